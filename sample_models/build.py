@@ -1,0 +1,54 @@
+"""Write the sample models and their inputs.
+
+``python sample_models/build.py`` writes beside this file; ``--output DIR`` elsewhere; ``--large-only`` only
+what is too large for the repository. The bytes are the same each time. Needs numpy and onnx, nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import onnx_models
+import openvino_models
+
+HERE = Path(__file__).resolve().parent
+
+SAMPLES = onnx_models.SAMPLES | openvino_models.SAMPLES
+
+# Listed in .gitignore: every other file must stay below COMMITTED_BYTES.
+LARGE = frozenset({"lstm"})
+COMMITTED_BYTES = 200_000
+
+
+def build(output: Path, names: list[str]) -> list[Path]:
+    """Write the named samples into ``output``, which is made if need be, and return the paths written.
+
+    Raises:
+        ValueError: a sample that is meant to be committed has become too large for that.
+    """
+    output.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name in names:
+        for suffix, content in SAMPLES[name]().all_files().items():
+            path = output / f"{name}{suffix}"
+            if name not in LARGE and len(content) > COMMITTED_BYTES:
+                raise ValueError(f"{path.name} has {len(content)} bytes: add {name!r} to LARGE and to .gitignore")
+            path.write_bytes(content)
+            written.append(path)
+    return written
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Write the sample models and their inputs.")
+    parser.add_argument("--output", type=Path, default=HERE, metavar="DIR", help="where to write (default: here)")
+    parser.add_argument("--large-only", action="store_true", help="only the models that are not committed")
+    options = parser.parse_args()
+    names = [name for name in SAMPLES if name in LARGE or not options.large_only]
+    written = build(options.output, names)
+    print(f"wrote {len(written)} files of {len(names)} sample models to {options.output}")
+
+
+if __name__ == "__main__":
+    main()
