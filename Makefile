@@ -1,0 +1,117 @@
+# Needs Python 3.11 or newer, a C compiler and make; the rest goes into the virtual environment VENV.
+#
+#   make test ARGS="-k newton"               arguments for the program that the target runs
+#   make test PYTHON=python3.12 VENV=.venv312
+#   make test LOOPDBG_DEBUG_BUILD=1          extension modules with bounds and overflow checks
+#   make build V=1                           show what is run
+
+PYTHON ?= python3
+VENV ?= .venv
+ARGS ?=
+V ?=
+
+BIN := $(VENV)/bin
+PY := $(BIN)/python
+PIP := $(PY) -m pip $(if $(V),,-qq)
+Q := $(if $(V),,@)
+say := @printf '%s\n'
+
+DEMO := sample_models/newton_sqrt.onnx
+MODE := $(if $(filter-out 0,$(LOOPDBG_DEBUG_BUILD)),debug,release)
+CYTHON_SOURCES := $(wildcard $(addprefix src/loopdbg/runtime/*.,pyx pxd h))
+
+# What was done to VENV is noted in VENV. An extra of pyproject.toml has a stamp of its own.
+STAMP := $(VENV)/.loopdbg
+INSTALLED := $(STAMP)-installed
+EXTENSIONS := $(STAMP)-extensions-$(MODE)
+
+# PYTHONHOME breaks virtual environments, PYTHONPATH hides what is installed in them.
+unexport PYTHONHOME PYTHONPATH
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.SUFFIXES:
+# Two pips in one environment break it.
+.NOTPARALLEL:
+.PHONY: help demo test check format bench build dist clean samples same-python
+
+help:  ## list the targets
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+
+demo: $(INSTALLED)-run $(EXTENSIONS) samples  ## open the debugger on a sample model (no terminal: run it headless)
+	$(Q)if [ -t 0 ] && [ -t 1 ]; then exec $(BIN)/loopdbg $(DEMO); else exec $(BIN)/loopdbg run $(DEMO); fi
+
+test: $(INSTALLED)-test $(EXTENSIONS) samples  ## run all tests (ARGS for pytest)
+	$(Q)$(BIN)/pytest $(ARGS)
+
+check: $(INSTALLED)-dev  ## lint, format, types, import contracts
+	$(Q)$(BIN)/ruff check .
+	$(Q)$(BIN)/ruff format --check .
+	$(Q)$(BIN)/mypy
+	$(Q)$(PY) .ci/import_tree.py build/imports
+	$(Q)PYTHONPATH=build/imports $(BIN)/lint-imports --no-logo --no-cache
+
+format: $(INSTALLED)-dev  ## format the code and repair what lint can repair
+	$(Q)$(BIN)/ruff check --fix-only .
+	$(Q)$(BIN)/ruff format .
+
+bench: $(INSTALLED)-test $(EXTENSIONS) samples  ## run the benchmarks (ARGS for benchmarks/run.py)
+	$(Q)$(PY) benchmarks/run.py $(ARGS)
+
+build: $(INSTALLED)-run $(EXTENSIONS)  ## install into VENV, extension modules in place
+
+# The wheel is built from the sdist and then run, so what either lacks shows here.
+dist: $(INSTALLED)-dev  ## make the sdist and the wheel in dist/
+	$(say) 'building sdist and wheel'
+	$(Q)rm -rf dist build/wheel; mkdir -p build
+	$(Q)$(PY) -P -m build --no-isolation --outdir dist . $(if $(V),,>build/dist.log 2>&1 || { cat build/dist.log; exit 1; })
+	$(Q)$(PIP) install --no-deps --target build/wheel dist/*.whl
+	$(Q)PYTHONPATH=build/wheel $(PY) -P -m loopdbg run $(DEMO) >build/dist.log 2>&1 || { cat build/dist.log; exit 1; }
+	@ls dist/*
+
+clean:  ## remove what make made, VENV included
+	$(Q)rm -rf build dist src/*.egg-info src/loopdbg/runtime/*.so
+	$(Q)rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	$(Q)if [ -e $(STAMP)-venv ]; then rm -rf $(VENV); fi
+
+# Always: one second, and deleted files come back.
+samples: $(INSTALLED)-run
+	$(Q)$(PY) sample_models/build.py --large-only $(if $(V),,>/dev/null)
+
+same-python:
+ifneq ($(origin PYTHON),file)
+	@if [ -e $(STAMP)-venv ] && \
+	    [ "$$($(PYTHON) -c '$(PYTHON_VERSION)')" != "$$($(PY) -c '$(PYTHON_VERSION)')" ]; then \
+	    echo "$(VENV) was made with another Python than $(PYTHON): name another VENV, or run make clean first" >&2; \
+	    exit 1; \
+	fi
+endif
+
+PYTHON_VERSION := import sys; print("%d.%d" % sys.version_info[:2])
+PYTHON_SERVES := import sys; sys.exit(sys.version_info < (3, 11))
+
+$(STAMP)-venv: | same-python
+	@$(PYTHON) -c '$(PYTHON_SERVES)' || { \
+	    echo "loopdbg needs Python 3.11 or newer; $(PYTHON) is not. Name one: make PYTHON=python3.12" >&2; exit 1; }
+	$(say) 'making $(VENV)'
+	$(Q)$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+# What pyproject.toml says a build requires: builds then need no isolation, and rebuilds only setup.py.
+$(STAMP)-tools: pyproject.toml $(STAMP)-venv
+	$(Q)$(PY) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' >$@.txt
+	$(Q)$(PIP) install -r $@.txt
+	@touch $@
+
+# Every extra has what a run needs.
+$(INSTALLED)-%: pyproject.toml setup.py $(STAMP)-tools
+	$(say) 'installing loopdbg into $(VENV) ($*)'
+	$(Q)$(PIP) install --no-build-isolation -e '.$(if $(filter-out run,$*),[$*])'
+	@touch $(INSTALLED)-run $@
+
+# Only one mode can be in place.
+$(EXTENSIONS): $(CYTHON_SOURCES) setup.py $(STAMP)-tools
+	$(say) 'building the extension modules ($(MODE))'
+	$(Q)rm -f $(STAMP)-extensions-*
+	$(Q)$(PY) setup.py $(if $(V),,-q) build_ext --inplace
+	@touch $@

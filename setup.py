@@ -1,0 +1,98 @@
+"""Builds the Cython modules of loopdbg.runtime; everything else about the package is in pyproject.toml.
+
+LOOPDBG_DEBUG_BUILD=1 turns bounds and overflow checks on and optimisation off.
+"""
+
+import os
+import sys
+from glob import glob
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+MODULES = "src/loopdbg/runtime/*.pyx"
+DEBUG = os.environ.get("LOOPDBG_DEBUG_BUILD", "") not in ("", "0")
+JOBS = os.cpu_count() or 1
+# Both modes keep their files apart, for neither timestamps nor names tell a debug object from another.
+BUILD = "build/debug" if DEBUG else "build"
+GENERATED = f"{BUILD}/cython"
+
+DIRECTIVES = {
+    "language_level": 3,
+    # C's division in both modes: a debug build must give the same numbers.
+    "cdivision": True,
+    "wraparound": False,
+    "boundscheck": DEBUG,
+    "initializedcheck": DEBUG,
+    "overflowcheck": DEBUG,
+}
+
+
+class BuildExtensions(build_ext):
+    """Compiles on every core, and not twice what an editable install and build_ext --inplace share."""
+
+    def finalize_options(self) -> None:
+        super().finalize_options()
+        self.parallel = self.parallel or JOBS
+
+    def run(self) -> None:
+        # setuptools compiles into build_lib even when in place, then copies into the source tree. In an
+        # editable install build_lib is a temporary folder: nothing in it is ever up to date.
+        if self.inplace:
+            self.build_lib = f"{BUILD}/inplace"
+        super().run()
+
+    def copy_extensions_to_source(self) -> None:
+        # Also over a newer file, which may be of the other mode.
+        self.force = True
+        super().copy_extensions_to_source()
+
+
+def extensions() -> list[Extension]:
+    # A checkout without symbolic links (core.symlinks=false) has small text files in their place.
+    if not os.path.isdir("src/loopdbg/runtime"):
+        sys.exit("src/loopdbg/runtime is not a link to runtime/; check out with symbolic links enabled")
+
+    compile_args = []
+    if sys.platform != "win32":
+        compile_args += ["-O0", "-g"] if DEBUG else ["-O3", "-g0"]
+        # No fused multiply-add: a*b+c is rounded twice on every machine, as it is in NumPy.
+        compile_args += ["-ffp-contract=off"]
+
+    # Cython looks at the sources' timestamps; the directives above are input as well.
+    generated = [f"{GENERATED}/{source.removesuffix('.pyx')}.c" for source in glob(MODULES)]
+    outdated = any(os.path.getmtime(c) < os.path.getmtime("setup.py") for c in generated if os.path.exists(c))
+
+    modules = cythonize(
+        [
+            Extension(
+                "loopdbg.runtime.*",
+                [MODULES],
+                define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
+                extra_compile_args=compile_args,
+            )
+        ],
+        build_dir=GENERATED,
+        compiler_directives=DIRECTIVES,
+        force=outdated or None,
+        nthreads=JOBS if JOBS > 1 else 0,
+        quiet=True,
+    )
+
+    # Not at the top: importing NumPy starts BLAS threads, and cythonize forks.
+    import numpy
+
+    for module in modules:
+        module.include_dirs.append(numpy.get_include())
+        module.depends.append("setup.py")
+    return modules
+
+
+# The guard is for cythonize's workers, which may import this file again.
+if __name__ == "__main__":
+    setup(
+        ext_modules=extensions(),
+        cmdclass={"build_ext": BuildExtensions},
+        options={"build": {"build_base": BUILD}},
+    )

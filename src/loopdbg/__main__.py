@@ -1,0 +1,7 @@
+"""``python -m loopdbg``: the command line."""
+
+import sys
+
+from .tui.cli import main
+
+sys.exit(main())
