@@ -1,0 +1,1 @@
+"""Stepping through loops: the session and what it shows. It knows the runtime, and nothing of screens."""

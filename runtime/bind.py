@@ -1,0 +1,472 @@
+"""Bind one operator to native kernels: the primitives once more, this time emitting calls instead of computing.
+
+The operator's function runs on :class:`Buffer` descriptions. What it returns tells the engine the dtype and shape of
+every output and which kernel calls fill them. Views (reshape, transpose, slices, broadcasting) cost nothing: they are
+strides that the next call reads. Where a dtype or shape has no kernel, :class:`~.ops.primitives.NotNative` says so and
+the node runs in Python.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from . import kernels
+from .graph import Array
+from .ops.eager import Eager
+from .ops.primitives import Elementwise, NotNative, OwnLoop
+from .ops.registry import Op
+
+Shape = tuple[int, ...]
+_EAGER = Eager()
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """Where a tensor's bytes are: memory (``kind`` "slot" or "temp", and its index), byte offset, shape, strides."""
+
+    kind: str
+    index: int
+    dtype: np.dtype[Any]
+    shape: Shape
+    strides: Shape
+    offset: int = 0
+    #: The numbers themselves, where they depend on constants, shapes and dtypes alone.
+    known: Array | None = None
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def contiguous(self) -> bool:
+        return self.strides == strides_of(self.shape, self.dtype.itemsize) or self.size <= 1
+
+
+@dataclass(frozen=True)
+class CallSpec:
+    """One kernel call. ``buffers``: inputs, then the output. ``outer``: rows of extent and one stride an argument."""
+
+    kernel: kernels.Kernel
+    buffers: tuple[Buffer, ...]
+    dims: Shape = ()
+    steps: Shape = ()
+    outer: tuple[Shape, ...] = ()
+    extra: Shape = ()
+
+
+@dataclass
+class Bound:
+    """An operator bound to dtypes and shapes.
+
+    ``temps``: memory that the calls need besides slots: an array is a constant, a number an amount of bytes to
+    allocate. ``guards``: input positions and the numbers in them that all this rests on. ``cost``: about how many
+    nanoseconds one execution takes; only limits and interrupts are timed by it.
+    """
+
+    outputs: list[Buffer]
+    calls: list[CallSpec]
+    temps: list[Array | int]
+    guards: dict[int, Array]
+    cost: int
+
+
+@dataclass
+class Input:
+    """An input as the binder sees it: memory, and a way to look at the numbers."""
+
+    slot: int
+    dtype: np.dtype[Any]
+    shape: Shape
+    known: Array | None
+    peek: Callable[[], Array]
+
+
+def strides_of(shape: Sequence[int], itemsize: int) -> Shape:
+    """Row-major strides in bytes."""
+    strides = []
+    step = itemsize
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= extent
+    return tuple(reversed(strides))
+
+
+def bind(op: Op, inputs: Sequence[Input | None]) -> Bound:
+    """Bind ``op`` to inputs of these dtypes and shapes.
+
+    Raises:
+        NotNative: it has to run in Python.
+        Exception: whatever the operator itself raises for inputs that it rejects.
+    """
+    if not op.native:
+        raise NotNative
+    if op.pure and all(i is None or i.known is not None for i in inputs):
+        return _fold(op, [i if i is None else i.known for i in inputs])
+    return _Binder(inputs).bind(op)
+
+
+def _fold(op: Op, arrays: Sequence[Array | None]) -> Bound:
+    """All inputs are known: so are the outputs, and nothing is left to call."""
+    with np.errstate(all="ignore"):
+        results = [np.ascontiguousarray(r).reshape(np.shape(r)) for r in op.apply(_EAGER, arrays)]
+    outputs = [
+        Buffer("temp", k, r.dtype, r.shape, strides_of(r.shape, r.dtype.itemsize), known=r)
+        for k, r in enumerate(results)
+    ]
+    return Bound(outputs, [], list(results), {}, 1)
+
+
+@cache
+def _ufunc_kernel(ufunc: np.ufunc, dtypes: tuple[np.dtype[Any], ...]) -> kernels.Kernel | None:
+    return kernels.ufunc_kernel(ufunc, dtypes)
+
+
+def _need(kernel: kernels.Kernel | None) -> kernels.Kernel:
+    if kernel is None:
+        raise NotNative
+    return kernel
+
+
+#: What reductions start from. Sums start from -0.0, the identity of addition on floats (0.0 + -0.0 is 0.0).
+_IDENTITY: dict[np.ufunc, Callable[[np.dtype[Any]], Any]] = {
+    np.add: lambda dtype: -0.0 if dtype.kind == "f" else 0,
+    np.multiply: lambda dtype: 1,
+    np.logical_and: lambda dtype: True,
+    np.logical_or: lambda dtype: False,
+}
+_IDEMPOTENT = (np.maximum, np.minimum)
+
+
+@dataclass
+class _Binder:
+    """Implements :class:`~.ops.primitives.Primitives` on buffers."""
+
+    inputs: Sequence[Input | None]
+    calls: list[CallSpec] = field(default_factory=list)
+    temps: list[Array | int] = field(default_factory=list)
+    guards: dict[int, Array] = field(default_factory=dict)
+    cost: int = 5
+
+    def bind(self, op: Op) -> Bound:
+        arguments = [
+            None
+            if i is None
+            else Buffer("slot", i.slot, i.dtype, i.shape, strides_of(i.shape, i.dtype.itemsize), known=i.known)
+            for i in self.inputs
+        ]
+        results = op.apply(self, arguments)
+        taken: set[int] = set()
+        outputs = []
+        for result in results:
+            known = result.known
+            if known is None and not self._owns_whole(result, taken):
+                result = self._copy(result)
+            taken.add(result.index)
+            outputs.append(result)
+        return Bound(outputs, self.calls, self.temps, self.guards, self.cost)
+
+    def _owns_whole(self, buffer: Buffer, taken: set[int]) -> bool:
+        """True where a result fills a fresh temp from end to end, so that the temp can be the output itself."""
+        if buffer.kind != "temp" or buffer.index in taken or not buffer.contiguous or buffer.offset:
+            return False
+        size = self.temps[buffer.index]
+        return not isinstance(size, np.ndarray) and size == buffer.size * buffer.dtype.itemsize
+
+    # -- memory
+
+    def _new(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Buffer:
+        shape = tuple(int(extent) for extent in shape)
+        self.temps.append(math.prod(shape) * dtype.itemsize)
+        return Buffer("temp", len(self.temps) - 1, dtype, shape, strides_of(shape, dtype.itemsize))
+
+    def _copy(self, x: Buffer) -> Buffer:
+        out = self._new(x.shape, x.dtype)
+        self._elementwise(_plain(kernels.copy_kernel, x.dtype), (x,), out)
+        return out
+
+    def _contiguous(self, x: Buffer) -> Buffer:
+        return x if x.contiguous else self._copy(x)
+
+    # -- calls
+
+    def _elementwise(self, kernel: kernels.Kernel, inputs: Sequence[Buffer], out: Buffer) -> None:
+        """Emit one N-dimensional call; inputs broadcast to ``out``, whose strides may be 0 (reductions)."""
+        if out.size == 0 and all(0 in i.shape for i in (*inputs, out)):
+            return
+        shape = np.broadcast_shapes(out.shape, *(i.shape for i in inputs))
+        if 0 in shape:
+            return
+        buffers = (*inputs, out)
+        rows = [[shape[d], *(_stride(b, d - len(shape)) for b in buffers)] for d in range(len(shape)) if shape[d] != 1]
+        rows = _coalesce(rows)
+        inner = _choose_inner(rows)
+        n, *steps = rows.pop(inner) if rows else [1] + [0] * len(buffers)
+        self.cost += 5 + math.prod(shape) // 2
+        self.calls.append(CallSpec(kernel, buffers, (n,), tuple(steps), tuple(map(tuple, rows))))
+
+    # -- primitives
+
+    def map(self, function: Elementwise, *inputs: Buffer) -> Buffer:
+        if isinstance(function, OwnLoop):
+            kernel = _need(_plain(kernels.own_kernel, function.name, inputs[0].dtype))
+            out_dtype = function.dtype or inputs[0].dtype
+            if any(i.dtype != inputs[0].dtype for i in inputs):
+                raise NotNative
+        else:
+            if function is np.power and inputs[0].dtype.kind != "f":
+                raise NotNative  # NumPy's integer loop raises, which needs the GIL
+            kernel = _need(_ufunc_kernel(function, tuple(i.dtype for i in inputs)))
+            out_dtype = kernel.out
+        out = self._new(np.broadcast_shapes(*(i.shape for i in inputs)), out_dtype)
+        self._elementwise(kernel, inputs, out)
+        return out
+
+    def reduce(self, ufunc: np.ufunc, x: Buffer, axes: Sequence[int], keepdims: bool) -> Buffer:
+        kernel = _need(_ufunc_kernel(ufunc, (x.dtype, x.dtype)))
+        if not axes:
+            return self._copy(x)
+        if kernel.out != x.dtype:
+            raise NotNative
+        kept = tuple(1 if d in axes else extent for d, extent in enumerate(x.shape))
+        out = self._new(kept, x.dtype)
+        if ufunc in _IDENTITY:
+            start = self.constant(np.array(_IDENTITY[ufunc](x.dtype), x.dtype))
+        elif ufunc in _IDEMPOTENT and x.size:  # the first element may be counted twice
+            start = self.slice(x, [0] * x.ndim, [1] * x.ndim, kept)
+        else:
+            raise NotNative
+        self._elementwise(_plain(kernels.copy_kernel, x.dtype), (start,), out)
+        spread = Buffer(
+            out.kind,
+            out.index,
+            out.dtype,
+            x.shape,
+            tuple(0 if d in axes else stride for d, stride in enumerate(out.strides)),
+        )
+        if x.size:
+            self._elementwise(kernel, (spread, x), spread)
+        return out if keepdims else self.reshape(out, [e for d, e in enumerate(x.shape) if d not in axes])
+
+    def accumulate(self, ufunc: np.ufunc, x: Buffer, axis: int) -> Buffer:
+        kernel = _need(_ufunc_kernel(ufunc, (x.dtype, x.dtype)))
+        if kernel.out != x.dtype:
+            raise NotNative
+        out = self._copy(x)
+        n = x.shape[axis]
+        if x.size == 0 or n == 1:
+            return out
+        # out[k+1] = ufunc(out[k], out[k+1]): one call a line, in order, as ufunc.accumulate does it.
+        step = out.strides[axis]
+        ahead = Buffer(out.kind, out.index, out.dtype, out.shape, out.strides, offset=step)
+        outer = tuple(
+            (extent, stride, stride, stride)
+            for d, (extent, stride) in enumerate(zip(out.shape, out.strides, strict=True))
+            if d != axis and extent > 1
+        )
+        self.cost += x.size * 2
+        self.calls.append(CallSpec(kernel, (out, ahead, ahead), (n - 1,), (step, step, step), outer))
+        return out
+
+    def arg(self, which: str, x: Buffer, axis: int, last: bool) -> Buffer:
+        char = kernels.type_char(x.dtype)
+        if not char or x.dtype == np.float16 or x.size == 0:
+            raise NotNative
+        x = self._contiguous(x)
+        out = self._new(tuple(1 if d == axis else e for d, e in enumerate(x.shape)), np.dtype(np.int64))
+        outer, inner = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
+        extra = (ord(char), outer, x.shape[axis], inner, int(which == "max"), int(last))
+        self.cost += x.size * 2
+        self.calls.append(CallSpec(_plain(kernels.special_kernel, "arg", out.dtype), (x, out), extra=extra))
+        return out
+
+    def matmul(self, a: Buffer, b: Buffer) -> Buffer:
+        if a.ndim == 0 or b.ndim == 0:
+            raise ValueError("matmul needs inputs of rank 1 or more")
+        a2 = self.reshape(a, (1, *a.shape)) if a.ndim == 1 else a
+        b2 = self.reshape(b, (*b.shape, 1)) if b.ndim == 1 else b
+        (m, k), n = a2.shape[-2:], b2.shape[-1]
+        if b2.shape[-2] != k:
+            raise ValueError(f"matmul: {list(a.shape)} and {list(b.shape)} do not fit ({k} and {b2.shape[-2]})")
+        kernel = _need(_ufunc_kernel(np.matmul, (a.dtype, b.dtype)))
+        batch = np.broadcast_shapes(a2.shape[:-2], b2.shape[:-2])
+        out = self._new((*batch, m, n), kernel.out)
+        if out.size:
+            steps = (0, 0, 0, *a2.strides[-2:], *b2.strides[-2:], *out.strides[-2:])
+            depth = len(batch)
+            outer = tuple(
+                (batch[d], *(_stride(x, d - depth - 2) for x in (a2, b2, out))) for d in range(depth) if batch[d] != 1
+            )
+            self.cost += 20 + out.size * k // 8
+            self.calls.append(CallSpec(kernel, (a2, b2, out), (1, m, k, n), steps, outer))
+        shape = list(batch) + ([m] if a.ndim > 1 else []) + ([n] if b.ndim > 1 else [])
+        return self.reshape(out, shape)
+
+    def where(self, condition: Buffer, a: Buffer, b: Buffer) -> Buffer:
+        if condition.dtype != np.bool_ or a.dtype != b.dtype or a.dtype.hasobject:
+            raise NotNative
+        out = self._new(np.broadcast_shapes(condition.shape, a.shape, b.shape), a.dtype)
+        self._elementwise(_plain(kernels.where_kernel, a.dtype), (condition, a, b), out)
+        return out
+
+    def cast(self, x: Buffer, dtype: np.dtype[Any]) -> Buffer:
+        if x.dtype == dtype:
+            return x
+        kernel = _need(_plain(kernels.cast_kernel, x.dtype, dtype))
+        out = self._new(x.shape, dtype)
+        self._elementwise(kernel, (x,), out)
+        return out
+
+    def reshape(self, x: Buffer, shape: Sequence[int]) -> Buffer:
+        shape = tuple(int(extent) for extent in shape)
+        if math.prod(shape) != x.size:
+            raise ValueError(f"cannot reshape {list(x.shape)} into {list(shape)}")
+        x = self._contiguous(x)
+        known = None if x.known is None else x.known.reshape(shape)
+        return Buffer(x.kind, x.index, x.dtype, shape, strides_of(shape, x.dtype.itemsize), x.offset, known)
+
+    def transpose(self, x: Buffer, perm: Sequence[int]) -> Buffer:
+        if sorted(perm) != list(range(x.ndim)):
+            raise ValueError(f"{list(perm)} is not a permutation of the axes of rank {x.ndim}")
+        return Buffer(
+            x.kind,
+            x.index,
+            x.dtype,
+            tuple(x.shape[d] for d in perm),
+            tuple(x.strides[d] for d in perm),
+            x.offset,
+            None if x.known is None else x.known.transpose(tuple(perm)),
+        )
+
+    def broadcast(self, x: Buffer, shape: Sequence[int]) -> Buffer:
+        shape = tuple(int(extent) for extent in shape)
+        if np.broadcast_shapes(x.shape, shape) != shape:
+            raise ValueError(f"cannot broadcast {list(x.shape)} to {list(shape)}")
+        strides = tuple(_stride(x, d - len(shape)) for d in range(len(shape)))
+        known = None if x.known is None else np.broadcast_to(x.known, shape)
+        return Buffer(x.kind, x.index, x.dtype, shape, strides, x.offset, known)
+
+    def slice(self, x: Buffer, starts: Sequence[int], steps: Sequence[int], extents: Sequence[int]) -> Buffer:
+        offset = x.offset
+        if 0 not in extents:
+            offset += sum(int(s) * stride for s, stride in zip(starts, x.strides, strict=True))
+        known = None if x.known is None else _EAGER.slice(x.known, starts, steps, extents)
+        strides = tuple(int(step) * stride for step, stride in zip(steps, x.strides, strict=True))
+        return Buffer(x.kind, x.index, x.dtype, tuple(int(e) for e in extents), strides, offset, known)
+
+    def slice_at(self, x: Buffer, axis: int, start: Buffer, end: Buffer) -> Buffer:
+        length = x.shape[axis]
+        first, stop, _ = slice(int(self._peek(start).reshape(())), int(self._peek(end).reshape(()))).indices(length)
+        extent = max(stop - first, 0)
+        shape = tuple(extent if d == axis else e for d, e in enumerate(x.shape))
+        if start.known is not None and end.known is not None:
+            return self.slice(x, [first if d == axis else 0 for d in range(x.ndim)], [1] * x.ndim, shape)
+        if start.dtype.kind != "i" or end.dtype.kind != "i" or min(start.dtype.itemsize, end.dtype.itemsize) < 4:
+            raise NotNative
+        x = self._contiguous(x)
+        out = self._new(shape, x.dtype)
+        block = math.prod(x.shape[axis + 1 :]) * x.dtype.itemsize
+        outer = math.prod(x.shape[:axis])
+        extra = (outer, length, block, extent, start.dtype.itemsize, end.dtype.itemsize)
+        self.cost += 10 + out.size
+        kernel = _plain(kernels.special_kernel, "slice_at", x.dtype)
+        self.calls.append(CallSpec(kernel, (x, start, end, out), extra=extra))
+        return out
+
+    def assemble(
+        self,
+        shape: Sequence[int],
+        dtype: np.dtype[Any],
+        pieces: Sequence[tuple[Buffer, Sequence[int]]],
+        fill: Any = None,
+    ) -> Buffer:
+        out = self._new(shape, dtype)
+        copy = _plain(kernels.copy_kernel, dtype)
+        if fill is not None:
+            self._elementwise(copy, (self.constant(np.array(fill, dtype)),), out)
+        for piece, starts in pieces:
+            if piece.dtype != dtype:
+                raise NotNative
+            if piece.size:
+                self._elementwise(copy, (piece,), self.slice(out, starts, [1] * out.ndim, piece.shape))
+        return out
+
+    def gather(self, x: Buffer, indices: Buffer, axis: int) -> Buffer:
+        if indices.dtype.kind != "i" or indices.dtype.itemsize < 4:
+            raise NotNative
+        x, indices = self._contiguous(x), self._contiguous(indices)
+        out = self._new((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x.dtype)
+        if indices.size and math.prod(x.shape[:axis]):
+            block = math.prod(x.shape[axis + 1 :]) * x.dtype.itemsize
+            extra = (math.prod(x.shape[:axis]), x.shape[axis], block, indices.size, indices.dtype.itemsize)
+            self.cost += 10 + out.size
+            kernel = _plain(kernels.special_kernel, "gather", x.dtype)
+            self.calls.append(CallSpec(kernel, (x, indices, out), extra=extra))
+        return out
+
+    def constant(self, array: Array) -> Buffer:
+        if array.dtype.hasobject:
+            raise NotNative
+        array = np.ascontiguousarray(array).reshape(np.shape(array))
+        self.temps.append(array)
+        strides = strides_of(array.shape, array.dtype.itemsize)
+        return Buffer("temp", len(self.temps) - 1, array.dtype, array.shape, strides, known=array)
+
+    def value(self, x: Buffer) -> Array:
+        if x.known is not None:
+            return x.known
+        numbers = self._peek(x)
+        for position, candidate in enumerate(self.inputs):
+            if candidate is not None and x.kind == "slot" and candidate.slot == x.index:
+                self.guards[position] = candidate.peek()
+        return numbers
+
+    def _peek(self, x: Buffer) -> Array:
+        """The numbers in an input (or a reshaped one) as they are now."""
+        if x.known is not None:
+            return x.known
+        for candidate in self.inputs:
+            if candidate is not None and x.kind == "slot" and candidate.slot == x.index and x.contiguous:
+                return candidate.peek().reshape(-1)[: x.size].reshape(x.shape)
+        raise NotNative
+
+
+@cache
+def _plain(make: Callable[..., Any], *arguments: Any) -> Any:
+    """Kernels are immutable: one a dtype is enough."""
+    return make(*arguments)
+
+
+def _stride(buffer: Buffer, axis: int) -> int:
+    """The stride along ``axis`` (negative, from the end) when the buffer is broadcast."""
+    if -axis > buffer.ndim or buffer.shape[axis] == 1:
+        return 0
+    return buffer.strides[axis]
+
+
+def _coalesce(rows: list[list[int]]) -> list[list[int]]:
+    """Join neighbouring axes that all arguments walk through as one."""
+    joined: list[list[int]] = []
+    for row in rows:
+        if joined and all(a == b * row[0] for a, b in zip(joined[-1][1:], row[1:], strict=True)):
+            joined[-1] = [joined[-1][0] * row[0], *row[1:]]
+        else:
+            joined.append(row)
+    return joined
+
+
+def _choose_inner(rows: list[list[int]]) -> int:
+    """The axis for the inner loop: the last, unless it is short and another one is much longer."""
+    if not rows:
+        return -1
+    longest = max(range(len(rows)), key=lambda d: rows[d][0])
+    return longest if rows[-1][0] < 8 and rows[longest][0] >= 4 * rows[-1][0] else len(rows) - 1

@@ -1,0 +1,112 @@
+"""Element types by the names of each system: ONNX's enum, OpenVINO's words, NumPy's dtypes.
+
+Types that NumPy lacks come from ``ml_dtypes``, imported only when a model uses one. A boolean is one byte, a string
+array has dtype object.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .errors import UnsupportedError
+
+# onnx.proto3, TensorProto.DataType
+_ONNX: dict[int, str] = {
+    1: "float32",
+    2: "uint8",
+    3: "int8",
+    4: "uint16",
+    5: "int16",
+    6: "int32",
+    7: "int64",
+    8: "object",
+    9: "bool",
+    10: "float16",
+    11: "float64",
+    12: "uint32",
+    13: "uint64",
+    14: "complex64",
+    15: "complex128",
+    16: "bfloat16",
+    17: "float8_e4m3fn",
+    18: "float8_e4m3fnuz",
+    19: "float8_e5m2",
+    20: "float8_e5m2fnuz",
+    21: "uint4",
+    22: "int4",
+    23: "float4_e2m1fn",
+    24: "float8_e8m0fnu",
+    25: "uint2",
+    26: "int2",
+}
+
+# OpenVINO: element_type in <data>, and precision on ports (upper case there).
+_OPENVINO: dict[str, str] = {
+    "boolean": "bool",
+    "bool": "bool",
+    "f16": "float16",
+    "fp16": "float16",
+    "f32": "float32",
+    "fp32": "float32",
+    "f64": "float64",
+    "fp64": "float64",
+    "bf16": "bfloat16",
+    "i4": "int4",
+    "u4": "uint4",
+    "i8": "int8",
+    "i16": "int16",
+    "i32": "int32",
+    "i64": "int64",
+    "u8": "uint8",
+    "u16": "uint16",
+    "u32": "uint32",
+    "u64": "uint64",
+    "f8e4m3": "float8_e4m3fn",
+    "f8e5m2": "float8_e5m2",
+    "f8e8m0": "float8_e8m0fnu",
+    "f4e2m1": "float4_e2m1fn",
+    "string": "object",
+}
+
+
+def dtype(name: str) -> np.dtype[Any]:
+    """The dtype of a NumPy or ``ml_dtypes`` name such as ``float32`` or ``bfloat16``.
+
+    Raises:
+        UnsupportedError: nobody here knows that type.
+    """
+    try:
+        return np.dtype(name)
+    except TypeError:
+        pass
+    import ml_dtypes
+
+    kind = getattr(ml_dtypes, name, None)
+    if kind is None:
+        raise UnsupportedError(f"element type '{name}' is not supported")
+    found: np.dtype[Any] = np.dtype(kind)
+    return found
+
+
+def from_onnx(code: int) -> np.dtype[Any]:
+    """The dtype of an ONNX ``TensorProto.DataType`` number.
+
+    Raises:
+        UnsupportedError: the number is none that ONNX defines, or 0 (undefined).
+    """
+    if code not in _ONNX:
+        raise UnsupportedError(f"ONNX element type {code} is not supported")
+    return dtype(_ONNX[code])
+
+
+def from_openvino(word: str) -> np.dtype[Any]:
+    """The dtype of OpenVINO's ``f32``, ``FP32``, ``i64``, ``boolean`` ...
+
+    Raises:
+        UnsupportedError: no such element type, or one that is not supported.
+    """
+    if word.lower() not in _OPENVINO:
+        raise UnsupportedError(f"OpenVINO element type '{word}' is not supported")
+    return dtype(_OPENVINO[word.lower()])

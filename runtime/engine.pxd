@@ -1,0 +1,188 @@
+"""The engine's structs. Plain C, so that a run needs neither the GIL nor an allocation."""
+
+from cpython.object cimport PyObject
+from libc.stdint cimport int64_t
+from numpy cimport npy_intp
+
+from .kernels cimport Call
+
+# What a slot's flags say.
+cdef enum:
+    OWN = 1       # the buffer belongs to the slot alone and may be written
+    FOLDED = 2    # holds a constant that its instruction does not write again
+
+cdef struct Slot:
+    char *data            # NULL where the value is no tensor of fixed-size elements
+    PyObject *owner       # owned reference: the array that holds the memory, or the value itself
+    int spec              # index of (dtype, shape); 0: a Python object (sequence, optional, strings) or nothing
+    int flags
+    Py_ssize_t nbytes
+
+cdef struct Guard:
+    int slot
+    Py_ssize_t nbytes
+    char *expected
+
+# A node's instruction is NATIVE when bound; UNBOUND ones go through Python, which binds or runs them.
+cdef enum InstrKind:
+    UNBOUND = 0
+    ENTER = 1
+    HEAD = 2
+    NEXT = 3
+    EXIT = 4
+    BRANCH = 5
+    JUMP = 6
+    JOIN = 7
+    END = 8
+    NATIVE = 9
+
+cdef struct Move:
+    int source
+    int target
+
+cdef struct Instr:
+    int kind
+    int ncalls
+    int nguards
+    int nmoves
+    int loop
+    int target
+    int taken            # BRANCH: 1 then, 0 else, as of its last execution
+    int condition        # BRANCH: its slot
+    int64_t cost
+    Call *calls
+    Guard *guards
+    Move *moves
+    char **cells         # addresses of temps
+    npy_intp *outer      # outer axes of all calls
+
+cdef struct Edge:
+    int initial          # -1: part 0 of a sliced input
+    int param
+    int result
+    int swap
+    int identity         # passed through unchanged
+    int in_spare         # where the previous value is: the spare, or (swapped) the result's slot
+    char *spare
+    PyObject *spare_owner
+    int spare_spec
+
+cdef struct Slice:
+    int outer
+    int inner
+    int outer_spec
+    int direct           # parts are contiguous in the outer tensor itself
+    char *base
+    Py_ssize_t offset    # of part 0
+    Py_ssize_t step
+    int64_t parts
+
+cdef struct Scan:
+    int result
+    int outer
+    int spec             # of an element; -1: none seen yet
+    int plain            # stacked or concatenated on a leading axis, forward: the buffer is the output
+    char *buffer
+    Py_ssize_t nbytes    # of an element
+    int64_t count
+    int64_t capacity
+    int out_spec         # of the output when it was last stored, and for how many elements
+    int64_t out_count
+
+cdef struct Last:
+    int source
+    int outer
+    int edge
+
+cdef struct LoopState:
+    int head
+    int exit
+    # slots, -1 where absent
+    int trip_slot
+    int initial_slot
+    int condition
+    int condition_input
+    int iteration
+    int trip_spec
+    int initial_spec
+    int iteration_wide   # the iteration number is int64 (else int32)
+    int negative_is_zero # ONNX: a negative trip count runs no iteration; else -1 is no limit
+    int counted          # as many iterations as sliced inputs have parts
+    int64_t fixed_trips  # -1: none
+    int fast_enter
+    int nedges
+    int nslices
+    int nscans
+    int nlasts
+    Edge *edges
+    Slice *slices
+    Scan *scans
+    Last *lasts
+    # the running loop
+    int active
+    int64_t i
+    int64_t trip         # -1: no limit
+    int64_t parts        # least of the sliced inputs; -1: none
+    int keep             # the condition
+    int ended            # a Reason
+    int reported         # this boundary was shown to whoever asked
+    # stops and limits
+    int64_t next_event
+    int event_at_end
+    int64_t limit
+    int64_t endless_at   # refuse to go past this iteration where nothing can end the loop; -1: may go on
+    # totals of the run
+    int64_t iterations
+    int64_t entries
+    int64_t by_reason[4]
+    double entered
+    double seconds
+
+cdef enum Reason:
+    RUNNING = 0
+    BY_TRIP_COUNT = 1
+    BY_CONDITION = 2
+    BY_INPUT = 3
+
+# Why run_plan returned.
+cdef enum Status:
+    S_END = 0
+    S_PYTHON = 1         # the instruction at pc needs Python: to be bound, or run
+    S_SLOW = 2           # the control instruction at pc needs Python
+    S_BOUNDARY = 3
+    S_NODE = 4
+    S_TICK = 5
+    S_LIMIT = 6
+    S_NO_SLICE = 7
+
+# What a C hook is shown at a boundary (docs/hooks.md). ``carried``: addresses of the carried values, in port order.
+cdef struct BoundaryView:
+    int loop
+    int ended
+    int64_t iteration
+    int ncarried
+    char **carried
+
+ctypedef int (*boundary_hook)(void *context, const BoundaryView *view) noexcept nogil
+
+cdef struct State:
+    Slot *slots
+    Instr *code
+    LoopState *loops
+    int *stack
+    char **carried       # scratch for BoundaryView
+    int depth
+    int pc
+    int64_t budget
+    # stepping by nodes
+    int stepping
+    int step_depth
+    int moved
+    # boundaries: watch is the one flag the hot path looks at
+    int watch
+    int stop_any
+    int hook_any
+    int interrupt
+    int why              # 1: a stop, 2: the Python hook
+    boundary_hook c_hook
+    void *c_context

@@ -1,0 +1,282 @@
+"""A frame: one running loop, as hooks and the debugger see it while the engine stands still."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from .engine import Engine
+from .errors import UsageError
+from .graph import Array, If, Loop, Node, StoppedBy, Value, ValueType
+from .plan import Kind
+
+
+class NodeState(StrEnum):
+    """Where a body node stands in the current iteration."""
+
+    DONE = "done"
+    NEXT = "next"
+    TODO = "todo"
+    #: In the branch that the iteration did not take.
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True)
+class BackEdge:
+    """What a back edge carries.
+
+    Before the body runs: ``previous`` is what the last iteration got and ``value`` what it yielded, which the next one
+    gets; at iteration 0 there is no previous. Inside an iteration: ``previous`` is what it got, and ``value`` what it
+    yields, None (and ``ready`` false) until that is computed.
+    """
+
+    param: str
+    result: str
+    type: ValueType
+    previous: Any
+    value: Any
+    ready: bool = True
+
+
+@dataclass(frozen=True)
+class BodyNode:
+    """One node of the body, in order. ``branch``: then or else inside an If; ``depth`` counts Ifs around it."""
+
+    position: int
+    node: Node
+    depth: int
+    branch: str
+    state: NodeState
+
+
+class Frame:
+    """One loop that is running, or the main graph where none is (``loop`` is None).
+
+    Values are read when asked for, as copies; the frame is good until the engine goes on, and asking later is a
+    :class:`~.errors.UsageError`.
+    """
+
+    def __init__(self, engine: Engine, index: int) -> None:
+        self._engine = engine
+        self._index = index
+        self._moment = engine.moment
+        self._plan = engine.plan.loops[index] if index >= 0 else None
+
+    def _state(self) -> tuple[int, int | None, bool, StoppedBy | None, bool]:
+        if self._engine.moment != self._moment:
+            raise UsageError("this frame is over: the loop has gone on since; copy what is needed while it is current")
+        if self._index < 0:
+            return 0, None, True, None, True
+        return self._engine.loop_state(self._index)
+
+    @property
+    def loop(self) -> Loop | None:
+        """The loop in the loop graph; None in the main graph."""
+        return self._plan.loop if self._plan else None
+
+    @property
+    def name(self) -> str:
+        """The loop's name, or that of the main graph."""
+        return self._plan.loop.name if self._plan else self._engine.plan.graph.name or "main"
+
+    @property
+    def path(self) -> str:
+        """Where the loop stands: ``main ▸ outer ▸ inner``."""
+        return self._plan.path if self._plan else self.name
+
+    @property
+    def iteration(self) -> int:
+        """The iteration that runs, or at a boundary the one that would run next."""
+        return self._state()[0]
+
+    @property
+    def trip_count(self) -> int | None:
+        """The most iterations that this entry may run; None: no limit. Sliced inputs count where they decide."""
+        trip = self._state()[1]
+        if trip is None and self._plan is not None and self._plan.loop.counted_by_slices:
+            return self._engine.parts(self._index)
+        return trip
+
+    @property
+    def condition(self) -> bool | None:
+        """The execution condition in force: whether the next iteration may run. None where the loop has none."""
+        keep = self._state()[2]
+        if self._plan is None or (self._plan.condition < 0 and self._plan.initial_condition < 0):
+            return None
+        return keep
+
+    @property
+    def stopped_by(self) -> StoppedBy | None:
+        """Why the loop ends at this boundary; None while it goes on."""
+        return self._state()[3]
+
+    @property
+    def at_boundary(self) -> bool:
+        """True between two iterations (before iteration 0 and after the last one as well)."""
+        self._state()
+        return self._plan is not None and self._engine.pc == self._plan.head
+
+    @property
+    def carried(self) -> Mapping[str, Any]:
+        """Parameter name -> the carried value that this iteration got, or at a boundary that the next one gets."""
+        self._state()
+        edges = self._plan.edges if self._plan else []
+        return {e.edge.param.name: self._engine.value(e.param) for e in edges}
+
+    @property
+    def back_edges(self) -> list[BackEdge]:
+        """Every back edge with its previous and its new value."""
+        iteration = self._state()[0]
+        boundary = self.at_boundary
+        edges = []
+        for k, e in enumerate(self._plan.edges if self._plan else []):
+            now = self._engine.value(e.param)
+            names = (e.edge.param.name, e.edge.result.name, e.edge.param.type)
+            if boundary:
+                previous = self._engine.previous(self._index, k) if iteration else None
+                edges.append(BackEdge(*names, previous, now))
+            else:
+                ready = e.result == e.param or self._is_computed(e.edge.result)
+                edges.append(BackEdge(*names, now, self._engine.value(e.result) if ready else None, ready))
+        return edges
+
+    @property
+    def scan_outputs(self) -> Mapping[str, Any]:
+        """Name -> what the scan output has collected so far, in the order and shape in which the loop would return it."""
+        self._state()
+        scans = self._plan.scans if self._plan else []
+        return {s.output.outer.name: self._engine.scanned(self._index, k).copy() for k, s in enumerate(scans)}
+
+    def scan_tail(self, k: int, length: int) -> tuple[int, tuple[int, ...], str, list[Array]]:
+        """Of scan output k: how many elements, the shape of the whole, its dtype, and the newest elements."""
+        self._state()
+        assert self._plan is not None
+        count, whole, newest = self._engine.scan_view(self._index, k, length)
+        return count, tuple(whole.shape), whole.dtype.name, [np.array(row) for row in newest]
+
+    @property
+    def values(self) -> Values:
+        """Every value that a body node could use, by name: computed ones, parameters, captures and constants."""
+        self._state()
+        return Values(self)
+
+    @property
+    def nodes(self) -> list[BodyNode]:
+        """The body's nodes in order, those inside Ifs included, and where each stands in the current iteration."""
+        self._state()
+        engine = self._engine
+        code = engine.plan.code
+        boundary = self.at_boundary
+        first = self._plan.head + 1 if self._plan else 0
+        last = self._plan.next if self._plan else len(code) - 1
+        ended = self._state()[3] is not None and boundary
+        now = first if boundary else engine.pc
+        nodes: list[BodyNode] = []
+        branches: list[tuple[Node, str, bool]] = []
+        pc = first
+        while pc < last:
+            instruction = code[pc]
+            step = 1
+            if instruction.kind is Kind.JUMP:
+                branches[-1] = (branches[-1][0], "else", not engine.taken(_start(code, branches[-1][0])))
+            elif instruction.kind is Kind.JOIN:
+                branches.pop()
+            elif instruction.node is not None:
+                skipped = any(not taken for _, _, taken in branches) and pc < now
+                state = NodeState.SKIPPED if skipped else NodeState.DONE if pc < now else NodeState.TODO
+                inside_now = instruction.kind is Kind.ENTER and pc < now <= self._exit_of(pc)
+                if (pc == now or inside_now) and not ended:
+                    state = NodeState.NEXT
+                if ended:
+                    state = NodeState.TODO
+                nodes.append(BodyNode(pc, instruction.node, len(branches), branches[-1][1] if branches else "", state))
+                if instruction.kind is Kind.BRANCH:
+                    branches.append((instruction.node, "then", engine.taken(pc)))
+                elif instruction.kind is Kind.ENTER:
+                    step = self._exit_of(pc) + 1 - pc
+            pc += step
+        return nodes
+
+    def _exit_of(self, enter: int) -> int:
+        plan = self._engine.plan
+        exit_: int = plan.loops[plan.code[enter].loop].exit
+        return exit_
+
+    def _is_computed(self, value: Value) -> bool:
+        """True where a body node computed the value in the iteration that runs."""
+        return all(n.state is NodeState.DONE for n in self.nodes if value in n.node.outputs)
+
+    def _scope(self) -> dict[str, Value]:
+        """Names as the body sees them: its own before those of enclosing graphs."""
+        scope: dict[str, Value] = {}
+        index = self._index
+        plans = self._engine.plan.loops
+        while True:
+            graph = plans[index].loop.body if index >= 0 else self._engine.plan.graph
+            for value in (*graph.inputs, *graph.constants):
+                scope.setdefault(value.name, value)
+            for node in Frame(self._engine, index).nodes if index != self._index else self.nodes:
+                for output in node.node.outputs:
+                    if output is not None:
+                        scope.setdefault(output.name, output)
+                if isinstance(node.node, If):
+                    for branch in (node.node.then_branch, node.node.else_branch):
+                        for value in branch.constants:
+                            scope.setdefault(value.name, value)
+            if index < 0:
+                return scope
+            index = plans[index].parent
+
+
+class Values(Mapping[str, Any]):
+    """The values of a frame by name; reading one copies it.
+
+    A body value that the current iteration has not computed yet has the value of the iteration before; in iteration 0
+    it has none, and is not listed.
+    """
+
+    def __init__(self, frame: Frame) -> None:
+        self._frame = frame
+        self._scope = frame._scope()
+        self._nodes = frame.nodes
+
+    def _read(self, value: Value) -> tuple[bool, Any]:
+        frame = self._frame
+        engine = frame._engine
+        slot = engine.plan.slot_of.get(value)
+        if slot is None or not engine.has_value(slot):
+            return False, None
+        made_here = next((n for n in self._nodes if value in n.node.outputs), None)
+        if made_here is not None and made_here.state is not NodeState.DONE:
+            if frame._index < 0 or frame.iteration == 0:
+                return False, None
+            # The last boundary may have swapped this result's buffer with its parameter's.
+            for k, edge in enumerate(frame._plan.edges if frame._plan else []):
+                if edge.result == slot and engine.was_swapped(frame._index, k):
+                    slot = edge.param
+        return True, engine.value(slot)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._scope:
+            near = difflib.get_close_matches(name, self._scope, 3)
+            hint = f"; did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
+            raise KeyError(f"loop '{self._frame.name}' has no value '{name}'{hint}")
+        there, value = self._read(self._scope[name])
+        if not there:
+            raise KeyError(f"'{name}' is not computed yet in iteration {self._frame.iteration}")
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, value in self._scope.items() if self._read(value)[0])
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def _start(code: list[Any], node: Node) -> int:
+    return next(pc for pc, i in enumerate(code) if i.node is node and i.kind is Kind.BRANCH)

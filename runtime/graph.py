@@ -1,0 +1,269 @@
+"""The loop graph: one description for the loops of all systems.
+
+A :class:`Graph` holds nodes in an order in which they can run. A node is an :class:`Operation`, an :class:`If` or a
+:class:`Loop`. Values are compared by identity: two values of one name in two scopes are two values, and a capture is
+simply a value of an enclosing graph used inside a body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+#: A dimension: a number, a name (``"N"``), or None where nothing is known.
+Dim = int | str | None
+Array = npt.NDArray[Any]
+
+
+class System(StrEnum):
+    """The loop system that a model was written for."""
+
+    ONNX = "onnx"
+    OPENVINO = "openvino"
+    TENSORRT = "tensorrt"
+
+
+class StoppedBy(StrEnum):
+    """Why a loop ended, one word each (SEMANTICS 0.15)."""
+
+    TRIP_COUNT = "trip_count"
+    CONDITION = "condition"
+    INPUT_EXHAUSTED = "input_exhausted"
+    LIMIT = "limit"
+    INTERRUPT = "interrupt"
+    BREAKPOINT = "breakpoint"
+    ERROR = "error"
+
+
+@dataclass(frozen=True)
+class TensorType:
+    """A tensor's declared type. ``dtype`` None: any; ``shape`` None: any rank. Strings have dtype object."""
+
+    dtype: np.dtype[Any] | None = None
+    shape: tuple[Dim, ...] | None = None
+
+    def __str__(self) -> str:
+        dtype = "?" if self.dtype is None else "string" if self.dtype == object else self.dtype.name
+        if self.shape is None:
+            return f"{dtype}[...]"
+        return f"{dtype}[{','.join('?' if d is None else str(d) for d in self.shape)}]"
+
+
+@dataclass(frozen=True)
+class SequenceType:
+    """A list of elements of one type."""
+
+    element: ValueType
+
+    def __str__(self) -> str:
+        return f"seq({self.element})"
+
+
+@dataclass(frozen=True)
+class OptionalType:
+    """A value of the element type, or nothing (None)."""
+
+    element: ValueType
+
+    def __str__(self) -> str:
+        return f"optional({self.element})"
+
+
+ValueType = TensorType | SequenceType | OptionalType
+ANY = TensorType()
+
+
+@dataclass(eq=False)
+class Value:
+    """One named value of one scope. ``constant`` holds the data of initializers and Constants."""
+
+    name: str
+    type: ValueType = ANY
+    constant: Array | None = None
+
+    def __repr__(self) -> str:
+        return f"Value({self.name!r}, {self.type})"
+
+
+@dataclass(eq=False)
+class Node:
+    """What all nodes have: ``name`` is the model's own, or made from type and position where it has none."""
+
+    name: str
+    op_type: str
+    #: Operator set: ``""`` is ai.onnx; ``"opset5"`` and the like for OpenVINO.
+    domain: str
+    #: The opset version of the domain that the model imports (OpenVINO: the number in ``opsetN``).
+    version: int
+    inputs: list[Value | None]
+    outputs: list[Value | None]
+
+    def describe(self) -> str:
+        """``Add 'h_new' (opset 13)``: how messages name a node."""
+        domain = f"{self.domain} " if self.domain and not self.domain.startswith("opset") else ""
+        return f"{self.op_type} '{self.name}' ({domain}opset {self.version})"
+
+
+@dataclass(eq=False)
+class Operation(Node):
+    """A node without control flow. ONNX attributes are Python values and arrays; OpenVINO's are strings."""
+
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class If(Node):
+    """``inputs[0]`` is the condition; output k is ``branch.outputs[k]`` of the branch taken."""
+
+    then_branch: Graph
+    else_branch: Graph
+
+
+@dataclass(eq=False)
+class SlicedInput:
+    """An outer tensor cut along ``axis``; iteration i gets part i.
+
+    ``start``, ``end``, ``stride`` and ``part_size`` are as OpenVINO's TensorIterator-1 counts them (SEMANTICS 0.10):
+    negative start and end are ``dim + 1 + v``, end is exclusive, a negative stride goes backwards with the order inside
+    a part kept. ``drop_axis``: the part loses the axis (ONNX Scan, TensorRT); otherwise its size is ``part_size``.
+    """
+
+    outer: Value
+    inner: Value
+    axis: int
+    start: int = 0
+    end: int = -1
+    stride: int = 1
+    part_size: int = 1
+    drop_axis: bool = False
+
+
+@dataclass(eq=False)
+class BackEdge:
+    """``result`` of iteration i becomes ``param`` of iteration i+1.
+
+    ``initial`` is what iteration 0 gets: an outer value, or a sliced input's part 0 (a parameter with both a slice and
+    a back edge, SEMANTICS 0.6).
+    """
+
+    initial: Value | SlicedInput
+    param: Value
+    result: Value
+
+
+@dataclass(eq=False)
+class Invariant:
+    """``inner`` is ``outer`` in every iteration (OpenVINO's invariant inputs)."""
+
+    outer: Value
+    inner: Value
+
+
+@dataclass(eq=False)
+class LastValueOutput:
+    """``outer`` is ``result`` of the last iteration; with zero trips the initial value of its back edge.
+
+    ``edge`` names that back edge (ONNX pairs them by position); None: the first one that carries ``result``, if any.
+    """
+
+    result: Value
+    outer: Value
+    edge: BackEdge | None = None
+
+
+@dataclass(eq=False)
+class ScanOutput:
+    """``outer`` collects ``result`` of every iteration.
+
+    ``stack``: on a new axis ``axis``; otherwise concatenated along the existing ``axis``. ``reverse``: the last
+    iteration stands first.
+    """
+
+    result: Value
+    outer: Value
+    axis: int = 0
+    stack: bool = True
+    reverse: bool = False
+
+
+@dataclass(eq=False)
+class Loop(Node):
+    """A loop of any system. Which fields are set says what kind it is.
+
+    * ``trip_count``: an outer integer value, one element; None = no limit. ONNX: negative runs zero trips; OpenVINO: -1
+      is no limit (``minus_one_is_no_limit``), other negatives are an error.
+    * ``initial_condition``: an outer boolean; None = true.
+    * ``condition``: the body's boolean result that decides whether the next iteration runs; None = nothing in the body
+      can end the loop (``for``). ``condition_input`` is the ONNX body parameter that receives the last condition.
+    * ``ignored_condition``: what the body yields as a condition that the spec ignores (ONNX with an absent cond).
+    * ``iteration``: the body parameter that receives the iteration number.
+    * ``counted_by_slices``: iterations are as many as the sliced inputs have parts (TensorIterator, Scan).
+    * ``fixed_trips``: a TensorIterator without sliced inputs runs this often.
+    """
+
+    body: Graph
+    system: System
+    trip_count: Value | None = None
+    minus_one_is_no_limit: bool = False
+    initial_condition: Value | None = None
+    condition: Value | None = None
+    condition_input: Value | None = None
+    ignored_condition: Value | None = None
+    iteration: Value | None = None
+    counted_by_slices: bool = False
+    fixed_trips: int | None = None
+    sliced_inputs: list[SlicedInput] = field(default_factory=list)
+    back_edges: list[BackEdge] = field(default_factory=list)
+    invariants: list[Invariant] = field(default_factory=list)
+    last_values: list[LastValueOutput] = field(default_factory=list)
+    scan_outputs: list[ScanOutput] = field(default_factory=list)
+    #: Where a real runtime does something else with this loop (SEMANTICS 0.2), one sentence each.
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Graph:
+    """Nodes in an order in which they can run, with the graph's own inputs and outputs.
+
+    ``constants``: values of this scope that hold data (initializers, Constants). For the main graph of a model the
+    inputs are what a user gives; for a body they are its parameters. ``defaults``: inputs that may be left out.
+    """
+
+    name: str
+    inputs: list[Value] = field(default_factory=list)
+    outputs: list[Value] = field(default_factory=list)
+    nodes: list[Node] = field(default_factory=list)
+    constants: list[Value] = field(default_factory=list)
+    #: Names under which main-graph outputs are known, where they differ from the value's name.
+    output_names: list[str] = field(default_factory=list)
+    system: System = System.ONNX
+    opsets: Mapping[str, int] = field(default_factory=dict)
+    #: ONNX: inputs that have an initializer of the same name, and so need not be given.
+    defaults: Mapping[str, Array] = field(default_factory=dict)
+
+
+def bodies(node: Node) -> Sequence[tuple[str, Graph]]:
+    """The graphs inside a node, each with the word for it: ``body``, ``then``, ``else``."""
+    if isinstance(node, Loop):
+        return (("body", node.body),)
+    if isinstance(node, If):
+        return (("then", node.then_branch), ("else", node.else_branch))
+    return ()
+
+
+def walk(graph: Graph) -> Iterator[Node]:
+    """Every node of a graph and of the graphs inside it, in order, outer before inner."""
+    for node in graph.nodes:
+        yield node
+        for _, inner in bodies(node):
+            yield from walk(inner)
+
+
+def loops(graph: Graph) -> Iterator[Loop]:
+    """Every loop of a graph, outer before inner."""
+    return (node for node in walk(graph) if isinstance(node, Loop))

@@ -1,0 +1,223 @@
+"""Native kernels: NumPy's own ufunc and gufunc inner loops (BLAS among them), and our own where NumPy has none.
+
+A :class:`Kernel` is a description made once by the binder; ``set_kernel`` turns it into a C ``Call``.
+"""
+
+cimport cython
+from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memcpy
+cimport numpy as np
+from numpy cimport npy_intp
+
+import numpy as np
+
+cdef extern from "loops.h" nogil:
+    void loopdbg_copy(char **, const npy_intp *, const npy_intp *, void *) noexcept
+    void loopdbg_where(char **, const npy_intp *, const npy_intp *, void *) noexcept
+    inner_loop loopdbg_cast(char from_type, char to_type) noexcept
+    inner_loop loopdbg_own(const char *name, char type) noexcept
+    int loopdbg_arg(char type, const char *x, int64_t *out, npy_intp outer, npy_intp n, npy_intp inner, int max,
+                    int last) noexcept
+
+np.import_array()
+np.import_ufunc()
+
+# NumPy has two type characters for one machine type where C has (long and long long); loops are looked up by one.
+_CANONICAL = {np.dtype(t).char: np.dtype(t).char
+              for t in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")}
+_BY_SIZE = {(d.kind, d.itemsize): d.char for d in map(np.dtype, _CANONICAL)}
+
+
+def type_char(dtype):
+    """The one type character under which loops of ``dtype`` are looked up, or "" for types without native loops."""
+    return _BY_SIZE.get((dtype.kind, dtype.itemsize), "") if dtype.isnative else ""
+
+
+@cython.final
+cdef class Kernel:
+    """One C function bound to dtypes: an inner loop with its data, and how it is driven.
+
+    ``driver``: "loop" (inner loop with outer axes), "checked" (the same; the loop reports failure), "gather", "arg",
+    "slice_at". ``out``: dtype of the result.
+    """
+
+    cdef inner_loop loop
+    cdef void *data
+    cdef readonly str driver
+    cdef readonly object out
+
+
+cdef Kernel _kernel(inner_loop loop, void *data, str driver, object out):
+    cdef Kernel kernel = Kernel.__new__(Kernel)
+    kernel.loop, kernel.data, kernel.driver, kernel.out = loop, data, driver, out
+    return kernel
+
+
+def ufunc_kernel(np.ufunc ufunc, tuple dtypes):
+    """NumPy's inner loop of a ufunc or gufunc for exactly these input dtypes; None where it has none.
+
+    The result's dtype is ``.out``. Object loops are never given (they need the GIL).
+    """
+    cdef int k, j, width = ufunc.nargs
+    wanted = [type_char(d) for d in dtypes]
+    if "" in wanted or len(wanted) != ufunc.nin or ufunc.nout != 1:
+        return None
+    for k in range(ufunc.ntypes):
+        have = [np.dtype(chr(ufunc.types[k * width + j])) for j in range(width - 1)]
+        out = np.dtype(chr(ufunc.types[k * width + width - 1]))
+        if [type_char(d) for d in have] == wanted and type_char(out):
+            return _kernel(<inner_loop><void *>ufunc.functions[k], ufunc.data[k], "loop", out)
+    return None
+
+
+def own_kernel(str name, dtype):
+    """Our own elementwise loop of that name for inputs of ``dtype``; None where there is none."""
+    char = type_char(dtype)
+    cdef inner_loop loop = NULL
+    if char:
+        loop = loopdbg_own(name.encode(), ord(char))
+    return None if loop == NULL else _kernel(loop, NULL, "checked", dtype)
+
+
+def copy_kernel(dtype):
+    """Copy elements of any fixed-size dtype, strides on both sides."""
+    return _kernel(<inner_loop>loopdbg_copy, <void *><npy_intp>dtype.itemsize, "loop", dtype)
+
+
+def where_kernel(dtype):
+    """Choose between two arrays of any fixed-size dtype by a boolean one."""
+    return _kernel(<inner_loop>loopdbg_where, <void *><npy_intp>dtype.itemsize, "loop", dtype)
+
+
+def cast_kernel(source, target):
+    """Convert each element; None where a type has no native loop."""
+    a, b = type_char(source), type_char(target)
+    cdef inner_loop loop = NULL
+    if a and b:
+        loop = loopdbg_cast(ord(a), ord(b))
+    return None if loop == NULL else _kernel(loop, NULL, "loop", target)
+
+
+def special_kernel(str driver, out):
+    """A kernel that is all driver: "gather", "arg", "slice_at"; its numbers go into ``extra``."""
+    return _kernel(NULL, NULL, driver, out)
+
+
+# Drivers. Each gets its addresses afresh from the cells.
+
+cdef int run_loop(Call *c) noexcept nogil:
+    cdef char *args[MAX_ARGS]
+    cdef int j
+    for j in range(c.nargs):
+        args[j] = c.cell[j][0] + c.offset[j]
+    c.loop(args, c.dims, c.steps, c.data)
+    return 0
+
+
+cdef int run_outer(Call *c) noexcept nogil:
+    """An odometer over the outer axes; the inner loop does the rest."""
+    cdef char *args[MAX_ARGS]
+    cdef npy_intp index[32]
+    cdef npy_intp *axis
+    cdef int j, d, width = c.nargs + 1
+    for j in range(c.nargs):
+        args[j] = c.cell[j][0] + c.offset[j]
+    for d in range(c.nouter):
+        index[d] = 0
+    while True:
+        c.loop(args, c.dims, c.steps, c.data)
+        d = c.nouter - 1
+        while d >= 0:
+            axis = c.outer + d * width
+            index[d] += 1
+            if index[d] < axis[0]:
+                for j in range(c.nargs):
+                    args[j] += axis[1 + j]
+                break
+            for j in range(c.nargs):
+                args[j] -= axis[1 + j] * (axis[0] - 1)
+            index[d] = 0
+            d -= 1
+        if d < 0:
+            return 0
+
+
+cdef int run_checked(Call *c) noexcept nogil:
+    c.status = 0
+    if c.nouter:
+        run_outer(c)
+    else:
+        run_loop(c)
+    return c.status
+
+
+cdef inline int64_t read_int(const char *p, npy_intp size) noexcept nogil:
+    return (<const int64_t *>p)[0] if size == 8 else (<const int32_t *>p)[0]
+
+
+cdef int run_gather(Call *c) noexcept nogil:
+    """extra: outer count, axis length, block bytes, number of indices, bytes of an index."""
+    cdef const char *x = c.cell[0][0] + c.offset[0]
+    cdef const char *indices = c.cell[1][0] + c.offset[1]
+    cdef char *out = c.cell[2][0] + c.offset[2]
+    cdef npy_intp length = c.extra[1], block = c.extra[2], n = c.extra[3], size = c.extra[4]
+    cdef npy_intp o, k
+    cdef int64_t i
+    for o in range(c.extra[0]):
+        for k in range(n):
+            i = read_int(indices + k * size, size)
+            if i < 0:
+                i += length
+            if i < 0 or i >= length:
+                return 1
+            memcpy(out, x + (o * length + i) * block, block)
+            out += block
+    return 0
+
+
+cdef int run_slice_at(Call *c) noexcept nogil:
+    """extra: outer count, axis length, block bytes, length of the result, bytes of start, bytes of end."""
+    cdef const char *x = c.cell[0][0] + c.offset[0]
+    cdef int64_t length = c.extra[1]
+    cdef int64_t start = read_int(c.cell[1][0] + c.offset[1], c.extra[4])
+    cdef int64_t end = read_int(c.cell[2][0] + c.offset[2], c.extra[5])
+    cdef char *out = c.cell[3][0] + c.offset[3]
+    cdef npy_intp block = c.extra[2], o
+    if start < 0:
+        start += length
+    if end < 0:
+        end += length
+    start = min(max(start, 0), length)
+    end = min(max(end, 0), length)
+    if max(end - start, 0) != c.extra[3]:
+        return 1
+    for o in range(c.extra[0]):
+        memcpy(out, x + (o * length + start) * block, block * c.extra[3])
+        out += block * c.extra[3]
+    return 0
+
+
+cdef int run_arg(Call *c) noexcept nogil:
+    """extra: type character, outer, axis length, inner, is max, is last."""
+    return loopdbg_arg(<char>c.extra[0], c.cell[0][0] + c.offset[0], <int64_t *>(c.cell[1][0] + c.offset[1]),
+                       c.extra[1], c.extra[2], c.extra[3], <int>c.extra[4], <int>c.extra[5])
+
+
+cdef int set_kernel(Call *call, object kernel) except -1:
+    """Fill in what a call takes from its kernel; dims, steps, cells and outer axes are set already."""
+    cdef Kernel k = kernel
+    call.loop, call.data = k.loop, k.data
+    if k.driver == "loop":
+        call.run = run_outer if call.nouter else run_loop
+    elif k.driver == "checked":
+        call.data = &call.status
+        call.run = run_checked
+    elif k.driver == "gather":
+        call.run = run_gather
+    elif k.driver == "slice_at":
+        call.run = run_slice_at
+    elif k.driver == "arg":
+        call.run = run_arg
+    else:
+        raise ValueError(f"no driver {k.driver!r}")
+    return 0

@@ -1,0 +1,198 @@
+/* Inner loops that NumPy's ufuncs do not have, with NumPy's inner-loop signature:
+ *
+ *     void loop(char **args, npy_intp const *dims, npy_intp const *steps, void *data)
+ *
+ * args: inputs then output; dims[0]: how many elements; steps: bytes between elements, one an argument. A loop that can
+ * fail gets data = pointer to an int and sets it to 1. C macros, because one text has to give a loop for each of many
+ * pairs of types.
+ */
+#ifndef LOOPDBG_LOOPS_H
+#define LOOPDBG_LOOPS_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+#include <numpy/npy_common.h>
+
+typedef void (*loopdbg_loop)(char **, npy_intp const *, npy_intp const *, void *);
+
+#define LOOP(name) static void name(char **args, npy_intp const *dims, npy_intp const *steps, void *data)
+
+/* copy: data = element size in bytes */
+#define COPY_BODY(T)                                                                                          \
+    for (npy_intp i = 0; i < n; i++, src += steps[0], dst += steps[1]) *(T *)dst = *(T const *)src;
+LOOP(loopdbg_copy) {
+    npy_intp n = dims[0], size = (npy_intp)(intptr_t)data;
+    char const *src = args[0];
+    char *dst = args[1];
+    if (steps[0] == size && steps[1] == size) {
+        memcpy(dst, src, (size_t)(n * size));
+        return;
+    }
+    switch (size) {
+        case 1: COPY_BODY(uint8_t) break;
+        case 2: COPY_BODY(uint16_t) break;
+        case 4: COPY_BODY(uint32_t) break;
+        case 8: COPY_BODY(uint64_t) break;
+        default:
+            for (npy_intp i = 0; i < n; i++, src += steps[0], dst += steps[1]) memcpy(dst, src, (size_t)size);
+    }
+}
+
+/* where: args are condition (bool), a, b, out; data = element size in bytes */
+#define WHERE_BODY(T)                                                                                         \
+    for (npy_intp i = 0; i < n; i++, c += steps[0], a += steps[1], b += steps[2], out += steps[3])            \
+        *(T *)out = *c ? *(T const *)a : *(T const *)b;
+LOOP(loopdbg_where) {
+    npy_intp n = dims[0], size = (npy_intp)(intptr_t)data;
+    char const *c = args[0], *a = args[1], *b = args[2];
+    char *out = args[3];
+    switch (size) {
+        case 1: WHERE_BODY(uint8_t) break;
+        case 2: WHERE_BODY(uint16_t) break;
+        case 4: WHERE_BODY(uint32_t) break;
+        case 8: WHERE_BODY(uint64_t) break;
+        default:
+            for (npy_intp i = 0; i < n; i++, c += steps[0], a += steps[1], b += steps[2], out += steps[3])
+                memcpy(out, *c ? a : b, (size_t)size);
+    }
+}
+
+/* The types of the typed loops: NumPy's type character, name, C type. */
+#define INTEGERS(X)                                                                                           \
+    X('b', i8, int8_t) X('h', i16, int16_t) X('i', i32, int32_t) X('l', i64, int64_t)                          \
+    X('B', u8, uint8_t) X('H', u16, uint16_t) X('I', u32, uint32_t) X('L', u64, uint64_t)
+#define FLOATS(X) X('f', f32, float) X('d', f64, double)
+#define NUMBERS(X) INTEGERS(X) FLOATS(X)
+
+/* conversions, C's rules; to bool: is not zero. Float to integer outside the range is undefined in C, and NumPy
+ * answers with what the machine gives; so do these. */
+#define CAST(NAME, FROM, TO, EXPRESSION)                                                                      \
+    LOOP(NAME) {                                                                                              \
+        char const *src = args[0];                                                                            \
+        char *dst = args[1];                                                                                  \
+        (void)data;                                                                                           \
+        for (npy_intp i = 0; i < dims[0]; i++, src += steps[0], dst += steps[1]) {                            \
+            FROM v = *(FROM const *)src;                                                                      \
+            *(TO *)dst = EXPRESSION;                                                                          \
+        }                                                                                                     \
+    }
+#define CAST_FROM(C, N, T)                                                                                    \
+    CAST(cast_##N##_i8, T, int8_t, (int8_t)v) CAST(cast_##N##_i16, T, int16_t, (int16_t)v)                     \
+    CAST(cast_##N##_i32, T, int32_t, (int32_t)v) CAST(cast_##N##_i64, T, int64_t, (int64_t)v)                  \
+    CAST(cast_##N##_u8, T, uint8_t, (uint8_t)v) CAST(cast_##N##_u16, T, uint16_t, (uint16_t)v)                 \
+    CAST(cast_##N##_u32, T, uint32_t, (uint32_t)v) CAST(cast_##N##_u64, T, uint64_t, (uint64_t)v)              \
+    CAST(cast_##N##_f32, T, float, (float)v) CAST(cast_##N##_f64, T, double, (double)v)                        \
+    CAST(cast_##N##_bool, T, uint8_t, (uint8_t)(v != 0))
+NUMBERS(CAST_FROM)
+CAST_FROM('?', bool, uint8_t)
+
+#define CAST_CASE(FROM, C, N) case C: return cast_##FROM##_##N;
+#define CAST_TO(C, N, T)                                                                                      \
+    case C:                                                                                                   \
+        switch (to) {                                                                                         \
+            CAST_CASE(N, 'b', i8) CAST_CASE(N, 'h', i16) CAST_CASE(N, 'i', i32) CAST_CASE(N, 'l', i64)         \
+            CAST_CASE(N, 'B', u8) CAST_CASE(N, 'H', u16) CAST_CASE(N, 'I', u32) CAST_CASE(N, 'L', u64)         \
+            CAST_CASE(N, 'f', f32) CAST_CASE(N, 'd', f64) CAST_CASE(N, '?', bool)                              \
+        }                                                                                                     \
+        break;
+static loopdbg_loop loopdbg_cast(char from, char to) {
+    switch (from) {
+        NUMBERS(CAST_TO)
+        CAST_TO('?', bool, uint8_t)
+    }
+    return NULL;
+}
+
+/* Integer division that truncates toward zero, and its remainder, which has the sign of the dividend. -1 is apart
+ * because the machine traps on the smallest integer divided by it. */
+#define DIVIDE(C, N, T)                                                                                       \
+    LOOP(divide_##N) {                                                                                        \
+        char const *a = args[0], *b = args[1];                                                                \
+        char *out = args[2];                                                                                  \
+        for (npy_intp i = 0; i < dims[0]; i++, a += steps[0], b += steps[1], out += steps[2]) {               \
+            T x = *(T const *)a, y = *(T const *)b;                                                           \
+            if (y == 0) { *(int *)data = 1; return; }                                                         \
+            *(T *)out = y == (T)-1 && (T)-1 < (T)1 ? (T)(0 - (uint64_t)x) : (T)(x / y);                       \
+        }                                                                                                     \
+    }                                                                                                         \
+    LOOP(remainder_##N) {                                                                                     \
+        char const *a = args[0], *b = args[1];                                                                \
+        char *out = args[2];                                                                                  \
+        for (npy_intp i = 0; i < dims[0]; i++, a += steps[0], b += steps[1], out += steps[2]) {               \
+            T x = *(T const *)a, y = *(T const *)b;                                                           \
+            if (y == 0) { *(int *)data = 1; return; }                                                         \
+            *(T *)out = y == (T)-1 && (T)-1 < (T)1 ? (T)0 : (T)(x % y);                                       \
+        }                                                                                                     \
+    }                                                                                                         \
+    LOOP(modulo_##N) {                                                                                        \
+        char const *a = args[0], *b = args[1];                                                                \
+        char *out = args[2];                                                                                  \
+        for (npy_intp i = 0; i < dims[0]; i++, a += steps[0], b += steps[1], out += steps[2]) {               \
+            T x = *(T const *)a, y = *(T const *)b;                                                           \
+            if (y == 0) { *(int *)data = 1; return; }                                                         \
+            T r = y == (T)-1 && (T)-1 < (T)1 ? (T)0 : (T)(x % y);                                             \
+            *(T *)out = r != 0 && ((r < 0) != (y < 0)) ? (T)(r + y) : r;                                      \
+        }                                                                                                     \
+    }
+INTEGERS(DIVIDE)
+
+LOOP(erf_f32) {
+    char const *a = args[0];
+    char *out = args[1];
+    (void)data;
+    for (npy_intp i = 0; i < dims[0]; i++, a += steps[0], out += steps[1]) *(float *)out = erff(*(float const *)a);
+}
+LOOP(erf_f64) {
+    char const *a = args[0];
+    char *out = args[1];
+    (void)data;
+    for (npy_intp i = 0; i < dims[0]; i++, a += steps[0], out += steps[1]) *(double *)out = erf(*(double const *)a);
+}
+
+#define PICK_DIVIDE(C, N, T) case C: return divide_##N;
+#define PICK_REMAINDER(C, N, T) case C: return remainder_##N;
+#define PICK_MODULO(C, N, T) case C: return modulo_##N;
+/* The loop of one of our own elementwise functions for a type, or NULL. */
+static loopdbg_loop loopdbg_own(char const *name, char type) {
+    if (!strcmp(name, "trunc_divide")) switch (type) { INTEGERS(PICK_DIVIDE) }
+    if (!strcmp(name, "trunc_remainder")) switch (type) { INTEGERS(PICK_REMAINDER) }
+    if (!strcmp(name, "floor_modulo")) switch (type) { INTEGERS(PICK_MODULO) }
+    if (!strcmp(name, "erf")) switch (type) {
+        case 'f': return erf_f32;
+        case 'd': return erf_f64;
+    }
+    return NULL;
+}
+
+/* Index of the extreme along the middle axis of [outer, n, inner]; NaN counts as the extreme, as in NumPy. */
+#define ARG(C, N, T)                                                                                          \
+    static void arg_##N(char const *x, int64_t *out, npy_intp outer, npy_intp n, npy_intp inner, int max, int last) { \
+        T const *p = (T const *)x;                                                                            \
+        for (npy_intp o = 0; o < outer; o++)                                                                  \
+            for (npy_intp k = 0; k < inner; k++) {                                                            \
+                T const *row = p + o * n * inner + k;                                                         \
+                npy_intp best = 0;                                                                            \
+                for (npy_intp j = 1; j < n; j++) {                                                            \
+                    T v = row[j * inner], b = row[best * inner];                                              \
+                    int better = max ? v > b : v < b;                                                         \
+                    if (b != b) better = last && v != v;                                                      \
+                    else if (v != v) better = 1;                                                              \
+                    if (better || (last && v == b)) best = j;                                                 \
+                }                                                                                             \
+                out[o * inner + k] = best;                                                                    \
+            }                                                                                                 \
+    }
+NUMBERS(ARG)
+ARG('?', bool, uint8_t)
+#define ARG_CASE(C, N, T) case C: arg_##N(x, out, outer, n, inner, max, last); return 0;
+static int loopdbg_arg(char type, char const *x, int64_t *out, npy_intp outer, npy_intp n, npy_intp inner, int max,
+                       int last) {
+    switch (type) {
+        NUMBERS(ARG_CASE)
+        ARG_CASE('?', bool, uint8_t)
+    }
+    return 1;
+}
+
+#endif

@@ -1,0 +1,377 @@
+"""A loaded model: its signature, its loops, and headless runs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .engine import Engine
+from .errors import ExecutionError, InputError, InterruptError, LimitError
+from .frame import Frame
+from .graph import (
+    Array,
+    Graph,
+    If,
+    Loop,
+    Node,
+    OptionalType,
+    SequenceType,
+    StoppedBy,
+    TensorType,
+    Value,
+    ValueType,
+    bodies,
+)
+from .plan import LoopPlan, Plan, compile_graph
+
+#: What a model takes and gives: an array, a list of them (a sequence), None (an empty optional).
+Data = Any
+OnIteration = Callable[[Frame], object]
+
+
+@dataclass(frozen=True)
+class Port:
+    """One input or output of a model. ``dtype`` and ``shape`` are None where the model does not tell."""
+
+    name: str
+    type: ValueType
+    optional: bool = False
+
+    @property
+    def dtype(self) -> np.dtype[Any] | None:
+        return self.type.dtype if isinstance(self.type, TensorType) else None
+
+    @property
+    def shape(self) -> tuple[int | str | None, ...] | None:
+        return self.type.shape if isinstance(self.type, TensorType) else None
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.type}"
+
+
+@dataclass(frozen=True)
+class LoopNode:
+    """A loop of the model in the tree of loops; ``path`` says where it stands: ``main ▸ outer ▸ inner``."""
+
+    loop: Loop
+    path: str
+    children: tuple[LoopNode, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.loop.name
+
+
+@dataclass(frozen=True)
+class LoopTotals:
+    """How often a loop ran in one run: iterations over all its entries, and why entries ended."""
+
+    name: str
+    path: str
+    iterations: int
+    entries: int
+    #: Why the last entry ended; None: the loop was never entered.
+    stopped_by: StoppedBy | None
+    reasons: Mapping[StoppedBy, int]
+    #: Wall time inside the loop, seconds; 0.0 for nested loops.
+    seconds: float
+    notes: tuple[str, ...] = ()
+
+
+@dataclass
+class Run:
+    """One headless run: what it gave, and how its loops went."""
+
+    outputs: dict[str, Data] = field(default_factory=dict)
+    loops: list[LoopTotals] = field(default_factory=list)
+    #: The limit or interrupt that ended the run before its end, else None.
+    stopped_by: StoppedBy | None = None
+    message: str = ""
+
+
+class Model:
+    """What :func:`load` returns. ``graph`` is the loop graph as the front end read it."""
+
+    def __init__(self, graph: Graph, path: Path | None = None) -> None:
+        self.graph = graph
+        self.path = path
+        self.inputs = [Port(v.name, v.type, v.name in graph.defaults) for v in graph.inputs]
+        names = graph.output_names or [v.name for v in graph.outputs]
+        self.outputs = [Port(name, v.type) for name, v in zip(names, graph.outputs, strict=True)]
+        self.loops = _tree(graph, graph.name or "main")
+        self._plan: Plan | None = None
+        self._engine: Engine | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """The file's name, or the graph's where the model came from no file."""
+        return self.path.name if self.path else self.graph.name
+
+    @property
+    def plan(self) -> Plan:
+        """The compiled plan.
+
+        Raises:
+            UnsupportedError: an operator that nothing can run.
+        """
+        if self._plan is None:
+            self._plan = compile_graph(self.graph)
+        return self._plan
+
+    def __repr__(self) -> str:
+        ports = ", ".join(map(str, self.inputs)), ", ".join(map(str, self.outputs))
+        return f"<Model {self.name}: ({ports[0]}) -> ({ports[1]}), {len(self.plan.loops)} loops>"
+
+    def check(self, inputs: Mapping[str, Data]) -> dict[int, Data]:
+        """Check inputs against the signature; returns them by slot, defaults filled in.
+
+        Tensors may come as anything ``np.asarray`` takes where that loses nothing (an int64 array of small numbers for
+        an int32 input is refused; a Python number or list takes the input's dtype).
+
+        Raises:
+            InputError: an input is missing, unknown, or has the wrong dtype or shape.
+        """
+        known = {port.name: port for port in self.inputs}
+        for name in inputs:
+            if name not in known:
+                have = ", ".join(f"'{n}'" for n in known) or "none"
+                raise InputError(f"the model has no input '{name}'; it has {have}")
+        checked: dict[int, Data] = {}
+        named: dict[str, int] = {}
+        for (value, slot), port in zip(self.plan.inputs, self.inputs, strict=True):
+            if port.name in inputs:
+                checked[slot] = check_value(port.name, port.type, inputs[port.name], named)
+            elif port.optional:
+                checked[slot] = self.graph.defaults[value.name]
+            elif isinstance(port.type, OptionalType):
+                checked[slot] = None
+            else:
+                raise InputError(f"input '{port.name}' ({port.type}) is missing; give it as --input {port.name}=VALUE")
+        return checked
+
+    def run(
+        self,
+        inputs: Mapping[str, Data] | None = None,
+        *,
+        on_iteration: OnIteration | None = None,
+        max_iterations: int | None = None,
+    ) -> dict[str, Data]:
+        """Run to the end; returns the outputs by name.
+
+        ``on_iteration(frame)`` is called at every boundary of every loop: before iteration 0, and after each iteration
+        (after the last one ``frame.stopped_by`` says why the loop ends).
+
+        Raises:
+            InputError: inputs that do not fit the signature.
+            ExecutionError: a node or boundary failed.
+            LimitError: ``max_iterations`` was reached in a loop, or a loop that nothing can end was refused.
+            InterruptError: Ctrl-C.
+        """
+        run = self.execute(inputs, on_iteration=on_iteration, max_iterations=max_iterations)
+        if run.stopped_by is StoppedBy.LIMIT:
+            raise LimitError(run.message)
+        if run.stopped_by is StoppedBy.INTERRUPT:
+            raise InterruptError(run.message)
+        return run.outputs
+
+    def execute(
+        self,
+        inputs: Mapping[str, Data] | None = None,
+        *,
+        on_iteration: OnIteration | None = None,
+        max_iterations: int | None = None,
+        on_tick: Callable[[Run], object] | None = None,
+    ) -> Run:
+        """As :meth:`run`, but tells how the loops went, and returns also where a limit or an interrupt ended it.
+
+        ``on_tick(run)`` is called a few times a second at most, with the totals so far.
+        """
+        given = self.check(inputs or {})
+        with _Lease(self) as engine:
+            engine.start(given)
+            engine.set_limits(max_iterations, refuse_endless=True)
+            engine.set_hook(None if on_iteration is None else lambda index: on_iteration(Frame(engine, index)))
+            engine.on_tick = None if on_tick is None else lambda: on_tick(Run({}, self.totals(engine)))
+            run = Run()
+            try:
+                what, index = engine.resume()
+            finally:
+                engine.set_hook(None)
+                engine.on_tick = None
+            if what == "end":
+                run.outputs = self.results(engine)
+                run.loops = self.totals(engine)
+            else:
+                run.stopped_by = StoppedBy.LIMIT if what == "limit" else StoppedBy.INTERRUPT
+                run.loops = self.totals(engine, run.stopped_by)
+                run.message = _where(engine, what, index, max_iterations)
+            return run
+
+    def results(self, engine: Engine) -> dict[str, Data]:
+        """The outputs of an engine that ran to the end, by name; copies.
+
+        Raises:
+            ExecutionError: an output that nothing wrote.
+        """
+        outputs = {}
+        for name, slot in self.plan.outputs:
+            if not engine.has_value(slot):
+                raise ExecutionError(f"output '{name}' has no value")
+            outputs[name] = engine.value(slot)
+        return outputs
+
+    def totals(self, engine: Engine, ended: StoppedBy | None = None) -> list[LoopTotals]:
+        """How the loops went; ``ended``: what stopped the loops that are still running."""
+        return [_totals(plan, engine, ended) for plan in self.plan.loops]
+
+
+class _Lease:
+    """Lends the model's own engine, whose nodes stay bound between runs; a second concurrent run gets one of its own."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.held = False
+
+    def __enter__(self) -> Engine:
+        self.held = self.model._lock.acquire(blocking=False)
+        if not self.held:
+            return Engine(self.model.plan)
+        if self.model._engine is None:
+            self.model._engine = Engine(self.model.plan)
+        return self.model._engine
+
+    def __exit__(self, *_: object) -> None:
+        if self.held:
+            self.model._lock.release()
+
+
+def load(path: str | Path) -> Model:
+    """Read a model file: ONNX in any form that ``onnx.load`` reads, or OpenVINO IR.
+
+    Raises:
+        ModelError: the file is missing or broken, or its own specification rejects it.
+    """
+    from .frontends import read
+
+    path = Path(path)
+    return Model(read(path), path)
+
+
+def check_value(name: str, declared: ValueType, value: Data, named: dict[str, int] | None = None) -> Data:
+    """One input checked against its declared type; arrays come back as arrays of the declared dtype.
+
+    ``named`` collects what named dimensions turned out to be, so that two inputs must agree.
+
+    Raises:
+        InputError: it does not fit; the text says what is needed and how to give it.
+    """
+    named = {} if named is None else named
+    if isinstance(declared, OptionalType):
+        return None if value is None else check_value(name, declared.element, value, named)
+    if isinstance(declared, SequenceType):
+        if not isinstance(value, list | tuple):
+            raise InputError(f"input '{name}' is a sequence ({declared}); give a list of arrays")
+        return [check_value(f"{name}[{k}]", declared.element, element) for k, element in enumerate(value)]
+    array = _as_array(name, declared, value)
+    _check_shape(name, declared, array, named)
+    return array
+
+
+def _as_array(name: str, declared: TensorType, value: Data) -> Array:
+    wanted = declared.dtype
+    exact = isinstance(value, np.ndarray | np.generic)
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise InputError(f"input '{name}' ({declared}): the rows of the given list have different lengths") from None
+    if wanted is None:
+        return array
+    if wanted.hasobject:
+        if array.dtype.kind not in "OUST":
+            raise InputError(f"input '{name}' needs strings, got {array.dtype.name}")
+        return array.astype(object)
+    if array.dtype == wanted:
+        return array
+    if exact:
+        raise InputError(
+            f"input '{name}' needs {declared}, got {array.dtype.name} {list(array.shape)}; convert it with "
+            f"x.astype('{wanted.name}')"
+        )
+    if array.dtype.kind not in "biufc" and array.size:
+        raise InputError(f"input '{name}' needs {declared}, got {value!r:.60}")
+    with np.errstate(all="ignore"):
+        converted = array.astype(wanted)
+        if wanted.kind in "iub" and not np.array_equal(converted.astype(array.dtype), array):
+            raise InputError(f"input '{name}' needs {declared}, and {value!r:.60} cannot be given as {wanted.name}")
+    return converted
+
+
+def _check_shape(name: str, declared: TensorType, array: Array, named: dict[str, int]) -> None:
+    if declared.shape is None:
+        return
+    fits = len(declared.shape) == array.ndim
+    if fits:
+        for wanted, have in zip(declared.shape, array.shape, strict=True):
+            if isinstance(wanted, int) and wanted != have:
+                fits = False
+            elif isinstance(wanted, str) and named.setdefault(wanted, have) != have:
+                raise InputError(
+                    f"input '{name}' {list(array.shape)}: its dimension '{wanted}' is {have}, but another input has "
+                    f"{named[wanted]} there"
+                )
+    if not fits:
+        shape = "[" + ",".join("?" if d is None else str(d) for d in declared.shape) + "]"
+        have_text = "a scalar" if array.ndim == 0 else f"shape {list(array.shape)}"
+        example = "VALUE" if not declared.shape else "'[...]'"
+        need = "a scalar" if not declared.shape else f"shape {shape}"
+        dtype = "" if declared.dtype is None else f" {declared.dtype.name}"
+        raise InputError(
+            f"input '{name}' needs {need}{dtype}, got {have_text}; give it as --input {name}={example} or "
+            f"--input {name}=file.npy"
+        )
+
+
+def _tree(graph: Graph, path: str) -> list[LoopNode]:
+    found: list[LoopNode] = []
+    for node in graph.nodes:
+        if isinstance(node, Loop):
+            inner = f"{path} ▸ {node.name}"
+            found.append(LoopNode(node, inner, tuple(_tree(node.body, inner))))
+        elif isinstance(node, If):
+            for word, branch in bodies(node):
+                found.extend(_tree(branch, f"{path} ▸ {node.name} ({word})"))
+    return found
+
+
+def _totals(plan: LoopPlan, engine: Engine, ended: StoppedBy | None) -> LoopTotals:
+    iterations, entries, reasons, seconds = engine.totals(plan.index)
+    _, _, _, last, active = engine.loop_state(plan.index)
+    return LoopTotals(
+        plan.loop.name,
+        plan.path,
+        iterations,
+        entries,
+        (ended if active else last) if entries else None,
+        reasons,
+        seconds,
+        tuple(plan.loop.notes),
+    )
+
+
+def _where(engine: Engine, what: str, index: int, limit: int | None) -> str:
+    if what == "limit":
+        loop = engine.plan.loops[index].loop
+        return f"loop '{loop.name}' reached the limit of {limit} iterations without ending"
+    stack = engine.stack
+    if not stack:
+        return "interrupted outside of any loop"
+    return f"interrupted in {engine.at(stack[-1])}"
+
+
+__all__ = ["Data", "LoopNode", "LoopTotals", "Model", "Node", "Port", "Run", "Value", "load"]
