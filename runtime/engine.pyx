@@ -1,8 +1,7 @@
 """The engine: runs a Plan, stops at any boundary or node of any nesting, and goes on.
 
-``run_plan`` is the hot path: one loop over a flat array of instructions, without the GIL. It returns when an
-instruction needs Python (to be bound to kernels, or to be run by NumPy), when a stop was asked for, or when its time
-slice is over (so that signals and limits are looked at). Everything else here prepares what it runs on.
+``hot.run_plan`` is the hot path: one loop over a flat array of instructions, without the GIL. Everything here prepares
+what it runs on, and does what it hands back.
 
 Instructions are bound when they are first met, on the dtypes and shapes that their inputs then have. A slot whose dtype
 or shape changes unbinds its consumers, which are bound again when met: loops whose shapes change need nothing special.
@@ -14,10 +13,14 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_DECREF, Py_XDECREF
 from libc.stdint cimport int32_t, int64_t, uintptr_t, INT64_MAX
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcpy
 cimport numpy as np
 from numpy cimport npy_intp
+
+from .hot cimport enter_loop, leave_loop, now, put, run_plan
 from .kernels cimport Call, set_kernel
+from .scalar cimport free_program, make_program
+from .state cimport *
 
 import math
 import signal
@@ -34,13 +37,6 @@ from .ops.primitives import NotNative
 from .plan import Kind
 from .slices import cut, join, split
 
-cdef extern from "time.h" nogil:
-    struct timespec:
-        long tv_sec
-        long tv_nsec
-    int CLOCK_MONOTONIC
-    int clock_gettime(int clock, timespec *t)
-
 np.import_array()
 
 _EAGER = Eager()
@@ -54,319 +50,6 @@ cdef int CALM = 8
 
 #: Tests set this: an operator that fails to bind for any other reason than NotNative, but runs, is a bug of ours.
 strict_binding = False
-
-
-cdef inline double now() noexcept nogil:
-    cdef timespec t
-    clock_gettime(CLOCK_MONOTONIC, &t)
-    return t.tv_sec + t.tv_nsec * 1e-9
-
-
-# ---------------------------------------------------------------------------------------------- the hot path
-
-cdef inline void put(char *target, const char *source, Py_ssize_t nbytes) noexcept nogil:
-    """memcpy with the sizes of scalars spelled out: a call of unknown size costs more than the copy."""
-    if nbytes == 4:
-        (<int32_t *>target)[0] = (<const int32_t *>source)[0]
-    elif nbytes == 8:
-        (<int64_t *>target)[0] = (<const int64_t *>source)[0]
-    elif nbytes == 1:
-        target[0] = source[0]
-    else:
-        memcpy(target, source, nbytes)
-
-
-cdef inline int64_t read_int(const Slot *slot) noexcept nogil:
-    return (<const int64_t *>slot.data)[0] if slot.nbytes == 8 else (<const int32_t *>slot.data)[0]
-
-
-cdef inline int decide(const LoopState *loop) noexcept nogil:
-    """Does the loop end at this boundary? The condition is named where both fall together (SEMANTICS 0.15)."""
-    if not loop.keep:
-        return BY_CONDITION
-    if loop.trip >= 0 and loop.i >= loop.trip:
-        return BY_TRIP_COUNT
-    if loop.counted and loop.i >= loop.parts:
-        return BY_INPUT
-    return RUNNING
-
-
-cdef int enter_fast(State *s, LoopState *loop) noexcept nogil:
-    """Enter a loop on the same specs as the last time; 0 where that is not so."""
-    cdef int k
-    cdef Edge *e
-    cdef Slice *c
-    cdef Slot *p
-    cdef int64_t parts = -1
-    if not loop.fast_enter:
-        return 0
-    if loop.trip_slot >= 0 and s.slots[loop.trip_slot].spec != loop.trip_spec:
-        return 0
-    if loop.initial_slot >= 0 and s.slots[loop.initial_slot].spec != loop.initial_spec:
-        return 0
-    for k in range(loop.nedges):
-        e = loop.edges + k
-        if s.slots[e.initial].spec != s.slots[e.param].spec:
-            return 0
-    for k in range(loop.nslices):
-        c = loop.slices + k
-        if s.slots[c.outer].spec != c.outer_spec:
-            return 0
-    loop.trip = loop.fixed_trips
-    if loop.trip_slot >= 0:
-        loop.trip = read_int(s.slots + loop.trip_slot)
-        if loop.trip < 0:
-            if loop.negative_is_zero:
-                loop.trip = 0
-            elif loop.trip != -1:
-                return 0
-    for k in range(loop.nedges):
-        e = loop.edges + k
-        p = s.slots + e.param
-        put(p.data, s.slots[e.initial].data, p.nbytes)
-    for k in range(loop.nslices):
-        c = loop.slices + k
-        c.base = s.slots[c.outer].data + c.offset
-        if parts < 0 or c.parts < parts:
-            parts = c.parts
-    for k in range(loop.nscans):
-        loop.scans[k].count = 0
-    loop.parts = parts
-    loop.keep = 1 if loop.initial_slot < 0 else s.slots[loop.initial_slot].data[0] != 0
-    return 1
-
-
-cdef void entered(State *s, int index) noexcept nogil:
-    """What fast and slow entries share."""
-    cdef LoopState *loop = s.loops + index
-    if loop.condition_input >= 0:
-        s.slots[loop.condition_input].data[0] = loop.keep
-    loop.i = 0
-    loop.active = 1
-    loop.ended = RUNNING
-    loop.reported = 0
-    loop.entries += 1
-    s.stack[s.depth] = index
-    s.depth += 1
-    if s.depth == 1:
-        loop.entered = now()
-    s.pc = loop.head
-
-
-cdef int next_fast(State *s, LoopState *loop) noexcept nogil:
-    """The boundary after an iteration: scan elements, condition, back edges. Nothing is written before all is sure."""
-    cdef int k
-    cdef Edge *e
-    cdef Scan *c
-    cdef Slot *p
-    cdef Slot *r
-    cdef char *data
-    cdef PyObject *owner
-    for k in range(loop.nscans):
-        c = loop.scans + k
-        if s.slots[c.result].spec != c.spec or c.count == c.capacity:
-            return 0
-    for k in range(loop.nedges):
-        e = loop.edges + k
-        r = s.slots + e.result
-        p = s.slots + e.param
-        if p.spec != r.spec or p.spec == 0:
-            return 0
-        if (not e.swap or r.flags & FOLDED) and not e.identity and e.spare_spec != p.spec:
-            return 0
-    for k in range(loop.nscans):
-        c = loop.scans + k
-        put(c.buffer + c.count * c.nbytes, s.slots[c.result].data, c.nbytes)
-        c.count += 1
-    if loop.condition >= 0:
-        loop.keep = s.slots[loop.condition].data[0] != 0
-        if loop.condition_input >= 0:
-            s.slots[loop.condition_input].data[0] = loop.keep
-    # All results are taken before any parameter is written: copies first, then the pointers move.
-    for k in range(loop.nedges):
-        e = loop.edges + k
-        if not e.identity:
-            r = s.slots + e.result
-            e.in_spare = not e.swap or r.flags & FOLDED
-            if e.in_spare:
-                put(e.spare, r.data, r.nbytes)
-    for k in range(loop.nedges):
-        e = loop.edges + k
-        if e.identity:
-            continue
-        p = s.slots + e.param
-        data = p.data
-        owner = p.owner
-        if e.in_spare:
-            p.data = e.spare
-            p.owner = e.spare_owner
-            e.spare = data
-            e.spare_owner = owner
-        else:
-            r = s.slots + e.result
-            p.data = r.data
-            p.owner = r.owner
-            r.data = data
-            r.owner = owner
-    return 1
-
-
-cdef int exit_fast(State *s, LoopState *loop) noexcept nogil:
-    """Copy the outputs where they have the same specs as the last time."""
-    cdef int k
-    cdef Last *o
-    cdef Scan *c
-    cdef Slot *target
-    for k in range(loop.nlasts):
-        o = loop.lasts + k
-        target = s.slots + o.outer
-        if target.spec != s.slots[o.source].spec or target.spec == 0 or not target.flags & OWN:
-            return 0
-        if o.edge < 0 and loop.i == 0:
-            return 0
-    for k in range(loop.nscans):
-        c = loop.scans + k
-        target = s.slots + c.outer
-        if not c.plain or c.count == 0 or c.count != c.out_count or target.spec != c.out_spec or \
-                not target.flags & OWN:
-            return 0
-    for k in range(loop.nlasts):
-        o = loop.lasts + k
-        target = s.slots + o.outer
-        put(target.data, s.slots[o.source].data, target.nbytes)
-    for k in range(loop.nscans):
-        c = loop.scans + k
-        put(s.slots[c.outer].data, c.buffer, c.count * c.nbytes)
-    return 1
-
-
-cdef void left(State *s, LoopState *loop) noexcept nogil:
-    """What fast and slow exits share."""
-    loop.iterations += loop.i
-    loop.by_reason[loop.ended] += 1
-    if s.depth == 1:
-        loop.seconds += now() - loop.entered
-    loop.active = 0
-    s.depth -= 1
-    s.pc = loop.exit + 1
-
-
-cdef int ask_hooks(State *s, int index) noexcept nogil:
-    """The rare part of a boundary: somebody watches. True to leave run_plan."""
-    cdef LoopState *loop = s.loops + index
-    cdef BoundaryView view
-    cdef int k
-    if s.stop_any or s.interrupt:
-        s.why |= 1
-    if s.hook_any:
-        s.why |= 2
-    if s.c_hook != NULL:
-        for k in range(loop.nedges):
-            s.carried[k] = s.slots[loop.edges[k].param].data
-        view.loop = index
-        view.ended = loop.ended
-        view.iteration = loop.i
-        view.ncarried = loop.nedges
-        view.carried = s.carried
-        if s.c_hook(s.c_context, &view):
-            s.why |= 1
-    return s.why
-
-
-cdef int run_plan(State *s) noexcept nogil:
-    cdef Instr *ins
-    cdef LoopState *loop
-    cdef Slice *c
-    cdef Call *call
-    cdef Call *stop
-    cdef int k, kind
-    while True:
-        ins = s.code + s.pc
-        kind = ins.kind
-        if s.stepping:
-            if s.moved and s.depth <= s.step_depth and (kind == NATIVE or kind == UNBOUND or kind == ENTER or
-                                                        kind == BRANCH):
-                return S_NODE
-            s.moved = 1
-        if kind == NATIVE:
-            for k in range(ins.nguards):
-                if memcmp(s.slots[ins.guards[k].slot].data, ins.guards[k].expected, ins.guards[k].nbytes):
-                    return S_PYTHON
-            call = ins.calls
-            stop = call + ins.ncalls
-            while call < stop:
-                if call.run(call):
-                    return S_PYTHON
-                call += 1
-            s.pc += 1
-            s.budget -= ins.cost
-            if s.budget < 0:
-                return S_TICK
-        elif kind == HEAD:
-            loop = s.loops + ins.loop
-            loop.ended = decide(loop)
-            if not loop.reported:
-                s.why = loop.i >= loop.next_event or (loop.ended and loop.event_at_end)
-                if (s.watch and ask_hooks(s, ins.loop)) or s.why:
-                    return S_BOUNDARY
-            loop.reported = 0
-            if loop.ended:
-                s.pc = loop.exit
-                continue
-            if loop.i >= loop.limit:
-                return S_LIMIT
-            # A trip count of INT64_MAX is how exporters write "no limit".
-            if loop.endless_at >= 0 and loop.i >= loop.endless_at and (loop.trip < 0 or loop.trip == INT64_MAX):
-                return S_LIMIT
-            if loop.nslices:
-                if loop.i >= loop.parts:
-                    return S_NO_SLICE
-                for k in range(loop.nslices):
-                    c = loop.slices + k
-                    s.slots[c.inner].data = c.base + loop.i * c.step
-            if loop.iteration >= 0:
-                if loop.iteration_wide:
-                    (<int64_t *>s.slots[loop.iteration].data)[0] = loop.i
-                else:
-                    (<int32_t *>s.slots[loop.iteration].data)[0] = <int32_t>loop.i
-            s.pc += 1
-        elif kind == NEXT:
-            loop = s.loops + ins.loop
-            if not next_fast(s, loop):
-                return S_SLOW
-            loop.i += 1
-            s.pc = loop.head
-            s.budget -= 10
-            if s.budget < 0:
-                return S_TICK
-        elif kind == ENTER:
-            loop = s.loops + ins.loop
-            if not enter_fast(s, loop):
-                return S_SLOW
-            entered(s, ins.loop)
-        elif kind == EXIT:
-            loop = s.loops + ins.loop
-            if not exit_fast(s, loop):
-                return S_SLOW
-            left(s, loop)
-        elif kind == BRANCH:
-            if s.slots[ins.condition].data == NULL or s.slots[ins.condition].nbytes != 1:
-                return S_SLOW
-            ins.taken = s.slots[ins.condition].data[0] != 0
-            s.pc = s.pc + 1 if ins.taken else ins.target
-        elif kind == JUMP or kind == JOIN:
-            for k in range(ins.nmoves):
-                if s.slots[ins.moves[k].source].spec != s.slots[ins.moves[k].target].spec or \
-                        s.slots[ins.moves[k].source].spec == 0 or not s.slots[ins.moves[k].target].flags & OWN:
-                    return S_SLOW
-            for k in range(ins.nmoves):
-                put(s.slots[ins.moves[k].target].data, s.slots[ins.moves[k].source].data,
-                    s.slots[ins.moves[k].target].nbytes)
-            s.pc = ins.target if kind == JUMP else s.pc + 1
-        elif kind == END:
-            return S_END
-        else:
-            return S_PYTHON
 
 
 # ---------------------------------------------------------------------------------------------- the engine
@@ -429,6 +112,7 @@ cdef class Engine:
         self.load_code()
         for index in range(self.nloops):
             self.load_loop(index)
+        self.s.hot_after = 200
         self.set_limits()
         for slot, array in plan.constants:
             self.set_constant(slot, array)
@@ -445,6 +129,7 @@ cdef class Engine:
                 loop = self.s.loops + k
                 for j in range(loop.nedges):
                     Py_XDECREF(loop.edges[j].spare_owner)
+                free_program(loop.program)
                 free(loop.edges)
                 free(loop.slices)
                 free(loop.scans)
@@ -553,6 +238,7 @@ cdef class Engine:
         return 0
 
     cdef int unbind_consumers(self, int k) except -1:
+        self.s.generation += 1
         for pc in self.consumers[k]:
             self.s.code[<int>pc].kind = UNBOUND
             self.calm[pc] = 0
@@ -667,6 +353,7 @@ cdef class Engine:
         cdef Instr *ins = self.s.code + pc
         cdef Call *call
         cdef int k, j, d, rows = 0
+        self.s.generation += 1
         self.release_instruction(pc)
         ins.cells = <char **>calloc(len(bound.temps) + 1, sizeof(char *))
         ins.calls = <Call *>calloc(len(bound.calls) + 1, sizeof(Call))
@@ -682,7 +369,7 @@ cdef class Engine:
         arrays = []
         for k, temp in enumerate(bound.temps):
             if k not in slot_of_temp:
-                array = _aligned(temp) if isinstance(temp, np.ndarray) else np.empty(temp, np.uint8)
+                array = _room(temp)
                 arrays.append(array)
                 ins.cells[k] = np.PyArray_BYTES(array)
         self.keep[pc] = arrays
@@ -810,6 +497,8 @@ cdef class Engine:
             array = self.one_element(loop.initial_slot, "b", "condition", node)
             loop.keep = bool(array.reshape(()))
             loop.initial_spec = self.s.slots[loop.initial_slot].spec
+        counts = []
+        loop.parts = -1
         for k in range(loop.nedges):
             e = loop.edges + k
             if e.initial >= 0:
@@ -820,6 +509,9 @@ cdef class Engine:
                 if len(parts) == 0:
                     raise ExecutionError(f"{node.describe()}: '{sliced.outer.name}' has no slice 0 for '{sliced.inner.name}'")
                 value = parts[0]
+                # It counts iterations as any sliced input does, though only part 0 is read.
+                loop.parts = len(parts)
+                counts.append((sliced.outer.name, len(parts)))
                 loop.fast_enter = 0
             if isinstance(value, list):
                 value = list(value)
@@ -827,8 +519,6 @@ cdef class Engine:
             self.set_spare(e)
             if self.s.slots[e.param].spec == 0:
                 loop.fast_enter = 0
-        loop.parts = -1
-        counts = []
         for k in range(loop.nslices):
             c = loop.slices + k
             sliced = plan.slices[k].sliced
@@ -846,7 +536,7 @@ cdef class Engine:
                 loop.fast_enter = 0
             self.slice_arrays[index, k] = parts
             c.base = np.PyArray_BYTES(parts)
-            c.offset = c.base - self.s.slots[c.outer].data if c.direct else 0
+            c.offset = <Py_ssize_t>c.base - <Py_ssize_t>self.s.slots[c.outer].data if c.direct else 0
             c.step = parts.strides[0] if len(parts) else 0
             self.put_owner(c.inner, parts, part_spec, 0)
             self.s.slots[c.inner].nbytes = math.prod(parts.shape[1:]) * parts.dtype.itemsize
@@ -860,7 +550,7 @@ cdef class Engine:
             loop.scans[k].spec = -1
             self.scan_arrays.pop((index, k), None)
             loop.scans[k].capacity = 0
-        entered(&self.s, index)
+        enter_loop(&self.s, index)
         return 0
 
     cdef object one_element(self, int slot, str kinds, str word, object node):
@@ -1033,7 +723,7 @@ cdef class Engine:
             self.set_known(loop.lasts[k].outer, None)
         for k in range(loop.nscans):
             self.store_scan(index, k)
-        left(&self.s, loop)
+        leave_loop(&self.s, loop)
         return 0
 
     cdef int store_scan(self, int index, int k) except -1:
@@ -1138,10 +828,13 @@ cdef class Engine:
             self.s.loops[k].ended = RUNNING
             self.s.loops[k].iterations = self.s.loops[k].entries = 0
             self.s.loops[k].seconds = 0
+            self.s.loops[k].heat, self.s.loops[k].hot_at = 0, self.s.hot_after
             for j in range(4):
                 self.s.loops[k].by_reason[j] = 0
         self.s.pc = self.s.depth = 0
         self.s.interrupt = 0
+        self.s.suspended = NULL
+        self.s.program_runs = 0
         self.moment += 1
         self.clear_stops()
 
@@ -1274,10 +967,27 @@ cdef class Engine:
                 return ("end", -1)
             elif status == S_LIMIT:
                 return self.at_limit(self.s.code[self.s.pc].loop)
+            elif status == S_HOT:
+                self.heat_up()
             elif status == S_NO_SLICE:
                 self.no_slice(self.s.code[self.s.pc].loop)
             if status == S_TICK and self.tick():
                 return ("interrupt", -1)
+
+    cdef int heat_up(self) except -1:
+        """Make scalar programs for the running loops where that is possible; the others are looked at again later."""
+        cdef int k, index
+        cdef LoopState *loop
+        for k in range(self.s.depth):
+            index = self.s.stack[k]
+            loop = self.s.loops + index
+            if loop.program != NULL and loop.program.generation == self.s.generation:
+                continue
+            free_program(loop.program)
+            loop.program = make_program(&self.s, self.plan, index) if self.native else NULL
+            if loop.program == NULL:
+                loop.hot_at = 9 * loop.heat
+        return 0
 
     cdef object at_boundary(self, int index):
         cdef LoopState *loop = self.s.loops + index
@@ -1328,6 +1038,20 @@ cdef class Engine:
         return 0
 
     # -- looking and changing, while stopped
+
+    @property
+    def hot_after(self):
+        """Iterations after which a loop is worth a scalar program; -1: none is. Takes effect at the next start."""
+        return self.s.hot_after
+
+    @hot_after.setter
+    def hot_after(self, int64_t iterations):
+        self.s.hot_after = iterations
+
+    @property
+    def program_runs(self):
+        """How often a scalar program was entered in this execution."""
+        return self.s.program_runs
 
     @property
     def pc(self):
@@ -1402,6 +1126,17 @@ cdef class Engine:
 def _one(declared):
     """The shape for a one-element body parameter: the rank that the body declares, scalar where it does not."""
     return (1,) if isinstance(declared, TensorType) and declared.shape is not None and len(declared.shape) == 1 else ()
+
+
+def _room(temp):
+    """Memory for a temp: a constant's own, or as many bytes. At least 8, which is what scalar programs read."""
+    nbytes = temp.nbytes if isinstance(temp, np.ndarray) else temp
+    if isinstance(temp, np.ndarray) and nbytes >= 8:
+        return _aligned(temp)
+    memory = np.zeros(max(nbytes, 8), np.uint8)
+    if isinstance(temp, np.ndarray):
+        memory[:nbytes] = np.frombuffer(temp.tobytes(), np.uint8)
+    return memory
 
 
 def _aligned(array):

@@ -1,31 +1,33 @@
-"""Kernel calls: what the engine runs without the GIL. Shared structs only."""
+"""Kernel calls: what the engine runs without the GIL. Shared structs only; call.h says what their fields are."""
 
-from libc.stddef cimport size_t
 from numpy cimport npy_intp
 
-ctypedef void (*inner_loop)(char **args, const npy_intp *dims, const npy_intp *steps, void *data) noexcept nogil
+cdef extern from "call.h":
+    cdef enum:
+        MAX_ARGS "LOOPDBG_MAX_ARGS"
+        MAX_STEPS "LOOPDBG_MAX_STEPS"
+        MAX_EXTRA "LOOPDBG_MAX_EXTRA"
 
-cdef enum:
-    MAX_ARGS = 4       # inputs and output of one call
-    MAX_STEPS = 12     # matmul's inner loop needs 9
-    MAX_EXTRA = 8
+    ctypedef void (*inner_loop "loopdbg_loop")(
+        char **args, const npy_intp *dims, const npy_intp *steps, void *data) noexcept nogil
 
-cdef struct Call:
-    # 0, or not 0 when the call could not be done as bound (then the engine runs the node in Python, which either
-    # gives the result or raises the error).
-    int (*run)(Call *call) noexcept nogil
-    inner_loop loop
-    void *data
-    int nargs
-    int status
-    # An argument's address is *cell + offset: buffers move (swapped back edges, slices), cells stay.
-    char **cell[MAX_ARGS]
-    npy_intp offset[MAX_ARGS]
-    npy_intp dims[MAX_ARGS]
-    npy_intp steps[MAX_STEPS]
-    # Outer axes of an N-dimensional call: for each its extent, then one stride an argument. Owned by the engine.
-    int nouter
-    npy_intp *outer
-    npy_intp extra[MAX_EXTRA]
+    ctypedef struct Call "loopdbg_call":
+        int (*run)(Call *call) noexcept nogil
+        inner_loop loop
+        void *data
+        int nargs
+        int status
+        char **cell[4]
+        npy_intp offset[4]
+        npy_intp dims[4]
+        npy_intp steps[12]
+        int nouter
+        npy_intp *outer
+        npy_intp extra[8]
+
+    ctypedef int (*run_call "loopdbg_run")(Call *call) noexcept nogil
 
 cdef int set_kernel(Call *call, object kernel) except -1
+cdef int opcode(const Call *call) noexcept nogil
+cdef bint is_loop(const Call *call) noexcept nogil
+cdef bint is_gather(const Call *call) noexcept nogil

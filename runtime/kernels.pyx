@@ -19,6 +19,10 @@ cdef extern from "loops.h" nogil:
     int loopdbg_arg(char type, const char *x, int64_t *out, npy_intp outer, npy_intp n, npy_intp inner, int max,
                     int last) noexcept
 
+cdef extern from "scalars.h" nogil:
+    run_call loopdbg_find_scalar(const char *name, char type) noexcept
+    int loopdbg_opcode(run_call run) noexcept
+
 np.import_array()
 np.import_ufunc()
 
@@ -38,19 +42,25 @@ cdef class Kernel:
     """One C function bound to dtypes: an inner loop with its data, and how it is driven.
 
     ``driver``: "loop" (inner loop with outer axes), "checked" (the same; the loop reports failure), "gather", "arg",
-    "slice_at". ``out``: dtype of the result.
+    "slice_at". ``out``: dtype of the result. ``one``: what to run instead where there is one element.
     """
 
     cdef inner_loop loop
     cdef void *data
+    cdef run_call one
     cdef readonly str driver
     cdef readonly object out
 
 
-cdef Kernel _kernel(inner_loop loop, void *data, str driver, object out):
+cdef Kernel _kernel(inner_loop loop, void *data, str driver, object out, run_call one=NULL):
     cdef Kernel kernel = Kernel.__new__(Kernel)
-    kernel.loop, kernel.data, kernel.driver, kernel.out = loop, data, driver, out
+    kernel.loop, kernel.data, kernel.driver, kernel.out, kernel.one = loop, data, driver, out, one
     return kernel
+
+
+cdef run_call _one(str name, int char_or_size) except? NULL:
+    """What runs one element of an operation, NULL if that is nothing special."""
+    return loopdbg_find_scalar(name.encode(), char_or_size) if char_or_size < 128 else NULL
 
 
 def ufunc_kernel(np.ufunc ufunc, tuple dtypes):
@@ -59,6 +69,7 @@ def ufunc_kernel(np.ufunc ufunc, tuple dtypes):
     The result's dtype is ``.out``. Object loops are never given (they need the GIL).
     """
     cdef int k, j, width = ufunc.nargs
+    cdef run_call one
     wanted = [type_char(d) for d in dtypes]
     if "" in wanted or len(wanted) != ufunc.nin or ufunc.nout != 1:
         return None
@@ -66,7 +77,11 @@ def ufunc_kernel(np.ufunc ufunc, tuple dtypes):
         have = [np.dtype(chr(ufunc.types[k * width + j])) for j in range(width - 1)]
         out = np.dtype(chr(ufunc.types[k * width + width - 1]))
         if [type_char(d) for d in have] == wanted and type_char(out):
-            return _kernel(<inner_loop><void *>ufunc.functions[k], ufunc.data[k], "loop", out)
+            same = all(char == wanted[0] for char in wanted)
+            one = NULL
+            if same:
+                one = _one(ufunc.__name__, ord(wanted[0]))
+            return _kernel(<inner_loop><void *>ufunc.functions[k], ufunc.data[k], "loop", out, one)
     return None
 
 
@@ -76,17 +91,19 @@ def own_kernel(str name, dtype):
     cdef inner_loop loop = NULL
     if char:
         loop = loopdbg_own(name.encode(), ord(char))
-    return None if loop == NULL else _kernel(loop, NULL, "checked", dtype)
+    return None if loop == NULL else _kernel(loop, NULL, "checked", dtype, _one(name, ord(char)))
 
 
 def copy_kernel(dtype):
     """Copy elements of any fixed-size dtype, strides on both sides."""
-    return _kernel(<inner_loop>loopdbg_copy, <void *><npy_intp>dtype.itemsize, "loop", dtype)
+    size = dtype.itemsize
+    return _kernel(<inner_loop>loopdbg_copy, <void *><npy_intp>size, "loop", dtype, _one("copy", size))
 
 
 def where_kernel(dtype):
     """Choose between two arrays of any fixed-size dtype by a boolean one."""
-    return _kernel(<inner_loop>loopdbg_where, <void *><npy_intp>dtype.itemsize, "loop", dtype)
+    size = dtype.itemsize
+    return _kernel(<inner_loop>loopdbg_where, <void *><npy_intp>size, "loop", dtype, _one("where", size))
 
 
 def cast_kernel(source, target):
@@ -95,7 +112,7 @@ def cast_kernel(source, target):
     cdef inner_loop loop = NULL
     if a and b:
         loop = loopdbg_cast(ord(a), ord(b))
-    return None if loop == NULL else _kernel(loop, NULL, "loop", target)
+    return None if loop == NULL else _kernel(loop, NULL, "loop", target, _one("cast " + b, ord(a)))
 
 
 def special_kernel(str driver, out):
@@ -203,11 +220,27 @@ cdef int run_arg(Call *c) noexcept nogil:
                        c.extra[1], c.extra[2], c.extra[3], <int>c.extra[4], <int>c.extra[5])
 
 
+cdef int opcode(const Call *call) noexcept nogil:
+    """The instruction of scalar programs that does the same; -1: none."""
+    return loopdbg_opcode(call.run)
+
+
+cdef bint is_loop(const Call *call) noexcept nogil:
+    """True where a call is one inner loop and nothing else."""
+    return call.run == run_loop
+
+
+cdef bint is_gather(const Call *call) noexcept nogil:
+    return call.run == run_gather
+
+
 cdef int set_kernel(Call *call, object kernel) except -1:
     """Fill in what a call takes from its kernel; dims, steps, cells and outer axes are set already."""
     cdef Kernel k = kernel
     call.loop, call.data = k.loop, k.data
-    if k.driver == "loop":
+    if k.one != NULL and call.dims[0] == 1 and not call.nouter:
+        call.run = k.one
+    elif k.driver == "loop":
         call.run = run_outer if call.nouter else run_loop
     elif k.driver == "checked":
         call.data = &call.status

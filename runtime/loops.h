@@ -14,7 +14,7 @@
 #include <string.h>
 #include <numpy/npy_common.h>
 
-typedef void (*loopdbg_loop)(char **, npy_intp const *, npy_intp const *, void *);
+#include "call.h"
 
 #define LOOP(name) static void name(char **args, npy_intp const *dims, npy_intp const *steps, void *data)
 

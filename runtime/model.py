@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from .graph import (
     ValueType,
     bodies,
 )
+from .notes import observed
 from .plan import LoopPlan, Plan, compile_graph
 
 #: What a model takes and gives: an array, a list of them (a sequence), None (an empty optional).
@@ -206,7 +207,10 @@ class Model:
                 engine.on_tick = None
             if what == "end":
                 run.outputs = self.results(engine)
-                run.loops = self.totals(engine)
+                run.loops = [
+                    replace(loop, notes=(*loop.notes, *observed(plan, engine))) if loop.entries else loop
+                    for loop, plan in zip(self.totals(engine), self.plan.loops, strict=True)
+                ]
             else:
                 run.stopped_by = StoppedBy.LIMIT if what == "limit" else StoppedBy.INTERRUPT
                 run.loops = self.totals(engine, run.stopped_by)

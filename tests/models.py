@@ -64,3 +64,21 @@ nested (int64 M, int64 K) => (int64 total, int64[N] seen) {
   }> (M, , zero)
 }
 """
+
+BRANCHES = """
+b (int64 M, float v0) => (float v, float[N] s) {
+  v, s = Loop <body = body (int64 i, bool c, float x) => (bool c, float y, float e) {
+    two = Constant <value = int64 {2}> ()
+    zero = Constant <value = int64 {0}> ()
+    rest = Mod (i, two)
+    even = Equal (rest, zero)
+    y = If <then_branch = even_case () => (float up) {
+        one = Constant <value = float {1}> ()
+        up = Add (x, one)
+      }, else_branch = odd_case () => (float x2) {
+        x2 = Mul (x, x)
+      }> (even)
+    e = Identity (y)
+  }> (M, , v0)
+}
+"""

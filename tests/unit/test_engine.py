@@ -13,7 +13,7 @@ import pytest
 import loopdbg
 from loopdbg.runtime.engine import Engine
 from loopdbg.runtime.plan import Kind
-from models import COUNT, NESTED, SUM, model, run
+from models import BRANCHES, COUNT, NESTED, SUM, model, run
 
 
 def native_nodes(m: loopdbg.Model) -> dict[str, bool]:
@@ -332,24 +332,6 @@ def test_integer_division_by_zero_is_an_error_not_a_crash() -> None:
 
 
 # ------------------------------------------------------------------ If
-
-BRANCHES = """
-b (int64 M, float v0) => (float v, float[N] s) {
-  v, s = Loop <body = body (int64 i, bool c, float x) => (bool c, float y, float e) {
-    two = Constant <value = int64 {2}> ()
-    zero = Constant <value = int64 {0}> ()
-    rest = Mod (i, two)
-    even = Equal (rest, zero)
-    y = If <then_branch = even_case () => (float up) {
-        one = Constant <value = float {1}> ()
-        up = Add (x, one)
-      }, else_branch = odd_case () => (float x2) {
-        x2 = Mul (x, x)
-      }> (even)
-    e = Identity (y)
-  }> (M, , v0)
-}
-"""
 
 
 def test_if_takes_the_branch_of_each_iteration() -> None:

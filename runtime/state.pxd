@@ -1,10 +1,107 @@
-"""The engine's structs. Plain C, so that a run needs neither the GIL nor an allocation."""
+"""The engine's state. Plain C structs, so that a run needs neither the GIL nor an allocation."""
 
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 from numpy cimport npy_intp
 
-from .kernels cimport Call
+from .kernels cimport Call, inner_loop
+
+cdef extern from "scalar_program.h" nogil:
+    enum:
+        SCALAR_TICK
+        SCALAR_AT_INSN
+        SCALAR_AT_NEXT
+        SCALAR_AT_HEAD
+        OP_CALL
+        OP_LOAD
+        OP_BRANCH
+        OP_JUMP
+        OP_ENTER
+        OP_NEXT
+        OP_copy_8
+
+    ctypedef struct scalar_insn:
+        int op
+        int d
+        int a
+        int b
+        int c
+
+    ctypedef struct scalar_move:
+        int source "from"
+        int to
+
+    ctypedef struct scalar_call:
+        inner_loop loop
+        void *data
+        int nargs
+        int args[4]
+
+    ctypedef struct scalar_load:
+        int slot
+        npy_intp offset
+        npy_intp block
+        int64_t length
+        const char *base
+        int index
+        int wide
+
+    ctypedef struct scalar_scan:
+        int source "from"
+        npy_intp nbytes
+        char *buffer
+        int64_t count
+        int64_t capacity
+
+    ctypedef struct scalar_slice:
+        int to
+        npy_intp nbytes
+        npy_intp step
+        const char *base
+
+    ctypedef struct scalar_loop:
+        int index
+        int parent
+        int body
+        int after
+        int trip
+        int initial
+        int cond
+        int cond_in
+        int iteration
+        int trip_wide
+        int iteration_wide
+        int negative_is_zero
+        int64_t fixed_trips
+        int staged
+        int ninit
+        int nmoves
+        int nouts
+        int nscans
+        int nslices
+        scalar_move *init
+        scalar_move *moves
+        scalar_move *outs
+        scalar_scan *scans
+        scalar_slice *slices
+        int64_t i
+        int64_t trips
+        int64_t parts
+        int64_t stop_before
+        int keep
+        int counted
+        int64_t *iterations
+        int64_t *entries
+        int64_t *by_reason
+
+    ctypedef struct scalar_program:
+        char *registers
+        scalar_insn *code
+        scalar_call *calls
+        scalar_load *loads
+        scalar_loop *loops
+        int at_insn
+        int at_loop
 
 # What a slot's flags say.
 cdef enum:
@@ -94,6 +191,25 @@ cdef struct Last:
     int outer
     int edge
 
+# A loop's body as a scalar program. It is good as long as nothing was bound or unbound since it was made.
+cdef struct Program:
+    scalar_program core
+    int root             # index of the loop
+    int64_t generation
+    int nregisters
+    int nloops
+    int nloads
+    ProgramValue *values
+    int *positions       # instruction of the program -> position in the plan
+
+# A register and where its value lives. ``written``: the loop changes it, so that leaving the program writes it back.
+cdef struct ProgramValue:
+    int slot             # -1: a temp
+    char **cell
+    npy_intp offset
+    Py_ssize_t nbytes
+    int written
+
 cdef struct LoopState:
     int head
     int exit
@@ -131,6 +247,10 @@ cdef struct LoopState:
     int event_at_end
     int64_t limit
     int64_t endless_at   # refuse to go past this iteration where nothing can end the loop; -1: may go on
+    # scalar programs (scalar.pyx)
+    Program *program     # NULL: none
+    int64_t heat         # boundaries since it was last looked at
+    int64_t hot_at
     # totals of the run
     int64_t iterations
     int64_t entries
@@ -154,6 +274,7 @@ cdef enum Status:
     S_TICK = 5
     S_LIMIT = 6
     S_NO_SLICE = 7
+    S_HOT = 8            # loops ran long enough to be worth a scalar program
 
 # What a C hook is shown at a boundary (docs/hooks.md). ``carried``: addresses of the carried values, in port order.
 cdef struct BoundaryView:
@@ -182,6 +303,11 @@ cdef struct State:
     int watch
     int stop_any
     int hook_any
+    # grows whenever an instruction is bound or unbound, or a slot's spec changes
+    int64_t generation
+    int64_t hot_after    # a loop that ran this often is worth a scalar program; -1: none is
+    int64_t program_runs # how often one was entered in this execution
+    Program *suspended   # the one that a time slice ended in, NULL: none
     int interrupt
     int why              # 1: a stop, 2: the Python hook
     boundary_hook c_hook

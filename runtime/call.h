@@ -1,0 +1,34 @@
+/* One bound kernel call. kernels.pxd says what it is to Cython; C macros in scalars.h need it too. */
+#ifndef LOOPDBG_CALL_H
+#define LOOPDBG_CALL_H
+
+#include <numpy/npy_common.h>
+
+enum { LOOPDBG_MAX_ARGS = 4, LOOPDBG_MAX_STEPS = 12, LOOPDBG_MAX_EXTRA = 8 };
+
+typedef void (*loopdbg_loop)(char **args, npy_intp const *dims, npy_intp const *steps, void *data);
+
+typedef struct loopdbg_call {
+    /* 0, or not 0 when the call could not be done as bound: then the engine runs the node in Python, which either
+     * gives the result or raises the error. */
+    int (*run)(struct loopdbg_call *call);
+    loopdbg_loop loop;
+    void *data;
+    int nargs;
+    int status;
+    /* An argument's address is *cell + offset: buffers move (swapped back edges, slices), cells stay. */
+    char **cell[LOOPDBG_MAX_ARGS];
+    npy_intp offset[LOOPDBG_MAX_ARGS];
+    npy_intp dims[LOOPDBG_MAX_ARGS];
+    npy_intp steps[LOOPDBG_MAX_STEPS]; /* matmul's inner loop needs 9 */
+    /* Outer axes of an N-dimensional call: for each its extent, then one stride an argument. Owned by the engine. */
+    int nouter;
+    npy_intp *outer;
+    npy_intp extra[LOOPDBG_MAX_EXTRA];
+} loopdbg_call;
+
+typedef int (*loopdbg_run)(loopdbg_call *call);
+
+#define LOOPDBG_ARG(call, k) (*(call)->cell[k] + (call)->offset[k])
+
+#endif

@@ -1,0 +1,93 @@
+/* Scalar programs: the body of a loop whose values are all single numbers, as instructions over registers.
+ *
+ * A register is 8 bytes; every slot and temp of the body has one, so nothing is optimised away and every value can be
+ * written back to its slot. The interpreter runs iterations until something happens that it leaves to the engine: the
+ * loop would end, a limit or a stop is reached, a scan buffer is full, a division by zero, an index outside. It then
+ * stands before the instruction that the engine has to do (at_insn), or before the boundary of loop `at_loop`
+ * (at_next, at_head), and has changed nothing of that step.
+ */
+#ifndef LOOPDBG_SCALAR_PROGRAM_H
+#define LOOPDBG_SCALAR_PROGRAM_H
+
+#include "call.h"
+#include "scalar_ops.h"
+
+#define SCALAR_OPCODE(ID, ...) OP_##ID,
+enum {
+    SCALAR_BINARY(SCALAR_OPCODE) SCALAR_UNARY(SCALAR_OPCODE) SCALAR_DIVISIONS(SCALAR_OPCODE)
+    SCALAR_CHOICES(SCALAR_OPCODE) OP_CALL, /* a: index of an inner loop's call */
+    OP_LOAD,                               /* d: register; a: index of a load */
+    OP_BRANCH,                             /* a: condition; d: where to go on when it is false */
+    OP_JUMP,                               /* d: where to go on */
+    OP_ENTER,                              /* a: loop */
+    OP_NEXT,                               /* a: loop */
+};
+
+typedef struct {
+    int32_t op, d, a, b, c; /* registers as byte offsets */
+} scalar_insn;
+
+typedef struct {
+    int32_t from, to;
+} scalar_move;
+
+/* A ufunc's inner loop on single elements (exp, tanh ...). */
+typedef struct {
+    loopdbg_loop loop;
+    void *data;
+    int nargs;
+    int32_t args[LOOPDBG_MAX_ARGS];
+} scalar_call;
+
+/* A Gather of one element from a tensor that the loop does not write. */
+typedef struct {
+    int slot;
+    npy_intp offset, block;
+    int64_t length;
+    char const *base;
+    int32_t index;
+    int wide;
+} scalar_load;
+
+typedef struct {
+    int32_t from;
+    npy_intp nbytes;
+    char *buffer;
+    int64_t count, capacity;
+} scalar_scan;
+
+typedef struct {
+    int32_t to;
+    npy_intp nbytes, step;
+    char const *base;
+} scalar_slice;
+
+typedef struct {
+    int index, parent;           /* of the loop in the plan; of the loop around it in the program, -1: none */
+    int body, after;             /* instructions */
+    int32_t trip, initial, cond, cond_in, iteration; /* registers, -1: none */
+    int trip_wide, iteration_wide, negative_is_zero;
+    int64_t fixed_trips;
+    int staged;                  /* a result is a parameter that a move writes: read all before writing any */
+    int ninit, nmoves, nouts, nscans, nslices;
+    scalar_move *init, *moves, *outs;
+    scalar_scan *scans;
+    scalar_slice *slices;
+    /* the running loop */
+    int64_t i, trips, parts, stop_before; /* trips, parts: -1 is none */
+    int keep, counted;
+    int64_t *iterations, *entries, *by_reason;
+} scalar_loop;
+
+enum { SCALAR_TICK, SCALAR_AT_INSN, SCALAR_AT_NEXT, SCALAR_AT_HEAD };
+
+typedef struct {
+    char *registers;
+    scalar_insn *code;
+    scalar_call *calls;
+    scalar_load *loads;
+    scalar_loop *loops;
+    int at_insn, at_loop;
+} scalar_program;
+
+#endif

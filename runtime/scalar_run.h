@@ -1,0 +1,169 @@
+/* The interpreter of scalar programs. */
+#ifndef LOOPDBG_SCALAR_RUN_H
+#define LOOPDBG_SCALAR_RUN_H
+
+#include <string.h>
+
+#include "scalar_program.h"
+
+#define REG(T, k) (*(T *)(R + (k)))
+#define CASE_BINARY(ID, NAME, C, T, Q, EXPRESSION)                                                            \
+    case OP_##ID: {                                                                                           \
+        T a = REG(T, in->a), b = REG(T, in->b);                                                               \
+        REG(Q, in->d) = (Q)(EXPRESSION);                                                                      \
+        in++;                                                                                                 \
+        continue;                                                                                             \
+    }
+#define CASE_UNARY(ID, NAME, C, T, Q, EXPRESSION)                                                             \
+    case OP_##ID: {                                                                                           \
+        T a = REG(T, in->a);                                                                                  \
+        REG(Q, in->d) = (Q)(EXPRESSION);                                                                      \
+        in++;                                                                                                 \
+        continue;                                                                                             \
+    }
+#define CASE_DIVISION(ID, NAME, C, T, Q, EXPRESSION)                                                          \
+    case OP_##ID: {                                                                                           \
+        T a = REG(T, in->a), b = REG(T, in->b);                                                               \
+        if (b == 0) goto leave_insn;                                                                          \
+        REG(Q, in->d) = (Q)(EXPRESSION);                                                                      \
+        in++;                                                                                                 \
+        continue;                                                                                             \
+    }
+#define CASE_CHOICE(ID, SIZE, T)                                                                              \
+    case OP_##ID:                                                                                             \
+        REG(T, in->d) = REG(T, REG(uint8_t, in->a) ? in->b : in->c);                                          \
+        in++;                                                                                                 \
+        continue;
+
+/* Runs from the head of loop `at_loop`. `watch`: set by whoever wants a stop. One unit of `budget` is an instruction. */
+static int scalar_run(scalar_program *p, int const volatile *watch, int64_t *budget) {
+    char *R = p->registers;
+    scalar_loop *L = p->loops + p->at_loop;
+    scalar_insn const *in = NULL;
+    int64_t fuel = *budget;
+    goto head;
+    for (;;) {
+        switch (in->op) {
+            SCALAR_BINARY(CASE_BINARY)
+            SCALAR_UNARY(CASE_UNARY)
+            SCALAR_DIVISIONS(CASE_DIVISION)
+            SCALAR_CHOICES(CASE_CHOICE)
+            case OP_CALL: {
+                scalar_call const *call = p->calls + in->a;
+                char *args[LOOPDBG_MAX_ARGS];
+                npy_intp const one = 1, steps[LOOPDBG_MAX_ARGS] = {8, 8, 8, 8};
+                for (int k = 0; k < call->nargs; k++) args[k] = R + call->args[k];
+                call->loop(args, &one, steps, call->data);
+                fuel -= 8;
+                in++;
+                continue;
+            }
+            case OP_LOAD: {
+                scalar_load const *load = p->loads + in->a;
+                int64_t i = load->wide ? REG(int64_t, load->index) : REG(int32_t, load->index);
+                if (i < 0) i += load->length;
+                if (i < 0 || i >= load->length) goto leave_insn;
+                memcpy(R + in->d, load->base + i * load->block, (size_t)load->block);
+                in++;
+                continue;
+            }
+            case OP_BRANCH:
+                in = REG(uint8_t, in->a) ? in + 1 : p->code + in->d;
+                continue;
+            case OP_JUMP:
+                in = p->code + in->d;
+                continue;
+            case OP_ENTER: {
+                scalar_loop *inner = p->loops + in->a;
+                inner->trips = inner->fixed_trips;
+                if (inner->trip >= 0) {
+                    int64_t trips = inner->trip_wide ? REG(int64_t, inner->trip) : REG(int32_t, inner->trip);
+                    if (trips < 0 && inner->negative_is_zero) trips = 0;
+                    if (trips < -1) goto leave_insn;
+                    inner->trips = trips;
+                }
+                inner->keep = inner->initial < 0 || REG(uint8_t, inner->initial) != 0;
+                if (inner->cond_in >= 0) REG(uint8_t, inner->cond_in) = (uint8_t)inner->keep;
+                for (int k = 0; k < inner->ninit; k++)
+                    REG(uint64_t, inner->init[k].to) = REG(uint64_t, inner->init[k].from);
+                inner->i = 0;
+                ++*inner->entries;
+                L = inner;
+                goto head;
+            }
+            case OP_NEXT: {
+                int keep = L->cond < 0 ? L->keep : REG(uint8_t, L->cond) != 0;
+                int64_t i = L->i + 1;
+                int k;
+                if (i >= L->stop_before || *watch) goto leave_next;
+                /* The end of the outermost loop is the engine's. */
+                if (L->parent < 0 && (!keep || (L->trips >= 0 && i >= L->trips) || (L->counted && i >= L->parts)))
+                    goto leave_next;
+                if (L->nslices && i >= L->parts) goto leave_next;
+                for (k = 0; k < L->nscans; k++)
+                    if (L->scans[k].count == L->scans[k].capacity) goto leave_next;
+                for (k = 0; k < L->nscans; k++) {
+                    scalar_scan *s = L->scans + k;
+                    memcpy(s->buffer + s->count++ * s->nbytes, R + s->from, (size_t)s->nbytes);
+                }
+                L->keep = keep;
+                if (L->cond_in >= 0) REG(uint8_t, L->cond_in) = (uint8_t)keep;
+                if (L->staged) {
+                    uint64_t taken[16];
+                    for (k = 0; k < L->nmoves; k++) taken[k] = REG(uint64_t, L->moves[k].from);
+                    for (k = 0; k < L->nmoves; k++) REG(uint64_t, L->moves[k].to) = taken[k];
+                } else
+                    for (k = 0; k < L->nmoves; k++) REG(uint64_t, L->moves[k].to) = REG(uint64_t, L->moves[k].from);
+                L->i = i;
+                fuel -= 4 + (int64_t)(in - (p->code + L->body));
+                if (fuel < 0) {
+                    p->at_loop = (int)(L - p->loops);
+                    *budget = fuel;
+                    return SCALAR_TICK;
+                }
+                goto head;
+            }
+        }
+        __builtin_unreachable();
+    head: {
+        int ended = !L->keep                               ? 2
+                    : L->trips >= 0 && L->i >= L->trips     ? 1
+                    : L->counted && L->i >= L->parts        ? 3
+                                                            : 0;
+        if (ended) {
+            if (L->parent < 0) goto leave_head;
+            *L->iterations += L->i;
+            ++L->by_reason[ended];
+            for (int k = 0; k < L->nouts; k++) REG(uint64_t, L->outs[k].to) = REG(uint64_t, L->outs[k].from);
+            in = p->code + L->after;
+            L = p->loops + L->parent;
+            continue;
+        }
+        if (L->i >= L->stop_before || (L->nslices && L->i >= L->parts)) goto leave_head;
+        for (int k = 0; k < L->nslices; k++) {
+            scalar_slice const *s = L->slices + k;
+            memcpy(R + s->to, s->base + L->i * s->step, (size_t)s->nbytes);
+        }
+        if (L->iteration >= 0) {
+            if (L->iteration_wide) REG(int64_t, L->iteration) = L->i;
+            else REG(int32_t, L->iteration) = (int32_t)L->i;
+        }
+        in = p->code + L->body;
+    }
+    }
+leave_insn:
+    p->at_insn = (int)(in - p->code);
+    p->at_loop = (int)(L - p->loops);
+    *budget = fuel;
+    return SCALAR_AT_INSN;
+leave_next:
+    p->at_loop = (int)(L - p->loops);
+    *budget = fuel;
+    return SCALAR_AT_NEXT;
+leave_head:
+    p->at_loop = (int)(L - p->loops);
+    *budget = fuel;
+    return SCALAR_AT_HEAD;
+}
+
+#endif

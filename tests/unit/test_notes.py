@@ -1,0 +1,38 @@
+"""Notes that depend on the numbers of a run: where OpenVINO would have done something else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from models import COUNT, model
+
+
+def notes(text: str, **inputs: object) -> list[str]:
+    result = model(text).execute({"cond": True, "bound": 2**62, **inputs})
+    return [note for loop in result.loops for note in loop.notes]
+
+
+def test_carried_values_beyond_32_bits_are_noted() -> None:
+    double = COUNT.replace("Add (v_in, one)", "Add (v_in, v_in)")
+    assert notes(double, M=3, v0=2**20) == []
+    (note,) = notes(double, M=3, v0=2**30)
+    assert "computes 'v_in' in 32 bits" in note
+
+
+def test_openvino_gets_that_wrong_indeed() -> None:
+    import openvino
+
+    from models import proto
+
+    source = proto(COUNT.replace("Add (v_in, one)", "Add (v_in, v_in)")).SerializeToString()
+    peer = openvino.Core().compile_model(openvino.Core().read_model(source), "CPU")
+    feed = {"M": np.int64(3), "cond": np.array(True), "v0": np.int64(2**30), "bound": np.int64(2**62)}
+    assert peer({k: np.asarray(v) for k, v in feed.items()})["v"] != 2**33
+
+
+@pytest.mark.parametrize(
+    ("trips", "text"), [(-1, "-1 as no limit"), (-7, "uninitialised memory"), (2**32 + 2, "would run 2 trips"), (5, None)]
+)
+def test_trip_counts_that_openvino_reads_otherwise(trips: int, text: str | None) -> None:
+    found = notes(COUNT, M=trips, v0=2**62 - 2)
+    assert [text in note for note in found if "trip" in note] == ([True] if text else [])
