@@ -85,7 +85,8 @@ def extensions() -> list[Extension]:
 
     for module in modules:
         module.include_dirs.append(numpy.get_include())
-        module.depends.append("setup.py")
+        # Headers include headers, which Cython does not follow.
+        module.depends += ["setup.py", *glob("src/loopdbg/runtime/*.h")]
     return modules
 
 

@@ -1076,6 +1076,10 @@ cdef class Engine:
         value = self.look(slot)
         return value.copy() if isinstance(value, np.ndarray) else list(value) if isinstance(value, list) else value
 
+    def is_known(self, int slot):
+        """True where a slot's value follows from constants and shapes alone."""
+        return self.known[slot] is not None
+
     def has_value(self, int slot):
         """False where a slot was never written."""
         return self.s.slots[slot].owner != NULL

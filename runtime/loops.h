@@ -104,7 +104,7 @@ static loopdbg_loop loopdbg_cast(char from, char to) {
     return NULL;
 }
 
-/* Integer division that truncates toward zero, and its remainder, which has the sign of the dividend. -1 is apart
+/* Integer division toward zero and toward minus infinity, the remainders of both, and powers. -1 is apart
  * because the machine traps on the smallest integer divided by it. */
 #define DIVIDE(C, N, T)                                                                                       \
     LOOP(divide_##N) {                                                                                        \
@@ -134,6 +134,33 @@ static loopdbg_loop loopdbg_cast(char from, char to) {
             T r = y == (T)-1 && (T)-1 < (T)1 ? (T)0 : (T)(x % y);                                             \
             *(T *)out = r != 0 && ((r < 0) != (y < 0)) ? (T)(r + y) : r;                                      \
         }                                                                                                     \
+    }                                                                                                         \
+    LOOP(floor_divide_##N) {                                                                                  \
+        char const *a = args[0], *b = args[1];                                                                \
+        char *out = args[2];                                                                                  \
+        for (npy_intp i = 0; i < dims[0]; i++, a += steps[0], b += steps[1], out += steps[2]) {               \
+            T x = *(T const *)a, y = *(T const *)b;                                                           \
+            if (y == 0) { *(int *)data = 1; return; }                                                         \
+            if (y == (T)-1 && (T)-1 < (T)1) *(T *)out = (T)(0 - (uint64_t)x);                                 \
+            else *(T *)out = (T)(x / y - (x % y != 0 && ((x < 0) != (y < 0))));                               \
+        }                                                                                                     \
+    }                                                                                                         \
+    /* wraps; a negative exponent gives 1/x**n toward 0, and 0 has none */                                    \
+    LOOP(integer_power_##N) {                                                                                 \
+        char const *a = args[0], *b = args[1];                                                                \
+        char *out = args[2];                                                                                  \
+        for (npy_intp i = 0; i < dims[0]; i++, a += steps[0], b += steps[1], out += steps[2]) {               \
+            T x = *(T const *)a, y = *(T const *)b;                                                           \
+            uint64_t result = 1, base = (uint64_t)x;                                                          \
+            if (y < 0) {                                                                                      \
+                if (x == 0) { *(int *)data = 1; return; }                                                     \
+                *(T *)out = x == 1 ? 1 : x == (T)-1 ? (y % 2 ? (T)-1 : 1) : 0;                                \
+                continue;                                                                                     \
+            }                                                                                                 \
+            for (uint64_t n = (uint64_t)y; n; n >>= 1, base *= base)                                          \
+                if (n & 1) result *= base;                                                                    \
+            *(T *)out = (T)result;                                                                            \
+        }                                                                                                     \
     }
 INTEGERS(DIVIDE)
 
@@ -153,11 +180,15 @@ LOOP(erf_f64) {
 #define PICK_DIVIDE(C, N, T) case C: return divide_##N;
 #define PICK_REMAINDER(C, N, T) case C: return remainder_##N;
 #define PICK_MODULO(C, N, T) case C: return modulo_##N;
+#define PICK_FLOOR(C, N, T) case C: return floor_divide_##N;
+#define PICK_POWER(C, N, T) case C: return integer_power_##N;
 /* The loop of one of our own elementwise functions for a type, or NULL. */
 static loopdbg_loop loopdbg_own(char const *name, char type) {
     if (!strcmp(name, "trunc_divide")) switch (type) { INTEGERS(PICK_DIVIDE) }
     if (!strcmp(name, "trunc_remainder")) switch (type) { INTEGERS(PICK_REMAINDER) }
     if (!strcmp(name, "floor_modulo")) switch (type) { INTEGERS(PICK_MODULO) }
+    if (!strcmp(name, "floor_divide")) switch (type) { INTEGERS(PICK_FLOOR) }
+    if (!strcmp(name, "integer_power")) switch (type) { INTEGERS(PICK_POWER) }
     if (!strcmp(name, "erf")) switch (type) {
         case 'f': return erf_f32;
         case 'd': return erf_f64;

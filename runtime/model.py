@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .engine import Engine
-from .errors import ExecutionError, InputError, InterruptError, LimitError
+from .errors import ExecutionError, InputError, InterruptError, LimitError, ModelError
 from .frame import Frame
 from .graph import (
     Array,
@@ -79,6 +79,8 @@ class LoopTotals:
     #: Why the last entry ended; None: the loop was never entered.
     stopped_by: StoppedBy | None
     reasons: Mapping[StoppedBy, int]
+    #: The most iterations that the last entry might run; None: no limit.
+    trip_count: int | None
     #: Wall time inside the loop, seconds; 0.0 for nested loops.
     seconds: float
     notes: tuple[str, ...] = ()
@@ -122,7 +124,10 @@ class Model:
             UnsupportedError: an operator that nothing can run.
         """
         if self._plan is None:
-            self._plan = compile_graph(self.graph)
+            try:
+                self._plan = compile_graph(self.graph)
+            except ModelError as error:
+                raise type(error)(f"{self.path or self.name}: {error}") from None
         return self._plan
 
     def __repr__(self) -> str:
@@ -355,7 +360,7 @@ def _tree(graph: Graph, path: str) -> list[LoopNode]:
 
 def _totals(plan: LoopPlan, engine: Engine, ended: StoppedBy | None) -> LoopTotals:
     iterations, entries, reasons, seconds = engine.totals(plan.index)
-    _, _, _, last, active = engine.loop_state(plan.index)
+    _, trip_count, _, last, active = engine.loop_state(plan.index)
     return LoopTotals(
         plan.loop.name,
         plan.path,
@@ -363,6 +368,7 @@ def _totals(plan: LoopPlan, engine: Engine, ended: StoppedBy | None) -> LoopTota
         entries,
         (ended if active else last) if entries else None,
         reasons,
+        engine.parts(plan.index) if plan.loop.counted_by_slices else trip_count,
         seconds,
         tuple(plan.loop.notes),
     )

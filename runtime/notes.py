@@ -26,8 +26,8 @@ def observed(plan: LoopPlan, engine: Engine) -> Iterator[str]:
 
 
 def _trip_count(plan: LoopPlan, engine: Engine) -> Iterator[str]:
-    # A constant one is read in 64 bits.
-    if plan.trip_count < 0 or engine.plan.slots[plan.trip_count].constant is not None:
+    # A constant one is read in 64 bits, and what it does is in Loop.notes.
+    if plan.trip_count < 0 or engine.is_known(plan.trip_count):
         return
     given = int(np.asarray(engine.value(plan.trip_count)).reshape(()))
     if given == -1 and plan.loop.system is System.ONNX:

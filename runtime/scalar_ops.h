@@ -64,11 +64,14 @@
     X(cast_bool_f32, "cast f", '?', uint8_t, float, a)
 /* These fail where b is 0; -1 is apart because the machine traps on the smallest integer divided by it. */
 #define FLOOR_FIX(T, r) ((r) != 0 && (((r) < 0) != (b < 0)) ? (r) + b : (r))
+#define FLOOR_OF(a, b) ((a) / (b) - ((a) % (b) != 0 && (((a) < 0) != ((b) < 0))))
 #define SCALAR_DIVISIONS(X)                                                                                   \
     X(trunc_divide_i32, "trunc_divide", 'i', int32_t, int32_t, b == -1 ? (int32_t)(0 - (uint32_t)a) : a / b)  \
     X(trunc_divide_i64, "trunc_divide", 'l', int64_t, int64_t, b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b)  \
     X(trunc_remainder_i32, "trunc_remainder", 'i', int32_t, int32_t, b == -1 ? 0 : a % b)                     \
     X(trunc_remainder_i64, "trunc_remainder", 'l', int64_t, int64_t, b == -1 ? 0 : a % b)                     \
+    X(floor_divide_i32, "floor_divide", 'i', int32_t, int32_t, b == -1 ? (int32_t)(0 - (uint32_t)a) : FLOOR_OF(a, b)) \
+    X(floor_divide_i64, "floor_divide", 'l', int64_t, int64_t, b == -1 ? (int64_t)(0 - (uint64_t)a) : FLOOR_OF(a, b)) \
     X(floor_modulo_i32, "floor_modulo", 'i', int32_t, int32_t, b == -1 ? 0 : FLOOR_FIX(int32_t, a % b))       \
     X(floor_modulo_i64, "floor_modulo", 'l', int64_t, int64_t, b == -1 ? 0 : FLOOR_FIX(int64_t, a % b))
 #define SCALAR_CHOICES(X) X(where_1, 1, uint8_t) X(where_2, 2, uint16_t) X(where_4, 4, uint32_t) X(where_8, 8, uint64_t)

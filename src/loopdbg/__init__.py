@@ -9,20 +9,24 @@ session.step()
 session.frame.carried["h"]
 """
 
-from .debugger.session import Reason, Session, Stop, debug
-from .runtime.errors import (
-    ExecutionError,
-    InputError,
-    InterruptError,
-    LimitError,
-    LoopdbgError,
-    ModelError,
-    UnsupportedError,
-    UsageError,
-)
-from .runtime.frame import BackEdge, Frame
-from .runtime.graph import OptionalType, SequenceType, StoppedBy, TensorType
-from .runtime.model import LoopNode, LoopTotals, Model, Port, Run, load
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .debugger.session import Reason, Session, Stop, debug
+    from .runtime.errors import (
+        ExecutionError,
+        InputError,
+        InterruptError,
+        LimitError,
+        LoopdbgError,
+        ModelError,
+        UnsupportedError,
+        UsageError,
+    )
+    from .runtime.frame import BackEdge, Frame
+    from .runtime.graph import OptionalType, SequenceType, StoppedBy, TensorType
+    from .runtime.model import LoopNode, LoopTotals, Model, Port, Run, load
 
 __version__ = "0.1.0"
 
@@ -53,3 +57,26 @@ __all__ = [
     "debug",
     "load",
 ]
+
+# Names are imported when they are first used: the command line goes through this module as well, and --help or an
+# .xml should not pay for all of it.
+_HOMES = {
+    "debugger.session": ("Reason", "Session", "Stop", "debug"),
+    "runtime.errors": (*(name for name in __all__ if name.endswith("Error")),),
+    "runtime.frame": ("BackEdge", "Frame"),
+    "runtime.graph": ("OptionalType", "SequenceType", "StoppedBy", "TensorType"),
+    "runtime.model": ("LoopNode", "LoopTotals", "Model", "Port", "Run", "load"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _HOMES.items():
+        if name in names:
+            value = getattr(importlib.import_module(f"{__name__}.{module}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

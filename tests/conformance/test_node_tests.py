@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,16 +12,14 @@ import pytest
 
 import loopdbg
 
+from .node_cases import collected
+
 PREFIXES = ("test_loop", "test_scan9", "test_range", "test_if", "test_sequence_map")
 
 
 @cache
 def cases() -> dict[str, Any]:
-    from onnx.backend.test.case.node import collect_testcases
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return {case.name: case for case in collect_testcases(None) if case.name.startswith(PREFIXES)}
+    return {case.name: case for case in collected() if case.name.startswith(PREFIXES)}
 
 
 def same(got: Any, expected: Any, case: Any) -> None:

@@ -86,4 +86,6 @@ def test_committed_samples_are_what_the_script_writes(tmp_path: Path) -> None:
     written = {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in tmp_path.iterdir() if p.is_file()}
     assert set(ONNX) | set(IR) <= set(written)
     for name, digest in written.items():
-        assert hashlib.sha256((SAMPLES / name).read_bytes()).hexdigest() == digest, f"{name} differs from the committed one"
+        assert hashlib.sha256((SAMPLES / name).read_bytes()).hexdigest() == digest, (
+            f"{name} differs from the committed one"
+        )

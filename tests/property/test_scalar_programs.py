@@ -21,7 +21,9 @@ NUMBERS = {"float": "float", "double": "double", "int64": "int64"}
 
 
 @st.composite
-def bodies(draw: st.DrawFn, depth: int, names: list[tuple[str, str]], prefix: str) -> tuple[list[str], list[tuple[str, str]]]:
+def bodies(
+    draw: st.DrawFn, depth: int, names: list[tuple[str, str]], prefix: str
+) -> tuple[list[str], list[tuple[str, str]]]:
     """Lines of a body over single numbers, and all names (name, type) they leave."""
     lines: list[str] = []
     names = list(names)
@@ -45,7 +47,9 @@ def bodies(draw: st.DrawFn, depth: int, names: list[tuple[str, str]], prefix: st
             conditions = [other for other, k in names if k == "bool"]
             lines.append(f"{name} = Where ({draw(st.sampled_from(conditions))}, {a}, {b})")
         elif choice == 7:
-            target = draw(st.sampled_from([(1, "float"), (11, "double")] if kind != "int64" else [(7, "int64"), (1, "float")]))
+            target = draw(
+                st.sampled_from([(1, "float"), (11, "double")] if kind != "int64" else [(7, "int64"), (1, "float")])
+            )
             lines.append(f"{name} = Cast <to = {target[0]}> ({a})")
             kind = target[1]
         elif choice == 8 and kind != "int64":
@@ -138,8 +142,15 @@ def outcome(m: loopdbg.Model, inputs: dict[str, Any], hot_after: int, limit: int
                 frame.condition,
                 frame.at_boundary,
                 {name: value.tobytes() for name, value in frame.carried.items()},
-                [(e.param, e.ready, None if e.previous is None else e.previous.tobytes(),
-                  None if e.value is None else e.value.tobytes()) for e in frame.back_edges],
+                [
+                    (
+                        e.param,
+                        e.ready,
+                        None if e.previous is None else e.previous.tobytes(),
+                        None if e.value is None else e.value.tobytes(),
+                    )
+                    for e in frame.back_edges
+                ],
                 {name: value.tobytes() for name, value in frame.scan_outputs.items()},
                 {name: frame.values[name].tobytes() for name in frame.values},
             )
@@ -150,7 +161,9 @@ def outcome(m: loopdbg.Model, inputs: dict[str, Any], hot_after: int, limit: int
 
 @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs(), st.one_of(st.none(), st.integers(0, 30)))
-def test_a_scalar_program_leaves_what_the_plain_engine_leaves(program: tuple[str, dict[str, Any]], limit: int | None) -> None:
+def test_a_scalar_program_leaves_what_the_plain_engine_leaves(
+    program: tuple[str, dict[str, Any]], limit: int | None
+) -> None:
     text, inputs = program
     with np.errstate(all="ignore"):
         m = model(text)

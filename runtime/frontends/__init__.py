@@ -1,0 +1,43 @@
+"""Model file -> Graph: one front end a file format; each rejects what its own specification rejects."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from pathlib import Path
+
+from ..errors import ModelError
+from ..graph import Graph
+
+#: Suffix -> module of this package. ONNX: protobuf, protobuf's text form, JSON, and ONNX's own text form.
+_FRONTENDS = {
+    **dict.fromkeys((".onnx", ".pb"), "onnx"),
+    **dict.fromkeys((".textproto", ".prototxt", ".txtpb", ".pbtxt"), "onnx"),
+    **dict.fromkeys((".json", ".onnxjson", ".onnxtxt", ".onnxtext"), "onnx"),
+    ".xml": "openvino",
+}
+
+
+def read(path: str | os.PathLike[str]) -> Graph:
+    """Read a model file with the front end that its suffix asks for; only that one is imported.
+
+    Raises:
+        ModelError: no such file, a suffix that no front end knows, or a model that the front end rejects.
+        UnsupportedError: a legal model that cannot be run here.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise ModelError(f"{path}: is a folder; give the path of a model file")
+    module = _FRONTENDS.get(path.suffix.lower())
+    if module is None:
+        beside = path.with_suffix(".xml")
+        hint = f"open '{beside.name}' beside it" if path.suffix == ".bin" and beside.exists() else _known()
+        raise ModelError(f"{path}: not a model file by its suffix '{path.suffix}'; {hint}")
+    if not path.is_file():
+        raise ModelError(f"{path}: no such file; give the path of a model file")
+    graph: Graph = importlib.import_module(f".{module}", __package__).read(path)
+    return graph
+
+
+def _known() -> str:
+    return f"known are {', '.join(_FRONTENDS)}"

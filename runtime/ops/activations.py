@@ -1,0 +1,312 @@
+"""The activation functions, and Dropout. Each is composed of primitives, so each can run natively."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelError, UnsupportedError
+from .choice import bounded
+from .elementwise import erf
+from .registry import onnx, openvino
+from .support import constant, full, one_way, through_reals
+
+P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
+T = Any
+
+SELU_ALPHA = 1.67326319217681884765625
+SELU_GAMMA = 1.05070102214813232421875
+
+
+# --- The formulas. Parameters are numbers.
+
+
+def relu(p: P, x: T) -> T:
+    return p.map(np.maximum, x, constant(p, 0, x.dtype))
+
+
+def _scaled(p: P, x: T, factor: float) -> T:
+    return x if factor == 1 else p.map(np.multiply, x, constant(p, factor, x.dtype))
+
+
+def _shifted(p: P, x: T, offset: float) -> T:
+    return p.map(np.add, x, constant(p, offset, x.dtype))
+
+
+def _between(p: P, x: T, low: float, high: float) -> T:
+    return bounded(p, x, constant(p, low, x.dtype), constant(p, high, x.dtype))
+
+
+def _by_sign(p: P, x: T, negative: T) -> T:
+    """``negative`` where x < 0, else x; NaN stays."""
+    return p.where(p.map(np.less, x, constant(p, 0, x.dtype)), negative, x)
+
+
+def _sigmoid(p: P, x: T) -> T:
+    return p.map(np.reciprocal, _shifted(p, p.map(np.exp, p.map(np.negative, x)), 1))
+
+
+def _softplus(p: P, x: T) -> T:
+    return p.map(np.logaddexp, x, constant(p, 0, x.dtype))
+
+
+def _softsign(p: P, x: T) -> T:
+    return p.map(np.divide, x, _shifted(p, p.map(np.absolute, x), 1))
+
+
+def _leaky(p: P, x: T, alpha: float) -> T:
+    return _by_sign(p, x, _scaled(p, x, alpha))
+
+
+def _elu(p: P, x: T, alpha: float) -> T:
+    return _by_sign(p, x, _scaled(p, p.map(np.expm1, x), alpha))
+
+
+def _selu(p: P, x: T, alpha: float, gamma: float) -> T:
+    return _scaled(p, _elu(p, x, alpha), gamma)
+
+
+def _celu(p: P, x: T, alpha: float) -> T:
+    return _by_sign(p, x, _scaled(p, p.map(np.expm1, _scaled(p, x, 1 / alpha)), alpha))
+
+
+def _hard_sigmoid(p: P, x: T, alpha: float, beta: float) -> T:
+    return _between(p, _shifted(p, _scaled(p, x, alpha), beta), 0, 1)
+
+
+def _thresholded(p: P, x: T, alpha: float) -> T:
+    return p.where(p.map(np.greater, x, constant(p, alpha, x.dtype)), x, constant(p, 0, x.dtype))
+
+
+def _hard_swish(p: P, x: T) -> T:
+    return p.map(np.multiply, x, _hard_sigmoid(p, x, 1 / 6, 0.5))
+
+
+def _mish(p: P, x: T) -> T:
+    return p.map(np.multiply, x, p.map(np.tanh, _softplus(p, x)))
+
+
+def _swish(p: P, x: T, alpha: float = 1) -> T:
+    return p.map(np.multiply, x, _sigmoid(p, _scaled(p, x, alpha)))
+
+
+def _gelu(p: P, x: T) -> T:
+    return p.map(np.multiply, _scaled(p, x, 0.5), _shifted(p, erf(p, _scaled(p, x, math.sqrt(0.5))), 1))
+
+
+def _gelu_tanh(p: P, x: T) -> T:
+    cube = p.map(np.multiply, p.map(np.multiply, x, x), x)
+    inner = _scaled(p, p.map(np.add, x, _scaled(p, cube, 0.044715)), math.sqrt(2 / math.pi))
+    return p.map(np.multiply, _scaled(p, x, 0.5), _shifted(p, p.map(np.tanh, inner), 1))
+
+
+def _affine(p: P, x: T, alpha: float, beta: float) -> T:
+    return _shifted(p, _scaled(p, x, alpha), beta)
+
+
+def _scaled_tanh(p: P, x: T, alpha: float, beta: float) -> T:
+    return _scaled(p, p.map(np.tanh, _scaled(p, x, beta)), alpha)
+
+
+def _thresholded_from(p: P, x: T, alpha: float) -> T:
+    """As the recurrent operators define it: x itself at the threshold."""
+    return p.where(p.map(np.greater_equal, x, constant(p, alpha, x.dtype)), x, constant(p, 0, x.dtype))
+
+
+def _tanh(p: P, x: T) -> T:
+    return p.map(np.tanh, x)
+
+
+sigmoid = through_reals(_sigmoid)
+tanh = through_reals(_tanh)
+
+#: What recurrent operators may name: the function, and the defaults of the parameters (alpha, beta) that it takes.
+RECURRENT: dict[str, tuple[Callable[..., T], tuple[float, ...]]] = {
+    "relu": (relu, ()),
+    "tanh": (tanh, ()),
+    "sigmoid": (sigmoid, ()),
+    "softsign": (through_reals(_softsign), ()),
+    "softplus": (through_reals(_softplus), ()),
+    "leakyrelu": (through_reals(_leaky), (0.01,)),
+    "thresholdedrelu": (_thresholded_from, (1.0,)),
+    "elu": (through_reals(_elu), (1.0,)),
+    "hardsigmoid": (through_reals(_hard_sigmoid), (0.2, 0.5)),
+    "affine": (through_reals(_affine), (1.0, 0.0)),
+    "scaledtanh": (through_reals(_scaled_tanh), (1.0, 1.0)),
+}
+
+
+# --- The operators without parameters.
+
+
+def _plain(function: Callable[..., T]) -> Callable[[P, T], T]:
+    def op(p: P, x: T) -> T:
+        return function(p, x)
+
+    return op
+
+
+for _onnx_name, _onnx_since, _openvino_name, _openvino_since, _function in (
+    ("Relu", 1, "ReLU", 1, relu),
+    ("Sigmoid", 1, "Sigmoid", 1, sigmoid),
+    ("Softplus", 1, "SoftPlus", 4, through_reals(_softplus)),
+    ("Softsign", 1, "SoftSign", 9, through_reals(_softsign)),
+    ("HardSwish", 14, "HSwish", 4, through_reals(_hard_swish)),
+    ("Mish", 18, "Mish", 4, through_reals(_mish)),
+):
+    onnx(_onnx_name, since=_onnx_since)(_plain(_function))
+    openvino(_openvino_name, since=_openvino_since)(_plain(_function))
+
+openvino("Gelu", since=2)(_plain(through_reals(_gelu)))
+
+
+# --- The operators with parameters.
+
+
+@onnx("LeakyRelu")
+def leaky_relu(p: P, x: T, *, alpha: float = 0.01) -> T:
+    return through_reals(_leaky)(p, x, alpha)
+
+
+@onnx("Elu")
+@openvino("Elu")
+def elu(p: P, x: T, *, alpha: float = 1.0) -> T:
+    return through_reals(_elu)(p, x, alpha)
+
+
+@onnx("Selu", since=1)
+def selu_1(p: P, x: T, *, alpha: float = 1.6732, gamma: float = 1.0507) -> T:
+    return through_reals(_selu)(p, x, alpha, gamma)
+
+
+@onnx("Selu", since=6)
+def selu(p: P, x: T, *, alpha: float = SELU_ALPHA, gamma: float = SELU_GAMMA) -> T:
+    return through_reals(_selu)(p, x, alpha, gamma)
+
+
+@openvino("Selu")
+def openvino_selu(p: P, x: T, alpha: T, gamma: T) -> T:
+    """alpha and gamma are one-element inputs."""
+    negative = p.map(np.multiply, p.map(np.expm1, x), alpha)
+    return p.map(np.multiply, _by_sign(p, x, negative), gamma)
+
+
+@onnx("Celu", since=12)
+def celu(p: P, x: T, *, alpha: float = 1.0) -> T:
+    return through_reals(_celu)(p, x, alpha)
+
+
+@onnx("HardSigmoid")
+def hard_sigmoid(p: P, x: T, *, alpha: float = 0.2, beta: float = 0.5) -> T:
+    return through_reals(_hard_sigmoid)(p, x, alpha, beta)
+
+
+@openvino("HardSigmoid")
+def openvino_hard_sigmoid(p: P, x: T, alpha: T, beta: T) -> T:
+    """alpha and beta are one-element inputs."""
+    return _between(p, p.map(np.add, p.map(np.multiply, x, alpha), beta), 0, 1)
+
+
+@openvino("HSigmoid", since=5)
+def hsigmoid(p: P, x: T) -> T:
+    return through_reals(_hard_sigmoid)(p, x, 1 / 6, 0.5)
+
+
+@onnx("ThresholdedRelu", since=10)
+def thresholded_relu(p: P, x: T, *, alpha: float = 1.0) -> T:
+    return _thresholded(p, x, alpha)
+
+
+@onnx("Gelu", since=20)
+def gelu(p: P, x: T, *, approximate: str = "none") -> T:
+    return _either_gelu(p, x, approximate, "none")
+
+
+@openvino("Gelu", since=7)
+def openvino_gelu(p: P, x: T, *, approximation_mode: str = "erf") -> T:
+    return _either_gelu(p, x, approximation_mode, "erf")
+
+
+def _either_gelu(p: P, x: T, mode: str, exact: str) -> T:
+    if mode.lower() not in (exact, "tanh"):
+        raise ModelError(f"approximation {mode!r} is neither {exact} nor tanh")
+    return through_reals(_gelu if mode.lower() == exact else _gelu_tanh)(p, x)
+
+
+@onnx("Swish", since=24)
+def swish(p: P, x: T, *, alpha: float = 1.0) -> T:
+    return through_reals(_swish)(p, x, alpha)
+
+
+@openvino("Swish", since=4)
+def openvino_swish(p: P, x: T, beta: T | None = None) -> T:
+    inner = x if beta is None else p.map(np.multiply, x, beta)
+    return p.map(np.multiply, x, sigmoid(p, inner))
+
+
+@onnx("PRelu", since=1)
+@openvino("PReLU")
+def prelu_by_channel(p: P, x: T, slope: T) -> T:
+    """A slope of one dimension goes along axis 1 where it fits there; any other broadcasts as in NumPy."""
+    if slope.ndim == 1 and x.ndim > 1 and slope.shape[0] in (x.shape[1], 1):
+        slope = p.reshape(slope, (slope.shape[0],) + (1,) * (x.ndim - 2))
+    return prelu(p, x, slope)
+
+
+@onnx("PRelu", since=7)
+def prelu(p: P, x: T, slope: T) -> T:
+    one_way(x, slope, "slope")
+    return _by_sign(p, x, p.map(np.multiply, x, slope))
+
+
+# --- Dropout.
+
+
+def _with_mask(p: P, x: T, mask: T, n_outputs: int) -> Any:
+    return (x, mask) if n_outputs > 1 else x
+
+
+@onnx("Dropout", since=1)
+def dropout_1(p: P, x: T, *, ratio: float = 0.5, is_test: int = 0, n_outputs: int = 1) -> Any:
+    if not is_test and ratio:
+        raise UnsupportedError("Dropout with is_test=0 drops at random; only inference (is_test=1) is supported")
+    return dropout_7(p, x, ratio=ratio, n_outputs=n_outputs)
+
+
+@onnx("Dropout", since=7)
+def dropout_7(p: P, x: T, *, ratio: float = 0.5, n_outputs: int = 1) -> Any:
+    """The mask, of which the specification says nothing before opset 12, is onnxruntime's: zeros."""
+    return _with_mask(p, x, full(p, x.shape, 0, x.dtype), n_outputs)
+
+
+@onnx("Dropout", since=10)
+def dropout_10(p: P, x: T, *, ratio: float = 0.5, n_outputs: int = 1) -> Any:
+    return _with_mask(p, x, full(p, x.shape, False, np.dtype(bool)), n_outputs)
+
+
+@onnx("Dropout", since=12)
+def dropout(
+    p: P,
+    x: T,
+    ratio: T | None = None,
+    training_mode: T | None = None,
+    *,
+    seed: int | None = None,
+    n_outputs: int = 1,
+) -> Any:
+    """With ``training_mode`` the mask is the one of ``onnx.reference`` for the seed (0 without): the same each time."""
+    rate = 0.5
+    if training_mode is None or not bool(p.value(training_mode).reshape(())):
+        rate = 0.0
+    elif ratio is not None:
+        rate = float(p.value(ratio).reshape(()))
+    if rate == 0:
+        return _with_mask(p, x, full(p, x.shape, True, np.dtype(bool)), n_outputs)
+    if not 0 <= rate < 1:
+        raise ModelError(f"ratio {rate} is not in [0, 1)")
+    kept = np.random.RandomState(seed or 0).uniform(0, 1, x.shape) >= rate
+    factors = p.constant((kept / (1 - rate)).astype(x.dtype))
+    return _with_mask(p, p.map(np.multiply, x, factors), p.constant(np.asarray(kept)), n_outputs)

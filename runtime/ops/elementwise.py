@@ -1,0 +1,366 @@
+"""Arithmetic, comparison and logic, element by element. Most operators are one ufunc, so most are a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelError
+from ..graph import Array
+from .primitives import Elementwise, OwnLoop
+from .registry import onnx, openvino
+from .support import (
+    cast,
+    constant,
+    full,
+    is_float,
+    onnx_legacy_align,
+    openvino_align,
+    same_shape,
+    through_reals,
+)
+
+P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
+T = Any
+Binary = Callable[[P, T, T], T]
+
+
+# --- Elementwise functions that NumPy's ufuncs lack. Integer ones: both inputs of one dtype, results wrap around.
+
+
+def _integer_loop(name: str, compute: Callable[[Array, Array], Any]) -> OwnLoop:
+    def eager(a: Array, b: Array) -> Array:
+        result = np.asarray(compute(a, b))
+        if result.size and not np.all(b):
+            raise ZeroDivisionError("integer division by zero")
+        return result
+
+    return OwnLoop(name, eager)
+
+
+def _truncating_quotient(a: Array, b: Array) -> Any:
+    quotient = np.floor_divide(a, b)
+    inexact = np.remainder(a, b) != 0
+    return quotient + (inexact & ((a < 0) != (b < 0))).astype(a.dtype)
+
+
+def _integer_power(a: Array, b: Array) -> Array:
+    if np.any((b < 0) & (a == 0)):
+        raise ZeroDivisionError("zero to a negative integer power")
+    result = np.power(a, np.maximum(b, b.dtype.type(0)))
+    small = np.where(a == 1, a, np.where(a + a.dtype.type(1) == 0, np.where(b % 2 == 0, -a, a), a.dtype.type(0)))
+    return np.where(b < 0, small, result)
+
+
+def _erf(x: Array) -> Array:
+    values = np.fromiter(map(math.erf, x.ravel().tolist()), np.float64, x.size)
+    return values.reshape(x.shape).astype(x.dtype)
+
+
+#: a / b toward zero; a zero divisor is an error. The smallest integer / -1 is itself.
+DIVIDE_TRUNCATE = _integer_loop("trunc_divide", _truncating_quotient)
+#: a / b toward minus infinity; a zero divisor is an error.
+DIVIDE_FLOOR = _integer_loop("floor_divide", np.floor_divide)
+#: What DIVIDE_TRUNCATE leaves; it has the sign of a.
+REMAINDER_TRUNCATE = _integer_loop("trunc_remainder", np.fmod)
+#: What DIVIDE_FLOOR leaves; it has the sign of b.
+REMAINDER_FLOOR = _integer_loop("floor_modulo", np.remainder)
+#: a ** b on integers; a negative exponent truncates 1 / a ** -b toward zero, and of a zero is an error.
+POWER_INTEGER = OwnLoop("integer_power", _integer_power)
+#: The Gauss error function on float32 and float64.
+ERF = OwnLoop("erf", _erf)
+
+
+# --- One input.
+
+
+def unary(function: np.ufunc) -> Callable[[P, T], T]:
+    """An operator that is one function on floats of any width. Integers (OpenVINO) pass through float64."""
+
+    def op(p: P, x: T) -> T:
+        direct = exact(function)
+        return direct(p, x) if is_float(x.dtype) else through_reals(direct)(p, x)
+
+    return op
+
+
+def rounding(function: np.ufunc) -> Callable[[P, T], T]:
+    """An operator that changes nothing on integers."""
+
+    def op(p: P, x: T) -> T:
+        return p.map(function, x) if is_float(x.dtype) else x
+
+    return op
+
+
+def exact(function: np.ufunc) -> Callable[[P, T], T]:
+    """An operator that is one function on every dtype it is defined for."""
+
+    def op(p: P, x: T) -> T:
+        return p.map(function, x)
+
+    return op
+
+
+def erf(p: P, x: T) -> T:
+    return through_reals(lambda p, x: p.map(ERF, x))(p, x)
+
+
+# ONNX name, first opset, OpenVINO name, its first opset, meaning.
+_UNARY: tuple[tuple[str, int, str, int, Callable[[P, T], T]], ...] = (
+    ("Neg", 1, "Negative", 1, exact(np.negative)),
+    ("Abs", 1, "Abs", 1, exact(np.absolute)),
+    ("Sign", 9, "Sign", 1, exact(np.sign)),
+    ("Sqrt", 1, "Sqrt", 1, unary(np.sqrt)),
+    ("Exp", 1, "Exp", 1, unary(np.exp)),
+    ("Log", 1, "Log", 1, unary(np.log)),
+    ("Erf", 9, "Erf", 1, erf),
+    ("Floor", 1, "Floor", 1, rounding(np.floor)),
+    ("Ceil", 1, "Ceiling", 1, rounding(np.ceil)),
+    ("Sin", 7, "Sin", 1, unary(np.sin)),
+    ("Cos", 7, "Cos", 1, unary(np.cos)),
+    ("Tan", 7, "Tan", 1, unary(np.tan)),
+    ("Asin", 7, "Asin", 1, unary(np.arcsin)),
+    ("Acos", 7, "Acos", 1, unary(np.arccos)),
+    ("Atan", 7, "Atan", 1, unary(np.arctan)),
+    ("Sinh", 9, "Sinh", 1, unary(np.sinh)),
+    ("Cosh", 9, "Cosh", 1, unary(np.cosh)),
+    ("Tanh", 1, "Tanh", 1, unary(np.tanh)),
+    ("Asinh", 9, "Asinh", 4, unary(np.arcsinh)),
+    ("Acosh", 9, "Acosh", 4, unary(np.arccosh)),
+    ("Atanh", 9, "Atanh", 4, unary(np.arctanh)),
+    ("Not", 1, "LogicalNot", 1, exact(np.logical_not)),
+    ("BitwiseNot", 18, "BitwiseNot", 13, exact(np.invert)),
+    ("IsNaN", 9, "IsNaN", 10, exact(np.isnan)),
+)
+for _onnx_name, _onnx_since, _openvino_name, _openvino_since, _op in _UNARY:
+    onnx(_onnx_name, since=_onnx_since)(_op)
+    openvino(_openvino_name, since=_openvino_since)(_op)
+
+onnx("Round", since=11)(rounding(np.rint))
+openvino("IsFinite", since=10)(exact(np.isfinite))
+
+
+@onnx("Identity")
+@openvino("Identity", since=16)
+def identity(p: P, x: T) -> T:
+    """Tensors, and in ONNX sequences and optionals too."""
+    return x
+
+
+@onnx("Reciprocal")
+def reciprocal(p: P, x: T) -> T:
+    return p.map(np.reciprocal, x)
+
+
+@openvino("Round", since=5)
+def openvino_round(p: P, x: T, *, mode: str = "half_to_even") -> T:
+    if not is_float(x.dtype):
+        return x
+    if mode.lower() == "half_to_even":
+        return p.map(np.rint, x)
+    if mode.lower() != "half_away_from_zero":
+        raise ModelError(f'mode="{mode}" is neither half_to_even nor half_away_from_zero')
+    # Not floor(|x| + 0.5): the sum rounds, and 0.49999997 would become 1.
+    whole = p.map(np.trunc, x)
+    half = p.map(np.greater_equal, p.map(np.absolute, p.map(np.subtract, x, whole)), constant(p, 0.5, x.dtype))
+    return p.where(half, p.map(np.add, whole, p.map(np.sign, x)), whole)
+
+
+@onnx("IsInf", since=10)
+@openvino("IsInf", since=10)
+def is_inf(p: P, x: T, *, detect_negative: bool = True, detect_positive: bool = True) -> T:
+    if detect_negative and detect_positive:
+        return p.map(np.isinf, x)
+    if not detect_negative and not detect_positive:
+        return full(p, x.shape, False, np.dtype(bool))
+    sign = np.inf if detect_positive else -np.inf
+    return p.map(np.equal, x, constant(p, sign, x.dtype))
+
+
+# --- Two inputs.
+
+
+def binary(function: Elementwise) -> Binary:
+    """An operator that is one function on every dtype it is defined for."""
+
+    def op(p: P, a: T, b: T) -> T:
+        return p.map(function, a, b)
+
+    return op
+
+
+def by_kind(floats: np.ufunc, integers: OwnLoop) -> Binary:
+    """One function on floats and another on integers."""
+
+    def op(p: P, a: T, b: T) -> T:
+        return p.map(floats if is_float(a.dtype) else integers, a, b)
+
+    return op
+
+
+def power(p: P, x: T, y: T) -> T:
+    """x ** y in the dtype of x; the exponent may have another (ONNX from opset 12 on)."""
+    common = x.dtype
+    if y.dtype != x.dtype:
+        known = x.dtype.kind in "biuf" and y.dtype.kind in "biuf"
+        common = np.result_type(x.dtype, y.dtype) if known else np.dtype(np.float32)
+    function = np.power if is_float(common) else POWER_INTEGER
+    return cast(p, p.map(function, cast(p, x, common), cast(p, y, common)), x.dtype)
+
+
+add, subtract, multiply = binary(np.add), binary(np.subtract), binary(np.multiply)
+divide = by_kind(np.divide, DIVIDE_TRUNCATE)
+logical_and, logical_or, logical_xor = binary(np.logical_and), binary(np.logical_or), binary(np.logical_xor)
+equal, greater, less = binary(np.equal), binary(np.greater), binary(np.less)
+
+for _name, _since, _function in (
+    ("Add", 7, add),
+    ("Sub", 7, subtract),
+    ("Mul", 7, multiply),
+    ("Div", 7, divide),
+    ("Pow", 7, power),
+    ("And", 7, logical_and),
+    ("Or", 7, logical_or),
+    ("Xor", 7, logical_xor),
+    ("Equal", 7, equal),
+    ("Greater", 7, greater),
+    ("Less", 7, less),
+    ("GreaterOrEqual", 12, binary(np.greater_equal)),
+    ("LessOrEqual", 12, binary(np.less_equal)),
+    ("BitwiseAnd", 18, binary(np.bitwise_and)),
+    ("BitwiseOr", 18, binary(np.bitwise_or)),
+    ("BitwiseXor", 18, binary(np.bitwise_xor)),
+):
+    onnx(_name, since=_since)(_function)
+
+
+def _legacy(function: Binary) -> Callable[..., T]:
+    def op(p: P, a: T, b: T, *, broadcast: int = 0, axis: int | None = None) -> T:
+        return function(p, a, onnx_legacy_align(p, a, b, broadcast, axis))
+
+    return op
+
+
+for _name, _function in (
+    ("Add", add),
+    ("Sub", subtract),
+    ("Mul", multiply),
+    ("Div", divide),
+    ("Pow", power),
+    ("And", logical_and),
+    ("Or", logical_or),
+    ("Xor", logical_xor),
+    ("Equal", equal),
+    ("Greater", greater),
+    ("Less", less),
+):
+    onnx(_name, since=1)(_legacy(_function))
+
+
+def _openvino_binary(function: Binary) -> Callable[..., T]:
+    def op(p: P, a: T, b: T, *, auto_broadcast: str = "numpy") -> T:
+        openvino_align(a, b, auto_broadcast)
+        return function(p, a, b)
+
+    return op
+
+
+def squared_difference(p: P, a: T, b: T) -> T:
+    difference = p.map(np.subtract, a, b)
+    return p.map(np.multiply, difference, difference)
+
+
+for _name, _since, _function in (
+    ("Add", 1, add),
+    ("Subtract", 1, subtract),
+    ("Multiply", 1, multiply),
+    ("Power", 1, power),
+    ("Mod", 1, by_kind(np.fmod, REMAINDER_TRUNCATE)),
+    ("FloorMod", 1, by_kind(np.remainder, REMAINDER_FLOOR)),
+    ("Minimum", 1, binary(np.minimum)),
+    ("Maximum", 1, binary(np.maximum)),
+    ("SquaredDifference", 1, squared_difference),
+    ("Equal", 1, equal),
+    ("NotEqual", 1, binary(np.not_equal)),
+    ("Greater", 1, greater),
+    ("GreaterEqual", 1, binary(np.greater_equal)),
+    ("Less", 1, less),
+    ("LessEqual", 1, binary(np.less_equal)),
+    ("LogicalAnd", 1, logical_and),
+    ("LogicalOr", 1, logical_or),
+    ("LogicalXor", 1, logical_xor),
+    ("BitwiseAnd", 13, binary(np.bitwise_and)),
+    ("BitwiseOr", 13, binary(np.bitwise_or)),
+    ("BitwiseXor", 13, binary(np.bitwise_xor)),
+    ("BitwiseLeftShift", 15, binary(np.left_shift)),
+    ("BitwiseRightShift", 15, binary(np.right_shift)),
+):
+    openvino(_name, since=_since)(_openvino_binary(_function))
+
+
+@openvino("Divide")
+def openvino_divide(p: P, a: T, b: T, *, auto_broadcast: str = "numpy", m_pythondiv: bool = True) -> T:
+    openvino_align(a, b, auto_broadcast)
+    return by_kind(np.divide, DIVIDE_FLOOR if m_pythondiv else DIVIDE_TRUNCATE)(p, a, b)
+
+
+@onnx("Mod", since=10)
+def mod(p: P, a: T, b: T, *, fmod: int = 0) -> T:
+    if is_float(a.dtype) and not fmod:
+        raise ModelError("Mod of floats needs fmod=1 before opset 28")
+    return mod_28(p, a, b, fmod=fmod)
+
+
+@onnx("Mod", since=28)
+def mod_28(p: P, a: T, b: T, *, fmod: int = 0) -> T:
+    if fmod:
+        return by_kind(np.fmod, REMAINDER_TRUNCATE)(p, a, b)
+    return by_kind(np.remainder, REMAINDER_FLOOR)(p, a, b)
+
+
+@onnx("BitShift", since=11)
+def bit_shift(p: P, x: T, y: T, *, direction: str) -> T:
+    if direction not in ("LEFT", "RIGHT"):
+        raise ModelError(f"direction {direction!r} is neither LEFT nor RIGHT")
+    return p.map(np.left_shift if direction == "LEFT" else np.right_shift, x, y)
+
+
+# --- Any number of inputs.
+
+
+def _mean(p: P, *inputs: T) -> T:
+    total = _fold(np.add)(p, *inputs)
+    return p.map(np.divide, total, constant(p, len(inputs), total.dtype))
+
+
+def _fold(ufunc: np.ufunc) -> Callable[..., T]:
+    def op(p: P, *inputs: T) -> T:
+        if not inputs:
+            raise ModelError("it needs at least one input")
+        return reduce(lambda a, b: p.map(ufunc, a, b), inputs)
+
+    return op
+
+
+def _without_broadcast(function: Callable[..., T]) -> Callable[..., T]:
+    def op(p: P, *inputs: T) -> T:
+        for other in inputs[1:]:
+            same_shape(inputs[0], other, "opsets before 8 do not broadcast here")
+        return function(p, *inputs)
+
+    return op
+
+
+for _name, _many in (
+    ("Sum", _fold(np.add)),
+    ("Min", _fold(np.minimum)),
+    ("Max", _fold(np.maximum)),
+    ("Mean", _mean),
+):
+    onnx(_name, since=8)(_many)
+    onnx(_name, since=1)(_without_broadcast(_many))

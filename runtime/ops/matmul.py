@@ -1,0 +1,95 @@
+"""Matrix products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelError
+from .registry import onnx, openvino
+from .support import cast, constant, is_float, one_way, onnx_legacy_align, working_dtype
+
+P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
+T = Any
+
+
+def transposed(p: P, x: T) -> T:
+    """The last two axes swapped; a vector stays."""
+    if x.ndim < 2:
+        return x
+    return p.transpose(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
+
+
+def product(p: P, a: T, b: T) -> T:
+    """NumPy's matmul in the inputs' dtype, floats narrower than float32 summed in float32.
+
+    Raises:
+        ModelError: a scalar, or inner dimensions that differ.
+    """
+    if not a.ndim or not b.ndim:
+        raise ModelError(f"a matrix product of shapes {a.shape} and {b.shape}: scalars have none")
+    if a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
+        raise ModelError(f"a matrix product of shapes {a.shape} and {b.shape}: the inner dimensions differ")
+    inner = working_dtype(a.dtype)
+    return cast(p, p.matmul(cast(p, a, inner), cast(p, b, inner)), a.dtype)
+
+
+@onnx("MatMul")
+def matmul(p: P, a: T, b: T) -> T:
+    return product(p, a, b)
+
+
+@openvino("MatMul")
+def openvino_matmul(p: P, a: T, b: T, *, transpose_a: bool = False, transpose_b: bool = False) -> T:
+    """Transposition leaves a vector alone."""
+    return product(p, transposed(p, a) if transpose_a else a, transposed(p, b) if transpose_b else b)
+
+
+def _scaled(p: P, x: T, factor: float) -> T:
+    if factor == 1:
+        return x
+    if is_float(x.dtype) or factor == int(factor):
+        return p.map(np.multiply, x, constant(p, factor if is_float(x.dtype) else int(factor), x.dtype))
+    wide = np.dtype(np.float64)
+    return p.cast(p.map(np.multiply, p.cast(x, wide), constant(p, factor, wide)), x.dtype)
+
+
+@onnx("Gemm", since=7)
+def gemm(
+    p: P,
+    a: T,
+    b: T,
+    c: T | None = None,
+    *,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    transA: int = 0,
+    transB: int = 0,
+) -> T:
+    """alpha * A' @ B' + beta * C, A' and B' transposed where asked; C broadcasts to the product."""
+    if a.ndim != 2 or b.ndim != 2:
+        raise ModelError(f"Gemm takes matrices, and got shapes {a.shape} and {b.shape}")
+    result = _scaled(p, product(p, transposed(p, a) if transA else a, transposed(p, b) if transB else b), alpha)
+    if c is None or beta == 0:
+        return result
+    one_way(result, c, "C")
+    return p.map(np.add, result, _scaled(p, c, beta))
+
+
+@onnx("Gemm", since=1)
+def gemm_1(
+    p: P,
+    a: T,
+    b: T,
+    c: T,
+    *,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    transA: int = 0,
+    transB: int = 0,
+    broadcast: int = 0,
+) -> T:
+    """Before opset 7 C broadcasts only with ``broadcast=1``."""
+    result = gemm(p, a, b, None, alpha=alpha, transA=transA, transB=transB)
+    return p.map(np.add, result, _scaled(p, onnx_legacy_align(p, result, c, broadcast, None), beta))

@@ -1,0 +1,176 @@
+"""The long tail: ONNX operators that nothing here implements run through ``onnx.reference``.
+
+Its implementation of a node is looked up and given its attributes once. Its Loop and Scan are wrong in
+places, so control flow, and functions made of it, never come from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelError, one_line
+from ..graph import Graph, Operation, OptionalType, SequenceType, TensorType, ValueType
+
+Result = Any  # an array, a list (sequence) or None (an absent input)
+Types = tuple[Any, ...]
+_CONTROL_FLOW = frozenset({"Loop", "Scan", "If", "SequenceMap"})
+
+
+def reference_op(node: Operation) -> Callable[..., tuple[Result, ...]] | None:
+    """``f(p, *inputs)`` that runs a node by ``onnx.reference``; None where that has no such operator.
+
+    Raises:
+        ModelError: the operator exists, and the node's attributes do not fit it.
+    """
+    from onnx import defs  # slow to import, and only models with rare operators need it
+
+    if node.op_type in _CONTROL_FLOW or any(isinstance(value, Graph) for value in node.attributes.values()):
+        return None
+    domain = "" if node.domain == "ai.onnx" else node.domain
+    if not defs.has(node.op_type, node.version, domain):
+        return None
+    schema = defs.get_schema(node.op_type, node.version, domain)
+    proto = _node_proto(node, domain, schema)
+    from onnx.reference.op_run import RuntimeContextError
+
+    try:
+        runner = _bind(proto, node.version, ())
+    except RuntimeContextError:  # a function whose body depends on the types of its inputs
+        return _by_types(proto, node)
+    return None if runner is None else _function(node, lambda inputs: runner)
+
+
+def _function(node: Operation, runner: Callable[[Sequence[Result]], Any]) -> Callable[..., tuple[Result, ...]]:
+    taken = _without_trailing_none(node.inputs)
+    returned = len(node.outputs)
+
+    def run(p: Any, *inputs: Result) -> tuple[Result, ...]:
+        given = inputs[:taken]
+        try:
+            results = runner(given).run(*given)
+        except Exception as error:
+            # onnx.reference wraps what went wrong into a text about types.
+            cause = error.__cause__ or error
+            raise ValueError(f"onnx.reference cannot run it: {type(cause).__name__}: {one_line(cause)}") from error
+        return tuple(_ours(x) for x in results)[:returned]
+
+    return run
+
+
+def _ours(result: Result) -> Result:
+    """A result as everything here expects it: strings have dtype object."""
+    if isinstance(result, list):
+        return [_ours(part) for part in result]
+    return result.astype(object) if getattr(result, "dtype", np.dtype(object)).kind in "US" else result
+
+
+def _by_types(proto: Any, node: Operation) -> Callable[..., tuple[Result, ...]] | None:
+    """For functions whose body is made from the types of the inputs: bound again when those change."""
+    bound: dict[Types, Any] = {}
+
+    def runner(inputs: Sequence[Result]) -> Any:
+        types = tuple(None if x is None else (x.dtype, x.shape) for x in inputs)
+        if types not in bound:
+            found = _bind(proto, node.version, types)
+            if found is None:
+                raise NotImplementedError(f"{node.op_type} is made of control flow")
+            bound.clear()
+            bound[types] = found
+        return bound[types]
+
+    return _function(node, runner)
+
+
+def _bind(proto: Any, version: int, types: Types) -> Any:
+    """onnx.reference's object for a node; None if it has none, or one made of control flow."""
+    from onnx import defs, helper
+    from onnx.reference import ReferenceEvaluator
+    from onnx.reference.op_run import RuntimeContextError
+
+    inputs = [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(kind[0]), kind[1])
+        for name, kind in zip(proto.input, types, strict=False)
+        if kind is not None
+    ]
+    graph = helper.make_graph([proto], "one_node", inputs, [])
+    opsets = {"": defs.onnx_opset_version(), proto.domain: version}
+    try:
+        (runner,) = ReferenceEvaluator(graph, opsets=opsets).rt_nodes_
+    except NotImplementedError:
+        return None
+    except RuntimeContextError:
+        raise
+    except RuntimeError as error:
+        if str(error).startswith("Attribute "):
+            raise ModelError(f"{proto.op_type}: {one_line(error)}") from None
+        if str(error).startswith("No "):  # "No implementation for operator ... version ..."
+            return None
+        raise
+    function = getattr(runner, "impl_", None)
+    return None if function is not None and _has_loop(function.proto_.node) else runner
+
+
+def _has_loop(nodes: Iterable[Any]) -> bool:
+    return any(
+        node.op_type in ("Loop", "Scan", "SequenceMap")
+        or any(_has_loop(graph.node) for part in node.attribute for graph in (part.g, *part.graphs))
+        for node in nodes
+    )
+
+
+def _without_trailing_none(values: Sequence[Any]) -> int:
+    count = len(values)
+    while count and values[count - 1] is None:
+        count -= 1
+    return count
+
+
+def _node_proto(node: Operation, domain: str, schema: Any) -> Any:
+    from onnx import helper
+
+    inputs = ["" if x is None else f"in{k}" for k, x in enumerate(node.inputs)]
+    outputs = ["" if x is None else f"out{k}" for k, x in enumerate(node.outputs)]
+    proto = helper.make_node(node.op_type, inputs[: _without_trailing_none(node.inputs)], outputs, domain=domain)
+    for name, value in node.attributes.items():
+        if name not in schema.attributes:
+            raise ModelError(f"{node.describe()} has an attribute '{name}' that this opset does not define")
+        kind = schema.attributes[name].type
+        try:
+            proto.attribute.append(helper.make_attribute(name, _plain(value, kind.name), attr_type=int(kind.value)))
+        except (TypeError, ValueError) as error:
+            raise ModelError(f"{node.describe()}: attribute {name}: {one_line(error)}") from None
+    return proto
+
+
+def _plain(value: Any, kind: str) -> Any:
+    """An attribute's value as ``onnx.helper`` wants it."""
+    from onnx import numpy_helper
+
+    if kind == "FLOAT":
+        return float(value)
+    if kind == "FLOATS":
+        return [float(part) for part in value]
+    if kind == "TENSOR" and isinstance(value, np.ndarray):
+        return numpy_helper.from_array(value)
+    if kind == "TENSORS":
+        return [numpy_helper.from_array(part) for part in value]
+    if kind == "TYPE_PROTO":
+        return _type_proto(value)
+    if kind == "TYPE_PROTOS":
+        return [_type_proto(part) for part in value]
+    return value
+
+
+def _type_proto(kind: ValueType) -> Any:
+    from onnx import helper
+
+    if isinstance(kind, SequenceType):
+        return helper.make_sequence_type_proto(_type_proto(kind.element))
+    if isinstance(kind, OptionalType):
+        return helper.make_optional_type_proto(_type_proto(kind.element))
+    assert isinstance(kind, TensorType)
+    code = 0 if kind.dtype is None else helper.np_dtype_to_tensor_dtype(kind.dtype)
+    return helper.make_tensor_type_proto(code, kind.shape)

@@ -1,0 +1,91 @@
+"""The primitives in terms of which every operator is written.
+
+``T`` is a NumPy array when an operator runs eagerly, and a description of a buffer when kernels are bound; both have
+``shape`` (a tuple of int) and ``dtype``. Only :meth:`Primitives.value` gives numbers: what an operator decides from
+them (an output shape, an axis) holds until they change, and the engine checks that before each call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from ..graph import Array
+
+
+class NotNative(Exception):
+    """Raised while kernels are bound: this operator, on these dtypes and shapes, has to run in Python."""
+
+
+@dataclass(frozen=True)
+class OwnLoop:
+    """An elementwise function that NumPy's ufuncs lack: its meaning, and the name of our inner loop for it."""
+
+    name: str
+    eager: Callable[..., Array]
+    #: Dtype of the result; None: that of the first input.
+    dtype: np.dtype[Any] | None = None
+
+
+Elementwise = np.ufunc | OwnLoop
+T = TypeVar("T")
+
+
+class Primitives(Protocol[T]):
+    """See the module. Shapes are tuples of int; ``axis`` and ``axes`` are already non-negative."""
+
+    def map(self, function: Elementwise, *inputs: T) -> T:
+        """Elementwise with NumPy broadcasting. All inputs have the dtypes that the function's loop takes."""
+
+    def reduce(self, ufunc: np.ufunc, x: T, axes: Sequence[int], keepdims: bool) -> T:
+        """Reduce over ``axes`` by a binary ufunc; the dtype stays. Empty ``axes``: a copy."""
+
+    def accumulate(self, ufunc: np.ufunc, x: T, axis: int) -> T:
+        """Running results along ``axis``, as ``ufunc.accumulate``; the dtype stays."""
+
+    def arg(self, which: str, x: T, axis: int, last: bool) -> T:
+        """``which`` is "max" or "min": int64 index of the extreme along ``axis`` (kept with size 1); ties: first,
+        or last. A NaN counts as the extreme, as in NumPy."""
+
+    def matmul(self, a: T, b: T) -> T:
+        """NumPy's matmul, ranks 1 and up, batch axes broadcast."""
+
+    def where(self, condition: T, a: T, b: T) -> T:
+        """Elementwise choice with broadcasting; ``a`` and ``b`` share a dtype."""
+
+    def cast(self, x: T, dtype: np.dtype[Any]) -> T:
+        """C's conversion of each element (float to integer truncates)."""
+
+    def reshape(self, x: T, shape: Sequence[int]) -> T:
+        """The same elements in row-major order; sizes match, no -1."""
+
+    def transpose(self, x: T, perm: Sequence[int]) -> T:
+        """Output axis k is input axis ``perm[k]``."""
+
+    def broadcast(self, x: T, shape: Sequence[int]) -> T:
+        """NumPy broadcasting to exactly ``shape``."""
+
+    def slice(self, x: T, starts: Sequence[int], steps: Sequence[int], extents: Sequence[int]) -> T:
+        """Along every axis k the ``extents[k]`` elements at ``starts[k] + j * steps[k]``, all inside ``x``."""
+
+    def slice_at(self, x: T, axis: int, start: T, end: T) -> T:
+        """``x[start:end]`` along ``axis``, step 1, one-element integer bounds that are read at each call; negative
+        ones count from the end and both are clamped, as in NumPy."""
+
+    def assemble(
+        self, shape: Sequence[int], dtype: np.dtype[Any], pieces: Sequence[tuple[T, Sequence[int]]], fill: Any = None
+    ) -> T:
+        """A new tensor with each piece written at its start index; the rest is ``fill`` (None: nothing is left)."""
+
+    def gather(self, x: T, indices: T, axis: int) -> T:
+        """NumPy's ``take``: int32 or int64 indices of any shape; negative ones count from the end. An index outside
+        is an error (IndexError)."""
+
+    def constant(self, array: Array) -> T:
+        """A value that depends on nothing but attributes, shapes and dtypes."""
+
+    def value(self, x: T) -> Array:
+        """The numbers in ``x`` now. Kernels bound on them are bound again when they change."""

@@ -1,0 +1,356 @@
+"""Reductions, the extremes' places, softmax, running sums and layer normalization."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelError
+from ..graph import Array
+from .elementwise import DIVIDE_TRUNCATE
+from .registry import Ints, onnx, openvino
+from .support import Dtype, axes_of, axis_of, cast, constant, full, is_float, is_integer, one_way, working_dtype
+
+P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
+T = Any
+Reduction = Callable[[P, T, tuple[int, ...], bool], T]
+_FLOAT64, _INT32 = np.dtype(np.float64), np.dtype(np.int32)
+
+
+def _count(x: T, axes: Sequence[int]) -> int:
+    return int(np.prod([x.shape[axis] for axis in axes], dtype=np.int64))
+
+
+def _kept_shape(x: T, axes: Sequence[int], keepdims: bool) -> tuple[int, ...]:
+    if keepdims:
+        return tuple(1 if axis in axes else size for axis, size in enumerate(x.shape))
+    return tuple(size for axis, size in enumerate(x.shape) if axis not in axes)
+
+
+# --- What is reduced to what. Narrow floats are summed in float32, and integers' logarithms and roots in float64.
+
+
+def _sum(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
+    return cast(p, p.reduce(np.add, cast(p, x, working_dtype(x.dtype)), axes, keepdims), x.dtype)
+
+
+def _product(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
+    return cast(p, p.reduce(np.multiply, cast(p, x, working_dtype(x.dtype)), axes, keepdims), x.dtype)
+
+
+def _mean(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
+    total = p.reduce(np.add, cast(p, x, working_dtype(x.dtype)), axes, keepdims)
+    divide = np.divide if is_float(x.dtype) else DIVIDE_TRUNCATE
+    return cast(p, p.map(divide, total, constant(p, _count(x, axes), total.dtype)), x.dtype)
+
+
+def _lowest(dtype: Dtype) -> Any:
+    return -np.inf if is_float(dtype) else np.iinfo(dtype).min if is_integer(dtype) else False
+
+
+def _highest(dtype: Dtype) -> Any:
+    return np.inf if is_float(dtype) else np.iinfo(dtype).max if is_integer(dtype) else True
+
+
+def _extreme(ufunc: np.ufunc, of_nothing: Callable[[Dtype], Any]) -> Reduction:
+    def reduction(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
+        if axes and not _count(x, axes):
+            return full(p, _kept_shape(x, axes, keepdims), of_nothing(x.dtype), x.dtype)
+        return p.reduce(ufunc, x, axes, keepdims)
+
+    return reduction
+
+
+_maximum, _minimum = _extreme(np.maximum, _lowest), _extreme(np.minimum, _highest)
+
+
+def _squares(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
+    return p.reduce(np.add, p.map(np.multiply, x, x), axes, keepdims)
+
+
+def _of_real(function: Reduction) -> Reduction:
+    """A reduction through the reals: narrow floats in float32, integers in float64, truncated."""
+
+    def reduction(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
+        inner = working_dtype(x.dtype) if is_float(x.dtype) else _FLOAT64
+        return cast(p, function(p, cast(p, x, inner), axes, keepdims), x.dtype)
+
+    return reduction
+
+
+def _narrow(function: Reduction) -> Reduction:
+    def reduction(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
+        return cast(p, function(p, cast(p, x, working_dtype(x.dtype)), axes, keepdims), x.dtype)
+
+    return reduction
+
+
+def _l1(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
+    return p.reduce(np.add, p.map(np.absolute, x), axes, keepdims)
+
+
+def _l2(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
+    return p.map(np.sqrt, _squares(p, x, axes, keepdims))
+
+
+def _log_sum(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
+    return p.map(np.log, p.reduce(np.add, x, axes, keepdims))
+
+
+def _log_sum_exp(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
+    highest = _finite(p, _maximum(p, x, axes, True))
+    total = p.reduce(np.add, p.map(np.exp, p.map(np.subtract, x, highest)), axes, True)
+    result = p.map(np.add, p.map(np.log, total), highest)
+    return p.reshape(result, _kept_shape(x, axes, keepdims))
+
+
+def _finite(p: P, x: T) -> T:
+    """0 where x is infinite, so that subtracting it makes no NaN; a NaN stays."""
+    return p.where(p.map(np.isinf, x), constant(p, 0, x.dtype), x)
+
+
+def _logical(ufunc: np.ufunc) -> Reduction:
+    def reduction(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
+        return p.reduce(ufunc, x, axes, keepdims)
+
+    return reduction
+
+
+# ONNX name, the opset from which axes are an input, OpenVINO's first opset, meaning.
+_REDUCTIONS: tuple[tuple[str, int, int | None, Reduction], ...] = (
+    ("ReduceSum", 13, 1, _sum),
+    ("ReduceMean", 18, 1, _mean),
+    ("ReduceMax", 18, 1, _maximum),
+    ("ReduceMin", 18, 1, _minimum),
+    ("ReduceProd", 18, 1, _product),
+    ("ReduceL1", 18, 4, _narrow(_l1)),
+    ("ReduceL2", 18, 4, _of_real(_l2)),
+    ("ReduceLogSum", 18, None, _of_real(_log_sum)),
+    ("ReduceLogSumExp", 18, None, _of_real(_log_sum_exp)),
+    ("ReduceSumSquare", 18, None, _narrow(_squares)),
+)
+
+
+def _by_attribute(reduction: Reduction) -> Callable[..., T]:
+    def op(p: P, x: T, *, axes: Ints | None = None, keepdims: int = 1) -> T:
+        chosen = axes_of(axes, x.ndim) if axes else tuple(range(x.ndim))
+        return reduction(p, x, chosen, bool(keepdims))
+
+    return op
+
+
+def _by_input(reduction: Reduction) -> Callable[..., T]:
+    def op(p: P, x: T, axes: T | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0) -> T:
+        chosen = () if axes is None else axes_of(p.value(axes).reshape(-1).tolist(), x.ndim)
+        if axes is None or not axes.size:
+            chosen = () if noop_with_empty_axes else tuple(range(x.ndim))
+        return reduction(p, x, chosen, bool(keepdims))
+
+    return op
+
+
+def _openvino_reduction(reduction: Reduction) -> Callable[..., T]:
+    def op(p: P, x: T, axes: T, *, keep_dims: bool = False) -> T:
+        return reduction(p, x, axes_of(p.value(axes).reshape(-1).tolist(), x.ndim), keep_dims)
+
+    return op
+
+
+for _name, _input_since, _openvino_since, _reduction in _REDUCTIONS:
+    onnx(_name, since=1)(_by_attribute(_reduction))
+    onnx(_name, since=_input_since)(_by_input(_reduction))
+    if _openvino_since is not None:
+        openvino(_name, since=_openvino_since)(_openvino_reduction(_reduction))
+
+openvino("ReduceLogicalAnd")(_openvino_reduction(_logical(np.logical_and)))
+openvino("ReduceLogicalOr")(_openvino_reduction(_logical(np.logical_or)))
+
+
+# --- Places of extremes.
+
+
+def _place(which: str) -> Callable[..., T]:
+    def op(p: P, x: T, *, axis: int = 0, keepdims: int = 1, select_last_index: int = 0) -> T:
+        along = axis_of(axis, x.ndim)
+        if not x.ndim:
+            return full(p, (), 0, np.dtype(np.int64))
+        if not x.shape[along]:
+            raise ModelError(f"axis {along} of {x.shape} is empty: it has no {which}imum")
+        found = p.arg(which, x, along, bool(select_last_index))
+        return found if keepdims else p.reshape(found, _kept_shape(x, (along,), False))
+
+    return op
+
+
+def _place_11(function: Callable[..., T]) -> Callable[..., T]:
+    def op(p: P, x: T, *, axis: int = 0, keepdims: int = 1) -> T:
+        return function(p, x, axis=axis, keepdims=keepdims)
+
+    return op
+
+
+for _name, _which in (("ArgMax", "max"), ("ArgMin", "min")):
+    onnx(_name, since=12)(_place(_which))
+    onnx(_name, since=1)(_place_11(_place(_which)))
+
+
+def _top(x: Array, k: int, axis: int, largest: bool) -> tuple[Array, Array]:
+    """The k extreme elements along ``axis`` in order, and their int64 places; ties: the lower place first."""
+    if not 0 <= k <= x.shape[axis]:
+        raise ModelError(f"k = {k}, and axis {axis} of {x.shape} has {x.shape[axis]} elements")
+    if largest:  # a stable descending order: ascending from the far end, read backwards
+        order = np.flip(x.shape[axis] - 1 - np.argsort(np.flip(x, axis), axis=axis, kind="stable"), axis)
+    else:
+        order = np.argsort(x, axis=axis, kind="stable")
+    places = np.take(order, np.arange(k), axis=axis)
+    return np.take_along_axis(x, places, axis), places.astype(np.int64)
+
+
+@onnx("TopK", since=1, native=False)
+def top_k_1(p: P, x: Array, *, k: int, axis: int = -1) -> tuple[Array, Array]:
+    return _top(x, k, axis_of(axis, x.ndim), True)
+
+
+@onnx("TopK", since=10, native=False)
+def top_k_10(p: P, x: Array, k: Array, *, axis: int = -1) -> tuple[Array, Array]:
+    return _top(x, int(k.reshape(())), axis_of(axis, x.ndim), True)
+
+
+@onnx("TopK", since=11, native=False)
+def top_k(
+    p: P,
+    x: Array,
+    k: Array,
+    *,
+    axis: int = -1,
+    largest: int = 1,
+    sorted: int = 1,
+) -> tuple[Array, Array]:
+    """``sorted=0`` leaves the order open; it is sorted then too."""
+    return _top(x, int(k.reshape(())), axis_of(axis, x.ndim), bool(largest))
+
+
+@openvino("TopK", native=False)
+def openvino_top_k(
+    p: P, x: Array, k: Array, *, axis: int, mode: str, sort: str, index_element_type: Dtype = _INT32
+) -> tuple[Array, Array]:
+    """``sort``: by value, by index (of the chosen elements), or none, which leaves the order open: by value too."""
+    if mode.lower() not in ("max", "min") or sort.lower() not in ("value", "index", "none"):
+        raise ModelError(f'mode="{mode}" sort="{sort}": mode is max or min, sort is value, index or none')
+    along = axis_of(axis, x.ndim)
+    values, places = _top(x, int(k.reshape(())), along, mode.lower() == "max")
+    if sort.lower() == "index":
+        places = np.sort(places, axis=along)
+        values = np.take_along_axis(x, places, along)
+    return values, places.astype(index_element_type)
+
+
+# --- Softmax.
+
+
+def softmax_over(p: P, x: T, axes: tuple[int, ...], logarithm: bool) -> T:
+    """Softmax, or its logarithm, jointly over ``axes``."""
+    if not x.size:
+        return x
+    wide = cast(p, x, working_dtype(x.dtype))
+    shifted = p.map(np.subtract, wide, p.reduce(np.maximum, wide, axes, True))
+    powers = p.map(np.exp, shifted)
+    total = p.reduce(np.add, powers, axes, True)
+    if logarithm:
+        return cast(p, p.map(np.subtract, shifted, p.map(np.log, total)), x.dtype)
+    return cast(p, p.map(np.divide, powers, total), x.dtype)
+
+
+def _register_softmax(name: str, openvino_since: int, logarithm: bool) -> None:
+    @onnx(name, since=1)
+    def flattening(p: P, x: T, *, axis: int = 1) -> T:
+        """Before opset 13: jointly over ``axis`` and all after it."""
+        first = x.ndim if axis == x.ndim else axis_of(axis, x.ndim)
+        return softmax_over(p, x, tuple(range(first, x.ndim)), logarithm)
+
+    @onnx(name, since=13)
+    def along_one(p: P, x: T, *, axis: int = -1) -> T:
+        along = axis_of(axis, x.ndim)
+        return softmax_over(p, x, (along,) if x.ndim else (), logarithm)
+
+    @openvino(name, since=openvino_since)
+    def openvino_op(p: P, x: T, *, axis: int = 1) -> T:
+        return along_one(p, x, axis=axis)
+
+
+_register_softmax("Softmax", 1, logarithm=False)
+_register_softmax("LogSoftmax", 5, logarithm=True)
+
+
+# --- Running sums and products.
+
+
+def running(p: P, ufunc: np.ufunc, x: T, axis: int, exclusive: bool, reverse: bool) -> T:
+    """Running results along ``axis``; ``exclusive`` leaves an element out of its own, ``reverse`` starts at the end."""
+    if not x.size:
+        return x
+    last = x.shape[axis] - 1
+    ones, zeros = (1,) * x.ndim, (0,) * x.ndim
+
+    def replaced(values: tuple[int, ...], at_axis: int) -> tuple[int, ...]:
+        return (*values[:axis], at_axis, *values[axis + 1 :])
+
+    def backwards(value: T) -> T:
+        return p.slice(value, replaced(zeros, last), replaced(ones, -1), value.shape)
+
+    result = p.accumulate(ufunc, backwards(x) if reverse else x, axis)
+    if exclusive:
+        kept = p.slice(result, zeros, ones, replaced(tuple(x.shape), last))
+        result = p.assemble(x.shape, x.dtype, [(kept, replaced(zeros, 1))], fill=ufunc.identity)
+    return backwards(result) if reverse else result
+
+
+def _one_axis(p: P, x: T, axis: T | None) -> int:
+    return axis_of(0 if axis is None else int(p.value(axis).reshape(())), x.ndim)
+
+
+@onnx("CumSum", since=11)
+def cum_sum(p: P, x: T, axis: T, *, exclusive: int = 0, reverse: int = 0) -> T:
+    return running(p, np.add, x, _one_axis(p, x, axis), bool(exclusive), bool(reverse))
+
+
+@onnx("CumProd", since=26)
+def cum_prod(p: P, x: T, axis: T, *, exclusive: int = 0, reverse: int = 0) -> T:
+    return running(p, np.multiply, x, _one_axis(p, x, axis), bool(exclusive), bool(reverse))
+
+
+@openvino("CumSum", since=3)
+def openvino_cum_sum(p: P, x: T, axis: T | None = None, *, exclusive: bool = False, reverse: bool = False) -> T:
+    return running(p, np.add, x, _one_axis(p, x, axis), exclusive, reverse)
+
+
+# --- Layer normalization.
+
+
+@onnx("LayerNormalization", since=17)
+def layer_normalization(
+    p: P,
+    x: T,
+    scale: T,
+    bias: T | None = None,
+    *,
+    axis: int = -1,
+    epsilon: float = 1e-5,
+    stash_type: int = 1,
+    n_outputs: int = 1,
+) -> Any:
+    """Statistics over ``axis`` and all after it, in float32 (or float64 data's own dtype)."""
+    axes = tuple(range(axis_of(axis, x.ndim), x.ndim))
+    wide = cast(p, x, working_dtype(x.dtype))
+    mean = _mean(p, wide, axes, True)
+    deviation = p.map(np.subtract, wide, mean)
+    variance = _mean(p, p.map(np.multiply, deviation, deviation), axes, True)
+    inverse = p.map(np.reciprocal, p.map(np.sqrt, p.map(np.add, variance, constant(p, epsilon, wide.dtype))))
+    one_way(x, scale, "Scale")
+    result = p.map(np.multiply, cast(p, p.map(np.multiply, deviation, inverse), x.dtype), scale)
+    if bias is not None:
+        one_way(x, bias, "B")
+        result = p.map(np.add, result, bias)
+    return (result, mean, inverse)[:n_outputs]

@@ -1,0 +1,198 @@
+"""The one table of operators.
+
+An operator is a function ``op(p, *inputs, **attributes)`` that says what it means in terms of a few primitives ``p``
+(see :class:`~.primitives.Primitives`). The function runs in two ways: with :class:`~.eager.Eager` it computes with
+NumPy, and with the binder of ``runtime.bind`` it emits native kernel calls. Both derive from this one text.
+
+``@onnx("Add", since=7)`` registers it for ONNX from that opset on, ``@openvino("Add")`` for OpenVINO. Attributes
+arrive as keyword arguments; for OpenVINO, whose XML attributes are text, the annotation says how to read them.
+An absent optional input is None. A keyword ``n_outputs`` receives the number of outputs that the node has.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from types import UnionType
+from typing import Any, get_args, get_type_hints
+
+from ..dtypes import from_openvino
+from ..errors import ModelError, UnsupportedError
+from ..graph import Operation, System
+
+Function = Callable[..., Any]
+#: Annotations for attributes that are lists, in either system.
+Ints = tuple[int, ...]
+Floats = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Definition:
+    """One operator from one opset on."""
+
+    op_type: str
+    since: int
+    function: Function
+    #: False: the function works on NumPy arrays (or lists) itself, and no kernels can be bound.
+    native: bool
+    #: False: running it twice may give two results (random operators), so it is never folded.
+    pure: bool
+
+
+@dataclass(frozen=True)
+class Op:
+    """An operator as one node uses it: attributes settled, only inputs missing."""
+
+    function: Function
+    keywords: Mapping[str, Any]
+    native: bool = True
+    pure: bool = True
+
+    def apply(self, p: Any, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        """Run on primitives ``p``; always a tuple, one entry an output."""
+        result = self.function(p, *inputs, **self.keywords)
+        return result if isinstance(result, tuple) else (result,)
+
+
+_TABLE: dict[tuple[System, str, str], list[Definition]] = {}
+_FAMILIES = (
+    "elementwise",
+    "choice",
+    "conversion",
+    "activations",
+    "reduce",
+    "matmul",
+    "recurrent_onnx",
+    "recurrent_openvino",
+    "shape",
+    "move",
+    "indexing",
+    "normalize",
+    "pool",
+    "quantize",
+    "sequence",
+)
+
+
+def _register(
+    system: System, domain: str, op_types: Sequence[str], since: int, native: bool, pure: bool
+) -> Callable[[Function], Function]:
+    def keep(function: Function) -> Function:
+        for op_type in op_types:
+            # OpenVINO's reader looks types up without regard to case.
+            key = (system, domain, op_type.lower() if system is System.OPENVINO else op_type)
+            entries = _TABLE.setdefault(key, [])
+            entries.append(Definition(op_type, since, function, native, pure))
+            entries.sort(key=lambda entry: -entry.since)
+        return function
+
+    return keep
+
+
+def onnx(
+    *op_types: str, since: int = 1, domain: str = "", native: bool = True, pure: bool = True
+) -> Callable[[Function], Function]:
+    """Register a function for ONNX operators from opset ``since`` on, until a later registration takes over."""
+    return _register(System.ONNX, domain, op_types, since, native, pure)
+
+
+def openvino(*op_types: str, since: int = 1, native: bool = True, pure: bool = True) -> Callable[[Function], Function]:
+    """Register a function for OpenVINO operators from ``opset<since>`` on."""
+    return _register(System.OPENVINO, "", op_types, since, native, pure)
+
+
+@cache
+def _load_families() -> None:
+    for family in _FAMILIES:
+        importlib.import_module(f"{__package__}.{family}")
+
+
+def find(system: System, domain: str, op_type: str, version: int) -> Definition | None:
+    """The definition that is valid at an opset version, or None."""
+    _load_families()
+    key = (system, domain, op_type.lower() if system is System.OPENVINO else op_type)
+    return next((entry for entry in _TABLE.get(key, ()) if entry.since <= version), None)
+
+
+def resolve(node: Operation, system: System) -> Op:
+    """The operator of a node with its attributes settled.
+
+    Raises:
+        UnsupportedError: nothing here can run the operator.
+        ModelError: an attribute is missing, unknown or cannot be read.
+    """
+    domain = "" if system is System.OPENVINO or node.domain == "ai.onnx" else node.domain
+    definition = find(system, domain, node.op_type, node.version)
+    if definition is not None:
+        keywords = _keywords(node, definition.function, system)
+        return Op(definition.function, keywords, definition.native, definition.pure)
+    if system is System.ONNX:
+        from .onnx_reference import reference_op
+
+        function = reference_op(node)
+        if function is not None:
+            return Op(function, {}, native=False, pure=False)
+    raise UnsupportedError(
+        f"no implementation of operator {node.describe()}; remove it from the model or replace it by supported ones"
+    )
+
+
+@cache
+def _parameters(function: Function) -> tuple[dict[str, inspect.Parameter], dict[str, Any], int]:
+    parameters = inspect.signature(function).parameters
+    keyword_only = {n: p for n, p in parameters.items() if p.kind is inspect.Parameter.KEYWORD_ONLY}
+    variadic = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters.values())
+    positional = sum(p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for p in parameters.values()) - 1
+    return keyword_only, get_type_hints(function), -1 if variadic else positional
+
+
+def _keywords(node: Operation, function: Function, system: System) -> dict[str, Any]:
+    keyword_only, hints, positional = _parameters(function)
+    if 0 <= positional < len(node.inputs):
+        raise ModelError(f"{node.describe()} has {len(node.inputs)} inputs; it takes at most {positional}")
+    keywords: dict[str, Any] = {}
+    for name, text in node.attributes.items():
+        if name not in keyword_only:
+            if system is System.OPENVINO:  # plugins' own hints; OpenVINO's reader ignores unknown ones too
+                continue
+            if name == "consumed_inputs" and node.version < 6:  # which inputs might be overwritten: a hint too
+                continue
+            raise ModelError(f"{node.describe()} has an attribute '{name}' that this opset does not define")
+        if system is System.ONNX:
+            keywords[name] = text
+            continue
+        try:
+            keywords[name] = _read(text, hints.get(name, str))
+        except (ValueError, KeyError) as error:
+            raise ModelError(f'{node.describe()}: attribute {name}="{text}" cannot be read: {error}') from None
+    if "n_outputs" in keyword_only:
+        keywords["n_outputs"] = len(node.outputs)
+    for name, parameter in keyword_only.items():
+        if parameter.default is inspect.Parameter.empty and name not in keywords:
+            raise ModelError(f"{node.describe()} lacks its attribute '{name}'")
+    return keywords
+
+
+def _read(text: str, kind: Any) -> Any:
+    """An XML attribute's text as the annotated type; ``X | None`` reads as X."""
+    members = [member for member in get_args(kind) if member is not type(None)]
+    if isinstance(kind, UnionType) and len(members) == 1:
+        kind = members[0]
+    if kind is bool:
+        if text.lower() not in ("true", "false", "1", "0"):
+            raise ValueError("expected true or false")
+        return text.lower() in ("true", "1")
+    if kind is int:
+        return int(text)
+    if kind is float:
+        return float(text)
+    if kind == Ints:
+        return tuple(int(part) for part in text.replace(" ", "").split(",") if part)
+    if kind == Floats:
+        return tuple(float(part) for part in text.replace(" ", "").split(",") if part)
+    if getattr(kind, "__name__", "") == "dtype" or "dtype" in str(kind):
+        return from_openvino(text)
+    return text

@@ -1,0 +1,348 @@
+"""Shapes: reading them, changing them, and tensors that are made from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import from_onnx
+from ..errors import ModelError, UnsupportedError
+from ..graph import Array
+from .axes import (
+    broadcast_shape,
+    check_shape,
+    ints,
+    normal_axes,
+    normal_axis,
+    one_int,
+    text,
+    unknown_word,
+    volume,
+)
+from .registry import onnx, openvino
+
+P = Any  # Primitives[T]; T is an array or a buffer description
+T = Any
+INT64 = np.dtype(np.int64)
+
+
+def _reshaped(shape: Sequence[int], wanted: Sequence[int], copied: Sequence[int]) -> tuple[int, ...]:
+    """The shape that ``wanted`` means for a tensor of ``shape``: -1 is inferred, dimensions ``copied`` are copied."""
+    out = list(wanted)
+    for k in copied:
+        if k >= len(shape):
+            raise ValueError(f"shape {list(wanted)} copies dimension {k} of {shape}")
+        out[k] = shape[k]
+    if wanted.count(-1) > 1:
+        raise ValueError(f"shape {list(wanted)} has more than one -1")
+    if any(n < -1 for n in out):
+        raise ValueError(f"shape {list(wanted)} has a negative number other than -1")
+    total = volume(shape)
+    if -1 in out:
+        known = volume(n for n in out if n != -1)
+        if known == 0 or total % known:
+            raise ValueError(f"no number in place of the -1 makes {list(wanted)} a shape for {shape}")
+        out[out.index(-1)] = total // known
+    if volume(out) != total:
+        raise ValueError(f"{total} elements of shape {shape} cannot get the shape {tuple(out)}")
+    return tuple(out)
+
+
+def _zeros(wanted: Sequence[int]) -> list[int]:
+    return [k for k, n in enumerate(wanted) if n == 0]
+
+
+@onnx("Reshape")
+def reshape_by_attribute(p: P, x: T, *, shape: Sequence[int] = (), consumed_inputs: Any = None) -> T:
+    return p.reshape(x, _reshaped(x.shape, list(shape), _zeros(shape)))
+
+
+@onnx("Reshape", since=5)
+def reshape(p: P, x: T, shape: T, *, allowzero: int = 0) -> T:
+    wanted = ints(p, shape)
+    if allowzero and 0 in wanted and -1 in wanted:
+        raise ValueError(f"shape {list(wanted)} has both 0 and -1, which allowzero=1 forbids")
+    return p.reshape(x, _reshaped(x.shape, wanted, () if allowzero else _zeros(wanted)))
+
+
+@openvino("Reshape")
+def openvino_reshape(p: P, x: T, shape: T, *, special_zero: bool) -> T:
+    wanted = ints(p, shape)
+    copied = _zeros(wanted) if special_zero else []
+    if x.size == 0 and wanted.count(-1) == 1:
+        # Without elements the -1 is open; OpenVINO leaves copied dimensions out of both products to settle it.
+        total = volume(n for k, n in enumerate(x.shape) if k not in copied)
+        known = volume(n for k, n in enumerate(wanted) if k not in copied and n != -1)
+        wanted = tuple((total // known if known else 1) if n == -1 else n for n in wanted)
+    return p.reshape(x, _reshaped(x.shape, wanted, copied))
+
+
+def _transpose(p: P, x: T, perm: Sequence[int]) -> T:
+    if sorted(perm) != list(range(x.ndim)):
+        raise ValueError(f"perm {list(perm)} is not a permutation of the {x.ndim} axes of {x.shape}")
+    return p.transpose(x, tuple(perm))
+
+
+@onnx("Transpose")
+def transpose(p: P, x: T, *, perm: Sequence[int] | None = None) -> T:
+    return _transpose(p, x, range(x.ndim)[::-1] if perm is None else perm)
+
+
+@openvino("Transpose")
+def openvino_transpose(p: P, x: T, order: T) -> T:
+    return _transpose(p, x, ints(p, order) or range(x.ndim)[::-1])
+
+
+def _squeeze(p: P, x: T, axes: Sequence[int], skip: bool) -> T:
+    """Without ``axes`` every dimension of size 1 goes. ``skip``: a named one of another size stays."""
+    named = {normal_axis(axis, x.ndim) for axis in axes} if axes else set(range(x.ndim))
+    for axis in sorted(named):
+        if axes and not skip and x.shape[axis] != 1:
+            raise ValueError(f"axis {axis} of {x.shape} cannot be squeezed: its size is not 1")
+    return p.reshape(x, tuple(n for k, n in enumerate(x.shape) if k not in named or n != 1))
+
+
+@onnx("Squeeze")
+def squeeze_by_attribute(p: P, x: T, *, axes: Sequence[int] = ()) -> T:
+    return _squeeze(p, x, axes, skip=False)
+
+
+@onnx("Squeeze", since=13)
+def squeeze(p: P, x: T, axes: T | None = None) -> T:
+    return _squeeze(p, x, () if axes is None else ints(p, axes), skip=False)
+
+
+@openvino("Squeeze")
+def openvino_squeeze(p: P, x: T, axes: T | None = None) -> T:
+    """A named dimension of another size than 1 "will be ignored and copied as is" (since 2024.3)."""
+    return _squeeze(p, x, () if axes is None else ints(p, axes), skip=True)
+
+
+def _unsqueeze(p: P, x: T, axes: Sequence[int]) -> T:
+    rank = x.ndim + len(axes)
+    new = normal_axes(axes, rank)
+    old = iter(x.shape)
+    return p.reshape(x, tuple(1 if k in new else next(old) for k in range(rank)))
+
+
+@onnx("Unsqueeze")
+def unsqueeze_by_attribute(p: P, x: T, *, axes: Sequence[int]) -> T:
+    return _unsqueeze(p, x, axes)
+
+
+@onnx("Unsqueeze", since=13)
+def unsqueeze(p: P, x: T, axes: T) -> T:
+    return _unsqueeze(p, x, ints(p, axes))
+
+
+@openvino("Unsqueeze")
+def openvino_unsqueeze(p: P, x: T, axes: T) -> T:
+    return _unsqueeze(p, x, tuple(dict.fromkeys(ints(p, axes))))  # OpenVINO takes an axis named twice once
+
+
+@onnx("Flatten")
+def flatten(p: P, x: T, *, axis: int = 1) -> T:
+    if not -x.ndim <= axis <= x.ndim:
+        raise ValueError(f"axis {axis} is outside [{-x.ndim}, {x.ndim}]")
+    split = axis + x.ndim if axis < 0 else axis
+    return p.reshape(x, (volume(x.shape[:split]), volume(x.shape[split:])))
+
+
+@onnx("Shape")
+def shape_of(p: P, x: T, *, start: int = 0, end: int | None = None) -> T:
+    # Python slices clamp start and end as the spec does.
+    return p.constant(np.array(x.shape[slice(start, end)], INT64))
+
+
+@openvino("ShapeOf")
+def openvino_shape_of(p: P, x: T, *, output_type: np.dtype[Any] = INT64) -> T:
+    return p.constant(np.array(x.shape, output_type))
+
+
+@onnx("Size")
+def size(p: P, x: T) -> T:
+    return p.constant(np.array(volume(x.shape), INT64))
+
+
+@onnx("Expand", since=8)
+def expand(p: P, x: T, shape: T) -> T:
+    return p.broadcast(x, broadcast_shape(x.shape, check_shape(ints(p, shape))))
+
+
+@openvino("Broadcast")
+def openvino_broadcast(p: P, x: T, target_shape: T, axes_mapping: T | None = None, *, mode: str = "numpy") -> T:
+    target = check_shape(ints(p, target_shape), "target shape")
+    mode = mode.lower()
+    if mode == "bidirectional":
+        return p.broadcast(x, broadcast_shape(x.shape, target))
+    if mode in ("explicit", "none"):  # OpenVINO writes the explicit mode of version 1 as "none"
+        if axes_mapping is None:
+            raise ModelError("mode='explicit' needs the input axes_mapping")
+        axes = normal_axes(ints(p, axes_mapping), len(target))
+        if len(axes) != x.ndim or list(axes) != sorted(axes):
+            raise ValueError(f"axes_mapping {axes} must name, in order, an axis for each of {x.shape}")
+        mapped = [1] * len(target)
+        for axis, n in zip(axes, x.shape, strict=True):
+            mapped[axis] = n
+        x = p.reshape(x, tuple(mapped))
+    elif mode != "numpy":
+        raise unknown_word("mode", mode, ("numpy", "explicit", "bidirectional"))
+    if broadcast_shape(x.shape, target) != target:
+        raise ValueError(f"shape {x.shape} cannot be broadcast to {target}")
+    return p.broadcast(x, target)
+
+
+def _tile(p: P, x: T, repeats: Sequence[int]) -> T:
+    if not any(n != 1 for n in repeats):
+        return p.broadcast(x, x.shape)
+    check_shape(repeats, "repeats")
+    apart: list[int] = []  # each repeated axis as two: the copies, and what is copied
+    stretched: list[int] = []
+    for n, times in zip(x.shape, repeats, strict=True):
+        apart += [n] if times == 1 or n == 1 else [1, n]
+        stretched += [n * times] if times == 1 or n == 1 else [times, n]
+    out = tuple(n * times for n, times in zip(x.shape, repeats, strict=True))
+    return p.reshape(p.broadcast(p.reshape(x, tuple(apart)), tuple(stretched)), out)
+
+
+@onnx("Tile")
+def tile_one_axis(p: P, x: T, tiles: T, axis: T) -> T:
+    repeats = [1] * x.ndim
+    repeats[normal_axis(one_int(p, axis, "axis"), x.ndim)] = one_int(p, tiles, "tiles")
+    return _tile(p, x, repeats)
+
+
+@onnx("Tile", since=6)
+def tile(p: P, x: T, repeats: T) -> T:
+    times = ints(p, repeats)
+    if len(times) != x.ndim:
+        raise ValueError(f"repeats {list(times)} must have one number for each axis of {x.shape}")
+    return _tile(p, x, times)
+
+
+@openvino("Tile")
+def openvino_tile(p: P, x: T, repeats: T) -> T:
+    times = ints(p, repeats)
+    rank = max(x.ndim, len(times))
+    x = p.reshape(x, (1,) * (rank - x.ndim) + tuple(x.shape))
+    return _tile(p, x, (1,) * (rank - len(times)) + times)
+
+
+@onnx("ConstantOfShape", since=9)
+def constant_of_shape(p: P, shape: T, *, value: Array | None = None) -> T:
+    if value is None:
+        value = np.zeros(1, np.float32)
+    if value.size != 1:
+        raise ModelError(f"attribute value must have one element, not {value.size}")
+    return p.constant(np.full(check_shape(ints(p, shape)), value.reshape(()), value.dtype))
+
+
+@onnx("Constant")
+def constant(
+    p: P,
+    *,
+    value: Array | None = None,
+    value_float: float | None = None,
+    value_floats: Sequence[float] | None = None,
+    value_int: int | None = None,
+    value_ints: Sequence[int] | None = None,
+    value_string: str | bytes | None = None,
+    value_strings: Sequence[str | bytes] | None = None,
+    sparse_value: Any = None,
+) -> T:
+    if sparse_value is not None:
+        raise UnsupportedError("a Constant with a sparse_value is not supported; store it as a dense value")
+    strings = None if value_strings is None else [text(part) for part in value_strings]
+    string = None if value_string is None else text(value_string)
+    given = [
+        None if data is None else np.asarray(data, dtype)
+        for data, dtype in (
+            (value, None),
+            (value_float, np.float32),
+            (value_floats, np.float32),
+            (value_int, INT64),
+            (value_ints, INT64),
+            (string, object),
+            (strings, object),
+        )
+    ]
+    arrays = [array for array in given if array is not None]
+    if len(arrays) != 1:
+        raise ModelError(f"a Constant must have exactly one of its value attributes, not {len(arrays)}")
+    return p.constant(arrays[0])
+
+
+def _range(start: Array, stop: Array, step: Array, dtype: np.dtype[Any]) -> Array:
+    """``start + i * step`` below ``stop`` (above it for a negative step), computed in ``dtype``."""
+    if any(v.size != 1 for v in (start, stop, step)):
+        raise ValueError("start, limit and delta must be one number each")
+    start, stop, step = (v.reshape(()).astype(dtype) for v in (start, stop, step))
+    if not step:
+        raise ValueError("the step of a range must not be zero")
+    if dtype.kind in "iu":
+        count = -((int(start) - int(stop)) // int(step))
+    else:
+        # The difference in its own type, the quotient in float64, as onnxruntime counts.
+        quotient = float(stop - start) / float(step)
+        if not math.isfinite(quotient):
+            raise ValueError(f"a range from {start} to {stop} by {step} has no number of elements")
+        count = math.ceil(quotient)
+    # Counted in int64: an index too large for the dtype wraps, and so does the product, to the right value.
+    return np.asarray(np.arange(max(count, 0)).astype(dtype) * step + start)
+
+
+@onnx("Range", since=11)
+def range_(p: P, start: T, limit: T, delta: T) -> T:
+    return p.constant(_range(p.value(start), p.value(limit), p.value(delta), start.dtype))
+
+
+@onnx("Range", since=27)
+def range_stashed(p: P, start: T, limit: T, delta: T, *, stash_type: int = 1) -> T:
+    small = start.dtype.name in ("float16", "bfloat16")
+    stash = from_onnx(stash_type) if small else start.dtype
+    values = _range(p.value(start), p.value(limit), p.value(delta), stash)
+    return p.constant(values.astype(start.dtype))
+
+
+@openvino("Range")
+def openvino_range(p: P, start: T, stop: T, step: T) -> T:
+    return p.constant(_openvino_range(p.value(start), p.value(stop), p.value(step), start.dtype))
+
+
+@openvino("Range", since=4)
+def openvino_range_typed(p: P, start: T, stop: T, step: T, *, output_type: np.dtype[Any]) -> T:
+    return p.constant(_openvino_range(p.value(start), p.value(stop), p.value(step), output_type))
+
+
+def _openvino_range(start: Array, stop: Array, step: Array, dtype: np.dtype[Any]) -> Array:
+    """Range-4: cast to a type at least as exact as ``dtype`` (toward zero), then counted."""
+    wide = np.dtype(np.float64) if dtype.kind not in "iu" else dtype
+    return _range(start, stop, step, wide).astype(dtype)
+
+
+@onnx("EyeLike", since=9)
+def eye_like(p: P, x: T, *, dtype: int | None = None, k: int = 0) -> T:
+    if x.ndim != 2:
+        raise ValueError(f"the input must have two axes, not shape {x.shape}")
+    kind = x.dtype if dtype is None else from_onnx(dtype)
+    return p.constant(np.eye(x.shape[0], x.shape[1], k).astype(kind))
+
+
+def _non_zero(x: Array) -> Array:
+    """Indices as [rank, count]; a scalar has rank 0 and so gives shape [0, count]."""
+    if x.ndim == 0:
+        return np.zeros((0, int(bool(x))), INT64)
+    return np.array(np.nonzero(x), INT64)
+
+
+@onnx("NonZero", since=9, native=False)
+def non_zero(p: P, x: Array) -> Array:
+    return _non_zero(x)
+
+
+@openvino("NonZero", native=False)
+def openvino_non_zero(p: P, x: Array, *, output_type: np.dtype[Any] = INT64) -> Array:
+    return _non_zero(x).astype(output_type)

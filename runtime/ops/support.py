@@ -1,0 +1,138 @@
+"""What several operator families share: constants, axes, broadcasting rules, working precision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelError, UnsupportedError
+
+P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
+T = Any
+Dtype = np.dtype[Any]
+
+
+def is_float(dtype: Dtype) -> bool:
+    """A real floating-point type, NumPy's or one of ``ml_dtypes``."""
+    return dtype.name.startswith(("float", "bfloat"))
+
+
+def is_integer(dtype: Dtype) -> bool:
+    """A signed or unsigned integer type, NumPy's or one of ``ml_dtypes``."""
+    return dtype.name.startswith(("int", "uint"))
+
+
+def constant(p: P, value: Any, dtype: Dtype) -> T:
+    """A scalar constant of a dtype."""
+    return p.constant(np.array(value, dtype))
+
+
+def full(p: P, shape: Sequence[int], value: Any, dtype: Dtype) -> T:
+    """A constant of a shape, every element ``value``."""
+    return p.constant(np.full(tuple(shape), value, dtype))
+
+
+def working_dtype(dtype: Dtype) -> Dtype:
+    """The dtype in which a formula of several steps is computed: float32 for narrower floats."""
+    return np.dtype(np.float32) if is_float(dtype) and dtype.itemsize < 4 else dtype
+
+
+def through_reals(function: Callable[..., T]) -> Callable[..., T]:
+    """Compute a formula in float32 where the input is a narrower float, and in float64 where it is an integer.
+
+    Integers are rounded to the nearest then, as OpenVINO does.
+    """
+
+    def op(p: P, x: T, *arguments: Any) -> T:
+        if is_float(x.dtype):
+            return cast(p, function(p, cast(p, x, working_dtype(x.dtype)), *arguments), x.dtype)
+        return p.cast(p.map(np.rint, function(p, p.cast(x, np.dtype(np.float64)), *arguments)), x.dtype)
+
+    return op
+
+
+def cast(p: P, x: T, dtype: Dtype) -> T:
+    """``p.cast``, nothing where the dtype is that already."""
+    return x if x.dtype == dtype else p.cast(x, dtype)
+
+
+def axis_of(axis: Any, ndim: int) -> int:
+    """An axis counted from the start; negative ones count from the end. A scalar takes 0 and -1, which give 0.
+
+    Raises:
+        ModelError: there is no such axis.
+    """
+    count = max(ndim, 1)
+    if not -count <= axis < count:
+        raise ModelError(f"axis {axis} is outside a tensor of {ndim} dimensions")
+    return int(axis) % count
+
+
+def axes_of(axes: Sequence[Any], ndim: int) -> tuple[int, ...]:
+    """Several axes, each counted from the start, in ascending order.
+
+    Raises:
+        ModelError: an axis is outside the tensor or named twice.
+    """
+    found = sorted(axis_of(axis, ndim) for axis in axes) if ndim else []
+    if len(set(found)) != len(found):
+        raise ModelError(f"axes {list(axes)} name an axis twice")
+    return tuple(found)
+
+
+def one_way(x: T, other: T, what: str) -> None:
+    """Hold that ``other`` broadcasts to the shape of ``x`` (ONNX's unidirectional broadcasting).
+
+    Raises:
+        ModelError: it does not.
+    """
+    try:
+        fits = np.broadcast_shapes(x.shape, other.shape) == tuple(x.shape)
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ModelError(f"{what} of shape {other.shape} does not broadcast to {x.shape}")
+
+
+def same_shape(a: T, b: T, why: str) -> None:
+    """Hold that two shapes match.
+
+    Raises:
+        ModelError: they do not.
+    """
+    if a.shape != b.shape:
+        raise ModelError(f"shapes {a.shape} and {b.shape} differ, and {why}")
+
+
+def onnx_legacy_align(p: P, a: T, b: T, broadcast: int, axis: int | None) -> T:
+    """``b`` as ONNX opsets before 7 broadcast it: its dims are ``a``'s from ``axis`` on, by default the last ones.
+
+    Raises:
+        ModelError: the shapes differ without ``broadcast``, or do not fit.
+    """
+    if not broadcast:
+        same_shape(a, b, "opsets before 7 broadcast only with broadcast=1")
+        return b
+    if axis is not None:
+        trailing = a.ndim - axis_of(axis, a.ndim) - b.ndim
+        if trailing < 0:
+            raise ModelError(f"shape {b.shape} does not fit into {a.shape} from axis {axis} on")
+        b = p.reshape(b, (*b.shape, *(1,) * trailing))
+    one_way(a, b, "the second input")
+    return b
+
+
+def openvino_align(a: T, b: T, auto_broadcast: str) -> None:
+    """Hold the shapes to OpenVINO's ``auto_broadcast``; what is left is NumPy broadcasting.
+
+    Raises:
+        ModelError: ``none``, and the shapes differ.
+        UnsupportedError: PaddlePaddle's rules, or unknown ones.
+    """
+    rule = auto_broadcast.lower()
+    if rule in ("none", "explicit"):
+        same_shape(a, b, f'auto_broadcast="{auto_broadcast}" allows no broadcasting')
+    elif rule != "numpy":
+        raise UnsupportedError(f'auto_broadcast="{auto_broadcast}" is not supported; only numpy and none are')

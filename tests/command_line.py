@@ -1,0 +1,90 @@
+"""The command line for tests: in this process, or as a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import onnx
+import pytest
+
+from loopdbg.tui.cli import main
+from models import proto
+
+SAMPLES = Path(__file__).parents[1] / "sample_models"
+
+
+class Ran(NamedTuple):
+    """How a command line ended."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def complaint(self) -> str:
+        """The one line on stderr that an error is."""
+        assert "Traceback" not in self.err
+        assert self.out == ""
+        assert self.err.startswith("loopdbg: ")
+        assert self.err.count("\n") == 1 and self.err.endswith("\n")
+        return self.err.removeprefix("loopdbg: ").strip()
+
+
+def loopdbg(capsys: pytest.CaptureFixture[str], *arguments: object) -> Ran:
+    """Run a command line in this process."""
+    capsys.readouterr()
+    status = main([str(argument) for argument in arguments])
+    return Ran(status, *capsys.readouterr())
+
+
+#: A command line whose first line on stderr says that its model begins to run.
+TELLING = """
+import sys
+from loopdbg.runtime.model import Model
+from loopdbg.tui.cli import main
+
+def execute(self, *arguments, execute=Model.execute, **keywords):
+    print("running", file=sys.stderr, flush=True)
+    return execute(self, *arguments, **keywords)
+
+Model.execute = execute
+sys.exit(main())
+"""
+
+
+def start(
+    *arguments: object,
+    environment: Mapping[str, str] | None = None,
+    stdout: int = subprocess.PIPE,
+    stderr: int = subprocess.PIPE,
+    telling: bool = False,
+) -> subprocess.Popen[str]:
+    """Start a command line as a process of its own; a telling one says when its model begins to run."""
+    package = Path(__file__).parents[1] / "src"
+    return subprocess.Popen(
+        [sys.executable, *(["-c", TELLING] if telling else ["-m", "loopdbg"]), *map(str, arguments)],
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=stderr,
+        text=True,
+        encoding="utf-8",
+        env={**os.environ, "PYTHONPATH": str(package), **(environment or {})},
+    )
+
+
+def finish(process: subprocess.Popen[str], seconds: float = 60) -> Ran:
+    """Wait for a process to end."""
+    out, err = process.communicate(timeout=seconds)
+    return Ran(process.returncode, out or "", err or "")
+
+
+def save(folder: Path, text: str, name: str = "model.onnx", opset: int = 21) -> Path:
+    """Write a model, given in ONNX text form, to a file."""
+    path = folder / name
+    onnx.save(proto(text, opset), path)
+    return path

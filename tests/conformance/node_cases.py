@@ -1,0 +1,80 @@
+"""The ONNX project's own node tests, made in memory once per session."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto, numpy_helper
+
+from loopdbg.runtime.frontends._onnx_values import attributes
+
+
+@dataclass(frozen=True)
+class Case:
+    """One node with one set of inputs and expected outputs (None: the node leaves that output out)."""
+
+    name: str
+    op_type: str
+    opset: int
+    attributes: dict[str, Any]
+    inputs: list[Any]
+    outputs: list[Any]
+    rtol: float
+    atol: float
+
+
+@cache
+def collected() -> list[Any]:
+    """All node tests, as onnx makes them (12 seconds)."""
+    from onnx.backend.test.case.node import collect_testcases
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return list(collect_testcases(None))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, TensorProto):
+        return numpy_helper.to_array(value)
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return value if value is None else np.asarray(value)
+
+
+@cache
+def single_nodes() -> dict[str, list[Case]]:
+    """By operator type of the default domain: the tests whose model is one node."""
+    found: dict[str, list[Case]] = {}
+    for test in collected():
+        for case in _cases(test):
+            found.setdefault(case.op_type, []).append(case)
+    return found
+
+
+def _cases(test: Any) -> Iterator[Case]:
+    graph = test.model.graph
+    if len(graph.node) != 1 or graph.node[0].domain not in ("", "ai.onnx"):
+        return
+    node = graph.node[0]
+    opset = next(o.version for o in test.model.opset_import if o.domain in ("", "ai.onnx"))
+    settled, graphs = attributes(node, {}, "", test.name)
+    if graphs:
+        return
+    for inputs, outputs in test.data_sets:
+        given = dict(zip((i.name for i in graph.input), map(_plain, inputs), strict=True))
+        wanted = dict(zip((o.name for o in graph.output), map(_plain, outputs), strict=True))
+        yield Case(
+            test.name,
+            node.op_type,
+            opset,
+            settled,
+            [given[name] if name else None for name in node.input],
+            [wanted[name] if name else None for name in node.output],
+            test.rtol,
+            test.atol,
+        )

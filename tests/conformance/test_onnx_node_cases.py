@@ -1,0 +1,39 @@
+"""The ONNX project's node tests, one operator at a time, eagerly and as the binder of kernels sees the operator."""
+
+from __future__ import annotations
+
+import pytest
+
+from loopdbg.runtime.graph import System
+from loopdbg.runtime.ops import registry
+
+from .node_cases import single_nodes
+from .single_node import close, ours
+
+registry._load_families()
+OURS = sorted(op_type for system, domain, op_type in registry._TABLE if system is System.ONNX and domain == "")
+#: Operators that have no node test of their own.
+UNTESTED = {
+    "ConcatFromSequence",
+    "Optional",
+    "SequenceAt",
+    "SequenceConstruct",
+    "SequenceEmpty",
+    "SequenceErase",
+    "SequenceLength",
+}
+
+
+@pytest.mark.parametrize("op_type", OURS)
+def test_node_cases(op_type: str) -> None:
+    cases = single_nodes().get(op_type, [])
+    assert bool(cases) != (op_type in UNTESTED)
+    for case in cases:
+        outputs = ours(
+            System.ONNX, op_type, case.inputs, len(case.outputs), version=case.opset, attributes=case.attributes
+        )
+        kept = [k for k, expected in enumerate(case.outputs) if expected is not None]
+        try:
+            close([outputs[k] for k in kept], [case.outputs[k] for k in kept], case.rtol, case.atol)
+        except AssertionError as error:
+            raise AssertionError(f"{case.name}: {error}") from None

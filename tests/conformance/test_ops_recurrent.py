@@ -1,0 +1,374 @@
+"""LSTM, GRU and RNN beside onnxruntime and OpenVINO; what neither runs, beside a plain loop over the formulas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopdbg.runtime.errors import ModelError, UnsupportedError
+from loopdbg.runtime.graph import Operation, System, Value
+from loopdbg.runtime.ops.cells import LONGEST_NATIVE
+from loopdbg.runtime.ops.primitives import NotNative
+from loopdbg.runtime.ops.registry import resolve
+
+from .single_node import Array, Described, Strict, close, onnx_node, openvino_node, ours, same
+
+F32, F64, I32, I64 = np.float32, np.float64, np.int32, np.int64
+STEPS, BATCH, SIZE, HIDDEN = 4, 3, 2, 5
+GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
+LENGTHS = np.array([4, 1, 3], I32)
+
+
+def numbers(*shape: int, seed: int = 0, dtype: Any = F32) -> Array:
+    return np.asarray(np.random.default_rng(seed + len(shape)).normal(size=shape), dtype)
+
+
+def inputs_of(op: str, directions: int = 1, dtype: Any = F32, optional: str = "") -> list[Any]:
+    """X, W, R and the optional inputs among: b(ias), l(engths), h(idden), c(ell), p(eepholes)."""
+    gates = GATES[op]
+    values: list[Any] = [
+        numbers(STEPS, BATCH, SIZE, dtype=dtype),
+        numbers(directions, gates * HIDDEN, SIZE, seed=1, dtype=dtype),
+        numbers(directions, gates * HIDDEN, HIDDEN, seed=2, dtype=dtype) / 2,
+        numbers(directions, 2 * gates * HIDDEN, seed=3, dtype=dtype) if "b" in optional else None,
+        LENGTHS if "l" in optional else None,
+        numbers(directions, BATCH, HIDDEN, seed=4, dtype=dtype) if "h" in optional else None,
+    ]
+    if op == "LSTM":
+        values.append(numbers(directions, BATCH, HIDDEN, seed=5, dtype=dtype) if "c" in optional else None)
+        values.append(numbers(directions, 3 * HIDDEN, seed=6, dtype=dtype) if "p" in optional else None)
+    while values[-1] is None:
+        values.pop()
+    return values
+
+
+def outputs_of(op: str) -> int:
+    return 3 if op == "LSTM" else 2
+
+
+@pytest.mark.parametrize("op", GATES)
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("optional", ["", "b", "bh", "blhc", "l", "bhcp", "blhcp"])
+def test_onnx(op: str, direction: str, optional: str) -> None:
+    inputs = inputs_of(op, 2 if direction == "bidirectional" else 1, optional=optional)
+    close(*onnx_node(op, inputs, outputs_of(op), opset=14, direction=direction, hidden_size=HIDDEN))
+
+
+@pytest.mark.parametrize("op", GATES)
+@pytest.mark.parametrize("opset", [7, 14, 21])
+def test_onnx_first_output_alone(op: str, opset: int) -> None:
+    close(*onnx_node(op, inputs_of(op, optional="b"), opset=opset, hidden_size=HIDDEN))
+
+
+@pytest.mark.parametrize("linear_before_reset", [0, 1])
+@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+def test_onnx_gru_resets_before_or_after(linear_before_reset: int, direction: str) -> None:
+    for optional in ("", "b", "blh"):
+        inputs = inputs_of("GRU", 2 if direction == "bidirectional" else 1, optional=optional)
+        attributes = {"direction": direction, "linear_before_reset": linear_before_reset}
+        close(*onnx_node("GRU", inputs, 2, hidden_size=HIDDEN, **attributes))
+
+
+@pytest.mark.parametrize(
+    ("op", "names"),
+    [
+        ("LSTM", ["Sigmoid", "Relu", "Softsign"]),
+        ("LSTM", ["HardSigmoid", "LeakyRelu", "Elu"]),
+        ("LSTM", ["ScaledTanh", "Affine", "ThresholdedRelu"]),
+        ("GRU", ["HardSigmoid", "Softplus"]),
+        ("GRU", ["Sigmoid", "ThresholdedRelu"]),
+        ("RNN", ["Relu"]),
+        ("RNN", ["Sigmoid"]),
+    ],
+)
+def test_onnx_activations(op: str, names: list[str]) -> None:
+    """onnxruntime takes the parameters in order, each by the functions that have one."""
+    inputs = inputs_of(op, optional="bh")
+    attributes: dict[str, Any] = {"hidden_size": HIDDEN, "activations": names, **parameters(names)}
+    close(*onnx_node(op, inputs, outputs_of(op), **attributes), rtol=1e-4)
+    # One list serves both directions; names are read without regard to case, though onnxruntime's RNN minds it.
+    names = [name if op == "RNN" else name.lower() for name in names] * 2
+    inputs = inputs_of(op, 2, optional="bh")
+    attributes |= {"activations": names, "direction": "bidirectional", **parameters(names)}
+    close(*onnx_node(op, inputs, outputs_of(op), **attributes), rtol=1e-4)
+
+
+def parameters(names: list[str]) -> dict[str, list[float]]:
+    with_beta = {"hardsigmoid": 0.4, "scaledtanh": 0.7, "affine": 0.1}
+    with_alpha = {
+        "leakyrelu": 0.2,
+        "elu": 0.8,
+        "thresholdedrelu": 0.3,
+        "hardsigmoid": 0.3,
+        "scaledtanh": 1.2,
+        "affine": 0.5,
+    }
+    found = {
+        "activation_alpha": [with_alpha[n.lower()] + k / 10 for k, n in enumerate(names) if n.lower() in with_alpha],
+        "activation_beta": [with_beta[n.lower()] + k / 10 for k, n in enumerate(names) if n.lower() in with_beta],
+    }
+    return {name: values for name, values in found.items() if values}
+
+
+def test_onnx_activation_defaults() -> None:
+    """Those of the operators of the same names."""
+    for names in (["LeakyRelu", "HardSigmoid"], ["Elu", "Softsign"]):
+        close(*onnx_node("GRU", inputs_of("GRU"), 2, hidden_size=HIDDEN, activations=names))
+    x = inputs_of("RNN")
+    both = ours(System.ONNX, "RNN", x, version=14, attributes={"activations": ["Tanh", "Tanh"]})
+    same(both[0], ours(System.ONNX, "RNN", x, version=14, attributes={})[0])
+
+
+@pytest.mark.parametrize("op", GATES)
+def test_onnx_clip(op: str) -> None:
+    close(*onnx_node(op, inputs_of(op, optional="bh"), outputs_of(op), hidden_size=HIDDEN, clip=0.3))
+
+
+@pytest.mark.parametrize("optional", ["bhc", "bhcp"])
+def test_onnx_lstm_couples_its_gates(optional: str) -> None:
+    close(*onnx_node("LSTM", inputs_of("LSTM", optional=optional), 3, hidden_size=HIDDEN, input_forget=1))
+
+
+@pytest.mark.parametrize("op", GATES)
+def test_onnx_layout(op: str) -> None:
+    """Batch first: onnxruntime refuses it."""
+    inputs = inputs_of(op, 2, optional="blhc")
+    attributes = {"direction": "bidirectional", "hidden_size": HIDDEN}
+    expected = ours(System.ONNX, op, inputs, outputs_of(op), version=14, attributes=attributes)
+    inputs[0] = inputs[0].swapaxes(0, 1).copy()
+    inputs[5:7] = [state.swapaxes(0, 1).copy() for state in inputs[5:7]]
+    result = ours(System.ONNX, op, inputs, outputs_of(op), version=14, attributes={**attributes, "layout": 1})
+    close([result[0].transpose(1, 2, 0, 3)], [expected[0]])
+    for state, other in zip(result[1:], expected[1:], strict=True):
+        close([state.swapaxes(0, 1)], [other])
+
+
+def sigmoid(x: Array) -> Array:
+    return np.asarray(1 / (1 + np.exp(-x)))
+
+
+def test_float64_keeps_its_precision() -> None:
+    x, w, r, b = inputs_of("LSTM", dtype=F64, optional="b")
+    result = ours(System.ONNX, "LSTM", [x, w, r, b], 3, version=14, attributes={"hidden_size": HIDDEN})
+    h = c = np.zeros((BATCH, HIDDEN))
+    bias = b[0, : 4 * HIDDEN] + b[0, 4 * HIDDEN :]
+    for t in range(STEPS):
+        i, o, f, g = np.split(x[t] @ w[0].T + h @ r[0].T + bias, 4, axis=1)
+        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+        h = sigmoid(o) * np.tanh(c)
+    close(result[1:], [h[None], c[None]], rtol=1e-12)
+
+
+def test_a_half_sized_model_runs() -> None:
+    wide = inputs_of("GRU", optional="bh")
+    narrow = [None if x is None else x.astype(np.float16) for x in wide]
+    attributes = {"hidden_size": HIDDEN}
+    result = ours(System.ONNX, "GRU", narrow, 2, version=14, attributes=attributes)
+    expected = ours(System.ONNX, "GRU", wide, 2, version=14, attributes=attributes)
+    assert result[0].dtype == np.float16
+    close([x.astype(F32) for x in result], expected, rtol=0.05, atol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"hidden_size": 4}, "W has shape"),
+        ({"direction": "sideways"}, "sideways"),
+        ({"activations": ["Tanh"]}, "1 activations instead of 3"),
+        ({"activations": ["Tanh", "Sine", "Tanh"]}, "Sine"),
+        ({"direction": "bidirectional"}, "W has shape"),
+    ],
+)
+def test_onnx_attributes_that_do_not_fit(change: dict[str, Any], message: str) -> None:
+    with pytest.raises((ModelError, UnsupportedError), match=message):
+        ours(System.ONNX, "LSTM", inputs_of("LSTM"), version=14, attributes=change)
+
+
+def test_onnx_shapes_that_do_not_fit() -> None:
+    for position, message in ((3, "B has shape"), (5, "initial state"), (4, "sequence lengths")):
+        inputs = inputs_of("LSTM", optional="blhc")
+        inputs[position] = np.array([9, 1, 1], I32) if position == 4 else inputs[position][..., 1:].copy()
+        with pytest.raises(ModelError, match=message):
+            ours(System.ONNX, "LSTM", inputs, version=14, attributes={})
+
+
+def test_a_long_sequence_is_not_bound() -> None:
+    """Each step adds instructions, so a long one runs in Python, and gives the same."""
+    steps = LONGEST_NATIVE + 1
+    x = numbers(steps, 1, SIZE)
+    inputs = [x, *inputs_of("RNN")[1:3]]
+    node = Operation("n", "RNN", "", 14, [Value("x")] * 3, [Value("y")], attributes={})
+    op = resolve(node, System.ONNX)
+    with pytest.raises(NotNative):
+        op.apply(Strict(), [Described(array) for array in inputs])
+    assert onnx_shapes("RNN", inputs) == (steps, 1, 1, HIDDEN)
+
+
+def onnx_shapes(op: str, inputs: list[Any]) -> tuple[int, ...]:
+    """The shape of Y, computed eagerly alone."""
+    from loopdbg.runtime.ops.eager import Eager
+
+    node = Operation("n", op, "", 14, [Value("x")] * len(inputs), [Value("y")], attributes={})
+    return tuple(resolve(node, System.ONNX).apply(Eager(), inputs)[0].shape)
+
+
+# --- OpenVINO.
+
+
+def cell_inputs(op: str, bias: int | None = None, dtype: Any = F32) -> list[Any]:
+    """X, the states, W, R, and B unless ``bias`` is 0."""
+    gates = GATES[op]
+    states = [numbers(BATCH, HIDDEN, seed=4, dtype=dtype)]
+    if op == "LSTM":
+        states.append(numbers(BATCH, HIDDEN, seed=5, dtype=dtype))
+    weights = [
+        numbers(gates * HIDDEN, SIZE, seed=1, dtype=dtype),
+        numbers(gates * HIDDEN, HIDDEN, seed=2, dtype=dtype) / 2,
+    ]
+    size = gates if bias is None else bias
+    biases = [numbers(size * HIDDEN, seed=3, dtype=dtype)] if size else []
+    return [numbers(BATCH, SIZE, dtype=dtype), *states, *weights, *biases]
+
+
+def weights_of(inputs: list[Any], states: int) -> range:
+    """The plugin wants weights as constants."""
+    return range(1 + states, len(inputs))
+
+
+@pytest.mark.parametrize("opset", [1, 4])
+@pytest.mark.parametrize(
+    "attributes",
+    [{}, {"activations": "sigmoid,tanh,tanh", "clip": "0"}, {"activations": "sigmoid, tanh, tanh"}],
+    ids=str,
+)
+def test_lstm_cell(opset: int, attributes: dict[str, Any]) -> None:
+    inputs = cell_inputs("LSTM")
+    attributes = {"hidden_size": HIDDEN, **attributes}
+    close(*openvino_node("LSTMCell", inputs, 2, opset=opset, constant=weights_of(inputs, 2), **attributes))
+
+
+@pytest.mark.parametrize("attributes", [{}, {"activations": "sigmoid,tanh"}], ids=str)
+def test_gru_cell(attributes: dict[str, Any]) -> None:
+    inputs = cell_inputs("GRU")
+    close(*openvino_node("GRUCell", inputs, opset=3, constant=weights_of(inputs, 1), hidden_size=HIDDEN, **attributes))
+
+
+@pytest.mark.parametrize("flag", ["true", "1"])
+def test_gru_cell_resets_after(flag: str) -> None:
+    inputs = cell_inputs("GRU", bias=4)
+    attributes = {"hidden_size": HIDDEN, "linear_before_reset": flag}
+    close(*openvino_node("GRUCell", inputs, opset=3, constant=weights_of(inputs, 1), **attributes))
+
+
+@pytest.mark.parametrize("function", [None, "tanh", "sigmoid", "relu"])
+def test_rnn_cell(function: str | None) -> None:
+    inputs = cell_inputs("RNN")
+    attributes = {"activations": function} if function else {}
+    close(*openvino_node("RNNCell", inputs, opset=3, constant=weights_of(inputs, 1), hidden_size=HIDDEN, **attributes))
+
+
+@pytest.mark.parametrize(("op", "biases"), [("LSTM", 4), ("GRU", 3), ("GRU", 4), ("RNN", 1)])
+def test_a_cell_without_bias(op: str, biases: int) -> None:
+    """The pages make B optional; OpenVINO's reader wants it."""
+    inputs = cell_inputs(op, bias=biases)
+    inputs[-1] = np.zeros_like(inputs[-1])
+    attributes = {"linear_before_reset": "true"} if (op, biases) == ("GRU", 4) else {}
+    outputs = outputs_of(op) - 1
+    expected = ours(System.OPENVINO, f"{op}Cell", inputs, outputs, version=4, attributes=attributes)
+    result = ours(System.OPENVINO, f"{op}Cell", inputs[:-1], outputs, version=4, attributes=attributes)
+    close(result, expected)
+
+
+@pytest.mark.parametrize("dtype", [F32, F64])
+def test_lstm_cell_of_the_written_example(dtype: Any) -> None:
+    """SEMANTICS 0.12: five inputs, W and R joined as [4H, I + H]. OpenVINO's reader itself refuses it."""
+    x, h, c, w, r, b = cell_inputs("LSTM", dtype=dtype)
+    attributes = {"hidden_size": str(HIDDEN)}
+    six = ours(System.OPENVINO, "LSTMCell", [x, h, c, w, r, b], 2, version=4, attributes=attributes)
+    joined = np.concatenate([w, r], axis=1)
+    five = ours(System.OPENVINO, "LSTMCell", [x, h, c, joined, b], 2, version=1, attributes=attributes)
+    close(five, six, rtol=1e-12)
+    with pytest.raises(ModelError, match="joined W and R"):
+        ours(System.OPENVINO, "LSTMCell", [x, h, c, w, b], 2, version=1, attributes=attributes)
+
+
+def test_lstm_cell_clips_and_takes_other_activations() -> None:
+    """The plugin runs neither; these are the page's formulas. h(Ct) is not clipped, as in OpenVINO's reference."""
+    x, h, c, w, r, b = cell_inputs("LSTM")
+    attributes = {"hidden_size": str(HIDDEN), "activations": "sigmoid,relu,tanh", "clip": "0.5"}
+    result = ours(System.OPENVINO, "LSTMCell", [x, h, c, w, r, b], 2, version=4, attributes=attributes)
+    f, i, g, o = np.split(np.clip(x @ w.T + h @ r.T + b, -0.5, 0.5), 4, axis=1)
+    cell = sigmoid(f) * c + sigmoid(i) * np.maximum(g, 0)
+    close(result, [sigmoid(o) * np.tanh(cell), cell])
+
+
+def test_lstm_cell_1_couples_its_gates_and_reorders_its_weights() -> None:
+    """What only opset 1 had: i = 1 - f, another order of the gates, and peepholes f, i, o."""
+    x, h, c, w, r, b = cell_inputs("LSTM")
+    f, i, g, o = np.split(x @ w.T + h @ r.T + b, 4, axis=1)
+    cell = sigmoid(f) * c + (1 - sigmoid(f)) * np.tanh(g)
+    attributes = {"hidden_size": str(HIDDEN), "input_forget": "true"}
+    result = ours(System.OPENVINO, "LSTMCell", [x, h, c, w, r, b], 2, version=1, attributes=attributes)
+    close(result, [sigmoid(o) * np.tanh(cell), cell])
+
+    plain = ours(System.OPENVINO, "LSTMCell", [x, h, c, w, r, b], 2, version=1, attributes={})
+    order = [1, 3, 0, 2]  # iofc
+    moved = [np.concatenate([np.split(part, 4)[k] for k in order]) for part in (w, r, b)]
+    attributes = {"weights_format": "iofc"}
+    close(ours(System.OPENVINO, "LSTMCell", [x, h, c, *moved], 2, version=1, attributes=attributes), plain)
+
+    peepholes = numbers(3 * HIDDEN, seed=6)
+    pf, pi, po = np.split(peepholes, 3)
+    cell = sigmoid(f + pf * c) * c + sigmoid(i + pi * c) * np.tanh(g)
+    result = ours(System.OPENVINO, "LSTMCell", [x, h, c, w, r, b, peepholes], 2, version=1, attributes={})
+    close(result, [sigmoid(o + po * cell) * np.tanh(cell), cell])
+
+
+@pytest.mark.parametrize(
+    ("op", "linear_before_reset"), [("LSTM", False), ("GRU", False), ("GRU", True), ("RNN", False)]
+)
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("lengths", [[STEPS] * BATCH, LENGTHS.tolist()])
+def test_openvino_sequences(op: str, direction: str, lengths: list[int], linear_before_reset: bool) -> None:
+    count = 2 if direction == "bidirectional" else 1
+    gates, biases = GATES[op], 4 if linear_before_reset else GATES[op]
+    states = [numbers(BATCH, count, HIDDEN, seed=4 + k) for k in range(outputs_of(op) - 1)]
+    inputs = [
+        numbers(BATCH, STEPS, SIZE),
+        *states,
+        np.array(lengths, I64),
+        numbers(count, gates * HIDDEN, SIZE, seed=1),
+        numbers(count, gates * HIDDEN, HIDDEN, seed=2) / 2,
+        numbers(count, biases * HIDDEN, seed=3),
+    ]
+    functions = {"LSTM": "sigmoid,tanh,tanh", "GRU": "sigmoid,tanh", "RNN": "tanh"}[op]
+    attributes: dict[str, Any] = {"direction": direction, "hidden_size": HIDDEN, "activations": functions}
+    if op == "GRU":
+        attributes["linear_before_reset"] = linear_before_reset
+    weights = weights_of(inputs, len(states) + 1)
+    close(*openvino_node(f"{op}Sequence", inputs, outputs_of(op), opset=5, constant=weights, **attributes))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"hidden_size": "4"}, "hidden_size is 4"),
+        ({"activations": "tanh"}, "1 functions instead of 3"),
+        ({"activations": "tanh,sine,tanh"}, "sine"),
+        ({"weights_format": "fic"}, "weights_format"),
+        ({"clip": "often"}, "clip"),
+    ],
+)
+def test_openvino_attributes_that_do_not_fit(change: dict[str, str], message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        ours(System.OPENVINO, "LSTMCell", cell_inputs("LSTM"), 2, version=4, attributes=change)
+
+
+def test_openvino_shapes_that_do_not_fit() -> None:
+    for position, message in ((3, "W has shape"), (4, "R has shape"), (5, "B has shape")):
+        inputs = cell_inputs("LSTM")
+        inputs[position] = inputs[position][1:].copy()
+        with pytest.raises(ModelError, match=message):
+            ours(System.OPENVINO, "LSTMCell", inputs, 2, version=4, attributes={})

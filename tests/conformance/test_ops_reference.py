@@ -1,0 +1,208 @@
+"""Operators that run through ``onnx.reference``, beside onnxruntime."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopdbg.runtime.errors import ModelError, UnsupportedError
+from loopdbg.runtime.graph import Graph, Operation, System, Value
+from loopdbg.runtime.ops.eager import Eager
+from loopdbg.runtime.ops.onnx_reference import reference_op
+from loopdbg.runtime.ops.registry import resolve
+
+from .single_node import Array, close, onnxruntime_outputs, same
+
+
+def data(*shape: int, dtype: Any = np.float32) -> Array:
+    """Numbers between -1 and 1, each time the same."""
+    return np.random.default_rng(7).uniform(-1, 1, shape).astype(dtype)
+
+
+def node(
+    op_type: str, n_inputs: int, n_outputs: int = 1, opset: int = 18, domain: str = "", **attributes: Any
+) -> Operation:
+    inputs: list[Value | None] = [Value(f"in{k}") for k in range(n_inputs)]
+    outputs: list[Value | None] = [Value(f"out{k}") for k in range(n_outputs)]
+    return Operation("node", op_type, domain, opset, inputs, outputs, attributes)
+
+
+def bound(operation: Operation) -> Callable[..., tuple[Any, ...]]:
+    function = reference_op(operation)
+    assert function is not None
+    return function
+
+
+def text(*words: str) -> Array:
+    return np.array(words, object)
+
+
+U8 = np.uint8
+BOXES = np.array([[[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, 10, 1, 11]]], np.float32)
+GRAMS = {"min_gram_length": 1, "max_gram_length": 1, "max_skip_count": 0, "ngram_counts": [0], "ngram_indexes": [0, 1]}
+
+CASES: list[tuple[str, list[Any], dict[str, Any], int, int]] = [
+    # operator, inputs, attributes, outputs, opset
+    ("Einsum", [data(2, 3), data(3, 4)], {"equation": "ij,jk->ik"}, 1, 18),
+    ("DepthToSpace", [data(1, 8, 2, 3)], {"blocksize": 2, "mode": "CRD"}, 1, 13),
+    ("SpaceToDepth", [data(1, 2, 4, 6)], {"blocksize": 2}, 1, 13),
+    ("Conv", [data(1, 2, 5, 5), data(3, 2, 3, 3), data(3)], {"pads": [1, 1, 1, 1], "strides": [2, 2]}, 1, 18),
+    ("Conv", [data(1, 2, 5), data(2, 1, 3)], {"group": 2}, 1, 18),
+    ("ConvTranspose", [data(1, 2, 3, 3), data(2, 2, 2, 2)], {}, 1, 18),
+    ("GlobalAveragePool", [data(1, 2, 4, 5)], {}, 1, 18),
+    ("InstanceNormalization", [data(2, 3, 4), data(3), data(3)], {"epsilon": 0.5}, 1, 18),
+    ("GroupNormalization", [data(2, 4, 3), data(4), data(4)], {"num_groups": 2}, 1, 21),
+    ("MeanVarianceNormalization", [data(2, 3, 4, 2)], {"axes": [0, 2]}, 1, 13),
+    ("Resize", [data(1, 1, 2, 2), None, np.array([1, 1, 2, 2], np.float32)], {"mode": "linear"}, 1, 18),
+    ("Resize", [data(1, 1, 4, 4), None, None, np.array([1, 1, 2, 3])], {"mode": "nearest"}, 1, 18),
+    ("ReverseSequence", [data(4, 3), np.array([4, 2, 1])], {"time_axis": 0, "batch_axis": 1}, 1, 10),
+    ("Unique", [np.array([2, 1, 1, 3, 2], np.float32)], {"sorted": 1}, 4, 11),
+    ("Det", [data(2, 3, 3)], {}, 1, 11),
+    (
+        "NonMaxSuppression",
+        [BOXES, data(1, 1, 3), *map(np.array, ([3], [np.float32(0.5)], [np.float32(-2)]))],
+        {},
+        1,
+        11,
+    ),
+    ("QuantizeLinear", [data(3, 4), np.array(0.01, np.float32), np.array(128, U8)], {}, 1, 13),
+    ("MatMulInteger", [data(2, 3).astype(U8), data(3, 4).astype(U8), np.array(3, U8)], {}, 1, 10),
+    ("StringNormalizer", [text("Monday", "tuesday")], {"case_change_action": "UPPER", "locale": "C"}, 1, 10),
+    ("TfIdfVectorizer", [np.array([1, 1, 3, 8])], {"mode": "TF", "pool_int64s": [1, 3], **GRAMS}, 1, 9),
+]
+
+
+@pytest.mark.parametrize(("op_type", "inputs", "attributes", "n_outputs", "opset"), CASES)
+def test_beside_onnxruntime(
+    op_type: str, inputs: list[Any], attributes: dict[str, Any], n_outputs: int, opset: int
+) -> None:
+    operation = node(op_type, len(inputs), n_outputs, opset, **attributes)
+    operation.inputs = [None if x is None else v for v, x in zip(operation.inputs, inputs, strict=True)]
+    results = bound(operation)(Eager(), *inputs)
+    close(results, onnxruntime_outputs(op_type, inputs, n_outputs, opset, **attributes), 1e-4, 1e-5)
+
+
+def test_every_case_is_run_by_the_reference() -> None:
+    # Otherwise this file would say nothing of it: an operator that got its own implementation belongs elsewhere.
+    for op_type, inputs, attributes, n_outputs, opset in CASES:
+        op = resolve(node(op_type, len(inputs), n_outputs, opset, **attributes), System.ONNX)
+        assert op.function.__module__.endswith("onnx_reference"), op_type
+        assert not op.native
+
+
+def test_another_domain() -> None:
+    attributes = {"domain": "ai.onnx.ml", "threshold": 0.5}
+    (ours,) = bound(node("Binarizer", 1, opset=1, **attributes))(Eager(), data(3, 2))
+    same(ours, onnxruntime_outputs("Binarizer", [data(3, 2)], 1, 1, **attributes)[0])
+
+
+def test_absent_inputs_at_the_end_are_left_out() -> None:
+    x, w = data(1, 2, 5), data(2, 2, 3)
+    operation = node("Conv", 3)
+    operation.inputs[2] = None
+    same(bound(operation)(Eager(), x, w, None)[0], bound(node("Conv", 2))(Eager(), x, w)[0])
+
+
+def test_outputs_that_the_node_lacks_are_left_out() -> None:
+    x = np.array([2, 1, 1], np.float32)
+    operation = node("Unique", 1, 3)
+    operation.outputs[1] = None
+    values, _, inverse = bound(operation)(Eager(), x)
+    assert values.tolist() == [1, 2]
+    assert inverse.tolist() == [1, 0, 0]
+
+
+def test_strings_have_dtype_object() -> None:
+    operation = node("StringConcat", 2, opset=20)
+    (joined,) = bound(operation)(Eager(), np.array("a", object), np.array("b", object))
+    same(joined, np.array("ab", object))
+
+
+def test_the_implementation_is_bound_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    import onnx.reference
+
+    function = bound(node("Det", 1, opset=11))
+    by_types = bound(node("GroupNormalization", 3, opset=21, num_groups=2))
+    by_types(Eager(), data(2, 4, 3), data(4), data(4))
+    monkeypatch.setattr(onnx.reference, "ReferenceEvaluator", None)
+    for seed in range(3):
+        function(Eager(), data(3, 3) + seed)
+        by_types(Eager(), data(2, 4, 3) + seed, data(4), data(4))
+
+
+def test_a_function_of_types_is_bound_again_for_others() -> None:
+    function = bound(node("GroupNormalization", 3, opset=21, num_groups=2))
+    for dtype in (np.float32, np.float64, np.float32):
+        inputs = [data(2, 4, 3, dtype=dtype), data(4, dtype=dtype), data(4, dtype=dtype)]
+        (result,) = function(Eager(), *inputs)
+        assert result.dtype == dtype
+        expected = onnxruntime_outputs(
+            "GroupNormalization", [x.astype(np.float32) for x in inputs], 1, 21, num_groups=2
+        )
+        close([result.astype(np.float32)], expected, 1e-4, 1e-5)
+
+
+# --- What it does not run
+
+
+@pytest.mark.parametrize("op_type", ["Loop", "Scan", "If", "SequenceMap"])
+def test_control_flow_is_never_its(op_type: str) -> None:
+    assert reference_op(node(op_type, 2, opset=21)) is None
+
+
+def test_a_node_with_a_graph_is_never_its() -> None:
+    assert reference_op(node("Det", 1, body=Graph("body"))) is None
+
+
+def test_a_function_made_of_a_loop_is_never_its(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Range is a function whose body is a Loop; onnx.reference has it both ways.
+    from onnx.reference.ops import _op_list
+
+    bound(node("Range", 3, opset=11))
+    assert _op_list._registered_operators is not None
+    monkeypatch.delitem(_op_list._registered_operators, "Range")
+    assert reference_op(node("Range", 3, opset=11)) is None
+
+
+@pytest.mark.parametrize(("op_type", "domain"), [("NoSuchOperator", ""), ("Det", "com.example"), ("MaxRoiPool", "")])
+def test_unknown_operators(op_type: str, domain: str) -> None:
+    operation = node(op_type, 2, domain=domain, pooled_shape=[1, 1]) if op_type == "MaxRoiPool" else node(op_type, 2)
+    operation.domain = domain
+    assert reference_op(operation) is None
+    with pytest.raises(UnsupportedError, match=op_type):
+        resolve(operation, System.ONNX)
+
+
+def test_an_operator_newer_than_the_opset() -> None:
+    assert reference_op(node("StringConcat", 2, opset=19)) is None
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [({}, "blocksize"), ({"blocksize": 2, "colour": 1}, "colour"), ({"blocksize": "two"}, "blocksize")],
+)
+def test_attributes_that_do_not_fit(attributes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        reference_op(node("SpaceToDepth", 1, opset=13, **attributes))
+
+
+def test_what_goes_wrong_inside_is_an_ordinary_error() -> None:
+    function = bound(node("Einsum", 2, equation="ij,jk->ik"))
+    with pytest.raises(ValueError, match=r"onnx\.reference cannot run it: ValueError: Size of label 'j'"):
+        function(Eager(), data(2, 3), data(4, 5))
+
+
+def test_it_is_imported_only_when_it_is_needed() -> None:
+    code = (
+        "import sys\n"
+        "from loopdbg.runtime.graph import Operation, System\n"
+        "from loopdbg.runtime.ops.registry import resolve\n"
+        "resolve(Operation('n', 'Add', '', 21, [None, None], [None]), System.ONNX)\n"
+        "assert 'onnx' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

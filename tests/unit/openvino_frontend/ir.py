@@ -1,0 +1,228 @@
+"""Writes small IR files, and looks at the graphs that are read from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from loopdbg.runtime.graph import (
+    Graph,
+    Loop,
+    SlicedInput,
+    TensorType,
+    Value,
+    bodies,
+)
+
+PRECISION = {"f32": "FP32", "f64": "FP64", "i64": "I64", "i32": "I32", "boolean": "BOOL"}
+ELEMENT_TYPE = {"float32": "f32", "float64": "f64", "int64": "i64", "int32": "i32", "bool": "boolean"}
+TRUE = np.array(True)
+
+Source = int | tuple[int, int]
+
+
+class Net:
+    """Writes one graph. A layer's ports are numbered, inputs first; ``(layer, port)`` names an output port."""
+
+    def __init__(self, blob: bytearray | None = None) -> None:
+        self.blob = bytearray() if blob is None else blob
+        self.layers: list[str] = []
+        self.edges: list[str] = []
+        self.first_output: list[int] = []
+
+    def inner(self) -> Net:
+        """A body, with the same ``.bin``."""
+        return Net(self.blob)
+
+    def layer(
+        self,
+        type: str,
+        sources: Sequence[Source | None] = (),
+        outputs: int = 1,
+        *,
+        name: str | None = None,
+        version: str = "opset1",
+        data: str = "",
+        element: str = "f32",
+        shape: str = "",
+        names: str = "",
+        extra: str = "",
+        attributes: str = "",
+    ) -> int:
+        id, first = len(self.layers), len(sources)
+        dims = "".join(f"<dim>{dim.replace('?', '-1')}</dim>" for dim in shape.split(",") if dim)
+        tensor = f' names="{names}"' if names else ""
+        inputs = "".join(f'<port id="{k}"/>' for k in range(first))
+        made = "".join(
+            f'<port id="{first + k}" precision="{PRECISION[element]}"{tensor}>{dims}</port>' for k in range(outputs)
+        )
+        self.layers.append(
+            f'<layer id="{id}" name="{name or f"{type}_{id}"}" type="{type}" version="{version}"{attributes}>'
+            f"<data {data}/><input>{inputs}</input><output>{made}</output>{extra}</layer>"
+        )
+        for port, source in enumerate(sources):
+            if source is not None:
+                start, out = source if isinstance(source, tuple) else (source, self.first_output[source])
+                self.edge(start, out, id, port)
+        self.first_output.append(first)
+        return id
+
+    def edge(self, start: int, out: int, end: int, into: int) -> None:
+        self.edges.append(f'<edge from-layer="{start}" from-port="{out}" to-layer="{end}" to-port="{into}"/>')
+
+    def parameter(self, shape: str = "1", element: str = "f32", **more: Any) -> int:
+        data = f'shape="{shape}" element_type="{element}"'
+        return self.layer("Parameter", data=data, element=element, shape=shape, **more)
+
+    def constant(self, array: Any, type: str = "Const", **more: Any) -> int:
+        array = np.asarray(array)
+        element, shape = ELEMENT_TYPE[array.dtype.name], ",".join(map(str, array.shape))
+        data = f'element_type="{element}" shape="{shape}" offset="{len(self.blob)}" size="{array.nbytes}"'
+        self.blob += array.tobytes()
+        return self.layer(type, data=data, element=element, shape=shape, **more)
+
+    def result(self, source: Source, **more: Any) -> int:
+        return self.layer("Result", [source], 0, **more)
+
+    def text(self) -> str:
+        return f"<layers>{chr(10).join(self.layers)}</layers>\n<edges>{chr(10).join(self.edges)}</edges>"
+
+
+def into(external: int, internal: int, more: str = "") -> str:
+    return f'<input external_port_id="{external}" internal_layer_id="{internal}" {more}/>'
+
+
+def out(external: int, internal: int, more: str = "") -> str:
+    return f'<output external_port_id="{external}" internal_layer_id="{internal}" {more}/>'
+
+
+def back(*edges: tuple[int, int]) -> str:
+    return "".join(f'<edge from-layer="{start}" to-layer="{end}"/>' for start, end in edges)
+
+
+def loop_parts(body: Net, port_map: Sequence[str], edges: str = "") -> str:
+    return (
+        f"<port_map>{chr(10).join(port_map)}</port_map>\n<back_edges>{edges}</back_edges>\n<body>{body.text()}</body>"
+    )
+
+
+Save = Callable[..., Path]
+Change = tuple[str, str]
+
+
+def the_loop(graph: Graph) -> Loop:
+    [loop] = [node for node in graph.nodes if isinstance(node, Loop)]
+    return loop
+
+
+def tensor(value: Value) -> TensorType:
+    assert isinstance(value.type, TensorType)
+    return value.type
+
+
+def check_consistent(graph: Graph, outer: frozenset[Value] = frozenset()) -> None:
+    """Every value that is used exists by then; inner graphs see outer ones, never the other way round."""
+    seen = set(outer) | set(graph.inputs) | set(graph.constants)
+    for node in graph.nodes:
+        assert all(value is None or value in seen for value in node.inputs), node.describe()
+        for _, inner in bodies(node):
+            check_consistent(inner, frozenset(seen))
+        if isinstance(node, Loop):
+            inner_seen = set(node.body.inputs) | set(node.body.constants)
+            inner_seen |= {value for n in node.body.nodes for value in n.outputs if value is not None}
+            sources = [edge.initial for edge in node.back_edges]
+            outers = [s.outer if isinstance(s, SlicedInput) else s for s in (*sources, *node.sliced_inputs)]
+            assert all(value in seen for value in (*outers, *(i.outer for i in node.invariants)))
+            results = [*(e.result for e in node.back_edges), *(o.result for o in node.last_values)]
+            results += [o.result for o in node.scan_outputs]
+            assert all(value in inner_seen | seen for value in results)
+            fed = [*(e.param for e in node.back_edges), *(s.inner for s in node.sliced_inputs)]
+            fed += [*(i.inner for i in node.invariants), *([node.iteration] if node.iteration else [])]
+            assert sorted(map(id, fed)) == sorted(map(id, node.body.inputs))
+            filled = [*(o.outer for o in node.last_values), *(o.outer for o in node.scan_outputs)]
+            assert sorted(map(id, filled)) == sorted(map(id, node.outputs))
+        seen |= {value for value in node.outputs if value is not None}
+    assert all(value in seen for value in graph.outputs)
+
+
+def edge(text: str) -> str:
+    a, b, c, d = text.split()
+    return f'<edge from-layer="{a}" from-port="{b}" to-layer="{c}" to-port="{d}"/>'
+
+
+def running_sum(
+    sliced: str = 'axis="0"',
+    joined: str = 'axis="0"',
+    shape: str = "4,2",
+    edges: Callable[[int, int], str] = lambda result, parameter: back((result, parameter)),
+) -> Net:
+    """x [4,2] is sliced; total += part; out: all totals, the last total."""
+    net = Net()
+    x, start = net.parameter(shape, name="x"), net.parameter("1,2", name="start")
+    body = net.inner()
+    part, total = body.parameter("1,2", name="part"), body.parameter("1,2", name="total")
+    new = body.layer("Add", [part, total], name="new", shape="1,2")
+    result = body.result(new)
+    parts = loop_parts(
+        body,
+        [into(0, part, sliced), into(1, total), out(2, result, joined), out(3, result)],
+        edges(result, total),
+    )
+    loop = net.layer("TensorIterator", [x, start], 2, name="ti", shape=shape, extra=parts)
+    net.result((loop, 2))
+    net.result((loop, 3))
+    return net
+
+
+def counting_loop(
+    extra_entries: Sequence[str] = (),
+    iteration: str | None = 'purpose="current_iteration"',
+    condition: str = 'purpose="execution_condition"',
+    iteration_type: tuple[str, str] = ("", "i64"),
+    more_edges: Sequence[tuple[int, int]] = (),
+    carried_iteration: bool = False,
+    version: str = "opset5",
+    loop_inputs: Callable[[Sequence[int]], Sequence[int | None]] = lambda inputs: inputs,
+) -> Net:
+    """A body of layers i (0), total (1), step (2), a sum (3), its Result (4), a Const (5) and its Result (6)."""
+    net = Net()
+    trips, true = net.constant(np.int64(3), name="trips"), net.constant(TRUE, name="true")
+    start, step = net.parameter("1", name="start"), net.parameter("1", name="step")
+    body = net.inner()
+    body.parameter(*iteration_type, name="i")
+    total, inner_step = body.parameter("1", name="total"), body.parameter("1", name="step")
+    result = body.result(body.layer("Add", [total, inner_step], name="new", shape="1"))
+    keep = body.result(body.constant(TRUE, name="keep"))
+    edges = [(result, total), *more_edges]
+    if carried_iteration:
+        following = body.layer("Convert", [0], element=iteration_type[1], shape=iteration_type[0])
+        edges.append((body.result(following), 0))
+    entries = [into(2, total), into(3, inner_step), out(4, result), out(5, result, 'axis="0"')]
+    entries += [] if iteration is None else [into(-1, 0, iteration)]
+    entries += [out(-1, keep, condition), *extra_entries]
+    parts = loop_parts(body, entries, back(*edges))
+    inputs = loop_inputs([trips, true, start, step])
+    loop = net.layer("Loop", inputs, 2, name="loop", version=version, shape="1", extra=parts)
+    net.result((loop, 4))
+    net.result((loop, 5))
+    return net
+
+
+def branching(port: int = 3, condition_into: str = "", ids: tuple[int, int] = (1, 2)) -> Net:
+    net = Net()
+    c, x, y = net.parameter("", "boolean", name="c"), net.parameter(name="x"), net.parameter(name="y")
+    then, other = net.inner(), net.inner()
+    tx = then.parameter(name="tx")
+    tr = then.result(then.layer("Add", [tx, then.constant(np.float32(1))], name="plus"))
+    ey = other.parameter(name="ey")
+    er = other.result(other.layer("Relu", [ey], name="relu"))
+    extra = (
+        f"<then_port_map>{into(ids[0], tx)}{out(port, tr)}{condition_into}</then_port_map>"
+        f"<else_port_map>{into(ids[1], ey)}{out(port, er)}</else_port_map>"
+        f"<then_body>{then.text()}</then_body><else_body>{other.text()}</else_body>"
+    )
+    net.result(net.layer("If", [c, x, y], name="if", version="opset8", extra=extra))
+    return net

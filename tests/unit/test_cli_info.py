@@ -1,0 +1,159 @@
+"""``loopdbg info``: the signature, the tree of loops, and what each loop is made of."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from command_line import SAMPLES, loopdbg, save
+from models import COUNT, NESTED, SUM
+
+MODELS = sorted(path.name for path in (*SAMPLES.glob("*.onnx"), *SAMPLES.glob("*.xml")))
+
+
+def info(capsys: pytest.CaptureFixture[str], model: Path) -> dict[str, Any]:
+    """The object of ``loopdbg info --json``."""
+    ran = loopdbg(capsys, "info", model, "--json")
+    assert (ran.status, ran.err) == (0, "")
+    found: dict[str, Any] = json.loads(ran.out)
+    return found
+
+
+def row(text: str, title: str) -> list[str]:
+    """The entries under a title: every run of blanks one blank."""
+    lines = text.splitlines()
+    start = next(k for k, line in enumerate(lines) if line.startswith(f"  {title}"))
+    end = next((k for k in range(start + 1, len(lines)) if lines[k][:3] != "   "), len(lines))
+    first, *more = lines[start:end]
+    return [" ".join(line.split()) for line in (first.removeprefix(f"  {title}"), *more)]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_sample_model(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    ran = loopdbg(capsys, "info", SAMPLES / name)
+    assert (ran.status, ran.err) == (0, "")
+    found = info(capsys, SAMPLES / name)
+    assert found["model"] == name
+    assert found["loops"]
+    assert found["unsupported"] == []
+    for port in (*found["inputs"], *found["outputs"]):
+        assert f" {port['name']} " in ran.out
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [
+        ("fibonacci.onnx", ["for"]),
+        ("newton_sqrt.onnx", ["while"]),
+        ("counter.onnx", ["for with condition"]),
+        ("loop_for.xml", ["for"]),
+        ("loop_while.xml", ["while"]),
+        ("loop_do_while.xml", ["do-while"]),
+        ("loop_for_condition.xml", ["for with condition"]),
+        ("loop_infinite.xml", ["endless"]),
+        ("lstm.xml", ["for"]),
+        ("loop_nested.xml", ["for", "for"]),
+        ("mandelbrot.onnx", ["for", "for with condition"]),
+    ],
+)
+def test_kinds_of_loops(capsys: pytest.CaptureFixture[str], name: str, kinds: list[str]) -> None:
+    def all_kinds(loops: list[dict[str, Any]]) -> list[str]:
+        return [kind for loop in loops for kind in (loop["kind"], *all_kinds(loop["loops"]))]
+
+    assert all_kinds(info(capsys, SAMPLES / name)["loops"]) == kinds
+
+
+def test_a_while_loop(capsys: pytest.CaptureFixture[str]) -> None:
+    text = loopdbg(capsys, "info", SAMPLES / "newton_sqrt.onnx").out
+    assert text.splitlines()[0] == "newton_sqrt.onnx: ONNX (opset 16), 1 loop"
+    assert row(text, "inputs") == ["a float32[]", "tol float32[]"]
+    assert row(text, "loops") == ["sqrt Loop, while"]
+    assert "Loop 'sqrt' (opset 16) at newton_sqrt ▸ sqrt" in text
+    assert row(text, "kind") == ["while: ends when 'keep' is false; never starts when 'keep0' is false"]
+    assert row(text, "trip count") == ["absent"]
+    assert row(text, "condition") == ["keep = Greater(err_new, tol)"]
+    assert row(text, "iteration number") == ["i int64[]"]
+    assert row(text, "captures") == ["a float32[]", "tol float32[]"]
+    assert row(text, "back edges") == ["x ← x0, then x_new float32[]", "err ← err0, then err_new float32[]"]
+    assert row(text, "last-value outputs")[0] == "root = x_new float32[]"
+    assert row(text, "scan outputs") == ["xs = x_new float32[n], stacked on a new axis 0"]
+
+
+def test_a_tensor_iterator(capsys: pytest.CaptureFixture[str]) -> None:
+    text = loopdbg(capsys, "info", SAMPLES / "lstm.xml").out
+    assert row(text, "kind") == ["for: ends after the last part of 'X' (25)"]
+    assert row(text, "sliced inputs") == [
+        "x ← X float32[1,1,512], axis 1, start 0, end -1, stride 1, part size 1: 25 parts"
+    ]
+    assert row(text, "back edges") == ["h ← H0, then cell.0 float32[1,256]", "c ← C0, then cell.1 float32[1,256]"]
+    assert row(text, "scan outputs") == ["rnn.0 (Y) = y_slice float32[1,25,256], concatenated on axis 1"]
+
+
+def test_a_backward_one(capsys: pytest.CaptureFixture[str]) -> None:
+    text = loopdbg(capsys, "info", SAMPLES / "reverse_sum.xml").out
+    assert "stride -1" in row(text, "sliced inputs")[0]
+    assert row(text, "scan outputs")[0].endswith("concatenated on axis 0, the last iteration first")
+
+
+def test_invariant_inputs_and_constants(capsys: pytest.CaptureFixture[str]) -> None:
+    text = loopdbg(capsys, "info", SAMPLES / "loop_for_condition.xml").out
+    assert row(text, "invariant inputs") == ["growth ← growth float32[1]", "limit ← limit float32[1]"]
+    assert row(text, "kind")[0].startswith(
+        "for with condition: ends after 'max_trips' iterations (-1: no limit) or when"
+    )
+    assert row(loopdbg(capsys, "info", SAMPLES / "loop_nested.xml").out, "trip count") == [
+        "8 (the constant 'trip_count')"
+    ]
+
+
+def test_an_ignored_condition(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    text = loopdbg(capsys, "info", save(tmp_path, SUM)).out
+    assert row(text, "condition")[0].endswith("ignored, since the loop's cond is absent")
+    assert row(text, "kind") == ["for: ends after 'M' iterations"]
+
+
+def test_nested_loops_are_a_tree(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (outer,) = info(capsys, save(tmp_path, NESTED))["loops"]
+    (inner,) = outer["loops"]
+    assert inner["path"] == f"{outer['path']} ▸ {inner['name']}"
+    assert [capture["name"] for capture in outer["captures"]] == ["K"]
+    assert [capture["name"] for capture in inner["captures"]] == ["i"]
+    assert outer["operators"] == {"Identity": 2, "Loop": 1, "ReduceSum": 1}
+
+
+def test_a_model_without_a_loop(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    model = save(tmp_path, "g (float[N] x) => (float[N] y) { y = Add (x, x) }")
+    text = loopdbg(capsys, "info", model).out
+    assert text.splitlines()[0] == "model.onnx: ONNX (opset 21), no loop"
+    assert row(text, "operators") == ["Add"]
+
+
+def test_what_cannot_be_run_is_listed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    model = save(tmp_path, COUNT.replace("Identity (v_in)", "Frobnicate (v_in)"))
+    text = loopdbg(capsys, "info", model).out
+    (line,) = row(text, "unsupported")
+    assert line.startswith("Frobnicate '") and " at count ▸ " in line
+    assert [one["node"].split()[0] for one in info(capsys, model)["unsupported"]] == ["Frobnicate"]
+    assert loopdbg(capsys, "run", model).status == 1
+
+
+def test_notes(capsys: pytest.CaptureFixture[str]) -> None:
+    text = loopdbg(capsys, "info", SAMPLES / "loop_do_while.xml").out
+    for note in info(capsys, SAMPLES / "loop_do_while.xml")["loops"][0]["notes"]:
+        assert note in row(text, "notes")
+
+
+def test_names_cannot_move_the_cursor(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    import onnx
+
+    model = save(tmp_path, COUNT)
+    proto = onnx.load(model)
+    proto.graph.node[0].name = "a\x1b[2Jb"
+    onnx.save(proto, model)
+    assert "\x1b" not in loopdbg(capsys, "info", model).out
+    ran = loopdbg(capsys, "run", model, *(f"--input={one}" for one in ("M=3", "cond=true", "v0=1", "bound=9")))
+    assert ran.status == 0
+    assert "\x1b" not in ran.out

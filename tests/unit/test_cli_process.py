@@ -1,0 +1,127 @@
+"""The command line as a process: Ctrl-C, closed pipes, terminals that know only ASCII."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from command_line import SAMPLES, finish, save, start
+
+# Its condition could change at any time, and never does.
+ENDLESS = """g (float v0) => (float v) {
+    yes = Constant <value = bool {1}> ()
+    v = Loop <body = body (int64 i, bool c, float a) => (bool keep, float b) {
+        limit = Constant <value = float {2.0}> ()
+        b = Cos (a)
+        keep = Less (b, limit)
+    }> (, yes, v0)
+}"""
+
+
+def running(folder: Path, *options: str) -> subprocess.Popen[str]:
+    """A process whose endless loop runs."""
+    process = start("run", save(folder, ENDLESS), "--input", "v0=0", *options, telling=True)
+    assert process.stderr is not None
+    assert process.stderr.readline() == "running\n"
+    time.sleep(0.5)
+    return process
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_ctrl_c(tmp_path: Path, as_json: bool) -> None:
+    process = running(tmp_path, *(["--json"] if as_json else []))
+    before = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    ran = finish(process)
+    assert time.monotonic() - before < 2
+    assert ran.status == 130
+    assert ran.err.startswith("loopdbg: interrupted in loop ") and ran.err.count("\n") == 1
+    if as_json:
+        found = json.loads(ran.out)
+        assert found["outputs"] == {}
+        assert [loop["stopped_by"] for loop in found["loops"]] == ["interrupt"]
+        assert found["loops"][0]["iterations"] > 0
+    else:
+        assert "stopped by interrupt" in ran.out
+
+
+def test_no_progress_without_a_terminal(tmp_path: Path) -> None:
+    process = running(tmp_path, "--max-iterations", str(10**12))
+    time.sleep(1.5)
+    process.send_signal(signal.SIGINT)
+    assert finish(process).err.count("\n") == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs pseudo-terminals")
+def test_progress_on_a_terminal(tmp_path: Path) -> None:
+    master, slave = os.openpty()
+    process = start("run", save(tmp_path, ENDLESS), "--input", "v0=0", stderr=slave)
+    os.close(slave)
+    time.sleep(3)
+    process.send_signal(signal.SIGINT)
+    shown = b""
+    try:
+        while block := os.read(master, 4096):
+            shown += block
+    except OSError:  # how Linux tells that the other side is closed
+        pass
+    os.close(master)
+    finish(process)
+    lines = shown.decode().replace("\r\n", "\r").split("\r")
+    drawn = [line for line in lines if " iterations of " in line]
+    assert 1 <= len(drawn) <= 12
+    assert all(line.endswith("/s\x1b[K") for line in drawn)
+    assert lines[-2].startswith("\x1b[Kloopdbg: interrupted in loop ")
+
+
+def test_python_m_loopdbg() -> None:
+    assert finish(start("--version")).out.startswith("loopdbg ")
+    ran = finish(start("run", "nowhere.onnx"))
+    assert (ran.status, ran.out, ran.err.count("\n")) == (1, "", 1)
+
+
+def test_a_reader_that_leaves() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = start("info", SAMPLES / "lstm.xml", stdout=writer)
+    os.close(writer)
+    assert finish(process)[::2] == (0, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk() -> None:
+    with open("/dev/full", "w") as full:
+        ran = finish(start("info", SAMPLES / "lstm.xml", stdout=full.fileno()))
+    assert ran.status == 1
+    assert ran.err == "loopdbg: No space left on device\n"
+
+
+def test_streams_that_were_closed_before_the_start() -> None:
+    command = f'exec "$PYTHON" -m loopdbg run {SAMPLES / "newton_sqrt.onnx"} >&- 2>&-'
+    import sys
+
+    environment = {**os.environ, "PYTHON": sys.executable, "PYTHONPATH": str(SAMPLES.parent / "src")}
+    assert subprocess.run(["/bin/sh", "-c", command], env=environment, check=False).returncode == 0
+
+
+def test_ascii() -> None:
+    environment = {"PYTHONIOENCODING": "ascii"}
+    ran = finish(start("info", SAMPLES / "lstm.xml", environment=environment))
+    assert ran.status == 0
+    assert "at lstm > rnn" in ran.out and "h <- H0" in ran.out
+    ran = finish(start("run", SAMPLES / "lstm.xml", "--json", environment=environment))
+    assert json.loads(ran.out)["loops"][0]["path"] == "lstm ▸ rnn"
+    ran = finish(start("run", "nöwhere▸.onnx", environment=environment))
+    assert ran.err.startswith("loopdbg: n?where>.onnx: no such file")
+
+
+def test_the_c_locale() -> None:
+    environment = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    ran = finish(start("info", SAMPLES / "lstm.xml", environment=environment))
+    assert (ran.status, ran.err) == (0, "")

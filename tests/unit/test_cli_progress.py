@@ -1,0 +1,95 @@
+"""The progress line: when it is shown, and what it says."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+import loopdbg
+from command_line import SAMPLES, save
+from loopdbg import LoopTotals, Run, StoppedBy
+from loopdbg.tui.cli.progress import Progress
+from models import NESTED, SUM
+
+
+class Story:
+    """A run whose clock and iterations are told."""
+
+    def __init__(self, model: loopdbg.Model, *trip_counts: int | None) -> None:
+        self.now = 100.0
+        self.stream = io.StringIO()
+        self.model = model
+        self.trip_counts = trip_counts
+        self.progress = Progress(self.stream, lambda: self.now)
+
+    def at(self, seconds: float, *iterations: int) -> str:
+        """The line that is drawn at that time; empty where none is."""
+        self.now = 100.0 + seconds
+        loops = self.model.plan.loops
+        totals = [
+            LoopTotals(plan.loop.name, plan.path, count, 1, None, {}, trip_count, seconds)
+            for plan, count, trip_count in zip(loops, iterations, self.trip_counts, strict=True)
+        ]
+        before = len(self.stream.getvalue())
+        self.progress.tick(Run(loops=totals))
+        return self.stream.getvalue()[before:].removeprefix("\r").removesuffix("\x1b[K")
+
+
+def test_short_runs_draw_nothing(tmp_path: Path) -> None:
+    story = Story(loopdbg.load(save(tmp_path, SUM)), 1000)
+    with story.progress:
+        assert story.at(0.01, 10) == ""
+        assert story.at(0.9, 900) == ""
+    assert story.stream.getvalue() == ""
+
+
+def test_a_trip_count_gives_share_and_eta(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    story = Story(loopdbg.load(save(tmp_path, SUM)), 100_000)
+    name = story.model.loops[0].name
+    with story.progress:
+        story.at(0, 0)
+        assert story.at(2, 4000) == f"4000 of 100000 iterations of '{name}'  2k/s  4%  ETA 0:48"
+        assert story.at(2.1, 4200) == ""
+        assert story.at(2.3, 4600) != ""
+    assert story.stream.getvalue().endswith("\r\x1b[K")
+
+
+def test_without_a_trip_count_there_is_no_eta(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    story = Story(loopdbg.load(SAMPLES / "loop_while.xml"), None)
+    story.at(0, 0)
+    assert story.at(2, 5_000_000) == "5000000 iterations of 'halving'  2.5M/s"
+
+
+def test_the_parts_of_a_sliced_input_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    story = Story(loopdbg.load(SAMPLES / "lstm.xml"), 25)
+    story.at(0, 0)
+    assert story.at(2, 5) == "5 of 25 iterations of 'rnn'  2.5/s  20%  ETA 0:08"
+
+
+def test_a_nested_loop_is_told_with_the_one_around_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    story = Story(loopdbg.load(save(tmp_path, NESTED)), 10, 1000)
+    outer, inner = (plan.loop.name for plan in story.model.plan.loops)
+    story.at(0, 0, 0)
+    line = story.at(4, 2, 2400)
+    assert line == f"2 of 10 iterations of '{outer}'  2400 of '{inner}'  600/s  20%  ETA 0:16"
+
+
+def test_lines_fit_the_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    story = Story(loopdbg.load(save(tmp_path, SUM)), 100_000)
+    story.at(0, 0)
+    assert len(story.at(2, 4000)) == 19
+
+
+def test_between_loops_nothing_is_drawn(tmp_path: Path) -> None:
+    story = Story(loopdbg.load(save(tmp_path, SUM)))
+    ended = LoopTotals("a", "a", 5, 1, StoppedBy.TRIP_COUNT, {}, 5, 1.0)
+    story.now += 9
+    story.progress.tick(Run(loops=[ended]))
+    assert story.stream.getvalue() == ""

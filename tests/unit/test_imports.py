@@ -1,0 +1,59 @@
+"""What a command does not need it does not import: start-up is part of what people wait for."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from command_line import SAMPLES
+
+HEAVY = ("onnx", "lxml", "textual", "rich", "matplotlib", "scipy", "onnxruntime", "openvino", "ml_dtypes")
+SCREENS = ("textual", "rich", "matplotlib")
+
+LIST = """
+import json, os, sys
+from loopdbg.tui.cli import main
+sys.stdout = open(os.devnull, "w")
+status = main(sys.argv[1:])
+print(json.dumps([status, sorted({name.split(".")[0] for name in sys.modules})]), file=sys.__stdout__)
+"""
+
+
+def imported(*arguments: str) -> set[str]:
+    """The top-level packages that a command line leaves imported."""
+    package = Path(__file__).parents[2] / "src"
+    done = subprocess.run(
+        [sys.executable, "-c", LIST, *arguments],
+        env={**os.environ, "PYTHONPATH": str(package)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    status, names = json.loads(done.stdout)
+    assert status == 0, done.stderr
+    return set(names)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["info", "--help"], ["--version"]])
+def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
+    assert imported(*arguments).isdisjoint(HEAVY)
+
+
+@pytest.mark.parametrize("command", ["run", "info"])
+def test_an_ir_needs_neither_onnx_nor_a_screen(command: str) -> None:
+    assert imported(command, str(SAMPLES / "lstm.xml")).isdisjoint(("onnx", "scipy", "ml_dtypes", *SCREENS))
+
+
+@pytest.mark.parametrize("command", ["run", "info"])
+def test_an_onnx_model_needs_neither_lxml_nor_a_screen(command: str) -> None:
+    assert imported(command, str(SAMPLES / "newton_sqrt.onnx")).isdisjoint(("lxml", "scipy", *SCREENS))
+
+
+def test_this_test_would_notice() -> None:
+    assert "onnx" in imported("run", str(SAMPLES / "newton_sqrt.onnx"))

@@ -1,0 +1,93 @@
+"""The command line: ``loopdbg MODEL`` opens the debugger, ``loopdbg run`` and ``loopdbg info`` need no screen.
+
+One subcommand a module. What goes wrong is raised as an exception and becomes a line and an exit status here.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ...runtime.errors import InterruptError, LoopdbgError, UsageError, one_line
+from . import terminal
+from .command import Command, did_you_mean
+from .info import Info
+from .open import Open
+from .run import Run
+
+COMMANDS: dict[str, Command] = {command.name: command for command in (Run(), Info())}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command line; returns the exit status.
+
+    0: done; 1: a bad model or input; 2: wrong usage; 4: a limit was hit; 130: interrupted.
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    terminal.prepare()
+    status = guarded(lambda: _run(arguments))
+    # What is still buffered may be what cannot be written.
+    unwritten = guarded(terminal.finish)
+    return status or unwritten
+
+
+def guarded(action: Callable[[], int]) -> int:
+    """Run an action; whatever it raises becomes one line on stderr and an exit status."""
+    try:
+        return action()
+    except SystemExit as done:  # argparse, after printing a help text
+        return done.code if isinstance(done.code, int) else 0
+    except LoopdbgError as error:
+        return _complain(" ".join(str(error).split()), error.exit_status)
+    except KeyboardInterrupt:
+        return _complain("interrupted", InterruptError.exit_status)
+    except BrokenPipeError:
+        return 0
+    except MemoryError as error:
+        return _complain(f"out of memory: {one_line(error)}", 1)
+    except OSError as error:
+        where = f": '{error.filename}'" if error.filename is not None else ""
+        return _complain(f"{error.strerror or one_line(error)}{where}", 1)
+    except Exception as error:
+        hint = "" if _traceback_wanted() else " (LOOPDBG_TRACEBACK=1 shows where; please report it)"
+        return _complain(f"internal error: {type(error).__name__}: {one_line(error)}{hint}", 1)
+
+
+def _complain(text: str, status: int) -> int:
+    if _traceback_wanted():
+        traceback.print_exc()
+    terminal.err(f"loopdbg: {text}")
+    return status
+
+
+def _traceback_wanted() -> bool:
+    return os.environ.get("LOOPDBG_TRACEBACK", "") not in ("", "0")
+
+
+def _run(arguments: list[str]) -> int:
+    command, rest = _choose(arguments)
+    return command.run(command.parser().parse(rest))
+
+
+def _choose(arguments: list[str]) -> tuple[Command, list[str]]:
+    """The subcommand and its arguments. A file that is called as a subcommand is reached as ``./run``.
+
+    Raises:
+        UsageError: there is nothing to do, or the first word is neither a command nor a file.
+    """
+    if not arguments:
+        raise UsageError("no model given; 'loopdbg MODEL' opens one, 'loopdbg --help' tells more")
+    first = arguments[0]
+    if first in COMMANDS:
+        return COMMANDS[first], arguments[1:]
+    if first.startswith("-"):
+        late = next((word for word in arguments if word in COMMANDS and not Path(word).exists()), None)
+        if late is not None:
+            raise UsageError(f"the command comes first: loopdbg {late} {first} ...")
+    elif Path(first).name == first and not Path(first).suffix and not Path(first).exists():
+        hint = did_you_mean(first, list(COMMANDS)) or f"; commands are {', '.join(COMMANDS)}"
+        raise UsageError(f"'{first}' is neither a command nor a file{hint} (loopdbg --help tells more)")
+    return Open(), arguments

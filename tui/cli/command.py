@@ -1,0 +1,88 @@
+"""What a subcommand is, and the parser that all of them share."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import NoReturn
+
+from ...runtime.errors import UsageError
+
+
+class Command(ABC):
+    """One subcommand: its options, and what it does with them."""
+
+    #: The word on the command line; empty for what ``loopdbg MODEL`` does.
+    name: str
+    #: One line, for the help.
+    summary: str
+    #: What stands at the end of its help.
+    examples: str = ""
+
+    @abstractmethod
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options."""
+
+    @abstractmethod
+    def run(self, options: argparse.Namespace) -> int:
+        """Do it; returns the exit status. Errors are raised."""
+
+    def parser(self) -> Parser:
+        """The parser of this subcommand."""
+        parser = Parser(
+            prog=f"loopdbg {self.name}".strip(),
+            description=self.summary,
+            epilog=self.examples,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,  # an abbreviation that is unique today may not be tomorrow
+            add_help=False,
+        )
+        self.configure(parser)
+        parser.add_argument("-h", "--help", action="help", help="show this help and exit")
+        return parser
+
+
+class Parser(argparse.ArgumentParser):
+    """Raises :class:`UsageError` where argparse would print its usage and exit."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message} ({self.prog} --help tells more)")
+
+    def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
+        """Parse all arguments.
+
+        Raises:
+            UsageError: something is missing, unknown or cannot be read; the text names what is near.
+        """
+        options, unknown = self.parse_known_args(arguments)
+        if unknown:
+            word = unknown[0]
+            if not word.startswith("-"):
+                self.error(f"unexpected argument '{word}'")
+            known = [option for action in self._actions for option in action.option_strings]
+            hint = did_you_mean(word.split("=", 1)[0], known)
+            self.error(f"unknown option '{word}'{hint}")
+        return options
+
+
+def did_you_mean(word: str, known: Sequence[str]) -> str:
+    """``; did you mean 'run'?`` or nothing."""
+    near = difflib.get_close_matches(word, known, 2, 0.6)
+    return f"; did you mean {' or '.join(repr(one) for one in near)}?" if near else ""
+
+
+def at_least(least: int) -> type[int]:
+    """An argparse type: a whole number that is not too small."""
+
+    def read(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            number = least - 1
+        if number < least:
+            raise argparse.ArgumentTypeError(f"'{text}' is no whole number from {least} on")
+        return number
+
+    return read  # type: ignore[return-value]

@@ -1,0 +1,43 @@
+"""What a look at a loop graph tells about its values without running it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...runtime.graph import Graph, Node, Operation, Value, walk
+
+
+class Constants:
+    """Where the values of a graph, and of all graphs inside it, come from."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._makers: dict[Value, Node] = {}
+        for node in walk(graph):
+            self._makers.update((value, node) for value in node.outputs if value is not None)
+
+    def maker(self, value: Value) -> Node | None:
+        """The node that computes a value; None for inputs, parameters and constants."""
+        return self._makers.get(value)
+
+    def origin(self, value: Value) -> Value:
+        """The value itself, or the one that Identity nodes pass on as it."""
+        node = self._makers.get(value)
+        while node is not None and node.op_type == "Identity" and node.inputs[0] is not None:
+            value = node.inputs[0]
+            node = self._makers.get(value)
+        return value
+
+    def scalar(self, value: Value | None) -> Any:
+        """The number or truth of a one-element constant, also of a Constant node; None where there is none."""
+        if value is None:
+            return None
+        value = self.origin(value)
+        data: Any = value.constant
+        node = self._makers.get(value)
+        if isinstance(node, Operation) and node.op_type == "Constant":
+            data = next(iter(node.attributes.values()), None)
+        if data is None or np.size(data) != 1:
+            return None
+        return np.asarray(data).reshape(()).item()

@@ -1,0 +1,149 @@
+"""Inputs out of files: ``.npy``, ``.npz``, and folders of ONNX test data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...runtime.errors import InputError, one_line
+from ...runtime.graph import Array, OptionalType, SequenceType, TensorType, ValueType
+from ...runtime.model import Data, Port
+
+
+def read_npy(path: Path, declared: TensorType) -> Array:
+    """The array of an ``.npy`` file.
+
+    Raises:
+        InputError: it cannot be read, or holds more than one array, or pickled objects.
+    """
+    with _opened(path) as loaded:
+        if not isinstance(loaded, np.ndarray):
+            raise InputError(f"{path}: holds several arrays; give it as --inputs {path}")
+        return _as_declared(loaded, declared)
+
+
+def read_npz(path: Path, ports: Sequence[Port]) -> dict[str, Data]:
+    """Everything that an ``.npz`` file holds, by name. A sequence NAME stands there as NAME.0, NAME.1, ...
+
+    Raises:
+        InputError: the file or a needed entry of it cannot be read, or is pickled.
+    """
+    with _opened(path) as archive:
+        if isinstance(archive, np.ndarray):
+            raise InputError(f"{path}: holds one array without a name; give it as --input NAME={path}")
+        types = {port.name: port.type for port in ports}
+        found: dict[str, Data] = {}
+        elements: dict[str, dict[int, Data]] = {}
+        for entry in archive.files:
+            name, _, number = entry.rpartition(".")
+            if entry in types or not (isinstance(_inner(types.get(name)), SequenceType) and number.isdigit()):
+                # What the model does not ask for may be anything, and is only named.
+                found[entry] = _entry(path, archive, entry, types[entry]) if entry in types else None
+            else:
+                elements.setdefault(name, {})[int(number)] = _entry(path, archive, entry, types[name])
+        for name, parts in elements.items():
+            found[name] = [parts[number] for number in sorted(parts)]
+        return found
+
+
+def read_folder(path: Path, ports: Sequence[Port]) -> dict[str, Data]:
+    """The inputs of a folder of ONNX test data: ``input_K.pb`` holds the model's input K.
+
+    Raises:
+        InputError: there are none, more than the model has inputs, or one cannot be read.
+    """
+    files = {}
+    for file in path.iterdir():
+        match = re.fullmatch(r"input_(\d+)\.pb", file.name)
+        if match:
+            files[int(match[1])] = file
+    if not files and ports:
+        sets = sorted(inner.name for inner in path.glob("test_data_set_*"))
+        hint = f"; give one of its folders, such as {path / sets[0]}" if sets else ""
+        raise InputError(f"{path}: the folder holds no input_0.pb{hint}")
+    beyond = [files[number] for number in sorted(files) if number >= len(ports)]
+    if beyond:
+        count = f"{len(ports)} input{'' if len(ports) == 1 else 's'}"
+        raise InputError(f"{beyond[0]}: the model has only {count}; this folder belongs to another model")
+    return {ports[number].name: _read_pb(files[number], ports[number].type) for number in sorted(files)}
+
+
+def _inner(declared: ValueType | None) -> ValueType | None:
+    return declared.element if isinstance(declared, OptionalType) else declared
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """What ``np.load`` makes of a file, nothing pickled; the file is closed in the end."""
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or one_line(error)}") from None
+    with file:
+        try:
+            loaded = np.load(file, allow_pickle=False)
+        except MemoryError:
+            raise InputError(f"{path}: too large for the memory, or damaged") from None
+        except Exception as error:  # zipfile, zlib and the header's parser have errors of their own
+            raise InputError(f"{path}: {_why(error)}") from None
+        with nullcontext(loaded) if isinstance(loaded, np.ndarray) else loaded:
+            yield loaded
+
+
+def _entry(path: Path, archive: Any, name: str, declared: ValueType) -> Array:
+    try:
+        array = archive[name]
+    except MemoryError:
+        raise InputError(f"{path}: '{name}' is too large for the memory, or damaged") from None
+    except Exception as error:
+        raise InputError(f"{path}: '{name}' cannot be read: {_why(error)}") from None
+    if not isinstance(array, np.ndarray):  # an entry that is no array comes as bytes
+        raise InputError(f"{path}: '{name}' is no array; save it with np.savez")
+    return _as_declared(array, declared)
+
+
+def _why(error: Exception) -> str:
+    text = one_line(error)
+    if "pickle" in text:
+        return (
+            "not plain arrays but pickled objects, or no NumPy file at all; pickles could run code, save plain arrays"
+        )
+    return f"not a readable .npy or .npz file ({text})"
+
+
+def _as_declared(array: Array, declared: ValueType) -> Array:
+    """In this machine's byte order; what NumPy saves of a ``bfloat16`` is two bytes without a type, which are it."""
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    wanted = declared
+    while not isinstance(wanted, TensorType):
+        wanted = wanted.element
+    raw = array.dtype.kind == "V" and array.dtype.names is None
+    if raw and wanted.dtype is not None and wanted.dtype.kind == "V" and wanted.dtype.itemsize == array.dtype.itemsize:
+        return array.view(wanted.dtype)
+    return array
+
+
+def _read_pb(path: Path, declared: ValueType) -> Data:
+    import onnx
+    from onnx import numpy_helper
+
+    readers: dict[type, tuple[Any, Any]] = {
+        TensorType: (onnx.TensorProto, numpy_helper.to_array),
+        SequenceType: (onnx.SequenceProto, numpy_helper.to_list),
+        OptionalType: (onnx.OptionalProto, numpy_helper.to_optional),
+    }
+    message, convert = readers[type(declared)]
+    try:
+        return convert(message.FromString(path.read_bytes()))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or one_line(error)}") from None
+    except Exception as error:  # protobuf's and onnx's own
+        raise InputError(f"{path}: not a {message.__name__}: {one_line(error)}") from None

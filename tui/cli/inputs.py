@@ -1,0 +1,192 @@
+"""Where a run's inputs come from: ``--input``, ``--inputs``, files beside the model, or the signature."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...runtime.errors import InputError, UsageError
+from ...runtime.graph import OptionalType
+from ...runtime.model import Data, Model, Port, check_value
+from .command import at_least, did_you_mean
+from .input_files import read_folder, read_npz
+from .input_values import parse
+from .made_inputs import Dims, make
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The inputs of a run, checked. ``note`` says in one line where they come from; empty where there are none."""
+
+    values: dict[str, Data]
+    note: str
+    #: True where the user named no source, so that ours must be told.
+    chosen_here: bool = False
+    #: What is odd about them, one line each.
+    remarks: tuple[str, ...] = ()
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """The options of whatever runs a model: its inputs, and how far it may go."""
+    inputs = parser.add_argument_group(
+        "inputs",
+        "With none given: MODEL.inputs.npz or test_data_set_0/ beside the model,\n"
+        "else random ones that fit its signature.",
+    )
+    inputs.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="one input: a number, a JSON list, true, false, text, or a path to a .npy file; repeatable",
+    )
+    inputs.add_argument(
+        "--inputs", metavar="FILE|DIR", help="an .npz file, or a folder with input_0.pb, ... (ONNX test data)"
+    )
+    inputs.add_argument(
+        "--seed", type=at_least(0), metavar="N", help="make random inputs, from this seed (0 where not given)"
+    )
+    inputs.add_argument(
+        "--dim",
+        action="append",
+        default=[],
+        metavar="NAME=N",
+        help="size of an unknown dimension of random inputs, by its name or as "
+        "INPUT:AXIS=N (1 where not given); repeatable",
+    )
+    parser.add_argument(
+        "--max-iterations",
+        type=at_least(1),
+        metavar="N",
+        help="stop any loop after N iterations; needed where nothing can end a loop",
+    )
+
+
+def gather(model: Model, options: argparse.Namespace) -> Inputs:
+    """The inputs that the options ask for.
+
+    ``--input`` goes before ``--inputs`` and before what stands beside the model. Only where none of these gives
+    anything, what is missing is made.
+
+    Raises:
+        InputError: a file cannot be read, an input is unknown, missing, or does not fit.
+        UsageError: options that contradict each other.
+    """
+    ports = {port.name: port for port in model.inputs}
+    given = _given(options.input, ports)
+    wants_made = options.seed is not None or bool(options.dim)
+    if wants_made and options.inputs is not None:
+        raise UsageError("--seed and --dim make inputs, and --inputs gives them: use one or the other")
+    source, where, chosen_here = _source(model, options.inputs, wants_made or given.keys() >= ports.keys())
+    found = {} if source is None else source()
+
+    named: dict[str, int] = {}
+    values: dict[str, Data] = {}
+    for port in model.inputs:
+        if port.name in given:
+            values[port.name] = check_value(port.name, port.type, given[port.name], named)
+        elif port.name in found:
+            values[port.name] = _check(port, found[port.name], named, where)
+    remarks = [
+        f"{where}: ignored '{name}', which the model has no input for{did_you_mean(name, list(ports))}"
+        for name in found
+        if name not in ports
+    ]
+    taken = [name for name in values if name not in given]
+    missing = [port for port in model.inputs if port.name not in values and not _may_be_absent(port)]
+    made: list[str] = []
+    if source is None:
+        dims = Dims(options.dim, model.inputs, named)
+        for index, port in enumerate(model.inputs):
+            if port.name not in values and not port.optional:
+                value = make(port, dims, (options.seed or 0, index))
+                values[port.name] = check_value(port.name, port.type, value, named)
+                made.append(_described(port, value))
+    elif missing:
+        raise InputError(_lacks(where, missing[0], found))
+    where = f"{where} (beside the model)" if chosen_here else where
+    note = _note(list(given), taken, where, made, options.seed or 0)
+    return Inputs(values, note, bool(made) or (chosen_here and bool(taken)), tuple(remarks))
+
+
+def _given(words: Sequence[str], ports: dict[str, Port]) -> dict[str, Data]:
+    """What --input says, by name."""
+    given: dict[str, Data] = {}
+    for word in words:
+        if "=" not in word:
+            raise UsageError(f"--input {word}: expected NAME=VALUE")
+        # A name may hold a '=' itself.
+        known = max((name for name in ports if word.startswith(f"{name}=")), key=len, default=None)
+        name = word.split("=", 1)[0] if known is None else known
+        if known is None:
+            have = ", ".join(f"'{n}'" for n in ports) or "none"
+            raise InputError(f"the model has no input '{name}'{did_you_mean(name, list(ports)) or f'; it has {have}'}")
+        if name in given:
+            raise UsageError(f"--input {name}=... stands there twice")
+        given[name] = parse(name, ports[name].type, word[len(name) + 1 :])
+    return given
+
+
+Source = Callable[[], dict[str, Data]]
+
+
+def _source(model: Model, asked: str | None, no_search: bool) -> tuple[Source | None, str, bool]:
+    """How to read the file or folder with the inputs, what to call it, and whether it was found, not named."""
+    if asked is not None:
+        path = Path(asked)
+        if path.is_dir():
+            return lambda: read_folder(path, model.inputs), asked, False
+        return lambda: read_npz(path, model.inputs), asked, False
+    if no_search or model.path is None:
+        return None, "", False
+    sidecar = model.path.with_suffix(".inputs.npz")
+    if sidecar.is_file():
+        return lambda: read_npz(sidecar, model.inputs), sidecar.name, True
+    folder = model.path.parent / "test_data_set_0"
+    if folder.is_dir():
+        return lambda: read_folder(folder, model.inputs), folder.name, True
+    return None, "", False
+
+
+def _check(port: Port, value: Data, named: dict[str, int], where: str) -> Data:
+    try:
+        return check_value(port.name, port.type, value, named)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+
+
+def _may_be_absent(port: Port) -> bool:
+    return port.optional or isinstance(port.type, OptionalType)
+
+
+def _lacks(where: str, port: Port, found: dict[str, Data]) -> str:
+    have = ", ".join(f"'{name}'" for name in found) or "nothing"
+    return (
+        f"{where} lacks the input '{port.name}' ({port.type}); it holds {have}; add it, "
+        f"or give it as --input {port.name}=VALUE"
+    )
+
+
+def _described(port: Port, value: Data) -> str:
+    shape = getattr(value, "shape", None)
+    if shape is None or port.shape is None or all(isinstance(dim, int) for dim in port.shape):
+        return str(port)
+    return f"{port} as [{','.join(map(str, shape))}]"
+
+
+def _note(given: list[str], taken: list[str], where: str, made: list[str], seed: int) -> str:
+    parts = []
+    if taken:
+        parts.append(f"from {where}" if not given and not made else f"{_list(taken)} from {where}")
+    if made:
+        parts.append(f"made with --seed {seed}: {_list(made)}")
+    if given:
+        parts.append(f"{_list(given)} as given")
+    return "; ".join(parts)
+
+
+def _list(names: list[str]) -> str:
+    more = len(names) - 6
+    return ", ".join(names) if more <= 1 else f"{', '.join(names[:6])} and {more} more"

@@ -1,0 +1,56 @@
+"""``loopdbg MODEL``: the debugger."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from ... import __version__
+from ...runtime.errors import ModelError, UsageError
+from ...runtime.model import load
+from .command import Command
+from .inputs import add_run_options, gather
+
+
+class Open(Command):
+    """Opens the Textual app; it alone imports it."""
+
+    name = ""
+    summary = """\
+A debugger for the loops inside neural-network models: ONNX (.onnx, and the
+text forms) and OpenVINO IR (.xml with its .bin).
+
+commands:
+  loopdbg MODEL       open it, stopped before iteration 0 of its first loop
+  loopdbg run MODEL   run it headless, at full speed
+  loopdbg info MODEL  show its signature and its loops"""
+    examples = """\
+'loopdbg run --help' and 'loopdbg info --help' tell about those commands.
+
+exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
+130 interrupted"""
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.usage = "loopdbg [run|info] MODEL [options]"
+        parser.add_argument("model", metavar="MODEL", help="the model file")
+        add_run_options(parser)
+        parser.add_argument(
+            "--version", action="version", version=f"loopdbg {__version__}", help="show the version and exit"
+        )
+
+    def run(self, options: argparse.Namespace) -> int:
+        if not Path(options.model).exists():
+            raise ModelError(f"{options.model}: no such file; give the path of a model file")
+        if not (_is_terminal(sys.stdin) and _is_terminal(sys.stdout)):
+            raise UsageError(f"the debugger needs a terminal; without one use: loopdbg run {options.model}")
+        model = load(options.model)
+        inputs = gather(model, options)
+        # Here, since neither --help nor a mistake should wait for it.
+        from ..app import run_app
+
+        return run_app(model, inputs.values, inputs.note, options.max_iterations)
+
+
+def _is_terminal(stream: object) -> bool:
+    return bool(stream is not None and getattr(stream, "isatty", lambda: False)())

@@ -1,0 +1,94 @@
+"""One line about a run that takes long, on a terminal's stderr."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import TextIO
+
+from ...runtime.model import LoopTotals, Run
+from ..text import printable
+from .report import is_nested
+
+#: Seconds before a run is worth a line, and between two of them.
+PATIENCE = 1.0
+INTERVAL = 0.2
+
+
+class Progress:
+    """Call :meth:`tick` as often as you like; as a context manager it clears its line at the end."""
+
+    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+        self._stream = stream
+        self._clock = clock
+        self._start = clock()
+        self._next = self._start + PATIENCE
+        self._drawn = False
+        #: When the running loop was first seen, and at which iteration.
+        self._seen: dict[str, tuple[float, int]] = {}
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        if self._drawn:
+            self._write("\r\x1b[K")
+
+    def tick(self, run: Run) -> None:
+        """Show how far the run is, unless it is too early for a first or another line."""
+        now = self._clock()
+        running = [loop for loop in run.loops if loop.entries and loop.stopped_by is None]
+        for loop in running:
+            self._seen.setdefault(loop.path, (now, loop.iterations))
+        if now < self._next or not running:
+            return
+        self._next = now + INTERVAL
+        width = shutil.get_terminal_size().columns - 1
+        self._write(f"\r{self._line(running, run, now)[:width]}\x1b[K")
+        self._drawn = True
+
+    def _write(self, text: str) -> None:
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except OSError:
+            pass
+
+    def _line(self, running: list[LoopTotals], run: Run, now: float) -> str:
+        outer = next((loop for loop in running if not is_nested(loop, run.loops)), running[0])
+        inner = running[-1]
+        total = outer.trip_count
+        done = f"{outer.iterations}" if total is None else f"{outer.iterations} of {total}"
+        parts = [f"{done} iterations of '{printable(outer.name)}'"]
+        if inner is not outer:
+            parts.append(f"{inner.iterations} of '{printable(inner.name)}'")
+        rate = self._rate(inner, now)
+        if rate:
+            parts.append(f"{_short(rate)}/s")
+        outer_rate = self._rate(outer, now)
+        if total is not None and outer_rate:
+            # A trip count is the most that can run: a condition may end the loop before.
+            parts.append(f"{outer.iterations / total:.0%}" if total else "")
+            parts.append(f"ETA {_clock_text((total - outer.iterations) / outer_rate)}")
+        return "  ".join(part for part in parts if part)
+
+    def _rate(self, loop: LoopTotals, now: float) -> float:
+        since, first = self._seen[loop.path]
+        return (loop.iterations - first) / (now - since) if now > since else 0.0
+
+
+def _short(rate: float) -> str:
+    for size, sign in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if rate >= size:
+            return f"{rate / size:.3g}{sign}"
+    return f"{rate:.3g}"
+
+
+def _clock_text(seconds: float) -> str:
+    minutes, rest = divmod(max(round(seconds), 0), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

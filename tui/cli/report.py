@@ -1,0 +1,175 @@
+"""What a headless run tells: lines for a person, one JSON object for a program."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...runtime.graph import Array, StoppedBy
+from ...runtime.model import Data, LoopTotals, Run
+from ..text import dtype_name, printable, value_text
+
+#: Columns for a value: what is longer is summarised.
+VALUE_WIDTH = 100
+#: Of a sequence at most this many elements are listed.
+ELEMENTS = 8
+
+_WORDS = {
+    StoppedBy.TRIP_COUNT: "trip count",
+    StoppedBy.INPUT_EXHAUSTED: "the end of its sliced inputs",
+}
+
+
+def is_nested(loop: LoopTotals, loops: Sequence[LoopTotals]) -> bool:
+    """True for a loop inside another, which is entered as often as the other wants."""
+    return any(loop.path.startswith(f"{other.path} ▸ ") for other in loops if other is not loop)
+
+
+def notes(run: Run) -> list[str]:
+    """Where a real runtime would have done something else (SEMANTICS 0.2), one line each."""
+    return [f"loop '{loop.name}': {note}" for loop in run.loops for note in loop.notes]
+
+
+def loop_lines(model: str, run: Run, seconds: float) -> list[str]:
+    """One line a loop; inner ones indented."""
+    model = printable(model)
+    if not run.loops:
+        return [f"{model}: ran in {duration(seconds)}; it has no loop"]
+    lines = []
+    again = Counter(loop.name for loop in run.loops)
+    for loop in run.loops:
+        name = f"'{printable(loop.name if again[loop.name] == 1 else loop.path)}'"
+        count = f"{loop.iterations} iteration{'' if loop.iterations == 1 else 's'} of {name}"
+        if is_nested(loop, run.loops):
+            lines.append(f"  {count} in {loop.entries} entr{'y' if loop.entries == 1 else 'ies'}{_reasons(loop)}")
+            continue
+        each = f" ({duration(loop.seconds / loop.iterations)} each)" if loop.iterations else ""
+        lines.append(f"{model}: {count} in {duration(loop.seconds)}{each}, {_ended(loop)}")
+    return lines
+
+
+def _ended(loop: LoopTotals) -> str:
+    return "never entered" if loop.stopped_by is None else f"stopped by {_word(loop.stopped_by)}"
+
+
+def _word(reason: StoppedBy) -> str:
+    return _WORDS.get(reason, reason.value)
+
+
+def _reasons(loop: LoopTotals) -> str:
+    if not loop.reasons:
+        return ""
+    one = len(loop.reasons) == 1
+    told = (_word(reason) if one else f"{_word(reason)} ({count})" for reason, count in loop.reasons.items())
+    return f", stopped by {', '.join(told)}"
+
+
+def output_lines(outputs: dict[str, Data], saved_as: str = "") -> list[str]:
+    """One line an output: name, type, and its value where it is small; of a large one the statistics."""
+    rows: list[tuple[str, str, str]] = []
+    for name, value in outputs.items():
+        if isinstance(value, list):
+            rows.append((name, f"sequence of {len(value)}", ""))
+            rows.extend((f"  {name}[{k}]", *_cells(element)) for k, element in enumerate(value[:ELEMENTS]))
+            if len(value) > ELEMENTS:
+                rows.append((f"  ... {len(value) - ELEMENTS} more", "", ""))
+        else:
+            rows.append((name, *_cells(value)))
+    rows = [(printable(name), kind, text) for name, kind, text in rows]
+    wide = [max((len(row[k]) for row in rows), default=0) for k in range(3)]
+    arrow = f"   → {printable(saved_as)}" if saved_as else ""
+    lines = []
+    for name, kind, text in rows:
+        mark = arrow if not name.startswith(" ") and kind != "none" else ""
+        text = f"{text:<{wide[2]}}{mark}" if mark else text
+        lines.append(f"  {name:<{wide[0]}}   {kind:<{wide[1]}}   {text}".rstrip())
+    return lines
+
+
+def _cells(value: Data) -> tuple[str, str]:
+    if value is None:
+        return "none", ""
+    array = np.asarray(value)
+    return f"{dtype_name(array.dtype)} {list(array.shape)}", value_text(array, VALUE_WIDTH)
+
+
+def duration(seconds: float) -> str:
+    """A time with two or three digits: ``36 us``, ``0.9 ms``, ``1.24 s``, ``3 min 12 s``."""
+    if seconds >= 60:
+        minutes, rest = divmod(round(seconds), 60)
+        hours, minutes = divmod(minutes, 60)
+        return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s"
+    for unit, word in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
+        # 0.9 ms rather than 900 us, and 36 us rather than 0.036 ms.
+        if seconds >= 0.1 * unit:
+            return f"{_digits(seconds / unit)} {word}"
+    return f"{_digits(seconds * 1e9)} ns"
+
+
+def _digits(number: float) -> str:
+    if number >= 100:
+        return f"{number:.0f}"
+    return f"{number:.2g}" if number < 1 else f"{number:.3g}"
+
+
+def as_json(run: Run, seconds: float) -> dict[str, Any]:
+    """The object of ``--json``: strict JSON, so that a number that is not finite is null.
+
+    ``min``, ``max`` and ``mean`` of an output are what NumPy gives, null also for strings and where there is no
+    element; ``nan`` and ``inf`` count such elements and stand there only where there are any. A sequence has
+    ``sequence``, a list of such objects; an empty optional is null. A nested loop has ``entries`` and ``reasons``.
+    """
+    return {
+        "outputs": {name: _value_json(value) for name, value in run.outputs.items()},
+        "loops": [_loop_json(loop, run.loops) for loop in run.loops],
+        "seconds": seconds,
+        "notes": notes(run),
+    }
+
+
+def _loop_json(loop: LoopTotals, loops: Sequence[LoopTotals]) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "name": loop.name,
+        "path": loop.path,
+        "iterations": loop.iterations,
+        "stopped_by": None if loop.stopped_by is None else loop.stopped_by.value,
+    }
+    if is_nested(loop, loops):
+        told["entries"] = loop.entries
+        told["reasons"] = {reason.value: count for reason, count in loop.reasons.items()}
+    return told
+
+
+def _value_json(value: Data) -> Any:
+    if value is None:
+        return None
+    if isinstance(value, list):
+        return {"sequence": [_value_json(element) for element in value]}
+    array = np.asarray(value)
+    return {"shape": list(array.shape), "dtype": dtype_name(array.dtype), **_statistics_json(array)}
+
+
+def _statistics_json(array: Array) -> dict[str, Any]:
+    from ..text import Statistics
+
+    found = Statistics(array)
+    told: dict[str, Any] = {"min": found.min, "max": found.max, "mean": found.mean}
+    if found.nan:
+        told = dict.fromkeys(told)
+    elif found.inf:
+        whole = np.abs(array) if array.dtype.kind == "c" else array.astype(np.float64)
+        told.update(mean=None, min=_finite(whole.min()), max=_finite(whole.max()))
+    if found.nan:
+        told["nan"] = found.nan
+    if found.inf:
+        told["inf"] = found.inf
+    return told
+
+
+def _finite(value: Any) -> float | None:
+    number = float(value)
+    return number if math.isfinite(number) else None

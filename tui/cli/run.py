@@ -1,0 +1,107 @@
+"""``loopdbg run``: a model headless, at full speed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from contextlib import nullcontext
+from pathlib import Path
+
+from ...runtime.errors import ExecutionError, InterruptError, LimitError
+from ...runtime.graph import StoppedBy
+from ...runtime.model import Model, load
+from ...runtime.model import Run as Result
+from . import report, terminal
+from .command import Command
+from .inputs import Inputs, add_run_options, gather
+from .progress import Progress
+from .save import check_target, save
+
+_STATUS = {
+    None: 0,
+    StoppedBy.LIMIT: LimitError.exit_status,
+    StoppedBy.INTERRUPT: InterruptError.exit_status,
+}
+
+
+class Run(Command):
+    """Runs a model to its end and prints outputs, iterations and times."""
+
+    name = "run"
+    summary = """\
+Run a model headless, at full speed; print its outputs, its iterations and
+the time they took."""
+    examples = """\
+examples:
+  loopdbg run lstm.xml --inputs x.npz --output y.npz
+  loopdbg run newton_sqrt.onnx --input a=2 --input tol=1e-6 --json
+
+--json: {"outputs": {NAME: {"shape", "dtype", "min", "max", "mean"}},
+         "loops": [{"name", "path", "iterations", "stopped_by"}], "seconds", "notes"};
+  a nested loop also has "entries" and "reasons"; null stands for what is not finite
+  and for statistics of nothing, "nan" and "inf" then count such elements.
+
+exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
+130 interrupted"""
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.usage = "loopdbg run MODEL [options]"
+        parser.add_argument("model", metavar="MODEL", help="the model file: .onnx, .xml, ...")
+        add_run_options(parser)
+        parser.add_argument("--output", type=Path, metavar="F.npz", help="save the outputs under their names")
+        parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+
+    def run(self, options: argparse.Namespace) -> int:
+        if options.output is not None:
+            check_target(options.output)
+        model = load(options.model)
+        inputs = gather(model, options)
+        result, seconds = _execute(model, inputs, options.max_iterations)
+        remarks = list(inputs.remarks)
+        saved_as = ""
+        if options.output is not None and result.stopped_by is None:
+            remarks += save(options.output, result.outputs)
+            saved_as = str(options.output)
+        for remark in remarks:
+            terminal.err(f"note: {remark}")
+        if options.json:
+            told = report.as_json(result, seconds)
+            # Where signs cannot be encoded they are escaped, not replaced: the names must stay what they are.
+            plain = not terminal.knows_unicode(sys.stdout)
+            terminal.out(json.dumps(told, ensure_ascii=plain, allow_nan=False))
+        else:
+            for note in report.notes(result):
+                terminal.err(f"note: {note}")
+            for line in report.loop_lines(model.name, result, seconds):
+                terminal.out(line)
+            for line in report.output_lines(result.outputs, saved_as):
+                terminal.out(line)
+        if result.stopped_by is not None:
+            terminal.err(f"loopdbg: {result.message}")
+        return _STATUS[result.stopped_by]
+
+
+def _execute(model: Model, inputs: Inputs, max_iterations: int | None) -> tuple[Result, float]:
+    """Run it; seconds are those of the run alone, without reading and compiling."""
+    watched = sys.stderr.isatty()
+    said = f"inputs: {inputs.note}" if inputs.chosen_here else ""
+    if said and watched:
+        terminal.err(said)
+    _ = model.plan  # compiles
+    progress = Progress(sys.stderr) if watched else None
+    start = time.perf_counter()
+    try:
+        with progress or nullcontext():
+            result = model.execute(
+                inputs.values, max_iterations=max_iterations, on_tick=progress.tick if progress else None
+            )
+    except ExecutionError as error:
+        # What was run is part of what went wrong, unless the user chose it.
+        raise ExecutionError(f"{error} (inputs: {inputs.note})" if said and not watched else str(error)) from None
+    seconds = time.perf_counter() - start
+    if said and not watched:
+        # Not before: an error is one line.
+        terminal.err(said)
+    return result, seconds

@@ -1,0 +1,84 @@
+"""The two streams: writing that survives a closed pipe and a terminal that knows only ASCII."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import os
+import sys
+from typing import TextIO
+
+from ..text import printable
+
+#: Signs of our own texts, for streams that cannot encode them.
+_PLAIN = {
+    "▸": ">",
+    "→": "->",
+    "←": "<-",
+    "…": "...",
+    "±": "+/-",
+    "×": "x",
+    "·": ".",
+    **dict(zip("▁▂▃▄▅▆▇█", "_..--==#", strict=True)),
+}
+
+
+def _encode_plainly(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(_PLAIN.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
+
+
+codecs.register_error("loopdbg", _encode_plainly)
+
+
+def prepare() -> None:
+    """Let both streams write what they cannot encode in plain signs, instead of failing."""
+    # None: closed before the start.
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="loopdbg")
+
+
+def knows_unicode(stream: TextIO) -> bool:
+    """True where the stream can write any character."""
+    return (getattr(stream, "encoding", None) or "").lower().startswith("utf")
+
+
+def out(text: str) -> None:
+    """Write lines to stdout; once its reader is gone, to nowhere."""
+    try:
+        print(text, file=sys.stdout)
+    except BrokenPipeError:
+        _silence(sys.stdout)
+
+
+def err(text: str) -> None:
+    """Write one line to stderr; what is wrong there is nothing that could be told."""
+    with contextlib.suppress(OSError):
+        print(printable(text), file=sys.stderr, flush=True)
+
+
+def finish() -> int:
+    """Write out what is still buffered; returns the exit status 0.
+
+    Raises:
+        OSError: stdout cannot be written, for another reason than that its reader is gone.
+    """
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _silence(sys.stdout)
+    except OSError:
+        _silence(sys.stdout)
+        raise
+    return 0
+
+
+def _silence(stream: TextIO) -> None:
+    """Send the rest to nowhere: else the interpreter complains at exit about what it could not write."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
