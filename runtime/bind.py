@@ -436,7 +436,8 @@ class _Binder:
             return x.known
         for candidate in self.inputs:
             if candidate is not None and x.kind == "slot" and candidate.slot == x.index and x.contiguous:
-                return candidate.peek().reshape(-1)[: x.size].reshape(x.shape)
+                first = x.offset // x.dtype.itemsize
+                return candidate.peek().reshape(-1)[first : first + x.size].reshape(x.shape)
         raise NotNative
 
 

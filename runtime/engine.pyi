@@ -2,11 +2,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .graph import Array, StoppedBy
+from .loops import Loops
 from .plan import Plan
 
-strict_binding: bool
-
-class Engine:
+class Engine(Loops):
     plan: Plan
     native: bool
     hot_after: int

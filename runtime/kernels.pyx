@@ -11,7 +11,7 @@ from numpy cimport npy_intp
 
 import numpy as np
 
-cdef extern from "loops.h" nogil:
+cdef extern from "inner_loops.h" nogil:
     void loopdbg_copy(char **, const npy_intp *, const npy_intp *, void *) noexcept
     void loopdbg_where(char **, const npy_intp *, const npy_intp *, void *) noexcept
     inner_loop loopdbg_cast(char from_type, char to_type) noexcept

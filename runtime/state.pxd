@@ -146,6 +146,8 @@ cdef struct Instr:
     int target
     int taken            # BRANCH: 1 then, 0 else, as of its last execution
     int condition        # BRANCH: its slot
+    int churn            # how often it was bound
+    int calm             # Python executions since its inputs last changed; -1: nothing to bind until they do
     int64_t cost
     Call *calls
     Guard *guards

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from loopdbg.runtime import engine
+from loopdbg.runtime import nodes
 
 
 @pytest.fixture(autouse=True)
 def strict_binding() -> Iterator[None]:
-    engine.strict_binding = True
+    nodes.strict_binding = True
     yield
-    engine.strict_binding = False
+    nodes.strict_binding = False

@@ -6,8 +6,8 @@
  * fail gets data = pointer to an int and sets it to 1. C macros, because one text has to give a loop for each of many
  * pairs of types.
  */
-#ifndef LOOPDBG_LOOPS_H
-#define LOOPDBG_LOOPS_H
+#ifndef LOOPDBG_INNER_LOOPS_H
+#define LOOPDBG_INNER_LOOPS_H
 
 #include <math.h>
 #include <stdint.h>

@@ -1,0 +1,3 @@
+from .nodes import Nodes
+
+class Loops(Nodes): ...

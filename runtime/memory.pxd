@@ -1,0 +1,27 @@
+"""The engine's memory, for the classes above it."""
+
+from .state cimport Instr, State
+
+cdef class Memory:
+    cdef State s
+    cdef readonly object plan
+    cdef int nslots
+    cdef int ncode
+    cdef int nloops
+    cdef list specs              # spec -> (dtype, shape)
+    cdef dict spec_ids
+    cdef list known              # slot -> array that is known without running, or None
+    cdef list consumers          # slot -> positions of nodes that read it
+    cdef dict producers          # slot -> position of the node that writes it
+
+    cdef int spec(self, dtype, tuple shape) except -1
+    cdef int put_owner(self, int k, object owner, int spec, int flags) except -1
+    cdef int unbind_consumers(self, int k) except -1
+    cdef int set_known(self, int k, object array) except -1
+    cdef int own(self, int k, int spec) except -1
+    cdef int set_constant(self, int k, object array) except -1
+    cdef int store(self, int k, object value) except -1
+    cdef object tensor(self, char *data, int spec)
+    cdef object look(self, int k)
+
+cdef void free_calls(Instr *ins) noexcept

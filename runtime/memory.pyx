@@ -1,0 +1,209 @@
+"""The engine's memory: slots, the specs (dtype and shape) of what they hold, and who reads them.
+
+A slot whose spec changes unbinds its consumers, which are bound again when they are met: loops whose shapes change need
+nothing special.
+"""
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
+from libc.stdlib cimport calloc, free
+cimport numpy as np
+from numpy cimport npy_intp
+
+from .scalar cimport free_program
+from .state cimport *
+
+import math
+
+import numpy as np
+
+np.import_array()
+
+
+cdef class Memory:
+    """One execution's slots. ``known`` values are those that follow from constants and shapes alone."""
+
+    def __cinit__(self, plan):
+        self.plan = plan
+        self.nslots, self.ncode, self.nloops = len(plan.slots), len(plan.code), len(plan.loops)
+        self.s.slots = <Slot *>calloc(self.nslots + 1, sizeof(Slot))
+        self.s.code = <Instr *>calloc(self.ncode + 1, sizeof(Instr))
+        self.s.loops = <LoopState *>calloc(self.nloops + 1, sizeof(LoopState))
+        self.s.stack = <int *>calloc(self.nloops + 1, sizeof(int))
+        widest = max((len(p.edges) for p in plan.loops), default=0)
+        self.s.carried = <char **>calloc(widest + 1, sizeof(char *))
+        if not (self.s.slots and self.s.code and self.s.loops and self.s.stack and self.s.carried):
+            raise MemoryError
+        self.specs = [None]
+        self.spec_ids = {}
+        self.known = [None] * self.nslots
+        self.consumers = [[] for _ in range(self.nslots)]
+        self.producers = {}
+
+    def __dealloc__(self):
+        cdef int k, j
+        cdef LoopState *loop
+        if self.s.code:
+            for k in range(self.ncode):
+                free_calls(self.s.code + k)
+                free(self.s.code[k].moves)
+        if self.s.loops:
+            for k in range(self.nloops):
+                loop = self.s.loops + k
+                for j in range(loop.nedges):
+                    Py_XDECREF(loop.edges[j].spare_owner)
+                free_program(loop.program)
+                free(loop.edges)
+                free(loop.slices)
+                free(loop.scans)
+                free(loop.lasts)
+        if self.s.slots:
+            for k in range(self.nslots):
+                Py_XDECREF(self.s.slots[k].owner)
+        free(self.s.slots)
+        free(self.s.code)
+        free(self.s.loops)
+        free(self.s.stack)
+        free(self.s.carried)
+
+    cdef int spec(self, dtype, tuple shape) except -1:
+        key = (dtype, shape)
+        found = self.spec_ids.get(key)
+        if found is None:
+            found = len(self.specs)
+            self.specs.append(key)
+            self.spec_ids[key] = found
+        return found
+
+    cdef int put_owner(self, int k, object owner, int spec, int flags) except -1:
+        """Give a slot its memory; consumers of a changed spec are unbound."""
+        cdef Slot *slot = self.s.slots + k
+        cdef int changed = slot.spec != spec
+        Py_INCREF(owner)
+        Py_XDECREF(slot.owner)
+        slot.owner = <PyObject *>owner
+        slot.spec, slot.flags = spec, flags
+        if spec:
+            slot.data = np.PyArray_BYTES(owner)
+            slot.nbytes = np.PyArray_NBYTES(owner)
+        else:
+            slot.data, slot.nbytes = NULL, 0
+        if changed:
+            self.unbind_consumers(k)
+        return 0
+
+    cdef int unbind_consumers(self, int k) except -1:
+        self.s.generation += 1
+        for pc in self.consumers[k]:
+            self.s.code[<int>pc].kind = UNBOUND
+            self.s.code[<int>pc].calm = 0
+        return 0
+
+    cdef int set_known(self, int k, object array) except -1:
+        """Note what a slot holds without running (None: it takes a run); a change unbinds what rests on it."""
+        before = self.known[k]
+        if before is None and array is None:
+            return 0
+        if before is not None and array is not None and before.shape == array.shape and \
+                before.dtype == array.dtype and before.tobytes() == array.tobytes():
+            return 0
+        self.known[k] = array
+        return self.unbind_consumers(k)
+
+    cdef int own(self, int k, int spec) except -1:
+        """Make sure that a slot has a buffer of its own for a spec."""
+        cdef Slot *slot = self.s.slots + k
+        if slot.spec == spec and slot.flags & OWN:
+            slot.flags = OWN
+            return 0
+        dtype, shape = self.specs[spec]
+        return self.put_owner(k, np.empty(shape, dtype), spec, OWN)
+
+    cdef int set_constant(self, int k, object array) except -1:
+        if array.dtype.hasobject:
+            return self.put_owner(k, array, 0, 0)
+        array = aligned(array)
+        self.put_owner(k, array, self.spec(array.dtype, array.shape), FOLDED)
+        self.known[k] = array
+        return 0
+
+    cdef int store(self, int k, object value) except -1:
+        """Copy a value into a slot: tensors into the slot's own buffer, anything else as it is."""
+        if isinstance(value, np.generic):
+            value = np.asarray(value)
+        if not isinstance(value, np.ndarray) or value.dtype.hasobject:
+            return self.put_owner(k, value, 0, 0)
+        if not value.dtype.isnative:
+            value = value.astype(value.dtype.newbyteorder("="))
+        self.own(k, self.spec(value.dtype, value.shape))
+        np.copyto(<object>self.s.slots[k].owner, value)
+        return 0
+
+    cdef object tensor(self, char *data, int spec):
+        """An array over memory that stays valid only until the engine goes on."""
+        dtype, shape = self.specs[spec]
+        cdef np.ndarray raw
+        cdef npy_intp n = max(math.prod(shape) * dtype.itemsize, 0)
+        raw = np.PyArray_SimpleNewFromData(1, &n, np.NPY_UINT8, data)
+        return raw.view(dtype).reshape(shape) if n else np.empty(shape, dtype)
+
+    cdef object look(self, int k):
+        """A slot's value without copying: for reading before the engine goes on."""
+        cdef Slot *slot = self.s.slots + k
+        if slot.spec == 0:
+            return <object>slot.owner if slot.owner != NULL else None
+        if slot.owner != NULL and np.PyArray_BYTES(<object>slot.owner) == slot.data and \
+                self.specs[slot.spec][1] == (<object>slot.owner).shape:
+            return <object>slot.owner
+        return self.tensor(slot.data, slot.spec)
+
+    def value(self, int slot):
+        """A copy of what a slot holds: an array, a list, or None. The caller knows whether it was computed."""
+        value = self.look(slot)
+        return value.copy() if isinstance(value, np.ndarray) else list(value) if isinstance(value, list) else value
+
+    def is_known(self, int slot):
+        """True where a slot's value follows from constants and shapes alone."""
+        return self.known[slot] is not None
+
+    def has_value(self, int slot):
+        """False where a slot was never written."""
+        return self.s.slots[slot].owner != NULL
+
+    def set_value(self, int slot, value):
+        """Overwrite a slot with a value of any shape."""
+        self.store(slot, value)
+        self.set_known(slot, None)
+
+
+cdef void free_calls(Instr *ins) noexcept:
+    """Unbind a node: nothing is left of its calls."""
+    cdef int k
+    for k in range(ins.nguards):
+        free(ins.guards[k].expected)
+    free(ins.calls)
+    free(ins.guards)
+    free(ins.cells)
+    free(ins.outer)
+    ins.calls, ins.guards, ins.cells, ins.outer = NULL, NULL, NULL, NULL
+    ins.ncalls = ins.nguards = 0
+
+
+def aligned(array):
+    """The array itself where kernels can use its memory, else a copy."""
+    if array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative and type(array) is np.ndarray:
+        return array
+    return np.array(array, dtype=array.dtype.newbyteorder("="), order="C", copy=True, subok=False).reshape(array.shape)
+
+
+def shapes_of(values):
+    """Values in words, for messages: ``float32 [3], a sequence of 2``."""
+    told = []
+    for value in values:
+        if isinstance(value, np.ndarray):
+            told.append(f"{'string' if value.dtype.hasobject else value.dtype.name} {list(value.shape)}")
+        elif isinstance(value, list):
+            told.append(f"a sequence of {len(value)}")
+        else:
+            told.append("nothing" if value is None else type(value).__name__)
+    return ", ".join(told)

@@ -1,0 +1,13 @@
+"""Nodes, for the classes above them."""
+
+from .memory cimport Memory
+
+cdef class Nodes(Memory):
+    cdef list keep               # position -> arrays that its calls use
+    cdef public bint native      # False: every node runs in Python, for comparison
+
+    cdef int load_code(self) except -1
+    cdef int bind_node(self, int pc) except -1
+    cdef int install(self, int pc, object instruction, object bound) except -1
+    cdef int run_node(self, int pc) except -1
+    cdef int run_in_python(self, int pc, object instruction) except -1

@@ -1,0 +1,5 @@
+from .memory import Memory
+
+strict_binding: bool
+
+class Nodes(Memory): ...

@@ -1,0 +1,236 @@
+"""Nodes: bound to kernels when they are first met, on the dtypes and shapes that their inputs then have; or run by NumPy."""
+
+from libc.stdint cimport int64_t
+from libc.stdlib cimport calloc, malloc
+from libc.string cimport memcpy
+cimport numpy as np
+from numpy cimport npy_intp
+
+from .kernels cimport Call, set_kernel
+from .memory cimport Memory, free_calls
+from .state cimport *
+
+import numpy as np
+
+from . import bind as binding
+from .errors import ExecutionError, LoopdbgError, one_line
+from .memory import aligned, shapes_of
+from .ops.eager import Eager
+from .ops.primitives import NotNative
+from .plan import Kind
+
+np.import_array()
+
+_EAGER = Eager()
+# A node that had to be bound this often runs in Python until its shapes have stayed the same for CALM executions.
+cdef int RESTLESS = 3
+cdef int CALM = 8
+
+#: Tests set this: an operator that fails to bind for any other reason than NotNative, but runs, is a bug of ours.
+strict_binding = False
+
+
+cdef class Nodes(Memory):
+    """Binds and runs the nodes of a plan."""
+
+    def __cinit__(self, plan):
+        self.keep = [None] * self.ncode
+        self.native = True
+
+    cdef int load_code(self) except -1:
+        cdef Instr *ins
+        cdef int k, j
+        for k, instruction in enumerate(self.plan.code):
+            ins = self.s.code + k
+            ins.kind = <int>instruction.kind
+            ins.loop, ins.target = instruction.loop, instruction.target
+            ins.condition = instruction.inputs[0] if instruction.kind == Kind.BRANCH else -1
+            if instruction.kind == Kind.NODE:
+                for slot in set(instruction.inputs):
+                    if slot >= 0:
+                        self.consumers[slot].append(k)
+                for slot in instruction.outputs:
+                    self.producers[slot] = k
+            ins.nmoves = len(instruction.moves)
+            if ins.nmoves:
+                ins.moves = <Move *>calloc(ins.nmoves, sizeof(Move))
+                if not ins.moves:
+                    raise MemoryError
+                for j, (source, target) in enumerate(instruction.moves):
+                    ins.moves[j].source, ins.moves[j].target = source, target
+        return 0
+
+    # -- binding and running nodes
+    cdef int bind_node(self, int pc) except -1:
+        """Bind the node at pc on what its inputs are now. 0: it has to run in Python."""
+        instruction = self.plan.code[pc]
+        inputs = []
+        for slot in instruction.inputs:
+            if slot < 0:
+                inputs.append(None)
+            elif self.s.slots[<int>slot].spec == 0:
+                return 0
+            else:
+                dtype, shape = self.specs[self.s.slots[<int>slot].spec]
+                inputs.append(binding.Input(slot, dtype, shape, self.known[slot], self.peeker(slot)))
+        bound = binding.bind(instruction.op, inputs)
+        for slot, out in zip(instruction.outputs, bound.outputs):
+            if slot < 0:
+                continue
+            if out.known is not None and out.dtype.hasobject:
+                return 0
+            if out.known is not None:
+                self.store(slot, out.known)
+                self.s.slots[<int>slot].flags |= FOLDED
+            else:
+                self.own(slot, self.spec(out.dtype, out.shape))
+            self.set_known(slot, out.known)
+        self.install(pc, instruction, bound)
+        return 1
+
+    def peeker(self, slot):
+        """A function that reads a slot's numbers now."""
+        return lambda: self.look(slot).copy()
+
+    cdef int install(self, int pc, object instruction, object bound) except -1:
+        """Turn a Bound into C."""
+        cdef Instr *ins = self.s.code + pc
+        cdef Call *call
+        cdef int k, j, d, rows = 0
+        self.s.generation += 1
+        free_calls(ins)
+        ins.cells = <char **>calloc(len(bound.temps) + 1, sizeof(char *))
+        ins.calls = <Call *>calloc(len(bound.calls) + 1, sizeof(Call))
+        ins.guards = <Guard *>calloc(len(bound.guards) + 1, sizeof(Guard))
+        for spec in bound.calls:
+            rows += len(spec.outer) * (1 + len(spec.buffers))
+        ins.outer = <npy_intp *>calloc(rows + 1, sizeof(npy_intp))
+        if not (ins.cells and ins.calls and ins.guards and ins.outer):
+            raise MemoryError
+        # A temp that is an output is the slot's own buffer.
+        slot_of_temp = {out.index: slot for slot, out in zip(instruction.outputs, bound.outputs)
+                        if slot >= 0 and out.kind == "temp" and out.known is None}
+        arrays = []
+        for k, temp in enumerate(bound.temps):
+            if k not in slot_of_temp:
+                array = room(temp)
+                arrays.append(array)
+                ins.cells[k] = np.PyArray_BYTES(array)
+        self.keep[pc] = arrays
+        rows = 0
+        for k, spec in enumerate(bound.calls):
+            call = ins.calls + k
+            call.nargs = len(spec.buffers)
+            for j, buffer in enumerate(spec.buffers):
+                call.offset[j] = buffer.offset
+                if buffer.kind == "slot":
+                    call.cell[j] = &self.s.slots[<int>buffer.index].data
+                elif buffer.index in slot_of_temp:
+                    call.cell[j] = &self.s.slots[<int>slot_of_temp[buffer.index]].data
+                else:
+                    call.cell[j] = &ins.cells[<int>buffer.index]
+            for j, value in enumerate(spec.dims):
+                call.dims[j] = value
+            for j, value in enumerate(spec.steps):
+                call.steps[j] = value
+            for j, value in enumerate(spec.extra):
+                call.extra[j] = value
+            call.nouter = len(spec.outer)
+            call.outer = ins.outer + rows
+            for row in spec.outer:
+                for value in row:
+                    ins.outer[rows] = value
+                    rows += 1
+            set_kernel(call, spec.kernel)
+        ins.ncalls = len(bound.calls)
+        for k, (position, expected) in enumerate(bound.guards.items()):
+            expected = np.ascontiguousarray(expected)
+            ins.guards[k].slot = instruction.inputs[position]
+            ins.guards[k].nbytes = expected.nbytes
+            ins.guards[k].expected = <char *>malloc(expected.nbytes + 1)
+            if not ins.guards[k].expected:
+                raise MemoryError
+            memcpy(ins.guards[k].expected, np.PyArray_BYTES(expected), expected.nbytes)
+            ins.nguards = k + 1
+        ins.cost = bound.cost
+        ins.kind = NATIVE
+        return 0
+
+    cdef int run_node(self, int pc) except -1:
+        """Run the node at pc, bound if that is possible, and move on."""
+        cdef Instr *ins = self.s.code + pc
+        cdef int k, failed = 0
+        instruction = self.plan.code[pc]
+        trouble = None
+        was_native = ins.kind == NATIVE
+        ins.kind = UNBOUND
+        if was_native:
+            ins.calm = 0     # guards or a kernel's own check failed
+        if self.native and ins.calm >= 0 and (ins.churn < RESTLESS or ins.calm >= CALM):
+            try:
+                if self.bind_node(pc):
+                    ins.churn = 0 if ins.calm >= CALM else ins.churn + 1
+                    with nogil:
+                        for k in range(ins.ncalls):
+                            failed = ins.calls[k].run(ins.calls + k)
+                            if failed:
+                                break
+                    if not failed:
+                        self.s.pc = pc + 1
+                        return 0
+                    ins.kind = UNBOUND
+                else:
+                    ins.calm = -1
+            except NotNative:
+                ins.calm = -1
+            except Exception as error:
+                trouble = error
+                ins.churn = RESTLESS
+        if ins.calm >= 0:
+            ins.calm += 1
+        self.run_in_python(pc, instruction)
+        if trouble is not None and strict_binding:
+            raise trouble
+        self.s.pc = pc + 1
+        return 0
+
+    cdef int run_in_python(self, int pc, object instruction) except -1:
+        arguments = [None if slot < 0 else self.look(slot) for slot in instruction.inputs]
+        try:
+            with np.errstate(all="ignore"):
+                results = instruction.op.apply(_EAGER, arguments)
+        except LoopdbgError as error:
+            raise ExecutionError(f"{self.where(pc)}: {one_line(error)}") from error
+        except Exception as error:
+            raise ExecutionError(f"{self.where(pc)}: {one_line(error)} (inputs: {shapes_of(arguments)})") from error
+        for slot, result in zip(instruction.outputs, results):
+            if slot < 0:
+                continue
+            if isinstance(result, list):
+                # Elements must not be engine memory, which changes under them.
+                result = [x.copy() if isinstance(x, np.ndarray) and (x.base is not None or any(x is a for a in
+                          arguments)) else x for x in result]
+            self.store(slot, result)
+            self.set_known(slot, None)
+        return 0
+
+    def where(self, int pc):
+        """``Add 'h' (opset 13) in 'rnn', iteration 7``."""
+        instruction = self.plan.code[pc]
+        text = instruction.node.describe()
+        return f"{text} in {self.at(instruction.inside)}" if instruction.inside >= 0 else text
+
+    def at(self, int index):
+        """``loop 'rnn', iteration 7``."""
+        return f"loop '{self.plan.loops[index].loop.name}', iteration {self.s.loops[index].i}"
+
+
+def room(temp):
+    """Memory for a temp: a constant's own, or as many bytes. At least 8, which is what scalar programs read."""
+    nbytes = temp.nbytes if isinstance(temp, np.ndarray) else temp
+    if isinstance(temp, np.ndarray) and nbytes >= 8:
+        return aligned(temp)
+    memory = np.zeros(max(nbytes, 8), np.uint8)
+    if isinstance(temp, np.ndarray):
+        memory[:nbytes] = np.frombuffer(temp.tobytes(), np.uint8)
+    return memory
