@@ -1,0 +1,15 @@
+"""The cases, in the order of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from case import Case
+from cell_models import greedy, lstm, two_lstm
+from scalar_models import collatz, mandelbrot, scalar, scalar_scan
+from tensor_models import grow, heat, ssm
+
+CASES: dict[str, Callable[[], Case]] = {
+    function.__name__: function
+    for function in (scalar, scalar_scan, collatz, mandelbrot, heat, lstm, grow, ssm, two_lstm, greedy)
+}

@@ -1,0 +1,136 @@
+"""Time per iteration of loopdbg, ONNX Runtime, OpenVINO and compiled C on the same loops.
+
+python benchmarks/run.py                       every case and cost against size, 1 thread each
+python benchmarks/run.py --threads both        1 thread, then each runtime's default
+python benchmarks/run.py --case lstm --no-sizes
+python benchmarks/run.py --json report.json --figure docs/benchmarks.svg
+
+Exit status: 1 where loopdbg failed on a case or gave another result than the peers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from report import Part, Report
+
+# Nothing that imports NumPy stands at the top: how many threads BLAS has is settled when it is imported.
+THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+
+
+def main() -> int:
+    """The command line."""
+    parser = _parser()
+    options = parser.parse_args()
+    if options.threads != "both":
+        _settle_threads(options.threads)
+
+    from models import CASES
+
+    if options.list:
+        print("\n".join(CASES))
+        return 0
+    unknown = set(options.case or ()) - set(CASES)
+    if unknown:
+        parser.error(f"no case {', '.join(sorted(unknown))}; there are {', '.join(CASES)}")
+    report = _both(options) if options.threads == "both" else _measured(options)
+
+    import table
+
+    if options.json == "-":
+        json.dump(report, sys.stdout, indent=1)
+        print()
+    else:
+        print("\n".join(table.lines(report)))
+        if options.json:
+            Path(options.json).write_text(json.dumps(report, indent=1) + "\n")
+    if options.figure:
+        import figure
+
+        figure.draw(report, options.figure)
+    wrong = table.failures(report)
+    for text in wrong:
+        print(text, file=sys.stderr)
+    return 1 if wrong else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument(
+        "--threads", choices=("1", "default", "both"), default="1", help="threads of each runtime (default: 1)"
+    )
+    parser.add_argument("--case", action="append", metavar="NAME", help="only this case; repeatable")
+    parser.add_argument("--list", action="store_true", help="list the cases, measure nothing")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds and smaller sizes")
+    parser.add_argument("--no-sizes", action="store_true", help="no cost against size")
+    parser.add_argument("--long", action="store_true", help="the scalar loop up to 10^8 iterations")
+    parser.add_argument("--json", metavar="FILE", help="also write the report as JSON; - writes it instead of tables")
+    parser.add_argument("--figure", metavar="PATH", type=Path, help="also draw it; the suffix is the format")
+    return parser
+
+
+def _settle_threads(threads: str) -> None:
+    """Start this program again where the environment asks BLAS for another number of threads."""
+    wanted = dict(os.environ)
+    for name in THREAD_VARIABLES:
+        if threads == "1":
+            wanted[name] = "1"
+        else:
+            wanted.pop(name, None)
+    if wanted != dict(os.environ):
+        sys.stdout.flush()
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], wanted)
+
+
+def _both(options: argparse.Namespace) -> Report:
+    """One process after the other: a process has one number of threads."""
+    reports: list[Report] = []
+    asked = [f"--{name.replace('_', '-')}" for name in ("quick", "no_sizes", "long") if getattr(options, name)]
+    asked += [word for name in options.case or () for word in ("--case", name)]
+    with tempfile.TemporaryDirectory() as folder:
+        for threads in ("1", "default"):
+            path = Path(folder) / f"{threads}.json"
+            command = [sys.executable, __file__, *asked, "--threads", threads, "--json", str(path)]
+            status = subprocess.run(command, stdout=subprocess.DEVNULL).returncode
+            if not path.exists():
+                sys.exit(status or 1)
+            reports.append(json.loads(path.read_text()))
+    return {"machine": reports[0]["machine"], "parts": [part for report in reports for part in report["parts"]]}
+
+
+def _measured(options: argparse.Namespace) -> Report:
+    import machine
+    import sizes
+    from measure import Effort, case_report
+    from models import CASES
+
+    threads = 1 if options.threads == "1" else None
+    effort = Effort(1.0, 2, 5) if options.quick else Effort()
+    part: Part = {"threads": options.threads, "cases": [], "sweeps": []}
+    for name in options.case or CASES:
+        _progress(name)
+        part["cases"].append(case_report(CASES[name](), threads, effort))
+    if not options.no_sizes:
+        _progress("cost against size: iterations")
+        part["sweeps"].append(sizes.iterations(threads, options.quick, options.long))
+        _progress("cost against size: hidden size")
+        part["sweeps"].append(sizes.hidden_size(threads, options.quick))
+    _progress("")
+    return {"machine": machine.describe(), "parts": [part]}
+
+
+def _progress(text: str) -> None:
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

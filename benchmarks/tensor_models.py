@@ -1,0 +1,127 @@
+"""Loops whose values are tensors: kernels, memory and what moves between iterations."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+
+from case import Case, Inputs, f32, i64, parse, trips, uniform
+
+
+def heat(side: int = 256, iterations: int = 200) -> Case:
+    """Explicit heat diffusion on a square plate, until it stands still."""
+
+    def build() -> onnx.ModelProto:
+        return parse(
+            f"""
+            heat (int64 M, bool cond, float[{side},{side}] u0, float k, float tol) => (float[{side},{side}] u_last)
+            <float four = {{4}}>
+            {{
+              u_last = Loop (M, cond, u0) <
+                body: graph = step (int64 i, bool moving_in, float[{side},{side}] u)
+                    => (bool moving, float[{side},{side}] u_next) {{
+                  padded = Pad <mode = "edge"> (u, pads)
+                  up = Slice (padded, up_start, up_end, axes)
+                  down = Slice (padded, down_start, down_end, axes)
+                  left = Slice (padded, left_start, left_end, axes)
+                  right = Slice (padded, right_start, right_end, axes)
+                  vertical = Add (up, down)
+                  horizontal = Add (left, right)
+                  neighbours = Add (vertical, horizontal)
+                  centre = Mul (u, four)
+                  laplacian = Sub (neighbours, centre)
+                  change = Mul (laplacian, k)
+                  u_next = Add (u, change)
+                  size = Abs (change)
+                  largest = ReduceMax <keepdims = 0> (size)
+                  moving = Greater (largest, tol)
+                }}>
+            }}
+            """,
+            {
+                "pads": i64([1, 1, 1, 1]),
+                "axes": i64([0, 1]),
+                "up_start": i64([0, 1]),
+                "up_end": i64([side, side + 1]),
+                "down_start": i64([2, 1]),
+                "down_end": i64([side + 2, side + 1]),
+                "left_start": i64([1, 0]),
+                "left_end": i64([side + 1, side]),
+                "right_start": i64([1, 2]),
+                "right_end": i64([side + 1, side + 2]),
+            },
+        )
+
+    def inputs() -> Inputs:
+        # Around 0 the front of the heat would be denormal numbers, which are slow on many processors.
+        u0 = np.full((side, side), 20, np.float32)
+        u0[side // 4 : side // 2, side // 4 : side // 2] = 100
+        return {"M": i64(iterations), "cond": np.array(True), "u0": u0, "k": f32(0.2), "tol": f32(1e-6)}
+
+    description = f"{side}x{side} stencil: Pad, 4 Slices, 8 elementwise, ReduceMax"
+    return Case("heat", description, iterations, build, inputs, goal=2)
+
+
+def grow(iterations: int = 2000) -> Case:
+    """A carried tensor that one element is appended to each time."""
+
+    def build() -> onnx.ModelProto:
+        return parse("""
+            grow (int64 M, bool cond, float[k] v0, float[1] element) => (float[n] v_last, float total_last)
+            <float zero = {0}>
+            {
+              v_last, total_last = Loop (M, cond, v0, zero) <
+                body: graph = step (int64 i, bool more_in, float[m] v, float total)
+                    => (bool more, float[m_plus_1] v_next, float total_next) {
+                  v_next = Concat <axis = 0> (v, element)
+                  total_next = ReduceSum <keepdims = 0> (v_next)
+                  more = Identity (more_in)
+                }>
+            }
+        """)
+
+    def inputs() -> Inputs:
+        return {"M": i64(iterations), "cond": np.array(True), "v0": f32([1.0]), "element": f32([0.5])}
+
+    return Case("grow", "Concat one element to a carried tensor, ReduceSum", iterations, build, inputs, goal=2)
+
+
+def ssm(channels: int = 256, state: int = 16, iterations: int = 2000) -> Case:
+    """A diagonal state-space layer, step by step; the numbers of each step by Gather(i)."""
+    shape = f"1,{channels},{state}"
+
+    def build() -> onnx.ModelProto:
+        text = f"""
+            ssm (float[{iterations},{shape}] a, float[{iterations},1,1,{state}] b,
+                 float[{iterations},1,{channels},1] x, float[1,1,{state}] c, float[{shape}] h0)
+                => (float[{shape}] h_last, float[n,1,{channels}] y)
+            <int64[1] last_axis = {{2}}>
+            {{
+              h_last, y = Loop (M, cond, h0) <
+                body: graph = step (int64 i, bool more_in, float[{shape}] h)
+                    => (bool more, float[{shape}] h_next, float[1,{channels}] y_t) {{
+                  a_t = Gather <axis = 0> (a, i)
+                  b_t = Gather <axis = 0> (b, i)
+                  x_t = Gather <axis = 0> (x, i)
+                  kept = Mul (a_t, h)
+                  added = Mul (b_t, x_t)
+                  h_next = Add (kept, added)
+                  seen = Mul (h_next, c)
+                  y_t = ReduceSum <keepdims = 0> (seen, last_axis)
+                  more = Identity (more_in)
+                }}>
+            }}
+        """
+        return parse(text, trips(iterations))
+
+    def inputs() -> Inputs:
+        return {
+            "a": uniform(81, iterations, 1, channels, state, low=0.8, high=1.0),
+            "b": uniform(82, iterations, 1, 1, state),
+            "x": uniform(83, iterations, 1, channels, 1),
+            "c": uniform(84, 1, 1, state),
+            "h0": np.zeros((1, channels, state), np.float32),
+        }
+
+    description = f"state space: h = a_t*h + b_t*x_t; y = sum(h*c), h [{shape}]"
+    return Case("ssm", description, iterations, build, inputs, goal=2)
