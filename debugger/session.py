@@ -6,6 +6,7 @@ driven from any thread, by one at a time; :meth:`Session.interrupt` may be calle
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -57,13 +58,17 @@ class Session:
         self.model = model
         self.inputs = dict(inputs or {})
         self.max_iterations = max_iterations
-        self._given = model.check(self.inputs)
+        # Copies: a notebook may change its arrays while the session stands.
+        self._given = {slot: copy.deepcopy(value) for slot, value in model.check(self.inputs).items()}
         self._engine = Engine(model.plan)
         self._lock = threading.Lock()
         self.stop = Stop(Reason.ENTRY, "")
         self._outputs: dict[str, Data] | None = None
         self._last_loop = -1
         self.restart()
+
+    def __repr__(self) -> str:
+        return f"<Session {self.model.name}: {self.stop.text}>"
 
     # -- where it stands
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from .engine import Engine
 from .errors import UsageError
-from .graph import Array, If, Loop, Node, StoppedBy, Value, ValueType
+from .graph import MAIN, Array, If, Loop, Node, StoppedBy, Value, ValueType
 from .plan import Kind
 
 
@@ -67,6 +67,9 @@ class Frame:
         self._moment = engine.moment
         self._plan = engine.plan.loops[index] if index >= 0 else None
 
+    def __repr__(self) -> str:
+        return f"<Frame {self.path}, iteration {self.iteration}>"
+
     def _state(self) -> tuple[int, int | None, bool, StoppedBy | None, bool]:
         if self._engine.moment != self._moment:
             raise UsageError("this frame is over: the loop has gone on since; copy what is needed while it is current")
@@ -82,7 +85,7 @@ class Frame:
     @property
     def name(self) -> str:
         """The loop's name, or that of the main graph."""
-        return self._plan.loop.name if self._plan else self._engine.plan.graph.name or "main"
+        return self._plan.loop.name if self._plan else MAIN
 
     @property
     def path(self) -> str:
@@ -147,7 +150,7 @@ class Frame:
 
     @property
     def scan_outputs(self) -> Mapping[str, Any]:
-        """Name -> what the scan output has collected so far, in the order and shape in which the loop would return it."""
+        """Name -> what the scan output has collected so far, as the loop would return it."""
         self._state()
         scans = self._plan.scans if self._plan else []
         return {s.output.outer.name: self._engine.scanned(self._index, k).copy() for k, s in enumerate(scans)}

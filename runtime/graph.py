@@ -74,6 +74,8 @@ class OptionalType:
         return f"optional({self.element})"
 
 
+#: What paths call the graph of a model itself, as in ``main ▸ outer ▸ inner``.
+MAIN = "main"
 ValueType = TensorType | SequenceType | OptionalType
 ANY = TensorType()
 
@@ -90,7 +92,7 @@ class Value:
         return f"Value({self.name!r}, {self.type})"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Node:
     """What all nodes have: ``name`` is the model's own, or made from type and position where it has none."""
 
@@ -103,20 +105,23 @@ class Node:
     inputs: list[Value | None]
     outputs: list[Value | None]
 
+    def __repr__(self) -> str:
+        return f"<{self.describe()}>"
+
     def describe(self) -> str:
         """``Add 'h_new' (opset 13)``: how messages name a node."""
         domain = f"{self.domain} " if self.domain and not self.domain.startswith("opset") else ""
         return f"{self.op_type} '{self.name}' ({domain}opset {self.version})"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Operation(Node):
     """A node without control flow. ONNX attributes are Python values and arrays; OpenVINO's are strings."""
 
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class If(Node):
     """``inputs[0]`` is the condition; output k is ``branch.outputs[k]`` of the branch taken."""
 
@@ -191,7 +196,7 @@ class ScanOutput:
     reverse: bool = False
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Loop(Node):
     """A loop of any system. Which fields are set says what kind it is.
 
@@ -226,7 +231,7 @@ class Loop(Node):
     notes: list[str] = field(default_factory=list)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Graph:
     """Nodes in an order in which they can run, with the graph's own inputs and outputs.
 
@@ -245,6 +250,9 @@ class Graph:
     opsets: Mapping[str, int] = field(default_factory=dict)
     #: ONNX: inputs that have an initializer of the same name, and so need not be given.
     defaults: Mapping[str, Array] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<Graph '{self.name}': {len(self.nodes)} nodes>"
 
 
 def bodies(node: Node) -> Sequence[tuple[str, Graph]]:

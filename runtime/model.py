@@ -14,6 +14,7 @@ from .engine import Engine
 from .errors import ExecutionError, InputError, InterruptError, LimitError, ModelError
 from .frame import Frame
 from .graph import (
+    MAIN,
     Array,
     Graph,
     If,
@@ -55,13 +56,17 @@ class Port:
         return f"{self.name} {self.type}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LoopNode:
     """A loop of the model in the tree of loops; ``path`` says where it stands: ``main ▸ outer ▸ inner``."""
 
     loop: Loop
     path: str
     children: tuple[LoopNode, ...] = ()
+
+    def __repr__(self) -> str:
+        inside = f", {len(self.children)} loops inside" if self.children else ""
+        return f"<{self.loop.op_type} {self.path}{inside}>"
 
     @property
     def name(self) -> str:
@@ -106,7 +111,7 @@ class Model:
         self.inputs = [Port(v.name, v.type, v.name in graph.defaults) for v in graph.inputs]
         names = graph.output_names or [v.name for v in graph.outputs]
         self.outputs = [Port(name, v.type) for name, v in zip(names, graph.outputs, strict=True)]
-        self.loops = _tree(graph, graph.name or "main")
+        self.loops = _tree(graph, MAIN)
         self._plan: Plan | None = None
         self._engine: Engine | None = None
         self._lock = threading.Lock()
@@ -241,7 +246,7 @@ class Model:
 
 
 class _Lease:
-    """Lends the model's own engine, whose nodes stay bound between runs; a second concurrent run gets one of its own."""
+    """Lends the model's own engine, whose nodes stay bound between runs; a concurrent run gets one of its own."""
 
     def __init__(self, model: Model) -> None:
         self.model = model

@@ -1,8 +1,8 @@
 """Graph -> Plan: a flat array of instructions over slots.
 
 Every value of every scope gets one slot of its own; a capture is simply the outer value's slot. Control flow becomes
-instructions: a loop is ``ENTER HEAD body... NEXT EXIT``, an If is ``BRANCH then... JUMP else... JOIN``. Nothing here knows
-dtypes or shapes; the engine binds instructions to kernels when it first meets them.
+instructions: a loop is ``ENTER HEAD body... NEXT EXIT``, an If is ``BRANCH then... JUMP else... JOIN``. Nothing here
+knows dtypes or shapes; the engine binds instructions to kernels when it first meets them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from enum import IntEnum
 
 from .errors import ModelError
 from .graph import (
+    MAIN,
     Array,
     BackEdge,
     Graph,
@@ -155,7 +156,7 @@ def compile_graph(graph: Graph) -> Plan:
         ModelError: a node uses a value that its scope does not have.
     """
     compiler = _Compiler(Plan(graph))
-    compiler.graph(graph, -1, graph.name or "main")
+    compiler.graph(graph, -1, MAIN)
     plan = compiler.plan
     plan.code.append(Instruction(Kind.END))
     plan.inputs = [(value, plan.slot_of[value]) for value in graph.inputs]

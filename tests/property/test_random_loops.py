@@ -13,11 +13,11 @@ import numpy as np
 import onnx
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from models import proto
 
 import loopdbg
 from loopdbg.runtime.engine import Engine
 from loopdbg.runtime.frontends import onnx as frontend
+from models import proto
 
 SHAPES = ((), (1,), (3,), (2, 3))
 BINARY = ("Add", "Sub", "Mul", "Min", "Max")

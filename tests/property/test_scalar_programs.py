@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
-from models import model
 
 import loopdbg
 from loopdbg.runtime.engine import Engine
 from loopdbg.runtime.frame import Frame
+from models import model
 
 FLOAT_BINARY = ("Add", "Sub", "Mul", "Div", "Min", "Max")
 INT_BINARY = ("Add", "Sub", "Mul", "Div", "Mod", "Min", "Max")
@@ -56,7 +56,8 @@ def bodies(
             lines.append(f"{name} = Tanh ({a})")
         elif choice == 9:
             condition = draw(st.sampled_from([other for other, k in names if k == "bool"]))
-            lines.append(f"""{name} = If <then_branch = {name}_then () => ({kind} {name}_a) {{ {name}_a = Add ({a}, {b}) }},
+            lines.append(f"""{name} = If <
+                then_branch = {name}_then () => ({kind} {name}_a) {{ {name}_a = Add ({a}, {b}) }},
                 else_branch = {name}_else () => ({kind} {name}_b) {{ {name}_b = Neg ({a}) }}> ({condition})""")
         elif choice == 10 and kind == "float":
             lines.append(f"{name} = Gather (table, where)")

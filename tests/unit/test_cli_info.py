@@ -71,7 +71,7 @@ def test_a_while_loop(capsys: pytest.CaptureFixture[str]) -> None:
     assert text.splitlines()[0] == "newton_sqrt.onnx: ONNX (opset 16), 1 loop"
     assert row(text, "inputs") == ["a float32[]", "tol float32[]"]
     assert row(text, "loops") == ["sqrt Loop, while"]
-    assert "Loop 'sqrt' (opset 16) at newton_sqrt ▸ sqrt" in text
+    assert "Loop 'sqrt' (opset 16) at main ▸ sqrt" in text
     assert row(text, "kind") == ["while: ends when 'keep' is false; never starts when 'keep0' is false"]
     assert row(text, "trip count") == ["absent"]
     assert row(text, "condition") == ["keep = Greater(err_new, tol)"]
@@ -135,7 +135,7 @@ def test_what_cannot_be_run_is_listed(capsys: pytest.CaptureFixture[str], tmp_pa
     model = save(tmp_path, COUNT.replace("Identity (v_in)", "Frobnicate (v_in)"))
     text = loopdbg(capsys, "info", model).out
     (line,) = row(text, "unsupported")
-    assert line.startswith("Frobnicate '") and " at count ▸ " in line
+    assert line.startswith("Frobnicate '") and " at main ▸ " in line
     assert [one["node"].split()[0] for one in info(capsys, model)["unsupported"]] == ["Frobnicate"]
     assert loopdbg(capsys, "run", model).status == 1
 

@@ -114,9 +114,9 @@ def test_ascii() -> None:
     environment = {"PYTHONIOENCODING": "ascii"}
     ran = finish(start("info", SAMPLES / "lstm.xml", environment=environment))
     assert ran.status == 0
-    assert "at lstm > rnn" in ran.out and "h <- H0" in ran.out
+    assert "at main > rnn" in ran.out and "h <- H0" in ran.out
     ran = finish(start("run", SAMPLES / "lstm.xml", "--json", environment=environment))
-    assert json.loads(ran.out)["loops"][0]["path"] == "lstm ▸ rnn"
+    assert json.loads(ran.out)["loops"][0]["path"] == "main ▸ rnn"
     ran = finish(start("run", "nöwhere▸.onnx", environment=environment))
     assert ran.err.startswith("loopdbg: n?where>.onnx: no such file")
 

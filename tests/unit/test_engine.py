@@ -89,7 +89,7 @@ def test_nested_loops_count_every_entry() -> None:
     outer, inner = result.loops
     assert (outer.iterations, outer.entries, inner.iterations, inner.entries) == (4, 1, 12, 4)
     assert inner.reasons == {"trip_count": 4}
-    assert inner.path == "nested ▸ " + outer.name + " ▸ " + inner.name
+    assert inner.path == "main ▸ " + outer.name + " ▸ " + inner.name
 
 
 def test_an_inner_loop_of_changing_length() -> None:
@@ -102,7 +102,9 @@ def test_an_inner_loop_of_changing_length() -> None:
 
 SWAP = """
 swap (int64 M, float[2] p, float[2] q) => (float[2] a, float[2] b) {
-  a, b = Loop <body = body (int64 i, bool c, float[2] x, float[2] y) => (bool c, float[2] y, float[2] x) { }> (M, , p, q)
+  a, b = Loop <
+    body = body (int64 i, bool c, float[2] x, float[2] y) => (bool c, float[2] y, float[2] x) { }
+  > (M, , p, q)
 }
 """
 
@@ -321,7 +323,7 @@ def test_a_failing_node_is_named_with_its_iteration() -> None:
       yes = Constant <value = bool {1}> ()
       s = Loop <body = body (int64 i, bool c) => (bool c, float e) { [pick] e = Gather (x, i) }> (M, yes)
     }"""
-    with pytest.raises(loopdbg.ExecutionError, match="Gather 'pick' .opset 21. in loop '.*', iteration 3: "):
+    with pytest.raises(loopdbg.ExecutionError, match=r"Gather 'pick' .opset 21. in loop '.*', iteration 3: "):
         run(text, M=5, x=[1, 2, 3])
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from models import BRANCHES, COUNT, NESTED, SUM, model
 
 import loopdbg
 from loopdbg.debugger import snapshot
 from loopdbg.runtime.frame import NodeState
+from models import BRANCHES, COUNT, NESTED, SUM, model
 
 
 def start(text: str, **inputs: Any) -> loopdbg.Session:
@@ -213,3 +213,11 @@ def test_stepping_in_any_way_gives_the_same_outputs() -> None:
         assert session.outputs is not None
         for name, value in expected.items():
             np.testing.assert_array_equal(session.outputs[name], value)
+
+
+def test_a_session_keeps_its_own_copy_of_the_inputs() -> None:
+    v0 = np.array(5)
+    session = loopdbg.debug(model(COUNT), {"M": 2, "cond": True, "v0": v0, "bound": 99})
+    v0[...] = 50
+    session.restart()
+    assert session.frame.carried["v_in"] == 5

@@ -9,7 +9,20 @@ from typing import Any
 import numpy as np
 
 from ...runtime.errors import ExecutionError, LoopdbgError
-from ...runtime.graph import Graph, If, Loop, Node, Operation, SlicedInput, System, TensorType, Value, bodies, walk
+from ...runtime.graph import (
+    MAIN,
+    Graph,
+    If,
+    Loop,
+    Node,
+    Operation,
+    SlicedInput,
+    System,
+    TensorType,
+    Value,
+    bodies,
+    walk,
+)
 from ...runtime.model import LoopNode, Model
 from ...runtime.ops.registry import resolve
 from ...runtime.slices import cut
@@ -31,7 +44,7 @@ def describe(model: Model) -> dict[str, Any]:
         "outputs": [_port(port.name, port.type) for port in model.outputs],
         "loops": [_loop(node, constants, returned) for node in model.loops],
         "operators": _operators(model.graph),
-        "unsupported": list(_unsupported(model.graph, model.graph.name or "main", model.graph.system)),
+        "unsupported": list(_unsupported(model.graph, MAIN, model.graph.system)),
     }
 
 
