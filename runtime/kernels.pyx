@@ -68,20 +68,20 @@ def ufunc_kernel(np.ufunc ufunc, tuple dtypes):
 
     The result's dtype is ``.out``. Object loops are never given (they need the GIL).
     """
-    cdef int k, j, width = ufunc.nargs
+    cdef int k
     cdef run_call one
+    cdef object signatures = (<object>ufunc).types     # "ff->f" and the like, in the order of the loops
     wanted = [type_char(d) for d in dtypes]
     if "" in wanted or len(wanted) != ufunc.nin or ufunc.nout != 1:
         return None
-    for k in range(ufunc.ntypes):
-        have = [np.dtype(chr(ufunc.types[k * width + j])) for j in range(width - 1)]
-        out = np.dtype(chr(ufunc.types[k * width + width - 1]))
-        if [type_char(d) for d in have] == wanted and type_char(out):
-            same = all(char == wanted[0] for char in wanted)
+    for k, signature in enumerate(signatures):
+        inputs, _, output = signature.partition("->")
+        out = np.dtype(output)
+        if type_char(out) and [type_char(np.dtype(char)) for char in inputs] == wanted:
             one = NULL
-            if same:
+            if all(char == wanted[0] for char in wanted):
                 one = _one(ufunc.__name__, ord(wanted[0]))
-            return _kernel(<inner_loop><void *>ufunc.functions[k], ufunc.data[k], "loop", out, one)
+            return _kernel(<inner_loop><void *>ufunc.functions[k], <void *>ufunc.data[k], "loop", out, one)
     return None
 
 
