@@ -120,9 +120,9 @@ class Frame:
 
     @property
     def at_boundary(self) -> bool:
-        """True between two iterations (before iteration 0 and after the last one as well)."""
-        self._state()
-        return self._plan is not None and self._engine.pc == self._plan.head
+        """True between two iterations: before iteration 0, after the last one, and once the loop has been left."""
+        running = self._state()[4]
+        return self._plan is not None and (not running or self._engine.pc == self._plan.head)
 
     @property
     def carried(self) -> Mapping[str, Any]:

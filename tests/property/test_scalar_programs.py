@@ -134,7 +134,7 @@ def outcome(m: loopdbg.Model, inputs: dict[str, Any], hot_after: int, limit: int
     used = engine.program_runs > 0
     totals = [engine.totals(k)[:3] for k in range(len(m.plan.loops))]
     frames = []
-    for index in engine.stack:
+    for index in engine.stack or [0]:  # after the end: the loop as it stood there
         frame = Frame(engine, index)
         frames.append(
             (

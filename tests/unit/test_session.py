@@ -51,8 +51,13 @@ def test_steps_lead_through_every_iteration_to_the_end() -> None:
     assert session.step().reason == "done"
     assert session.outputs is not None
     assert session.outputs["v"] == 8
-    # The last loop can still be looked at.
+    # The last loop can still be looked at, as it stood at its end.
     assert session.frame.carried["v_in"] == 8
+    edge = session.frame.back_edges[0]
+    assert (edge.previous, edge.value, edge.ready) == (7, 8, True)
+    assert session.frame.values["v_out"] == 8
+    assert session.frame.values["keep"]
+    assert session.frame.at_boundary
     np.testing.assert_array_equal(session.frame.scan_outputs["s"], [5, 6, 7])
     with pytest.raises(loopdbg.UsageError, match="ran to its end; restart"):
         session.step()
