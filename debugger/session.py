@@ -62,6 +62,8 @@ class Session:
         self._given = {slot: copy.deepcopy(value) for slot, value in model.check(self.inputs).items()}
         self._engine = Engine(model.plan)
         self._lock = threading.Lock()
+        #: Held while an interrupt is set or forgotten, so that none outlives the step that it was meant for.
+        self._interrupting = threading.Lock()
         self.stop = Stop(Reason.ENTRY, "")
         self._outputs: dict[str, Data] | None = None
         self._last_loop = -1
@@ -174,8 +176,10 @@ class Session:
         return self._go(lambda: None)
 
     def interrupt(self) -> None:
-        """Stop a step that is under way at the next boundary; from any thread."""
-        self._engine.interrupt()
+        """Stop a step that is under way at the next boundary; from any thread. Without one it does nothing."""
+        with self._interrupting:
+            if self._lock.locked():
+                self._engine.interrupt()
 
     # -- how a step is done
 
@@ -219,7 +223,9 @@ class Session:
             self.stop = self._explain(what, index, before)
             return self.stop
         finally:
-            self._lock.release()
+            with self._interrupting:
+                self._engine.clear_interrupt()
+                self._lock.release()
 
     def _explain(self, what: str, index: int, before: list[int]) -> Stop:
         stack = self._engine.stack

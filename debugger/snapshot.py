@@ -13,7 +13,7 @@ from .session import Session, Stop
 SCAN_TAIL = 64
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ScanSnapshot:
     """A scan output: ``shape`` so far, and its newest elements, oldest first."""
 
@@ -27,7 +27,7 @@ class ScanSnapshot:
     tail: tuple[Array, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NodeSnapshot:
     """A body node: the names that it reads and writes, its state, and its outputs where they are computed."""
 
@@ -42,7 +42,7 @@ class NodeSnapshot:
     values: tuple[Any, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FrameSnapshot:
     """One frame; ``loop`` is part of the loop graph, which never changes."""
 
@@ -61,7 +61,7 @@ class FrameSnapshot:
     captures: tuple[tuple[str, Any], ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Snapshot:
     """A whole session at a stop. ``frames``: outermost first, the main graph before all loops."""
 

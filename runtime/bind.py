@@ -137,9 +137,9 @@ def _need(kernel: kernels.Kernel | None) -> kernels.Kernel:
     return kernel
 
 
-#: What reductions start from. Sums start from -0.0, the identity of addition on floats (0.0 + -0.0 is 0.0).
+#: What reductions start from, as NumPy's do.
 _IDENTITY: dict[np.ufunc, Callable[[np.dtype[Any]], Any]] = {
-    np.add: lambda dtype: -0.0 if dtype.kind == "f" else 0,
+    np.add: lambda dtype: 0,
     np.multiply: lambda dtype: 1,
     np.logical_and: lambda dtype: True,
     np.logical_or: lambda dtype: False,
@@ -392,7 +392,13 @@ class _Binder:
         out = self._new(shape, dtype)
         copy = _plain(kernels.copy_kernel, dtype)
         if fill is not None:
-            self._elementwise(copy, (self.constant(np.array(fill, dtype)),), out)
+            value = self.constant(np.array(fill, dtype))
+            # Only what the one piece leaves: 3x, with typed fills, for a border around 256x256.
+            around = [((0,) * out.ndim, out.shape)]
+            if len(pieces) == 1:
+                around = _around(out.shape, pieces[0][1], pieces[0][0].shape)
+            for first, extents in around:
+                self._elementwise(copy, (value,), self.slice(out, first, [1] * out.ndim, extents))
         for piece, starts in pieces:
             if piece.dtype != dtype:
                 raise NotNative
@@ -452,6 +458,19 @@ def _stride(buffer: Buffer, axis: int) -> int:
     if -axis > buffer.ndim or buffer.shape[axis] == 1:
         return 0
     return buffer.strides[axis]
+
+
+def _around(shape: Shape, starts: Sequence[int], extents: Sequence[int]) -> list[tuple[Shape, Shape]]:
+    """What of a shape lies outside a block: starts and extents of blocks that do not overlap."""
+    blocks = []
+    low, high = [0] * len(shape), list(shape)
+    for d, (start, extent) in enumerate(zip(starts, extents, strict=True)):
+        for a, b in ((0, start), (start + extent, shape[d])):
+            if a < b:
+                first, end = [*low[:d], a, *low[d + 1 :]], [*high[:d], b, *high[d + 1 :]]
+                blocks.append((tuple(first), tuple(e - f for f, e in zip(first, end, strict=True))))
+        low[d], high[d] = start, start + extent
+    return blocks
 
 
 def _coalesce(rows: list[list[int]]) -> list[list[int]]:

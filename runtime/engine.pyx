@@ -159,6 +159,10 @@ cdef class Engine(Loops):
         self.s.interrupt = 1
         self.s.watch = 1
 
+    def clear_interrupt(self):
+        """Forget an interrupt that no stop has answered."""
+        self.s.interrupt = 0
+
     def resume(self):
         """Run until a stop.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -26,7 +26,7 @@ class NodeState(StrEnum):
     SKIPPED = "skipped"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BackEdge:
     """What a back edge carries.
 
@@ -188,7 +188,11 @@ class Frame:
             if instruction.kind is Kind.JUMP:
                 branches[-1] = (branches[-1][0], "else", not engine.taken(_start(code, branches[-1][0])))
             elif instruction.kind is Kind.JOIN:
-                branches.pop()
+                start = branches.pop()[0]
+                # Inside a branch the If has begun, but its outputs are written where the branches join.
+                k = next(k for k, n in enumerate(nodes) if n.node is start)
+                if now <= pc and nodes[k].state is NodeState.DONE:
+                    nodes[k] = replace(nodes[k], state=NodeState.TODO)
             elif instruction.node is not None:
                 skipped = any(not taken for _, _, taken in branches) and pc < now
                 state = NodeState.SKIPPED if skipped else NodeState.DONE if pc < now else NodeState.TODO
@@ -246,7 +250,8 @@ class Values(Mapping[str, Any]):
     def __init__(self, frame: Frame) -> None:
         self._frame = frame
         self._scope = frame._scope()
-        self._nodes = frame.nodes
+        # Which node of the body makes a value; a body can have thousands of both.
+        self._made = {value: node for node in frame.nodes for value in node.node.outputs if value is not None}
 
     def _read(self, value: Value) -> tuple[bool, Any]:
         frame = self._frame
@@ -254,7 +259,7 @@ class Values(Mapping[str, Any]):
         slot = engine.plan.slot_of.get(value)
         if slot is None or not engine.has_value(slot):
             return False, None
-        made_here = next((n for n in self._nodes if value in n.node.outputs), None)
+        made_here = self._made.get(value)
         if made_here is not None and made_here.state is not NodeState.DONE:
             if frame._index < 0 or frame.iteration == 0:
                 return False, None

@@ -1,9 +1,11 @@
 """The hot path, for the engine."""
 
 from libc.stdint cimport int32_t, int64_t
-from libc.string cimport memcpy
 
 from .state cimport LoopState, State
+
+cdef extern from "bytes.h" nogil:
+    void loopdbg_bytes(char *target, const char *source, size_t n) noexcept
 
 cdef double now() noexcept nogil
 cdef void enter_loop(State *s, int index) noexcept nogil
@@ -20,4 +22,4 @@ cdef inline void put(char *target, const char *source, Py_ssize_t nbytes) noexce
     elif nbytes == 1:
         target[0] = source[0]
     else:
-        memcpy(target, source, nbytes)
+        loopdbg_bytes(target, source, nbytes)

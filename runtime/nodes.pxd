@@ -5,6 +5,7 @@ from .memory cimport Memory
 cdef class Nodes(Memory):
     cdef list keep               # position -> arrays that its calls use
     cdef public bint native      # False: every node runs in Python, for comparison
+    cdef object quiet            # the context that operators run in, without warnings
 
     cdef int load_code(self) except -1
     cdef int bind_node(self, int pc) except -1

@@ -10,6 +10,8 @@ from .kernels cimport Call, set_kernel
 from .memory cimport Memory, free_calls
 from .state cimport *
 
+import contextvars
+
 import numpy as np
 
 from . import bind as binding
@@ -36,6 +38,9 @@ cdef class Nodes(Memory):
     def __cinit__(self, plan):
         self.keep = [None] * self.ncode
         self.native = True
+        # NumPy's warnings off in a context of its own: np.errstate takes 1.5 us a node, this 0.05.
+        self.quiet = contextvars.copy_context()
+        self.quiet.run(np.seterr, all="ignore")
 
     cdef int load_code(self) except -1:
         cdef Instr *ins
@@ -197,8 +202,7 @@ cdef class Nodes(Memory):
     cdef int run_in_python(self, int pc, object instruction) except -1:
         arguments = [None if slot < 0 else self.look(slot) for slot in instruction.inputs]
         try:
-            with np.errstate(all="ignore"):
-                results = instruction.op.apply(_EAGER, arguments)
+            results = self.quiet.run(instruction.op.apply, _EAGER, arguments)
         except LoopdbgError as error:
             raise ExecutionError(f"{self.where(pc)}: {one_line(error)}") from error
         except Exception as error:

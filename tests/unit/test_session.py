@@ -226,3 +226,20 @@ def test_a_session_keeps_its_own_copy_of_the_inputs() -> None:
     v0[...] = 50
     session.restart()
     assert session.frame.carried["v_in"] == 5
+
+
+def test_an_interrupt_between_steps_is_not_kept_for_the_next() -> None:
+    session = start(COUNT, M=3, cond=True, v0=5, bound=99)
+    session.interrupt()
+    assert session.continue_().reason == "done"
+
+
+def test_an_if_is_not_done_while_its_branch_runs() -> None:
+    session = start(BRANCHES, M=4, v0=1.0)
+    session.step()
+    for _ in range(5):
+        session.next_node()
+    listed = {n.node.outputs[0].name: n.state for n in session.frame.nodes if n.node.outputs[0]}
+    assert (listed["x2"], listed["up"]) == (NodeState.NEXT, NodeState.SKIPPED)
+    assert listed["y"] is not NodeState.DONE
+    assert not session.frame.back_edges[0].ready

@@ -1,0 +1,106 @@
+"""The Textual app for tests: open it, press keys, read what the screen says."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from textual.pilot import Pilot
+
+import loopdbg
+from loopdbg.debugger.session import Session
+from loopdbg.tui.app import LoopdbgApp
+from loopdbg.tui.driver import Driver
+
+SAMPLES = Path(__file__).parents[1] / "sample_models"
+
+
+class Screen:
+    """An open app. Keys wait until what they started has stopped and is on the screen."""
+
+    def __init__(self, app: LoopdbgApp, pilot: Pilot[int]) -> None:
+        self.app = app
+        self.pilot = pilot
+
+    @property
+    def session(self) -> Session:
+        assert not self.app.driver.busy, "the session runs"
+        return self.app.driver.session
+
+    async def press(self, *keys: str) -> None:
+        for key in keys:
+            await self.pilot.press(key)
+            await self.settle()
+
+    async def tap(self, key: str) -> None:
+        """Press a key without waiting for what it starts; the pilot's own presses wait for an idle processor."""
+        self.app.simulate_key(key)
+        await asyncio.sleep(0.1)
+
+    async def settle(self) -> None:
+        await asyncio.wait_for(self.app.idle(), 60)
+        await self.pilot.pause()
+
+    @property
+    def header(self) -> str:
+        return self.app.header.text
+
+    @property
+    def message(self) -> str:
+        return self.app.message.text
+
+    def text(self, pane: str) -> str:
+        """A pane's title and lines."""
+        return self.app.panes[pane].text
+
+    def lines(self, pane: str) -> list[str]:
+        """A pane's lines, without its title."""
+        return [line.text.rstrip() for line in self.app.panes[pane].lines]
+
+    @property
+    def marked(self) -> str:
+        """The line of the body that the marker stands on."""
+        found = [line for line in self.lines("body") if line[:1] in ("▶", "✗")]
+        assert len(found) <= 1, found
+        return found[0] if found else ""
+
+    def value_beside(self, name: str) -> str:
+        """What stands beside the node that writes a value."""
+        line = next(line for line in self.lines("body") if line[2:].strip().startswith(f"{name} "))
+        return line.rpartition("  ")[2]
+
+    def visible(self) -> list[str]:
+        """What is drawn, row by row: not what a pane would say, but what of it is in sight."""
+        return ["".join(segment.text for segment in strip) for strip in self.app.screen._compositor.render_strips()]
+
+
+@asynccontextmanager
+async def opened(
+    model: loopdbg.Model,
+    inputs: Mapping[str, Any],
+    size: tuple[int, int] = (120, 36),
+    max_iterations: int | None = None,
+) -> AsyncIterator[Screen]:
+    """The app on a model, at its first stop."""
+    app = LoopdbgApp(Driver(model, inputs, max_iterations), "inputs.npz")
+    try:
+        async with app.run_test(size=size) as pilot:
+            screen = Screen(app, pilot)
+            await screen.settle()
+            yield screen
+    finally:
+        app.driver.close()
+
+
+def sample(name: str, **changed: float) -> tuple[loopdbg.Model, dict[str, Any]]:
+    """A sample model and its inputs; ``changed`` replaces some of them."""
+    path = SAMPLES / name
+    with np.load(path.with_name(f"{path.stem}.inputs.npz")) as file:
+        inputs = dict(file)
+    for key, value in changed.items():
+        inputs[key] = np.asarray(value, inputs[key].dtype)
+    return loopdbg.load(path), inputs

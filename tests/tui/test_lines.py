@@ -1,0 +1,100 @@
+"""Lines, tables and values cut to the room that there is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from rich.cells import cell_len
+
+from loopdbg.tui.cells import norm_value, short_value, type_of
+from loopdbg.tui.lines import Column, Role, fit, fit_spans, pad, table
+
+COLUMNS = (Column("name", 4), Column("type", 6, rank=2), Column("value", 5), Column("note", 4, rank=1))
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "shown"),
+    [("abc", 3, "abc"), ("abcd", 3, "ab…"), ("abcd", 1, "…"), ("abcd", 0, ""), ("", 5, ""), ("日本語", 5, "日本…")],
+)
+def test_fit(text: str, width: int, shown: str) -> None:
+    assert fit(text, width) == shown
+
+
+def test_pad_counts_cells() -> None:
+    assert pad("日本", 6) == "日本  "
+    assert cell_len(pad("日本語", 4)) == 4
+
+
+def test_spans_are_cut_together() -> None:
+    spans = [("abc", Role.NAME), ("def", Role.DIM)]
+    assert fit_spans(spans, 6) == (("abc", Role.NAME), ("def", Role.DIM))
+    assert fit_spans(spans, 5) == (("abc", Role.NAME), ("d…", Role.DIM))
+    assert fit_spans(spans, 3) == (("ab…", Role.NAME),)
+
+
+def rows(*texts: tuple[str, ...]) -> list[list[tuple[str, Role]]]:
+    return [[(text, Role.PLAIN) for text in row] for row in texts]
+
+
+def test_a_table_is_aligned() -> None:
+    lines = table(COLUMNS, rows(("x", "f32 []", "1.5", "carried"), ("longer", "i64 [2]", "2", "")), 60)
+    assert [line.text.rstrip() for line in lines] == [
+        "name    type     value  note",
+        "x       f32 []   1.5    carried",
+        "longer  i64 [2]  2",
+    ]
+
+
+def test_columns_of_high_rank_go_first() -> None:
+    row = rows(("name", "f32 [10]", "1.50000000", "captured"))
+    assert "f32" not in table(COLUMNS, row, 20)[1].text
+    assert "captu" in table(COLUMNS, row, 20)[1].text
+    assert table(COLUMNS, row, 12)[1].text.split() == ["name", "1.500…"]
+
+
+@pytest.mark.parametrize("width", range(1, 60))
+def test_a_table_never_exceeds_its_width(width: int) -> None:
+    for line in table(COLUMNS, rows(("a_long_name", "f32 [1,2,3]", "-1.5e-07", "captured")), width):
+        assert cell_len(line.text) <= width
+
+
+@pytest.mark.parametrize(
+    ("value", "width", "shown"),
+    [
+        (np.float32(-2.1457672e-06), 14, "-2.1457672e-06"),
+        (np.float32(-2.1457672e-06), 12, "-2.1457…e-06"),
+        (np.float32(-2.1457672e-06), 6, "~-2e-…"),
+        (np.float32(0.0024510622), 8, "0.00245…"),
+        (np.float64(123456789.5), 6, "~1.2e…"),
+        (np.int64(123456789), 7, "~1.2e+…"),
+        (np.int64(123456789), 8, "~1.2e+08"),
+        (np.array(True), 10, "true"),
+        (None, 10, "none"),
+        ([1, 2], 10, "[2 items]"),
+    ],
+)
+def test_a_number_never_loses_its_exponent_unnoticed(value: object, width: int, shown: str) -> None:
+    assert short_value(value, width) == shown
+
+
+def test_an_array_says_as_much_as_there_is_room_for() -> None:
+    array = np.linspace(-1, 1, 64, dtype=np.float32).reshape(8, 8)
+    told = [short_value(array, width) for width in (30, 20, 12, 8, 5, 3)]
+    assert all(len(text) <= width for text, width in zip(told, (30, 20, 12, 8, 5, 3), strict=True))
+    assert told[3] == "-1 .. 1"
+    array[0, 0] = np.nan
+    assert "1 nan" in short_value(array, 30)
+    assert short_value(array, 5) == "1 nan"
+
+
+def test_a_large_tensor_is_its_norm_where_the_history_plots_that() -> None:
+    assert norm_value(np.full(100, 2.0), 12) == "norm 20"
+    assert norm_value(np.array([1.0, 2.0]), 12) == "[1.0, 2.0]"
+    assert norm_value(np.array([1.25, 2.125]), 10) == "norm 2.47"
+    assert norm_value(np.float32(1.5), 12) == "1.5"
+
+
+def test_types() -> None:
+    assert type_of(np.zeros((1, 2), np.float32)) == "f32 [1,2]"
+    assert type_of([1]) == "seq [1]"
+    assert type_of(None) == "?"

@@ -1,0 +1,80 @@
+"""Bars, charts, heat strips and plots."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from loopdbg.tui.plot import Points, chart, heat, number_of, points, progress
+
+
+def test_progress() -> None:
+    assert progress(0, 4, 8) == "░░░░░░░░"
+    assert progress(3, 4, 8) == "██████░░"
+    assert progress(9, 4, 8) == "████████"
+    assert progress(1, 0, 8) == progress(1, 4, 0) == ""
+
+
+def test_chart() -> None:
+    assert chart([0, 1, 2], 3, 2) == ["  █", "▁▄█"] or chart([0, 1, 2], 3, 2) == [" ▁█", "▁██"]
+    assert chart([1, 1, 1], 2, 2) == ["  ", "▁▁"]
+    assert chart([math.nan, 1], 5, 2)[1][0] == "×"
+    assert chart([], 5, 2) == ["", ""]
+    assert [len(row) for row in chart(range(100), 40, 3)] == [40, 40, 40]
+
+
+def test_heat() -> None:
+    strips = heat([np.array([0.0, 1.0]), np.array([0.5, 0.25])], 8)
+    assert strips == ["    ████", "▒▒▒▒░░░░"]
+    assert [len(row) for row in heat([np.arange(1000)], 40)] == [40]
+    assert heat([np.full(2, np.nan)], 2) == ["××"]
+    assert heat([np.array([1.0, np.inf])], 2)[0][1] == "×"
+
+
+def test_number_of() -> None:
+    assert number_of(np.float32(2.5)) == 2.5
+    assert number_of(np.array([3.0, 4.0])) == 5.0
+    assert number_of(np.array(True)) == 1.0
+    assert number_of(np.array([3 + 4j])) == 5.0
+    for nothing in (None, [1], "text", np.array("text", object), np.empty(0)):
+        assert math.isnan(number_of(nothing))
+
+
+def test_points_over_a_threshold() -> None:
+    rows = points(Points([0, 1, 2], [4.0, 2.0, 0.0], [1.0, 1.0, 1.0]), 40, 6)
+    assert len(rows) == 6
+    assert rows[0].startswith("4 ┤ ●")
+    assert rows[4].rstrip().startswith("0 ┤") and rows[4].rstrip().endswith("●")
+    assert any("────" in row for row in rows)
+    assert rows[5].split() == ["└", "0", "1", "2"]
+
+
+def test_points_far_apart_are_on_a_logarithmic_scale_with_zero_at_its_foot() -> None:
+    rows = points(Points([0, 1, 2, 3], [1.0, 1e-3, 1e-6, 0.0], [1e-4] * 4), 60, 12)
+    places = [k for k, row in enumerate(rows) if "●" in row]
+    assert len(places) == 4
+    assert abs((places[1] - places[0]) - (places[2] - places[1])) <= 1
+    assert rows[places[-1]].startswith("    0 ┤")
+
+
+def test_two_sides_that_move() -> None:
+    rows = points(Points([0, 1], [1.0, 2.0], [3.0, 4.0]), 40, 6)
+    assert sum(row.count("○") for row in rows) == sum(row.count("●") for row in rows) == 2
+
+
+@pytest.mark.parametrize("width", [24, 25, 40, 61])
+@pytest.mark.parametrize("last", [0, 1, 7, 200, 10**9])
+def test_points_stay_inside(width: int, last: int) -> None:
+    iterations = sorted({0, last // 2, last})
+    numbers = [math.inf, 1.0, math.nan][: len(iterations)]
+    rows = points(Points(iterations, numbers, [0.0] * len(iterations)), width, 8)
+    assert all(len(row) <= width for row in rows)
+
+
+def test_without_room_or_numbers_nothing_is_plotted() -> None:
+    assert points(Points([0], [1.0], [2.0]), 40, 3) == []
+    assert points(Points([0], [1.0], [2.0]), 10, 9) == []
+    assert points(Points([0], [math.nan], [math.nan]), 40, 9) == []
+    assert points(Points([], [], []), 40, 9) == []

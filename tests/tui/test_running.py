@@ -1,0 +1,212 @@
+"""While a loop runs: the app answers, interrupts, quits; and what goes wrong is told, not fatal."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import numpy as np
+
+from loopdbg.tui.screens.help import HelpScreen
+from loopdbg.tui.text import value_text
+from models import model
+from screens import Screen, opened, sample
+
+#: Its fifth iteration gathers beyond the end of x.
+FAILS = """
+fails (float[4] x) => (float s, float[N] parts) {
+  zero = Constant <value = float {0}> ()
+  M = Constant <value = int64 {9}> ()
+  [walk] s, parts = Loop <body = step (int64 i, bool c, float acc) => (bool keep, float acc_out, float part) {
+    keep = Identity (c)
+    part = Gather (x, i)
+    acc_out = Add (acc, part)
+  }> (M, , zero)
+}
+"""
+
+FAILS_AT_ONCE = """
+fails (float[4] x, int64 k) => (float s) {
+  y = Gather (x, k)
+  M = Constant <value = int64 {9}> ()
+  [walk] s = Loop <body = step (int64 i, bool c, float acc) => (bool keep, float acc_out) {
+    keep = Identity (c)
+    acc_out = Add (acc, acc)
+  }> (M, , y)
+}
+"""
+
+NO_LOOP = """
+plain (float[N] x) => (float[N] z) {
+  y = Mul (x, x)
+  h = Add (y, x)
+  z = Exp (h)
+}
+"""
+
+
+def helps(screen: Screen) -> bool:
+    """The help is open."""
+    return isinstance(screen.app.screen, HelpScreen)
+
+
+async def until_running(screen: Screen) -> None:
+    """Wait until the screen says that something runs."""
+    for _ in range(200):
+        if "▶ running" in screen.header:
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError(f"nothing runs: {screen.header}")
+
+
+async def test_an_endless_loop_is_shown_running_and_can_be_interrupted() -> None:
+    async with opened(*sample("loop_infinite.xml")) as screen:
+        assert "never" in screen.text("condition")
+        await screen.press("s", "s")
+        await screen.pilot.press("c")
+        await until_running(screen)
+        assert "iterations of 'leibniz' · esc interrupts" in screen.message
+        # The panes keep the last stop.
+        assert "values of iteration 1" in screen.text("body")
+        begun = time.monotonic()
+        await screen.pilot.press("escape")
+        await screen.app.idle()
+        # Meant to take well below 200 ms; the rest is for machines that do other things as well.
+        assert time.monotonic() - begun < 1.0
+        await screen.settle()
+        assert screen.session.stop.reason == "interrupt"
+        iteration = screen.session.frame.iteration
+        assert iteration > 2
+        assert f"iteration {iteration} / no limit" in screen.header
+        assert "paused: interrupt" in screen.header
+        await screen.press("s")
+        assert f"iteration {iteration + 1} / no limit" in screen.header
+
+
+async def test_the_app_answers_while_a_loop_runs() -> None:
+    async with opened(*sample("loop_infinite.xml")) as screen:
+        await screen.pilot.press("c")
+        await until_running(screen)
+        # Steps are refused while something long runs, and it is said; help opens and closes.
+        await screen.tap("s")
+        assert screen.app.driver.busy
+        await screen.tap("question_mark")
+        assert helps(screen)
+        await screen.tap("escape")
+        assert not helps(screen)
+        assert screen.app.driver.busy
+        # A stop that comes while the help is open waits behind it.
+        await screen.tap("question_mark")
+        screen.app.driver.interrupt()
+        await screen.settle()
+        assert "paused: interrupt" in screen.header
+        await screen.tap("q")
+        assert not helps(screen)
+
+
+async def test_the_end_is_seen_even_where_nobody_stopped_before() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        await screen.press("c")
+        assert screen.session.done
+        assert "seen   T … F" in screen.text("condition")
+        frame = screen.session.frame
+        assert f"→ {value_text(frame.carried['err'])} " in screen.lines("back-edges")[2]
+        assert screen.value_beside("err_new") == value_text(frame.carried["err"])
+
+
+async def test_restarting_interrupts_what_runs() -> None:
+    async with opened(*sample("loop_infinite.xml")) as screen:
+        await screen.pilot.press("c")
+        await until_running(screen)
+        await screen.tap("r")
+        await screen.settle()
+        assert screen.session.stop.reason == "entry"
+        assert "iteration 0 / no limit" in screen.header
+
+
+async def test_quitting_while_an_endless_loop_runs() -> None:
+    begun = time.monotonic()
+    async with opened(*sample("loop_infinite.xml")) as screen:
+        await screen.pilot.press("c")
+        await until_running(screen)
+        await screen.pilot.press("q")
+    assert screen.app.return_value == 0
+    assert not screen.app.driver._thread.is_alive()
+    assert time.monotonic() - begun < 20
+
+
+async def test_keys_typed_ahead_are_not_lost() -> None:
+    async with opened(*sample("counter.onnx")) as screen:
+        await screen.pilot.press(*"sss")
+        await screen.settle()
+        assert screen.session.frame.iteration == 3
+
+
+async def test_a_failing_node_is_marked_and_everything_stays_to_be_seen() -> None:
+    async with opened(model(FAILS), {"x": np.arange(4, dtype=np.float32)}) as screen:
+        await screen.press(*"sssss")
+        assert screen.session.stop.reason == "error"
+        assert "✗ error" in screen.header
+        assert screen.marked.startswith("✗   part ")
+        assert screen.message.startswith("error: Gather 'Gather_1' (opset 21) in loop 'walk', iteration 4: ")
+        assert "f32 [4]" in screen.text("scans")
+        assert screen.value_beside("keep") == "true"
+        assert len(screen.app._notifications) == 1
+        await screen.press("r", "s")
+        assert "iteration 1 / 9" in screen.header
+        assert screen.marked.startswith("▶")
+        assert not screen.message.startswith("error")
+
+
+async def test_a_node_that_fails_before_the_first_loop() -> None:
+    async with opened(model(FAILS_AT_ONCE), {"x": np.zeros(4, np.float32), "k": np.array(7)}) as screen:
+        assert "✗ error" in screen.header
+        assert screen.marked.startswith("✗ y = Gather(x, k)")
+        assert "Gather 'Gather_0'" in screen.message
+        await screen.press("r")
+        assert "✗ error" in screen.header
+
+
+async def test_a_limit_stops_and_can_be_passed() -> None:
+    async with opened(*sample("loop_infinite.xml"), max_iterations=100) as screen:
+        await screen.press("c")
+        assert "paused: limit" in screen.header
+        assert "iteration 100 / no limit" in screen.header
+        assert "reached the limit of 100 iterations" in screen.message
+        await screen.press("s")
+        assert "iteration 101 / no limit" in screen.header
+
+
+async def test_a_loop_of_zero_trips_stops_at_its_entry_and_says_why() -> None:
+    async with opened(*sample("newton_sqrt.onnx", a=1.0)) as screen:
+        assert screen.message == "loop 'sqrt' runs no iteration: the condition is false before the first"
+        assert "ended after 0 / no limit" in screen.header
+        assert "at entry: keep0 is false" in screen.text("condition")
+        assert "f32 [0]" in screen.text("scans")
+        await screen.press("s")
+        assert screen.session.done
+
+
+async def test_a_model_without_a_loop_runs_node_by_node() -> None:
+    async with opened(model(NO_LOOP), {"x": np.array([1, 2], np.float32)}) as screen:
+        assert "the model has no loop" in screen.message
+        assert "this model has no loop" in screen.text("back-edges")
+        assert screen.marked.startswith("▶ y = Mul(x, x)")
+        await screen.press("n")
+        assert screen.marked.startswith("▶ h = Add(y, x)")
+        assert screen.value_beside("y") == "[1.0, 4.0]"
+        await screen.press("n", "n")
+        assert screen.session.done
+        assert "[7.3890557, 403.42877]" in screen.text("outputs")
+
+
+async def test_ctrl_c_interrupts_and_otherwise_says_how_to_quit() -> None:
+    async with opened(*sample("loop_infinite.xml")) as screen:
+        await screen.pilot.press("ctrl+c")
+        await screen.pilot.pause()
+        assert screen.message == "nothing runs; q quits"
+        await screen.pilot.press("c")
+        await until_running(screen)
+        await screen.pilot.press("ctrl+c")
+        await screen.settle()
+        assert screen.session.stop.reason == "interrupt"

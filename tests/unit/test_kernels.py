@@ -1,0 +1,129 @@
+"""Native kernels with paths of their own for some sizes and strides: to the bit what NumPy gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopdbg.runtime.graph import Array, Graph, Operation, System, TensorType, Value
+from loopdbg.runtime.model import Model
+from loopdbg.runtime.ops.eager import Eager
+from loopdbg.runtime.ops.registry import resolve
+
+
+def check(op_type: str, *inputs: Array, **attributes: Any) -> None:
+    """One ONNX node through native kernels and through NumPy."""
+    values = [Value(f"in{k}", TensorType(x.dtype, x.shape)) for k, x in enumerate(inputs)]
+    node = Operation(
+        name="node",
+        op_type=op_type,
+        domain="",
+        version=21,
+        inputs=list(values),
+        outputs=[Value("out")],
+        attributes=attributes,
+    )
+    model = Model(Graph("one_node", inputs=values, outputs=[node.outputs[0]], nodes=[node], system=System.ONNX))
+    actual = next(iter(model.run({f"in{k}": x for k, x in enumerate(inputs)}).values()))
+    with np.errstate(all="ignore"):
+        (expected,) = resolve(node, System.ONNX).apply(Eager(), inputs)
+    assert actual.dtype == expected.dtype and actual.shape == expected.shape
+    assert actual.tobytes() == expected.tobytes()
+
+
+def numbers(*shape: int, dtype: Any = np.float32, seed: int = 0) -> Array:
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("op_type", ["Add", "Sub", "Mul", "Div"])
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ((20, 16), (20, 1)),
+        ((20, 1), (20, 16)),
+        ((20, 16), (16,)),
+        ((1, 16), (20, 1)),
+        ((3, 20, 7), (20, 7)),
+        ((3, 1, 16), (1, 20, 16)),
+        ((5, 3, 64), (5, 1, 64)),
+        ((5, 3, 65), (5, 1, 65)),
+        ((40, 3), (40, 1)),
+    ],
+)
+def test_broadcast_over_short_rows(dtype: Any, op_type: str, a: tuple[int, ...], b: tuple[int, ...]) -> None:
+    check(op_type, numbers(*a, dtype=dtype), numbers(*b, dtype=dtype, seed=1))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 15, 16, 17, 31, 63, 64, 65, 200])
+def test_sums_of_short_rows(dtype: Any, n: int) -> None:
+    # As pairwise as NumPy's; several rows, so that two axes are done at once.
+    x = numbers(12, n, dtype=dtype)
+    x[2, -1] = np.inf
+    check("ReduceSum", x, np.array([1]))
+    check("ReduceSum", np.stack([x, -x]), np.array([2]), keepdims=0)
+
+
+@pytest.mark.parametrize("op_type", ["ReduceMax", "ReduceProd"])
+def test_other_reductions_of_short_rows(op_type: str) -> None:
+    # Products of a few numbers: NumPy multiplies longer rows in another order.
+    check(op_type, numbers(12, 5), np.array([1]))
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("dtype", [np.int8, np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(9,), (9, 3), (2, 9), (2, 9, 2), (2, 9, 5)])
+def test_gather_of_blocks_of_any_size(index: Any, dtype: Any, shape: tuple[int, ...]) -> None:
+    x = np.arange(np.prod(shape)).reshape(shape).astype(dtype)
+    check("Gather", x, np.array([[3, -1, 0], [8, -9, 3]], index), axis=shape.index(9))
+
+
+@pytest.mark.parametrize("n", [1, 63, 64, 2047, 2048, 2049, 2113, 5000])
+@pytest.mark.parametrize("offset", [0, 1, 4, 16, 31, 32, 4095])
+def test_copies_at_any_alignment(n: int, offset: int) -> None:
+    # Joined at an odd place, which sets how source and target lie to one another.
+    x = np.random.default_rng(n).integers(0, 255, n).astype(np.uint8)
+    for before in range(offset, offset + 64, 16):
+        check("Concat", np.zeros(before, np.uint8), x, np.ones(3, np.uint8), axis=0)
+
+
+@pytest.mark.parametrize("dtype", [np.bool_, np.int8, np.float16, np.float32, np.float64, np.complex128])
+@pytest.mark.parametrize("pads", [(1, 1, 1, 1), (0, 2, 0, 0), (0, 0, 3, 0), (2, -1, -1, 3), (-7, 1, 8, 0)])
+def test_padding_fills_all_around(dtype: Any, pads: tuple[int, ...]) -> None:
+    check("Pad", np.arange(42).reshape(6, 7).astype(dtype), np.array(pads), np.array(5).astype(dtype))
+
+
+@pytest.mark.parametrize("mode", ["edge", "reflect", "wrap"])
+@pytest.mark.parametrize(
+    ("shape", "pads"),
+    [
+        ((6, 7), (1, 1, 1, 1)),
+        ((6, 7), (2, 0, 0, 3)),
+        ((3, 4, 5), (1, 2, 3, 2, 0, 1)),
+        ((2, 3, 6, 7), (0, 0, 1, 2, 0, 0, 2, 1)),
+        ((6, 7), (2, -1, -1, 3)),
+        ((2, 1), (1, 0, 1, 0)),
+    ],
+)
+def test_padding_by_slices(mode: str, shape: tuple[int, ...], pads: tuple[int, ...]) -> None:
+    x = np.arange(np.prod(shape)).reshape(shape).astype(np.float32)
+    given = np.array(pads)
+    check("Pad", x, given, mode=mode)
+    half = len(shape)
+    if given.min() >= 0:
+        (result,) = Model(_pad(x, given, mode)).run({"x": x, "pads": given}).values()
+        np.testing.assert_array_equal(result, np.pad(x, list(zip(pads[:half], pads[half:], strict=True)), mode))  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("pads", [(2, 2, 2, 2), (50, 0, 0, 50)])
+def test_padding_by_many_times_the_size_gathers(pads: tuple[int, ...]) -> None:
+    check("Pad", np.arange(6, dtype=np.float32).reshape(2, 3), np.array(pads), mode="wrap")
+
+
+def _pad(x: Array, pads: Array, mode: str) -> Graph:
+    inputs = [Value("x", TensorType(x.dtype, x.shape)), Value("pads", TensorType(pads.dtype, pads.shape))]
+    node = Operation("pad", "Pad", "", 21, list(inputs), [Value("out")], {"mode": mode})
+    return Graph("one_node", inputs=inputs, outputs=[node.outputs[0]], nodes=[node], system=System.ONNX)

@@ -1,0 +1,207 @@
+"""Runs a session's steps in a thread of its own, so that the screen answers whatever the engine does.
+
+Commands go in as words, frozen views come out as messages; nobody else touches the session.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from textual.message import Message
+
+from ..debugger.session import Session, Stop
+from ..runtime.errors import LoopdbgError, one_line
+from ..runtime.model import Data, Model
+from .view import History, View, look
+
+#: Steps asked for faster than they are done wait in line, but not more of them than this.
+_WAITING = 8
+
+
+class Command(StrEnum):
+    """What a person can ask for; the value is what the screen calls it."""
+
+    START = "start"
+    STEP = "step"
+    NODE = "next node"
+    INTO = "into"
+    FINISH = "finish"
+    CONTINUE = "continue"
+    RESTART = "restart"
+
+
+#: Commands that are short as a rule: what is asked for while one of them runs is meant to come after it.
+STEPS = frozenset({Command.START, Command.RESTART, Command.STEP, Command.NODE, Command.INTO})
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a running command is: seconds so far, and the iterations of each loop by path."""
+
+    command: Command
+    seconds: float
+    iterations: Mapping[str, int]
+
+
+class Stopped(Message):
+    """A command ended; ``error`` is what went wrong, ``view`` None where not even a look was possible."""
+
+    def __init__(self, command: Command, view: View | None, error: str | None = None) -> None:
+        super().__init__()
+        self.command = command
+        self.view = view
+        self.error = error
+
+
+class WaitingSession(Session):
+    """A session that waits for :meth:`restart` before it runs anything.
+
+    What comes before the first loop can take long or fail, and both are to be seen on the screen: not before it opens.
+    """
+
+    _waits = True
+
+    def restart(self) -> Stop:
+        """See :meth:`Session.restart`; the first call, by the constructor, does nothing."""
+        if self._waits:
+            self._waits = False
+            return self.stop
+        return super().restart()
+
+
+class Driver:
+    """One session and the thread that drives it. ``post`` gets a :class:`Stopped` for every command, in that thread.
+
+    Raises:
+        InputError: inputs that do not fit the signature.
+        UnsupportedError: an operator that nothing can run.
+    """
+
+    def __init__(self, model: Model, inputs: Mapping[str, Data], max_iterations: int | None) -> None:
+        self.model = model
+        self.post: Callable[[Stopped], object] = lambda _: None
+        self._session = WaitingSession(model, inputs, max_iterations=max_iterations)
+        self._history = History()
+        #: Guards everything below.
+        self._changed = threading.Condition()
+        self._waiting: list[Command] = []
+        self._running: Command | None = None
+        self._since = 0.0
+        self._closed = False
+        # A daemon: a single node that takes minutes can't be interrupted, and must not keep the program alive.
+        self._thread = threading.Thread(target=self._work, name="loopdbg-driver", daemon=True)
+        self._thread.start()
+
+    @property
+    def session(self) -> Session:
+        """The session, to be looked at while the driver is not :attr:`busy`."""
+        return self._session
+
+    @property
+    def busy(self) -> bool:
+        """True while a command runs or waits."""
+        with self._changed:
+            return self._running is not None or bool(self._waiting)
+
+    def ask(self, command: Command) -> bool:
+        """Run a command once those before it are done; False where it is refused because another one runs.
+
+        What comes while steps run waits in line; while something longer runs only a restart is taken, and interrupts.
+        """
+        with self._changed:
+            if command is Command.RESTART:
+                self._stop()
+            ahead = [c for c in (self._running, *self._waiting) if c is not None]
+            if command is not Command.RESTART and (not STEPS.issuperset(ahead) or len(ahead) > _WAITING):
+                return False
+            self._waiting.append(command)
+            self._changed.notify()
+        return True
+
+    def interrupt(self) -> None:
+        """Stop what runs at its next boundary, and forget what waits."""
+        with self._changed:
+            self._stop()
+
+    def progress(self) -> Progress | None:
+        """How far the running command is; None while none runs."""
+        with self._changed:
+            command, since = self._running, self._since
+        if command is None:
+            return None
+        iterations = {total.path: total.iterations for total in self._session.totals}
+        return Progress(command, time.monotonic() - since, iterations)
+
+    def close(self, timeout: float = 1.0) -> None:
+        """End the thread; what runs is interrupted. Returns after ``timeout`` seconds at the latest."""
+        with self._changed:
+            self._closed = True
+            self._stop()
+            self._changed.notify()
+        if self._thread is not threading.current_thread():
+            self._thread.join(timeout)
+
+    def _is_closed(self) -> bool:
+        return self._closed
+
+    def _stop(self) -> None:
+        self._waiting.clear()
+        if self._running is not None:
+            self._session.interrupt()
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                while not self._waiting and not self._is_closed():
+                    self._changed.wait()
+                if self._is_closed():
+                    return
+                command = self._running = self._waiting.pop(0)
+                self._since = time.monotonic()
+            message = self._do(command)
+            with self._changed:
+                self._running = None
+                if message.error is not None:
+                    # Steps asked for before their sight would run into it again.
+                    self._waiting = [c for c in self._waiting if c is Command.RESTART]
+                open_still = not self._is_closed()
+            if open_still:
+                self.post(message)
+
+    def _do(self, command: Command) -> Stopped:
+        error = None
+        try:
+            self._run(command)
+        except LoopdbgError as problem:
+            error = str(problem)
+        except Exception as problem:  # a bug of ours must not end the program either
+            error = _told(problem)
+        try:
+            return Stopped(command, look(self._session, self._history), error)
+        except Exception as problem:
+            return Stopped(command, None, error or _told(problem))
+
+    def _run(self, command: Command) -> None:
+        session = self._session
+        match command:
+            case Command.START | Command.RESTART:
+                self._history.clear()
+                session.restart()
+            case Command.STEP:
+                session.step()
+            case Command.NODE:
+                session.next_node()
+            case Command.INTO:
+                session.into()
+            case Command.FINISH:
+                session.finish()
+            case Command.CONTINUE:
+                session.continue_()
+
+
+def _told(problem: Exception) -> str:
+    return f"{type(problem).__name__}: {one_line(problem)}"

@@ -1,0 +1,103 @@
+"""The first line: which model and loop, which iteration of how many, and what the session does right now."""
+
+from __future__ import annotations
+
+from rich.cells import cell_len
+from textual.reactive import reactive
+from textual.strip import Strip
+from textual.widget import Widget
+
+from ..driver import Progress
+from ..lines import Line, Role, Span, fit, fit_spans, line
+from ..plot import progress
+from ..text import printable
+from ..view import Shown
+from .strips import COMPONENTS, strip
+
+_BAR = 20
+
+
+class Header(Widget):
+    """One line; its left part gives way where there is no room."""
+
+    COMPONENT_CLASSES = COMPONENTS
+
+    shown: reactive[Shown | None] = reactive(None)
+    #: What runs, while something runs for longer than a moment.
+    progress: reactive[Progress | None] = reactive(None)
+
+    def __init__(self, model: str, id: str) -> None:
+        super().__init__(id=id)
+        self._model = printable(model)
+
+    @property
+    def text(self) -> str:
+        """What the line says."""
+        return self._line(self.size.width).text
+
+    def render_line(self, y: int) -> Strip:
+        """See :class:`~textual.widget.Widget`."""
+        width = self.size.width
+        return strip(self, self._line(width) if y == 0 else Line(), width)
+
+    def _line(self, width: int) -> Line:
+        state = self._state()
+        count, bar = self._iteration()
+        right: list[Span] = []
+        for wanted, least in (((count, bar, state), 34), ((count, state), 18), ((state,), 0)):
+            right = [span for spans in wanted for span in spans]
+            if width - _length(right) >= least:
+                break
+        room = width - _length(right) - 2
+        left = self._place(room)
+        filler = " " * max(0, width - _length(left) - _length(right))
+        return Line(fit_spans([*left, (filler, Role.PLAIN), *right], width))
+
+    def _place(self, room: int) -> list[Span]:
+        """``loopdbg  model ▸ main ▸ Loop 'a' 3 ▸ Loop 'b'``, or what of it fits."""
+        steps = [self._model]
+        if self.shown is not None:
+            frames = [v.frame for v in self.shown.view.frames]
+            depth = self.shown.depth
+            if depth is None:
+                frames.append(self.shown.frame.frame)
+                depth = len(frames) - 1
+            for k, frame in enumerate(frames[: depth + 1]):
+                at = f" #{frame.iteration}" if frame.loop and k < depth else ""
+                steps.append(f"Loop '{printable(frame.name)}'{at}" if frame.loop else "main")
+        shorter = [steps, [steps[0], "…", *steps[-2:]], [steps[0], "…", steps[-1]], [steps[0], steps[-1]]]
+        fitting = [" ▸ ".join(s) for s in shorter if len(s) <= len(steps)]
+        full = next((text for text in fitting if 1 + cell_len(text) <= room), steps[-1])
+        title = " loopdbg  " if cell_len(full) + len(" loopdbg  ") <= room else " "
+        before, sign, last = full.rpartition(" ▸ ")
+        spans: list[Span] = [(title, Role.DIM), (before + sign, Role.PLAIN), (fit(last, room - 1), Role.NAME)]
+        return list(fit_spans(spans, max(0, room)))
+
+    def _iteration(self) -> tuple[list[Span], list[Span]]:
+        if self.shown is None or self.shown.frame.frame.loop is None:
+            return [], []
+        frame = self.shown.frame.frame
+        done, total = frame.iteration, frame.trip_count
+        if self.progress is not None and self.shown.depth == 1:
+            # A loop of the main graph runs once: all its iterations are those of this entry.
+            done = max(done, self.progress.iterations.get(frame.path, done))
+        limit = "no limit" if total is None else str(total)
+        ended = frame.stopped_by is not None and self.progress is None
+        count = f"ended after {done} / {limit}" if ended else f"iteration {done} / {limit}"
+        bar: list[Span] = [] if not total else [(progress(done, total, _BAR) + "   ", Role.PLOT)]
+        return [(count + "   ", Role.VALUE)], bar
+
+    def _state(self) -> list[Span]:
+        if self.progress is not None:
+            return [(f"▶ running {self.progress.seconds:.1f} s ", Role.MARK)]
+        if self.shown is None:
+            return [("▶ starting ", Role.MARK)]
+        if self.shown.done:
+            return [("■ ended ", Role.MARK)]
+        if self.shown.failed:
+            return [("✗ error ", Role.ERROR)]
+        return [(f"■ paused: {self.shown.view.snapshot.stop.reason} ", Role.MARK)]
+
+
+def _length(spans: list[Span]) -> int:
+    return cell_len(line(*spans).text)

@@ -1,0 +1,91 @@
+"""What the body gets from outside: captures, invariant inputs, constants; of the main graph the model's inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...runtime.graph import Value, walk
+from ..cells import NOT_YET, short_value, type_of
+from ..lines import Column, Line, Role, Span, line, table
+from ..text import printable
+from ..view import Shown, graph_of
+from .pane import Pane
+
+_COLUMNS = (Column("name", 4), Column("type", 6, rank=1), Column("value", 8), Column("from", 6, rank=2))
+#: Below this width the value says what it can of its type.
+_NARROW = 34
+
+
+class Inputs(Pane):
+    """One row for each value; constants that the body shows in place are left out."""
+
+    def __init__(self, id: str) -> None:
+        super().__init__("Inputs", id)
+
+    def build(self, shown: Shown, width: int, height: int) -> Sequence[Line]:
+        frame = shown.frame.frame
+        self.set_title("Inputs of the body" if frame.loop else "Inputs", shown.inputs_note)
+        rows = _sliced(shown, width) + _invariants(shown, width) + _captures(shown, width)
+        if not rows:
+            return [line(("none", Role.DIM))]
+        if width < _NARROW:
+            return table((_COLUMNS[0], _COLUMNS[2]), [[row[0], row[2]] for row in rows], width, header=False)
+        return table(_COLUMNS, rows, width, header=False)
+
+
+def _row(name: str, value: Any, origin: str, width: int, there: bool = True, dim: bool = False) -> list[Span]:
+    role = Role.DIM if dim else Role.PLAIN
+    return [
+        (printable(name), role if dim else Role.NAME),
+        (type_of(value) if there else "", Role.DIM),
+        (_value(value, width) if there else NOT_YET, role),
+        (origin, Role.DIM),
+    ]
+
+
+def _value(value: Any, width: int) -> str:
+    if width < _NARROW:
+        return short_value(value, max(10, width * 3 // 5))
+    return short_value(value, max(12, width * 2 // 5), shape=False)
+
+
+def _sliced(shown: Shown, width: int) -> list[list[Span]]:
+    """The outer tensors that the loop cuts, and the part that the iteration gets, or at a boundary the next one."""
+    frame = shown.frame.frame
+    around = shown.view.frames[shown.depth - 1 if shown.depth else -1].values
+    rows: list[list[Span]] = []
+    for sliced in frame.loop.sliced_inputs if frame.loop is not None else ():
+        outer = around.get(sliced.outer.name, sliced.outer.constant)
+        total = "" if frame.trip_count is None else f" of {frame.trip_count}"
+        part = "all parts read" if frame.stopped_by is not None else f"part {frame.iteration}{total}"
+        kind = type_of(outer, sliced.outer.type)
+        rows.append(
+            [(printable(sliced.outer.name), Role.NAME), (kind, Role.DIM), (part, Role.VALUE), ("sliced", Role.DIM)]
+        )
+    return rows
+
+
+def _invariants(shown: Shown, width: int) -> list[list[Span]]:
+    loop = shown.frame.frame.loop
+    values = shown.frame.values
+    return [
+        _row(i.inner.name, values.get(i.inner.name), printable(i.outer.name), width, i.inner.name in values)
+        for i in (loop.invariants if loop is not None else ())
+    ]
+
+
+def _captures(shown: Shown, width: int) -> list[list[Span]]:
+    frame = shown.frame.frame
+    constants: dict[str, Value] = {
+        value.name: value
+        for node in walk(graph_of(frame, shown.main))
+        for value in node.inputs
+        if value is not None and value.constant is not None
+    }
+    given = [(name, value) for name, value in frame.captures if name not in constants]
+    rows = [_row(name, value, "captured" if frame.loop else "", width) for name, value in given]
+    for name, value in frame.captures:
+        if name in constants and (not hasattr(value, "size") or value.size > 3):
+            rows.append(_row(name, value, "constant", width, dim=True))
+    return rows

@@ -1,0 +1,32 @@
+"""The line above the keys: where the session stands and why, what runs, or what went wrong."""
+
+from __future__ import annotations
+
+from textual.content import Content
+from textual.widgets import Static
+
+from ..driver import Progress
+
+
+class Message(Static):
+    """A sentence. An error says so in words and stays until the next stop."""
+
+    def __init__(self, id: str) -> None:
+        super().__init__(id=id)
+        self.text = ""
+        self._said = ("", False)
+
+    def say(self, text: str, error: bool = False) -> None:
+        """Show a sentence."""
+        self._said = (text, error)
+        self._put(f"error: {text}" if error else text, error)
+
+    def say_running(self, progress: Progress, name: str, iterations: int | None) -> None:
+        """Show what runs, in place of the sentence; :meth:`say` ends that."""
+        done = "" if iterations is None else f" · {iterations:,} iterations of '{name}'".replace(",", " ")
+        self._put(f"{progress.command}: {progress.seconds:.1f} s{done} · esc interrupts", False)
+
+    def _put(self, text: str, error: bool) -> None:
+        self.text = text
+        self.set_class(error, "-error")
+        self.update(Content(text))

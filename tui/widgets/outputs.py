@@ -1,0 +1,38 @@
+"""The model's outputs, once it ran to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..cells import short_value, type_of
+from ..lines import Column, Line, Role, Span, line, table
+from ..text import printable
+from ..view import Shown
+from .pane import Pane
+
+_COLUMNS = (Column("name", 4), Column("type", 6), Column("value", 8))
+
+
+class Outputs(Pane):
+    """One row for each output."""
+
+    def __init__(self, id: str) -> None:
+        super().__init__("Outputs", id)
+
+    def build(self, shown: Shown, width: int, height: int) -> Sequence[Line]:
+        outputs = shown.view.snapshot.outputs
+        self.set_title("Outputs", "r restarts")
+        if outputs is None:
+            return [line(("the model has not ended yet", Role.DIM))]
+        if not outputs:
+            return [line(("none", Role.DIM))]
+        names = max(len(printable(name)) + len(type_of(value)) for name, value in outputs) + 4
+        rows: list[list[Span]] = [
+            [
+                (printable(name), Role.NAME),
+                (type_of(value), Role.DIM),
+                (short_value(value, max(12, width - names)), Role.VALUE),
+            ]
+            for name, value in outputs
+        ]
+        return table(_COLUMNS, rows, width, header=False)

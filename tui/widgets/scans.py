@@ -1,0 +1,87 @@
+"""What the scan outputs have collected: their growing shape, the newest element, and a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+
+from ...debugger.snapshot import ScanSnapshot
+from ..cells import short_value
+from ..lines import Line, Role, Span, line
+from ..plot import chart, heat, number_of
+from ..text import printable, sparkline, type_text
+from ..view import Shown
+from .pane import Pane
+
+#: A chart of scalars is not higher than this.
+_HIGHEST = 8
+#: Where the pane takes what it needs, a picture has one row of this many of the screen.
+_SHARE = 12
+
+
+class Scans(Pane):
+    """Two lines or more for each scan output."""
+
+    def __init__(self, id: str) -> None:
+        super().__init__("Scan outputs", id)
+        #: True while the height of the pane is given: pictures then take what there is.
+        self.roomy = False
+
+    def build(self, shown: Shown, width: int, height: int) -> Sequence[Line]:
+        frame = shown.frame.frame
+        if not frame.scans:
+            return [line(("none", Role.DIM))]
+        each = (height - len(frame.scans)) // len(frame.scans) if self.roomy else self.app.size.height // _SHARE
+        lines: list[Line] = []
+        for scan in frame.scans:
+            lines.append(_facts(scan, frame.trip_count, width))
+            lines += _picture(scan, width, max(1, min(each, 64)))
+        return lines
+
+
+def _facts(scan: ScanSnapshot, trip_count: int | None, width: int) -> Line:
+    """``xs  f32 [4]  4 so far  last 1.4142157  stacked on axis 0``; the end is left out where there is no room."""
+    how = "stacked on" if scan.stack else "concatenated along"
+    reverse = ", newest first" if scan.reverse else ""
+    spans = [
+        (printable(scan.name), Role.NAME),
+        (f"  {type_text(scan.dtype, scan.shape)}", Role.VALUE),
+        (f"  {scan.count} of {trip_count}" if trip_count is not None else f"  {scan.count} so far", Role.PLAIN),
+    ]
+    how_span = (f"  {how} axis {scan.axis}{reverse}", Role.DIM)
+    for more in ([_last(scan), how_span], [_last(scan)], [how_span]):
+        longer = [*spans, *(span for span in more if span[0])]
+        if cell_len(line(*longer).text) <= width:
+            return line(*longer)
+    return line(*spans)
+
+
+def _last(scan: ScanSnapshot) -> Span:
+    if not scan.tail or scan.tail[-1].size != 1:
+        return ("", Role.PLAIN)
+    return (f"  last {short_value(scan.tail[-1], 16)}", Role.PLAIN)
+
+
+def _picture(scan: ScanSnapshot, width: int, height: int) -> list[Line]:
+    if not scan.tail:
+        return []
+    if all(element.size == 1 for element in scan.tail):
+        numbers = [number_of(element) for element in scan.tail]
+        if height < 3:
+            return [line((sparkline(numbers, width), Role.PLOT))]
+        wide = max(1, min(4, width // len(numbers)))
+        return [
+            line((row, Role.PLOT))
+            for row in chart([n for n in numbers for _ in range(wide)], width, min(height, _HIGHEST))
+        ]
+    if scan.tail[-1].dtype.kind in "OUST":
+        return []
+    first = scan.count - len(scan.tail)
+    rows = scan.tail[-height:]
+    label = len(str(scan.count - 1)) + 1
+    start = first + len(scan.tail) - len(rows)
+    return [
+        line((f"{start + k:>{label - 1}} ", Role.DIM), (row, Role.PLOT))
+        for k, row in enumerate(heat(rows, width - label))
+    ]

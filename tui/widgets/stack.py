@@ -1,0 +1,51 @@
+"""The running loops, outermost first, each with its iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..lines import Column, Line, Role, Span, table
+from ..text import printable
+from ..view import FrameView, Shown
+from .pane import Pane
+
+_COLUMNS = (Column("", 1), Column("frame", 6, gap=1), Column("iteration", 11))
+
+
+class Stack(Pane):
+    """One row for each frame; ``▸`` the one that the other panes show."""
+
+    def __init__(self, id: str) -> None:
+        super().__init__("Stack", id)
+
+    def build(self, shown: Shown, width: int, height: int) -> Sequence[Line]:
+        rows: list[list[Span]] = []
+        frames = shown.view.frames if shown.depth is not None else (*shown.view.frames, shown.frame)
+        for view in frames:
+            here = view is shown.frame
+            rows.append(
+                [
+                    ("▸" if here else " ", Role.MARK),
+                    (_name(view), Role.NAME if here else Role.PLAIN),
+                    (_where(view), Role.VALUE if here else Role.DIM),
+                ]
+            )
+        return table(_COLUMNS, rows, width, header=False)
+
+    def follow(self) -> None:
+        if self.shown is not None and self.shown.depth is not None:
+            self.show_line(self.shown.depth, 0)
+
+
+def _name(view: FrameView) -> str:
+    return printable(view.frame.name) if view.frame.loop is not None else "main"
+
+
+def _where(view: FrameView) -> str:
+    frame = view.frame
+    if frame.loop is None:
+        return ""
+    if frame.stopped_by is not None:
+        return f"ended, {frame.iteration}"
+    limit = "" if frame.trip_count is None else f"/{frame.trip_count}"
+    return f"iter {frame.iteration}{limit}"
