@@ -7,11 +7,11 @@ seen in onnxruntime 1.31 and OpenVINO 2026.4.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
-from ..graph import If, Loop, Node, Operation, OptionalType, SequenceType, TensorType, Value
+from ..graph import If, Loop, OptionalType, SequenceType, TensorType, Value
+from ..origins import Origins
 
 _MAKE_SEQUENCES = (
     "SequenceConstruct",
@@ -22,37 +22,8 @@ _MAKE_SEQUENCES = (
 )
 
 
-class Sources:
-    """Which node each value comes from, in all graphs of a model."""
-
-    def __init__(self) -> None:
-        self._nodes: dict[Value, Node] = {}
-
-    def add(self, node: Node) -> None:
-        for value in node.outputs:
-            if value is not None:
-                self._nodes[value] = node
-
-    def origin(self, value: Value) -> Value:
-        """The value itself, or the one that Identity nodes pass on as it."""
-        node = self._nodes.get(value)
-        while node is not None and node.op_type == "Identity" and node.inputs and node.inputs[0] is not None:
-            value = node.inputs[0]
-            node = self._nodes.get(value)
-        return value
-
-    def scalar(self, value: Value | None) -> Any:
-        """The number of a one-element initializer or Constant; None where there is none."""
-        if value is None:
-            return None
-        value = self.origin(value)
-        data: Any = value.constant
-        node = self._nodes.get(value)
-        if isinstance(node, Operation) and node.op_type == "Constant":
-            data = next(iter(node.attributes.values()), None)
-        if data is None or np.size(data) != 1:
-            return None
-        return np.asarray(data).reshape(())[()]
+class Sources(Origins):
+    """Origins that also know a sequence."""
 
     def is_sequence(self, value: Value) -> bool:
         """Whether a value is a sequence (or an optional one), by its declared type or by what makes it."""
@@ -60,7 +31,7 @@ class Sources:
         kind = value.type.element if isinstance(value.type, OptionalType) else value.type
         if isinstance(kind, SequenceType):
             return True
-        node = self._nodes.get(value)
+        node = self.maker(value)
         if isinstance(node, If):
             return self.is_sequence(node.then_branch.outputs[node.outputs.index(value)])
         if isinstance(node, Loop):

@@ -25,14 +25,14 @@ from ...runtime.graph import (
 )
 from ...runtime.model import LoopNode, Model
 from ...runtime.ops.registry import resolve
+from ...runtime.origins import Origins
 from ...runtime.slices import cut
 from ..text import dtype_name
-from .constants import Constants
 
 
 def describe(model: Model) -> dict[str, Any]:
     """The object of ``loopdbg info --json``; every entry of it can be written as JSON."""
-    constants = Constants(model.graph)
+    origins = Origins.of(model.graph)
     returned: dict[Value, list[str]] = {}
     for port, value in zip(model.outputs, model.graph.outputs, strict=True):
         returned.setdefault(value, []).append(port.name)
@@ -42,15 +42,15 @@ def describe(model: Model) -> dict[str, Any]:
         "opsets": dict(model.graph.opsets),
         "inputs": [_port(port.name, port.type) | {"optional": port.optional} for port in model.inputs],
         "outputs": [_port(port.name, port.type) for port in model.outputs],
-        "loops": [_loop(node, constants, returned) for node in model.loops],
+        "loops": [_loop(node, origins, returned) for node in model.loops],
         "operators": _operators(model.graph),
         "unsupported": list(_unsupported(model.graph, MAIN, model.graph.system)),
     }
 
 
-def _loop(node: LoopNode, constants: Constants, returned: dict[Value, list[str]]) -> dict[str, Any]:
+def _loop(node: LoopNode, origins: Origins, returned: dict[Value, list[str]]) -> dict[str, Any]:
     loop = node.loop
-    kind, ends = _kind(loop, constants)
+    kind, ends = _kind(loop, origins)
 
     def output(outer: Value, result: Value) -> dict[str, Any]:
         named = {"result": result.name, "model_outputs": returned.get(outer, [])}
@@ -63,10 +63,10 @@ def _loop(node: LoopNode, constants: Constants, returned: dict[Value, list[str]]
         "opset": loop.version,
         "kind": kind,
         "ends": ends,
-        "trip_count": _known(loop.trip_count, constants),
-        "initial_condition": _known(loop.initial_condition, constants),
-        "condition": _decided(loop.condition, constants),
-        "ignored_condition": _decided(loop.ignored_condition, constants),
+        "trip_count": _known(loop.trip_count, origins),
+        "initial_condition": _known(loop.initial_condition, origins),
+        "condition": _decided(loop.condition, origins),
+        "ignored_condition": _decided(loop.ignored_condition, origins),
         "iteration": None if loop.iteration is None else _port(loop.iteration.name, loop.iteration.type),
         "sliced_inputs": [_sliced(port) for port in loop.sliced_inputs],
         "invariants": [_port(port.inner.name, port.inner.type) | _from(port.outer) for port in loop.invariants],
@@ -91,7 +91,7 @@ def _loop(node: LoopNode, constants: Constants, returned: dict[Value, list[str]]
         ],
         "operators": _operators(loop.body),
         "notes": list(loop.notes),
-        "loops": [_loop(child, constants, returned) for child in node.children],
+        "loops": [_loop(child, origins, returned) for child in node.children],
     }
 
 
@@ -111,29 +111,29 @@ def _constant(value: Value) -> dict[str, Any]:
     return {"constant": value.constant is not None}
 
 
-def _known(value: Value | None, constants: Constants) -> dict[str, Any] | None:
+def _known(value: Value | None, origins: Origins) -> dict[str, Any] | None:
     """An outer value that a loop is controlled by, and what it is where that is known."""
-    return None if value is None else {"from": value.name, "value": constants.scalar(value)}
+    return None if value is None else {"from": value.name, "value": origins.scalar(value)}
 
 
-def _decided(value: Value | None, constants: Constants) -> dict[str, Any] | None:
+def _decided(value: Value | None, origins: Origins) -> dict[str, Any] | None:
     """A body value that decides, and the node that computes it."""
     if value is None:
         return None
-    maker = constants.maker(constants.origin(value))
+    maker = origins.maker(origins.origin(value))
     by = None
     if maker is not None and maker.op_type != "Constant":
         names = ", ".join("" if operand is None else operand.name for operand in maker.inputs)
         by = f"{maker.op_type}({names})"
-    return {"from": value.name, "value": constants.scalar(value), "by": by}
+    return {"from": value.name, "value": origins.scalar(value), "by": by}
 
 
-def _kind(loop: Loop, constants: Constants) -> tuple[str, str]:
+def _kind(loop: Loop, origins: Origins) -> tuple[str, str]:
     """The kind of loop in a programmer's word, and what ends it."""
-    limit = _limit(loop, constants)
-    initial = True if loop.initial_condition is None else constants.scalar(loop.initial_condition)
-    known = constants.scalar(loop.condition)
-    passed = loop.condition is not None and constants.origin(loop.condition) is loop.condition_input
+    limit = _limit(loop, origins)
+    initial = True if loop.initial_condition is None else origins.scalar(loop.initial_condition)
+    known = origins.scalar(loop.condition)
+    passed = loop.condition is not None and origins.origin(loop.condition) is loop.condition_input
     decides = loop.condition is not None and not passed and known is not True
     never = (
         ""
@@ -152,7 +152,7 @@ def _kind(loop: Loop, constants: Constants) -> tuple[str, str]:
     return kind, f"{told}; {never}" if never else told
 
 
-def _limit(loop: Loop, constants: Constants) -> str:
+def _limit(loop: Loop, origins: Origins) -> str:
     """What bounds the number of iterations; empty where nothing does."""
     if loop.fixed_trips is not None:
         return f"after {loop.fixed_trips} iteration{'' if loop.fixed_trips == 1 else 's'}"
@@ -163,7 +163,7 @@ def _limit(loop: Loop, constants: Constants) -> str:
         return f"after the last part of {names}{many}"
     if loop.trip_count is None:
         return ""
-    number = constants.scalar(loop.trip_count)
+    number = origins.scalar(loop.trip_count)
     if number is not None:
         return "" if number == -1 and loop.minus_one_is_no_limit else f"after {max(number, 0)} iterations"
     unless = " (-1: no limit)" if loop.minus_one_is_no_limit else ""

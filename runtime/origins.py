@@ -1,21 +1,31 @@
-"""What a look at a loop graph tells about its values without running it."""
+"""Where the values of a graph come from: what a look at it tells without running it."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from ...runtime.graph import Graph, Node, Operation, Value, walk
+from .graph import Graph, Node, Operation, Value, walk
 
 
-class Constants:
-    """Where the values of a graph, and of all graphs inside it, come from."""
+class Origins:
+    """Which node each value comes from, in all graphs of a model."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self) -> None:
         self._makers: dict[Value, Node] = {}
+
+    @classmethod
+    def of(cls, graph: Graph) -> Self:
+        """The origins of all values of a graph and of the graphs inside it."""
+        origins = cls()
         for node in walk(graph):
-            self._makers.update((value, node) for value in node.outputs if value is not None)
+            origins.add(node)
+        return origins
+
+    def add(self, node: Node) -> None:
+        """Take note of a node's outputs."""
+        self._makers.update((value, node) for value in node.outputs if value is not None)
 
     def maker(self, value: Value) -> Node | None:
         """The node that computes a value; None for inputs, parameters and constants."""
@@ -24,7 +34,7 @@ class Constants:
     def origin(self, value: Value) -> Value:
         """The value itself, or the one that Identity nodes pass on as it."""
         node = self._makers.get(value)
-        while node is not None and node.op_type == "Identity" and node.inputs[0] is not None:
+        while node is not None and node.op_type == "Identity" and node.inputs and node.inputs[0] is not None:
             value = node.inputs[0]
             node = self._makers.get(value)
         return value
