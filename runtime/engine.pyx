@@ -31,6 +31,8 @@ _REASONS = {RUNNING: None, BY_TRIP_COUNT: StoppedBy.TRIP_COUNT, BY_CONDITION: St
             BY_INPUT: StoppedBy.INPUT_EXHAUSTED}
 # How long run_plan may run before signals and limits are looked at.
 cdef double SLICE_SECONDS = 0.01
+# How long an interrupt waits for a boundary.
+cdef double PATIENCE_SECONDS = 0.05
 
 
 @cython.final
@@ -42,7 +44,7 @@ cdef class Engine(Loops):
 
     cdef double tick_time
     cdef int64_t slice_budget
-    cdef int overdue
+    cdef double interrupted          # when an interrupt was first seen, 0: none was
     cdef public object on_boundary   # called with the loop's index at every boundary while hooks are on
     cdef public object on_tick       # called about every 10 ms of a run
     cdef readonly bint running
@@ -201,14 +203,14 @@ cdef class Engine(Loops):
         cdef int status
         self.tick_time = time.monotonic()
         self.s.budget = self.slice_budget
-        self.overdue = 0
+        self.interrupted = 0
         while True:
             with nogil:
                 status = run_plan(&self.s)
             if status == S_PYTHON:
                 self.run_node(self.s.pc)
-                self.s.budget -= 2000
-                if self.s.budget < 0:
+                # A node in Python may take any time: the clock decides, not its cost.
+                if self.s.interrupt or time.monotonic() - self.tick_time > SLICE_SECONDS:
                     status = S_TICK
             elif status == S_SLOW:
                 self.control_slow(self.s.pc)
@@ -285,9 +287,10 @@ cdef class Engine(Loops):
         if self.on_tick is not None:
             self.on_tick()
         if self.s.interrupt:
-            # A boundary would have stopped by now, unless a body is long: then stop between its nodes.
-            self.overdue += 1
-            if self.overdue > 3:
+            # The next boundary stops; where a body takes long to get there, stop between its nodes.
+            if not self.interrupted:
+                self.interrupted = t
+            elif t - self.interrupted > PATIENCE_SECONDS:
                 self.s.interrupt = 0
                 return 1
         return 0

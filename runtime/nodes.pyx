@@ -79,6 +79,8 @@ cdef class Nodes(Memory):
                 dtype, shape = self.specs[self.s.slots[<int>slot].spec]
                 inputs.append(binding.Input(slot, dtype, shape, self.known[slot], self.peeker(slot)))
         bound = binding.bind(instruction.op, inputs)
+        if len(bound.outputs) < len(instruction.outputs):
+            return 0     # where it runs says so
         for slot, out in zip(instruction.outputs, bound.outputs):
             if slot < 0:
                 continue
@@ -207,6 +209,9 @@ cdef class Nodes(Memory):
             raise ExecutionError(f"{self.where(pc)}: {one_line(error)}") from error
         except Exception as error:
             raise ExecutionError(f"{self.where(pc)}: {one_line(error)} (inputs: {shapes_of(arguments)})") from error
+        if any(slot >= 0 for slot in instruction.outputs[len(results):]):
+            raise ExecutionError(f"{self.where(pc)}: it has {len(instruction.outputs)} outputs, but the operator gives only "
+                                 f"{len(results)}")
         for slot, result in zip(instruction.outputs, results):
             if slot < 0:
                 continue

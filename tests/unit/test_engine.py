@@ -462,6 +462,28 @@ def test_interrupt_stops_at_a_boundary_and_everything_can_be_seen() -> None:
     assert session.frame.iteration == before + 1
 
 
+def test_an_interrupt_stops_between_the_nodes_of_a_long_body() -> None:
+    lines = "\n".join(f"m{k + 1} = MatMul (m{k}, m{k})" for k in range(400))
+    text = f"""
+    long (int64 M, float[400, 400] m0) => (float[400, 400] v) {{
+      v = Loop <body = body (int64 i, bool c, float[400, 400] x) => (bool c, float[400, 400] y) {{
+        {lines}
+        y = Identity (m400)
+      }}> (M, , m0)
+    }}"""
+    session = loopdbg.debug(model(text), {"M": 1000, "m0": np.eye(400, dtype=np.float32)})
+    threading.Timer(0.3, session.interrupt).start()
+    stop = session.continue_()
+    assert stop.reason == "interrupt"
+    assert session.frame.iteration < 1000
+    assert "m1" in session.frame.values
+
+
+def test_an_operator_with_too_few_outputs_is_an_error() -> None:
+    with pytest.raises(loopdbg.ExecutionError, match="it has 2 outputs, but the operator gives only 1"):
+        run("g (float x) => (float y) { y, z = Neg (x) }", x=1)
+
+
 def test_two_threads_run_one_model() -> None:
     m = model(COUNT)
     results: list[Any] = []
