@@ -24,6 +24,8 @@ from .ops.registry import Op
 
 Shape = tuple[int, ...]
 _EAGER = Eager()
+#: Outer axes that a call can have (``run_outer`` in kernels.pyx); NumPy's arrays may have 64 axes.
+MAX_OUTER = 32
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,10 @@ def bind(op: Op, inputs: Sequence[Input | None]) -> Bound:
         raise NotNative
     if op.pure and all(i is None or i.known is not None for i in inputs):
         return _fold(op, [i if i is None else i.known for i in inputs])
-    return _Binder(inputs).bind(op)
+    bound = _Binder(inputs).bind(op)
+    if any(len(call.outer) > MAX_OUTER for call in bound.calls):
+        raise NotNative
+    return bound
 
 
 def _fold(op: Op, arrays: Sequence[Array | None]) -> Bound:

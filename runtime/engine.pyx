@@ -150,7 +150,7 @@ cdef class Engine(Loops):
     def set_c_hook(self, uintptr_t function, uintptr_t context=0):
         """Call a C function at every boundary of every loop, without the GIL; 0: no more.
 
-        ``int function(void *context, const BoundaryView *view)``; not 0 stops there. See ``engine.pxd`` for the struct.
+        ``int function(void *context, const BoundaryView *view)``; not 0 stops there. The struct is in ``state.pxd``.
         """
         self.s.c_hook = <boundary_hook>function
         self.s.c_context = <void *>context

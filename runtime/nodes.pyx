@@ -1,6 +1,5 @@
 """Nodes: bound to kernels when they are first met, on the dtypes and shapes that their inputs then have; or run by NumPy."""
 
-from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, malloc
 from libc.string cimport memcpy
 cimport numpy as np
@@ -65,7 +64,6 @@ cdef class Nodes(Memory):
                     ins.moves[j].source, ins.moves[j].target = source, target
         return 0
 
-    # -- binding and running nodes
     cdef int bind_node(self, int pc) except -1:
         """Bind the node at pc on what its inputs are now. 0: it has to run in Python."""
         instruction = self.plan.code[pc]

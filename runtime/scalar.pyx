@@ -19,6 +19,10 @@ cdef extern from "scalar_run.h" nogil:
     int scalar_run(scalar_program *p, const int *watch, int64_t *budget)
 
 
+cdef enum:
+    MAX_LOOPS = 64     # in one program
+
+
 class NotScalar(Exception):
     """The loop is none that a scalar program can run."""
 
@@ -28,8 +32,8 @@ cdef class Maker:
 
     cdef State *s
     cdef object plan
-    cdef dict registers      # ("slot", k) or ("temp", address, offset) -> byte offset of the register
-    cdef list values         # (slot, cell address, offset, nbytes) a register
+    cdef dict registers      # ("slot", k) or ("temp", address) -> byte offset of the register
+    cdef list values         # (slot, cell address, nbytes) a register
     cdef set written         # slots that the loop writes
     cdef list code           # (op, d, a, b, c)
     cdef list positions      # instruction -> position in the plan
@@ -50,15 +54,15 @@ cdef class Maker:
         cdef Slot *slot = self.s.slots + k
         if slot.spec == 0 or slot.data == NULL or not 0 < slot.nbytes <= 8:
             raise NotScalar
-        return self.register(("slot", k), k, 0, 0, slot.nbytes)
+        return self.register(("slot", k), k, 0, slot.nbytes)
 
     cdef int maybe(self, int k) except -2:
         return -1 if k < 0 else self.slot(k)
 
-    cdef int register(self, tuple key, int slot, size_t cell, npy_intp offset, Py_ssize_t nbytes) except -1:
+    cdef int register(self, tuple key, int slot, size_t cell, Py_ssize_t nbytes) except -1:
         if key not in self.registers:
             self.registers[key] = 8 * len(self.values)
-            self.values.append((slot, cell, offset, nbytes))
+            self.values.append((slot, cell, nbytes))
         return self.registers[key]
 
     cdef int slot_of_cell(self, char **cell):
@@ -71,12 +75,11 @@ cdef class Maker:
     cdef int argument(self, Call *call, int j) except -1:
         """The register of a call's argument."""
         cdef int slot = self.slot_of_cell(call.cell[j])
+        if call.offset[j]:
+            raise NotScalar     # a part of something larger, which other calls may see at other offsets
         if slot < 0:
             # Temps have at least 8 bytes.
-            key = ("temp", <size_t>call.cell[j], call.offset[j])
-            return self.register(key, -1, <size_t>call.cell[j], call.offset[j], 8 - min(call.offset[j], 7))
-        if call.offset[j]:
-            raise NotScalar
+            return self.register(("temp", <size_t>call.cell[j]), -1, <size_t>call.cell[j], 8)
         return self.slot(slot)
 
     def emit(self, int position, int op, int d=0, int a=0, int b=0, int c=0):
@@ -189,6 +192,8 @@ cdef class Maker:
             self.written.add(loop.lasts[k].outer)
         self.loops.append(ports)
         number = len(self.loops) - 1
+        if number == MAX_LOOPS:
+            raise NotScalar
         self.emit(pc, OP_ENTER, a=number)
         ports["body"] = len(self.code)
         self.body(plan.head + 1, plan.next, number)
@@ -281,9 +286,9 @@ cdef int fill(Program *program, Maker maker, int root) except -1:
     program.nregisters = len(maker.values)
     core.registers = <char *>room(program.nregisters, 8)
     program.values = <ProgramValue *>room(program.nregisters, sizeof(ProgramValue))
-    for k, (slot, cell, offset, nbytes) in enumerate(maker.values):
+    for k, (slot, cell, nbytes) in enumerate(maker.values):
         program.values[k].slot, program.values[k].cell = slot, <char **><size_t>cell
-        program.values[k].offset, program.values[k].nbytes = offset, nbytes
+        program.values[k].nbytes = nbytes
         program.values[k].written = slot in maker.written
     return 0
 
@@ -378,7 +383,7 @@ cdef int enter_program(State *s, LoopState *loop) noexcept nogil:
         if v.slot >= 0:
             memcpy(core.registers + 8 * k, s.slots[v.slot].data, v.nbytes)
         else:
-            memcpy(core.registers + 8 * k, v.cell[0] + v.offset, v.nbytes)
+            memcpy(core.registers + 8 * k, v.cell[0], v.nbytes)
     for k in range(program.nloads):
         if core.loads[k].slot >= 0:
             core.loads[k].base = s.slots[core.loads[k].slot].data + core.loads[k].offset
@@ -402,7 +407,7 @@ cdef int run_program(State *s, Program *program) noexcept nogil:
     cdef LoopState *loop
     cdef ProgramValue *v
     cdef int k, status, at
-    cdef int chain[64]
+    cdef int chain[MAX_LOOPS]
     cdef int depth = 0
     status = scalar_run(core, &s.watch, &s.budget)
     s.loops[root.index].i = root.i

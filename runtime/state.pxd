@@ -208,7 +208,6 @@ cdef struct Program:
 cdef struct ProgramValue:
     int slot             # -1: a temp
     char **cell
-    npy_intp offset
     Py_ssize_t nbytes
     int written
 

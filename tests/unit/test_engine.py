@@ -507,3 +507,40 @@ def test_inputs_are_not_written() -> None:
     run(SWAP, M=3, p=x, q=y)
     np.testing.assert_array_equal(x, [1, 1])
     np.testing.assert_array_equal(y, [2, 2])
+
+
+def _inner(k: int, body: str, trips: str, start: str) -> str:
+    return f"""r{k} = Loop <body = b{k} (int64 i{k}, bool c{k}, int64 u{k}) => (bool k{k}, int64 o{k}) {{
+        k{k} = Identity (c{k})
+        {body}
+    }}> ({trips}, , {start})"""
+
+
+def test_loops_nested_as_deep_as_a_file_can_hold() -> None:
+    depth = 28
+    text = "o0 = Add (u0, one)"
+    for k in range(depth):
+        text = _inner(k, text, "many" if k == depth - 1 else "one", f"u{k + 1}" if k < depth - 1 else "v0")
+        if k < depth - 1:
+            text += f"\no{k + 1} = Identity (r{k})"
+    constants = "one = Constant <value = int64 {1}> () many = Constant <value = int64 {300}> ()"
+    m = model(f"deep (int64 v0) => (int64 r{depth - 1}) {{ {constants} {text} }}")
+    result = m.execute({"v0": 7})
+    assert list(result.outputs.values()) == [307]
+    assert [loop.iterations for loop in result.loops] == [300] * depth
+    assert m._engine is not None
+    assert m._engine.program_runs == 1
+
+
+def test_more_loops_in_a_body_than_a_scalar_program_holds() -> None:
+    count = 70
+    lines = [_inner(k, f"o{k} = Add (u{k}, one)", "one", f"r{k - 1}" if k else "x") for k in range(count)]
+    text = f"""
+    wide (int64 M, int64 v0) => (int64 v) {{
+      one = Constant <value = int64 {{1}}> ()
+      v = Loop <body = body (int64 i, bool c, int64 x) => (bool c, int64 y) {{
+        {chr(10).join(lines)}
+        y = Identity (r{count - 1})
+      }}> (M, , v0)
+    }}"""
+    assert run(text, M=300, v0=0)["v"] == 300 * count
