@@ -98,6 +98,17 @@ class Frame:
         return self._state()[0]
 
     @property
+    def entry(self) -> tuple[int, ...]:
+        """The iterations that the loops around this one are in, outermost first."""
+        self._state()
+        around = []
+        index = self._plan.parent if self._plan else -1
+        while index >= 0:
+            around.append(self._engine.loop_state(index)[0])
+            index = self._engine.plan.loops[index].parent
+        return tuple(reversed(around))
+
+    @property
     def trip_count(self) -> int | None:
         """The most iterations that this entry may run; None: no limit. Sliced inputs count where they decide."""
         trip = self._state()[1]
