@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import loopdbg
 import models
 from loopdbg.debugger.boundary import Boundary, read
@@ -18,7 +20,7 @@ def test_a_run_as_boundaries() -> None:
     assert seen[0].scanned == {} and seen[0].computed == {} and seen[0].ended is None
     assert seen[-1].ended is StoppedBy.CONDITION and seen[-1].condition is False
     assert [float(b.scanned["xs"]) for b in seen[1:]] == outputs["xs"].tolist()
-    assert all(float(b.computed["half"]) == float(a.carried["x"]) * 0.5 for a, b in zip(seen, seen[1:], strict=False))
+    assert all(float(b.computed["half"]) == float(a.carried["x"]) * 0.5 for a, b in itertools.pairwise(seen))
     only = read_only(model)
     assert only.carried.keys() == {"x"} and not only.scanned
 
