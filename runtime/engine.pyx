@@ -94,7 +94,8 @@ cdef class Engine(Loops):
     def clear_stops(self):
         """Forget every stop that was asked for; hooks and limits stay."""
         cdef int k
-        self.s.stepping = self.s.stop_any = 0
+        self.s.stepping &= ~STEPPING
+        self.s.stop_any = 0
         self.s.watch = self.s.hook_any or self.s.c_hook != NULL or self.s.interrupt
         for k in range(self.nloops):
             self.s.loops[k].next_event = INT64_MAX
@@ -115,11 +116,28 @@ cdef class Engine(Loops):
 
     def stop_before_node(self):
         """Ask for a stop before the very next node."""
-        self.s.stepping, self.s.moved, self.s.step_depth = 1, 1, self.s.depth
+        self.s.stepping |= STEPPING
+        self.s.moved, self.s.step_depth = 1, self.s.depth
 
-    def stop_at_node(self):
-        """Ask for a stop before the next node of the innermost running loop (or, once that ended, further out)."""
-        self.s.stepping, self.s.moved, self.s.step_depth = 1, 0, self.s.depth
+    def stop_at_node(self, depth=None):
+        """Ask for a stop before the next node of the innermost running loop (or, once that ended, further out).
+
+        ``depth``: the number of running loops that the node may have around it, where the present one was left already.
+        """
+        self.s.stepping |= STEPPING
+        self.s.moved = depth is not None and depth < self.s.depth
+        self.s.step_depth = self.s.depth if depth is None else depth
+
+    def set_traps(self, positions):
+        """Stop before each of these instructions (nodes, Ifs, ENTERs) whenever it is met; replaces those set before."""
+        cdef int k
+        wanted = frozenset(positions)
+        for k in range(self.ncode):
+            trap = k in wanted
+            if trap != self.s.code[k].trap:
+                self.s.code[k].trap = trap
+                self.s.generation += 1      # scalar programs do not stop before instructions
+        self.s.stepping = self.s.stepping & STEPPING | (TRAPS if wanted else 0)
 
     def set_limits(self, max_iterations=None, bint refuse_endless=False):
         """Bound every entry of every loop; ``refuse_endless``: stop loops that nothing can end (SEMANTICS 0.3).
@@ -142,7 +160,7 @@ cdef class Engine(Loops):
         self.s.loops[index].limit = self.s.loops[index].i + more
 
     def set_hook(self, hook):
-        """Call ``hook(loop_index)`` at every boundary of every loop; None: no more."""
+        """Call ``hook(loop_index)`` at every boundary of every loop; a true result stops there. None: no more."""
         self.on_boundary = hook
         self.s.hook_any = hook is not None
         self.s.watch = self.s.watch or self.s.hook_any
@@ -178,6 +196,7 @@ cdef class Engine(Loops):
             raise RuntimeError("this engine is running already")
         self.running = True
         self.moment += 1
+        self.s.fresh = 1
         handler = None
         on_main = threading.current_thread() is threading.main_thread()
         if on_main:
@@ -252,7 +271,8 @@ cdef class Engine(Loops):
         loop.reported = 1
         if why & 2:
             self.moment += 1
-            self.on_boundary(index)
+            if self.on_boundary(index):
+                why |= 1
         if self.s.interrupt:
             self.s.interrupt = 0
             return ("interrupt", -1)

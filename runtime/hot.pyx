@@ -236,10 +236,13 @@ cdef int run_plan(State *s) noexcept nogil:
         ins = s.code + s.pc
         kind = ins.kind
         if s.stepping:
-            if s.moved and s.depth <= s.step_depth and (kind == NATIVE or kind == UNBOUND or kind == ENTER or
-                                                        kind == BRANCH):
-                return S_NODE
+            if kind == NATIVE or kind == UNBOUND or kind == ENTER or kind == BRANCH:
+                if s.stepping & STEPPING and s.moved and s.depth <= s.step_depth:
+                    return S_NODE
+                if ins.trap and not s.fresh:
+                    return S_NODE
             s.moved = 1
+            s.fresh = 0
         if kind == NATIVE:
             for k in range(ins.nguards):
                 if memcmp(s.slots[ins.guards[k].slot].data, ins.guards[k].expected, ins.guards[k].nbytes):
@@ -280,7 +283,7 @@ cdef int run_plan(State *s) noexcept nogil:
             # A trip count of INT64_MAX is how exporters write "no limit".
             if loop.endless_at >= 0 and loop.i >= loop.endless_at and (loop.trip < 0 or loop.trip == INT64_MAX):
                 return S_LIMIT
-            if loop.program != NULL and not s.watch and not s.stepping and loop.i > 0 and loop.ended == RUNNING:
+            if loop.program != NULL and not s.watch and not s.stepping & STEPPING and loop.i > 0 and loop.ended == RUNNING:
                 if enter_program(s, loop):
                     if s.suspended != NULL:
                         return S_TICK

@@ -95,6 +95,8 @@ cdef class Maker:
         while pc < last:
             ins = self.s.code + pc
             self.starts[pc] = len(self.code)
+            if ins.trap:
+                raise NotScalar
             if ins.kind == NATIVE:
                 if ins.nguards:
                     raise NotScalar

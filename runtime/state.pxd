@@ -103,6 +103,11 @@ cdef extern from "scalar_program.h" nogil:
         int at_insn
         int at_loop
 
+# What asks for stops before nodes.
+cdef enum:
+    STEPPING = 1
+    TRAPS = 2
+
 # What a slot's flags say.
 cdef enum:
     OWN = 1       # the buffer belongs to the slot alone and may be written
@@ -148,6 +153,7 @@ cdef struct Instr:
     int condition        # BRANCH: its slot
     int churn            # how often it was bound
     int calm             # Python executions since its inputs last changed; -1: nothing to bind until they do
+    int trap             # stop before it
     int64_t cost
     Call *calls
     Guard *guards
@@ -296,10 +302,11 @@ cdef struct State:
     int depth
     int pc
     int64_t budget
-    # stepping by nodes
-    int stepping
+    # stops before nodes: stepping is the one flag the hot path looks at
+    int stepping         # STEPPING and TRAPS
     int step_depth
     int moved
+    int fresh            # nothing was run since the engine was resumed
     # boundaries: watch is the one flag the hot path looks at
     int watch
     int stop_any
