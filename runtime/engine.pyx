@@ -8,6 +8,7 @@ in general) and ``Engine`` (stops, limits, hooks).
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uintptr_t, INT64_MAX
+from libc.stdlib cimport calloc, free
 cimport numpy as np
 
 from .hot cimport now, run_plan
@@ -127,6 +128,18 @@ cdef class Engine(Loops):
         self.s.stepping |= STEPPING
         self.s.moved = depth is not None and depth < self.s.depth
         self.s.step_depth = self.s.depth if depth is None else depth
+
+    def set_breaks(self, int index, iterations):
+        """Stop at these iterations' boundaries in every entry of a loop; replaces those set before."""
+        cdef LoopState *loop = self.s.loops + index
+        wanted = sorted(iterations)
+        cdef int64_t *breaks = <int64_t *>calloc(len(wanted) + 1, sizeof(int64_t))
+        if not breaks:
+            raise MemoryError
+        for k, iteration in enumerate(wanted):
+            breaks[k] = iteration
+        free(loop.breaks)
+        loop.breaks, loop.nbreaks = breaks, len(wanted)
 
     def set_traps(self, positions):
         """Stop before each of these instructions (nodes, Ifs, ENTERs) whenever it is met; replaces those set before."""

@@ -8,7 +8,7 @@ from libc.stdint cimport int32_t, int64_t, INT64_MAX
 from libc.string cimport memcmp
 
 from .kernels cimport Call
-from .scalar cimport enter_program, run_program
+from .scalar cimport enter_program, next_break, run_program
 from .state cimport *
 
 cdef extern from "time.h" nogil:
@@ -271,7 +271,8 @@ cdef int run_plan(State *s) noexcept nogil:
                 else:
                     (<int32_t *>s.slots[loop.iteration].data)[0] = <int32_t>loop.i
             if not loop.reported:
-                s.why = loop.i >= loop.next_event or (loop.ended and loop.event_at_end)
+                s.why = loop.i >= loop.next_event or (loop.ended and loop.event_at_end) or \
+                    (loop.nbreaks and not loop.ended and next_break(loop, loop.i) == loop.i)
                 if (s.watch and ask_hooks(s, ins.loop)) or s.why:
                     return S_BOUNDARY
             loop.reported = 0

@@ -53,6 +53,7 @@ cdef class Memory:
                 for j in range(loop.nedges):
                     Py_XDECREF(loop.edges[j].spare_owner)
                 free_program(loop.program)
+                free(loop.breaks)
                 free(loop.edges)
                 free(loop.slices)
                 free(loop.scans)

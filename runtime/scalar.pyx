@@ -350,9 +350,18 @@ cdef void free_program(Program *program) noexcept:
     free(program)
 
 
+cdef int64_t next_break(const LoopState *loop, int64_t first) noexcept nogil:
+    """The first iteration from ``first`` on at which every entry of a loop stops."""
+    cdef int k
+    for k in range(loop.nbreaks):
+        if loop.breaks[k] >= first:
+            return loop.breaks[k]
+    return INT64_MAX
+
+
 cdef int64_t bound(const LoopState *loop) noexcept nogil:
     """The first boundary of a loop at which the engine has to look itself."""
-    cdef int64_t first = min(loop.limit, loop.next_event)
+    cdef int64_t first = min(loop.limit, loop.next_event, next_break(loop, loop.i + 1))
     if loop.endless_at >= 0 and (loop.trip < 0 or loop.trip == INT64_MAX):
         first = min(first, max(loop.endless_at, 1))
     return first
@@ -377,7 +386,7 @@ cdef int enter_program(State *s, LoopState *loop) noexcept nogil:
         inner = s.loops + core.loops[k].index
         if inner.event_at_end:
             return 0
-        core.loops[k].stop_before = min(inner.limit, inner.next_event)
+        core.loops[k].stop_before = min(inner.limit, inner.next_event, next_break(inner, 0))
         if inner.endless_at >= 0 and inner.trip_slot < 0:
             core.loops[k].stop_before = min(core.loops[k].stop_before, max(inner.endless_at, 1))
     for k in range(program.nregisters):

@@ -252,6 +252,8 @@ cdef struct LoopState:
     # stops and limits
     int64_t next_event
     int event_at_end
+    int64_t *breaks      # iterations at which every entry stops, in order
+    int nbreaks
     int64_t limit
     int64_t endless_at   # refuse to go past this iteration where nothing can end the loop; -1: may go on
     # scalar programs (scalar.pyx)
