@@ -78,6 +78,16 @@ class Frame:
         return self._engine.loop_state(self._index)
 
     @property
+    def index(self) -> int:
+        """The loop's index in the plan; -1 for the main graph."""
+        return self._index
+
+    @property
+    def enter(self) -> int:
+        """Position in the plan of the loop's first instruction; its head, where boundaries are, follows. -1: no loop."""
+        return self._plan.enter if self._plan else -1
+
+    @property
     def loop(self) -> Loop | None:
         """The loop in the loop graph; None in the main graph."""
         return self._plan.loop if self._plan else None
@@ -229,8 +239,8 @@ class Frame:
         """True where a body node computed the value in the iteration that runs."""
         return all(n.state is NodeState.DONE for n in self.nodes if value in n.node.outputs)
 
-    def _scope(self) -> dict[str, Value]:
-        """Names as the body sees them: its own before those of enclosing graphs."""
+    def scope(self) -> dict[str, Value]:
+        """The values of the graph by name. Names as the body sees them: its own before those of enclosing graphs."""
         scope: dict[str, Value] = {}
         index = self._index
         plans = self._engine.plan.loops
@@ -260,7 +270,7 @@ class Values(Mapping[str, Any]):
 
     def __init__(self, frame: Frame) -> None:
         self._frame = frame
-        self._scope = frame._scope()
+        self._scope = frame.scope()
         # Which node of the body makes a value; a body can have thousands of both.
         self._made = {value: node for node in frame.nodes for value in node.node.outputs if value is not None}
 

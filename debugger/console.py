@@ -1,0 +1,191 @@
+"""The command language: one line in, lines out. The same for scripts, the command line and the screen's console."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from ..runtime.errors import LoopdbgError, UsageError
+from .expressions import completions
+from .scope import FrameScope
+from .session import Reason, Session, Stop
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command. ``usage``: how it is written; ``summary``: one line; ``takes``: what completes its arguments."""
+
+    name: str
+    aliases: tuple[str, ...]
+    usage: str
+    summary: str
+    run: Callable[[Console, str], None]
+    takes: str = ""
+
+
+#: Every command by name, in the order of the help.
+COMMANDS: dict[str, Command] = {}
+_ALIASES: dict[str, str] = {}
+
+
+def command(usage: str, summary: str, *aliases: str, takes: str = "") -> Callable[..., Callable[[Console, str], None]]:
+    """Register a function as a command; ``takes``: "expression", "place", "breakpoint", "loop" or nothing."""
+
+    def keep(run: Callable[[Console, str], None]) -> Callable[[Console, str], None]:
+        name = usage.split()[0]
+        COMMANDS[name] = Command(name, aliases, usage, summary, run, takes)
+        for alias in aliases:
+            _ALIASES[alias] = name
+        return run
+
+    return keep
+
+
+class Quit(Exception):
+    """The ``quit`` command; ``status`` is what the program ends with."""
+
+    def __init__(self, status: int = 0) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+class Console:
+    """Runs commands on a session; ``say`` gets every line of output.
+
+    ``execute`` raises what goes wrong; who calls it decides whether to go on.
+    """
+
+    def __init__(self, session: Session, say: Callable[[str], object]) -> None:
+        self.session = session
+        self.say = say
+        #: Expressions shown at every stop, by number.
+        self.displays: dict[int, str] = {}
+        self.next_display = 1
+        #: Which frame of the stack commands are about: 0 is the innermost.
+        self.selected = 0
+        self._collecting: tuple[list[str], str] | None = None
+        self._last = ""
+        session.on_log = say
+
+    @property
+    def collecting(self) -> bool:
+        """True while lines are part of a ``commands`` block."""
+        return self._collecting is not None
+
+    def execute(self, line: str) -> None:
+        """Run one line; empty ones and comments do nothing, inside ``commands`` lines are kept up to ``end``.
+
+        Raises:
+            Quit: the program is to end.
+            LoopdbgError: the command makes no sense or failed.
+        """
+        text = line.strip()
+        if self._collecting is not None:
+            lines, _ = self._collecting
+            if text == "end":
+                self._collecting = None
+            elif text:
+                lines.append(text)
+            return
+        if not text or text.startswith("#"):
+            return
+        word, _, rest = text.partition(" ")
+        find(word).run(self, rest.strip())
+
+    def run(self, lines: Iterable[str]) -> None:
+        """Run lines one after the other."""
+        for line in lines:
+            self.execute(line)
+        self.finish()
+
+    def finish(self) -> None:
+        """No more lines come.
+
+        Raises:
+            UsageError: a ``commands`` block has no ``end``.
+        """
+        if self._collecting is not None:
+            self._collecting = None
+            raise UsageError("commands: 'end' is missing")
+
+    def collect(self, lines: list[str], what: str) -> None:
+        """Put the lines that follow, up to ``end``, into a list."""
+        self._collecting = (lines, what)
+
+    # -- what commands share
+
+    @property
+    def frame(self) -> FrameScope:
+        """The values of the selected frame, for expressions."""
+        frame = self.selected_frame()
+        return FrameScope(frame, self.session.history(frame))
+
+    def selected_frame(self):  # type: ignore[no-untyped-def]
+        """The frame that commands are about."""
+        frames = self.session.frames[::-1]
+        if self.session.done:
+            return self.session.frame
+        return frames[min(self.selected, len(frames) - 1)]
+
+    def moved(self, stop: Stop) -> None:
+        """Say where the session stands after a command that moved it, and do what its breakpoints ask for."""
+        self.selected = 0
+        self.say(stop.text if stop.reason is not Reason.ERROR else f"error: {stop.text}")
+        for number, text in self.displays.items():
+            self.say(f"{number}: {text} = {self.value_of(text)}")
+        todo = [line for b in self.session.breakpoints if b.number in stop.breakpoints for line in b.commands]
+        for line in todo:
+            self.execute(line)
+
+    def value_of(self, text: str) -> str:
+        """A display's value, or why it has none."""
+        from .expressions import parse, show
+
+        try:
+            return show(parse(text).evaluate(self.frame), 100)
+        except LoopdbgError as error:
+            return f"<{error}>"
+
+    # -- for front ends
+
+    def complete(self, line: str, cursor: int | None = None) -> list[str]:
+        """What the word at the cursor can become."""
+        line = line[: len(line) if cursor is None else cursor]
+        word, space, rest = line.lstrip().partition(" ")
+        if not space:
+            return sorted(name for name in (*COMMANDS, *_ALIASES) if name.startswith(word) and len(name) > 1)
+        try:
+            takes = find(word).takes
+        except UsageError:
+            return []
+        places = self.session.places
+        if takes == "breakpoint":
+            return [str(b.number) for b in self.session.breakpoints if str(b.number).startswith(rest)]
+        if takes == "command":
+            return [name for name in COMMANDS if name.startswith(rest)]
+        if takes == "expression" or (takes == "place" and " if " in f" {rest}"):
+            return completions(rest, len(rest), sorted(places.names(places.here())))
+        if takes == "place":
+            words = [*places.names(places.here()), "iter", "line", "op", "if", "end", "nan"]
+            return sorted(one for one in words if one.startswith(rest))
+        return []
+
+
+def find(word: str) -> Command:
+    """The command that a word means: its name, an alias, or the beginning of only one name.
+
+    Raises:
+        UsageError: there is none, or several begin like that.
+    """
+    name = _ALIASES.get(word, word)
+    if name in COMMANDS:
+        return COMMANDS[name]
+    begun = [one for one in COMMANDS if one.startswith(word)]
+    if len(begun) == 1:
+        return COMMANDS[begun[0]]
+    if begun:
+        raise UsageError(f"'{word}' may be {', '.join(begun)}")
+    near = difflib.get_close_matches(word, [*COMMANDS, *_ALIASES], 2)
+    hint = f"; did you mean {' or '.join(near)}?" if near else "; help lists the commands"
+    raise UsageError(f"there is no command '{word}'{hint}")
