@@ -5,9 +5,11 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
-from ..runtime.errors import LoopdbgError, UsageError
-from .expressions import completions
+from ..runtime.errors import LoopdbgError, UsageError, one_line
+from ..runtime.frame import Frame
+from .expressions import completions, parse, show
 from .scope import FrameScope
 from .session import Reason, Session, Stop
 
@@ -116,17 +118,43 @@ class Console:
     # -- what commands share
 
     @property
-    def frame(self) -> FrameScope:
+    def scope(self) -> FrameScope:
         """The values of the selected frame, for expressions."""
         frame = self.selected_frame()
         return FrameScope(frame, self.session.history(frame))
 
-    def selected_frame(self):  # type: ignore[no-untyped-def]
+    def selected_frame(self) -> Frame:
         """The frame that commands are about."""
-        frames = self.session.frames[::-1]
         if self.session.done:
             return self.session.frame
-        return frames[min(self.selected, len(frames) - 1)]
+        return self.session.frames[::-1][self.selected]
+
+    def select(self, number: int) -> None:
+        """Make commands be about a frame of the stack, 0 the innermost.
+
+        Raises:
+            UsageError: the stack has no such frame.
+        """
+        if not 0 <= number < len(self.session.frames):
+            raise UsageError(f"there is no frame {number}; the stack has 0 to {len(self.session.frames) - 1}")
+        self.selected = number
+
+    def source(self, path: str) -> None:
+        """Run the commands in a file.
+
+        Raises:
+            UsageError: the file cannot be read, or a command in it failed; the text names the line.
+        """
+        try:
+            lines = Path(path).read_text().splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"{path}: cannot be read: {one_line(error)}") from None
+        for number, line in enumerate(lines, 1):
+            try:
+                self.execute(line)
+            except LoopdbgError as error:
+                raise UsageError(f"{path}, line {number}: {error}") from error
+        self.finish()
 
     def moved(self, stop: Stop) -> None:
         """Say where the session stands after a command that moved it, and do what its breakpoints ask for."""
@@ -140,10 +168,8 @@ class Console:
 
     def value_of(self, text: str) -> str:
         """A display's value, or why it has none."""
-        from .expressions import parse, show
-
         try:
-            return show(parse(text).evaluate(self.frame), 100)
+            return show(parse(text).evaluate(self.scope), 100)
         except LoopdbgError as error:
             return f"<{error}>"
 

@@ -99,3 +99,14 @@ class Places:
                 names.update(scan.output.outer.name for scan in self.loops[index].scans)
             self._names[index] = frozenset(names)
         return self._names[index]
+
+    def ifs(self, pc: int) -> list[tuple[Node, str]]:
+        """The Ifs of the same body in whose branches an instruction stands, with the branch, innermost first."""
+        code = self._engine.plan.code
+        found = []
+        for start, instruction in enumerate(code[:pc]):
+            if instruction.kind is Kind.BRANCH and instruction.inside == self.inside(pc):
+                join = code[instruction.target - 1].target - 1
+                if pc <= join:
+                    found.append((self.node_at(start), "then" if pc < instruction.target else "else"))
+        return found[::-1]

@@ -19,10 +19,12 @@ from ..runtime.errors import UsageError
 from ..runtime.frame import Frame
 from ..runtime.model import Data, LoopTotals, Model, load
 from . import goals
+from .boundary import Boundary
 from .breakpoints import Breakpoint
 from .running import Running
 from .stop import Reason, Stop
 from .timeline import Branch
+from .together import together
 from .travel import Position, levels, nodes_until
 
 #: Stops after which a step with a count goes on.
@@ -249,6 +251,11 @@ class Session(Running):
             if branch.parent is None or branch.fork is None:
                 raise UsageError("nothing was set on this branch")
             return self._travel(branch.fork, branch.parent)
+
+    def side_by_side(self, first: Branch, second: Branch) -> Iterator[tuple[Boundary, Boundary]]:
+        """The boundaries of two branches in pairs, from where they parted to where either was left or came elsewhere."""
+        with self._held():
+            yield from together(self.model, self._given, self.timeline, first, second)
 
     # -- how
 
