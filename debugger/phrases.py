@@ -116,11 +116,16 @@ class Phrases:
         words = [self.operand(value) for value in inputs]
         if isinstance(node, Operation):
             words += [
-                f"{printable(name)}={_attribute(value)}"
+                f"{printable(name)}={_attribute(value, node.domain.startswith('opset'))}"
                 for name, value in node.attributes.items()
                 if _USUAL.get(name) != value
             ]
         return f"{printable(node.op_type)}({', '.join(words)})"
+
+    def rank(self, value: Value | None) -> int | None:
+        """How many dimensions a value has, where the model tells."""
+        data = self.constant(value)
+        return rank(value) if data is None else int(data.ndim)
 
     def numbers(self, value: Value | None) -> list[int] | None:
         """The elements of an integer constant; None where they are computed."""
@@ -149,11 +154,9 @@ def scalar_literal(data: Array) -> str:
 
 
 def rank(value: Value | None) -> int | None:
-    """How many dimensions a value has, where the model tells."""
+    """How many dimensions the declared type of a value has."""
     if value is None:
         return None
-    if value.constant is not None:
-        return int(value.constant.ndim)
     return len(value.type.shape) if isinstance(value.type, TensorType) and value.type.shape is not None else None
 
 
@@ -180,7 +183,8 @@ def _data(node: Operation) -> Array | None:
         return None
 
 
-def _attribute(value: Any) -> str:
+def _attribute(value: Any, bare: bool = False) -> str:
+    """``bare``: the attributes of IR layers are all strings, and most of them are numbers."""
     if isinstance(value, bool):
         return str(value)
     if isinstance(value, np.ndarray):
@@ -188,7 +192,7 @@ def _attribute(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_attribute, value))}]" if len(value) <= 8 else f"[{len(value)} items]"
     if isinstance(value, str | bytes | int | float | np.generic):
-        text = scalar_text(value)
+        text = printable(value) if bare and isinstance(value, str) else scalar_text(value)
         return text if len(text) <= _ATTRIBUTE_WIDTH else text[: _ATTRIBUTE_WIDTH - 1] + "…"
     return type(value).__name__
 
@@ -256,7 +260,7 @@ def _gather(p: Phrases, node: Operation, inputs: Sequence[Value | None]) -> str 
     axes = p.numbers(inputs[2]) if len(inputs) == 3 else [int(node.attributes.get("axis", 0))]
     if axes is None or len(axes) != 1:
         return None
-    where = subscript({axes[0]: p.operand(inputs[1])}, None if axes[0] >= 0 else rank(inputs[0]))
+    where = subscript({axes[0]: p.operand(inputs[1])}, None if axes[0] >= 0 else p.rank(inputs[0]))
     return None if where is None else f"{named(inputs[0])}[{where}]"
 
 
@@ -266,7 +270,7 @@ def _slice(p: Phrases, node: Operation, inputs: Sequence[Value | None]) -> str |
         starts, ends = (list(node.attributes.get(name, ())) for name in ("starts", "ends"))
         axes = list(node.attributes.get("axes", range(len(starts))))
         ranges = [_range(str(a), str(b) if b <= _LIMIT else "", 1) for a, b in zip(starts, ends, strict=False)]
-        return _cut(inputs[0], axes, ranges)
+        return _cut(p, inputs[0], axes, ranges)
     if node.domain:  # OpenVINO has steps before axes
         data, start, end, step, axis = [*inputs, None, None][:5]
     else:
@@ -284,7 +288,7 @@ def _bounds(
         return None
     count = next((len(numbers) for numbers in (axes, steps, *known) if numbers is not None), None)
     if count is None:
-        count = _length(bounds) or (1 if rank(data) == 1 else None)
+        count = _length(bounds) or (1 if p.rank(data) == 1 else None)
     if count is None or (count != 1 and None in known):
         return None
     axes = list(range(count)) if axes is None else axes
@@ -297,7 +301,7 @@ def _bounds(
             texts.append(["" if end and abs(number) >= _LIMIT else str(number) for number in numbers])
     if not len(axes) == len(steps) == len(texts[0]) == len(texts[1]):
         return None
-    return _cut(data, axes, [_range(*one) for one in zip(*texts, steps, strict=True)])
+    return _cut(p, data, axes, [_range(*one) for one in zip(*texts, steps, strict=True)])
 
 
 def _length(bounds: Sequence[Value | None]) -> int | None:
@@ -323,8 +327,8 @@ def _range(start: str, end: str, step: int) -> str:
     return f"{start}:{end}" if step == 1 else f"{start}:{end}:{step}"
 
 
-def _cut(data: Value | None, axes: Sequence[int], ranges: Sequence[str]) -> str | None:
-    where = subscript(dict(zip(axes, ranges, strict=False)), None if min(axes, default=0) >= 0 else rank(data))
+def _cut(p: Phrases, data: Value | None, axes: Sequence[int], ranges: Sequence[str]) -> str | None:
+    where = subscript(dict(zip(axes, ranges, strict=False)), None if min(axes, default=0) >= 0 else p.rank(data))
     return None if where is None else f"{named(data)}[{where}]"
 
 
