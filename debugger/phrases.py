@@ -9,7 +9,7 @@ import numpy as np
 
 from ..runtime import dtypes
 from ..runtime.errors import UnsupportedError
-from ..runtime.graph import Array, Node, Operation, TensorType, Value
+from ..runtime.graph import Array, If, Loop, Node, Operation, TensorType, Value
 from ..runtime.origins import Origins
 from .names import named
 from .text import dtype_name, printable, scalar_text, value_text
@@ -86,7 +86,7 @@ class Phrases:
         return named(value)
 
     def expression(self, node: Node) -> str:
-        """What a node computes; of an If or a loop its call."""
+        """What a node computes; of an If or a loop its call: ``Loop 'inner'(n, x)``."""
         inputs = list(node.inputs)
         while inputs and inputs[-1] is None:
             inputs.pop()
@@ -120,7 +120,8 @@ class Phrases:
                 for name, value in node.attributes.items()
                 if _USUAL.get(name) != value
             ]
-        return f"{printable(node.op_type)}({', '.join(words)})"
+        own = f" '{printable(node.name)}'" if isinstance(node, If | Loop) else ""
+        return f"{printable(node.op_type)}{own}({', '.join(words)})"
 
     def rank(self, value: Value | None) -> int | None:
         """How many dimensions a value has, where the model tells."""

@@ -183,8 +183,7 @@ class _Writer:
 
     def main(self, graph: Graph) -> None:
         if graph.inputs:
-            names = ", ".join(map(named, graph.inputs))
-            self.add(0, f"{names} = inputs", LineKind.INPUT, None, values=graph.inputs)
+            self.add(0, f"{', '.join(map(named, graph.inputs))} = inputs", LineKind.INPUT, None, values=graph.inputs)
         self.nodes(graph, 0, None, ())
         names = graph.output_names or [value.name for value in graph.outputs]
         given = [
