@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 from ..runtime.engine import Engine
-
-if TYPE_CHECKING:
-    from .breakpoints import Breakpoint
+from .breakpoint import Breakpoint, Kind
 
 
 class Arming:
@@ -20,8 +17,6 @@ class Arming:
 
     def arm(self, breakpoints: Iterable[Breakpoint], traps: Iterable[int] = ()) -> None:
         """Ask the engine to stop wherever one of these may hit; ``traps``: further instructions to stop before."""
-        from .breakpoints import Kind
-
         engine = self._engine
         at: dict[int, set[int]] = {}
         nodes = set(traps)
@@ -53,6 +48,10 @@ class Arming:
         test = self._test
 
         def hook(index: int) -> bool:
-            return any([test(breakpoint_, index) for breakpoint_ in slow if index in breakpoint_.loops])
+            hit = False
+            for breakpoint_ in slow:
+                # Each of them: one that compares with the boundary before must see them all.
+                hit |= index in breakpoint_.loops and test(breakpoint_, index)
+            return hit
 
         return hook

@@ -92,6 +92,3 @@ class History:
             return Frame(engine, frame.index).values[name]
         except KeyError as error:
             raise UsageError(str(error.args[0])) from None
-
-
-

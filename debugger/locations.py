@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..runtime.errors import UsageError
-from .breakpoints import Breakpoint, Kind, Mode
+from .breakpoint import Breakpoint, Kind, Mode
 from .expressions import Expression, parse
 
 if TYPE_CHECKING:
@@ -73,9 +73,9 @@ class LocationReader:
             return self._made(Kind.NODE, nodes=self._of_type(rest))
         number = rest if word == "line" else place
         if number.isdecimal():
-            return self._made(Kind.NODE, nodes=frozenset({self.session.node_of_line(int(number), self.loop)}))
+            return self._made(Kind.NODE, nodes=frozenset({self.session.places.node_of_line(int(number))}))
         if not place:
-            return self._made(Kind.NODE, nodes=frozenset({self.session.node_here()}))
+            return self._made(Kind.NODE, nodes=frozenset({self.session.places.node_here()}))
         return self._made(Kind.NODE, nodes=self._named(_unquoted(place)))
 
     def watch(self) -> Breakpoint:
@@ -126,7 +126,9 @@ class LocationReader:
             inside = [k for k in deep if index == k or index in self.session.places.around(k)]
             index = (inside or deep)[0]
         if len(numbers) - 1 > len(self.session.places.around(index)):
-            raise UsageError(f"loop '{plans[index].loop.name}' stands inside {len(self.session.places.around(index))} loops only")
+            raise UsageError(
+                f"loop '{plans[index].loop.name}' stands inside {len(self.session.places.around(index))} loops only"
+            )
         return self._made(Kind.ITERATION, loops=(index,), iterations=numbers)
 
     def _loops_for(self, expression: Expression) -> tuple[int, ...]:
@@ -149,7 +151,9 @@ class LocationReader:
         return [self.session.places.inside(pc) for pc in nodes]
 
     def _of_type(self, op_type: str) -> frozenset[int]:
-        found = frozenset(pc for pc, node in self.session.places.nodes(self.loop) if node.op_type.lower() == op_type.lower())
+        found = frozenset(
+            pc for pc, node in self.session.places.nodes(self.loop) if node.op_type.lower() == op_type.lower()
+        )
         if not found:
             have = sorted({node.op_type for _, node in self.session.places.nodes(self.loop)})
             raise UsageError(f"no node of type '{op_type}'; there are {', '.join(have) or 'none'}")
@@ -157,7 +161,11 @@ class LocationReader:
 
     def _named(self, name: str) -> frozenset[int]:
         by_name = [pc for pc, node in self.session.places.nodes(self.loop) if node.name == name]
-        by_output = [pc for pc, node in self.session.places.nodes(self.loop) if any(v is not None and v.name == name for v in node.outputs)]
+        by_output = [
+            pc
+            for pc, node in self.session.places.nodes(self.loop)
+            if any(v is not None and v.name == name for v in node.outputs)
+        ]
         if by_output or by_name:
             here = self.session.places.here()
             found = by_output or by_name
@@ -165,7 +173,9 @@ class LocationReader:
             return frozenset((near or found)[:1])
         if any(node.op_type == name for _, node in self.session.places.nodes(self.loop)):
             return self._of_type(name)
-        known = sorted({v.name for _, node in self.session.places.nodes(self.loop) for v in node.outputs if v is not None})
+        known = sorted(
+            {v.name for _, node in self.session.places.nodes(self.loop) for v in node.outputs if v is not None}
+        )
         near_names = difflib.get_close_matches(name, known, 3)
         hint = f"; did you mean {' or '.join(repr(n) for n in near_names)}?" if near_names else ""
         raise UsageError(

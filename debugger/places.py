@@ -81,6 +81,20 @@ class Places:
         assert node is not None
         return node
 
+    def node_here(self) -> int:
+        """The node that runs next.
+
+        Raises:
+            UsageError: none does.
+        """
+        code = self._engine.plan.code
+        pc = self._engine.pc
+        while pc < len(code):
+            if code[pc].kind in _STOPPABLE:
+                return pc
+            pc += 1
+        raise UsageError("no node comes after this")
+
     def nodes(self, index: int | None = None) -> Iterator[tuple[int, Node]]:
         """Positions and nodes that a session can stop before; ``index``: only those directly in that loop's body."""
         for pc, instruction in enumerate(self._engine.plan.code):

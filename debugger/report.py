@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-
 from typing import Any
 
 import numpy as np
@@ -175,7 +174,9 @@ def _difference_lines(first: Branch, second: Branch, pairs: Iterable[tuple[Bound
                 ]
         if one.ended != other.ended:
             ends = first if one.ended else second
-            return [f"branch {ends.number} ends at iteration {one.iteration}, the other goes on; carried values are equal"]
+            return [
+                f"branch {ends.number} ends at iteration {one.iteration}, the other goes on; carried values are equal"
+            ]
     return [f"branches {first.number} and {second.number} are equal over {compared} boundaries"]
 
 
@@ -185,5 +186,3 @@ def _equal(a: Any, b: Any) -> bool:
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(_equal(x, y) for x, y in zip(a, b, strict=True))
     return a is b or bool(np.array_equal(a, b))
-
-

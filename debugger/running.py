@@ -349,4 +349,3 @@ class Running:
 
 def _name(loop: Loop | None) -> str:
     return "the main graph" if loop is None else f"loop '{loop.name}'"
-

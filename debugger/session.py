@@ -339,7 +339,9 @@ class Session(Running):
             boundary = self._boundary(around, index, iteration)
             if boundary < here:
                 return self._travel(boundary)
-            return self._travel(self._boundary(around, index, iteration - 1)) if iteration else self._to_node_before(here)
+            return (
+                self._travel(self._boundary(around, index, iteration - 1)) if iteration else self._to_node_before(here)
+            )
 
     def _back_node(self) -> Stop:
         with self._held():
