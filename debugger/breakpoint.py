@@ -1,7 +1,7 @@
 """A breakpoint, watchpoint or logpoint: what it waits for, and whether it hits at a stop.
 
-One that waits for an iteration, a node or a loop's end is looked for by the engine in passing. One with an expression is
-tested at every boundary of its loops: by the engine where the expression can be lowered to native kernels, else in
+One that waits for an iteration, a node or a loop's end is looked for by the engine in passing. One with an expression
+is tested at every boundary of its loops: by the engine where the expression can be lowered to native kernels, else in
 Python, which is slower and said so (``slow``).
 """
 
@@ -196,9 +196,8 @@ class Breakpoint:
         with np.errstate(all="ignore"):
             match self.mode:
                 case Mode.CROSSES:
-                    return bool(
-                        np.any((old < self.level) & (new >= self.level) | (old > self.level) & (new <= self.level))
-                    )
+                    level = self.level
+                    return bool(np.any((old < level) & (new >= level) | (old > level) & (new <= level)))
                 case Mode.SETTLES:
                     # The first boundary at which it has settled; it would hit at all that follow.
                     return bool(np.all(np.abs(new - old) < self.level)) and not self._memory.hit

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..runtime.errors import UsageError
+from ..runtime.graph import Node
 from .breakpoint import Breakpoint, Kind, Mode
 from .expressions import Expression, parse
 
@@ -150,38 +151,37 @@ class LocationReader:
     def _loops_of_nodes(self, nodes: frozenset[int]) -> list[int]:
         return [self.session.places.inside(pc) for pc in nodes]
 
+    def _nodes(self) -> list[tuple[int, Node]]:
+        """The nodes that are meant: all, or those of the loop that was named."""
+        return list(self.session.places.nodes(self.loop))
+
     def _of_type(self, op_type: str) -> frozenset[int]:
-        found = frozenset(
-            pc for pc, node in self.session.places.nodes(self.loop) if node.op_type.lower() == op_type.lower()
-        )
+        nodes = self._nodes()
+        found = frozenset(pc for pc, node in nodes if node.op_type.lower() == op_type.lower())
         if not found:
-            have = sorted({node.op_type for _, node in self.session.places.nodes(self.loop)})
+            have = sorted({node.op_type for _, node in nodes})
             raise UsageError(f"no node of type '{op_type}'; there are {', '.join(have) or 'none'}")
         return found
 
     def _named(self, name: str) -> frozenset[int]:
-        by_name = [pc for pc, node in self.session.places.nodes(self.loop) if node.name == name]
-        by_output = [
-            pc
-            for pc, node in self.session.places.nodes(self.loop)
-            if any(v is not None and v.name == name for v in node.outputs)
-        ]
-        if by_output or by_name:
-            here = self.session.places.here()
-            found = by_output or by_name
-            near = [pc for pc in found if self.session.places.inside(pc) == here]
+        nodes = self._nodes()
+        found = [pc for pc, node in nodes if name in _outputs(node)] or [pc for pc, node in nodes if node.name == name]
+        if found:
+            near = [pc for pc in found if self.session.places.inside(pc) == self.session.places.here()]
             return frozenset((near or found)[:1])
-        if any(node.op_type == name for _, node in self.session.places.nodes(self.loop)):
+        if any(node.op_type == name for _, node in nodes):
             return self._of_type(name)
-        known = sorted(
-            {v.name for _, node in self.session.places.nodes(self.loop) for v in node.outputs if v is not None}
-        )
-        near_names = difflib.get_close_matches(name, known, 3)
-        hint = f"; did you mean {' or '.join(repr(n) for n in near_names)}?" if near_names else ""
+        known = sorted({output for _, node in nodes for output in _outputs(node)})
+        similar = difflib.get_close_matches(name, known, 3)
+        hint = f"; did you mean {' or '.join(repr(n) for n in similar)}?" if similar else ""
         raise UsageError(
             f"nothing to break at is called '{name}'{hint} (break takes: iter N, line N, a node or value, op TYPE, "
             f"if EXPRESSION, end, nan)"
         )
+
+
+def _outputs(node: Node) -> list[str]:
+    return [value.name for value in node.outputs if value is not None]
 
 
 def _unquoted(text: str) -> str:

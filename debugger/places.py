@@ -11,6 +11,7 @@ from ..runtime.errors import UsageError
 from ..runtime.frame import Frame
 from ..runtime.graph import Node
 from ..runtime.plan import Kind, LoopPlan
+from .source import Source, positions, source
 
 #: Instructions that are nodes to step over: operations, loops and Ifs.
 _STOPPABLE = (Kind.NODE, Kind.ENTER, Kind.BRANCH)
@@ -80,6 +81,23 @@ class Places:
         node = self._engine.plan.code[pc].node
         assert node is not None
         return node
+
+    @cached_property
+    def source(self) -> Source:
+        """The model as pseudo-code; its lines are what ``break 9`` means."""
+        return source(self._engine.plan.graph)
+
+    def node_of_line(self, number: int) -> int:
+        """The node of a line of the pseudo-code, or the first after it.
+
+        Raises:
+            UsageError: there is none.
+        """
+        by_node = positions(self._engine.plan)
+        for line in self.source.lines:
+            if line.number >= number and line.node is not None:
+                return by_node[line.node]
+        raise UsageError(f"there is no node on line {number} or after it; the model has {len(self.source.lines)} lines")
 
     def node_here(self) -> int:
         """The node that runs next.

@@ -174,9 +174,7 @@ def _difference_lines(first: Branch, second: Branch, pairs: Iterable[tuple[Bound
                 ]
         if one.ended != other.ended:
             ends = first if one.ended else second
-            return [
-                f"branch {ends.number} ends at iteration {one.iteration}, the other goes on; carried values are equal"
-            ]
+            return [f"branch {ends.number} ends at iteration {one.iteration}, the other goes on with equal values"]
     return [f"branches {first.number} and {second.number} are equal over {compared} boundaries"]
 
 

@@ -253,7 +253,7 @@ class Session(Running):
             return self._travel(branch.fork, branch.parent)
 
     def side_by_side(self, first: Branch, second: Branch) -> Iterator[tuple[Boundary, Boundary]]:
-        """The boundaries of two branches in pairs, from where they parted to where either was left or came elsewhere."""
+        """The boundaries of two branches in pairs, from where they parted to where either was left."""
         with self._held():
             yield from together(self.model, self._given, self.timeline, first, second)
 
