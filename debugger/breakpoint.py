@@ -51,6 +51,7 @@ class _Memory:
     key: tuple[int, tuple[int, ...], int] | None = None
     value: Any = None
     hit: bool = False
+    settled: bool = False
 
 
 @dataclass(eq=False)
@@ -109,7 +110,7 @@ class Breakpoint:
 
     def prime(self, session: Running, frame: Frame, index: int) -> None:
         """Note what is so at a boundary that was reached by other means than running up to it."""
-        if index in self.loops and self.tested and not self._stateless(frame):
+        if index in self.loops and self.tested and (self.mode is Mode.SETTLES or not self._stateless(frame)):
             self._memory = _Memory()
             self._test(session, frame, index)
 
@@ -164,13 +165,18 @@ class Breakpoint:
         except ScopeError:
             return False
         before = self._before(key, frame, scope)
+        settled = False
         if self.kind is Kind.NAN:
             hit = bool(now) and before is not True
         else:
             hit = before is not _UNKNOWN and self._differs(before, now)
+            if self.mode is Mode.SETTLES:
+                # Only the first boundary at which it has: it is so at all that follow.
+                settled = hit
+                hit = hit and not (self._memory.settled and self._memory.key == (index, frame.entry, frame.iteration - 1))
             assert self.expression is not None
             self._change = f"{self.expression.text}: {show(before, 40)} → {show(now, 40)}" if hit else ""
-        self._memory = _Memory(key, now, hit)
+        self._memory = _Memory(key, now, hit, settled)
         return hit
 
     def _value(self, scope: FrameScope) -> Any:
@@ -199,8 +205,7 @@ class Breakpoint:
                     level = self.level
                     return bool(np.any((old < level) & (new >= level) | (old > level) & (new <= level)))
                 case Mode.SETTLES:
-                    # The first boundary at which it has settled; it would hit at all that follow.
-                    return bool(np.all(np.abs(new - old) < self.level)) and not self._memory.hit
+                    return bool(np.all(np.abs(new - old) < self.level))
                 case Mode.SIGN:
                     return bool(np.any(np.sign(old) != np.sign(new)))
         return not _same(old, new)
