@@ -173,7 +173,8 @@ class Breakpoint:
             if self.mode is Mode.SETTLES:
                 # Only the first boundary at which it has: it is so at all that follow.
                 settled = hit
-                hit = hit and not (self._memory.settled and self._memory.key == (index, frame.entry, frame.iteration - 1))
+                last = self._memory
+                hit = hit and not (last.settled and last.key == (index, frame.entry, frame.iteration - 1))
             assert self.expression is not None
             self._change = f"{self.expression.text}: {show(before, 40)} → {show(now, 40)}" if hit else ""
         self._memory = _Memory(key, now, hit, settled)

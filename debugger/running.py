@@ -9,12 +9,12 @@ from contextlib import contextmanager
 
 from ..runtime.engine import Checkpoint, Engine
 from ..runtime.errors import ExecutionError, InterruptError, LoopdbgError, UsageError
-from ..runtime.frame import Frame
 from ..runtime.graph import Loop
 from ..runtime.model import Data, Model
 from . import goals
 from .arming import Arming
 from .breakpoints import Breakpoint, Breakpoints, Kind
+from .frames import Frame
 from .history import History, Past
 from .places import Places
 from .stop import ENDED, Reason, Stop
@@ -73,13 +73,13 @@ class Running:
         """The innermost running loop; the main graph where none runs; after the end the loop that ended last."""
         stack = self._engine.stack
         if stack:
-            return Frame(self._engine, stack[-1])
-        return Frame(self._engine, self._last_loop if self.done else -1)
+            return Frame(self, stack[-1])
+        return Frame(self, self._last_loop if self.done else -1)
 
     @property
     def frames(self) -> list[Frame]:
         """All running loops, outermost first, the main graph before them."""
-        return [Frame(self._engine, index) for index in (-1, *self._engine.stack)]
+        return [Frame(self, index) for index in (-1, *self._engine.stack)]
 
     @property
     def position(self) -> Position:
@@ -174,7 +174,7 @@ class Running:
 
     def _test_at(self, breakpoint_: Breakpoint, index: int) -> bool:
         """Whether a breakpoint hits at the boundary that the engine is at, in passing."""
-        return breakpoint_.holds(self, Frame(self._engine, index), index)
+        return breakpoint_.holds(self, Frame(self, index), index)
 
     def _hits(self, what: str, index: int, *, silently: bool = False) -> list[Breakpoint]:
         """The breakpoints that stop here; counts hits and prints what logpoints say, unless ``silently``."""

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from ..runtime.errors import UsageError
-from ..runtime.frame import Frame
 from ..runtime.model import Data, LoopTotals, Model, load
 from . import goals
 from .boundary import Boundary
 from .breakpoints import Breakpoint
+from .frames import Frame
 from .running import Running
 from .stop import Reason, Stop
 from .timeline import Branch

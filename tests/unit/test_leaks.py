@@ -54,7 +54,9 @@ def test_memory_stays_flat_over_many_rounds() -> None:
     """LOOPDBG_LEAK_ROUNDS sets how many; 40 by default."""
     rounds = os.environ.get("LOOPDBG_LEAK_ROUNDS", "40")
     samples = Path(__file__).parents[2] / "sample_models"
-    models = [samples / name for name in ("newton_sqrt.onnx", "two_layer_lstm.onnx", "loop_nested.xml", "fibonacci.onnx")]
+    models = [
+        samples / name for name in ("newton_sqrt.onnx", "two_layer_lstm.onnx", "loop_nested.xml", "fibonacci.onnx")
+    ]
     done = subprocess.run(
         [sys.executable, "-c", _ROUNDS, rounds, *map(str, models)], capture_output=True, text=True, check=True
     )
