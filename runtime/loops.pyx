@@ -281,7 +281,7 @@ cdef class Loops(Nodes):
             return 0
         if c.spec < 0:
             dtype, shape = self.specs[r.spec]
-            c.spec, c.nbytes = r.spec, r.nbytes
+            c.spec, c.nbytes, c.out_count = r.spec, r.nbytes, -1
             rank = len(shape) + (1 if port.stack else 0)
             axis = port.axis + rank if port.axis < 0 else port.axis
             if not 0 <= axis < rank:
