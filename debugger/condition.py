@@ -25,9 +25,10 @@ _DEPTH = 16
 class ConditionSlice:
     """What the condition of a loop depends on.
 
-    ``nodes``: the body's nodes that compute it, in order, those inside Ifs included; ``carried``, ``captures``,
-    ``constants``, ``slices`` and ``iteration`` are what those nodes read. ``all_carried`` and the ``ever_`` fields also
-    count what reaches the condition in later iterations, through back edges.
+    ``nodes``: the body's nodes that compute it, in order, those inside Ifs included; ``carried``, ``captures`` (with
+    invariant inputs, as the body names them), ``constants``, ``slices`` and ``iteration`` are what those nodes read.
+    ``all_carried`` and the ``ever_`` fields also count what reaches the condition in later iterations, through back
+    edges.
     """
 
     loop: Loop
@@ -72,7 +73,7 @@ def condition_slice(loop: Loop) -> ConditionSlice:
         ever = more
     made = {value for node in walk(loop.body) for value in node.outputs}
     params = {*loop.body.inputs, *(invariant.inner for invariant in loop.invariants)}
-    invariants = {invariant.inner: invariant.outer for invariant in loop.invariants}
+    invariants = {invariant.inner for invariant in loop.invariants}
     outer = [value for value in _ordered(loop, near) if value not in made and value not in params]
     all_nodes = _nodes(loop.body, ever)
     return ConditionSlice(
@@ -80,7 +81,7 @@ def condition_slice(loop: Loop) -> ConditionSlice:
         _nodes(loop.body, near),
         tuple(edge for edge in loop.back_edges if edge.param in near),
         (
-            *(invariants[value] for value in loop.body.inputs if value in invariants and value in near),
+            *(value for value in loop.body.inputs if value in invariants and value in near),
             *(value for value in outer if value.constant is None),
         ),
         tuple(value for value in outer if value.constant is not None),

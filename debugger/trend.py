@@ -18,6 +18,7 @@ _NEWEST = 6
 #: A fit is taken where its step or factor varies by less than this part of what it says.
 _STEADY = 0.15
 _FARTHEST = 1e15
+_ALMOST = 1 - 1e-12
 
 
 class Trend(StrEnum):
@@ -145,7 +146,7 @@ class _Fit:
         factor = sum(factors) / len(factors)
         if factor <= 0 or factor == 1:
             return None
-        spread = (max(factors) - min(factors)) / abs(1 - factor)
+        spread = (max(factors) - min(factors)) / min(abs(1 - factor), factor)
         bound, now = fixed[0], moving[-1]
         verb = ("falls" if factor < 1 else "grows") + f" by a factor of {number_text(factor)} each"
         side = self.names[0 if moving is self.left else 1]
@@ -171,15 +172,17 @@ class _Fit:
         factor = sum(factors) / len(factors)
         if not 0 < factor < 1:
             return None
-        spread = (max(factors) - min(factors)) / (1 - factor)
+        spread = (max(factors) - min(factors)) / min(1 - factor, factor)
         gap, step = self.gaps[-1], self.steps[-1]
-        limit = gap + step * factor / (1 - factor)
+        low, limit, high = sorted(gap + step * q / (1 - q) for q in (min(factors), factor, min(max(factors), _ALMOST)))
         how = f"its steps shrink by a factor of {number_text(factor)} each"
-        if limit < 0 and self.sign != "!=":
+        if high < 0 and self.sign != "!=":
             more = _count(math.log(-limit / (gap - limit)) / math.log(factor))
             return spread, Estimate(Trend.GEOMETRIC, more, factor, limit, f"{_about(more)} (the gap falls; {how})")
-        text = f"the gap seems to settle near {number_text(limit)} ({how}); like this it never ends"
-        return spread, Estimate(Trend.SETTLING, None, factor, limit, text)
+        if low > 0:
+            text = f"the gap seems to settle near {number_text(limit)} ({how}); like this it never ends"
+            return spread, Estimate(Trend.SETTLING, None, factor, limit, text)
+        return None
 
     def _falling(self) -> Estimate:
         """Nearer each time, in uneven steps: faster and faster, or slower and slower."""

@@ -290,6 +290,11 @@ class Values(Mapping[str, Any]):
                     slot = edge.param
         return True, engine.value(slot)
 
+    def read(self, value: Value) -> tuple[bool, Any]:
+        """Whether a value of the loop graph has one now, and a copy of it; tells values that share a name apart."""
+        self._frame._state()
+        return self._read(value)
+
     def __getitem__(self, name: str) -> Any:
         if name not in self._scope:
             near = difflib.get_close_matches(name, self._scope, 3)
