@@ -7,7 +7,7 @@ Python, which is slower and said so (``slow``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,9 @@ import numpy as np
 
 from ..runtime.frame import Frame
 from ..runtime.graph import Node
-from .expressions import Expression, show
-from .scope import FrameScope, ScopeError
+from .expressions import Expression, NoValueError, show
+from .scope import FrameScope
+from .template import Template
 
 if TYPE_CHECKING:
     from .running import Running
@@ -45,7 +46,7 @@ class Mode(StrEnum):
 
 
 @dataclass
-class _Memory:
+class Memory:
     """The last boundary at which something was tested, what it was there, and whether that was a hit."""
 
     key: tuple[int, tuple[int, ...], int] | None = None
@@ -83,7 +84,7 @@ class Breakpoint:
     slow: bool = False
     #: The engine's predicates for it, by loop.
     predicates: dict[int, int] = field(default_factory=dict, repr=False)
-    _memory: _Memory = field(default_factory=_Memory, repr=False)
+    memory: Memory = field(default_factory=Memory, repr=False)
     _change: str = ""
 
     @property
@@ -111,7 +112,7 @@ class Breakpoint:
     def prime(self, session: Running, frame: Frame, index: int) -> None:
         """Note what is so at a boundary that was reached by other means than running up to it."""
         if index in self.loops and self.tested and (self.mode is Mode.SETTLES or not self._stateless(frame)):
-            self._memory = _Memory()
+            self.memory = Memory()
             self._test(session, frame, index)
 
     def allows(self, session: Running, frame: Frame) -> bool:
@@ -120,17 +121,17 @@ class Breakpoint:
             return True
         try:
             return self.condition.truth(FrameScope(frame, session.history(frame)))
-        except ScopeError:
+        except NoValueError:
             return False
 
-    def seen(self) -> None:
-        """The hit at the last boundary was told; running up to that boundary again is no other."""
-        self._memory.hit = False
+    def seen(self, memory: Memory) -> None:
+        """The hit at a boundary was told; running up to that boundary again is no other."""
+        self.memory = replace(memory, hit=False)
 
     def said(self, session: Running, frame: Frame) -> str:
         """What a logpoint prints: its text with each ``{expression}`` evaluated."""
         assert self.log is not None
-        return self.log.format(FrameScope(frame, session.history(frame)))
+        return Template(self.log).format(FrameScope(frame, session.history(frame)))
 
     def change(self) -> str:
         """What a watchpoint saw at its hit: ``h: 1.0 → 2.0``; empty for others."""
@@ -154,15 +155,15 @@ class Breakpoint:
 
     def _test(self, session: Running, frame: Frame, index: int) -> bool:
         key = (index, frame.entry, frame.iteration)
-        if self._memory.key == key:
-            return self._memory.hit
+        if self.memory.key == key:
+            return self.memory.hit
         scope = FrameScope(frame, session.history(frame))
         try:
             if self.kind is Kind.CONDITION:
                 assert self.expression is not None
                 return self.expression.truth(scope)
             now = _has_nan(frame, self.expression, scope) if self.kind is Kind.NAN else self._value(scope)
-        except ScopeError:
+        except NoValueError:
             return False
         before = self._before(key, frame, scope)
         settled = False
@@ -173,11 +174,12 @@ class Breakpoint:
             if self.mode is Mode.SETTLES:
                 # Only the first boundary at which it has: it is so at all that follow.
                 settled = hit
-                last = self._memory
+                last = self.memory
                 hit = hit and not (last.settled and last.key == (index, frame.entry, frame.iteration - 1))
             assert self.expression is not None
-            self._change = f"{self.expression.text}: {show(before, 40)} → {show(now, 40)}" if hit else ""
-        self._memory = _Memory(key, now, hit, settled)
+            if hit:
+                self._change = f"{self.expression.text}: {show(before, 40)} → {show(now, 40)}"
+        self.memory = Memory(key, now, hit, settled)
         return hit
 
     def _value(self, scope: FrameScope) -> Any:
@@ -189,8 +191,8 @@ class Breakpoint:
         index, entry, iteration = key
         if self._stateless(frame):
             return self._value(_Earlier(scope)) if iteration else _UNKNOWN
-        known = self._memory.key == (index, entry, iteration - 1)
-        return self._memory.value if known else _UNKNOWN
+        known = self.memory.key == (index, entry, iteration - 1)
+        return self.memory.value if known else _UNKNOWN
 
     def _differs(self, before: Any, now: Any) -> bool:
         old, new = np.asarray(before), np.asarray(now)

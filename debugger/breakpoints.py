@@ -9,6 +9,7 @@ from ..runtime.errors import UsageError
 from .breakpoint import Breakpoint, Kind, Mode
 from .expressions import parse
 from .locations import LocationReader
+from .template import Template
 
 if TYPE_CHECKING:
     from .running import Running
@@ -80,7 +81,7 @@ class Breakpoints(Sequence[Breakpoint]):
         if condition is not None:
             places = self._session.places
             for index in breakpoint_.loops or {places.inside(pc) for pc in breakpoint_.nodes}:
-                condition.check(places.names(index))
+                places.check(condition, index)
         breakpoint_.condition = condition
 
     def clear(self) -> None:
@@ -89,6 +90,10 @@ class Breakpoints(Sequence[Breakpoint]):
             self.delete(breakpoint_.number)
 
     def _keep(self, made: Breakpoint, temporary: bool, log: str | None) -> Breakpoint:
+        if log is not None:
+            for expression in Template(log).expressions:
+                for index in made.loops or {self._session.places.inside(pc) for pc in made.nodes}:
+                    self._session.places.check(expression, index)
         made.number, made.temporary, made.log = self._next, temporary, log
         self._next += 1
         made.slow = made.tested

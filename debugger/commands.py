@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from ..runtime.errors import UsageError
-from .console import COMMANDS, Console, Quit, command, find
+from .command import COMMANDS, Quit, command, find
 from .expressions import parse, show
 from .report import branch_lines, breakpoint_lines, compare_lines, frame_lines, history_lines, loop_lines, stack_lines
 from .report import value_lines as _value_lines
 from .template import Template
+
+if TYPE_CHECKING:
+    from .console import Console
 
 _SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
@@ -243,7 +247,8 @@ def _list(console: Console, rest: str) -> None:
 def _why(console: Console, rest: str) -> None:
     from .why import why
 
-    for line in why(console.session, console.selected_frame()).lines():
+    session, frame = console.session, console.selected_frame()
+    for line in why(frame, session.history(frame).recent(), session.model.graph).lines():
         console.say(line)
 
 

@@ -2,54 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from ..runtime.errors import LoopdbgError, UsageError, one_line
 from ..runtime.frame import Frame
+from . import commands as _commands
+from .command import ALIASES, COMMANDS, Quit, find
 from .expressions import completions, parse, show
 from .scope import FrameScope
 from .session import Reason, Session, Stop
-
-
-@dataclass(frozen=True)
-class Command:
-    """One command. ``usage``: how it is written; ``summary``: one line; ``takes``: what completes its arguments."""
-
-    name: str
-    aliases: tuple[str, ...]
-    usage: str
-    summary: str
-    run: Callable[[Console, str], None]
-    takes: str = ""
-
-
-#: Every command by name, in the order of the help.
-COMMANDS: dict[str, Command] = {}
-_ALIASES: dict[str, str] = {}
-
-
-def command(usage: str, summary: str, *aliases: str, takes: str = "") -> Callable[..., Callable[[Console, str], None]]:
-    """Register a function as a command; ``takes``: "expression", "place", "breakpoint", "loop" or nothing."""
-
-    def keep(run: Callable[[Console, str], None]) -> Callable[[Console, str], None]:
-        name = usage.split()[0]
-        COMMANDS[name] = Command(name, aliases, usage, summary, run, takes)
-        for alias in aliases:
-            _ALIASES[alias] = name
-        return run
-
-    return keep
-
-
-class Quit(Exception):
-    """The ``quit`` command; ``status`` is what the program ends with."""
-
-    def __init__(self, status: int = 0) -> None:
-        super().__init__(status)
-        self.status = status
 
 
 class Console:
@@ -180,7 +142,7 @@ class Console:
         line = line[: len(line) if cursor is None else cursor]
         word, space, rest = line.lstrip().partition(" ")
         if not space:
-            return sorted(name for name in (*COMMANDS, *_ALIASES) if name.startswith(word) and len(name) > 1)
+            return sorted(name for name in (*COMMANDS, *ALIASES) if name.startswith(word) and len(name) > 1)
         try:
             takes = find(word).takes
         except UsageError:
@@ -198,20 +160,6 @@ class Console:
         return []
 
 
-def find(word: str) -> Command:
-    """The command that a word means: its name, an alias, or the beginning of only one name.
-
-    Raises:
-        UsageError: there is none, or several begin like that.
-    """
-    name = _ALIASES.get(word, word)
-    if name in COMMANDS:
-        return COMMANDS[name]
-    begun = [one for one in COMMANDS if one.startswith(word)]
-    if len(begun) == 1:
-        return COMMANDS[begun[0]]
-    if begun:
-        raise UsageError(f"'{word}' may be {', '.join(begun)}")
-    near = difflib.get_close_matches(word, [*COMMANDS, *_ALIASES], 2)
-    hint = f"; did you mean {' or '.join(near)}?" if near else "; help lists the commands"
-    raise UsageError(f"there is no command '{word}'{hint}")
+__all__ = ["Console", "Quit"]
+# The import is what registers them.
+assert _commands

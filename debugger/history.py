@@ -92,3 +92,19 @@ class History:
             return Frame(engine, frame.index).values[name]
         except KeyError as error:
             raise UsageError(str(error.args[0])) from None
+
+    def recent(self, count: int = 24) -> list[Mapping[str, Any]]:
+        """The carried and computed values of the last boundaries of this entry, oldest first, up to this one."""
+        frame = self._frame
+        if frame.loop is None:
+            return []
+        told: list[Mapping[str, Any]] = []
+        for iteration in range(max(frame.iteration - count, 0), frame.iteration + 1):
+            there: Frame = frame
+            if iteration < frame.iteration or not frame.at_boundary:
+                position = (*self._around, frame.enter, iteration, frame.enter + 1)
+                there = Frame(self._past.at(self._timeline, position), frame.index)
+            values = there.values
+            made = [v.name for entry in there.nodes for v in entry.node.outputs if v is not None]
+            told.append({**{name: values[name] for name in made if name in values}, **there.carried})
+        return told

@@ -146,7 +146,7 @@ class LocationReader:
 
     def _check(self, expression: Expression, loops: Sequence[int]) -> None:
         for index in loops:
-            expression.check(self.session.places.names(index))
+            self.session.places.check(expression, index)
 
     def _loops_of_nodes(self, nodes: frozenset[int]) -> list[int]:
         return [self.session.places.inside(pc) for pc in nodes]

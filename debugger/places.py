@@ -11,6 +11,8 @@ from ..runtime.errors import UsageError
 from ..runtime.frame import Frame
 from ..runtime.graph import Node
 from ..runtime.plan import Kind, LoopPlan
+from .expression.errors import near
+from .expressions import Expression
 from .source import Source, positions, source
 
 #: Instructions that are nodes to step over: operations, loops and Ifs.
@@ -131,6 +133,19 @@ class Places:
                 names.update(scan.output.outer.name for scan in self.loops[index].scans)
             self._names[index] = frozenset(names)
         return self._names[index]
+
+    def check(self, expression: Expression, index: int) -> None:
+        """See that a loop's body has all the names of an expression.
+
+        Raises:
+            UsageError: it does not; the text says what is near.
+        """
+        names = self.names(index)
+        for name in sorted(expression.names - names):
+            similar = near(name, names)
+            hint = f"; did you mean {' or '.join(repr(one) for one in similar)}?" if similar else ""
+            where = f"loop '{self.loops[index].loop.name}'" if index >= 0 else "the main graph"
+            raise UsageError(f"{where} has no value '{name}' (in '{expression.text}'){hint}")
 
     def ifs(self, pc: int) -> list[tuple[Node, str]]:
         """The Ifs of the same body in whose branches an instruction stands, with the branch, innermost first."""

@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
-from ..runtime.engine import Checkpoint, Engine
+from ..runtime.checkpoints import Checkpoint
+from ..runtime.engine import Engine
 from ..runtime.errors import ExecutionError, InterruptError, LoopdbgError, UsageError
 from ..runtime.graph import Loop
 from ..runtime.model import Data, Model
@@ -231,6 +232,7 @@ class Running:
         iteration = here[-2]
         if iteration == 0:
             return ""
+        known = breakpoint_.memory
         self._go_to((*here[:-2], iteration - 1, here[-1]))
         maker = None
         for position in nodes_until(self._engine, here):
@@ -243,7 +245,7 @@ class Running:
             return ""
         if self.position == here and not breakpoint_.made_nan(self.frame, maker, self):
             return ""
-        breakpoint_.seen()
+        breakpoint_.seen(known)
         return f"{maker.describe()} gave NaN or Inf in iteration {iteration - 1} of {_name(self.frame.loop)}"
 
     # -- going to a position
@@ -273,8 +275,10 @@ class Running:
             for breakpoint_ in self.breakpoints:
                 breakpoint_.prime(self, self.frame, self._engine.stack[-1])
 
-    def _last_hit(self, checkpoint: Checkpoint, end: Position, here: Position) -> Position | None:
-        """The last position at which a breakpoint hits, after a checkpoint and up to ``end``, but before ``here``."""
+    def _last_hit(
+        self, checkpoint: Checkpoint, end: Position, here: Position
+    ) -> tuple[Position, list[Breakpoint]] | None:
+        """The last position after a checkpoint and up to ``end``, but before ``here``, at which breakpoints hit."""
         engine = self._engine
         engine.restore(checkpoint)
         self._prime()
@@ -289,8 +293,10 @@ class Running:
                     raise InterruptError("interrupted while going back")
                 if what == "predicate":
                     what = "boundary"
-                if what in ("node", "boundary") and engine.position < here and self._hits(what, index, silently=True):
-                    found = engine.position
+                if what in ("node", "boundary") and engine.position < here:
+                    hits = self._hits(what, index, silently=True)
+                    if hits:
+                        found = engine.position, hits
         finally:
             engine.clear_stops()
             self._arming.disarm()

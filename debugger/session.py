@@ -364,10 +364,10 @@ class Session(Running):
         stop = self._travel(start)
         if self.position != start:
             return stop
-        last = start
-        for position in nodes_until(self._engine, here):
-            last = position
-        return self._travel(last)
+        before = list(nodes_until(self._engine, here))
+        # Before the first node of an iteration is the boundary.
+        target = before[-1] if len(before) > bool(pairs) else start
+        return self._travel(max(target, self._entry or target))
 
     def _reverse(self) -> Stop:
         """Look for the last hit before here, piece of time by piece of time."""
@@ -377,10 +377,10 @@ class Session(Running):
         for checkpoint, end in self.timeline.segments(here):
             found = self._last_hit(checkpoint, end, here)
             if found is not None:
-                self._go_to(found, anew=True)
+                position, hits = found
+                self._go_to(position, anew=True)
                 index = self._engine.stack[-1] if self.places.at_boundary() else -1
-                what = "node" if index < 0 else "boundary"
-                self.stop = self._hit_stop(self._hits(what, index, silently=True), what, index)
+                self.stop = self._hit_stop(hits, "node" if index < 0 else "boundary", index)
                 return self.stop
             if checkpoint.position <= entry:
                 break

@@ -10,7 +10,7 @@ import bisect
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ..runtime.engine import Checkpoint
+from ..runtime.checkpoints import Checkpoint
 from ..runtime.errors import UsageError
 from .travel import Position
 

@@ -65,15 +65,18 @@ def nodes_until(engine: Engine, target: Position) -> Iterator[Position]:
 
     Yields each position before the target at which a node would run next.
     """
-    depth = len(levels(target))
+    wanted = levels(target)
+    depth = len(wanted)
+    at_boundary = bool(wanted) and target[-1] == wanted[-1][0] + 1
     engine.set_traps(())
     while True:
         if engine.pc != _head(engine) and len(engine.stack) <= depth:
             yield engine.position
         engine.clear_stops()
         engine.stop_at_node(depth)
-        for enter, iteration in levels(target):
-            engine.stop_at(engine.plan.code[enter].loop, iteration + 1)
+        for k, (enter, iteration) in enumerate(wanted):
+            last = at_boundary and k == depth - 1
+            engine.stop_at(engine.plan.code[enter].loop, iteration if last else iteration + 1)
         _resume(engine)
         if engine.position >= target:
             engine.clear_stops()

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..runtime.frame import Frame
-from ..runtime.graph import Graph, If, Loop, Node, StoppedBy, Value
+from ..runtime.graph import Graph, If, Loop, Node, StoppedBy
 from ..runtime.model import Model
 from ..runtime.origins import Origins
 from .condition import (

@@ -66,7 +66,9 @@ def move(session: Session, word: str, number: int) -> None:
             session.switch(1)
         case "set-undo":
             frame = session.frame
-            name = next(iter(frame.carried))
+            name = next(iter(frame.carried), None)
+            if name is None:
+                return
             session.set(name, np.asarray(frame.carried[name]) * 0 + 3)
             for _ in range(number % 3):
                 if not session.done:

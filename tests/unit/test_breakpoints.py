@@ -27,6 +27,11 @@ def stops(session: loopdbg.Session) -> list[int]:
     return seen
 
 
+def inner(session: loopdbg.Session) -> str:
+    """The inner loop as a place names it: both loops have one name."""
+    return f"'{session.places.loops[1].path}'"
+
+
 def test_at_an_iteration() -> None:
     session = count()
     session.breakpoints.add("iter 7")
@@ -46,7 +51,7 @@ def test_an_iteration_that_is_not_run_is_no_stop() -> None:
 
 def test_at_an_iteration_of_every_entry_of_a_nested_loop() -> None:
     session = start(NESTED, M=4, K=9)
-    session.breakpoints.add("iter 7 in " + session.places.loops[1].loop.name)
+    session.breakpoints.add("iter 7 in " + inner(session))
     seen = []
     while session.continue_().reason is not Reason.DONE:
         seen.append((session.frame.entry, session.frame.iteration))
@@ -92,7 +97,7 @@ def test_a_node_in_an_inner_loop_and_in_a_branch() -> None:
 
 def test_next_over_an_inner_loop_stops_at_its_breakpoint() -> None:
     session = start(NESTED, M=2, K=5)
-    session.breakpoints.add("iter 3 in " + session.places.loops[1].loop.name)
+    session.breakpoints.add("iter 3 in " + inner(session))
     session.next_node()
     stop = session.next_node()
     assert (stop.reason, session.frame.entry, session.frame.iteration) == ("breakpoint", (0,), 3)
@@ -139,7 +144,7 @@ def test_a_temporary_one_goes_with_its_hit() -> None:
 
 def test_at_the_end_of_a_loop() -> None:
     session = start(NESTED, M=2, K=3)
-    session.breakpoints.add("end in " + session.places.loops[1].loop.name)
+    session.breakpoints.add("end in " + inner(session))
     seen = []
     while session.continue_().reason is not Reason.DONE:
         seen.append((session.frame.entry, session.frame.iteration, session.frame.stopped_by))
