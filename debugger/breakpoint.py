@@ -15,7 +15,7 @@ import numpy as np
 
 from ..runtime.frame import Frame
 from ..runtime.graph import Node
-from .expressions import Expression, NoValueError, show
+from .expressions import Expression, NoValueError, Scope, show
 from .scope import FrameScope
 from .template import Template
 
@@ -182,7 +182,7 @@ class Breakpoint:
         self.memory = Memory(key, now, hit, settled)
         return hit
 
-    def _value(self, scope: FrameScope) -> Any:
+    def _value(self, scope: Scope) -> Any:
         assert self.expression is not None
         return self.expression.evaluate(scope)
 

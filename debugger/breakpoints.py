@@ -98,6 +98,7 @@ class Breakpoints(Sequence[Breakpoint]):
         self._next += 1
         made.slow = made.tested
         self._all.append(made)
+        self._session.prime(made)
         return made
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..runtime.errors import LoopdbgError, UsageError, one_line
 from ..runtime.frame import Frame
-from . import commands as _commands
+from . import commands as commands  # registers them
 from .command import ALIASES, COMMANDS, Quit, find
 from .expressions import completions, parse, show
 from .scope import FrameScope
@@ -161,5 +161,3 @@ class Console:
 
 
 __all__ = ["Console", "Quit"]
-# The import is what registers them.
-assert _commands

@@ -56,10 +56,10 @@ class Editor:
         return f"{text} = {show(new, 40)}"
 
     def _placed(self, old: Any, target: Target, new: Any) -> Any:
-        if isinstance(new, np.ndarray) and isinstance(old, np.ndarray) and not target.index:
-            # A whole new tensor may have another shape: loops whose shapes change are as good as others.
-            if new.dtype == old.dtype and new.ndim and new.shape != old.shape:
-                return new
+        # A whole new tensor may have another shape: loops whose shapes change are as good as others.
+        tensors = isinstance(new, np.ndarray) and isinstance(old, np.ndarray) and not target.index
+        if tensors and new.dtype == old.dtype and new.ndim and new.shape != old.shape:
+            return new
         return assign(old, target, new, self._scope)
 
     def _set_state(self, word: str, new: Any) -> None:
@@ -111,7 +111,7 @@ class Editor:
         if loop is not None and self._frame.at_boundary:
             for edge in loop.back_edges:
                 if edge.result is value:
-                    return f"'{name}' is computed anew in each iteration; set {quote(edge.param.name)}, which the next one gets"
+                    return f"'{name}' is computed anew in each iteration; set {quote(edge.param.name)} for the next one"
         return f"'{name}' is not computed yet in this iteration; what is set now would be overwritten"
 
 

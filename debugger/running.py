@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
+from ..runtime import frame as runtime
 from ..runtime.checkpoints import Checkpoint
 from ..runtime.engine import Engine
 from ..runtime.errors import ExecutionError, InterruptError, LoopdbgError, UsageError
@@ -88,7 +89,7 @@ class Running:
         position: Position = self._engine.position
         return position
 
-    def history(self, frame: Frame) -> History:
+    def history(self, frame: runtime.Frame) -> History:
         """Values of a frame's loop in other iterations, computed without moving the session."""
         return History(self._past, self.timeline, frame, self.position)
 
@@ -267,12 +268,12 @@ class Running:
         self.timeline.current = home
         self._outputs = None
         run_to(self._engine, target)
-        self._prime()
+        self.prime(*self.breakpoints)
 
-    def _prime(self) -> None:
+    def prime(self, *breakpoints: Breakpoint) -> None:
         """Tell breakpoints that compare with the boundary before where the engine stands now."""
         if self.places.at_boundary():
-            for breakpoint_ in self.breakpoints:
+            for breakpoint_ in breakpoints:
                 breakpoint_.prime(self, self.frame, self._engine.stack[-1])
 
     def _last_hit(
@@ -281,7 +282,7 @@ class Running:
         """The last position after a checkpoint and up to ``end``, but before ``here``, at which breakpoints hit."""
         engine = self._engine
         engine.restore(checkpoint)
-        self._prime()
+        self.prime(*self.breakpoints)
         found = None
         try:
             while engine.position < end:

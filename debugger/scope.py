@@ -69,11 +69,13 @@ class FrameScope:
 
     def names(self) -> Collection[str]:
         """Everything that has a value now."""
-        return list(self._values)
+        return [*self._values, *self._scans]
 
     def value(self, name: str) -> Any:
         """The value that the frame shows."""
         self._known(name)
+        if name in self._scans:
+            return self._frame.scan_outputs[name]
         try:
             return self._values[name]
         except KeyError as error:
@@ -116,6 +118,16 @@ class FrameScope:
         return self._frame.scope()
 
     @cached_property
+    def _scans(self) -> frozenset[str]:
+        """Scan outputs, which a body does not see, but who looks at it does: what they have collected so far."""
+        loop = self._frame.loop
+        if loop is None:
+            return frozenset()
+        names = self._frame.scope()
+        # A body value of the same name is what its body means.
+        return frozenset(s.outer.name for s in loop.scan_outputs if names.get(s.outer.name) in (None, s.outer))
+
+    @cached_property
     def _edges(self) -> list[BackEdge]:
         return self._frame.back_edges
 
@@ -144,7 +156,7 @@ class FrameScope:
         return frozenset(entry.inner.name for entry in loop.sliced_inputs) - carried
 
     def _known(self, name: str) -> None:
-        if name not in self._names:
+        if name not in self._names and name not in self._scans:
             raise UnknownNameError(f"loop '{self._frame.name}' has no value '{name}'")
 
     def _shown(self, name: str) -> int | None:

@@ -27,7 +27,7 @@ class Template:
             elif text[k] == "{":
                 end = text.find("}", k)
                 if end < 0:
-                    raise ExpressionError("this brace is not closed", text, k, "{{ stands for a brace")
+                    raise ExpressionError(text, k, "this brace is not closed", "{{ stands for a brace")
                 self._parts += [plain, parse(text[k + 1 : end])]
                 plain = ""
                 k = end + 1
