@@ -89,6 +89,11 @@ class Running:
         position: Position = self._engine.position
         return position
 
+    @property
+    def moment(self) -> int:
+        """Grows whenever the session moves, or is edited."""
+        return self._engine.moment
+
     def history(self, frame: runtime.Frame) -> History:
         """Values of a frame's loop in other iterations, computed without moving the session."""
         return History(self._past, self.timeline, frame, self.position)
