@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..runtime.frame import Frame
-from ..runtime.graph import Graph, If, Loop, Node, StoppedBy, Value
+from ..runtime.graph import Graph, If, Loop, Node, StoppedBy
 from ..runtime.model import Model
 from ..runtime.origins import Origins
 from .condition import (
@@ -37,7 +37,7 @@ _VALUE_WIDTH = 24
 _SHOWN = 6
 _TITLE = 11
 #: Of larger values only the newest two are shown.
-_LARGE = 4
+_LARGE = 1
 
 
 class Debugged(Protocol):
