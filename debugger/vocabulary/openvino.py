@@ -25,7 +25,7 @@ def openvino_terms(context: Context) -> Terms:
     found.add("port_map", [*_inputs(context, 0 if iterator else 2), *_outputs(context, iterator)])
     found.add("back_edges", _back_edges(context))
     if not own:
-        found.add("captures", [(row, f"{where}; an invariant input") for row, where in context.capture_rows()])
+        found.add("captures", [(row, f"{where}; {_taken(where)}") for row, where in context.capture_rows()])
         _translated(context, found, iterator)
     return found
 
@@ -123,3 +123,7 @@ def _translated(context: Context, found: Terms, iterator: bool) -> None:
     wide = [named(edge.param) for edge in loop.back_edges if dtype(edge.param.type) in (np.dtype(np.float64),)]
     if wide:
         found.needs.append(f"OpenVINO's CPU plugin computes {', '.join(wide)} (float64) as float32")
+
+
+def _taken(where: str) -> str:
+    return "copied into the body" if where.startswith("constant") else "an invariant input"
