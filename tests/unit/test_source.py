@@ -265,6 +265,7 @@ M = Value("m", TensorType(np.dtype(np.float32), (3, 4)))
         (phrase("Shape", A), "a.shape"),
         (phrase("Conv", A, B, None, strides=[1, 2], auto_pad="SAME"), 'Conv(a, b, strides=[1, 2], auto_pad="SAME")'),
         (phrase("Clip", A, None, B), "Clip(a, _, b)"),
+        (phrase("ConstantOfShape", A, value=np.array([1, 2])), "ConstantOfShape(a, value=[1, 2])"),
         (phrase("Constant", value=np.zeros((3, 4))), "float64[3,4]"),
         (phrase("Constant", value_ints=[1, 2]), "[1, 2]"),
         (phrase("And", A, const(True)), "a and True"),

@@ -287,6 +287,13 @@ def test_and_or_not() -> None:
     assert stepped(inverted, 4, **inputs).about == 5
 
 
+def test_a_condition_of_shared_parts_stays_short() -> None:
+    chain = "\n".join(f"c{k + 1} = And (c{k}, c{k})" for k in range(40))
+    body = f"y = Sub (x, tol)\n c0 = Greater (y, tol)\n {chain}\n keep = Identity (c40)"
+    found = stepped(while_loop(body, inputs="float x0, float tol"), 3, x0=f32(20), tol=f32(1))
+    assert len(found.headline) < 2000 and len(found.sides) <= 32
+
+
 def test_not_equal_that_is_stepped_over() -> None:
     body = "y = Sub (x, step)\n end = Equal (y, tol)\n keep = Not (end)"
     text = while_loop(body, carried="int64 x", inputs="int64 x0, int64 step, int64 tol")
