@@ -17,8 +17,9 @@ from .phrases import NOT, SIGNS, Phrases
 _SAME = frozenset({"Identity", "Cast", "Convert", "CastLike", "ConvertLike", "Squeeze", "Unsqueeze", "Reshape"})
 _COMPARES = frozenset({">", "<", ">=", "<=", "==", "!="})
 OPPOSITE = {">": "<=", "<=": ">", "<": ">=", ">=": "<", "==": "!=", "!=": "=="}
-#: How deep a condition is taken apart; a value stands for what lies deeper.
-_DEPTH = 16
+#: How far a truth is followed through operators that hand it on, and into how many parts a condition is taken apart; a
+#: value stands for what lies deeper. Parts can share values, so that their number says more than how deep they lie.
+_DEPTH, _PARTS = 16, 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,33 +195,43 @@ class Plain:
 Decision = Comparison | Inverted | Joined | Choice | Plain
 
 
-def decision(value: Value, origins: Origins, depth: int = _DEPTH) -> Decision:
+def decision(value: Value, origins: Origins) -> Decision:
     """A truth taken apart into the comparisons that it comes from."""
-    source = value
-    for _ in range(_DEPTH):
-        node = origins.maker(source)
-        first = node.inputs[0] if node is not None and node.inputs else None
-        if node is None or node.op_type not in _SAME or first is None:
-            break
-        source = first
-    inputs = [] if node is None else [operand for operand in node.inputs if operand is not None]
-    if node is not None and depth > 0 and inputs:
-        sign = SIGNS.get(node.op_type, "")
-        if sign in _COMPARES and len(inputs) == 2:
-            return Comparison(value, inputs[0], sign, inputs[1], node)
-        if sign in ("and", "or") and len(inputs) == 2:
-            left, right = (decision(operand, origins, depth - 1) for operand in inputs)
-            return Joined(value, sign, (left, right))
-        if node.op_type in NOT:
-            return Inverted(value, decision(inputs[0], origins, depth - 1))
-        if isinstance(node, If):
-            k = node.outputs.index(source)
-            then, otherwise = (decision(branch.outputs[k], origins, depth - 1) for _, branch in bodies(node))
-            return Choice(value, inputs[0], then, otherwise)
-    if source is not value and isinstance(source.type, TensorType) and source.type.dtype not in (None, np.bool_):
-        # A number taken as a truth.
-        return Comparison(value, source, "!=", Value("0", TensorType(source.type.dtype, ()), np.array(0)))
-    return Plain(value)
+    return _Apart(origins).decision(value)
+
+
+class _Apart:
+    def __init__(self, origins: Origins) -> None:
+        self.origins = origins
+        self.left = _PARTS
+
+    def decision(self, value: Value) -> Decision:
+        self.left -= 1
+        source = value
+        for _ in range(_DEPTH):
+            node = self.origins.maker(source)
+            first = node.inputs[0] if node is not None and node.inputs else None
+            if node is None or node.op_type not in _SAME or first is None:
+                break
+            source = first
+        inputs = [] if node is None else [operand for operand in node.inputs if operand is not None]
+        if node is not None and self.left > 0 and inputs:
+            sign = SIGNS.get(node.op_type, "")
+            if sign in _COMPARES and len(inputs) == 2:
+                return Comparison(value, inputs[0], sign, inputs[1], node)
+            if sign in ("and", "or") and len(inputs) == 2:
+                left, right = map(self.decision, inputs)
+                return Joined(value, sign, (left, right))
+            if node.op_type in NOT:
+                return Inverted(value, self.decision(inputs[0]))
+            if isinstance(node, If):
+                k = node.outputs.index(source)
+                then, otherwise = (self.decision(branch.outputs[k]) for _, branch in bodies(node))
+                return Choice(value, inputs[0], then, otherwise)
+        if source is not value and isinstance(source.type, TensorType) and source.type.dtype not in (None, np.bool_):
+            # A number taken as a truth.
+            return Comparison(value, source, "!=", Value("0", TensorType(source.type.dtype, ()), np.array(0)))
+        return Plain(value)
 
 
 def comparisons(of: Decision) -> list[Comparison]:

@@ -118,7 +118,7 @@ class Phrases:
             words += [
                 f"{printable(name)}={_attribute(value, node.domain.startswith('opset'))}"
                 for name, value in node.attributes.items()
-                if _USUAL.get(name) != value
+                if not (isinstance(value, str) and _USUAL.get(name) == value)
             ]
         own = f" '{printable(node.name)}'" if isinstance(node, If | Loop) else ""
         return f"{printable(node.op_type)}{own}({', '.join(words)})"

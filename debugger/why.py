@@ -37,7 +37,7 @@ _VALUE_WIDTH = 24
 _SHOWN = 6
 _TITLE = 11
 #: Of larger values only the newest two are shown.
-_LARGE = 4
+_LARGE = 1
 
 
 class Debugged(Protocol):
@@ -358,7 +358,8 @@ class _Reasoner:
             fixed = [*self.slice.captures, *self.slice.constants]
             names = ", ".join(self.phrases.operand(value, bare=True) for value in fixed[:4])
             names += ", ..." if len(fixed) > 4 else ""
-            same = f"only on {names}, which stay the same" if fixed else "on nothing that changes"
+            stay = "stays" if len(fixed) == 1 else "stay"
+            same = f"only on {names}, which {stay} the same" if fixed else "on nothing that changes"
             told = f"{name} depends {same} in every iteration"
             return f"{told}, so it stays true{unless}" if self.iteration else ""
         if repeats is None:

@@ -22,17 +22,18 @@ A debugger for the loops inside neural-network models: ONNX (.onnx, and the
 text forms) and OpenVINO IR (.xml with its .bin).
 
 commands:
-  loopdbg MODEL       open it, stopped before iteration 0 of its first loop
-  loopdbg run MODEL   run it headless, at full speed
-  loopdbg info MODEL  show its signature and its loops"""
+  loopdbg MODEL          open it, stopped before iteration 0 of its first loop
+  loopdbg run MODEL      run it headless, at full speed
+  loopdbg info MODEL     show its signature and its loops
+  loopdbg explain MODEL  show its loops as pseudo-code, and what ends them"""
     examples = """\
-'loopdbg run --help' and 'loopdbg info --help' tell about those commands.
+'loopdbg run --help' and the like tell about those commands.
 
 exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
 130 interrupted"""
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        parser.usage = "loopdbg [run|info] MODEL [options]"
+        parser.usage = "loopdbg [run|info|explain] MODEL [options]"
         parser.add_argument("model", metavar="MODEL", help="the model file")
         add_run_options(parser)
         parser.add_argument(
