@@ -22,7 +22,7 @@ class _InOrder(argparse.Action):
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option: str | None = None) -> None:
         line = f"source {values}" if self.dest == "script" else values
-        namespace.commands = [*(getattr(namespace, "commands", None) or []), line]
+        namespace.commands = [*namespace.commands, line]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -40,12 +40,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("-x", dest="script", action=_InOrder, metavar="FILE", help="run the commands in FILE")
     group.add_argument("-ex", dest="command", action=_InOrder, metavar="COMMAND", help="run one command; repeatable")
-    group.add_argument("--batch", action="store_true", help="leave after the commands instead of asking for more")
+    parser.set_defaults(commands=[])
+    group.add_argument("-i", dest="asking", action="store_true", help="ask for commands, after those given")
+    group.add_argument("--batch", action="store_true", help="never ask: leave after the commands")
 
 
 def wanted(options: argparse.Namespace) -> bool:
     """True where the options ask for a session."""
-    return bool(options.breaks or options.asserts or getattr(options, "commands", None) or options.batch)
+    return bool(options.breaks or options.asserts or options.commands or options.batch or options.asking)
 
 
 def run(model: Model, inputs: Inputs, options: argparse.Namespace) -> tuple[int, Result | None, dict[str, Any], float]:
@@ -70,11 +72,12 @@ def run(model: Model, inputs: Inputs, options: argparse.Namespace) -> tuple[int,
     for text in options.breaks or ():
         session.breakpoints.add(f"if {text}")
     try:
-        if getattr(options, "commands", None):
+        if options.commands:
             console.run(options.commands)
         elif options.breaks or options.asserts:
             console.execute("continue")
-        if not options.batch and not quiet and sys.stdin.isatty() and not (options.breaks or options.asserts):
+        enough = options.batch or quiet or options.breaks or options.asserts
+        if options.asking or (not enough and sys.stdin.isatty()):
             prompt(console)
     except Quit as quit_:
         status = quit_.status
@@ -108,16 +111,18 @@ def prompt(console: Any) -> None:
     Raises:
         Quit: the user asked to leave.
     """
-    from ...debugger.console import Quit
-
-    _complete(console)
+    asked = sys.stdin.isatty()
+    if asked:
+        _complete(console)
+        terminal.out(console.session.stop.text)
     last = ""
     while True:
         try:
-            line = input("> " if console.collecting else "(loopdbg) ")
+            line = input(("> " if console.collecting else "(loopdbg) ") if asked else "")
         except EOFError:
-            terminal.out("")
-            raise Quit from None
+            if asked:
+                terminal.out("")
+            return
         except KeyboardInterrupt:
             terminal.out("")
             continue
