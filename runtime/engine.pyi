@@ -1,14 +1,15 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from .checkpoints import Checkpoints
+from .changes import Changes
 from .graph import Array, StoppedBy
 from .plan import Plan
 
-class Engine(Checkpoints):
+class Engine(Changes):
     plan: Plan
     native: bool
     hot_after: int
+    seed: int
     on_boundary: Callable[[int], object] | None
     on_tick: Callable[[], object] | None
     @property
@@ -45,7 +46,6 @@ class Engine(Checkpoints):
     def value(self, slot: int) -> Any: ...
     def is_known(self, slot: int) -> bool: ...
     def has_value(self, slot: int) -> bool: ...
-    def set_value(self, slot: int, value: Any) -> None: ...
     def previous(self, index: int, k: int) -> Any: ...
     def was_swapped(self, index: int, k: int) -> bool: ...
     def loop_state(self, index: int) -> tuple[int, int | None, bool, StoppedBy | None, bool]: ...
