@@ -25,6 +25,10 @@ def converted(value: Any, dtype: np.dtype[Any]) -> Array:
         if dtype.kind in "OUST" and given.dtype.kind in "OUST" and _all_text(given):
             return given.astype(dtype)
         raise Problem(_lossy(given, dtype))
+    if given.dtype.kind == "c" and dtype.kind != "c":
+        if not bool(np.all(given.imag == 0)):
+            raise Problem(_lossy(given, dtype))
+        given = given.real
     with np.errstate(all="ignore"):
         try:
             result = given.astype(dtype)
@@ -42,10 +46,6 @@ def _all_text(array: Array) -> bool:
 def _kept(given: Array, result: Array) -> bool:
     if given.dtype == result.dtype:
         return True
-    if given.dtype.kind == "c" and result.dtype.kind != "c":
-        if not bool(np.all(given.imag == 0)):
-            return False
-        given = given.real
     if is_float(result.dtype) or result.dtype.kind == "c":
         # Rounded, but a finite number has to stay one, and what is none as well.
         before, after = _wide(given), _wide(result)
