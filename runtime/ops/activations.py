@@ -316,5 +316,5 @@ def dropout(
         kept = draws.generator(seed).random(x.shape) >= rate
     else:
         kept = np.random.RandomState(seed or 0).uniform(0, 1, x.shape) >= rate
-    factors = p.constant((kept / (1 - rate)).astype(x.dtype))
+    factors = p.constant(np.asarray(kept / (1 - rate)).astype(x.dtype))
     return _with_mask(p, p.map(np.multiply, x, factors), p.constant(np.asarray(kept)), n_outputs)
