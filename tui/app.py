@@ -75,6 +75,7 @@ class LoopdbgApp(App[int]):
         Binding("l", "line('list')", show=False),
         Binding("colon", "console('')", "command", key_display=":"),
         Binding("escape", "interrupt", "interrupt", key_display="esc"),
+        Binding("escape", "close", "close", key_display="esc"),
         Binding("x,ctrl+c", "stop", show=False),
         Binding("left_square_bracket", "frame(-1)", show=False),
         Binding("right_square_bracket", "frame(1)", show=False),
@@ -179,6 +180,7 @@ class LoopdbgApp(App[int]):
     def action_console(self, text: str) -> None:
         """Open the console with something typed already."""
         self.prompt.open(text)
+        self.screen_stack[0].set_class(True, "-console")
 
     def action_line(self, line: str) -> None:
         """Run a line in the console."""
@@ -193,7 +195,9 @@ class LoopdbgApp(App[int]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """The footer shows what can be done now: interrupting what runs, or starting something."""
         if action == "interrupt":
-            return self.driver.busy or self.prompt.display
+            return self.driver.busy
+        if action == "close":
+            return self.prompt.display and not self.driver.busy
         if action == "ask" and self.prompt.line.has_focus:
             return False
         if action == "ask" and self._slow:
@@ -201,12 +205,14 @@ class LoopdbgApp(App[int]):
         return True
 
     def action_interrupt(self) -> None:
-        if not self.driver.busy and self.prompt.display:
-            self.prompt.close()
-            self.body.focus()
-            self.refresh_bindings()
-        else:
-            self.driver.interrupt()
+        self.driver.interrupt()
+
+    def action_close(self) -> None:
+        """Hide the console."""
+        self.prompt.close()
+        self.screen_stack[0].set_class(False, "-console")
+        self.body.focus()
+        self.refresh_bindings()
 
     def action_stop(self) -> None:
         """As interrupt, for keys that mean it elsewhere: where nothing runs they say so."""

@@ -85,4 +85,4 @@ async def test_the_console_fits_on_a_small_screen() -> None:
         for k in range(9):
             await typed(screen, f"echo line {k}")
         seen = "\n".join(screen.visible())
-        assert "line 8" in seen and "Body of loop" in seen and "q quit" in seen
+        assert "line 8" in seen and "Body of loop" in seen and "esc close" in seen
