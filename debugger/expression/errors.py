@@ -37,7 +37,7 @@ class ExpressionError(UsageError):
         self.position = min(max(position, 0), len(text))
         self.hint = printable(hint)
         shown, _ = _window(text, self.position)
-        where = f"{self.problem} at column {self.position + 1} of '{shown}'" if text.strip() else "an empty expression"
+        where = f"{self.problem} at column {self.position + 1} of '{shown}'" if text.strip() else self.problem
         self.message = where + (f"; {self.hint}" if hint else "")
         super().__init__(self.message)
 

@@ -173,7 +173,11 @@ class Walker:
 
     def whole(self, node: Node) -> int:
         """The whole number that a node gives, for indices and iterations."""
-        number = self.calculator.number(self.value(node))
+        value = self.value(node)
+        try:
+            number = self.calculator.number(value)
+        except Problem as problem:
+            raise self.error(problem.problem, node.position, problem.hint) from None
         if isinstance(number, bool) or not isinstance(number, int):
             raise self.error(f"{describe(number)} where a whole number is needed", node.position)
         return number

@@ -43,6 +43,8 @@ def parse_tree(text: str) -> Node:
     Raises:
         ExpressionError: the text is no expression.
     """
+    if not text.strip():
+        raise ExpressionError(text, 0, "an empty expression")
     parser = _Parser(text)
     tree = parser.expression()
     if parser.token.kind is not Kind.END:
@@ -274,13 +276,14 @@ class _Parser:
         opened = self.take()
         given: dict[str, Node] = {}
         while not self.is_sign(")"):
+            at = self.token.position
             parameter = self.keyword(word)
             if parameter is None:
                 if len(given) >= len(function.parameters):
                     self.fail(f"too many arguments: {function.usage}", self.token.position)
                 parameter = function.parameters[len(given)]
             if parameter in given:
-                self.fail(f"'{parameter}' is given twice", self.token.position)
+                self.fail(f"'{parameter}' is given twice", at)
             given[parameter] = self.expression()
             if not self.is_sign(","):
                 break

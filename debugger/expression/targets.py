@@ -103,13 +103,13 @@ def _placed(value: Any, index: tuple[Any, ...], new: Any) -> Any:
         result[...] = number
         return result
     _check(array, index)
-    part = np.empty(result[index].shape)
+    place_shape = np.broadcast_to(np.False_, array.shape)[index].shape
     try:
-        fits = np.broadcast_shapes(part.shape, number.shape) == part.shape
+        fits = np.broadcast_shapes(place_shape, number.shape) == place_shape
     except ValueError:
         fits = False
     if not fits:
-        raise Problem(f"a place of shape {shape_text(part.shape)} cannot take {shape_text(number.shape)}")
+        raise Problem(f"a place of shape {shape_text(place_shape)} cannot take {shape_text(number.shape)}")
     result[index] = number
     return result
 

@@ -129,10 +129,12 @@ def moments(draw: st.DrawFn) -> Moment:
     return Moment(values, before, draw(st.sampled_from([1, 2, 7, 40, 1000, 10**7])))
 
 
-_LEAVES = st.sampled_from(
-    [*"abc", "iter", "prev(a)", "delta(b)", "0", "1", "2", "-3", "0.5", "1e30", "300", "70000", "inf", "nan", "true"]
-    + ["[1, 2, 3]", "[0.1, -1.5, 3]", "a[0]", "b[..., -1]", "c[::-1]", "a[1:, 0]", "len(a)", "shape(b)", "iter - 1"]
-)
+_NUMBERS = ["0", "1", "2", "-3", "0.5", "1e30", "300", "70000", "inf", "nan", "true", "iter", "iter - 1", "len(a)"]
+_TENSORS = [*"abc", "prev(a)", "delta(b)", "a[0]", "b[..., -1]", "c[::-1]", "a[1:, 0]"]
+_LISTS = ["[1, 2, 3]", "[0.1, -1.5, 3]", "shape(b)"]
+_ARITHMETIC = st.sampled_from(["+", "-", "*", "/", "//", "%", "**"])
+_COMPARISONS = st.sampled_from(["<", "<=", ">", ">=", "==", "!="])
+_LEAVES = st.sampled_from([*_TENSORS * 2, *_NUMBERS, *_LISTS])
 
 
 def _grow(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
@@ -140,8 +142,8 @@ def _grow(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     names = ("abs", "min", "max", "sum", "mean", "norm", "any", "all", "isnan", "isinf", "argmax", "argmin", "sqrt")
     names += ("sign", "round", "exp", "log", "zeros_like", "ones_like", "dtype")
     return st.one_of(
-        st.tuples(st.sampled_from("+ - * / // % **".split()), pair).map(lambda t: f"({t[1][0]} {t[0]} {t[1][1]})"),
-        st.tuples(st.sampled_from("< <= > >= == !=".split()), pair).map(lambda t: f"({t[1][0]} {t[0]} {t[1][1]})"),
+        st.tuples(_ARITHMETIC, pair).map(lambda t: f"({t[1][0]} {t[0]} {t[1][1]})"),
+        st.tuples(_COMPARISONS, pair).map(lambda t: f"({t[1][0]} {t[0]} {t[1][1]})"),
         st.tuples(st.sampled_from(names), inner).map(lambda t: f"{t[0]}({t[1]})"),
         inner.map(lambda x: f"(-{x})"),
         st.tuples(inner, inner, inner).map(lambda t: f"where({t[0]} > 0, {t[1]}, {t[2]})"),
@@ -150,7 +152,7 @@ def _grow(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 _TERMS = st.recursive(_LEAVES, _grow, max_leaves=5)
-_COMPARED = st.tuples(_TERMS, st.sampled_from("< <= > >= == !=".split()), _TERMS).map(" ".join)
+_COMPARED = st.tuples(_TERMS, _COMPARISONS, _TERMS).map(" ".join)
 _REDUCED = st.one_of(
     st.tuples(st.sampled_from(["any", "all", ""]), _COMPARED).map(lambda t: f"{t[0]}({t[1]})"),
     st.tuples(st.sampled_from(["max", "min", "sum", "mean", "norm"]), _TERMS, _TERMS).map(
