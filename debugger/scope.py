@@ -10,6 +10,7 @@ import numpy as np
 
 from ..runtime.errors import InterruptError, UsageError, one_line
 from ..runtime.frame import BackEdge, Frame, NodeState, Values
+from ..runtime.graph import Array, ScanOutput
 from .expressions import ScopeError, UnknownNameError
 
 __all__ = ["FrameScope", "History", "ScopeError", "UnknownNameError"]
@@ -31,8 +32,8 @@ class FrameScope:
 
     ``x@40`` is what x was in iteration 40: a parameter what that iteration got, a body value what it computed. So at
     the boundary before iteration i a parameter shows its value in iteration i and a body value that in iteration i-1;
-    ``previous`` is one iteration before the one that is shown. What comes from outside of the loop is the same in
-    every iteration of one entry.
+    ``previous`` is one iteration before the one that is shown. A scan output shows what it has collected when the
+    iteration begins. What comes from outside of the loop is the same in every iteration of one entry.
 
     A frame knows the last value of what its back edges carry; for all else it takes a history.
     """
@@ -155,6 +156,14 @@ class FrameScope:
         carried = {edge.param.name for edge in loop.back_edges}
         return frozenset(entry.inner.name for entry in loop.sliced_inputs) - carried
 
+    @cached_property
+    def _collecting(self) -> dict[str, ScanOutput]:
+        """The loop's scan outputs, but for those whose name the body uses for something else."""
+        loop = self._frame.loop
+        ports = loop.scan_outputs if loop else []
+        hidden = self._computed.keys() | self._parameters
+        return {port.outer.name: port for port in ports if port.outer.name not in hidden}
+
     def _known(self, name: str) -> None:
         if name not in self._names and name not in self._scans:
             raise UnknownNameError(f"loop '{self._frame.name}' has no value '{name}'")
@@ -167,7 +176,8 @@ class FrameScope:
             over = frame.at_boundary and frame.stopped_by is not None and frame.iteration > 0
             return frame.iteration - (over and name in self._sliced)
         if name not in self._computed:
-            return None
+            # What a scan output has collected so far grows; all else comes from outside.
+            return frame.iteration if name in self._collecting else None
         done = not frame.at_boundary and self._computed[name] is NodeState.DONE
         return frame.iteration if done else frame.iteration - 1
 
@@ -178,6 +188,9 @@ class FrameScope:
         assert loop is not None
         if loop.iteration is not None and loop.iteration.name == name and iteration < shown:
             return np.full_like(self.value(name), iteration)
+        port = self._collecting.get(name)
+        if port is not None and port.stack and iteration < shown:
+            return _first(self.value(name), iteration, port)
         if iteration == shown - 1:
             # ``previous`` is what the last iteration got, or within an iteration what this one got: either way that
             # is what the result was in the iteration before.
@@ -195,3 +208,11 @@ class FrameScope:
             raise
         except UsageError as error:
             raise ScopeError(one_line(error)) from None
+
+
+def _first(collected: Array, count: int, port: ScanOutput) -> Array:
+    """The first elements that a stacked scan output collected; the last ones in a reversed one."""
+    axis = port.axis % collected.ndim
+    index = [slice(None)] * collected.ndim
+    index[axis] = slice(collected.shape[axis] - count, None) if port.reverse else slice(count)
+    return collected[tuple(index)].copy()

@@ -94,6 +94,20 @@ def test_sliced_inputs_stay_at_the_last_part() -> None:
     assert each(SCAN, "prev(a_out)", **inputs)[2:] == [1, 3]
 
 
+def test_scan_outputs_grow() -> None:
+    assert count("len(s)") == [0, 1, 2, 3]
+    assert count("sum(s@(iter))") == [0, 5, 11, 18]
+    assert count("sum(prev(s))")[1:] == [0, 5, 11]
+    assert count("sum(s@2)")[2:] == [11, 11]
+
+
+def test_a_reversed_scan_output_grows_at_its_front() -> None:
+    text = SCAN.replace("<num_scan_inputs = 1,", "<num_scan_inputs = 1, scan_output_directions = [1],")
+    inputs = {"x": np.array([1, 2, 4], np.float32), "a0": np.float32(0)}
+    assert [list(y) for y in each(text, "y", **inputs)] == [[], [1], [9, 1], [49, 9, 1]]
+    assert [list(y) for y in each(text, "y@1", **inputs)[1:]] == [[1], [1], [1]]
+
+
 def test_a_history_has_the_rest() -> None:
     asked = []
 
