@@ -84,7 +84,7 @@ class Frame:
 
     @property
     def enter(self) -> int:
-        """Position in the plan of the loop's first instruction; its head, where boundaries are, follows. -1: no loop."""
+        """Position in the plan of the loop's first instruction, before its head, where boundaries are; -1: no loop."""
         return self._plan.enter if self._plan else -1
 
     @property
