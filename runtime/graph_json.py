@@ -274,13 +274,11 @@ class _Reader:
         return Operation(*header, attributes=attributes)
 
     def loop(self, header: Node, told: Mapping[str, Any]) -> Loop:
-        loop = Loop(
-            **vars(header),
-            body=self.graph(told["body"]),
-            system=System(told["system"]),
-            **{name: self.maybe(told[name]) for name in _LOOP_VALUES},
-            **{name: told[name] for name in _LOOP_PLAIN},
-        )
+        loop = Loop(**vars(header), body=self.graph(told["body"]), system=System(told["system"]))
+        for name in _LOOP_VALUES:
+            setattr(loop, name, self.maybe(told[name]))
+        for name in _LOOP_PLAIN:
+            setattr(loop, name, told[name])
         loop.sliced_inputs = [self.sliced(s) for s in told["sliced_inputs"]]
         for e in told["back_edges"]:
             initial = self.sliced(e["initial"]) if isinstance(e["initial"], dict) else self.value(e["initial"])

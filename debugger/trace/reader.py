@@ -280,7 +280,8 @@ class Trace:
         Raises:
             UsageError: no such loop.
         """
-        conditions, given = [], []
+        conditions: list[str] = []
+        given: list[str | int] = []
         if loop is not None:
             conditions.append("loop = ?")
             given.append(self.index(loop))

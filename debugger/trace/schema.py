@@ -35,6 +35,8 @@ CREATE TABLE entry (                -- one run of a loop; a nested loop has as m
     trip_count INTEGER              -- NULL: no limit
 );
 
+CREATE UNIQUE INDEX entry_of_loop ON entry (loop, around);
+
 CREATE TABLE boundary (             -- in the order of time
     id        INTEGER PRIMARY KEY,
     entry     INTEGER NOT NULL REFERENCES entry,
