@@ -331,7 +331,7 @@ class Trace:
             for row in self.rows(
                 "SELECT id, type, same, data FROM value WHERE port = ? AND boundary = ?", port, boundary
             ):
-                found[kind][name] = self._value(*row)
+                found[kind][name] = self.value(*row)
         return found
 
     def column(self, loop: int, kind: PortKind, name: str, boundaries: Sequence[int] | None = None) -> Iterator[Any]:
@@ -344,7 +344,7 @@ class Trace:
                     port,
                     *given,
                 ):
-                    yield id_, self._value(*row)
+                    yield id_, self.value(*row)
 
     @cached_property
     def _ports(self) -> dict[int, list[tuple[int, PortKind, str]]]:
@@ -357,7 +357,8 @@ class Trace:
         """What was recorded of a loop: kinds and names."""
         return [(kind, name) for _, kind, name in self._ports.get(loop, ())]
 
-    def _value(self, row: int, type_: int, same: int | None, data: bytes | str | None) -> Any:
+    def value(self, row: int, type_: int, same: int | None, data: bytes | str | None) -> Any:
+        """The value of a row of ``value``: its id, type, same and data."""
         if same is None:
             return self.decoded(type_, data)
         if same not in self._kept:
@@ -375,13 +376,23 @@ class Trace:
 
     def decoded(self, type_: int, data: bytes | str | None) -> Any:
         """A value of a row of any table: ``type_`` is its type's number."""
-        if type_ not in self._types:
-            for id_, dtype, shape in self.rows("SELECT id, dtype, shape FROM type"):
-                self._types[id_] = dtype, read_shape(shape)
         try:
-            return decode(*self._types[type_], data)
+            return decode(*self._type(type_), data)
         except (KeyError, ValueError, TypeError, LoopdbgError) as error:
             raise TraceError(f"{self.path}: the trace is damaged: {one_line(error)}") from None
+
+
+    def dtype(self, type_: int) -> str:
+        """The name of the dtype that a type's number stands for."""
+        return self._type(type_)[0]
+
+    def _type(self, number: int) -> tuple[str, tuple[int, ...] | None]:
+        if number not in self._types:
+            for id_, dtype, shape in self.rows("SELECT id, dtype, shape FROM type"):
+                self._types[id_] = dtype, read_shape(shape)
+        if number not in self._types:
+            raise TraceError(f"{self.path}: the trace is damaged: there is no type {number}")
+        return self._types[number]
 
 
 def _header(path: Path) -> bytes:

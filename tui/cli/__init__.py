@@ -14,11 +14,12 @@ from pathlib import Path
 from ...runtime.errors import InterruptError, LoopdbgError, UsageError, one_line
 from . import terminal
 from .command import Command, did_you_mean
+from .export import Export
 from .info import Info
 from .open import Open
 from .run import Run
 
-COMMANDS: dict[str, Command] = {command.name: command for command in (Run(), Info())}
+COMMANDS: dict[str, Command] = {command.name: command for command in (Run(), Info(), Export())}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

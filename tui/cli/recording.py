@@ -1,0 +1,125 @@
+"""``--record``: the run as a trace."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from ...runtime.errors import LoopdbgError, TraceError, UsageError
+from ...runtime.frame import Frame
+from ...runtime.model import Data, Model, Run
+from . import terminal
+from .command import at_least
+
+if TYPE_CHECKING:
+    from ...debugger.trace.recorder import Recorder
+
+
+def add_record_options(parser: argparse.ArgumentParser) -> None:
+    """The options that make a trace."""
+    group = parser.add_argument_group(
+        "recording", "A trace is an SQLite file: 'loopdbg FILE' opens it without the model, docs/traces.md tells more."
+    )
+    group.add_argument("--record", type=Path, metavar="FILE", help="write every boundary to FILE (run.loopdb)")
+    group.add_argument("--record-nodes", action="store_true", help="write the values of all body nodes as well")
+    group.add_argument(
+        "--every",
+        type=at_least(1),
+        metavar="K",
+        help="write only every K-th boundary, and the first and the last of each entry of a loop",
+    )
+    group.add_argument(
+        "--only", metavar="NAMES", help="write only these values, separated by commas: carried, scan, body values"
+    )
+    group.add_argument("--force", action="store_true", help="overwrite a trace that is there already")
+
+
+def check_options(options: argparse.Namespace) -> None:
+    """What can be said before a model is read.
+
+    Raises:
+        UsageError: options that need another one, or a file that cannot be written.
+    """
+    if options.record is None:
+        for option in ("record_nodes", "every", "only", "force"):
+            if getattr(options, option):
+                raise UsageError(f"--{option.replace('_', '-')} needs --record FILE")
+        return
+    from ...debugger.trace.writer import check_target
+
+    check_target(options.record, force=options.force)
+
+
+class Recording:
+    """Records a run where the options ask for it; ``hook`` is None where they do not.
+
+    When the file cannot be written any more, that is told at once; the run goes on, and ``failed`` is true.
+    """
+
+    def __init__(self, options: argparse.Namespace, model: Model, inputs: Mapping[str, Data]) -> None:
+        self.failed = False
+        self._recorder: Recorder | None = None
+        self._summary: dict[str, Any] = {}
+        if options.record is None:
+            return
+        from ...debugger.trace.recorder import Options, Recorder
+
+        only = None if options.only is None else [name for name in options.only.split(",") if name]
+        wanted = Options(options.record_nodes, options.every or 1, only, options.force)
+        self._recorder = Recorder(options.record, model, inputs, wanted, self._told)
+
+    @property
+    def hook(self) -> Callable[[Frame], object] | None:
+        """What the run calls at every boundary."""
+        return self._recorder
+
+    @property
+    def summary(self) -> Mapping[str, Any]:
+        """``file``, ``boundaries`` and ``bytes`` of what was recorded; empty where nothing was."""
+        return self._summary
+
+    @property
+    def line(self) -> str:
+        """The same for a person."""
+        count = self._summary["boundaries"]
+        number = f"{count:,}".replace(",", " ")
+        return f"recorded {number} boundar{'y' if count == 1 else 'ies'} in {self._summary['file']}, {self._size}"
+
+    @property
+    def _size(self) -> str:
+        size = float(self._summary["bytes"])
+        for unit in ("bytes", "kB", "MB"):
+            if size < 1000:
+                return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+            size /= 1000
+        return f"{size:.1f} GB"
+
+    def finish(self, run: Run) -> None:
+        """Take note of how the run ended."""
+        if self._recorder is not None:
+            self._recorder.finish(run)
+
+    def __enter__(self) -> Recording:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        recorder = self._recorder
+        if recorder is None:
+            return
+        try:
+            recorder.close("" if error is None else str(error) or type(error).__name__)
+        except TraceError as problem:
+            self._told(problem)
+        path = recorder.path
+        size = path.stat().st_size if path.exists() else 0
+        self._summary = {"file": str(path), "boundaries": recorder.recorded, "bytes": size}
+
+    def _told(self, error: LoopdbgError) -> None:
+        if not self.failed:
+            self.failed = True
+            terminal.err(f"loopdbg: {error}")
