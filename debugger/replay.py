@@ -214,13 +214,16 @@ class Replay:
         found = self._find("WHERE entry = ? AND iteration = ?", self._mark.entry, iteration)
         if found is None:
             near = [
-                self._find(f"WHERE entry = ? AND iteration {sign} ? ORDER BY iteration {order} LIMIT 1", self._mark.entry, iteration)
+                self._find(
+                    f"WHERE entry = ? AND iteration {sign} ? ORDER BY iteration {order} LIMIT 1",
+                    self._mark.entry,
+                    iteration,
+                )
                 for sign, order in (("<", "DESC"), (">", "ASC"))
             ]
             told = " and ".join(str(mark.iteration) for mark in near if mark is not None)
-            raise UsageError(
-                f"iteration {iteration} of loop '{self._frame(self._mark).name}' is not recorded here; the nearest are {told}"
-            )
+            name = self._frame(self._mark).name
+            raise UsageError(f"iteration {iteration} of loop '{name}' is not recorded here; the nearest are {told}")
         return self._go(found)
 
     def until(self, iteration: int) -> Stop:

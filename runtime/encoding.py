@@ -27,8 +27,8 @@ class Encoded(NamedTuple):
     """A value as what a file or a database can hold.
 
     ``dtype``: the dtype's name, or ``string``, ``sequence``, ``none``. ``shape``: None for ``none``; ``(count,)`` for a
-    sequence. ``data``: a tensor's elements in C order, little-endian, each of ``itemsize`` bytes (int4 and the like take
-    a byte each); of strings a JSON list of all elements in C order; of a sequence a header and its elements' data.
+    sequence. ``data``: a tensor's elements in C order, little-endian, each of ``itemsize`` bytes (an int4 takes a whole
+    one); of strings a JSON list of all elements in C order; of a sequence a header and its elements' data.
     """
 
     dtype: str

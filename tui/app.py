@@ -13,6 +13,7 @@ from textual.theme import Theme
 from textual.timer import Timer
 from textual.widgets import Footer
 
+from ..debugger.replay import Replay
 from ..runtime.model import Data, Model
 from .driver import Command, Driver, Stopped
 from .screens.help import HelpScreen
@@ -249,7 +250,15 @@ def run_app(model: Model, inputs: Mapping[str, Data], inputs_note: str, max_iter
         InputError: inputs that do not fit the signature.
         UnsupportedError: an operator that nothing can run.
     """
-    driver = Driver(model, inputs, max_iterations)
+    return _run(Driver(model, inputs, max_iterations), inputs_note)
+
+
+def replay_app(replay: Replay) -> int:
+    """Open the debugger on a recording; returns the exit status once it is closed."""
+    return _run(Driver(replay.model, {}, None, replay), f"from {replay.trace.path.name}")
+
+
+def _run(driver: Driver, inputs_note: str) -> int:
     try:
         return LoopdbgApp(driver, inputs_note).run() or 0
     finally:

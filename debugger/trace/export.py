@@ -261,7 +261,7 @@ def _pieces(value: Any, suffix: str = "") -> Iterator[tuple[str, Array]]:
 
 
 def _savable(array: Array) -> Array:
-    """What ``.npy`` knows: strings as such, bfloat16, float8, int4 and the like as the next larger type of NumPy's own."""
+    """What ``.npy`` knows: strings as such, bfloat16, float8, int4 and the like as float32 or int8."""
     if array.dtype.kind in "OUST":
         return array.astype(str)
     if array.dtype.kind in _PLAIN_KINDS:

@@ -164,9 +164,7 @@ class RecordedFrame:
         found.update(self.carried)
         return found
 
-    def _add_iteration(
-        self, found: RecordedValues, captured: Mapping[str, Any], outer: Mapping[str, Any]
-    ) -> None:
+    def _add_iteration(self, found: RecordedValues, captured: Mapping[str, Any], outer: Mapping[str, Any]) -> None:
         """Iteration number, condition and parts of sliced inputs: what the iteration gets that runs, at a boundary what
         the next one would get."""
         loop = self.loop
@@ -255,7 +253,9 @@ class RecordedFrame:
             return self._iteration, shape, tail[-1].dtype.name, tail
         declared = _declared(port.result)
         dtype = "float32" if declared.dtype is None else declared.dtype.name
-        shape = _joined_shape(tuple(d if isinstance(d, int) else 0 for d in declared.shape or ()), port, self._iteration)
+        shape = _joined_shape(
+            tuple(d if isinstance(d, int) else 0 for d in declared.shape or ()), port, self._iteration
+        )
         return self._iteration, shape, dtype, []
 
     def _elements(self, port: ScanOutput, length: int) -> list[Array]:

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -140,6 +141,17 @@ class Trace:
             yield from self._db.execute(sql, parameters)
         except sqlite3.Error as error:
             raise _broken(self.path, error) from None
+
+    @contextmanager
+    def still(self) -> Iterator[None]:
+        """In a with block: what is read is of one moment, also while the trace is being written."""
+        for _ in self.rows("BEGIN"):
+            pass
+        try:
+            yield
+        finally:
+            for _ in self.rows("ROLLBACK"):
+                pass
 
     # -- the run
 
@@ -380,7 +392,6 @@ class Trace:
             return decode(*self._type(type_), data)
         except (KeyError, ValueError, TypeError, LoopdbgError) as error:
             raise TraceError(f"{self.path}: the trace is damaged: {one_line(error)}") from None
-
 
     def dtype(self, type_: int) -> str:
         """The name of the dtype that a type's number stands for."""

@@ -85,7 +85,7 @@ class Recorder:
         path: Path,
         model: Model,
         inputs: Mapping[str, Data],
-        options: Options = Options(),  # noqa: B008 - frozen
+        options: Options = Options(),
         on_error: Callable[[LoopdbgError], object] | None = None,
     ) -> None:
         self._begin(model, options, on_error)

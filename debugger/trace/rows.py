@@ -25,7 +25,7 @@ class Batch:
     """Boundaries of one loop, in the order of time. All sequences are of one length, and so is each column.
 
     ``columns``: port -> its values, either one after the other, MISSING where a boundary has none, or stacked in one
-    array whose first axis is the boundary. ``sources``: port -> key; ports of one key have the same values, and the data
+    array whose first axis is the boundary. ``sources``: port -> key; ports of one key have the same values, whose data
     are stored once.
     """
 

@@ -1,4 +1,4 @@
-"""The tables of a trace. ``docs/traces.md`` tells users about them: what changes here changes there, and the version."""
+"""The tables of a trace. ``docs/traces.md`` tells users of them: what changes here changes there, and the version."""
 
 from __future__ import annotations
 

@@ -132,7 +132,9 @@ def create(path: Path, rows: Mapping[str, Iterable[Sequence[Any]]], *, force: bo
         db = sqlite3.connect(new, isolation_level=None)
         try:
             db.execute("PRAGMA synchronous = OFF")
-            db.executescript(f"BEGIN; PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION};{TABLES}")
+            db.executescript(
+                f"BEGIN; PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION};{TABLES}"
+            )
             for table, content in rows.items():
                 for row in content:
                     db.execute(f"INSERT INTO {table} VALUES ({','.join('?' * len(row))})", row)
@@ -239,7 +241,8 @@ class Writer:
             except (sqlite3.Error, OSError, LoopdbgError) as error:
                 self.error = self._explain(error)
             except Exception as error:  # a bug of ours: told as well, and nobody waits for ever
-                self.error = TraceError(f"{self._store.path}: recording failed: {type(error).__name__}: {one_line(error)}")
+                told = f"{type(error).__name__}: {one_line(error)}"
+                self.error = TraceError(f"{self._store.path}: recording failed: {told}")
             with self._rested:
                 self._done = asked
                 self._rested.notify_all()

@@ -42,7 +42,7 @@ docs/traces.md says how the arrays and the columns are called."""
         if target.is_dir() or not target.parent.is_dir():
             what = "is a folder" if target.is_dir() else f"there is no folder '{target.parent}'"
             raise UsageError(f"{target}: {what}")
-        with Trace.open(options.trace) as trace:
+        with Trace.open(options.trace) as trace, trace.still():
             only = None if options.only is None else [name for name in options.only.split(",") if name]
             exporter = Exporter(trace, options.loop, only)
             count = exporter.npz(target) if target.suffix == ".npz" else exporter.csv(target)
