@@ -103,6 +103,18 @@ def read(engine: Engine, index: int, one: Tap) -> Any:
     return engine.value(slot) if engine.has_value(slot) else MISSING
 
 
+def results(engine: Engine, loop: LoopPlan) -> dict[int, Any]:
+    """Slot -> value: what the iteration before this boundary computed for outputs that no back edge feeds."""
+    swapped = {e.result: e.param for k, e in enumerate(loop.edges) if engine.was_swapped(loop.index, k)}
+    return {slot: engine.value(swapped.get(slot, slot)) for slot in result_slots(engine.plan, loop)}
+
+
+def result_slots(plan: Plan, loop: LoopPlan) -> list[int]:
+    """The slots of body values that outputs take though no back edge carries them."""
+    made = {plan.slot_of[value] for value, _ in made_in(plan, loop)}
+    return [last.source for last in loop.lasts if last.edge < 0 and last.source in made]
+
+
 @dataclass
 class _Finder:
     plan: Plan
@@ -141,8 +153,10 @@ class _Finder:
                 after.append(Tap(*here[:4], (result, "previous"), edge=param_of[result], previous=True))
             else:
                 after.append(Tap(*here[:4], (result, "element"), scan=k))
+        # Without them a run could not go on from a boundary.
+        lasts = {last.source for last in loop.lasts if last.edge < 0}
         for value, branches in made.items():
-            wanted = self.wants(value.name, self.nodes)
+            wanted = self.wants(value.name, self.nodes or self.plan.slot_of[value] in lasts)
             if wanted:
                 slot = self.plan.slot_of[value]
                 after.append(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote
 
 import numpy as np
@@ -62,6 +62,27 @@ class Mark:
     condition: bool | None
     ended: StoppedBy | None
     time: float
+
+
+#: What cells that are not what they should be lead to.
+_DAMAGE = (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, RecursionError)
+_Returned = TypeVar("_Returned")
+_Given = ParamSpec("_Given")
+
+
+def _checked(
+    method: Callable[Concatenate[Trace, _Given], _Returned],
+) -> Callable[Concatenate[Trace, _Given], _Returned]:
+    """A method that reads rows: what it trips over is a trace that is damaged."""
+
+    @wraps(method)
+    def wrapped(self: Trace, /, *given: _Given.args, **named: _Given.kwargs) -> _Returned:
+        try:
+            return method(self, *given, **named)
+        except _DAMAGE as error:
+            raise self.damaged(error) from None
+
+    return wrapped
 
 
 class Trace:
@@ -129,7 +150,7 @@ class Trace:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<Trace {self.path}: {self.model}, {len(self)} boundaries>"
+        return f"<Trace {self.path}>"
 
     def rows(self, sql: str, *parameters: Any) -> Iterator[Any]:
         """Rows of a query of your own.
@@ -138,8 +159,10 @@ class Trace:
             TraceError: the file is broken, or the query makes no sense.
         """
         try:
-            yield from self._db.execute(sql, parameters)
-        except sqlite3.Error as error:
+            # Not "yield from": that would close the cursor of a query that is left early, maybe after the database.
+            for row in self._db.execute(sql, parameters):  # noqa: UP028
+                yield row
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             raise _broken(self.path, error) from None
 
     @contextmanager
@@ -153,9 +176,15 @@ class Trace:
             for _ in self.rows("ROLLBACK"):
                 pass
 
+    def damaged(self, what: object) -> TraceError:
+        """The error that says so."""
+        text = one_line(what) if isinstance(what, Exception) else str(what)
+        return TraceError(f"{self.path}: the trace is damaged: {text}")
+
     # -- the run
 
     @cached_property
+    @_checked
     def meta(self) -> Mapping[str, Any]:
         """What the trace says of itself; ``docs/traces.md`` lists the keys."""
         return dict(self.rows("SELECT key, value FROM meta WHERE key <> 'graph'"))
@@ -171,9 +200,29 @@ class Trace:
         return str(self.meta.get("model_hash", ""))
 
     @property
+    @_checked
     def every(self) -> int:
         """Every how-manieth boundary was recorded, besides the first and last of each entry."""
         return int(self.meta.get("every", 1))
+
+    @property
+    def nodes(self) -> bool:
+        """True where all body values were recorded."""
+        return bool(self.meta.get("nodes"))
+
+    @property
+    def only(self) -> list[str] | None:
+        """The names of the values that were recorded; None: no choice was made."""
+        told = self.meta.get("only")
+        try:
+            return None if told is None else [str(name) for name in json.loads(told)]
+        except _DAMAGE as error:
+            raise self.damaged(error) from None
+
+    @property
+    def whole(self) -> bool:
+        """True where every boundary was recorded with all that it carries: a run can go on from any of them."""
+        return self.every == 1 and self.only is None
 
     @property
     def complete(self) -> bool:
@@ -202,6 +251,7 @@ class Trace:
         raise TraceError(f"{self.path}: the trace holds no loop graph")
 
     @cached_property
+    @_checked
     def loops(self) -> Sequence[RecordedLoop]:
         """The model's loops, outer before inner."""
         return [
@@ -220,6 +270,7 @@ class Trace:
         return self._tensors("output") if self.ended == "end" else None
 
     @property
+    @_checked
     def totals(self) -> list[LoopTotals]:
         """How the loops went; empty where the run was cut off."""
         told = []
@@ -232,6 +283,7 @@ class Trace:
             told.append(LoopTotals(loop.name, loop.path, iterations, entries, by, counts, trips, seconds))
         return told
 
+    @_checked
     def _tensors(self, kind: str) -> dict[str, Data]:
         return {
             name: self.decoded(type_, data)
@@ -258,6 +310,7 @@ class Trace:
             raise UsageError(f"{self.path}: {what} called '{loop}'; there are {told}")
         return found[0]
 
+    @_checked
     def entry(self, number: int) -> Entry:
         """An entry by its number."""
         if number not in self._entries:
@@ -265,10 +318,9 @@ class Trace:
                 "SELECT id, loop, around, trip_count FROM entry WHERE id = ?", number
             ):
                 self._entries[id_] = Entry(id_, loop, _around(around), trips)
-        try:
-            return self._entries[number]
-        except KeyError:
-            raise TraceError(f"{self.path}: the trace is damaged: there is no entry {number}") from None
+        if number not in self._entries:
+            raise self.damaged(f"there is no entry {number}")
+        return self._entries[number]
 
     def entries(self, loop: str | int | None = None) -> Iterator[Entry]:
         """The entries of a loop, or of all, in the order of time."""
@@ -276,15 +328,23 @@ class Trace:
         for id_, index, around, trips in self.rows(
             f"SELECT id, loop, around, trip_count FROM entry{where} ORDER BY id", *given
         ):
-            yield Entry(id_, index, _around(around), trips)
+            try:
+                entry = Entry(id_, index, _around(around), trips)
+            except _DAMAGE as error:
+                raise self.damaged(error) from None
+            yield entry
 
     def marks(self, where: str = "", *given: Any) -> Iterator[Mark]:
         """Boundaries without their values, in the order of time; ``where`` is SQL over ``boundary``."""
         for id_, entry, iteration, condition, ended, time in self.rows(
             f"SELECT id, entry, iteration, condition, ended, time FROM boundary {where or 'ORDER BY id'}", *given
         ):
-            stopped = None if ended is None else StoppedBy(ended)
-            yield Mark(id_, entry, iteration, None if condition is None else bool(condition), stopped, time)
+            try:
+                stopped = None if ended is None else StoppedBy(ended)
+                mark = Mark(id_, entry, int(iteration), None if condition is None else bool(condition), stopped, time)
+            except _DAMAGE as error:
+                raise self.damaged(error) from None
+            yield mark
 
     def boundaries(self, loop: str | int | None = None, entry: Sequence[int] | None = None) -> Iterator[Boundary]:
         """Recorded boundaries in the order of time: of one loop, of one entry of it, or all.
@@ -321,6 +381,7 @@ class Trace:
         where = f" of entry {around}" if around else ""
         raise UsageError(f"{self.path}: the boundary before iteration {iteration}{where} of '{loop}' is not recorded")
 
+    @_checked
     def read(self, mark: Mark) -> Boundary:
         """A boundary with its values."""
         entry = self.entry(mark.entry)
@@ -336,6 +397,7 @@ class Trace:
             kinds[PortKind.NODE],
         )
 
+    @_checked
     def values(self, boundary: int, loop: int) -> dict[PortKind, dict[str, Any]]:
         """What was recorded at a boundary of a loop, by kind and name."""
         found: dict[PortKind, dict[str, Any]] = {kind: {} for kind in PortKind}
@@ -346,19 +408,21 @@ class Trace:
                 found[kind][name] = self.value(*row)
         return found
 
-    def column(self, loop: int, kind: PortKind, name: str, boundaries: Sequence[int] | None = None) -> Iterator[Any]:
-        """(boundary, value) of one port in the order of time, only between two boundaries where they are given."""
-        for port, known, called in self._ports.get(loop, ()):
-            if known is kind and called == name:
-                where, given = ("", ()) if boundaries is None else (" AND boundary BETWEEN ? AND ?", tuple(boundaries))
-                for id_, *row in self.rows(
-                    f"SELECT boundary, id, type, same, data FROM value WHERE port = ?{where} ORDER BY boundary",
-                    port,
-                    *given,
-                ):
-                    yield id_, self.value(*row)
+    def port_values(self, port: int, where: str, *given: Any, newest: bool = False) -> list[Any]:
+        """The values of a port at boundaries that ``where`` picks, in the order of time; only the newest of them."""
+        order = "ORDER BY v.boundary DESC LIMIT 1" if newest else "ORDER BY v.boundary"
+        return [
+            self.value(*row)
+            for row in self.rows(
+                "SELECT v.id, v.type, v.same, v.data FROM value v JOIN boundary b ON b.id = v.boundary"
+                f" WHERE v.port = ? AND v.boundary IN (SELECT id FROM boundary WHERE {where}) {order}",
+                port,
+                *given,
+            )
+        ]
 
     @cached_property
+    @_checked
     def _ports(self) -> dict[int, list[tuple[int, PortKind, str]]]:
         ports: dict[int, list[tuple[int, PortKind, str]]] = {}
         for id_, loop, kind, name in self.rows("SELECT id, loop, kind, name FROM port ORDER BY id"):
@@ -378,7 +442,7 @@ class Trace:
                 self._kept[same] = self.decoded(other, held)
                 break
             else:
-                raise TraceError(f"{self.path}: the trace is damaged: value {row} refers to {same}, which is not there")
+                raise self.damaged(f"value {row} refers to {same}, which is not there")
         self._kept.move_to_end(same)
         while len(self._kept) > _KEPT:
             self._kept.popitem(last=False)
@@ -386,12 +450,13 @@ class Trace:
         # Whoever gets it may change it.
         return value.copy() if isinstance(value, np.ndarray) else list(value) if isinstance(value, list) else value
 
+    @_checked
     def decoded(self, type_: int, data: bytes | str | None) -> Any:
         """A value of a row of any table: ``type_`` is its type's number."""
         try:
             return decode(*self._type(type_), data)
-        except (KeyError, ValueError, TypeError, LoopdbgError) as error:
-            raise TraceError(f"{self.path}: the trace is damaged: {one_line(error)}") from None
+        except ModelError as error:  # a dtype that nobody knows
+            raise self.damaged(error) from None
 
     def dtype(self, type_: int) -> str:
         """The name of the dtype that a type's number stands for."""
@@ -402,7 +467,7 @@ class Trace:
             for id_, dtype, shape in self.rows("SELECT id, dtype, shape FROM type"):
                 self._types[id_] = dtype, read_shape(shape)
         if number not in self._types:
-            raise TraceError(f"{self.path}: the trace is damaged: there is no type {number}")
+            raise self.damaged(f"there is no type {number}")
         return self._types[number]
 
 
@@ -420,7 +485,7 @@ def _around(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split("/")) if text else ()
 
 
-def _broken(path: Path, error: sqlite3.Error) -> TraceError:
+def _broken(path: Path, error: Exception) -> TraceError:
     text = one_line(error)
     if "unable to open" in text or "readonly" in text:
         # The log of a trace that was not closed needs a file beside it.

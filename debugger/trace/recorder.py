@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -16,12 +17,13 @@ from typing import Any
 import numpy as np
 
 from ...runtime.encoding import encode
-from ...runtime.engine import Engine
-from ...runtime.errors import LoopdbgError, TraceError
+from ...runtime.errors import LoopdbgError, TraceError, UsageError, one_line
 from ...runtime.frame import Frame
 from ...runtime.graph_json import to_json
 from ...runtime.model import Data, Model, Run
+from .checkpoint import LoopState, Position, Saver, save
 from .ports import MISSING, Tapped, read, tap
+from .reader import Trace
 from .rows import Batch, Types
 from .schema import VERSION
 from .writer import Portion, Store, Writer, create
@@ -91,6 +93,60 @@ class Recorder:
         self._begin(model, options, on_error)
         self._write_to(create(path, _first_rows(model, inputs, options, self._taps), force=options.force))
 
+    @classmethod
+    def resumed(
+        cls,
+        path: Path,
+        model: Model,
+        position: Position,
+        on_error: Callable[[LoopdbgError], object] | None = None,
+    ) -> Recorder:
+        """A recorder that goes on in the trace of a run which goes on from ``position``, recording what that one did.
+
+        Raises:
+            UsageError: the file cannot be written.
+        """
+        with Trace.open(path) as trace:
+            options = Options(trace.nodes, trace.every, trace.only)
+            again = [
+                entry.id
+                for entry in trace.entries()
+                if position.runs_again(trace, entry.loop, entry.around) and position.boundary
+            ]
+        recorder = cls.__new__(cls)
+        recorder._begin(model, options, on_error)
+        try:
+            store = Store(path)
+            recorder._go_on(store, position, again)
+        except sqlite3.Error as error:
+            raise UsageError(f"{path}: cannot be written: {one_line(error)}") from None
+        recorder._write_to(store)
+        return recorder
+
+    def _go_on(self, store: Store, position: Position, again: list[int]) -> None:
+        """Take away what will be recorded again, and the end."""
+        store.execute("BEGIN IMMEDIATE")
+        gone = "SELECT id FROM boundary WHERE id > ?"
+        store.execute(f"DELETE FROM value WHERE boundary IN ({gone})", (position.boundary,))
+        store.execute("DELETE FROM boundary WHERE id > ?", (position.boundary,))
+        for number in again:
+            store.execute("DELETE FROM value WHERE boundary IN (SELECT id FROM boundary WHERE entry = ?)", (number,))
+            store.execute("DELETE FROM boundary WHERE entry = ?", (number,))
+        store.execute("DELETE FROM entry WHERE id NOT IN (SELECT entry FROM boundary)")
+        store.execute("DELETE FROM tensor WHERE kind = 'output'")
+        store.execute("DELETE FROM total")
+        store.execute("DELETE FROM meta WHERE key IN ('ended', 'error')")
+        store.execute("COMMIT")
+        ((self._next_boundary, until),) = store.execute("SELECT coalesce(max(id), 0) + 1, coalesce(max(time), 0) FROM boundary")
+        ((self._next_entry,),) = store.execute("SELECT coalesce(max(id), 0) + 1 FROM entry")
+        self._start = time.perf_counter() - until
+        for state in position.running:
+            around = "/".join(map(str, state.around))
+            for (number,) in store.execute("SELECT id FROM entry WHERE loop = ? AND around = ?", (state.loop, around)):
+                self._loops[state.loop].entry = number
+        if self._saver is not None:
+            self._saver.go_on(position)
+
     def _begin(self, model: Model, options: Options, on_error: Callable[[LoopdbgError], object] | None) -> None:
         tapped = tap(model.plan, nodes=options.nodes, only=options.only)
         self.options = options
@@ -105,8 +161,9 @@ class Recorder:
             )
             for one, plan in zip(tapped, model.plan.loops, strict=True)
         ]
-        self._parents = [plan.parent for plan in model.plan.loops]
         self._every = options.every
+        whole = options.every == 1 and options.only is None
+        self._saver = None if whole else Saver(model.plan.loops)
         #: Guards what waits for the writer.
         self._lock = threading.Lock()
         self._entries: list[tuple[Any, ...]] = []
@@ -135,10 +192,14 @@ class Recorder:
         if self._writer.error is not None:
             self._tell(self._writer.error)
             return
-        if iteration == 0:
-            self._enter(engine, frame, loop)
-        elif self._every > 1 and iteration % self._every and ended is None:
+        states = None if self._saver is None else self._saver.at(engine, now)
+        if iteration and self._every > 1 and iteration % self._every and ended is None:
+            if states is not None:
+                self._save(states)
             return
+        entry = None
+        if iteration == 0:
+            entry = "/".join(map(str, frame.entry)), frame.trip_count
         taps = loop.taps
         found = [(t.port, read(engine, index, t)) for t in taps.always]
         if iteration:
@@ -150,6 +211,12 @@ class Recorder:
             if not self._waiting:
                 self._since = now
             self._waiting += size
+            if entry is not None:
+                loop.entry = self._next_entry
+                self._next_entry += 1
+                self._entries.append((loop.entry, index, *entry))
+            if states is not None:
+                self._then.append(lambda store: save(store, states))
             out = loop.open
             if ended is not None:
                 out.ended[len(out.ids)] = ended.value
@@ -164,12 +231,9 @@ class Recorder:
         if self._waiting > ROOM or now - self._since > PATIENCE:
             self._writer.flush()
 
-    def _enter(self, engine: Engine, frame: Frame, loop: _Tapped) -> None:
+    def _save(self, states: list[LoopState]) -> None:
         with self._lock:
-            loop.entry = self._next_entry
-            self._next_entry += 1
-            around = "/".join(map(str, frame.entry))
-            self._entries.append((loop.entry, frame.index, around, frame.trip_count))
+            self._then.append(lambda store: save(store, states))
 
     def _tell(self, error: LoopdbgError) -> None:
         if not self._told:

@@ -87,16 +87,31 @@ CREATE TABLE total (                -- how the loops went; written when the run 
     seconds    REAL NOT NULL
 );
 
-CREATE TABLE checkpoint (           -- where --resume goes on: the newest few
+CREATE TABLE checkpoint (           -- where --resume goes on, where not every boundary tells: the newest few
     id        INTEGER PRIMARY KEY,
     boundary  INTEGER NOT NULL REFERENCES boundary,
     state     TEXT NOT NULL         -- JSON
 );
 
-CREATE TABLE checkpoint_part (      -- values and scan elements that checkpoints name
-    id        INTEGER PRIMARY KEY,
-    type      INTEGER NOT NULL REFERENCES type,
-    data
+CREATE TABLE checkpoint_part (      -- what a checkpoint holds of a running loop
+    checkpoint INTEGER NOT NULL REFERENCES checkpoint,
+    loop       INTEGER NOT NULL REFERENCES loop,
+    role       TEXT NOT NULL,       -- carried, last
+    number     INTEGER NOT NULL,
+    type       INTEGER NOT NULL REFERENCES type,
+    data,
+    PRIMARY KEY (checkpoint, loop, role, number)
+);
+
+CREATE TABLE checkpoint_scan (      -- elements of scan outputs, for all checkpoints
+    loop       INTEGER NOT NULL REFERENCES loop,
+    around     TEXT NOT NULL,
+    scan       INTEGER NOT NULL,
+    first      INTEGER NOT NULL,    -- iteration of the first of them
+    count      INTEGER NOT NULL,
+    type       INTEGER NOT NULL REFERENCES type,
+    data,
+    PRIMARY KEY (loop, around, scan, first)
 );
 
 CREATE VIEW boundaries AS

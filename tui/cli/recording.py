@@ -1,4 +1,4 @@
-"""``--record``: the run as a trace."""
+"""``--record`` and ``--resume``: the run as a trace, and a run that goes on from one."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from ...runtime.engine import Engine
 from ...runtime.errors import LoopdbgError, TraceError, UsageError
 from ...runtime.frame import Frame
 from ...runtime.model import Data, Model, Run
@@ -35,6 +36,12 @@ def add_record_options(parser: argparse.ArgumentParser) -> None:
         "--only", metavar="NAMES", help="write only these values, separated by commas: carried, scan, body values"
     )
     group.add_argument("--force", action="store_true", help="overwrite a trace that is there already")
+    group.add_argument(
+        "--resume",
+        type=Path,
+        metavar="FILE",
+        help="go on where the recorded run was cut off, with its inputs; with --record FILE it is recorded on",
+    )
 
 
 def check_options(options: argparse.Namespace) -> None:
@@ -43,14 +50,67 @@ def check_options(options: argparse.Namespace) -> None:
     Raises:
         UsageError: options that need another one, or a file that cannot be written.
     """
+    if options.resume is not None:
+        _check_resume(options)
+        return
     if options.record is None:
-        for option in ("record_nodes", "every", "only", "force"):
+        for option in _CHOICES:
             if getattr(options, option):
-                raise UsageError(f"--{option.replace('_', '-')} needs --record FILE")
+                raise UsageError(f"{_spelled(option)} needs --record FILE")
         return
     from ...debugger.trace.writer import check_target
 
     check_target(options.record, force=options.force)
+
+
+_CHOICES = ("record_nodes", "every", "only", "force")
+
+
+def _spelled(option: str) -> str:
+    return f"--{option.replace('_', '-')}"
+
+
+def _check_resume(options: argparse.Namespace) -> None:
+    for option in ("input", "inputs", "seed", "dim"):
+        if getattr(options, option) not in (None, []):
+            raise UsageError(f"{_spelled(option)}: --resume goes on with the inputs of the recorded run")
+    for option in _CHOICES:
+        if getattr(options, option):
+            raise UsageError(f"{_spelled(option)}: --resume goes on as the run was recorded")
+    if options.record is not None and options.record.absolute() != options.resume.absolute():
+        raise UsageError(f"--record {options.record}: with --resume the run is recorded on in {options.resume}, or not at all")
+
+
+class Resumed:
+    """Where a recorded run goes on.
+
+    Raises:
+        TraceError: no trace, or a broken one.
+        UsageError: of another model, or of a run that came to its end.
+    """
+
+    def __init__(self, path: Path, model: Model) -> None:
+        from ...debugger.trace.checkpoint import newest
+        from ...debugger.trace.reader import Trace
+
+        self._trace = Trace.open(path)
+        self.inputs = self._trace.inputs
+        self.position = newest(self._trace, model)
+
+    def begin(self, engine: Engine) -> None:
+        """Bring an engine there."""
+        from ...debugger.trace.checkpoint import go_to
+
+        go_to(engine, self.position, self._trace)
+
+    @property
+    def note(self) -> str:
+        """Where the inputs come from, and where the run goes on."""
+        return f"from {self._trace.path}, whose run goes on at {self.position.told}"
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._trace.close()
 
 
 class Recording:
@@ -59,7 +119,9 @@ class Recording:
     When the file cannot be written any more, that is told at once; the run goes on, and ``failed`` is true.
     """
 
-    def __init__(self, options: argparse.Namespace, model: Model, inputs: Mapping[str, Data]) -> None:
+    def __init__(
+        self, options: argparse.Namespace, model: Model, inputs: Mapping[str, Data], resumed: Resumed | None = None
+    ) -> None:
         self.failed = False
         self._recorder: Recorder | None = None
         self._summary: dict[str, Any] = {}
@@ -67,6 +129,9 @@ class Recording:
             return
         from ...debugger.trace.recorder import Options, Recorder
 
+        if resumed is not None:
+            self._recorder = Recorder.resumed(options.record, model, resumed.position, self._told)
+            return
         only = None if options.only is None else [name for name in options.only.split(",") if name]
         wanted = Options(options.record_nodes, options.every or 1, only, options.force)
         self._recorder = Recorder(options.record, model, inputs, wanted, self._told)

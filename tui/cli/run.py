@@ -17,7 +17,7 @@ from . import report, terminal
 from .command import Command
 from .inputs import Inputs, add_run_options, gather
 from .progress import Progress
-from .recording import Recording, add_record_options, check_options
+from .recording import Recording, Resumed, add_record_options, check_options
 from .save import check_target, save
 
 _STATUS = {
@@ -62,9 +62,10 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
             check_target(options.output)
         check_options(options)
         model = load(options.model)
-        inputs = gather(model, options)
-        with Recording(options, model, inputs.values) as recording:
-            result, seconds = _execute(model, inputs, options.max_iterations, recording.hook)
+        resumed = None if options.resume is None else Resumed(options.resume, model)
+        inputs = gather(model, options) if resumed is None else Inputs(resumed.inputs, resumed.note, chosen_here=True)
+        with Recording(options, model, inputs.values, resumed) as recording:
+            result, seconds = _execute(model, inputs, options.max_iterations, recording.hook, resumed)
             recording.finish(result)
         remarks = list(inputs.remarks)
         saved_as = ""
@@ -95,7 +96,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
 
 
 def _execute(
-    model: Model, inputs: Inputs, max_iterations: int | None, hook: OnIteration | None
+    model: Model, inputs: Inputs, max_iterations: int | None, hook: OnIteration | None, resumed: Resumed | None
 ) -> tuple[Result, float]:
     """Run it; seconds are those of the run alone, without reading and compiling."""
     watched = sys.stderr.isatty()
@@ -112,6 +113,7 @@ def _execute(
                 on_iteration=hook,
                 max_iterations=max_iterations,
                 on_tick=progress.tick if progress else None,
+                begin=resumed.begin if resumed else None,
             )
     except ExecutionError as error:
         # What was run is part of what went wrong, unless the user chose it.
