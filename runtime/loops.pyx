@@ -350,7 +350,7 @@ cdef class Loops(Nodes):
             if not len(rows):
                 continue
             if rows.dtype.hasobject:
-                self.scan_arrays[index, k] = [row.copy() for row in rows]
+                self.scan_arrays[index, k] = [rows[j : j + 1].reshape(rows.shape[1:]).copy() for j in range(len(rows))]
             else:
                 rows = aligned(rows)
                 self.begin_scan(index, k, self.spec(rows.dtype, rows.shape[1:]))
@@ -364,13 +364,17 @@ cdef class Loops(Nodes):
         loop.i, loop.keep, loop.reported = iteration, keep, 1
         return None
 
-    def add_totals(self, int index, int64_t iterations, int64_t entries, reasons):
-        """Count what a loop did before this execution went on from there; ``reasons``: as :meth:`totals` gives them."""
+    def count_entry(self, int index, int64_t iterations, reason, trip):
+        """Count an entry of a loop that does not run now: it ended before this execution, which goes on from there."""
         cdef LoopState *loop = self.s.loops + index
         loop.iterations += iterations
-        loop.entries += entries
-        for reason, count in reasons.items():
-            loop.by_reason[_REASONS[reason]] += <int64_t>count
+        loop.entries += 1
+        loop.ended = _REASONS[reason]
+        loop.by_reason[loop.ended] += 1
+        if loop.counted:
+            loop.parts = trip
+        else:
+            loop.trip = -1 if trip is None else trip
 
     cdef int exit_slow(self, int index) except -1:
         """Leave a loop whatever the specs are."""

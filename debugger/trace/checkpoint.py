@@ -354,6 +354,7 @@ def go_to(engine: Engine, position: Position, trace: Trace) -> None:
         TraceError: the run does not come by there: the model or this program computes something else than it did.
         InterruptError: Ctrl-C.
     """
+    _count_before(engine, position, trace)
     for state in position.path:
         engine.clear_stops()
         engine.stop_at(state.loop, 0)
@@ -365,7 +366,6 @@ def go_to(engine: Engine, position: Position, trace: Trace) -> None:
             raise TraceError(f"{trace.path}: the run does not come by where the recorded one was; it cannot go on")
         engine.forward(state.loop, state.iteration, state.keep, state.carried, state.scans, state.lasts)
     engine.clear_stops()
-    _count_before(engine, position, trace)
 
 
 def _count_before(engine: Engine, position: Position, trace: Trace) -> None:
@@ -375,4 +375,4 @@ def _count_before(engine: Engine, position: Position, trace: Trace) -> None:
         entry = trace.entry(mark.entry)
         if (entry.loop, entry.around) not in ours and not position.runs_again(trace, entry.loop, entry.around):
             assert mark.ended is not None
-            engine.add_totals(entry.loop, mark.iteration, 1, {mark.ended: 1})
+            engine.count_entry(entry.loop, mark.iteration, mark.ended, entry.trip_count)

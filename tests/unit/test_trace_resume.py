@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +62,12 @@ def go_on(path: Path, loaded: loopdbg.Model, limit: int | None, records: bool) -
 
 
 def counted(totals: list[LoopTotals]) -> list[Any]:
-    return [(t.path, t.iterations, t.entries, t.stopped_by, t.reasons, t.trip_count) for t in totals]
+    """Totals without times, and without the last reason of inner loops, which scalar programs do not note."""
+    inner = [t.path.count(" ▸ ") > 1 for t in totals]
+    return [
+        (t.path, t.iterations, t.entries, None if i else t.stopped_by, t.reasons, t.trip_count)
+        for i, t in zip(inner, totals, strict=True)
+    ]
 
 
 #: Cut, then a loop in a loop in a loop; an inner loop in a branch; two loops after another, one of no iterations.
@@ -134,13 +138,8 @@ RECORDINGS = {
 }
 
 
-def cases() -> Iterator[Any]:
-    for name in (*MODELS, *NAMES):
-        for word in RECORDINGS:
-            yield pytest.param(name, word, id=f"{name}-{word}")
-
-
-@pytest.mark.parametrize(("name", "word"), cases())
+@pytest.mark.parametrize("word", RECORDINGS)
+@pytest.mark.parametrize("name", [*MODELS, *NAMES])
 def test_wherever_it_is_cut_off_it_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, word: str
 ) -> None:
@@ -184,7 +183,7 @@ def test_a_run_that_goes_on_can_be_cut_off_again(tmp_path: Path, monkeypatch: py
     for word, options in RECORDINGS.items():
         path = tmp_path / word
         cut_off(path, loaded, inputs, 7, None, options)
-        for _ in range(12):
+        for _ in range(8):
             with Trace.open(path) as trace:
                 position = newest(trace, loaded)
                 recorder = Recorder.resumed(path, loaded, position)
