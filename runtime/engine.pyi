@@ -1,11 +1,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from .checkpoints import Checkpoints
 from .graph import Array, StoppedBy
-from .loops import Loops
 from .plan import Plan
 
-class Engine(Loops):
+class Engine(Checkpoints):
     plan: Plan
     native: bool
     hot_after: int

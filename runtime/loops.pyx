@@ -294,7 +294,7 @@ cdef class Loops(Nodes):
         cdef Scan *c = self.s.loops[index].scans + k
         port = self.plan.loops[index].scans[k].output
         dtype, shape = self.specs[spec]
-        c.spec, c.nbytes = spec, math.prod(shape) * dtype.itemsize
+        c.spec, c.nbytes, c.out_count = spec, math.prod(shape) * dtype.itemsize, -1
         rank = len(shape) + (1 if port.stack else 0)
         axis = port.axis + rank if port.axis < 0 else port.axis
         if not 0 <= axis < rank:
