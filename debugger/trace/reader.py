@@ -115,12 +115,11 @@ class Trace:
             raise TraceError(f"{path}: is no trace; a trace is what 'loopdbg run MODEL --record FILE' writes")
         if header[68:72] != APPLICATION_ID.to_bytes(4, "big"):
             raise TraceError(f"{path}: is an SQLite file, but no trace; 'loopdbg run MODEL --record FILE' writes one")
-        uri = f"file:{quote(str(path.absolute()))}?mode=ro"
         trace = None
         try:
-            db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=5)
-            trace = cls(path, db)
-            (version,) = db.execute("PRAGMA user_version").fetchone()
+            _mend(path)
+            trace = cls(path, _connect(path, "ro"))
+            (version,) = trace._db.execute("PRAGMA user_version").fetchone()
             if version != VERSION:
                 raise TraceError(
                     f"{path}: is a trace of version {version}; this program reads version {VERSION}: "
@@ -479,6 +478,21 @@ def _header(path: Path) -> bytes:
         raise TraceError(f"{path}: no such file") from None
     except OSError as error:
         raise TraceError(f"{path}: cannot be read: {error.strerror or one_line(error)}") from None
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    uri = f"file:{quote(str(path.absolute()))}?mode={mode}"
+    return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=5)
+
+
+def _mend(path: Path) -> None:
+    """Let SQLite undo what a writer had begun when it was killed while it closed the file: that takes writing."""
+    if path.with_name(f"{path.name}-journal").exists():
+        db = _connect(path, "rw")
+        try:
+            db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        finally:
+            db.close()
 
 
 def _around(text: str) -> tuple[int, ...]:

@@ -29,7 +29,7 @@ from .schema import VERSION
 from .writer import Portion, Store, Writer, create
 
 #: What waits for the writer may be this old, in seconds, or this large, in bytes; then the run waits.
-PATIENCE = 0.25
+PATIENCE = 0.1
 ROOM = 64 << 20
 #: What a value costs beside its elements, roughly.
 _OVERHEAD = 200

@@ -139,6 +139,7 @@ def create(path: Path, rows: Mapping[str, Iterable[Sequence[Any]]], *, force: bo
                 for row in content:
                     db.execute(f"INSERT INTO {table} VALUES ({','.join('?' * len(row))})", row)
             db.execute("COMMIT")
+            db.execute("PRAGMA journal_mode = WAL")
         finally:
             db.close()
         for beside in ("-wal", "-shm", "-journal"):
