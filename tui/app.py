@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from textual import events, on
 from textual.app import App, ComposeResult
@@ -13,7 +14,6 @@ from textual.theme import Theme
 from textual.timer import Timer
 from textual.widgets import Footer
 
-from ..debugger.replay import Replay
 from ..runtime.model import Data, Model
 from .driver import Command, Driver, Stopped
 from .screens.help import HelpScreen
@@ -28,6 +28,9 @@ from .widgets.outputs import Outputs
 from .widgets.pane import Pane
 from .widgets.scans import Scans
 from .widgets.stack import Stack
+
+if TYPE_CHECKING:
+    from ..debugger.replay import Replay
 
 #: What runs shorter than this never shows as running, so that the screen stays calm while stepping.
 PATIENCE = 0.15

@@ -246,7 +246,9 @@ def _from_boundaries(trace: Trace, model: Model) -> Position:
     while (parent := trace.loops[chain[0]].parent) is not None:
         chain.insert(0, parent)
     taps = tap(model.plan, nodes=trace.nodes)
-    if [(t.kind, t.name) for loop in taps for t in loop] != [one for loop in trace.loops for one in trace.ports(loop.index)]:
+    if [(t.kind, t.name) for loop in taps for t in loop] != [
+        one for loop in trace.loops for one in trace.ports(loop.index)
+    ]:
         raise UsageError(f"{trace.path}: was recorded by another version of this program; record it again")
     path: list[LoopState] = []
     for depth in range(len(chain) + 1):

@@ -137,7 +137,9 @@ class Recorder:
         store.execute("DELETE FROM total")
         store.execute("DELETE FROM meta WHERE key IN ('ended', 'error')")
         store.execute("COMMIT")
-        ((self._next_boundary, until),) = store.execute("SELECT coalesce(max(id), 0) + 1, coalesce(max(time), 0) FROM boundary")
+        ((self._next_boundary, until),) = store.execute(
+            "SELECT coalesce(max(id), 0) + 1, coalesce(max(time), 0) FROM boundary"
+        )
         ((self._next_entry,),) = store.execute("SELECT coalesce(max(id), 0) + 1 FROM entry")
         self._start = time.perf_counter() - until
         for state in position.running:

@@ -17,7 +17,7 @@ from command_line import SAMPLES
 from loopdbg.debugger.trace import recorder as recorders
 from loopdbg.debugger.trace import writer as writers
 from loopdbg.debugger.trace.reader import Trace
-from loopdbg.debugger.trace.recorder import Options, Recorder
+from loopdbg.debugger.trace.recorder import Recorder
 from loopdbg.debugger.trace.rows import Batch, Encoder, Types
 from loopdbg.debugger.trace.writer import Portion, Store, is_trace
 from loopdbg.runtime.encoding import decode, encode
@@ -92,7 +92,17 @@ def test_values_of_every_kind_in_one_column(tmp_path: Path) -> None:
     store.write(
         Portion(
             [
-                Batch(0, ids, [1] * count, ids, [None] * count, {}, [0.5] * count, {1: values, 2: values}, {1: "x", 2: "x"})
+                Batch(
+                    0,
+                    ids,
+                    [1] * count,
+                    ids,
+                    [None] * count,
+                    {},
+                    [0.5] * count,
+                    {1: values, 2: values},
+                    {1: "x", 2: "x"},
+                )
             ]
         )
     )
@@ -100,7 +110,9 @@ def test_values_of_every_kind_in_one_column(tmp_path: Path) -> None:
     with Trace.open(path) as trace:
         for id_, value in zip(ids, values, strict=True):
             for port in (1, 2):
-                ((row),) = trace.rows("SELECT id, type, same, data FROM value WHERE boundary = ? AND port = ?", id_, port)
+                ((row),) = trace.rows(
+                    "SELECT id, type, same, data FROM value WHERE boundary = ? AND port = ?", id_, port
+                )
                 assert same(trace.value(*row), np.asarray(value) if isinstance(value, np.generic) else value)
 
 
@@ -152,7 +164,9 @@ s (int64 M, seq(float[K]) words, string[2] text) => (seq(float[K]) all, string[2
 
 
 def test_sequences_strings_and_nothing_are_recorded(tmp_path: Path) -> None:
-    loaded = model(SEQUENCES.replace("  maybe = Optional <type = float[K]> ()\n", "").replace(", optional(float[K]) maybe", ""))
+    loaded = model(
+        SEQUENCES.replace("  maybe = Optional <type = float[K]> ()\n", "").replace(", optional(float[K]) maybe", "")
+    )
     inputs = {"M": 3, "words": [np.ones(2, np.float32), np.zeros(3, np.float32)], "text": np.array(["é", ""], object)}
     trace, seen, run = record(tmp_path / "t.loopdb", loaded, inputs, nodes=True)
     with trace:
@@ -198,14 +212,16 @@ def test_entries_and_lookups(tmp_path: Path) -> None:
         assert (outer.parent, inner.parent, outer.op_type, outer.system) == (None, 0, "Loop", "onnx")
         assert [e.around for e in trace.entries(inner.path)] == [(0,), (1,), (2,)]
         assert [e.trip_count for e in trace.entries()] == [3, 2, 2, 2]
-        assert [b.iteration for b in trace.boundaries(inner.name, (1,))] == [0, 1, 2]
-        one = trace.boundary(inner.name, [2], 1)
+        assert [b.iteration for b in trace.boundaries(inner.path, (1,))] == [0, 1, 2]
+        one = trace.boundary(inner.path, [2], 1)
         assert_same_boundary(one, next(b for b in seen if b.entry == (2,) and b.iteration == 1))
         assert one.ended is None and trace.boundary(1, (2,), 2).ended is StoppedBy.TRIP_COUNT
         with pytest.raises(UsageError, match="before iteration 9 of entry 2 of '1' is not recorded"):
             trace.boundary(1, (2,), 9)
         with pytest.raises(UsageError, match="no loop called 'x'; there are 'main ▸"):
             trace.boundaries("x")
+        with pytest.raises(UsageError, match="several loops called 'Loop_1'"):
+            trace.index(inner.name)
 
 
 def test_every_and_only(tmp_path: Path) -> None:
@@ -354,7 +370,7 @@ def test_what_is_no_trace_is_told_apart(tmp_path: Path) -> None:
         "UPDATE meta SET value = '{' WHERE key = 'graph'",
         "DELETE FROM meta WHERE key = 'graph'",
     ):
-        broken = tmp_path / "broken.loopdb"
+        broken = tmp_path / f"broken{len(statement)}.loopdb"
         broken.write_bytes(whole)
         with sqlite3.connect(broken) as db:
             db.execute(statement)
@@ -463,9 +479,9 @@ def test_an_error_in_the_run_is_recorded(tmp_path: Path) -> None:
         assert (len(trace), trace.error, trace.ended, trace.complete) == (4, "node 'x' failed", None, True)
 
 
-def test_python_examples_of_the_documentation(tmp_path: Path) -> None:
+def test_examples_of_the_documentation(tmp_path: Path) -> None:
     """docs/traces.md: every SQL example runs on the trace of its first command, and gives what stands below it."""
-    text = (SAMPLES.parent / "docs" / "traces.md").read_text()
+    text = (SAMPLES.parent / "docs" / "traces.md").read_text(encoding="utf-8")
     loaded, inputs = sample("newton_sqrt.onnx")
     path = tmp_path / "run.loopdb"
     record(path, loaded, inputs, nodes=True)[0].close()

@@ -27,7 +27,9 @@ class Killed(Exception):
     """Cuts a run off."""
 
 
-def cut_off(path: Path, loaded: loopdbg.Model, inputs: dict[str, Any], after: int, limit: int | None, options: Any) -> None:
+def cut_off(
+    path: Path, loaded: loopdbg.Model, inputs: dict[str, Any], after: int, limit: int | None, options: Any
+) -> None:
     """Record a run up to and with boundary ``after``, and leave the trace as a kill does."""
     count = 0
     recorder = Recorder(path, loaded, inputs, options)
@@ -158,7 +160,9 @@ def test_wherever_it_is_cut_off_it_goes_on(
     with whole:
         expected: list[Boundary] = list(whole.boundaries())
     count = len(seen)
-    places = range(1, count + 1) if count <= 12 else sorted({1, 2, count, *np.linspace(3, count, 9).astype(int).tolist()})
+    places = (
+        range(1, count + 1) if count <= 12 else sorted({1, 2, count, *np.linspace(3, count, 9).astype(int).tolist()})
+    )
     for after in places:
         path = tmp_path / f"cut{after}"
         cut_off(path, loaded, inputs, after, limit, options)
@@ -222,10 +226,16 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     loaded, inputs = sample("newton_sqrt.onnx")
     cut_off(path, loaded, inputs, 3, None, Options())
     other, _ = sample("fibonacci.onnx")
-    with Trace.open(path) as trace, pytest.raises(UsageError, match=r"was recorded with another model \(newton_sqrt.onnx\)"):
+    with (
+        Trace.open(path) as trace,
+        pytest.raises(UsageError, match=r"was recorded with another model \(newton_sqrt.onnx\)"),
+    ):
         newest(trace, other)
     go_on(path, loaded, None, True)
-    with Trace.open(path) as trace, pytest.raises(UsageError, match="this run came to its end; there is nothing to go on"):
+    with (
+        Trace.open(path) as trace,
+        pytest.raises(UsageError, match="this run came to its end; there is nothing to go on"),
+    ):
         newest(trace, loaded)
 
 

@@ -78,7 +78,9 @@ def _check_resume(options: argparse.Namespace) -> None:
         if getattr(options, option):
             raise UsageError(f"{_spelled(option)}: --resume goes on as the run was recorded")
     if options.record is not None and options.record.absolute() != options.resume.absolute():
-        raise UsageError(f"--record {options.record}: with --resume the run is recorded on in {options.resume}, or not at all")
+        raise UsageError(
+            f"--record {options.record}: with --resume the run is recorded on in {options.resume}, or not at all"
+        )
 
 
 class Resumed:
