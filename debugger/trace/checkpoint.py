@@ -1,12 +1,13 @@
 """Checkpoints: what a trace holds so that its run can go on from there, and how it goes on.
 
-A checkpoint is made of the running loops' own terms: for each of them the iteration, the condition, what its back edges
-carry and what its scan outputs collected. Where every boundary is recorded whole, each boundary is one, and nothing more
-is stored. Else (``--every``, ``--only``) they are written about twice a second: scan elements once, all else of the
-newest few.
+A checkpoint is made of the running loops' own terms: for each of them the iteration, the condition, what its back
+edges carry and what its scan outputs collected. Where every boundary is recorded whole, each boundary is one, and
+nothing more is stored. Else (``--every``, ``--only``) they are written about twice a second: scan elements once, all
+else of the newest few.
 
-A run goes on like this: the model is started on the recorded inputs, and each loop that is met on the way is put where it
-was. What lies before and between is computed again, and so is an inner loop that had ended and of which nothing is known.
+A run goes on like this: the model is started on the recorded inputs, and each loop that is met on the way is put where
+it was. What lies before and between is computed again, and so is an inner loop that had ended and of which nothing is
+known.
 """
 
 from __future__ import annotations
@@ -132,7 +133,8 @@ def save(store: Store, states: Sequence[LoopState]) -> None:
         for k, rows in enumerate(state.scans):
             if len(rows):
                 (first,) = store.execute(
-                    "SELECT coalesce(max(first + count), 0) FROM checkpoint_scan WHERE loop = ? AND around = ? AND scan = ?",
+                    "SELECT coalesce(max(first + count), 0) FROM checkpoint_scan"
+                    " WHERE loop = ? AND around = ? AND scan = ?",
                     (state.loop, around, k),
                 )[0]
                 dtype, shape, data = encode(rows)
