@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sqlite3
 from collections import OrderedDict
@@ -64,6 +65,8 @@ class Mark:
     time: float
 
 
+#: So many bytes of values are read ahead where boundaries are asked for one after the other.
+_AHEAD = 1 << 20
 #: What cells that are not what they should be lead to.
 _DAMAGE = (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, RecursionError)
 _Returned = TypeVar("_Returned")
@@ -360,7 +363,35 @@ class Trace:
             conditions.append("around = ?")
             given.append("/".join(map(str, entry)))
         where = f"WHERE entry IN (SELECT id FROM entry WHERE {' AND '.join(conditions)})" if conditions else ""
-        return (self.read(mark) for mark in self.marks(f"{where} ORDER BY id", *given))
+        return self._read_all(self.marks(f"{where} ORDER BY id", *given))
+
+    def _read_all(self, marks: Iterator[Mark]) -> Iterator[Boundary]:
+        """Boundaries one after the other, read some at a time: as many as are about :data:`_AHEAD` bytes."""
+        count = 1
+        while some := list(itertools.islice(marks, count)):
+            read = self._read_some(some)
+            yield from read
+            each = sum(_size(b) for b in read) / len(read)
+            count = int(min(max(_AHEAD / each, 1), 2 * count, 1000))
+
+    @_checked
+    def _read_some(self, marks: Sequence[Mark]) -> list[Boundary]:
+        """Boundaries that are near each other, with their values: one query a port instead of one a boundary."""
+        loops = [self.entry(mark.entry).loop for mark in marks]
+        values: dict[int, dict[PortKind, dict[str, Any]]] = {mark.id: {kind: {} for kind in PortKind} for mark in marks}
+        for loop in dict.fromkeys(loops):
+            ids = [mark.id for mark, index in zip(marks, loops, strict=True) if index == loop]
+            for port, kind, name in self._ports.get(loop, ()):
+                for boundary, *row in self.rows(
+                    "SELECT boundary, id, type, same, data FROM value WHERE port = ? AND boundary BETWEEN ? AND ?"
+                    " ORDER BY boundary",
+                    port,
+                    ids[0],
+                    ids[-1],
+                ):
+                    if boundary in values:
+                        values[boundary][kind][name] = self.value(*row)
+        return [self._boundary(mark, values[mark.id]) for mark in marks]
 
     def boundary(self, loop: str | int, entry: Sequence[int], iteration: int) -> Boundary:
         """One boundary: the one before ``iteration``.
@@ -383,8 +414,10 @@ class Trace:
     @_checked
     def read(self, mark: Mark) -> Boundary:
         """A boundary with its values."""
+        return self._boundary(mark, self.values(mark.id, self.entry(mark.entry).loop))
+
+    def _boundary(self, mark: Mark, kinds: Mapping[PortKind, Mapping[str, Any]]) -> Boundary:
         entry = self.entry(mark.entry)
-        kinds = self.values(mark.id, entry.loop)
         return Boundary(
             self.loops[entry.loop].path,
             entry.around,
@@ -493,6 +526,16 @@ def _mend(path: Path) -> None:
             db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         finally:
             db.close()
+
+
+def _size(boundary: Boundary) -> int:
+    """About what its values take."""
+    kinds = (boundary.carried, boundary.scanned, boundary.computed)
+    return 200 + sum(_bytes(value) for kind in kinds for value in kind.values())
+
+
+def _bytes(value: Any) -> int:
+    return sum(map(_bytes, value)) if isinstance(value, list) else getattr(value, "nbytes", 0) + 100
 
 
 def _around(text: str) -> tuple[int, ...]:
