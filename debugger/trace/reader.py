@@ -4,31 +4,21 @@ from __future__ import annotations
 
 import itertools
 import json
-import sqlite3
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, wraps
-from pathlib import Path
-from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, TypeVar
-from urllib.parse import quote
+from functools import cached_property
+from typing import Any
 
-import numpy as np
-
-from ...runtime.encoding import decode
-from ...runtime.errors import LoopdbgError, ModelError, TraceError, UsageError, one_line
+from ...runtime.errors import ModelError, TraceError, UsageError
 from ...runtime.graph import Graph, StoppedBy
 from ...runtime.graph_json import from_json
 from ...runtime.model import Data, LoopTotals
 from ..boundary import Boundary
+from .database import DAMAGE, Database, checked
 from .ports import PortKind
-from .schema import APPLICATION_ID, MAGIC, VERSION
-from .writer import read_shape
 
-#: Decoded values that other rows refer to are kept, up to so many.
-_KEPT = 64
+#: So many bytes of values are read ahead where boundaries are asked for one after the other.
+_AHEAD = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -65,30 +55,7 @@ class Mark:
     time: float
 
 
-#: So many bytes of values are read ahead where boundaries are asked for one after the other.
-_AHEAD = 1 << 20
-#: What cells that are not what they should be lead to.
-_DAMAGE = (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, RecursionError)
-_Returned = TypeVar("_Returned")
-_Given = ParamSpec("_Given")
-
-
-def _checked(
-    method: Callable[Concatenate[Trace, _Given], _Returned],
-) -> Callable[Concatenate[Trace, _Given], _Returned]:
-    """A method that reads rows: what it trips over is a trace that is damaged."""
-
-    @wraps(method)
-    def wrapped(self: Trace, /, *given: _Given.args, **named: _Given.kwargs) -> _Returned:
-        try:
-            return method(self, *given, **named)
-        except _DAMAGE as error:
-            raise self.damaged(error) from None
-
-    return wrapped
-
-
-class Trace:
+class Trace(Database):
     """A recorded run, opened read-only.
 
     >>> with Trace.open("run.loopdb") as trace:
@@ -98,95 +65,20 @@ class Trace:
     A trace is used by one thread at a time. Whatever is found broken while reading is a :class:`TraceError`.
     """
 
-    def __init__(self, path: Path, db: sqlite3.Connection) -> None:
-        self.path = path
-        self._db = db
-        self._types: dict[int, tuple[str, tuple[int, ...] | None]] = {}
-        self._kept: OrderedDict[int, Any] = OrderedDict()
-        self._entries: dict[int, Entry] = {}
+    @cached_property
+    def _entries(self) -> dict[int, Entry]:
+        return {}
 
-    @classmethod
-    def open(cls, path: str | Path) -> Trace:
-        """Open a trace.
-
-        Raises:
-            TraceError: there is no such file, it is no trace, broken, or of another version.
-        """
-        path = Path(path)
-        header = _header(path)
-        if not header.startswith(MAGIC):
-            raise TraceError(f"{path}: is no trace; a trace is what 'loopdbg run MODEL --record FILE' writes")
-        if header[68:72] != APPLICATION_ID.to_bytes(4, "big"):
-            raise TraceError(f"{path}: is an SQLite file, but no trace; 'loopdbg run MODEL --record FILE' writes one")
-        trace = None
-        try:
-            _mend(path)
-            trace = cls(path, _connect(path, "ro"))
-            (version,) = trace._db.execute("PRAGMA user_version").fetchone()
-            if version != VERSION:
-                raise TraceError(
-                    f"{path}: is a trace of version {version}; this program reads version {VERSION}: "
-                    f"record it again, or open it with the program that wrote it"
-                )
-            _ = trace.loops
-        except sqlite3.Error as error:
-            if trace is not None:
-                trace.close()
-            raise _broken(path, error) from None
-        except LoopdbgError:
-            if trace is not None:
-                trace.close()
-            raise
-        return trace
-
-    def close(self) -> None:
-        """Let go of the file."""
-        self._db.close()
-
-    def __enter__(self) -> Trace:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        self.close()
+    def look(self) -> None:
+        _ = self.loops
 
     def __repr__(self) -> str:
         return f"<Trace {self.path}>"
 
-    def rows(self, sql: str, *parameters: Any) -> Iterator[Any]:
-        """Rows of a query of your own.
-
-        Raises:
-            TraceError: the file is broken, or the query makes no sense.
-        """
-        try:
-            # Not "yield from": that would close the cursor of a query that is left early, maybe after the database.
-            for row in self._db.execute(sql, parameters):  # noqa: UP028
-                yield row
-        except (sqlite3.Error, UnicodeDecodeError) as error:
-            raise _broken(self.path, error) from None
-
-    @contextmanager
-    def still(self) -> Iterator[None]:
-        """In a with block: what is read is of one moment, also while the trace is being written."""
-        for _ in self.rows("BEGIN"):
-            pass
-        try:
-            yield
-        finally:
-            for _ in self.rows("ROLLBACK"):
-                pass
-
-    def damaged(self, what: object) -> TraceError:
-        """The error that says so."""
-        text = one_line(what) if isinstance(what, Exception) else str(what)
-        return TraceError(f"{self.path}: the trace is damaged: {text}")
-
     # -- the run
 
     @cached_property
-    @_checked
+    @checked
     def meta(self) -> Mapping[str, Any]:
         """What the trace says of itself; ``docs/traces.md`` lists the keys."""
         return dict(self.rows("SELECT key, value FROM meta WHERE key <> 'graph'"))
@@ -202,7 +94,7 @@ class Trace:
         return str(self.meta.get("model_hash", ""))
 
     @property
-    @_checked
+    @checked
     def every(self) -> int:
         """Every how-manieth boundary was recorded, besides the first and last of each entry."""
         return int(self.meta.get("every", 1))
@@ -218,7 +110,7 @@ class Trace:
         told = self.meta.get("only")
         try:
             return None if told is None else [str(name) for name in json.loads(told)]
-        except _DAMAGE as error:
+        except DAMAGE as error:
             raise self.damaged(error) from None
 
     @property
@@ -253,7 +145,7 @@ class Trace:
         raise TraceError(f"{self.path}: the trace holds no loop graph")
 
     @cached_property
-    @_checked
+    @checked
     def loops(self) -> Sequence[RecordedLoop]:
         """The model's loops, outer before inner."""
         return [
@@ -272,7 +164,7 @@ class Trace:
         return self._tensors("output") if self.ended == "end" else None
 
     @property
-    @_checked
+    @checked
     def totals(self) -> list[LoopTotals]:
         """How the loops went; empty where the run was cut off."""
         told = []
@@ -285,7 +177,7 @@ class Trace:
             told.append(LoopTotals(loop.name, loop.path, iterations, entries, by, counts, trips, seconds))
         return told
 
-    @_checked
+    @checked
     def _tensors(self, kind: str) -> dict[str, Data]:
         return {
             name: self.decoded(type_, data)
@@ -312,7 +204,7 @@ class Trace:
             raise UsageError(f"{self.path}: {what} called '{loop}'; there are {told}")
         return found[0]
 
-    @_checked
+    @checked
     def entry(self, number: int) -> Entry:
         """An entry by its number."""
         if number not in self._entries:
@@ -332,7 +224,7 @@ class Trace:
         ):
             try:
                 entry = Entry(id_, index, _around(around), trips)
-            except _DAMAGE as error:
+            except DAMAGE as error:
                 raise self.damaged(error) from None
             yield entry
 
@@ -344,7 +236,7 @@ class Trace:
             try:
                 stopped = None if ended is None else StoppedBy(ended)
                 mark = Mark(id_, entry, int(iteration), None if condition is None else bool(condition), stopped, time)
-            except _DAMAGE as error:
+            except DAMAGE as error:
                 raise self.damaged(error) from None
             yield mark
 
@@ -374,7 +266,7 @@ class Trace:
             each = sum(_size(b) for b in read) / len(read)
             count = int(min(max(_AHEAD / each, 1), 2 * count, 1000))
 
-    @_checked
+    @checked
     def _read_some(self, marks: Sequence[Mark]) -> list[Boundary]:
         """Boundaries that are near each other, with their values: one query a port instead of one a boundary."""
         loops = [self.entry(mark.entry).loop for mark in marks]
@@ -411,7 +303,7 @@ class Trace:
         where = f" of entry {around}" if around else ""
         raise UsageError(f"{self.path}: the boundary before iteration {iteration}{where} of '{loop}' is not recorded")
 
-    @_checked
+    @checked
     def read(self, mark: Mark) -> Boundary:
         """A boundary with its values."""
         return self._boundary(mark, self.values(mark.id, self.entry(mark.entry).loop))
@@ -429,7 +321,7 @@ class Trace:
             kinds[PortKind.NODE],
         )
 
-    @_checked
+    @checked
     def values(self, boundary: int, loop: int) -> dict[PortKind, dict[str, Any]]:
         """What was recorded at a boundary of a loop, by kind and name."""
         found: dict[PortKind, dict[str, Any]] = {kind: {} for kind in PortKind}
@@ -454,7 +346,7 @@ class Trace:
         ]
 
     @cached_property
-    @_checked
+    @checked
     def _ports(self) -> dict[int, list[tuple[int, PortKind, str]]]:
         ports: dict[int, list[tuple[int, PortKind, str]]] = {}
         for id_, loop, kind, name in self.rows("SELECT id, loop, kind, name FROM port ORDER BY id"):
@@ -464,68 +356,6 @@ class Trace:
     def ports(self, loop: int) -> list[tuple[PortKind, str]]:
         """What was recorded of a loop: kinds and names."""
         return [(kind, name) for _, kind, name in self._ports.get(loop, ())]
-
-    def value(self, row: int, type_: int, same: int | None, data: bytes | str | None) -> Any:
-        """The value of a row of ``value``: its id, type, same and data."""
-        if same is None:
-            return self.decoded(type_, data)
-        if same not in self._kept:
-            for other, held in self.rows("SELECT type, data FROM value WHERE id = ?", same):
-                self._kept[same] = self.decoded(other, held)
-                break
-            else:
-                raise self.damaged(f"value {row} refers to {same}, which is not there")
-        self._kept.move_to_end(same)
-        while len(self._kept) > _KEPT:
-            self._kept.popitem(last=False)
-        value = self._kept[same]
-        # Whoever gets it may change it.
-        return value.copy() if isinstance(value, np.ndarray) else list(value) if isinstance(value, list) else value
-
-    @_checked
-    def decoded(self, type_: int, data: bytes | str | None) -> Any:
-        """A value of a row of any table: ``type_`` is its type's number."""
-        try:
-            return decode(*self._type(type_), data)
-        except ModelError as error:  # a dtype that nobody knows
-            raise self.damaged(error) from None
-
-    def dtype(self, type_: int) -> str:
-        """The name of the dtype that a type's number stands for."""
-        return self._type(type_)[0]
-
-    def _type(self, number: int) -> tuple[str, tuple[int, ...] | None]:
-        if number not in self._types:
-            for id_, dtype, shape in self.rows("SELECT id, dtype, shape FROM type"):
-                self._types[id_] = dtype, read_shape(shape)
-        if number not in self._types:
-            raise self.damaged(f"there is no type {number}")
-        return self._types[number]
-
-
-def _header(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(72)
-    except FileNotFoundError:
-        raise TraceError(f"{path}: no such file") from None
-    except OSError as error:
-        raise TraceError(f"{path}: cannot be read: {error.strerror or one_line(error)}") from None
-
-
-def _connect(path: Path, mode: str) -> sqlite3.Connection:
-    uri = f"file:{quote(str(path.absolute()))}?mode={mode}"
-    return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=5)
-
-
-def _mend(path: Path) -> None:
-    """Let SQLite undo what a writer had begun when it was killed while it closed the file: that takes writing."""
-    if path.with_name(f"{path.name}-journal").exists():
-        db = _connect(path, "rw")
-        try:
-            db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        finally:
-            db.close()
 
 
 def _size(boundary: Boundary) -> int:
@@ -540,16 +370,3 @@ def _bytes(value: Any) -> int:
 
 def _around(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split("/")) if text else ()
-
-
-def _broken(path: Path, error: Exception) -> TraceError:
-    text = one_line(error)
-    if "unable to open" in text or "readonly" in text:
-        # The log of a trace that was not closed needs a file beside it.
-        hint = "; its recording was cut off: copy it and the file with -wal to a folder that can be written to"
-        return TraceError(f"{path}: cannot be opened ({text}){hint if _has_log(path) else ''}")
-    return TraceError(f"{path}: the trace is damaged: {text}")
-
-
-def _has_log(path: Path) -> bool:
-    return path.with_name(f"{path.name}-wal").exists()
