@@ -1,14 +1,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .checkpoints import Checkpoints
+from .changes import Changes
 from .graph import Array, StoppedBy
 from .plan import Plan
 
-class Engine(Checkpoints):
+class Engine(Changes):
     plan: Plan
     native: bool
     hot_after: int
+    seed: int
     on_boundary: Callable[[int], object] | None
     on_tick: Callable[[], object] | None
     @property
@@ -43,7 +44,6 @@ class Engine(Checkpoints):
     def value(self, slot: int) -> Any: ...
     def is_known(self, slot: int) -> bool: ...
     def has_value(self, slot: int) -> bool: ...
-    def set_value(self, slot: int, value: Any) -> None: ...
     def forward(
         self,
         index: int,

@@ -2,7 +2,7 @@
 
 ``hot.run_plan`` is the hot path: one loop over a flat array of instructions, without the GIL. The engine prepares what it
 runs on, and does what it hands back: layers of one class, ``Memory`` (slots), ``Nodes`` (binding), ``Loops`` (boundaries
-in general) and ``Engine`` (stops, limits, hooks).
+in general), ``Checkpoints`` (going back), ``Changes`` (what-if) and ``Engine`` (stops, limits, hooks).
 """
 
 cimport cython
@@ -10,8 +10,8 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uintptr_t, INT64_MAX
 cimport numpy as np
 
+from .changes cimport Changes
 from .hot cimport now, run_plan
-from .checkpoints cimport Checkpoints
 from .scalar cimport free_program, make_program
 from .state cimport *
 
@@ -36,7 +36,7 @@ cdef double PATIENCE_SECONDS = 0.05
 
 
 @cython.final
-cdef class Engine(Checkpoints):
+cdef class Engine(Changes):
     """One execution of a plan: memory, bound instructions, the stack of running loops.
 
     An engine runs one execution at a time, on one thread at a time; only :meth:`interrupt` may be called from another.
@@ -67,6 +67,10 @@ cdef class Engine(Checkpoints):
         copied: they must not change while the execution lasts.
         """
         cdef int k
+        for slot, array in self.plan.constants:
+            if self.look(slot) is not array and self.known[slot] is None:
+                self.set_constant(slot, array)     # it was changed by hand
+                self.unbind_consumers(slot)
         for slot, value in inputs.items():
             if isinstance(value, np.ndarray) and not value.dtype.hasobject:
                 value = aligned(value)

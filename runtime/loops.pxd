@@ -9,6 +9,7 @@ cdef class Loops(Nodes):
 
     cdef int load_loop(self, int index) except -1
     cdef int enter_slow(self, int index) except -1
+    cdef int cut_slice(self, int index, int k) except -1
     cdef object one_element(self, int slot, str kinds, str word, object node)
     cdef int set_spare(self, Edge *e) except -1
     cdef int put_spare(self, Edge *e, object owner, int spec) except -1

@@ -123,26 +123,9 @@ cdef class Loops(Nodes):
             if self.s.slots[e.param].spec == 0:
                 loop.fast_enter = 0
         for k in range(loop.nslices):
+            self.cut_slice(index, k)
             c = loop.slices + k
-            sliced = plan.slices[k].sliced
-            array = self.look(c.outer)
-            if not isinstance(array, np.ndarray) or array.dtype.hasobject:
-                raise ExecutionError(f"{node.describe()}: '{sliced.outer.name}' cannot be sliced; it is no tensor of numbers")
-            parts = cut(array, sliced, node.describe())
-            c.parts = len(parts)
-            counts.append((sliced.outer.name, len(parts)))
-            c.outer_spec = self.s.slots[c.outer].spec
-            part_spec = self.spec(parts.dtype, parts.shape[1:])
-            c.direct = parts.size > 0 and parts[:1].flags.c_contiguous and np.may_share_memory(parts[:1], array)
-            if not c.direct:
-                parts = np.ascontiguousarray(parts)
-                loop.fast_enter = 0
-            self.slice_arrays[index, k] = parts
-            c.base = np.PyArray_BYTES(parts)
-            c.offset = <Py_ssize_t>c.base - <Py_ssize_t>self.s.slots[c.outer].data if c.direct else 0
-            c.step = parts.strides[0] if len(parts) else 0
-            self.put_owner(c.inner, parts, part_spec, 0)
-            self.s.slots[c.inner].nbytes = math.prod(parts.shape[1:]) * parts.dtype.itemsize
+            counts.append((plan.slices[k].sliced.outer.name, c.parts))
             if loop.parts < 0 or c.parts < loop.parts:
                 loop.parts = c.parts
         if loop.counted and len({count for _, count in counts}) > 1:
@@ -154,6 +137,31 @@ cdef class Loops(Nodes):
             self.scan_arrays.pop((index, k), None)
             loop.scans[k].capacity = 0
         enter_loop(&self.s, index)
+        return 0
+
+    cdef int cut_slice(self, int index, int k) except -1:
+        """Find the parts of a sliced input; the slot inside shows part 0."""
+        cdef LoopState *loop = self.s.loops + index
+        cdef Slice *c = loop.slices + k
+        node = self.plan.loops[index].loop
+        sliced = self.plan.loops[index].slices[k].sliced
+        array = self.look(c.outer)
+        if not isinstance(array, np.ndarray) or array.dtype.hasobject:
+            raise ExecutionError(f"{node.describe()}: '{sliced.outer.name}' cannot be sliced; it is no tensor of numbers")
+        parts = cut(array, sliced, node.describe())
+        c.parts = len(parts)
+        c.outer_spec = self.s.slots[c.outer].spec
+        part_spec = self.spec(parts.dtype, parts.shape[1:])
+        c.direct = parts.size > 0 and parts[:1].flags.c_contiguous and np.may_share_memory(parts[:1], array)
+        if not c.direct:
+            parts = np.ascontiguousarray(parts)
+            loop.fast_enter = 0
+        self.slice_arrays[index, k] = parts
+        c.base = np.PyArray_BYTES(parts)
+        c.offset = <Py_ssize_t>c.base - <Py_ssize_t>self.s.slots[c.outer].data if c.direct else 0
+        c.step = parts.strides[0] if len(parts) else 0
+        self.put_owner(c.inner, parts, part_spec, 0)
+        self.s.slots[c.inner].nbytes = math.prod(parts.shape[1:]) * parts.dtype.itemsize
         return 0
 
     cdef object one_element(self, int slot, str kinds, str word, object node):

@@ -51,7 +51,7 @@ def step(engine: Engine, nodes: bool = True) -> Any:
     """Go to the next boundary of any loop, or with ``nodes`` to the next node."""
     engine.clear_stops()
     if nodes:
-        engine.stop_before_node()
+        engine.stop_at_node()
     engine.stop_anywhere()
     return resume(engine)
 

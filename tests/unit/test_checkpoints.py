@@ -253,7 +253,6 @@ def test_large_tensors_that_did_not_change_are_shared() -> None:
     second = engine.save()
     assert first.nbytes > 4000 > second.nbytes
     del first
-    assert plain(m.results(engine)["y"]) == plain(-np.arange(1000, dtype=np.float32))
     engine.restore(second)
     assert finish(engine, m)[1] == {
         k: plain(v) for k, v in m.run({"M": 5, "x": np.arange(1000, dtype=np.float32), "v0": 0.0}).items()

@@ -124,11 +124,27 @@ g (int64 M, float[N] v0) => (float[N] v, float[A] s) {
 }
 """
 
+RANDOM = """
+r (int64 M, float[2] v0) => (float[2] v, float[A,B,2] s) {
+  start = RandomNormal <shape = [2]> ()
+  v1 = Add (v0, start)
+  v, s = Loop <body = outer (int64 i, bool c, float[2] x) => (bool c, float[2] x3, float[B,2] e) {
+    n = RandomUniformLike (x)
+    x1 = Add (x, n)
+    x3, e = Loop <body = inner (int64 j, bool d, float[2] y) => (bool d, float[2] y2, float[2] f) {
+      f = RandomNormalLike (y)
+      y2 = Add (y, f)
+    }> (M, , x1)
+  }> (M, , v1)
+}
+"""
+
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "nested": (NESTED, {"M": 4, "K": 3}),
     "branches": (BRANCHES, {"M": 6, "v0": 1.25}),
     "deep": (DEEP, {"M": 4, "v0": np.array([0.3, 0.7], np.float32)}),
     "strings": (STRINGS, {"M": 5, "words": [np.ones(2, np.float32)]}),
+    "random": (RANDOM, {"M": 3, "v0": np.zeros(2, np.float32)}),
     "growing": (GROWING, {"M": 6, "v0": np.ones(1, np.float32)}),
 }
 NAMES = sorted(path.name for pattern in ("*.onnx", "*.xml") for path in SAMPLES.glob(pattern))
