@@ -25,6 +25,8 @@ from .ops.primitives import NotNative
 np.import_array()
 
 _EAGER = Eager()
+# Of a record, in one piece of memory.
+cdef int64_t CHUNK_ROWS = 1 << 16
 
 
 class Question:
@@ -37,11 +39,16 @@ class Question:
 
 
 class Recording:
-    """A record as Python sees it. ``rows``: the memory of the rows; ``keep``: how many of the newest are wanted."""
+    """A record as Python sees it: rows of ``full`` chunks, then those of the one that is written.
+
+    ``keep``: how many of the newest rows are wanted. Chunks are never written again, nor copied, so that a record costs
+    what writing it costs.
+    """
 
     def __init__(self, entry, index, slots, keep):
         self.entry, self.index, self.slots, self.keep = entry, index, tuple(slots), keep
-        self.rows = None
+        self.full = []
+        self.chunk = None
         self.whole = True
 
 
@@ -330,7 +337,7 @@ cdef class Observers(Changes):
         """Append the values of ``slots`` at every boundary of a loop from now on; returns a key.
 
         Values must be tensors of numbers; one that changes its dtype or shape ends the record. ``keep``: how many of the
-        newest rows are wanted, None: all; at most twice as many are held.
+        newest rows are wanted, None: all; about twice as many are held.
         """
         cdef scalar_record *record
         cdef scalar_record **records
@@ -382,7 +389,6 @@ cdef class Observers(Changes):
         """Room for a row; the first time, what a row is. A value that is another than before ends the record."""
         cdef scalar_record *record = self.s.records[<int>recording.entry]
         cdef int j
-        cdef int64_t drop
         cdef Slot *slot
         for j in range(record.nvalues):
             slot = self.s.slots + record.slots[j]
@@ -401,20 +407,15 @@ cdef class Observers(Changes):
             self.s.generation += 1
         if record.count < record.capacity:
             return 0
-        drop = 0 if recording.keep is None else max(record.count - <int64_t>recording.keep, 0)
-        if recording.keep is None or record.capacity < 2 * recording.keep:
-            capacity = max(256, 2 * record.capacity)
-            capacity = capacity if recording.keep is None else min(capacity, 2 * recording.keep)
-            drop = 0
-        else:
-            capacity = record.capacity
-        # Always new memory: somebody may hold views of the old one.
-        rows = np.empty((capacity, record.row), np.uint8)
-        kept = record.count - drop
-        if kept:
-            rows[:kept] = recording.rows[drop:record.count]
-        recording.rows = rows
-        record.buffer, record.capacity, record.count = np.PyArray_BYTES(rows), capacity, kept
+        if recording.chunk is not None:
+            recording.full.append(recording.chunk[:record.count])
+        capacity = min(max(256, 2 * record.capacity), CHUNK_ROWS)
+        if recording.keep is not None:
+            capacity = max(min(capacity, recording.keep), 16)
+            while sum(map(len, recording.full[1:])) >= recording.keep:
+                del recording.full[0]
+        recording.chunk = np.empty((capacity, record.row), np.uint8)
+        record.buffer, record.capacity, record.count = np.PyArray_BYTES(recording.chunk), capacity, 0
         return 0
 
     def recording(self, int key):
@@ -425,15 +426,15 @@ cdef class Observers(Changes):
     def recorded(self, int key):
         """What a record has: iterations, entries of the loop (0, 1 ...) and for each slot its values, ``[rows, ...]``.
 
-        Views, which stay as they are while the engine goes on.
+        Read-only, and they stay as they are while the engine goes on.
         """
         cdef scalar_record *record
         recording = self.recording(key)
         record = self.s.records[<int>recording.entry]
         self.settle()
-        if recording.rows is None:
+        if not record.row:
             return np.empty(0, np.int64), np.empty(0, np.int64), [np.empty(0) for _ in recording.slots]
-        rows = recording.rows[:record.count]
+        rows = self.all_rows(recording)
         if recording.keep is not None:
             rows = rows[max(len(rows) - recording.keep, 0):]
         rows = rows.view()
@@ -456,11 +457,18 @@ cdef class Observers(Changes):
         recording = self.recording(key)
         record = self.s.records[<int>recording.entry]
         self.settle()
-        if count < record.count:
-            if recording.rows is not None:
-                recording.rows = recording.rows.copy()     # views of what is forgotten stay as they are
-                record.buffer = np.PyArray_BYTES(recording.rows)
-            record.count = max(count, 0)
+        rows = self.all_rows(recording)[:max(count, 0)]
+        recording.full = [rows] if len(rows) else []
+        # What was given out stays as it is: a new chunk is begun at the next boundary.
+        recording.chunk = None
+        record.count = record.capacity = 0
+
+    def all_rows(self, recording):
+        cdef scalar_record *record = self.s.records[<int>recording.entry]
+        if recording.chunk is None and not recording.full:
+            return np.empty((0, record.row), np.uint8)
+        rows = [*recording.full, *([] if recording.chunk is None else [recording.chunk[:record.count]])]
+        return rows[0] if len(rows) == 1 else np.concatenate(rows)
 
     def stop_recording(self, int key):
         """Record no more, and forget what there is; views of it stay."""
