@@ -185,6 +185,11 @@ cdef class Observers(Changes):
         cdef int k = self.question(key)[0]
         return self.s.code[self.s.predicates[k].pc].kind == NATIVE
 
+    def is_refused(self, int key):
+        """True where no kernels could be found for it as its values are now, so that Python answers it."""
+        cdef int k = self.question(key)[0]
+        return self.s.code[self.s.predicates[k].pc].kind != NATIVE and self.s.code[self.s.predicates[k].pc].calm < 0
+
     def true_predicates(self, int index):
         """Keys of the predicates that are true at the boundary where a loop stands, in the order of their keys."""
         return tuple(key for key, (entry, _, _) in self.questions.items()
