@@ -97,7 +97,10 @@ cdef class Engine(Observers):
         self.s.interrupt = 0
         self.s.suspended = NULL
         self.s.program_runs = 0
+        self.hits = ()
         self.forget_history()
+        for key in self.recordings:
+            self.forget_recorded(key)
         self.clear_stops()
 
     def clear_stops(self):

@@ -342,7 +342,7 @@ cdef class Observers(Changes):
         """Append the values of ``slots`` at every boundary of a loop from now on; returns a key.
 
         Values must be tensors of numbers; one that changes its dtype or shape ends the record. ``keep``: how many of the
-        newest rows are wanted, None: all; about twice as many are held.
+        newest rows are wanted, None: all; about twice as many are held. :meth:`start` begins them anew.
         """
         cdef scalar_record *record
         cdef scalar_record **records
