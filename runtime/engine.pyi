@@ -1,6 +1,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from .fuse import Group
 from .graph import Array, StoppedBy
 from .loops import Loops
 from .plan import Plan
@@ -9,6 +10,7 @@ class Engine(Loops):
     plan: Plan
     native: bool
     hot_after: int
+    fuse: bool
     on_boundary: Callable[[int], object] | None
     on_tick: Callable[[], object] | None
     @property
@@ -38,6 +40,8 @@ class Engine(Loops):
     def at(self, index: int) -> str: ...
     def taken(self, pc: int) -> bool: ...
     def is_native(self, pc: int) -> bool: ...
+    @property
+    def groups(self) -> list[tuple[Group, int]]: ...
     @property
     def program_runs(self) -> int: ...
     def value(self, slot: int) -> Any: ...

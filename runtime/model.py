@@ -206,6 +206,7 @@ class Model:
         given = self.check(inputs or {})
         with _Lease(self) as engine:
             engine.start(given)
+            engine.fuse = on_iteration is None
             engine.set_limits(max_iterations, refuse_endless=True)
             engine.set_hook(None if on_iteration is None else lambda index: on_iteration(Frame(engine, index)))
             engine.on_tick = None if on_tick is None else lambda: on_tick(Run({}, self.totals(engine)))
