@@ -29,7 +29,7 @@ Shape = tuple[int, ...]
 Spec = tuple[np.dtype[Any], Shape]
 
 #: Tensors with fewer elements are left alone: they stay in the nearest cache anyhow.
-LEAST = 4096
+LEAST = 8192
 #: Bytes of one tensor in a block. Inputs, outputs and what lies between share 32 KB or more of the nearest cache; a call
 #: on less than this costs more than its elements.
 BLOCK = 8192
@@ -233,6 +233,7 @@ class _Joint(_Binder):
         arguments = [None if slot < 0 else values.get(slot) or _whole(slot, slots) for slot in node.inputs]
         self._loose = any(a is not None and not a.contiguous for a in arguments)
         marks = len(self.steps), len(self.temps)
+        self.calls.clear()
         try:
             results = node.op.apply(self, arguments)
         except _Unsettled:
@@ -240,6 +241,7 @@ class _Joint(_Binder):
             self._loose = False
             results = node.op.apply(self, [a if a is None else self._contiguous(a) for a in arguments])
         if self.calls:
+            self.calls.clear()
             raise NotNative
         return list(results)
 
