@@ -282,6 +282,14 @@ class _Joint(_Binder):
         self.steps[first] = _Step(start.kernel, start.inputs, start.out, once=True)
         return result
 
+    def reshape(self, x: Buffer, shape: Sequence[int]) -> Buffer:
+        if x.contiguous or _walked(x.shape) != _walked(tuple(shape)):
+            return super().reshape(x, shape)
+        strides = iter([stride for extent, stride in zip(x.shape, x.strides, strict=True) if extent != 1])
+        spread = tuple(0 if extent == 1 else next(strides) for extent in shape)
+        known = None if x.known is None else x.known.reshape(tuple(shape))
+        return Buffer(x.kind, x.index, x.dtype, tuple(shape), spread, x.offset, known)
+
     def accumulate(self, ufunc: np.ufunc, x: Buffer, axis: int) -> Buffer:
         raise NotNative
 
@@ -320,12 +328,16 @@ class _Grouper:
     #: Temp -> bytes from row to row along each axis of the blocks; None: it is a reduction's result.
     rows: dict[int, Shape | None] = field(default_factory=dict)
     members: list[Candidate] = field(default_factory=list)
+    #: Positions of nodes that were members in an earlier trial, but whose results somebody outside reads, and which
+    #: cannot be written block by block.
+    barred: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
         depth = 1
         itemsize = 4
         while depth < len(self.shape) and math.prod(self.shape[depth:]) * itemsize > BLOCK:
             depth += 1
+        self._positions = {node.pc for node in self.nodes}
         #: The axes that blocks run along: all but the last one element by element.
         self.axes = self.shape[:depth]
 
@@ -351,6 +363,10 @@ class _Grouper:
             return None
         first, end = self.members[0].pc, self.members[-1].pc + 1
         outer, inner = self._outer(), self._inner()
+        barred = self._unwritable()
+        if barred:
+            again = self.barred | barred
+            return _Grouper(self.nodes, self.slots, self.shape, self.unfolded, barred=again).group()
         self._write(outer)
         if not self._worth(inner):
             return None
@@ -379,7 +395,7 @@ class _Grouper:
     # -- who joins
 
     def _join(self, node: Candidate) -> bool:
-        if node.guarded or any(self._is_whole(self.values.get(slot)) for slot in node.inputs):
+        if node.guarded or node.pc in self.barred or any(self._is_whole(self.values.get(slot)) for slot in node.inputs):
             return False
         steps, temps = len(self.joint.steps), len(self.joint.temps)
         rows = dict(self.rows)
@@ -412,9 +428,13 @@ class _Grouper:
         if self._is_whole(result):
             if not self.joint._owns_whole(result, set()):
                 raise _Unfit
-        else:
-            # It may have to be written to its slot.
+        elif slot in self.slots.ports or not self._stays(slot):
             self._check_access(result, result.shape)
+
+    def _stays(self, slot: int) -> bool:
+        """May it be that only members read a slot?"""
+        readers = set(self.slots.readers(slot))
+        return bool(readers) and readers <= self._positions
 
     def _check(self, step: _Step, pc: int) -> None:
         """Can the step run in blocks, after the steps before it?"""
@@ -499,6 +519,16 @@ class _Grouper:
     def _inner(self) -> list[int]:
         escaping = set(self._escaping())
         return [slot for node in self.members for slot in node.outputs if slot in self.values and slot not in escaping]
+
+    def _unwritable(self) -> frozenset[int]:
+        """Members whose results would have to be copied to their slots, and that cannot be done block by block."""
+        barred = set()
+        for slot in self.copied:
+            try:
+                self._check_access(self.values[slot], self.values[slot].shape)
+            except _Unfit:
+                barred.update(node.pc for node in self.members if slot in node.outputs)
+        return frozenset(barred)
 
     def _write(self, outer: dict[int, int]) -> None:
         for slot in self.copied:

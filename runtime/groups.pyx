@@ -264,5 +264,6 @@ cdef int run_group(State *s, int leader, Group *g) noexcept nogil:
     for k in range(g.nchecks):
         if uncertain(s, g.checks + k):
             g.unfit = 1
+            ask_for_groups(s, g.loop)
             return GROUP_FAILED
     return GROUP_FAILED if run_alone(s, leader, g.after, g.nafter) else GROUP_DONE

@@ -153,6 +153,7 @@ cdef struct Check:
 
 # Nodes that run together, block by block (fuse.py). Good as long as its nodes are bound as they were, on the same specs.
 cdef struct Group:
+    int loop             # in whose body it is
     int end              # position after it
     int nmembers
     int nbefore
