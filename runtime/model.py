@@ -208,6 +208,7 @@ class Model:
         given = self.check(inputs or {})
         with _Lease(self) as engine:
             engine.start(given)
+            engine.fuse = on_iteration is None
             engine.set_limits(max_iterations, refuse_endless=True)
             if begin is not None:
                 begin(engine)
