@@ -150,14 +150,21 @@ class Batched:
         if not any(isinstance(piece, Rows) for piece, _ in pieces):
             return self.p.assemble(shape, dtype, pieces, fill)
         spread = [
-            (piece.all if isinstance(piece, Rows) else self.p.broadcast(piece, (self.count, *piece.shape)), (0, *starts))
+            (
+                piece.all if isinstance(piece, Rows) else self.p.broadcast(piece, (self.count, *piece.shape)),
+                (0, *starts),
+            )
             for piece, starts in pieces
         ]
         return Rows(self.p.assemble((self.count, *shape), dtype, spread, fill))
 
     def gather(self, x: Any, indices: Any, axis: int) -> Any:
         if not isinstance(indices, Rows):
-            return Rows(self.p.gather(x.all, indices, axis + 1)) if isinstance(x, Rows) else self.p.gather(x, indices, axis)
+            return (
+                Rows(self.p.gather(x.all, indices, axis + 1))
+                if isinstance(x, Rows)
+                else self.p.gather(x, indices, axis)
+            )
         if isinstance(x, Rows):
             raise NotNative
         found = self.p.gather(x, indices.all, axis)

@@ -573,9 +573,7 @@ def _plain(make: Callable[..., Any], *arguments: Any) -> Any:
     return make(*arguments)
 
 
-def _special(
-    driver: str, buffers: tuple[Buffer, ...] = (), dims: Shape = (), extra: Shape = ()
-) -> CallSpec:
+def _special(driver: str, buffers: tuple[Buffer, ...] = (), dims: Shape = (), extra: Shape = ()) -> CallSpec:
     return CallSpec(_plain(kernels.special_kernel, driver, np.dtype(np.int64)), buffers, dims, extra=extra)
 
 

@@ -119,6 +119,11 @@ class Model:
         self._may_optimise = True
 
     @property
+    def _engine(self) -> Engine | None:
+        """The engine of the plain plan, for tests; None: it has not run."""
+        return self._plain.engine
+
+    @property
     def name(self) -> str:
         """The file's name, or the graph's where the model came from no file."""
         return self.path.name if self.path else self.graph.name
@@ -138,7 +143,7 @@ class Model:
         return self._plan
 
     def _fast(self) -> _Shared | None:
-        """The optimised plan; None where there is nothing to optimise, or where it failed and the plain plan did not."""
+        """The optimised plan; None where nothing can be optimised, or where it failed and the plain plan did not."""
         if self._may_optimise and self._optimised is None:
             from .optimise import optimise
 
@@ -192,9 +197,10 @@ class Model:
         """Run to the end; returns the outputs by name.
 
         ``on_iteration(frame)`` is called at every boundary of every loop: before iteration 0, and after each iteration
-        (after the last one ``frame.stopped_by`` says why the loop ends). ``exact``: node by node as the model has them,
-        which is what runs with ``on_iteration`` and sessions do anyway; otherwise loops may be optimised as a whole, and
-        products of floats be rounded differently (docs/speed.md).
+        (after the last one ``frame.stopped_by`` says why the loop ends).
+
+        ``exact``: node by node as the model has them, which is what ``on_iteration`` and sessions get anyway. Otherwise
+        loops may be optimised as a whole, and products of floats rounded differently (docs/speed.md).
 
         Raises:
             InputError: inputs that do not fit the signature.
@@ -289,7 +295,7 @@ class _Shared:
 
     def __init__(self, plan: Callable[[], Plan]) -> None:
         self.plan = plan
-        self._engine: Engine | None = None
+        self.engine: Engine | None = None
         self._lock = threading.Lock()
 
     @contextmanager
@@ -298,9 +304,9 @@ class _Shared:
             yield Engine(self.plan())
             return
         try:
-            if self._engine is None:
-                self._engine = Engine(self.plan())
-            yield self._engine
+            if self.engine is None:
+                self.engine = Engine(self.plan())
+            yield self.engine
         finally:
             self._lock.release()
 

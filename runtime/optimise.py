@@ -7,9 +7,9 @@ Three things are done; what is read stays as it was, a new graph shares with it 
   computed for a block of iterations at once, together with the cheap nodes that lead to it and follow it.
 * **Weights**: the other products with constant weights may keep these in a layout of their own.
 
-The loops stay the same in number and order, and so do their iterations and why they end. What fails here, fails
-somewhere in the plain graph as well, or not at all (a node that is computed though its loop runs no iteration): so a run
-that fails is repeated on the plain graph (``model.py``), which decides.
+The loops stay the same in number and order, and so do their iterations and why they end. What fails here fails
+somewhere in the plain graph as well, or not at all (a node that is computed though its loop runs no iteration): so a
+run that fails is repeated on the plain graph (``model.py``), which decides.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from .batch import LEAST_WEIGHTS
+from . import batch
 from .graph import Array, Graph, If, Loop, Node, Operation, SlicedInput, System, TensorType, Value, bodies, walk
 from .ops.eager import Eager
 from .ops.primitives import View
@@ -30,19 +30,26 @@ from .ops.registry import Op, ResolvedOperation, resolve
 from .plan import can_change
 from .slices import cut
 
-#: Operators that make something of one iteration's rows and are cheap beside a product, in both systems' words.
-_CHEAP = frozenset(
-    "abs add cast clip clamp convert div divide elu exp flatten gather gelu hardsigmoid identity leakyrelu log mul"
-    " multiply neg negative prelu relu reshape sigmoid softplus sqrt squeeze sub subtract swish tanh transpose"
-    " unsqueeze".split()
+
+
+def _words(text: str) -> frozenset[str]:
+    """Operators' types, in lower case: both systems' words."""
+    return frozenset(text.split())
+
+
+#: Operators that make something of one iteration's rows and are cheap beside a product.
+_CHEAP = _words(
+    "abs add cast clamp clip convert div divide elu exp flatten gather gelu hardsigmoid identity leakyrelu log mul"
+    " multiply neg negative prelu relu reshape sigmoid softplus sqrt squeeze sub subtract swish tanh transpose unsqueeze"
 )
-#: What an iteration number goes through on its way to a Gather.
-_RESHAPES = frozenset("identity cast convert squeeze unsqueeze reshape".split())
-_PRODUCTS = frozenset(("matmul", "gemm"))
+#: What an iteration number goes through on its way to a Gather; conversions only to types that can hold it.
+_RESHAPES = _words("identity squeeze unsqueeze reshape")
+_CONVERSIONS = {"cast": ("to", (6, 7)), "convert": ("destination_type", ("i32", "i64"))}
+_PRODUCTS = _words("matmul gemm")
 #: What may follow a product in its block: of its size, and next to nothing beside it.
-_FOLLOWERS = frozenset("add sub subtract mul multiply".split())
+_FOLLOWERS = _words("add sub subtract mul multiply")
 #: Operators with products inside whose weights are mostly constants.
-_WEIGHTED = frozenset("matmul gemm lstmcell grucell rnncell lstm gru rnn lstmsequence grusequence rnnsequence".split())
+_WEIGHTED = _words("matmul gemm lstmcell grucell rnncell lstm gru rnn lstmsequence grusequence rnnsequence")
 _RANDOM = ("random", "bernoulli", "multinomial", "dropout")
 
 
@@ -85,7 +92,7 @@ class _Optimiser:
         body = replace(loop.body, nodes=self.nodes(loop.body.nodes, True))
         loop = replace(loop, body=body)
         before, body.nodes = self._invariants(loop)
-        self.changed = self.changed or bool(before)
+        self.changed = self.changed or not _only_constants(before)
         blocks = _Blocks(loop, self)
         if blocks.found():
             loop = blocks.apply()
@@ -135,6 +142,17 @@ class _Optimiser:
             if op.native:
                 nodes[k] = _resolved(node, replace(op, function=partial(_on_weighted, op.function)))
                 self.changed = True
+
+
+def _only_constants(nodes: Sequence[Node]) -> bool:
+    """All that they make follows from constants: that costs nothing in a loop either."""
+    known: set[Value | None] = {None}
+    for node in nodes:
+        if all(value in known or (value is not None and value.constant is not None) for value in node.inputs):
+            known.update(node.outputs)
+        else:
+            return False
+    return True
 
 
 def _resolved(node: Node, op: Op, inputs: list[Value | None] | None = None) -> ResolvedOperation:
@@ -258,7 +276,7 @@ class _Blocks:
             word, out = node.op_type.lower(), node.outputs[0]
             if isinstance(node, ResolvedOperation):
                 continue
-            if word in _RESHAPES and node.inputs[0] in self.numbers and not self._inside(node.inputs[1:]):
+            if self._is_number(node, word):
                 self.numbers.add(out)
             elif (source := self._gather(node, out)) is not None:
                 self.sources[out] = source
@@ -278,6 +296,15 @@ class _Blocks:
 
     def _inside(self, values: Iterable[Value | None]) -> bool:
         return any(value in self.inside for value in values if value is not None)
+
+    def _is_number(self, node: Node, word: str) -> bool:
+        """It gives the iteration number, in whatever shape."""
+        if not node.inputs or node.inputs[0] not in self.numbers or self._inside(node.inputs[1:]):
+            return False
+        if word in _CONVERSIONS and isinstance(node, Operation):
+            attribute, types = _CONVERSIONS[word]
+            return node.attributes.get(attribute) in types
+        return word in _RESHAPES
 
     def _gather(self, node: Node, out: Value) -> _Source | None:
         """The source that ``node`` is where it takes row i out of a tensor outside."""
@@ -400,7 +427,7 @@ class _Blocks:
 def _is_large(product: Node) -> bool:
     """False where the weights are known to be few."""
     weights = product.inputs[1]
-    return weights is None or weights.constant is None or weights.constant.size >= LEAST_WEIGHTS
+    return weights is None or weights.constant is None or weights.constant.size >= batch.LEAST_WEIGHTS
 
 
 def _drop_unused(loop: Loop, candidates: set[Node]) -> None:

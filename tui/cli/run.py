@@ -51,6 +51,9 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
         parser.add_argument("model", metavar="MODEL", help="the model file: .onnx, .xml, ...")
         add_run_options(parser)
         parser.add_argument("--output", type=Path, metavar="F.npz", help="save the outputs under their names")
+        parser.add_argument(
+            "--exact", action="store_true", help="node by node, as the debugger runs it: floats rounded the same"
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
 
     def run(self, options: argparse.Namespace) -> int:
@@ -58,7 +61,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
             check_target(options.output)
         model = load(options.model)
         inputs = gather(model, options)
-        result, seconds = _execute(model, inputs, options.max_iterations)
+        result, seconds = _execute(model, inputs, options.max_iterations, options.exact)
         remarks = list(inputs.remarks)
         saved_as = ""
         if options.output is not None and result.stopped_by is None:
@@ -83,7 +86,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
         return _STATUS[result.stopped_by]
 
 
-def _execute(model: Model, inputs: Inputs, max_iterations: int | None) -> tuple[Result, float]:
+def _execute(model: Model, inputs: Inputs, max_iterations: int | None, exact: bool) -> tuple[Result, float]:
     """Run it; seconds are those of the run alone, without reading and compiling."""
     watched = sys.stderr.isatty()
     said = f"inputs: {inputs.note}" if inputs.chosen_here else ""
@@ -95,7 +98,10 @@ def _execute(model: Model, inputs: Inputs, max_iterations: int | None) -> tuple[
     try:
         with progress or nullcontext():
             result = model.execute(
-                inputs.values, max_iterations=max_iterations, on_tick=progress.tick if progress else None
+                inputs.values,
+                max_iterations=max_iterations,
+                on_tick=progress.tick if progress else None,
+                exact=exact,
             )
     except ExecutionError as error:
         # What was run is part of what went wrong, unless the user chose it.
