@@ -4,7 +4,8 @@ Three things are done; what is read stays as it was, a new graph shares with it 
 
 * **Invariants**: a node of a body that depends on nothing which the loop changes is computed once, before the loop.
 * **Blocks**: a product with weights whose rows depend on sliced inputs and the iteration number alone (``X[i] @ W``) is
-  computed for a block of iterations at once, together with the cheap nodes that lead to it and follow it.
+  computed for a block of iterations at once, together with the cheap nodes that lead to it and follow it. A recurrent
+  cell of OpenVINO is cut in two for that.
 * **Weights**: the other products with constant weights may keep these in a layout of their own.
 
 The loops stay the same in number and order, and so do their iterations and why they end. What fails here fails
@@ -26,10 +27,10 @@ from . import batch
 from .graph import Array, Graph, If, Loop, Node, Operation, SlicedInput, System, TensorType, Value, bodies, walk
 from .ops.eager import Eager
 from .ops.primitives import View
+from .ops.recurrent_openvino import STATES, input_half, state_half
 from .ops.registry import Op, ResolvedOperation, resolve
 from .plan import can_change
 from .slices import cut
-
 
 
 def _words(text: str) -> frozenset[str]:
@@ -40,7 +41,8 @@ def _words(text: str) -> frozenset[str]:
 #: Operators that make something of one iteration's rows and are cheap beside a product.
 _CHEAP = _words(
     "abs add cast clamp clip convert div divide elu exp flatten gather gelu hardsigmoid identity leakyrelu log mul"
-    " multiply neg negative prelu relu reshape sigmoid softplus sqrt squeeze sub subtract swish tanh transpose unsqueeze"
+    " multiply neg negative prelu relu reshape sigmoid softplus sqrt squeeze sub subtract swish tanh transpose"
+    " unsqueeze"
 )
 #: What an iteration number goes through on its way to a Gather; conversions only to types that can hold it.
 _RESHAPES = _words("identity squeeze unsqueeze reshape")
@@ -264,6 +266,8 @@ class _Blocks:
         self.sources = {sliced.inner: _Source(sliced.outer, sliced.inner, sliced) for sliced in loop.sliced_inputs}
         self.numbers: set[Value] = set() if loop.iteration is None else {loop.iteration}
         self.rows: set[Value] = set(self.sources)
+        #: Cell -> its two halves.
+        self.halves: dict[Node, list[Node]] = {}
 
     def found(self) -> bool:
         """Find the chains; later products take earlier ones with them."""
@@ -271,11 +275,15 @@ class _Blocks:
             return False  # what counts as the iteration number there is a carried value
         products = []
         for node in self.loop.body.nodes:
-            if not self.optimiser.is_ours(node) or len(node.outputs) != 1 or node.outputs[0] is None:
+            if not self.optimiser.is_ours(node) or isinstance(node, ResolvedOperation):
                 continue
-            word, out = node.op_type.lower(), node.outputs[0]
-            if isinstance(node, ResolvedOperation):
+            word = node.op_type.lower()
+            if word in STATES and self.optimiser.system is System.OPENVINO:
+                products += self._halves(node, STATES[word])
                 continue
+            if len(node.outputs) != 1 or node.outputs[0] is None:
+                continue
+            out = node.outputs[0]
             if self._is_number(node, word):
                 self.numbers.add(out)
             elif (source := self._gather(node, out)) is not None:
@@ -296,6 +304,22 @@ class _Blocks:
 
     def _inside(self, values: Iterable[Value | None]) -> bool:
         return any(value in self.inside for value in values if value is not None)
+
+    def _halves(self, cell: Node, states: int) -> list[Node]:
+        """The product of a cell's input where that is known beforehand; the cell itself is to use it."""
+        x, weights = cell.inputs[0], cell.inputs[1 + states :]
+        if x not in self.rows or self._inside(weights) or len(weights) < 2:
+            return []
+        op = self.optimiser.op(cell)
+        out = Value(f"{cell.name}_input")
+        half = replace(op, function=partial(input_half, op.function, states))
+        product = _resolved(replace(cell, outputs=[out]), half, [x, *weights])
+        rest = partial(_on_weighted, partial(state_half, op.function, states))
+        self.halves[cell] = [product, _resolved(cell, replace(op, function=rest), [out, *cell.inputs[1:]])]
+        self.made[out] = product
+        self.rows.add(out)
+        self.uses[out] = 1
+        return [product]
 
     def _is_number(self, node: Node, word: str) -> bool:
         """It gives the iteration number, in whatever shape."""
@@ -343,11 +367,13 @@ class _Blocks:
         sources: dict[Value, _Source] = {}
         self._collect(product, nodes, sources)
         chain = list(nodes)
-        if not any(_is_large(node) for node in chain if node.op_type.lower() in _PRODUCTS):
+        if not any(_is_large(node) for node in chain if _is_product(node)):
             return None
         for node in chain[:-1]:
-            if node.op_type.lower() in _PRODUCTS and self._used_beside(node, nodes):
+            if _is_product(node) and self._used_beside(node, nodes):
                 return None
+        if isinstance(product, ResolvedOperation):
+            return _Chain(chain, list(sources.values()))
         while (follower := self._follower(chain[-1])) is not None:
             chain.append(follower)
         return _Chain(chain, list(sources.values()))
@@ -398,7 +424,11 @@ class _Blocks:
             number = Value(f"{loop.name}_iteration", TensorType(np.dtype(np.int64), ()))
             inputs = [*inputs, number]
         made = {chain.nodes[-1]: self._node(chain, number) for chain in self.chains}
-        nodes = [made.get(node, node) for node in loop.body.nodes]
+        nodes = [
+            made.get(part, part)
+            for node in loop.body.nodes
+            for part in (self.halves[node] if node in self.halves and self.halves[node][0] in made else [node])
+        ]
         loop = replace(loop, iteration=number, body=replace(loop.body, inputs=inputs, nodes=nodes))
         touched = {node for chain in self.chains for node in chain.nodes}
         touched.update(self.made[s.inner] for chain in self.chains for s in chain.sources if s.sliced is None)
@@ -422,6 +452,11 @@ class _Blocks:
         tensors = [source.outer for source in chain.sources]
         indices = [source.index for source in chain.sources]
         return _resolved(last, Op(block, {}), [number, loop.trip_count, *tensors, *indices, *others])
+
+
+def _is_product(node: Node) -> bool:
+    """A product with weights, its second input; the input half of a cell is one."""
+    return node.op_type.lower() in _PRODUCTS or isinstance(node, ResolvedOperation)
 
 
 def _is_large(product: Node) -> bool:

@@ -14,7 +14,21 @@ from loopdbg.runtime import batch, bind
 from loopdbg.runtime import model as model_module
 from loopdbg.runtime.errors import ExecutionError, LimitError
 from loopdbg.runtime.frontends import onnx as frontend
-from loopdbg.runtime.graph import Graph, Loop, loops, walk
+from loopdbg.runtime.graph import (
+    BackEdge,
+    Graph,
+    Invariant,
+    LastValueOutput,
+    Loop,
+    Operation,
+    ScanOutput,
+    SlicedInput,
+    System,
+    TensorType,
+    Value,
+    loops,
+    walk,
+)
 from loopdbg.runtime.ops.registry import ResolvedOperation
 from loopdbg.runtime.optimise import _Block, optimise
 from models import COUNT, SUM, model, proto
@@ -162,10 +176,9 @@ def test_an_error_is_that_of_the_plain_plan() -> None:
 
 
 def test_invariant_inputs_of_openvino_lead_out() -> None:
-    outer, inner, param, twice, result = (loopdbg_value(name) for name in ("a", "a_in", "x", "twice", "y"))
-    from loopdbg.runtime.graph import BackEdge, Invariant, LastValueOutput, Operation, System, Value
-
-    trips, last = Value("M", constant=np.array(3, np.int64)), loopdbg_value("v")
+    anything = TensorType(np.dtype(np.float32), (None,))
+    outer, inner, param, twice, result, last = (Value(name, anything) for name in ("a", "a_in", "x", "t", "y", "v"))
+    trips = Value("M", constant=np.array(3, np.int64))
     nodes: list[Any] = [
         Operation("twice", "Add", "opset1", 1, [inner, inner], [twice]),
         Operation("y", "Add", "opset1", 1, [param, twice], [result]),
@@ -178,16 +191,10 @@ def test_invariant_inputs_of_openvino_lead_out() -> None:
     )  # fmt: skip
     m = loopdbg.Model(Graph("main", [outer], [last], [loop], [trips], system=System.OPENVINO))
     graph = optimised(m)
-    assert names(graph) == ["twice", "v"]
+    assert names(graph) == ["t", "v"]
     assert graph.nodes[0].inputs == [outer, outer]
     a = floats(4)
     np.testing.assert_array_equal(m.run({"a": a})["v"], m.run({"a": a}, exact=True)["v"])
-
-
-def loopdbg_value(name: str) -> Any:
-    from loopdbg.runtime.graph import TensorType, Value
-
-    return Value(name, TensorType(np.dtype(np.float32), (None,)))
 
 
 def test_a_loop_with_nothing_to_gain_has_one_plan() -> None:
@@ -340,6 +347,52 @@ def test_a_scan_without_an_iteration_number(small: None, rows_read: list[Any]) -
             for name, value in plain.items():
                 np.testing.assert_allclose(fast[name], value, rtol=1e-4, atol=1e-5)
     assert (4, 1, 8) in rows_read
+
+
+@pytest.mark.parametrize(
+    ("cell", "states", "shapes", "attributes"),
+    [
+        ("LSTMCell", 2, [(32, 6), (32, 8), (32,)], {}),
+        ("LSTMCell", 2, [(32, 14), (32,)], {}),  # W and R joined, as in the written example
+        ("GRUCell", 1, [(24, 6), (24, 8), (24,)], {}),
+        ("GRUCell", 1, [(24, 6), (24, 8), (32,)], {"linear_before_reset": "true", "clip": "0.7"}),
+        ("RNNCell", 1, [(8, 6), (8, 8)], {"activations": "relu"}),
+    ],
+)
+@pytest.mark.parametrize("batch_size", [1, 2])
+def test_cells_of_openvino_are_cut_in_two(
+    cell: str, states: int, shapes: list[Any], attributes: dict[str, str], batch_size: int, small: None
+) -> None:
+    def value(name: str, *shape: int, constant: Any = None) -> Value:
+        return Value(name, TensorType(np.dtype(np.float32), shape), constant)
+
+    x, part, row = value("X", batch_size, 9, 6), value("part", batch_size, 1, 6), value("row", batch_size, 6)
+    shape = Value("shape", constant=np.array([batch_size, 6]))
+    first, params, results, last = (
+        [value(f"{word}{k}", batch_size, 8) for k in range(states)] for word in ("h", "p", "r", "l")
+    )
+    weights = [value(f"w{k}", *of, constant=floats(*of) / 2) for k, of in enumerate(shapes)]
+    collected = value("rows", 9 * batch_size, 8)
+    nodes: list[Any] = [
+        Operation("row", "Reshape", "opset1", 1, [part, shape], [row], {"special_zero": "false"}),
+        Operation("cell", cell, "opset4", 4, [row, *params, *weights], results, {"hidden_size": "8", **attributes}),
+    ]
+    edges = [BackEdge(a, b, c) for a, b, c in zip(first, params, results, strict=True)]
+    loop = Loop(
+        "ti", "TensorIterator", "opset1", 1, [x, *first], [*last, collected],
+        body=Graph("body", [part, *params], results, nodes, [shape, *weights]), system=System.OPENVINO,
+        counted_by_slices=True, sliced_inputs=[SlicedInput(x, part, 1)], back_edges=edges,
+        last_values=[LastValueOutput(e.result, out, e) for e, out in zip(edges, last, strict=True)],
+        scan_outputs=[ScanOutput(results[0], collected, 0, stack=False)],
+    )  # fmt: skip
+    m = loopdbg.Model(Graph("main", [x, *first], [*last, collected], [loop], system=System.OPENVINO))
+    assert blocks(optimised(m)) == ["cell_input"]
+    assert names(body(optimised(m))) == ["cell_input", *(r.name for r in results)]
+    inputs = {"X": floats(batch_size, 9, 6), **{h.name: floats(batch_size, 8) for h in first}}
+    plain, fast = m.run(inputs, exact=True), m.run(inputs)
+    assert m._may_optimise
+    for name, wanted in plain.items():
+        np.testing.assert_allclose(fast[name], wanted, rtol=1e-4, atol=1e-5)
 
 
 def test_an_inner_loop_is_entered_anew(small: None) -> None:
