@@ -361,9 +361,10 @@ class _Binder:
         conditional: bool,
     ) -> Buffer:
         """Calls for a block of iterations, then those for one, and before them one that says which (kernels.pyx)."""
-        for number in (iteration, trips):
-            if number is not None and (number.dtype not in (np.int32, np.int64) or number.size != 1):
-                raise NotNative
+        if not _is_count(iteration):
+            raise NotNative
+        if trips is not None and not _is_count(trips):
+            trips, conditional = None, True  # no more than a hint
         views = [_rows(x, view) for x, view in sources]
         count = min(view.shape[0] for view in views)
         if not count:
@@ -571,6 +572,10 @@ class _Binder:
 def _plain(make: Callable[..., Any], *arguments: Any) -> Any:
     """Kernels are immutable: one a dtype is enough."""
     return make(*arguments)
+
+
+def _is_count(x: Buffer) -> bool:
+    return x.size == 1 and x.dtype in (np.int32, np.int64)
 
 
 def _special(driver: str, buffers: tuple[Buffer, ...] = (), dims: Shape = (), extra: Shape = ()) -> CallSpec:

@@ -114,14 +114,14 @@ class Model:
         self.outputs = [Port(name, v.type) for name, v in zip(names, graph.outputs, strict=True)]
         self.loops = _tree(graph, MAIN)
         self._plan: Plan | None = None
-        self._plain = _Shared(lambda: self.plan)
+        self._plain: _Shared | None = None
         self._optimised: _Shared | None = None
         self._may_optimise = True
 
     @property
     def _engine(self) -> Engine | None:
         """The engine of the plain plan, for tests; None: it has not run."""
-        return self._plain.engine
+        return None if self._plain is None else self._plain.engine
 
     @property
     def name(self) -> str:
@@ -151,8 +151,7 @@ class Model:
             if graph is None:
                 self._may_optimise = False
             else:
-                plan = compile_graph(graph)
-                self._optimised = _Shared(lambda: plan)
+                self._optimised = _Shared(compile_graph(graph))
         return self._optimised if self._may_optimise else None
 
     def __repr__(self) -> str:
@@ -235,6 +234,8 @@ class Model:
                 return self._execute(fast, given, None, max_iterations, on_tick)
             except (LoopdbgError, MemoryError):
                 pass  # the plain plan says what is wrong, if anything is
+        if self._plain is None:
+            self._plain = _Shared(self.plan)
         run = self._execute(self._plain, given, on_iteration, max_iterations, on_tick)
         if fast is not None:
             self._may_optimise, self._optimised = False, None
@@ -293,7 +294,7 @@ class Model:
 class _Shared:
     """A plan's own engine, whose nodes stay bound between runs; a concurrent run gets one of its own."""
 
-    def __init__(self, plan: Callable[[], Plan]) -> None:
+    def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.engine: Engine | None = None
         self._lock = threading.Lock()
@@ -301,11 +302,11 @@ class _Shared:
     @contextmanager
     def lend(self) -> Iterator[Engine]:
         if not self._lock.acquire(blocking=False):
-            yield Engine(self.plan())
+            yield Engine(self.plan)
             return
         try:
             if self.engine is None:
-                self.engine = Engine(self.plan())
+                self.engine = Engine(self.plan)
             yield self.engine
         finally:
             self._lock.release()

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from . import batch
+from . import batch, bind
 from .graph import Array, Graph, If, Loop, Node, Operation, SlicedInput, System, TensorType, Value, bodies, walk
 from .ops.eager import Eager
 from .ops.primitives import View
@@ -138,7 +138,7 @@ class _Optimiser:
         for k, node in enumerate(nodes):
             if not isinstance(node, Operation) or isinstance(node, ResolvedOperation):
                 continue
-            if node.op_type.lower() not in _WEIGHTED or not self.is_ours(node):
+            if node.op_type.lower() not in _WEIGHTED or not self.is_ours(node) or not _may_have_weights(node):
                 continue
             op = self.op(node)
             if op.native:
@@ -452,6 +452,13 @@ class _Blocks:
         tensors = [source.outer for source in chain.sources]
         indices = [source.index for source in chain.sources]
         return _resolved(last, Op(block, {}), [number, loop.trip_count, *tensors, *indices, *others])
+
+
+def _may_have_weights(node: Node) -> bool:
+    """False where what it multiplies with is known to be small."""
+    least = bind.PANEL_BYTES[0]
+    weights = [value for value in node.inputs[1:] if value is not None]
+    return any(value.constant is None or value.constant.nbytes >= least for value in weights)
 
 
 def _is_product(node: Node) -> bool:
