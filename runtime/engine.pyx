@@ -338,7 +338,7 @@ cdef class Engine(Loops):
             return self.value(e.result)
         if e.spare_spec == 0:
             return <object>e.spare_owner
-        return (<object>e.spare_owner).copy()
+        return self.tensor(e.spare, e.spare_spec).copy()
 
     def was_swapped(self, int index, int k):
         """True where the last boundary moved back edge k by exchanging buffers (the result's slot holds the previous)."""

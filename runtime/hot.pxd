@@ -10,6 +10,7 @@ cdef extern from "bytes.h" nogil:
 cdef double now() noexcept nogil
 cdef void enter_loop(State *s, int index) noexcept nogil
 cdef void leave_loop(State *s, LoopState *loop) noexcept nogil
+cdef void swap_slots(State *s, int a, int b) noexcept nogil
 cdef int run_plan(State *s) noexcept nogil
 
 

@@ -1,8 +1,8 @@
 """Nodes, for the classes above them."""
 
-from .memory cimport Memory
+from .varying cimport Varied
 
-cdef class Nodes(Memory):
+cdef class Nodes(Varied):
     cdef list keep               # position -> arrays that its calls use
     cdef public bint native      # False: every node runs in Python, for comparison
     cdef object quiet            # the context that operators run in, without warnings

@@ -1,19 +1,21 @@
 """Nodes: bound to kernels when they are first met, on the dtypes and shapes that their inputs then have; or run by NumPy."""
 
 from libc.stdlib cimport calloc, malloc
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy
 cimport numpy as np
 from numpy cimport npy_intp
 
 from .kernels cimport Call, set_kernel
-from .memory cimport Memory, free_calls
+from .memory cimport free_calls
 from .state cimport *
+from .varying cimport Varied
 
 import contextvars
 
 import numpy as np
 
 from . import bind as binding
+from . import ranges
 from .errors import ExecutionError, LoopdbgError, one_line
 from .memory import aligned, shapes_of
 from .ops.eager import Eager
@@ -26,12 +28,14 @@ _EAGER = Eager()
 # A node that had to be bound this often runs in Python until its shapes have stayed the same for CALM executions.
 cdef int RESTLESS = 3
 cdef int CALM = 8
+# Executions after which one that follows an extent has been worth its binding.
+cdef int WORTH = 4
 
 #: Tests set this: an operator that fails to bind for any other reason than NotNative, but runs, is a bug of ours.
 strict_binding = False
 
 
-cdef class Nodes(Memory):
+cdef class Nodes(Varied):
     """Binds and runs the nodes of a plan."""
 
     def __cinit__(self, plan):
@@ -62,7 +66,7 @@ cdef class Nodes(Memory):
                     raise MemoryError
                 for j, (source, target) in enumerate(instruction.moves):
                     ins.moves[j].source, ins.moves[j].target = source, target
-        return 0
+        return self.load_consumers()
 
     cdef int bind_node(self, int pc) except -1:
         """Bind the node at pc on what its inputs are now. 0: it has to run in Python."""
@@ -76,7 +80,15 @@ cdef class Nodes(Memory):
             else:
                 dtype, shape = self.specs[self.s.slots[<int>slot].spec]
                 inputs.append(binding.Input(slot, dtype, shape, self.known[slot], self.peeker(slot)))
-        bound = binding.bind(instruction.op, inputs)
+        varied = self.varied(pc, instruction.op, inputs)
+        if varied is None:
+            bound = binding.bind(instruction.op, inputs)
+        else:
+            followed, bound, appended = varied
+            if appended is not None:
+                # Where make_room puts the result, what it begins with stands already.
+                bound.calls.pop(appended[2])
+            loose, bound = bound, ranges.settled(bound)
         if len(bound.outputs) < len(instruction.outputs):
             return 0     # where it runs says so
         for slot, out in zip(instruction.outputs, bound.outputs):
@@ -91,6 +103,9 @@ cdef class Nodes(Memory):
                 self.own(slot, self.spec(out.dtype, out.shape))
             self.set_known(slot, out.known)
         self.install(pc, instruction, bound)
+        if varied is not None:
+            self.vary(pc, instruction, followed, loose, appended)
+            return self.make_room(pc)
         return 1
 
     def peeker(self, slot):
@@ -164,10 +179,15 @@ cdef class Nodes(Memory):
     cdef int run_node(self, int pc) except -1:
         """Run the node at pc, bound if that is possible, and move on."""
         cdef Instr *ins = self.s.code + pc
-        cdef int k, failed = 0
         instruction = self.plan.code[pc]
         trouble = None
         was_native = ins.kind == NATIVE
+        if was_native and ins.varying != NULL:
+            if self.make_room(pc) and call_native(&self.s, ins):
+                self.s.pc = pc + 1
+                return 0
+            if ins.varying.fitted >= WORTH:
+                ins.churn = 0
         ins.kind = UNBOUND
         if was_native:
             ins.calm = 0     # guards or a kernel's own check failed
@@ -175,12 +195,7 @@ cdef class Nodes(Memory):
             try:
                 if self.bind_node(pc):
                     ins.churn = 0 if ins.calm >= CALM else ins.churn + 1
-                    with nogil:
-                        for k in range(ins.ncalls):
-                            failed = ins.calls[k].run(ins.calls + k)
-                            if failed:
-                                break
-                    if not failed:
+                    if call_native(&self.s, ins):
                         self.s.pc = pc + 1
                         return 0
                     ins.kind = UNBOUND
@@ -230,6 +245,19 @@ cdef class Nodes(Memory):
     def at(self, int index):
         """``loop 'rnn', iteration 7``."""
         return f"loop '{self.plan.loops[index].loop.name}', iteration {self.s.loops[index].i}"
+
+
+cdef int call_native(State *s, Instr *ins) except -1:
+    """Run a bound node; 0: it could not be run as bound."""
+    cdef int k
+    with nogil:
+        for k in range(ins.nguards):
+            if memcmp(s.slots[ins.guards[k].slot].data, ins.guards[k].expected, ins.guards[k].nbytes):
+                return 0
+        for k in range(ins.ncalls):
+            if ins.calls[k].run(ins.calls + k):
+                return 0
+    return 1
 
 
 def room(temp):

@@ -96,7 +96,7 @@ cdef class Maker:
             ins = self.s.code + pc
             self.starts[pc] = len(self.code)
             if ins.kind == NATIVE:
-                if ins.nguards:
+                if ins.nguards or ins.varying != NULL:
                     raise NotScalar
                 for k in range(ins.ncalls):
                     self.call(pc, ins.calls + k)

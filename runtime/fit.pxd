@@ -1,0 +1,11 @@
+"""Following extents that vary, for the hot path and the classes above it."""
+
+from libc.stdint cimport int64_t
+
+from .state cimport Instr, State
+
+cdef int matches(State *s, Instr *ins, int64_t *extent) noexcept nogil
+cdef int fit_calls(State *s, Instr *ins) noexcept nogil
+cdef int fit(State *s, Instr *ins) noexcept nogil
+cdef void spec_changed(State *s, int k, Py_ssize_t least) noexcept nogil
+cdef void free_varying(Instr *ins) noexcept

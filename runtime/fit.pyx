@@ -1,0 +1,119 @@
+"""Bound nodes whose inputs vary in one extent: their calls, temps and outputs follow it, without Python.
+
+Everything here gives up (0) where memory, a spec or another binding is needed; ``Varied`` (varying.pyx) does that.
+"""
+
+from libc.stdint cimport int64_t
+from libc.stdlib cimport free
+
+from .specs cimport extent_of, spec_of
+from .state cimport *
+
+
+cdef int matches(State *s, Instr *ins, int64_t *extent) noexcept nogil:
+    """Do the inputs differ from those that the node was bound on in the one extent alone, and not too much?"""
+    cdef Varying *v = ins.varying
+    cdef Port *p = v.inputs + v.leading
+    cdef int k
+    cdef int64_t n = extent_of(p.family, s.slots[p.slot].spec)
+    if n < v.low or n > v.high:
+        return 0
+    for k in range(v.ninputs):
+        p = v.inputs + k
+        if p.family == NULL:
+            if s.slots[p.slot].spec != p.spec:
+                return 0
+        elif extent_of(p.family, s.slots[p.slot].spec) != p.base + p.slope * n:
+            return 0
+    extent[0] = n
+    return 1
+
+
+cdef int fit_calls(State *s, Instr *ins) noexcept nogil:
+    """Put the numbers of now into the calls."""
+    cdef Varying *v = ins.varying
+    cdef Port *p
+    cdef int k, spec
+    cdef int64_t n = 0
+    if not matches(s, ins, &n):
+        return 0
+    for k in range(v.nrooms):
+        if v.rooms[k].base + v.rooms[k].slope * n > v.rooms[k].capacity:
+            return 0
+    for k in range(v.noutputs):
+        p = v.outputs + k
+        if p.family != NULL:
+            spec = spec_of(p.family, p.base + p.slope * n)
+            if not spec:
+                return 0
+            p.spec = spec
+    for k in range(v.ninputs):
+        v.inputs[k].spec = s.slots[v.inputs[k].slot].spec
+    for k in range(v.nnumbers):
+        v.numbers[k].where[0] = v.numbers[k].base + v.numbers[k].slope * n
+    v.extent = n
+    v.fitted += 1
+    return 1
+
+
+cdef int fit(State *s, Instr *ins) noexcept nogil:
+    """Make a bound node fit what its inputs are now."""
+    cdef Varying *v = ins.varying
+    cdef Port *p
+    cdef Slot *slot
+    cdef Slot *source
+    cdef int k
+    cdef Py_ssize_t nbytes, before
+    for k in range(v.ninputs):
+        if s.slots[v.inputs[k].slot].spec != v.inputs[k].spec:
+            if not fit_calls(s, ins):
+                return 0
+            break
+    for k in range(v.noutputs):
+        p = v.outputs + k
+        slot = s.slots + p.slot
+        if p.append >= 0:
+            source = s.slots + p.append
+            nbytes = p.family.unit * (p.base + p.slope * v.extent)
+            if slot.owner != source.owner or source.capacity < nbytes:
+                return 0
+        elif slot.spec == p.spec:
+            continue
+        else:
+            if p.family == NULL:
+                return 0
+            nbytes = p.family.unit * (p.base + p.slope * v.extent)
+            if slot.capacity < nbytes or slot.flags != OWN:
+                return 0
+        if slot.spec != p.spec:
+            before = slot.nbytes
+            slot.spec, slot.nbytes = p.spec, nbytes
+            spec_changed(s, p.slot, min(before, nbytes))
+    return 1
+
+
+cdef void spec_changed(State *s, int k, Py_ssize_t least) noexcept nogil:
+    """Unbind who reads a slot whose spec changed, but for nodes that follow by themselves. ``least``: its bytes, before
+    or after, whichever are fewer."""
+    cdef int j
+    cdef Instr *ins
+    # No scalar program rests on larger values but through nodes that are unbound here.
+    cdef int matters = least <= 8
+    for j in range(s.readers[k], s.readers[k + 1]):
+        ins = s.code + s.reader[j]
+        if ins.varying == NULL:
+            matters = 1
+            ins.kind = UNBOUND
+            ins.calm = 0
+    s.generation += matters
+
+
+cdef void free_varying(Instr *ins) noexcept:
+    cdef Varying *v = ins.varying
+    if v != NULL:
+        free(v.inputs)
+        free(v.outputs)
+        free(v.numbers)
+        free(v.rooms)
+        free(v)
+    ins.varying = NULL
