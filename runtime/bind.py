@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from . import kernels
-from .extents import broadcast_shapes, share, whole
+from .extents import Extent, broadcast_shapes, share, whole
 from .graph import Array
 from .ops.eager import Eager
 from .ops.primitives import Elementwise, NotNative, OwnLoop
@@ -67,6 +67,13 @@ class CallSpec:
     extra: Shape = ()
 
 
+@dataclass(frozen=True)
+class Varied:
+    """A temp that holds an extent that varies, as an int64."""
+
+    extent: Extent
+
+
 @dataclass
 class Bound:
     """An operator bound to dtypes and shapes.
@@ -78,7 +85,7 @@ class Bound:
 
     outputs: list[Buffer]
     calls: list[CallSpec]
-    temps: list[Array | int]
+    temps: list[Array | int | Varied]
     guards: dict[int, Array]
     cost: int
 
@@ -159,7 +166,7 @@ class _Binder:
 
     inputs: Sequence[Input | None]
     calls: list[CallSpec] = field(default_factory=list)
-    temps: list[Array | int] = field(default_factory=list)
+    temps: list[Array | int | Varied] = field(default_factory=list)
     guards: dict[int, Array] = field(default_factory=dict)
     cost: int = 5
 
@@ -186,7 +193,7 @@ class _Binder:
         if buffer.kind != "temp" or buffer.index in taken or not buffer.contiguous or buffer.offset:
             return False
         size = self.temps[buffer.index]
-        return not isinstance(size, np.ndarray) and size == buffer.size * buffer.dtype.itemsize
+        return not isinstance(size, np.ndarray | Varied) and size == buffer.size * buffer.dtype.itemsize
 
     # -- memory
 
@@ -426,7 +433,10 @@ class _Binder:
             self.calls.append(CallSpec(kernel, (x, indices, out), extra=extra))
         return out
 
-    def constant(self, array: Array) -> Buffer:
+    def constant(self, array: Array | Extent) -> Buffer:
+        if isinstance(array, Extent):
+            self.temps.append(Varied(array))
+            return Buffer("temp", len(self.temps) - 1, np.dtype(np.int64), (), ())
         if array.dtype.hasobject:
             raise NotNative
         array = np.ascontiguousarray(array).reshape(np.shape(array))

@@ -10,9 +10,8 @@ from .specs cimport extent_of, spec_of
 from .state cimport *
 
 
-cdef int matches(State *s, Instr *ins, int64_t *extent) noexcept nogil:
+cdef int matches(State *s, Varying *v, int64_t *extent) noexcept nogil:
     """Do the inputs differ from those that the node was bound on in the one extent alone, and not too much?"""
-    cdef Varying *v = ins.varying
     cdef Port *p = v.inputs + v.leading
     cdef int k
     cdef int64_t n = extent_of(p.family, s.slots[p.slot].spec)
@@ -29,13 +28,53 @@ cdef int matches(State *s, Instr *ins, int64_t *extent) noexcept nogil:
     return 1
 
 
+cdef void shelve(Instr *ins) noexcept nogil:
+    """Put a node's binding aside."""
+    cdef Varying *v = ins.varying
+    v.ncalls, v.nguards, v.cost = ins.ncalls, ins.nguards, ins.cost
+    v.calls, v.guards, v.cells, v.outer = ins.calls, ins.guards, ins.cells, ins.outer
+    ins.calls, ins.guards, ins.cells, ins.outer, ins.varying = NULL, NULL, NULL, NULL, NULL
+    ins.ncalls = ins.nguards = 0
+    v.next = ins.shelf
+    ins.shelf = v
+    ins.nshelf += 1
+
+
+cdef int select(State *s, Instr *ins) noexcept nogil:
+    """Take the binding that fits the inputs, where there is one; an unbound node is NATIVE then."""
+    cdef int64_t n = 0
+    cdef Varying *v
+    cdef Varying **link = &ins.shelf
+    if ins.varying != NULL and matches(s, ins.varying, &n):
+        return 1
+    while link[0] != NULL and not matches(s, link[0], &n):
+        link = &link[0].next
+    v = link[0]
+    if v == NULL or ins.stale:
+        return 0
+    link[0] = v.next
+    ins.nshelf -= 1
+    if ins.varying != NULL:
+        shelve(ins)
+    ins.ncalls, ins.nguards, ins.cost = v.ncalls, v.nguards, v.cost
+    ins.calls, ins.guards, ins.cells, ins.outer = v.calls, v.guards, v.cells, v.outer
+    ins.varying = v
+    if ins.kind != NATIVE:
+        s.generation += 1
+        ins.kind = NATIVE
+    return 1
+
+
 cdef int fit_calls(State *s, Instr *ins) noexcept nogil:
     """Put the numbers of now into the calls."""
-    cdef Varying *v = ins.varying
+    cdef Varying *v
     cdef Port *p
     cdef int k, spec
     cdef int64_t n = 0
-    if not matches(s, ins, &n):
+    if not select(s, ins):
+        return 0
+    v = ins.varying
+    if not matches(s, v, &n):
         return 0
     for k in range(v.nrooms):
         if v.rooms[k].base + v.rooms[k].slope * n > v.rooms[k].capacity:
@@ -68,6 +107,7 @@ cdef int fit(State *s, Instr *ins) noexcept nogil:
         if s.slots[v.inputs[k].slot].spec != v.inputs[k].spec:
             if not fit_calls(s, ins):
                 return 0
+            v = ins.varying
             break
     for k in range(v.noutputs):
         p = v.outputs + k
@@ -117,3 +157,31 @@ cdef void free_varying(Instr *ins) noexcept:
         free(v.rooms)
         free(v)
     ins.varying = NULL
+
+
+cdef void free_binding(Varying *v) noexcept:
+    """One that was put aside."""
+    cdef int k
+    for k in range(v.nguards):
+        free(v.guards[k].expected)
+    free(v.calls)
+    free(v.guards)
+    free(v.cells)
+    free(v.outer)
+    free(v.inputs)
+    free(v.outputs)
+    free(v.numbers)
+    free(v.rooms)
+    free(v)
+
+
+cdef void free_shelf(Instr *ins) noexcept:
+    """All that were put aside."""
+    cdef Varying *v = ins.shelf
+    cdef Varying *next
+    while v != NULL:
+        next = v.next
+        free_binding(v)
+        v = next
+    ins.shelf = NULL
+    ins.nshelf = ins.stale = 0

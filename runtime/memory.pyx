@@ -10,7 +10,7 @@ from libc.stdlib cimport calloc, free
 cimport numpy as np
 from numpy cimport npy_intp
 
-from .fit cimport free_varying, spec_changed
+from .fit cimport free_shelf, free_varying, spec_changed
 from .scalar cimport free_program
 from .specs cimport Specs
 from .state cimport *
@@ -50,6 +50,7 @@ cdef class Memory:
         if self.s.code:
             for k in range(self.ncode):
                 free_calls(self.s.code + k)
+                free_shelf(self.s.code + k)
                 free(self.s.code[k].moves)
         if self.s.loops:
             for k in range(self.nloops):
@@ -130,6 +131,7 @@ cdef class Memory:
         for pc in self.consumers[k]:
             self.s.code[<int>pc].kind = UNBOUND
             self.s.code[<int>pc].calm = 0
+            self.s.code[<int>pc].stale = 1
         return 0
 
     cdef int set_known(self, int k, object array) except -1:

@@ -10,5 +10,6 @@ cdef class Nodes(Varied):
     cdef int load_code(self) except -1
     cdef int bind_node(self, int pc) except -1
     cdef int install(self, int pc, object instruction, object bound) except -1
+    cdef int is_general(self, int pc)
     cdef int run_node(self, int pc) except -1
     cdef int run_in_python(self, int pc, object instruction) except -1

@@ -28,8 +28,8 @@ _EAGER = Eager()
 # A node that had to be bound this often runs in Python until its shapes have stayed the same for CALM executions.
 cdef int RESTLESS = 3
 cdef int CALM = 8
-# Executions after which one that follows an extent has been worth its binding.
-cdef int WORTH = 4
+# Bindings for ranges of an extent that a node may need before it counts as restless.
+cdef int MOST = 8
 
 #: Tests set this: an operator that fails to bind for any other reason than NotNative, but runs, is a bug of ours.
 strict_binding = False
@@ -102,9 +102,11 @@ cdef class Nodes(Varied):
             else:
                 self.own(slot, self.spec(out.dtype, out.shape))
             self.set_known(slot, out.known)
+        self.put_aside(pc)
         self.install(pc, instruction, bound)
         if varied is not None:
-            self.vary(pc, instruction, followed, loose, appended)
+            self.vary(pc, instruction, followed, loose, appended, self.keep[pc])
+            self.keep[pc] = None
             return self.make_room(pc)
         return 1
 
@@ -182,23 +184,27 @@ cdef class Nodes(Varied):
         instruction = self.plan.code[pc]
         trouble = None
         was_native = ins.kind == NATIVE
-        if was_native and ins.varying != NULL:
-            if self.make_room(pc) and call_native(&self.s, ins):
-                self.s.pc = pc + 1
-                return 0
-            if ins.varying.fitted >= WORTH:
-                ins.churn = 0
+        if ins.stale:
+            self.forget(pc)
+        if self.native and (ins.varying != NULL or ins.shelf != NULL):
+            if self.make_room(pc):
+                if call_native(&self.s, ins):
+                    self.s.pc = pc + 1
+                    return 0
+                self.forget(pc)
+            self.put_aside(pc)
         ins.kind = UNBOUND
         if was_native:
             ins.calm = 0     # guards or a kernel's own check failed
-        if self.native and ins.calm >= 0 and (ins.churn < RESTLESS or ins.calm >= CALM):
+        if self.native and ins.calm >= 0 and (ins.churn < RESTLESS or ins.calm >= CALM or ins.waited >= ins.pause):
+            ins.pause = 32 if ins.churn < RESTLESS else 4 * ins.pause
+            ins.waited = 0
             try:
                 if self.bind_node(pc):
-                    ins.churn = 0 if ins.calm >= CALM else ins.churn + 1
+                    ins.churn = 0 if ins.calm >= CALM or self.is_general(pc) else ins.churn + 1
                     if call_native(&self.s, ins):
                         self.s.pc = pc + 1
                         return 0
-                    ins.kind = UNBOUND
                 else:
                     ins.calm = -1
             except NotNative:
@@ -208,11 +214,19 @@ cdef class Nodes(Varied):
                 ins.churn = RESTLESS
         if ins.calm >= 0:
             ins.calm += 1
+            ins.waited += 1
+        self.put_aside(pc)
+        ins.kind = UNBOUND
         self.run_in_python(pc, instruction)
         if trouble is not None and strict_binding:
             raise trouble
         self.s.pc = pc + 1
         return 0
+
+    cdef int is_general(self, int pc):
+        """Is the node bound for a range, and are there only so many of them?"""
+        cdef Varying *v = self.s.code[pc].varying
+        return v != NULL and v.low < v.high and self.s.code[pc].nshelf < MOST
 
     cdef int run_in_python(self, int pc, object instruction) except -1:
         arguments = [None if slot < 0 else self.look(slot) for slot in instruction.inputs]

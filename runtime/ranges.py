@@ -6,8 +6,10 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from . import kernels
-from .bind import Bound, Buffer, CallSpec, copies
+from .bind import Bound, Buffer, CallSpec, Varied, copies
 from .extents import now
 
 
@@ -40,7 +42,12 @@ def settled(bound: Bound) -> Bound:
         )
         for call in bound.calls
     ]
-    temps = [temp if hasattr(temp, "dtype") else now(temp) for temp in bound.temps]
+    temps: list[Any] = []
+    for temp in bound.temps:
+        if isinstance(temp, Varied):
+            temps.append(np.full(1, temp.extent.now))
+        else:
+            temps.append(temp if isinstance(temp, np.ndarray) else now(temp))
     return Bound([plain(out) for out in bound.outputs], calls, temps, bound.guards, now(bound.cost))
 
 

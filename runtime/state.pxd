@@ -170,6 +170,16 @@ cdef struct Varying:
     Port *outputs
     Number *numbers
     Room *rooms
+    # while it waits on the instruction's shelf: the rest of the binding
+    Varying *next
+    int64_t key           # its memory is kept under this
+    int ncalls
+    int nguards
+    int64_t cost
+    Call *calls
+    Guard *guards
+    char **cells
+    npy_intp *outer
 
 # A node's instruction is NATIVE when bound; UNBOUND ones go through Python, which binds or runs them.
 cdef enum InstrKind:
@@ -206,6 +216,11 @@ cdef struct Instr:
     char **cells         # addresses of temps
     npy_intp *outer      # outer axes of all calls
     Varying *varying     # NULL: bound on one spec
+    Varying *shelf       # bindings for other ranges of the extent
+    int nshelf
+    int stale            # what they rest on changed: none of them holds any more
+    int64_t waited       # Python executions since it was last bound, and how many to wait before it is tried again
+    int64_t pause
 
 cdef struct Edge:
     int initial          # -1: part 0 of a sliced input

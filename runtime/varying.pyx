@@ -1,7 +1,8 @@
 """Nodes whose inputs vary in one extent: bound once for a range of it, and given memory as it grows.
 
 The first time that a node is met on other shapes than before, it is bound on shapes with an extent that varies
-(extents.py). If all numbers of its calls follow from that one, ``fit`` changes them from then on, without Python.
+(extents.py). If all numbers of its calls follow from that one, ``fit`` changes them from then on, without Python. The
+bindings for other ranges are kept: a loop that is entered again starts small again.
 
 A node that appends to a carried value, and whose result the back edge carries to the next iteration, writes behind the
 value into the very buffer that holds it, so that an append costs what is appended. Nothing is lost by that: the value
@@ -16,7 +17,7 @@ from libc.string cimport memcpy
 cimport numpy as np
 from numpy cimport npy_intp
 
-from .fit cimport fit_calls, matches, spec_changed
+from .fit cimport fit_calls, free_binding, free_shelf, matches, select, shelve, spec_changed
 from .kernels cimport Call
 from .memory cimport Memory
 from .specs cimport spec_of
@@ -30,13 +31,16 @@ from .extents import Extent, axis_that_varies, follow, now
 
 np.import_array()
 
+# Bindings that a node keeps besides the one in use.
+cdef int MOST = 8
+
 
 cdef class Varied(Memory):
     """Knows which nodes follow what."""
 
     def __cinit__(self, plan):
         self.met = [None] * self.ncode
-        self.appends, self.rooms = {}, {}
+        self.appends, self.held, self.keys = {}, {}, 0
         for loop in plan.loops:
             for edge in loop.edges:
                 if edge.swap:
@@ -61,7 +65,7 @@ cdef class Varied(Memory):
         except Exception:
             return None     # bound on plain shapes, it says what is wrong
         if any(axis_that_varies(given[k].shape) != -1 for k in bound.guards) or \
-                any(axis_that_varies(out.shape) == -2 for out in bound.outputs):
+                any(out.known is not None or axis_that_varies(out.shape) == -2 for out in bound.outputs):
             return None
         ranges.decide(bound)
         instruction = self.plan.code[pc]
@@ -72,11 +76,10 @@ cdef class Varied(Memory):
                 copied = ranges.whole_copy(bound, k, param)
                 if copied is not None:
                     appended = (slot, param, copied)
-        if followed.span.pinned:
-            return None
         return followed, bound, appended
 
-    cdef int vary(self, int pc, object instruction, object followed, object bound, object appended) except -1:
+    cdef int vary(self, int pc, object instruction, object followed, object bound, object appended,
+                  list arrays) except -1:
         """Note how what ``install`` made of a bound node follows the extent."""
         cdef Instr *ins = self.s.code + pc
         cdef Varying *v = <Varying *>calloc(1, sizeof(Varying))
@@ -98,6 +101,9 @@ cdef class Varied(Memory):
                 self.number(numbers, <size_t>&call.offset[j], buffer.offset)
             for j, value in enumerate([value for row in spec.outer for value in row]):
                 self.number(numbers, <size_t>&call.outer[j], value)
+        for k, temp in enumerate(bound.temps):
+            if isinstance(temp, binding.Varied):
+                self.number(numbers, <size_t>ins.cells[k], temp.extent)
         self.number(numbers, <size_t>&ins.cost, bound.cost)
         own = {out.index for slot, out in zip(instruction.outputs, bound.outputs) if slot >= 0 and out.kind == "temp" and
                out.known is None}
@@ -129,6 +135,9 @@ cdef class Varied(Memory):
                 v.outputs[k].append = appended[1]
         v.noutputs = len(outputs)
         v.low, v.high, v.extent = followed.span.low, followed.span.high, followed.span.now
+        self.keys += 1
+        v.key = self.keys
+        self.held[pc, v.key] = arrays
         return 0
 
     cdef int number(self, list numbers, size_t where, object value) except -1:
@@ -147,22 +156,57 @@ cdef class Varied(Memory):
             p.base, p.slope = shape[axis].base, shape[axis].slope
         return 0
 
+    cdef int put_aside(self, int pc) except -1:
+        """Keep a node's binding for when its inputs are again as they were."""
+        cdef Instr *ins = self.s.code + pc
+        cdef Varying *v = ins.shelf
+        if ins.stale:
+            self.forget(pc)
+        if ins.varying != NULL:
+            shelve(ins)
+            if ins.nshelf > MOST:
+                v = ins.shelf
+                while v.next.next != NULL:
+                    v = v.next
+                self.held.pop((pc, v.next.key), None)
+                free_binding(v.next)
+                v.next = NULL
+                ins.nshelf -= 1
+        return 0
+
+    cdef int forget(self, int pc) except -1:
+        """Drop a node's bindings: what they rest on changed."""
+        cdef Instr *ins = self.s.code + pc
+        cdef Varying *v
+        if ins.varying != NULL:
+            shelve(ins)
+        v = ins.shelf
+        while v != NULL:
+            self.held.pop((pc, v.key), None)
+            v = v.next
+        free_shelf(ins)
+        return 0
+
     cdef int make_room(self, int pc) except -1:
         """Give a node that follows what it lacks; 0: it has to be bound anew."""
         cdef Instr *ins = self.s.code + pc
-        cdef Varying *v = ins.varying
+        cdef Varying *v
         cdef Room *room
         cdef int64_t n = 0
         cdef npy_intp need
         cdef int k
-        if not matches(&self.s, ins, &n):
+        if not select(&self.s, ins):
             return 0
+        v = ins.varying
+        matches(&self.s, v, &n)
         for k in range(v.nrooms):
             room = v.rooms + k
             need = room.base + room.slope * n
             if need > room.capacity:
                 array = np.empty(spacious(need), np.uint8)
-                self.rooms[pc, k] = array
+                arrays = self.held[pc, v.key]
+                arrays[:] = [a for a in arrays if np.PyArray_BYTES(a) != room.cell[0]]
+                arrays.append(array)
                 room.cell[0], room.capacity = np.PyArray_BYTES(array), array.nbytes
         for k in range(v.noutputs):
             if v.outputs[k].family != NULL and \
