@@ -45,20 +45,21 @@ cdef int select(State *s, Instr *ins) noexcept nogil:
     cdef int64_t n = 0
     cdef Varying *v
     cdef Varying **link = &ins.shelf
-    if ins.varying != NULL and matches(s, ins.varying, &n):
-        return 1
-    while link[0] != NULL and not matches(s, link[0], &n):
-        link = &link[0].next
-    v = link[0]
-    if v == NULL or ins.stale:
+    if ins.stale:
         return 0
-    link[0] = v.next
-    ins.nshelf -= 1
-    if ins.varying != NULL:
-        shelve(ins)
-    ins.ncalls, ins.nguards, ins.cost = v.ncalls, v.nguards, v.cost
-    ins.calls, ins.guards, ins.cells, ins.outer = v.calls, v.guards, v.cells, v.outer
-    ins.varying = v
+    if ins.varying == NULL or not matches(s, ins.varying, &n):
+        while link[0] != NULL and not matches(s, link[0], &n):
+            link = &link[0].next
+        v = link[0]
+        if v == NULL:
+            return 0
+        link[0] = v.next
+        ins.nshelf -= 1
+        if ins.varying != NULL:
+            shelve(ins)
+        ins.ncalls, ins.nguards, ins.cost = v.ncalls, v.nguards, v.cost
+        ins.calls, ins.guards, ins.cells, ins.outer = v.calls, v.guards, v.cells, v.outer
+        ins.varying = v
     if ins.kind != NATIVE:
         s.generation += 1
         ins.kind = NATIVE

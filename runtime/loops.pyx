@@ -204,8 +204,9 @@ cdef class Loops(Nodes):
         taken = []
         for k in range(loop.nedges):
             e = loop.edges + k
-            swap = e.swap and self.s.slots[e.result].spec != 0 and self.s.slots[e.param].spec != 0 and \
-                self.s.slots[e.result].flags & ~SHARED == OWN
+            # Sequences, optionals and strings are never changed once they are made: they move.
+            swap = e.swap and (self.s.slots[e.result].spec == 0) == (self.s.slots[e.param].spec == 0) and \
+                (self.s.slots[e.result].spec == 0 or self.s.slots[e.result].flags & ~SHARED == OWN)
             e.in_spare = not swap
             value = None
             if e.in_spare and not e.identity:

@@ -1,5 +1,6 @@
 """Nodes: bound to kernels when they are first met, on the dtypes and shapes that their inputs then have; or run by NumPy."""
 
+from cpython.object cimport PyObject
 from libc.stdlib cimport calloc, malloc
 from libc.string cimport memcmp, memcpy
 cimport numpy as np
@@ -9,6 +10,9 @@ from .kernels cimport Call, set_kernel
 from .memory cimport free_calls
 from .state cimport *
 from .varying cimport Varied
+
+cdef extern from "Python.h":
+    PyObject *PyList_GET_ITEM(object, Py_ssize_t)   # borrowed
 
 import contextvars
 
@@ -86,7 +90,7 @@ cdef class Nodes(Varied):
         else:
             followed, bound, appended = varied
             if appended is not None:
-                # Where make_room puts the result, what it begins with stands already.
+                # Where provide puts the result, what it begins with stands already.
                 bound.calls.pop(appended[2])
             loose, bound = bound, ranges.settled(bound)
         if len(bound.outputs) < len(instruction.outputs):
@@ -107,7 +111,7 @@ cdef class Nodes(Varied):
         if varied is not None:
             self.vary(pc, instruction, followed, loose, appended, self.keep[pc])
             self.keep[pc] = None
-            return self.make_room(pc)
+            return self.provide(pc)
         return 1
 
     def peeker(self, slot):
@@ -187,7 +191,7 @@ cdef class Nodes(Varied):
         if ins.stale:
             self.forget(pc)
         if self.native and (ins.varying != NULL or ins.shelf != NULL):
-            if self.make_room(pc):
+            if self.provide(pc):
                 if call_native(&self.s, ins):
                     self.s.pc = pc + 1
                     return 0
@@ -243,9 +247,7 @@ cdef class Nodes(Varied):
             if slot < 0:
                 continue
             if isinstance(result, list):
-                # Elements must not be engine memory, which changes under them.
-                result = [x.copy() if isinstance(x, np.ndarray) and (x.base is not None or any(x is a for a in
-                          arguments)) else x for x in result]
+                result = kept_elements(result, arguments)
             self.store(slot, result)
             self.set_known(slot, None)
         return 0
@@ -272,6 +274,31 @@ cdef int call_native(State *s, Instr *ins) except -1:
             if ins.calls[k].run(ins.calls + k):
                 return 0
     return 1
+
+
+cdef list kept_elements(list result, list arguments):
+    """A sequence without elements that are engine memory, which changes under them. Written for long ones: it runs at
+    each insertion."""
+    cdef int k
+    cdef Py_ssize_t j
+    cdef PyObject *element
+    cdef list given = [a for a in arguments if isinstance(a, np.ndarray)]
+    cdef list kept = None
+    for j in range(len(result)):
+        element = PyList_GET_ITEM(result, j)
+        if not np.PyArray_Check(<object>element):
+            continue
+        foreign = np.PyArray_BASE(<object>element) != NULL
+        for k in range(len(given)):
+            foreign = foreign or element == <PyObject *>given[k]
+        if foreign:
+            if kept is None:
+                kept = list(result)
+            kept[j] = (<object>element).copy()
+    if kept is not None:
+        return kept
+    # Operators may give what they got.
+    return list(result) if any([result is a for a in arguments]) else result
 
 
 def room(temp):

@@ -17,6 +17,6 @@ cdef class Varied(Memory):
     cdef int port(self, Port *p, int slot, object shape, object dtype) except -1
     cdef int put_aside(self, int pc) except -1
     cdef int forget(self, int pc) except -1
-    cdef int make_room(self, int pc) except -1
-    cdef int make_output(self, Port *p, Varying *v) except -1
+    cdef int provide(self, int pc) except -1
+    cdef int provide_output(self, Port *p, Varying *v) except -1
     cdef int grow_into(self, Port *p, Py_ssize_t nbytes) except -1

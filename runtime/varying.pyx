@@ -187,7 +187,7 @@ cdef class Varied(Memory):
         free_shelf(ins)
         return 0
 
-    cdef int make_room(self, int pc) except -1:
+    cdef int provide(self, int pc) except -1:
         """Give a node that follows what it lacks; 0: it has to be bound anew."""
         cdef Instr *ins = self.s.code + pc
         cdef Varying *v
@@ -215,10 +215,10 @@ cdef class Varied(Memory):
         if not fit_calls(&self.s, ins):
             return 0
         for k in range(v.noutputs):
-            self.make_output(v.outputs + k, v)
+            self.provide_output(v.outputs + k, v)
         return 1
 
-    cdef int make_output(self, Port *p, Varying *v) except -1:
+    cdef int provide_output(self, Port *p, Varying *v) except -1:
         cdef Slot *slot = self.s.slots + p.slot
         cdef Py_ssize_t nbytes, before
         if p.family == NULL:
