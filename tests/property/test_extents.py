@@ -183,15 +183,15 @@ def _bind(op: Any, inputs: list[Any], number: Any) -> Any:
     return bind.bind(op, given)
 
 
+def _buffers(call: bind.CallSpec) -> list[tuple[str, int, int]]:
+    return [(b.kind, b.index, b.offset) for b in call.buffers]
+
+
 def _told(bound: Any) -> Any:
     """A binding as plain data."""
     return (
         [(out.kind, out.index, out.shape, out.strides, out.offset) for out in bound.outputs],
-        [
-            (id(call.kernel), call.dims, call.steps, call.outer, call.extra)
-            + tuple((b.kind, b.index, b.offset) for b in call.buffers)
-            for call in bound.calls
-        ],
+        [(id(call.kernel), call.dims, call.steps, call.outer, call.extra, _buffers(call)) for call in bound.calls],
         [temp.tolist() if isinstance(temp, np.ndarray) else temp for temp in bound.temps],
     )
 

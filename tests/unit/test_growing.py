@@ -12,7 +12,6 @@ import pytest
 
 import loopdbg
 from loopdbg.runtime.engine import Engine
-from loopdbg.runtime.frontends import onnx as frontend
 from loopdbg.runtime.plan import Kind
 from models import model, proto
 
@@ -24,9 +23,10 @@ def loop(body: str, carried: str, outs: str, given: str, types: str, header: str
     """A model of one Loop. ``carried`` and ``outs``: typed parameters and results of the body."""
     params = [part.split()[-1] for part in given.split("; ")]
     results = ", ".join(f"o{k}" for k in range(len(outs.split("; "))))
+    given, types, carried, outs = (text.replace(";", ",") for text in (given, types, carried, outs))
     return f"""
-    g (int64 M, {given.replace(";", ",")}) => ({types.replace(";", ",")}) {header} {{
-      {results} = Loop <body = b (int64 i, bool c, {carried.replace(";", ",")}) => (bool keep, {outs.replace(";", ",")}) {{
+    g (int64 M, {given}) => ({types}) {header} {{
+      {results} = Loop <body = b (int64 i, bool c, {carried}) => (bool keep, {outs}) {{
         keep = Identity (c)
         {body}
       }}> (M, , {", ".join(p for p in params if p.startswith("v"))})
@@ -41,7 +41,10 @@ APPEND = loop(
     "float[a] o0; float o1",
 )
 ROWS = loop(
-    "f = Cast <to = 1> (i)\n row = Add (e, f)\n y = Concat <axis = 0> (x, row)\n s = ReduceMax <keepdims = 0> (y, first)",
+    """f = Cast <to = 1> (i)
+    row = Add (e, f)
+    y = Concat <axis = 0> (x, row)
+    s = ReduceMax <keepdims = 0> (y, first)""",
     "float[n,3] x",
     "float[m,3] y; float[3] s",
     "float[k,3] v0; float[1,3] e",
@@ -95,9 +98,7 @@ TWICE = loop(
     "float[k] v0; float[2] e",
     "float[a] o0; float[b] o1; float[c] o2",
 )
-PREPEND = loop(
-    "y = Concat <axis = 0> (e, x)", "float[n] x", "float[m] y", "float[k] v0; float[1] e", "float[a] o0"
-)
+PREPEND = loop("y = Concat <axis = 0> (e, x)", "float[n] x", "float[m] y", "float[k] v0; float[1] e", "float[a] o0")
 # Not along a line: a, b = b, a + b.
 FIBONACCI = loop(
     "y = Identity (b2)\n z = Concat <axis = 0> (a2, b2)\n t = ReduceSum <keepdims = 0> (z)",
@@ -401,7 +402,7 @@ def test_an_axis_that_does_not_fit_any_more_is_an_error_with_its_place() -> None
     m = model(text)
     with pytest.raises(loopdbg.ExecutionError, match="scan output 'o1' got"):
         m.run(inputs)
-    with pytest.raises(loopdbg.ExecutionError, match="Add 'Add_2'.* iteration 1"):
+    with pytest.raises(loopdbg.ExecutionError, match=r"Add 'Add_2'.* iteration 1"):
         m.run(inputs | {"w": numbers(2)})
 
 
@@ -494,7 +495,7 @@ def test_nodes_stay_bound_while_shapes_grow() -> None:
 
 def test_memory_stays_near_what_the_result_needs() -> None:
     trips, width = 4000, 512
-    m = loopdbg.Model(frontend.from_proto(proto(ROWS.replace(",3]", f",{width}]").replace("[3]", f"[{width}]")), "rows"))
+    m = model(ROWS.replace(",3]", f",{width}]").replace("[3]", f"[{width}]"))
     inputs = {"M": np.int64(trips), "v0": np.ones((1, width), F), "e": np.ones((1, width), F)}
     engine = Engine(m.plan)
     engine.start(m.check(inputs))
