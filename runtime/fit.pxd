@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from .state cimport Instr, State, Varying
+from .state cimport Instr, Port, State, Varying
 
 cdef int matches(State *s, Varying *v, int64_t *extent) noexcept nogil
 cdef void shelve(Instr *ins) noexcept nogil
@@ -13,3 +13,8 @@ cdef void spec_changed(State *s, int k, Py_ssize_t least) noexcept nogil
 cdef void free_varying(Instr *ins) noexcept
 cdef void free_binding(Varying *v) noexcept
 cdef void free_shelf(Instr *ins) noexcept
+
+
+cdef inline Py_ssize_t bytes_of(const Port *p, int64_t extent) noexcept nogil:
+    """What a value at a port needs."""
+    return p.nbytes if p.family == NULL else p.family.unit * (p.base + p.slope * extent)

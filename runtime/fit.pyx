@@ -115,15 +115,13 @@ cdef int fit(State *s, Instr *ins) noexcept nogil:
         slot = s.slots + p.slot
         if p.append >= 0:
             source = s.slots + p.append
-            nbytes = p.family.unit * (p.base + p.slope * v.extent)
+            nbytes = bytes_of(p, v.extent)
             if slot.owner != source.owner or source.capacity < nbytes:
                 return 0
         elif slot.spec == p.spec:
             continue
         else:
-            if p.family == NULL:
-                return 0
-            nbytes = p.family.unit * (p.base + p.slope * v.extent)
+            nbytes = bytes_of(p, v.extent)
             if slot.capacity < nbytes or slot.flags != OWN:
                 return 0
         if slot.spec != p.spec:

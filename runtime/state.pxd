@@ -147,6 +147,7 @@ cdef struct Port:
     int spec              # for which the numbers are right now
     int append            # outputs: the slot whose buffer this value goes on in; -1: none
     Family *family        # NULL: the spec does not vary
+    Py_ssize_t nbytes     # where it does not
     int64_t base
     int64_t slope
 

@@ -17,7 +17,7 @@ from libc.string cimport memcpy
 cimport numpy as np
 from numpy cimport npy_intp
 
-from .fit cimport fit_calls, free_binding, free_shelf, matches, select, shelve, spec_changed
+from .fit cimport bytes_of, fit_calls, free_binding, free_shelf, matches, select, shelve, spec_changed
 from .kernels cimport Call
 from .memory cimport Memory
 from .specs cimport spec_of
@@ -148,7 +148,7 @@ cdef class Varied(Memory):
     cdef int port(self, Port *p, int slot, object shape, object dtype) except -1:
         cdef int axis = axis_that_varies(shape)
         p.slot, p.append = slot, -1
-        p.spec = self.s.slots[slot].spec
+        p.spec, p.nbytes = self.s.slots[slot].spec, self.s.slots[slot].nbytes
         if axis >= 0:
             if dtype is None:
                 dtype = self.specs[p.spec][0]
@@ -221,9 +221,7 @@ cdef class Varied(Memory):
     cdef int provide_output(self, Port *p, Varying *v) except -1:
         cdef Slot *slot = self.s.slots + p.slot
         cdef Py_ssize_t nbytes, before
-        if p.family == NULL:
-            return self.own(p.slot, p.spec)
-        nbytes = p.family.unit * (p.base + p.slope * v.extent)
+        nbytes = bytes_of(p, v.extent)
         if p.append >= 0:
             return self.grow_into(p, nbytes)
         if slot.flags != OWN or slot.capacity < nbytes:
