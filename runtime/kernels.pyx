@@ -326,6 +326,17 @@ cdef bint short_rows(Call *call, Kernel k) noexcept:
     return step[2] == size and step[0] + step[1] >= size and step[0] in (0, size) and step[1] in (0, size)
 
 
+def decide(Kernel k, dims, steps, outer):
+    """Take the decisions of ``set_kernel`` on extents that vary, which narrows the range in which they hold."""
+    if k.one != NULL and dims and not outer:
+        dims[0] == 1
+    if k.rows != NULL and outer and not dims[0] > SHORT:
+        size = k.out.itemsize
+        steps[0] + steps[1] >= size
+        for step in steps:
+            step == 0, step == size
+
+
 cdef int set_kernel(Call *call, object kernel) except -1:
     """Fill in what a call takes from its kernel; dims, steps, cells and outer axes are set already."""
     cdef Kernel k = kernel
