@@ -27,7 +27,7 @@ def loop(
     scan_outputs: str = "",
 ) -> loopdbg.Model:
     """A loop with one carried value; ``body`` computes ``result`` from it."""
-    kind, _, name = carried.rpartition(" ")
+    kind = carried.rpartition(" ")[0]
     scanned = "".join(f", {s}" for s in scans.split(";") if s)
     stacked = "".join(f", {s}" for s in scan_outputs.split(";") if s)
     names = ", ".join(["last", *(s.split()[-1] for s in scan_outputs.split(";") if s)])
@@ -105,7 +105,8 @@ def test_integers_and_a_float_that_becomes_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "op", ["Exp", "Log", "Sin", "Tanh", "Sqrt", "Sigmoid", "Gelu", "Erf", "Softplus", "Floor", "Neg", "Relu", "HardSwish"]
+    "op",
+    ["Exp", "Log", "Sin", "Tanh", "Sqrt", "Sigmoid", "Gelu", "Erf", "Softplus", "Floor", "Neg", "Relu", "HardSwish"],
 )
 @pytest.mark.parametrize("dtype", ["float", "float16", "double"])
 def test_functions(op: str, dtype: str) -> None:
@@ -268,7 +269,9 @@ def test_softmax_of_rows() -> None:
 
 
 def test_a_reduction_of_columns() -> None:
-    m = loop("axis = Constant <value_ints = [0]> ()\na = Add (x, x)\nb = Mul (a, x)\nm = ReduceMax (b, axis)\ny = Sub (b, m)")
+    m = loop(
+        "axis = Constant <value_ints = [0]> ()\na = Add (x, x)\nb = Mul (a, x)\nm = ReduceMax (b, axis)\ny = Sub (b, m)"
+    )
     (group, *_) = check(m, start(), python=False)
     assert {"a", "b", "m"} <= set(group)
     assert "y" not in group
@@ -334,7 +337,8 @@ def test_nodes_between_that_do_not_fit_run_before_or_after() -> None:
 
 
 def test_a_loop_in_a_loop_that_captures_a_value_of_the_group() -> None:
-    m = loop("""
+    m = loop(
+        """
         r = Mul (x, x)
         a = Tanh (r)
         b = Add (a, x)
@@ -347,7 +351,9 @@ def test_a_loop_in_a_loop_that_captures_a_value_of_the_group() -> None:
         }> (three, , a)
         e = Add (d, b)
         y = Mul (e, half)
-    """, outer="float half")
+    """,
+        outer="float half",
+    )
     groups = check(m, start(half=np.float32(0.25)))
     assert sorted(groups) == [["e", "y"], ["r", "a", "b"], ["w", "z", "u_out"]]
 
@@ -419,7 +425,9 @@ def test_small_tensors_and_scalars_are_left_alone() -> None:
 
 
 def test_errors_are_those_of_the_node() -> None:
-    m = loop("a = Mul (x, x)\nb = Add (a, x)\nd = Sub (b, b)\ny = Div (b, z)", "int64[101,97] x", outer="int64[101,97] z")
+    m = loop(
+        "a = Mul (x, x)\nb = Add (a, x)\nd = Sub (b, b)\ny = Div (b, z)", "int64[101,97] x", outer="int64[101,97] z"
+    )
     z = np.ones((ROWS, COLUMNS), np.int64)
     check(m, start(dtype=np.int64, z=z))
     z = z.copy()
