@@ -22,13 +22,12 @@ Shape = tuple[int, ...]
 
 #: Correctly rounded: they give the same bits however their arguments lie in memory. NumPy's other loops may compute in
 #: another way where elements are not neighbours.
-_EXACT = frozenset(
-    getattr(np, name)
-    for name in (
-        "add subtract multiply divide reciprocal negative absolute sign sqrt square floor ceil trunc rint equal not_equal "
-        "less less_equal greater greater_equal logical_and logical_or logical_xor logical_not bitwise_and bitwise_or "
-        "bitwise_xor invert left_shift right_shift isnan isinf isfinite"
-    ).split()
+_EXACT: set[object] = (
+    {np.add, np.subtract, np.multiply, np.divide, np.reciprocal, np.sqrt, np.square}
+    | {np.negative, np.absolute, np.sign, np.floor, np.ceil, np.trunc, np.rint}
+    | {np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal, np.isnan, np.isinf, np.isfinite}
+    | {np.logical_and, np.logical_or, np.logical_xor, np.logical_not}
+    | {np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert, np.left_shift, np.right_shift}
 )
 
 
