@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
@@ -483,13 +482,15 @@ def test_an_interrupt_ends_a_long_group_and_the_next_run_begins_anew() -> None:
     assert members(m) == [["a", "b", "d", "y"]]
     engine = m._engine
     assert engine is not None
-    timers = [threading.Timer(0.02 * k, engine.interrupt) for k in range(1, 4)]
-    for timer in timers:
-        timer.start()
-    stopped = m.execute({**inputs, "M": np.int64(10**6)})
+    ticks = []
+
+    def on_tick(run: object) -> None:
+        ticks.append(run)
+        engine.interrupt()
+
+    stopped = m.execute({**inputs, "M": np.int64(10**6)}, on_tick=on_tick)
     assert stopped.stopped_by is StoppedBy.INTERRUPT
-    for timer in timers:
-        timer.join()
+    assert ticks
     engine.clear_interrupt()
     same(m.run(inputs), expected)
 
