@@ -33,9 +33,8 @@ MAX_OUTER = 32
 BLOCK = 64
 #: As many bytes at most are taken for a block.
 MOST_BLOCK_BYTES = 1 << 26
-#: A product of up to so many rows with weights of so many bytes goes to panels (panels.h): smaller ones take no longer
-#: with BLAS, and what larger ones take is the way from the memory.
-PANEL_ROWS = 8
+#: Products with weights of so many bytes go to panels (panels.h): smaller ones take no longer with BLAS, and what
+#: larger ones take is the way from the memory.
 PANEL_BYTES = (1 << 15, 1 << 23)
 
 
@@ -178,6 +177,7 @@ class _Binder:
     calls: list[CallSpec] = field(default_factory=list)
     temps: list[Array | int | Varied] = field(default_factory=list)
     guards: dict[int, Array] = field(default_factory=dict)
+    packed: dict[Any, Buffer] = field(default_factory=dict)
     cost: int = 5
 
     def bind(self, op: Op) -> Bound:
@@ -343,19 +343,25 @@ class _Binder:
             or not least <= b.size * 4 <= most
             or not a.ndim
             or a.shape[-1] != k
-            or not 0 < a.size <= PANEL_ROWS * k
+            or not 0 < a.size <= kernels.PANEL_ROWS * k
         ):
             return self.matmul(a, b)
         a = self._contiguous(a)
-        self.temps.append(panels(b.known))
-        weights = self.temps[-1]
-        assert isinstance(weights, np.ndarray)
-        packed = Buffer("temp", len(self.temps) - 1, a.dtype, weights.shape, weights.strides)
+        packed = self._packed(b, b.known)
         out = self._new((*a.shape[:-1], n), a.dtype)
         self.cost += 20 + a.size * n // 16
         kernel = _plain(kernels.special_kernel, "panels", a.dtype)
         self.calls.append(CallSpec(kernel, (a, packed, out), (a.size // k, k, n)))
         return out
+
+    def _packed(self, b: Buffer, weights: Array) -> Buffer:
+        """Weights in panels; once, also where a block of iterations and a single one use them."""
+        key = (b.kind, b.index, b.offset, b.shape, b.strides)
+        if key not in self.packed:
+            array = panels(weights)
+            self.temps.append(array)
+            self.packed[key] = Buffer("temp", len(self.temps) - 1, array.dtype, array.shape, array.strides)
+        return self.packed[key]
 
     # -- blocks of iterations
 
@@ -421,6 +427,7 @@ class _Binder:
         except NotNative:
             pass
         del self.temps[temps:]
+        self.packed.clear()
         return None
 
     def _parts(self, views: Sequence[Buffer], size: int, keep_axis: bool) -> list[Buffer]:
