@@ -78,6 +78,16 @@ class Frame:
         return self._engine.loop_state(self._index)
 
     @property
+    def engine(self) -> Engine:
+        """The engine that the frame looks at: for what has to read very many frames."""
+        return self._engine
+
+    @property
+    def index(self) -> int:
+        """The loop's number in the plan; -1 for the main graph."""
+        return self._index
+
+    @property
     def loop(self) -> Loop | None:
         """The loop in the loop graph; None in the main graph."""
         return self._plan.loop if self._plan else None

@@ -1,0 +1,160 @@
+"""The two sides of a comparison: whatever gives boundaries in the order of time, one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from ...runtime.engine import Engine
+from ...runtime.errors import InterruptError
+from ...runtime.frame import Frame
+from ...runtime.model import Data, LoopNode, Model, load
+from ...runtime.notes import observed
+from ..boundary import Boundary, read
+from .findings import Reason
+from .rules import reasons_of
+
+#: Asks of a boundary's place (loop, entry, iteration) whether body values are wanted there.
+Wanted = Callable[[str, tuple[int, ...], int], bool]
+
+
+@dataclass(frozen=True)
+class LoopInfo:
+    """A loop of one side and the loops inside it, in the order in which they run."""
+
+    path: str
+    name: str
+    children: tuple[LoopInfo, ...] = ()
+
+
+class Side(Protocol):
+    """What is compared."""
+
+    label: str
+    loops: Sequence[LoopInfo]
+    #: What the run gave; None until the boundaries were read to the end, or where the run did not come to one.
+    outputs: Mapping[str, Data] | None
+    #: Not every boundary may be there, nor every value.
+    partial: bool
+
+    def boundaries(self, wanted: Wanted | None = None) -> Iterator[Boundary]:
+        """All boundaries, from the start."""
+
+    def reasons(self, loop: str) -> list[Reason]:
+        """Where some runtime does something else with a loop."""
+
+
+class ModelSide:
+    """A model that is run, boundary by boundary, as far as somebody reads.
+
+    ``limit`` ends every entry of every loop once it ran that many iterations, and with it the run; ``limited`` tells.
+    """
+
+    partial = False
+
+    def __init__(self, model: Model, inputs: Mapping[str, Data], limit: int | None = None, label: str = "") -> None:
+        self.model = model
+        self.label = label or model.name
+        self.loops = [_info(loop) for loop in model.loops]
+        self.outputs: Mapping[str, Data] | None = None
+        self.limit = limit
+        self.limited = False
+        self._given = model.check(inputs)
+        self._observed: dict[str, list[str]] = {}
+
+    def boundaries(self, wanted: Wanted | None = None) -> Iterator[Boundary]:
+        """Run the model."""
+        for frame in self.frames():
+            computed = wanted is not None and wanted(frame.path, frame.entry, frame.iteration)
+            yield read(frame, computed=computed)
+
+    def frames(self) -> Iterator[Frame]:
+        """Run the model; it stands at the boundary of each frame as long as that is looked at.
+
+        Raises:
+            ExecutionError: a node failed.
+            LimitError: a loop that nothing can end, without a limit.
+        """
+        engine = Engine(self.model.plan)
+        engine.start(self._given)
+        engine.set_limits(self.limit, refuse_endless=True)
+        self.outputs, self.limited = None, False
+        while True:
+            engine.clear_stops()
+            engine.stop_anywhere()
+            what, index = engine.resume()
+            if what == "boundary":
+                yield Frame(engine, index)
+                continue
+            if what == "interrupt":
+                raise InterruptError("interrupted")
+            if what == "limit":
+                self.limited = True
+            else:
+                self.outputs = self.model.results(engine)
+                self._observed = {
+                    plan.path: list(observed(plan, engine))
+                    for plan in self.model.plan.loops
+                    if engine.totals(plan.index)[1]
+                }
+            return
+
+    def reasons(self, loop: str) -> list[Reason]:
+        """From the notes on the model, and on the numbers of its last run."""
+        plan = next(plan for plan in self.model.plan.loops if plan.path == loop)
+        return reasons_of([*plan.loop.notes, *self._observed.get(loop, ())])
+
+
+def _info(loop: LoopNode) -> LoopInfo:
+    return LoopInfo(loop.path, loop.name, tuple(_info(child) for child in loop.children))
+
+
+class TraceSide:
+    """A recorded run."""
+
+    partial = True
+
+    def __init__(self, trace: Any) -> None:
+        self.label = Path(trace.path).name
+        self.loops = _recorded(trace.loops, None)
+        self.outputs: Mapping[str, Data] | None = trace.outputs
+        self.trace = trace
+
+    def boundaries(self, wanted: Wanted | None = None) -> Iterator[Boundary]:
+        """What was recorded, body values included where they were."""
+        found: Iterator[Boundary] = self.trace.boundaries()
+        return found
+
+    def reasons(self, loop: str) -> list[Reason]:
+        """A trace has none of its own."""
+        return []
+
+
+def _recorded(loops: Sequence[Any], parent: int | None) -> tuple[LoopInfo, ...]:
+    return tuple(
+        LoopInfo(loop.path, loop.name, _recorded(loops, loop.index)) for loop in loops if loop.parent == parent
+    )
+
+
+def is_trace(path: str | Path) -> bool:
+    """True for an SQLite file, which no model file is."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(16) == b"SQLite format 3\x00"
+    except OSError:
+        return False
+
+
+def open_side(path: str | Path) -> Model | TraceSide:
+    """What a file holds: a trace, told by its header, is a side at once; a model needs inputs first.
+
+    Raises:
+        ModelError: neither a model nor a trace that can be read.
+    """
+    if is_trace(path):
+        from ..trace.reader import Trace
+
+        return TraceSide(Trace.open(path))
+    return load(path)
