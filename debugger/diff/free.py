@@ -21,7 +21,7 @@ from ..peers.process import Peer, PeerError
 from .findings import Comparison, Difference, Failure, Reason
 from .profile import LoopProfile, Profile, cannot_be_handed_over
 from .rules import failure_reasons, fitting
-from .sides import LoopInfo, ModelSide, Wanted
+from .sides import LoopInfo, ModelSide
 from .streams import Options, compare_sides
 from .values import compare
 
@@ -38,12 +38,17 @@ def run_free(side: ModelSide, inputs: Mapping[str, Data], peer: Peer, options: O
         return result
     if peer.name == "openvino" and profile.wide is not None:
         name, where = profile.wide
-        result.note(f"free-running: not compared, since '{name}' does not fit 32 bits at {where}, to which openvino narrows it (B29)")
+        result.note(
+            f"free-running: not compared, since '{name}' does not fit 32 bits at {where}, to "
+            "which openvino narrows it (B29)"
+        )
         return result
     for name, value in inputs.items():
         kind = cannot_be_handed_over(value)
         if kind:
-            result.note(f"free-running: not compared, since the input '{name}' is {kind}, which {peer.name} cannot be given")
+            result.note(
+                f"free-running: not compared, since the input '{name}' is {kind}, which {peer.name} cannot be given"
+            )
             return result
     if peer.name == "openvino":
         options = replace(options, tolerance=replace(options.tolerance, single=True))
@@ -70,7 +75,9 @@ def run_free(side: ModelSide, inputs: Mapping[str, Data], peer: Peer, options: O
     _outputs(result, side, outputs, given, options)
     if not result.same:
         result.reasons = list(dict.fromkeys(r for effect in effects for r in fitting(reasons, effect, peer.name)))
-        result.reasons += [r for loop in result.loops if loop.trips for r in loop.trips.reasons if r not in result.reasons]
+        result.reasons += [
+            r for loop in result.loops if loop.trips for r in loop.trips.reasons if r not in result.reasons
+        ]
     return result
 
 
@@ -119,16 +126,16 @@ def _array(value: Any) -> Any:
 class PeerSide:
     """What a peer's loops carried, as boundaries."""
 
-    partial = True
-
-    def __init__(self, label: str, loops: Sequence[tuple[Loop, str]], rows: Mapping[Loop, Sequence[tuple[list[str], Any]]]):
+    def __init__(
+        self, label: str, loops: Sequence[tuple[Loop, str]], rows: Mapping[Loop, Sequence[tuple[list[str], Any]]]
+    ):
         self.label = label
         self.loops = [LoopInfo(path, loop.name) for loop, path in loops]
         self.outputs: Mapping[str, Data] | None = None
         self._paths = loops
         self._rows = rows
 
-    def boundaries(self, wanted: Wanted | None = None) -> Iterator[Boundary]:
+    def boundaries(self) -> Iterator[Boundary]:
         """The values of iteration 0 are not known, and nothing of any body."""
         for loop, path in self._paths:
             followed = self._rows[loop]
@@ -170,20 +177,20 @@ def _trajectories(
 class _Outermost:
     """Our side, reduced to the loops that are followed, and to what they carry."""
 
-    partial = True
-
     def __init__(self, side: ModelSide, paths: Sequence[str]) -> None:
         self.label = side.label
         self.loops = [LoopInfo(loop.path, loop.name) for loop in side.loops if loop.path in paths]
         self.outputs: Mapping[str, Data] | None = None
         self._side = side
 
-    def boundaries(self, wanted: Wanted | None = None) -> Iterator[Boundary]:
+    def boundaries(self) -> Iterator[Boundary]:
         """Run the model."""
         paths = {loop.path for loop in self.loops}
-        for boundary in self._side.boundaries(wanted):
+        for boundary in self._side.boundaries():
             if boundary.loop in paths:
-                yield replace(boundary, condition=None, scanned={}, carried=boundary.carried if boundary.iteration else {})
+                yield replace(
+                    boundary, condition=None, scanned={}, carried=boundary.carried if boundary.iteration else {}
+                )
 
     def reasons(self, loop: str) -> list[Reason]:
         """Those of the model."""

@@ -114,7 +114,11 @@ class Lockstep:
     def _feeds(self, state: _Loop, plan: LoopPlan, frame: Frame) -> dict[Value, Any]:
         loop, engine = plan.loop, frame.engine
         feeds = {edge.edge.param: engine.value(edge.param) for edge in plan.edges}
-        feeds.update((value, np.array(parts[frame.iteration])) for value, parts in state.parts.items() if len(parts) > frame.iteration)
+        feeds.update(
+            (value, np.array(parts[frame.iteration]))
+            for value, parts in state.parts.items()
+            if len(parts) > frame.iteration
+        )
         if loop.iteration is not None:
             feeds[loop.iteration] = _scalar(frame.iteration, loop.iteration, np.int64)
         if loop.condition_input is not None and loop.condition_input not in feeds:
@@ -160,7 +164,9 @@ class Lockstep:
             if self._narrow and is_wide(data):
                 return f"where '{value.name}' does not fit 32 bits, to which openvino narrows it (B29)"
             if self._narrow and is_double(data):
-                self.result.note(f"'{value.name}' is float64, which openvino computes as float32 (B29): compared as float32")
+                self.result.note(
+                    f"'{value.name}' is float64, which openvino computes as float32 (B29): compared as float32"
+                )
         return ""
 
     def _ask(self, state: _Loop, plan: LoopPlan, feeds: dict[Value, Any]) -> list[tuple[Value, Any]]:
@@ -178,7 +184,9 @@ class Lockstep:
         if not state.held:
             state.loaded.hold({made.inputs[value]: data for value, data in state.steady.items()})
             state.held = True
-        given = state.loaded.run({name: feeds[value] for value, name in made.inputs.items() if value not in state.steady})
+        given = state.loaded.run(
+            {name: feeds[value] for value, name in made.inputs.items() if value not in state.steady}
+        )
         return list(dict(zip(made.outputs, given, strict=True)).items())
 
     def _compare(self, state: _Loop, plan: LoopPlan, frame: Frame, outputs: list[tuple[Value, Any]]) -> None:
@@ -190,7 +198,10 @@ class Lockstep:
                 continue
             role, name, mine = ours[value]
             if self._narrow and is_wide(mine):
-                self.result.note(f"{plan.path}: not compared where '{value.name}' does not fit 32 bits, to which openvino narrows it (B29)")
+                self.result.note(
+                    f"{plan.path}: not compared where '{value.name}' does not fit 32 bits, to which "
+                    "openvino narrows it (B29)"
+                )
                 continue
             if role == "condition":
                 mine, theirs = _truth(mine), _truth(theirs)
@@ -199,7 +210,9 @@ class Lockstep:
             if delta.kind:
                 beyond = True
                 if findings.first is None:
-                    difference = Difference(role, name, value.name, delta, plan.path, frame.entry, iteration, mine, theirs)
+                    difference = Difference(
+                        role, name, value.name, delta, plan.path, frame.entry, iteration, mine, theirs
+                    )
                     findings.first, findings.position = difference, (self._seen,)
         self._seen += 1
         findings.iterations += 1
@@ -237,13 +250,21 @@ class Lockstep:
                         (source.name, _input(source, feeds, values)) for source in node.inputs if source is not None
                     ]
                     difference = Difference(
-                        "node", value.name, value.name, delta, plan.path, frame.entry, frame.iteration - 1, mine,
+                        "node",
+                        value.name,
+                        value.name,
+                        delta,
+                        plan.path,
+                        frame.entry,
+                        frame.iteration - 1,
+                        mine,
                         theirs[value],
                     )
                     state.findings.node = NodeDifference(node.name, value.name, node.op_type, inputs, difference)
                     return
         self.result.note(
-            f"{plan.path}: node by node, and without its optimisations, {self._peer.name} agrees: they make the difference"
+            f"{plan.path}: node by node, and without its optimisations, {self._peer.name} agrees: "
+            "they make the difference"
         )
 
 
@@ -283,6 +304,5 @@ def _results(plan: LoopPlan, frame: Frame) -> dict[Value, tuple[str, str, Any]]:
     return found
 
 
-def _truth(value: Any) -> Array:
-    return np.asarray(value).reshape(-1)[:1].all()  # type: ignore[no-any-return]
-
+def _truth(value: Any) -> bool:
+    return bool(np.asarray(value).reshape(-1)[:1].all())

@@ -32,7 +32,12 @@ RULES = (
     Rule("B8", "writes back edges one after another", (_OV,), ("values", "failure")),
     Rule("B9", "would compute wrong values: the body returns its input", (_ORT,), ("values", "trips")),
     Rule("B10", "a scan output of strings", (_ORT,), ("values",)),
-    Rule("B14", "the trip count -.*(no limit|uninitialised)|trip count -1 as no limit", (_OV,), ("trips", "values", "failure")),
+    Rule(
+        "B14",
+        "the trip count -.*(no limit|uninitialised)|trip count -1 as no limit",
+        (_OV,),
+        ("trips", "values", "failure"),
+    ),
     Rule("B15", "truncates the trip count", (_OV,), ("trips", "values")),
     Rule("B16", "initial values as scan outputs", (_OV,), ("values",)),
     Rule("B17", "omitted output", (_ORT,), ("failure",)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,9 +15,6 @@ from ...runtime.notes import observed
 from ..boundary import Boundary, read
 from .findings import Reason
 from .rules import reasons_of
-
-#: Asks of a boundary's place (loop, entry, iteration) whether body values are wanted there.
-Wanted = Callable[[str, tuple[int, ...], int], bool]
 
 
 @dataclass(frozen=True)
@@ -32,14 +29,19 @@ class LoopInfo:
 class Side(Protocol):
     """What is compared."""
 
-    label: str
-    loops: Sequence[LoopInfo]
-    #: What the run gave; None until the boundaries were read to the end, or where the run did not come to one.
-    outputs: Mapping[str, Data] | None
-    #: Not every boundary may be there, nor every value.
-    partial: bool
+    @property
+    def label(self) -> str:
+        """What to call it."""
 
-    def boundaries(self, wanted: Wanted | None = None) -> Iterator[Boundary]:
+    @property
+    def loops(self) -> Sequence[LoopInfo]:
+        """The outermost loops."""
+
+    @property
+    def outputs(self) -> Mapping[str, Data] | None:
+        """What the run gave; None until its boundaries were read to the end, or where it did not come to one."""
+
+    def boundaries(self) -> Iterator[Boundary]:
         """All boundaries, from the start."""
 
     def reasons(self, loop: str) -> list[Reason]:
@@ -52,8 +54,6 @@ class ModelSide:
     ``limit`` ends every entry of every loop once it ran that many iterations, and with it the run; ``limited`` tells.
     """
 
-    partial = False
-
     def __init__(self, model: Model, inputs: Mapping[str, Data], limit: int | None = None, label: str = "") -> None:
         self.model = model
         self.label = label or model.name
@@ -64,11 +64,9 @@ class ModelSide:
         self._given = model.check(inputs)
         self._observed: dict[str, list[str]] = {}
 
-    def boundaries(self, wanted: Wanted | None = None) -> Iterator[Boundary]:
+    def boundaries(self) -> Iterator[Boundary]:
         """Run the model."""
-        for frame in self.frames():
-            computed = wanted is not None and wanted(frame.path, frame.entry, frame.iteration)
-            yield read(frame, computed=computed)
+        return (read(frame) for frame in self.frames())
 
     def frames(self) -> Iterator[Frame]:
         """Run the model; it stands at the boundary of each frame as long as that is looked at.
@@ -114,15 +112,13 @@ def _info(loop: LoopNode) -> LoopInfo:
 class TraceSide:
     """A recorded run."""
 
-    partial = True
-
     def __init__(self, trace: Any) -> None:
         self.label = Path(trace.path).name
         self.loops = _recorded(trace.loops, None)
         self.outputs: Mapping[str, Data] | None = trace.outputs
         self.trace = trace
 
-    def boundaries(self, wanted: Wanted | None = None) -> Iterator[Boundary]:
+    def boundaries(self) -> Iterator[Boundary]:
         """What was recorded, body values included where they were."""
         found: Iterator[Boundary] = self.trace.boundaries()
         return found

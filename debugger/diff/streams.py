@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...runtime.graph import Loop, StoppedBy
-from ..boundary import Boundary
+from ..boundary import Boundary, read
 from .findings import Comparison, Difference, LoopFindings, NodeDifference, TripDifference
 from .matching import Matched, Names, Pair, chosen, match_loops, match_names
 from .rules import fitting
@@ -32,7 +32,9 @@ class Options:
     loops: Sequence[str] = ()
 
 
-def compare_sides(left: Side, right: Side, options: Options, mode: str = "streams", peer: str | None = None) -> Comparison:
+def compare_sides(
+    left: Side, right: Side, options: Options, mode: str = "streams", peer: str | None = None
+) -> Comparison:
     """Compare two runs: every boundary of every loop, trip counts, and the outputs.
 
     ``peer``: the right side is this runtime, so that only its own rules explain what differs.
@@ -47,133 +49,8 @@ def compare_sides(left: Side, right: Side, options: Options, mode: str = "stream
         merge.run()
         result.loops += merge.findings.values()
     for side in (left, right):
-        if getattr(side, "limited", False):
-            result.note(f"{side.label}: no loop ran more than {side.limit} iterations (--max-iterations)")  # type: ignore[attr-defined]
-    _compare_outputs(result, left, right, options)
-    for loop in result.loops:
-        loop.reasons = [*left.reasons(loop.left), *(r for r in right.reasons(loop.right) if r not in left.reasons(loop.left))]
-        if loop.trips is not None:
-            loop.trips.reasons = fitting(loop.reasons, "trips", peer)
-    return result
-
-
-def _say_unmatched(result: Comparison, matched: Matched) -> None:
-    for label, names in ((result.left, matched.only_left), (result.right, matched.only_right)):
-        for name in names:
-            result.note(f"the loop '{name}' is only in {label}: not compared; --map NAME=NAME pairs loops")
-
-
-def _compare_outputs(result: Comparison, left: Side, right: Side, options: Options) -> None:
-    if left.outputs is None or right.outputs is None:
-        return
-    if options.loops:
-        return
-    names = match_names(left.outputs, right.outputs, options.names)
-    for name, other, _ in names:
-        a, b = left.outputs[name], right.outputs[other]
-        delta = compare(a, b, options.tolerance)
-        result.compared_outputs += 1
-        if delta.kind:
-            result.outputs.append(Difference("output", name, other, delta, left=a, right=b))
-    for label, alone in ((left.label, names.only_left), (right.label, names.only_right)):
-        for name in alone:
-            result.note(f"the output '{name}' is only in {label}: not compared")
-
-
-@dataclass
-class _Entry:
-    """One entry of a loop while it runs: where each side ended it."""
-
-    left: tuple[int, StoppedBy | None] | None = None
-    right: tuple[int, StoppedBy | None] | None = None
-
-
-class _Merge:
-    """One reading of both streams."""
-
-    def __init__(self, left: Side, right: Side, pairs: Sequence[Pair], options: Options) -> None:
-        self.left = left
-        self.right = right
-        self.options = options
-        #: Between an ONNX model and its conversion scan elements may differ by axes of length 1.
-        self.partial = left.partial or right.partial
-        single = len(pairs) == 1
-        self.places = [
-            {
-                (pair.left, pair.right)[side].path: (pair, () if single else pair.around)
-                for pair in pairs
-            }
-            for side in (0, 1)
-        ]
-        self.findings = {
-            pair.index: LoopFindings(pair.left.path, pair.right.path, pair.how) for pair in pairs
-        }
-        self.names: dict[tuple[int, str], Names] = {}
-        self.open: dict[tuple[int, tuple[int, ...]], _Entry] = {}
-
-    def run(self) -> None:
-        """Read both to their ends."""
-        lefts, rights = self._places(self.left, 0), self._places(self.right, 1)
-        a, b = next(lefts, None), next(rights, None)
-        while a is not None or b is not None:
-            if b is None or (a is not None and a[0] < b[0]):
-                assert a is not None
-                self._alone(a, 0)
-                a = next(lefts, None)
-            elif a is None or b[0] < a[0]:
-                self._alone(b, 1)
-                b = next(rights, None)
-            else:
-                self._both(a[0], a[1], a[2], b[2])
-                a, b = next(lefts, None), next(rights, None)
-        self._first_nodes()
-
-    def _places(self, side: Side, which: int) -> Iterator[tuple[Position, Pair, Boundary]]:
-        """The boundaries of the loops that are compared, each with its place in time."""
-        for boundary in side.boundaries():
-            if boundary.loop in self.places[which]:
-                pair, around = self.places[which][boundary.loop]
-                yield _position(pair, around, boundary), pair, boundary
-
-    def _alone(self, at: tuple[Position, Pair, Boundary], which: int) -> None:
-        _, pair, boundary = at
-        self.findings[pair.index].unmatched += 1
-        self._ended(pair, boundary, which)
-
-    def _both(self, position: Position, pair: Pair, a: Boundary, b: Boundary) -> None:
-        findings = self.findings[pair.index]
-        worst, worst_relative, beyond = 0.0, 0.0, False
-        for difference in self._values(pair, a, b):
-            delta = difference.delta
-            worst, worst_relative = max(worst, delta.absolute), max(worst_relative, delta.relative)
-            if delta.kind:
-                beyond = True
-                if findings.first is None:
-                    findings.first, findings.position = difference, position
-        if a.iteration:
-            findings.iterations += 1
-            findings.differing += beyond
-            findings.growth.add(a.iteration - 1, worst, worst_relative, beyond)
-        self._ended(pair, a, 0)
-        self._ended(pair, b, 1)
-
-    def _values(self, pair: Pair, a: Boundary, b: Boundary) -> Iterator[Difference]:
-        iteration = a.iteration - 1 if a.iteration else None
-        for role, left, right in (("carried", a.carried, b.carried), ("scan", a.scanned, b.scanned)):
-            if not left and not right:
-                continue
-            names = self._names(pair, role, left, right)
-            for name, other, _ in names:
-                if name in left and other in right:
-                    delta = compare(left[name], right[other], self.options.tolerance, loose_shape=role == "scan")
-                    yield Difference(
-                        role, name, other, delta, a.loop, a.entry, iteration, left[name], right[other]
-                    )
-        if a.condition is not None and b.condition is not None and (a.ended is None) == (b.ended is None):
-            delta = compare(a.condition, b.condition, self.options.tolerance)
-            yield Difference(
-                "condition", "condition", "condition", delta, a.loop, a.entry, iteration, a.condition, b.condition
-            )
+        if isinstance(side, ModelSide) and side.limited:
+            result.note(f"{side.label}: no loop ran more than {side.limit} iterations (--max-iterations)")
 
     def _names(self, pair: Pair, role: str, left: Mapping[str, Any], right: Mapping[str, Any]) -> Names:
         """Which value is which, settled where the first boundary has both."""
@@ -219,32 +96,38 @@ class _Merge:
             if first is None or first.iteration is None:
                 continue
             place = (first.entry, first.iteration + 1)
-            found = [
-                _at(side, path, *place)
-                for side, path in ((self.left, findings.left), (self.right, findings.right))
-            ]
-            if found[0] is not None and found[1] is not None:
-                findings.node = self._first_node(findings, first, found[0], found[1])
+            left, right = _moment(self.left, findings.left, *place), _moment(self.right, findings.right, *place)
+            if left is not None and right is not None:
+                findings.node = self._first_node(findings, first, left, right)
 
     def _first_node(
-        self, findings: LoopFindings, first: Difference, a: Boundary, b: Boundary
+        self, findings: LoopFindings, first: Difference, left: _Moment, right: _Moment
     ) -> NodeDifference | None:
         nodes = _body(self.left, findings.left)
-        for name, value in a.computed.items():
+        others = right.boundary.computed
+        for name, value in left.boundary.computed.items():
             other = self.options.names.get(name, name)
-            if other not in b.computed:
+            if other not in others:
                 continue
-            delta = compare(value, b.computed[other], self.options.tolerance)
+            delta = compare(value, others[other], self.options.tolerance)
             if delta.kind:
                 difference = Difference(
-                    "node", name, other, delta, first.loop, first.entry, first.iteration, value, b.computed[other]
+                    "node", name, other, delta, first.loop, first.entry, first.iteration, value, others[other]
                 )
                 node = next((n for n in nodes if any(v is not None and v.name == name for v in n.outputs)), None)
                 if node is None:
                     return NodeDifference(name, name, "", (), difference)
-                inputs = [(v.name, a.computed.get(v.name, v.constant)) for v in node.inputs if v is not None]
+                inputs = [(v.name, left.values.get(v.name, v.constant)) for v in node.inputs if v is not None]
                 return NodeDifference(node.name, name, node.op_type, inputs, difference)
         return None
+
+
+@dataclass
+class _Moment:
+    """A boundary with its body values, and what the iteration before it saw, by name."""
+
+    boundary: Boundary
+    values: Mapping[str, Any]
 
 
 def _position(pair: Pair, around: tuple[int, ...], boundary: Boundary) -> Position:
@@ -256,12 +139,30 @@ def _position(pair: Pair, around: tuple[int, ...], boundary: Boundary) -> Positi
     return (*place, pair.index, boundary.iteration)
 
 
-def _at(side: Side, loop: str, entry: tuple[int, ...], iteration: int) -> Boundary | None:
-    """One boundary with its body values."""
-    place = (loop, entry, iteration)
-    for boundary in side.boundaries(lambda *at: at == place):
-        if (boundary.loop, boundary.entry, boundary.iteration) == place:
-            return boundary if boundary.computed else None
+def _moment(side: Side, loop: str, entry: tuple[int, ...], iteration: int) -> _Moment | None:
+    """One boundary with its body values; None where they are not to be had."""
+    got: Mapping[str, Any] = {}
+    if isinstance(side, ModelSide):
+        for frame in side.frames():
+            if (frame.path, frame.entry) != (loop, entry):
+                continue
+            if frame.iteration == iteration - 1:
+                got = frame.carried
+            elif frame.iteration == iteration:
+                # Parameters have the next iteration's values by now.
+                values = {**frame.values, **got}
+                counter = frame.loop.iteration if frame.loop is not None else None
+                if counter is not None:
+                    values[counter.name] = iteration - 1
+                return _Moment(read(frame, computed=True), values)
+        return None
+    for boundary in side.boundaries():
+        if (boundary.loop, boundary.entry) != (loop, entry):
+            continue
+        if boundary.iteration == iteration - 1:
+            got = boundary.carried
+        elif boundary.iteration == iteration:
+            return _Moment(boundary, {**got, **boundary.computed}) if boundary.computed else None
     return None
 
 

@@ -132,7 +132,7 @@ def _arrays(a: Array, b: Array, tolerance: Tolerance) -> Delta:
     if not a.size:
         return SAME
     name = a.dtype.name
-    if a.dtype.kind in "iu" and a.dtype.itemsize == 8 or a.dtype.kind in "Ob":
+    if (a.dtype.kind in "iu" and a.dtype.itemsize == 8) or a.dtype.kind in "Ob":
         unequal = np.asarray(a != b, bool)
         gap = _exact_gap(a, b, unequal)
         return _delta(a, b, unequal, gap, _relative(gap, np.abs(b.astype(np.float64))) if a.dtype != object else gap)

@@ -11,7 +11,7 @@ import pickle
 import struct
 import sys
 from collections.abc import Mapping
-from typing import Any, BinaryIO, Protocol
+from typing import IO, Any, Protocol
 
 from .jobs import Job
 
@@ -34,7 +34,7 @@ class Runtime(Protocol):
         """Load a model."""
 
 
-def send(stream: BinaryIO, message: Any) -> None:
+def send(stream: IO[bytes], message: Any) -> None:
     """Write one message."""
     data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
     stream.write(LENGTH.pack(len(data)))

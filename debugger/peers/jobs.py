@@ -34,8 +34,8 @@ class IrBodyJob:
     """The body of one loop of an IR. ``where``: from the main graph inwards, the name of each node and which of its
     graphs (``body``, ``then``, ``else``).
 
-    Inputs are the body's Parameters by position (``0``, ``1``, ...), of the given dtypes and shapes (None: any length, or
-    any rank); outputs its Results by position, then the named values.
+    Inputs are the body's Parameters by position (``0``, ``1``, ...), of the given dtypes and shapes (None: any length,
+    or any rank); outputs its Results by position, then the named values.
     """
 
     path: str

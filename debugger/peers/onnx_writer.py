@@ -50,8 +50,8 @@ class Cut:
 def cut_body(loop: Loop, types: Mapping[Value, ValueType], opsets: Mapping[str, int], everything: bool = False) -> Cut:
     """The body of a loop as a model.
 
-    Its inputs are the body's parameters, what it captures that is no constant, and what random operators give; ``types``
-    are theirs. Its outputs are the body's results, each once, and with ``everything`` what each of its nodes computes.
+    Its inputs are the body's parameters, what it captures that is no constant, and what random operators give;
+    ``types`` are theirs. Its outputs are the body's results, each once, and with ``everything`` what each of its nodes computes.
 
     Raises:
         UnsupportedError: operators of one domain in two versions.
@@ -81,7 +81,7 @@ def cut_body(loop: Loop, types: Mapping[Value, ValueType], opsets: Mapping[str, 
 
 
 def with_trajectories(graph: Graph, wanted: Mapping[Loop, Sequence[tuple[Value, TensorType]]]) -> ModelProto:
-    """A whole model in which loops of the main graph collect further values of their bodies; each is an output at the end.
+    """A whole model in which loops of the main graph collect further values of their bodies, as outputs at the end.
 
     Raises:
         UnsupportedError: operators of one domain in two versions.
@@ -89,7 +89,9 @@ def with_trajectories(graph: Graph, wanted: Mapping[Loop, Sequence[tuple[Value, 
     writer = _Writer(graph.opsets, wanted)
     inputs = [writer.info(value, value.type) for value in graph.inputs]
     initializers = [writer.tensor(value) for value in graph.constants]
-    initializers += [writer.tensor(value, data) for value in graph.inputs if (data := graph.defaults.get(value.name)) is not None]
+    initializers += [
+        writer.tensor(value, data) for value in graph.inputs if (data := graph.defaults.get(value.name)) is not None
+    ]
     nodes = [writer.node(node) for node in graph.nodes]
     outputs = [writer.result(value, nodes, None) for value in graph.outputs]
     outputs += [ValueInfoProto(name=name) for name in writer.followed]
@@ -204,8 +206,8 @@ class _Writer:
         )
         if theirs != ours:
             raise UnsupportedError(
-                f"{node.describe()}: other nodes are of opset {have} of the same domain, and one model has one; convert "
-                "the model's functions to its own opset"
+                f"{node.describe()}: other nodes are of opset {have} of the same domain, and one model has one; "
+                "convert the model's functions to its own opset"
             )
 
     def graph(self, graph: Graph, inputs: Sequence[Value], outputs: Sequence[Value]) -> GraphProto:
@@ -293,7 +295,7 @@ def _type_proto(kind: ValueType) -> onnx.TypeProto:
 
 
 def _code(dtype: np.dtype[Any]) -> int:
-    return int(TensorProto.STRING if dtype == object else onnx.helper.np_dtype_to_tensor_dtype(dtype))
+    return int(TensorProto.STRING if dtype.hasobject else onnx.helper.np_dtype_to_tensor_dtype(dtype))
 
 
 def _attribute(node: Operation, name: str, data: Any) -> AttributeProto:
@@ -302,7 +304,7 @@ def _attribute(node: Operation, name: str, data: Any) -> AttributeProto:
     if onnx.defs.has(node.op_type, max_inclusive_version=node.version, domain=node.domain):
         schema = onnx.defs.get_schema(node.op_type, max_inclusive_version=node.version, domain=node.domain)
         if name in schema.attributes:
-            kind = int(schema.attributes[name].type)
+            kind = schema.attributes[name].type.value
     if isinstance(data, np.ndarray):
         data = onnx.numpy_helper.from_array(data)
     elif isinstance(data, list) and data and isinstance(data[0], np.ndarray):

@@ -91,7 +91,7 @@ class Peer:
     def _start(self) -> None:
         if self._process is not None:
             return
-        self._log = tempfile.TemporaryFile()
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115
         root = str(Path(__file__).parents[3])
         code = _START.format(f"{__package__}.child")
         # -P: nothing is imported from the folder that the program happens to be started in.
