@@ -1,14 +1,15 @@
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from .changes import Changes
 from .graph import Array, StoppedBy
-from .loops import Loops
 from .plan import Plan
 
-class Engine(Loops):
+class Engine(Changes):
     plan: Plan
     native: bool
     hot_after: int
+    seed: int
     on_boundary: Callable[[int], object] | None
     on_tick: Callable[[], object] | None
     @property
@@ -43,7 +44,16 @@ class Engine(Loops):
     def value(self, slot: int) -> Any: ...
     def is_known(self, slot: int) -> bool: ...
     def has_value(self, slot: int) -> bool: ...
-    def set_value(self, slot: int, value: Any) -> None: ...
+    def forward(
+        self,
+        index: int,
+        iteration: int,
+        keep: bool,
+        carried: Sequence[Any],
+        scans: Sequence[Array],
+        lasts: Mapping[int, Any],
+    ) -> None: ...
+    def count_entry(self, index: int, iterations: int, reason: StoppedBy, trip: int | None) -> None: ...
     def previous(self, index: int, k: int) -> Any: ...
     def was_swapped(self, index: int, k: int) -> bool: ...
     def loop_state(self, index: int) -> tuple[int, int | None, bool, StoppedBy | None, bool]: ...

@@ -2,7 +2,7 @@
 
 ``hot.run_plan`` is the hot path: one loop over a flat array of instructions, without the GIL. The engine prepares what it
 runs on, and does what it hands back: layers of one class, ``Memory`` (slots), ``Nodes`` (binding), ``Loops`` (boundaries
-in general) and ``Engine`` (stops, limits, hooks).
+in general), ``Checkpoints`` (going back), ``Changes`` (what-if) and ``Engine`` (stops, limits, hooks).
 """
 
 cimport cython
@@ -10,8 +10,8 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uintptr_t, INT64_MAX
 cimport numpy as np
 
+from .changes cimport Changes
 from .hot cimport now, run_plan
-from .loops cimport Loops
 from .scalar cimport free_program, make_program
 from .state cimport *
 
@@ -36,7 +36,7 @@ cdef double PATIENCE_SECONDS = 0.05
 
 
 @cython.final
-cdef class Engine(Loops):
+cdef class Engine(Changes):
     """One execution of a plan: memory, bound instructions, the stack of running loops.
 
     An engine runs one execution at a time, on one thread at a time; only :meth:`interrupt` may be called from another.
@@ -47,8 +47,6 @@ cdef class Engine(Loops):
     cdef double interrupted          # when an interrupt was first seen, 0: none was
     cdef public object on_boundary   # called with the loop's index at every boundary while hooks are on
     cdef public object on_tick       # called about every 10 ms of a run
-    cdef readonly bint running
-    cdef readonly int64_t moment     # grows whenever the engine goes on: what was read before may be stale
 
     def __init__(self, plan):
         self.slice_budget = 1_000_000
@@ -69,6 +67,10 @@ cdef class Engine(Loops):
         copied: they must not change while the execution lasts.
         """
         cdef int k
+        for slot, array in self.plan.constants:
+            if self.look(slot) is not array and self.known[slot] is None:
+                self.set_constant(slot, array)     # it was changed by hand
+                self.unbind_consumers(slot)
         for slot, value in inputs.items():
             if isinstance(value, np.ndarray) and not value.dtype.hasobject:
                 value = aligned(value)
@@ -79,6 +81,7 @@ cdef class Engine(Loops):
             self.s.loops[k].active = 0
             self.s.loops[k].i = 0
             self.s.loops[k].ended = RUNNING
+            self.s.loops[k].edited = 0
             self.s.loops[k].iterations = self.s.loops[k].entries = 0
             self.s.loops[k].seconds = 0
             self.s.loops[k].heat, self.s.loops[k].hot_at = 0, self.s.hot_after
@@ -88,7 +91,7 @@ cdef class Engine(Loops):
         self.s.interrupt = 0
         self.s.suspended = NULL
         self.s.program_runs = 0
-        self.moment += 1
+        self.forget_history()
         self.clear_stops()
 
     def clear_stops(self):
@@ -189,6 +192,7 @@ cdef class Engine(Loops):
         try:
             return self.run()
         finally:
+            self.settle()
             self.running = False
             if on_main:
                 signal.signal(signal.SIGINT, handler)

@@ -8,6 +8,7 @@ cdef extern from "bytes.h" nogil:
     void loopdbg_bytes(char *target, const char *source, size_t n) noexcept
 
 cdef double now() noexcept nogil
+cdef int decide(const LoopState *loop) noexcept nogil
 cdef void enter_loop(State *s, int index) noexcept nogil
 cdef void leave_loop(State *s, LoopState *loop) noexcept nogil
 cdef int run_plan(State *s) noexcept nogil

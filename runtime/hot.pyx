@@ -30,7 +30,7 @@ cdef inline int64_t read_int(const Slot *slot) noexcept nogil:
     return (<const int64_t *>slot.data)[0] if slot.nbytes == 8 else (<const int32_t *>slot.data)[0]
 
 
-cdef inline int decide(const LoopState *loop) noexcept nogil:
+cdef int decide(const LoopState *loop) noexcept nogil:
     """Does the loop end at this boundary? The condition is named where both fall together (SEMANTICS 0.15)."""
     if not loop.keep:
         return BY_CONDITION
@@ -94,7 +94,7 @@ cdef void enter_loop(State *s, int index) noexcept nogil:
     loop.i = 0
     loop.active = 1
     loop.ended = RUNNING
-    loop.reported = 0
+    loop.reported = loop.edited = 0
     loop.entries += 1
     s.stack[s.depth] = index
     s.depth += 1
@@ -116,6 +116,8 @@ cdef int next_fast(State *s, LoopState *loop) noexcept nogil:
         c = loop.scans + k
         if s.slots[c.result].spec != c.spec or c.count == c.capacity:
             return 0
+    if loop.condition >= 0 and s.slots[loop.condition].nbytes != 1:
+        return 0
     for k in range(loop.nedges):
         e = loop.edges + k
         r = s.slots + e.result
@@ -258,11 +260,11 @@ cdef int run_plan(State *s) noexcept nogil:
             loop = s.loops + ins.loop
             loop.ended = decide(loop)
             # Before anybody looks: what the next iteration gets.
-            if loop.i < loop.parts:
+            if loop.i < loop.parts and not loop.edited:
                 for k in range(loop.nslices):
                     c = loop.slices + k
                     s.slots[c.inner].data = c.base + loop.i * c.step
-            if loop.iteration >= 0:
+            if loop.iteration >= 0 and not loop.edited:
                 if loop.iteration_wide:
                     (<int64_t *>s.slots[loop.iteration].data)[0] = loop.i
                 else:
@@ -280,13 +282,14 @@ cdef int run_plan(State *s) noexcept nogil:
             # A trip count of INT64_MAX is how exporters write "no limit".
             if loop.endless_at >= 0 and loop.i >= loop.endless_at and (loop.trip < 0 or loop.trip == INT64_MAX):
                 return S_LIMIT
-            if loop.program != NULL and not s.watch and not s.stepping and loop.i > 0 and loop.ended == RUNNING:
+            if loop.program != NULL and not s.watch and not s.stepping and loop.i > 0 and not loop.edited:
                 if enter_program(s, loop):
                     if s.suspended != NULL:
                         return S_TICK
                     continue
             if loop.nslices and loop.i >= loop.parts:
                 return S_NO_SLICE
+            loop.edited = 0
             s.pc += 1
         elif kind == NEXT:
             loop = s.loops + ins.loop

@@ -9,6 +9,7 @@ cdef class Loops(Nodes):
 
     cdef int load_loop(self, int index) except -1
     cdef int enter_slow(self, int index) except -1
+    cdef int cut_slice(self, int index, int k) except -1
     cdef object one_element(self, int slot, str kinds, str word, object node)
     cdef int set_spare(self, Edge *e) except -1
     cdef int put_spare(self, Edge *e, object owner, int spec) except -1
@@ -17,6 +18,7 @@ cdef class Loops(Nodes):
     cdef int check_edge(self, int index, int k) except -1
     cdef int check_scan(self, int index, int k) except -1
     cdef int append_scan(self, int index, int k) except -1
+    cdef int begin_scan(self, int index, int k, int spec) except -1
     cdef int grow_scan(self, int index, int k) except -1
     cdef int exit_slow(self, int index) except -1
     cdef int store_scan(self, int index, int k) except -1

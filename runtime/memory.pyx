@@ -170,11 +170,6 @@ cdef class Memory:
         """False where a slot was never written."""
         return self.s.slots[slot].owner != NULL
 
-    def set_value(self, int slot, value):
-        """Overwrite a slot with a value of any shape."""
-        self.store(slot, value)
-        self.set_known(slot, None)
-
 
 cdef void free_calls(Instr *ins) noexcept:
     """Unbind a node: nothing is left of its calls."""

@@ -1,11 +1,14 @@
 """Nodes, for the classes above them."""
 
+from libc.stdint cimport int64_t
+
 from .memory cimport Memory
 
 cdef class Nodes(Memory):
     cdef list keep               # position -> arrays that its calls use
     cdef public bint native      # False: every node runs in Python, for comparison
     cdef object quiet            # the context that operators run in, without warnings
+    cdef public int64_t seed     # of random operators that have none of their own
 
     cdef int load_code(self) except -1
     cdef int bind_node(self, int pc) except -1

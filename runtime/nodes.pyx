@@ -15,9 +15,11 @@ import numpy as np
 
 from . import bind as binding
 from .errors import ExecutionError, LoopdbgError, one_line
+from .graph import MAIN
 from .memory import aligned, shapes_of
 from .ops.eager import Eager
 from .ops.primitives import NotNative
+from .ops.random_numbers import Draws
 from .plan import Kind
 
 np.import_array()
@@ -202,7 +204,10 @@ cdef class Nodes(Memory):
     cdef int run_in_python(self, int pc, object instruction) except -1:
         arguments = [None if slot < 0 else self.look(slot) for slot in instruction.inputs]
         try:
-            results = self.quiet.run(instruction.op.apply, _EAGER, arguments)
+            if instruction.op.random:
+                results = self.quiet.run(self.apply_random, pc, instruction, arguments)
+            else:
+                results = self.quiet.run(instruction.op.apply, _EAGER, arguments)
         except LoopdbgError as error:
             raise ExecutionError(f"{self.where(pc)}: {one_line(error)}") from error
         except Exception as error:
@@ -220,6 +225,18 @@ cdef class Nodes(Memory):
             self.store(slot, result)
             self.set_known(slot, None)
         return 0
+
+    def apply_random(self, int pc, instruction, arguments):
+        """Run an operator that draws random numbers: by node and iterations, so that running again gives the same."""
+        cdef int index = instruction.inside
+        path = self.plan.loops[index].path if index >= 0 else MAIN
+        iterations = []
+        while index >= 0:
+            iterations.append(self.s.loops[index].i)
+            index = self.plan.loops[index].parent
+        node = instruction.node
+        name = "/".join([path, node.name, *(value.name for value in node.outputs[:1] if value is not None)])
+        return instruction.op.apply(_EAGER, arguments, draws=Draws(name, tuple(iterations[::-1]), self.seed))
 
     def where(self, int pc):
         """``Add 'h' (opset 13) in 'rnn', iteration 7``."""

@@ -259,7 +259,8 @@ cdef int fill(Program *program, Maker maker, int root) except -1:
     cdef int k, j
     program.root = root
     program.generation = maker.s.generation
-    core.code = <scalar_insn *>room(len(maker.code), sizeof(scalar_insn))
+    program.ncode = len(maker.code)
+    core.code = <scalar_insn *>room(program.ncode, sizeof(scalar_insn))
     program.positions = <int *>room(len(maker.code), sizeof(int))
     for k, (op, d, a, b, c) in enumerate(maker.code):
         core.code[k].op, core.code[k].d = op, d
@@ -402,18 +403,30 @@ cdef int enter_program(State *s, LoopState *loop) noexcept nogil:
 
 cdef int run_program(State *s, Program *program) noexcept nogil:
     """Run on from where the program is, and write everything back unless only the time slice is over."""
+    cdef int status = scalar_run(&program.core, &s.watch, &s.budget)
+    s.loops[program.core.loops[0].index].i = program.core.loops[0].i
+    if status == SCALAR_TICK:
+        s.suspended = program
+    else:
+        leave_program(s, program, status)
+    return status
+
+
+cdef void settle_program(State *s) noexcept nogil:
+    """Write back what a suspended program holds: the engine then stands at a boundary that nobody was shown."""
+    if s.suspended != NULL:
+        leave_program(s, s.suspended, SCALAR_AT_HEAD)
+
+
+cdef void leave_program(State *s, Program *program, int status) noexcept nogil:
+    """Write everything back, and stand where the program stood."""
     cdef scalar_program *core = &program.core
     cdef scalar_loop *root = core.loops
     cdef LoopState *loop
     cdef ProgramValue *v
-    cdef int k, status, at
+    cdef int k, at
     cdef int chain[MAX_LOOPS]
     cdef int depth = 0
-    status = scalar_run(core, &s.watch, &s.budget)
-    s.loops[root.index].i = root.i
-    if status == SCALAR_TICK:
-        s.suspended = program
-        return status
     s.suspended = NULL
     for k in range(program.nregisters):
         v = program.values + k
@@ -425,6 +438,9 @@ cdef int run_program(State *s, Program *program) noexcept nogil:
         loop.scans[k].count = root.scans[k].count
     for k in range(root.nslices):
         s.slots[loop.slices[k].inner].data = <char *>root.slices[k].base + loop.i * loop.slices[k].step
+    for k in range(program.ncode):
+        if core.code[k].op == OP_BRANCH:
+            s.code[program.positions[k]].taken = core.registers[core.code[k].a] != 0
     # The inner loops that were running become frames of the engine.
     at = core.at_loop
     while core.loops[at].parent >= 0:
@@ -436,7 +452,7 @@ cdef int run_program(State *s, Program *program) noexcept nogil:
         loop = s.loops + core.loops[chain[depth]].index
         loop.i, loop.trip = core.loops[chain[depth]].i, core.loops[chain[depth]].trips
         loop.keep, loop.parts = core.loops[chain[depth]].keep, -1
-        loop.ended, loop.reported, loop.active = RUNNING, 0, 1
+        loop.ended, loop.reported, loop.edited, loop.active = RUNNING, 0, 0, 1
         s.stack[s.depth] = core.loops[chain[depth]].index
         s.depth += 1
     if status == SCALAR_AT_INSN:
@@ -445,7 +461,6 @@ cdef int run_program(State *s, Program *program) noexcept nogil:
         s.pc = next_of(s, core.loops[core.at_loop].index)
     else:
         s.pc = s.loops[core.loops[core.at_loop].index].head
-    return status
 
 
 cdef int next_of(State *s, int index) noexcept nogil:

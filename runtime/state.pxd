@@ -199,6 +199,7 @@ cdef struct Program:
     int root             # index of the loop
     int64_t generation
     int nregisters
+    int ncode
     int nloops
     int nloads
     ProgramValue *values
@@ -243,6 +244,7 @@ cdef struct LoopState:
     int keep             # the condition
     int ended            # a Reason
     int reported         # this boundary was shown to whoever asked
+    int edited           # a part or the iteration number was set by hand at this boundary
     # stops and limits
     int64_t next_event
     int event_at_end

@@ -14,6 +14,7 @@ from enum import StrEnum
 from textual.message import Message
 
 from ..debugger.session import Session, Stop
+from ..debugger.surface import SessionSurface
 from ..runtime.errors import LoopdbgError, one_line
 from ..runtime.model import Data, Model
 from .view import History, View, look
@@ -76,15 +77,23 @@ class WaitingSession(Session):
 class Driver:
     """One session and the thread that drives it. ``post`` gets a :class:`Stopped` for every command, in that thread.
 
+    ``session``: what to drive instead of a run of the model, such as a recording.
+
     Raises:
         InputError: inputs that do not fit the signature.
         UnsupportedError: an operator that nothing can run.
     """
 
-    def __init__(self, model: Model, inputs: Mapping[str, Data], max_iterations: int | None) -> None:
+    def __init__(
+        self,
+        model: Model,
+        inputs: Mapping[str, Data],
+        max_iterations: int | None,
+        session: SessionSurface | None = None,
+    ) -> None:
         self.model = model
         self.post: Callable[[Stopped], object] = lambda _: None
-        self._session = WaitingSession(model, inputs, max_iterations=max_iterations)
+        self._session: SessionSurface = session or WaitingSession(model, inputs, max_iterations=max_iterations)
         self._history = History()
         #: Guards everything below.
         self._changed = threading.Condition()
@@ -97,7 +106,7 @@ class Driver:
         self._thread.start()
 
     @property
-    def session(self) -> Session:
+    def session(self) -> SessionSurface:
         """The session, to be looked at while the driver is not :attr:`busy`."""
         return self._session
 

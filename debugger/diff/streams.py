@@ -51,6 +51,120 @@ def compare_sides(
     for side in (left, right):
         if isinstance(side, ModelSide) and side.limited:
             result.note(f"{side.label}: no loop ran more than {side.limit} iterations (--max-iterations)")
+    _compare_outputs(result, left, right, options)
+    for loop in result.loops:
+        loop.reasons = list(dict.fromkeys([*left.reasons(loop.left), *right.reasons(loop.right)]))
+        if loop.trips is not None:
+            loop.trips.reasons = fitting(loop.reasons, "trips", peer)
+    return result
+
+
+def _say_unmatched(result: Comparison, matched: Matched) -> None:
+    for label, names in ((result.left, matched.only_left), (result.right, matched.only_right)):
+        for name in names:
+            result.note(f"the loop '{name}' is only in {label}: not compared; --map NAME=NAME pairs loops")
+
+
+def _compare_outputs(result: Comparison, left: Side, right: Side, options: Options) -> None:
+    if left.outputs is None or right.outputs is None or options.loops:
+        return
+    names = match_names(left.outputs, right.outputs, options.names)
+    for name, other, _ in names:
+        a, b = left.outputs[name], right.outputs[other]
+        delta = compare(a, b, options.tolerance)
+        result.compared_outputs += 1
+        if delta.kind:
+            result.outputs.append(Difference("output", name, other, delta, left=a, right=b))
+    for label, alone in ((left.label, names.only_left), (right.label, names.only_right)):
+        for name in alone:
+            result.note(f"the output '{name}' is only in {label}: not compared")
+
+
+@dataclass
+class _Entry:
+    """One entry of a loop while it runs: where each side ended it."""
+
+    left: tuple[int, StoppedBy | None] | None = None
+    right: tuple[int, StoppedBy | None] | None = None
+
+
+class _Merge:
+    """One reading of both streams."""
+
+    def __init__(self, left: Side, right: Side, pairs: Sequence[Pair], options: Options) -> None:
+        self.left = left
+        self.right = right
+        self.options = options
+        single = len(pairs) == 1
+        self.places = [
+            {(pair.left, pair.right)[side].path: (pair, () if single else pair.around) for pair in pairs}
+            for side in (0, 1)
+        ]
+        self.findings = {pair.index: LoopFindings(pair.left.path, pair.right.path, pair.how) for pair in pairs}
+        self.names: dict[tuple[int, str], Names] = {}
+        self.open: dict[tuple[int, tuple[int, ...]], _Entry] = {}
+
+    def run(self) -> None:
+        """Read both to their ends."""
+        lefts, rights = self._places(self.left, 0), self._places(self.right, 1)
+        a, b = next(lefts, None), next(rights, None)
+        while a is not None or b is not None:
+            if b is None or (a is not None and a[0] < b[0]):
+                assert a is not None
+                self._alone(a, 0)
+                a = next(lefts, None)
+            elif a is None or b[0] < a[0]:
+                self._alone(b, 1)
+                b = next(rights, None)
+            else:
+                self._both(a[0], a[1], a[2], b[2])
+                a, b = next(lefts, None), next(rights, None)
+        self._first_nodes()
+
+    def _places(self, side: Side, which: int) -> Iterator[tuple[Position, Pair, Boundary]]:
+        """The boundaries of the loops that are compared, each with its place in time."""
+        for boundary in side.boundaries():
+            if boundary.loop in self.places[which]:
+                pair, around = self.places[which][boundary.loop]
+                yield _position(pair, around, boundary), pair, boundary
+
+    def _alone(self, at: tuple[Position, Pair, Boundary], which: int) -> None:
+        _, pair, boundary = at
+        self.findings[pair.index].unmatched += 1
+        self._ended(pair, boundary, which)
+
+    def _both(self, position: Position, pair: Pair, a: Boundary, b: Boundary) -> None:
+        findings = self.findings[pair.index]
+        worst, relative, beyond = 0.0, 0.0, False
+        for difference in self._values(pair, a, b):
+            delta = difference.delta
+            worst, relative = max(worst, delta.absolute), max(relative, delta.relative)
+            if delta.kind:
+                beyond = True
+                if findings.first is None:
+                    findings.first, findings.position = difference, position
+        if a.iteration:
+            findings.iterations += 1
+            findings.differing += beyond
+            findings.growth.add(a.iteration - 1, worst, relative, beyond)
+        self._ended(pair, a, 0)
+        self._ended(pair, b, 1)
+
+    def _values(self, pair: Pair, a: Boundary, b: Boundary) -> Iterator[Difference]:
+        iteration = a.iteration - 1 if a.iteration else None
+        for role, left, right in (("carried", a.carried, b.carried), ("scan", a.scanned, b.scanned)):
+            if not left and not right:
+                continue
+            for name, other, _ in self._names(pair, role, left, right):
+                if name in left and other in right:
+                    # A model and its conversion may stack and concatenate: axes of length 1 come and go.
+                    delta = compare(left[name], right[other], self.options.tolerance, loose_shape=role == "scan")
+                    yield Difference(role, name, other, delta, a.loop, a.entry, iteration, left[name], right[other])
+        if a.condition is not None and b.condition is not None and (a.ended is None) == (b.ended is None):
+            delta = compare(a.condition, b.condition, self.options.tolerance)
+            yield Difference(
+                "condition", "condition", "condition", delta, a.loop, a.entry, iteration, a.condition, b.condition
+            )
 
     def _names(self, pair: Pair, role: str, left: Mapping[str, Any], right: Mapping[str, Any]) -> Names:
         """Which value is which, settled where the first boundary has both."""

@@ -11,6 +11,8 @@ import numpy as np
 from ..errors import ModelError, UnsupportedError
 from .choice import bounded
 from .elementwise import erf
+from .primitives import NotNative
+from .random_numbers import Draws
 from .registry import onnx, openvino
 from .support import constant, full, one_way, through_reals
 
@@ -287,7 +289,7 @@ def dropout_10(p: P, x: T, *, ratio: float = 0.5, n_outputs: int = 1) -> Any:
     return _with_mask(p, x, full(p, x.shape, False, np.dtype(bool)), n_outputs)
 
 
-@onnx("Dropout", since=12)
+@onnx("Dropout", since=12, pure=False)
 def dropout(
     p: P,
     x: T,
@@ -296,8 +298,9 @@ def dropout(
     *,
     seed: int | None = None,
     n_outputs: int = 1,
+    draws: Draws | None = None,
 ) -> Any:
-    """With ``training_mode`` the mask is the one of ``onnx.reference`` for the seed (0 without): the same each time."""
+    """With ``training_mode`` it draws a mask an iteration; outside of loops that of ``onnx.reference`` for the seed."""
     rate = 0.5
     if training_mode is None or not bool(p.value(training_mode).reshape(())):
         rate = 0.0
@@ -307,6 +310,11 @@ def dropout(
         return _with_mask(p, x, full(p, x.shape, True, np.dtype(bool)), n_outputs)
     if not 0 <= rate < 1:
         raise ModelError(f"ratio {rate} is not in [0, 1)")
-    kept = np.random.RandomState(seed or 0).uniform(0, 1, x.shape) >= rate
+    if not isinstance(x, np.ndarray):
+        raise NotNative
+    if draws is not None and draws.iterations:
+        kept = draws.generator(seed).random(x.shape) >= rate
+    else:
+        kept = np.random.RandomState(seed or 0).uniform(0, 1, x.shape) >= rate
     factors = p.constant((kept / (1 - rate)).astype(x.dtype))
     return _with_mask(p, p.map(np.multiply, x, factors), p.constant(np.asarray(kept)), n_outputs)

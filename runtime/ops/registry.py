@@ -6,7 +6,8 @@ NumPy, and with the binder of ``runtime.bind`` it emits native kernel calls. Bot
 
 ``@onnx("Add", since=7)`` registers it for ONNX from that opset on, ``@openvino("Add")`` for OpenVINO. Attributes
 arrive as keyword arguments; for OpenVINO, whose XML attributes are text, the annotation says how to read them.
-An absent optional input is None. A keyword ``n_outputs`` receives the number of outputs that the node has.
+An absent optional input is None. A keyword ``n_outputs`` receives the number of outputs that the node has; one named
+``draws`` receives the random numbers of each execution (``random_numbers.Draws``).
 """
 
 from __future__ import annotations
@@ -50,10 +51,12 @@ class Op:
     keywords: Mapping[str, Any]
     native: bool = True
     pure: bool = True
+    #: It draws random numbers: ``more`` of ``apply`` is ``draws=...``.
+    random: bool = False
 
-    def apply(self, p: Any, inputs: Sequence[Any]) -> tuple[Any, ...]:
+    def apply(self, p: Any, inputs: Sequence[Any], **more: Any) -> tuple[Any, ...]:
         """Run on primitives ``p``; always a tuple, one entry an output."""
-        result = self.function(p, *inputs, **self.keywords)
+        result = self.function(p, *inputs, **self.keywords, **more)
         return result if isinstance(result, tuple) else (result,)
 
 
@@ -73,6 +76,7 @@ _FAMILIES = (
     "normalize",
     "pool",
     "quantize",
+    "random_numbers",
     "sequence",
 )
 
@@ -128,7 +132,8 @@ def resolve(node: Operation, system: System) -> Op:
     definition = find(system, domain, node.op_type, node.version)
     if definition is not None:
         keywords = _keywords(node, definition.function, system)
-        return Op(definition.function, keywords, definition.native, definition.pure)
+        random = "draws" in _parameters(definition.function)[0]
+        return Op(definition.function, keywords, definition.native, definition.pure, random)
     if system is System.ONNX:
         from .onnx_reference import reference_op
 
@@ -155,7 +160,7 @@ def _keywords(node: Operation, function: Function, system: System) -> dict[str, 
         raise ModelError(f"{node.describe()} has {len(node.inputs)} inputs; it takes at most {positional}")
     keywords: dict[str, Any] = {}
     for name, text in node.attributes.items():
-        if name not in keyword_only:
+        if name not in keyword_only or name == "draws":
             if system is System.OPENVINO:  # plugins' own hints; OpenVINO's reader ignores unknown ones too
                 continue
             if name == "consumed_inputs" and node.version < 6:  # which inputs might be overwritten: a hint too

@@ -9,14 +9,15 @@ import time
 from contextlib import nullcontext
 from pathlib import Path
 
-from ...runtime.errors import ExecutionError, InterruptError, LimitError
+from ...runtime.errors import ExecutionError, InterruptError, LimitError, TraceError
 from ...runtime.graph import StoppedBy
-from ...runtime.model import Model, load
+from ...runtime.model import Model, OnIteration, load
 from ...runtime.model import Run as Result
 from . import report, terminal
 from .command import Command
 from .inputs import Inputs, add_run_options, gather
 from .progress import Progress
+from .recording import Recording, Resumed, add_record_options, check_options
 from .save import check_target, save
 
 _STATUS = {
@@ -37,10 +38,12 @@ the time they took."""
 examples:
   loopdbg run lstm.xml --inputs x.npz --output y.npz
   loopdbg run newton_sqrt.onnx --input a=2 --input tol=1e-6 --json
+  loopdbg run newton_sqrt.onnx --record run.loopdb
 
 --json: {"outputs": {NAME: {"shape", "dtype", "min", "max", "mean"}},
          "loops": [{"name", "path", "iterations", "stopped_by"}], "seconds", "notes"};
-  a nested loop also has "entries" and "reasons"; null stands for what is not finite
+  a nested loop also has "entries" and "reasons"; --record adds
+  "recorded": {"file", "boundaries", "bytes"}; null stands for what is not finite
   and for statistics of nothing, "nan" and "inf" then count such elements.
 
 exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
@@ -50,15 +53,20 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
         parser.usage = "loopdbg run MODEL [options]"
         parser.add_argument("model", metavar="MODEL", help="the model file: .onnx, .xml, ...")
         add_run_options(parser)
+        add_record_options(parser)
         parser.add_argument("--output", type=Path, metavar="F.npz", help="save the outputs under their names")
         parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
 
     def run(self, options: argparse.Namespace) -> int:
         if options.output is not None:
             check_target(options.output)
+        check_options(options)
         model = load(options.model)
-        inputs = gather(model, options)
-        result, seconds = _execute(model, inputs, options.max_iterations)
+        resumed = None if options.resume is None else Resumed(options.resume, model)
+        inputs = gather(model, options) if resumed is None else Inputs(resumed.inputs, resumed.note, chosen_here=True)
+        with Recording(options, model, inputs.values, resumed) as recording:
+            result, seconds = _execute(model, inputs, options.max_iterations, recording.hook, resumed)
+            recording.finish(result)
         remarks = list(inputs.remarks)
         saved_as = ""
         if options.output is not None and result.stopped_by is None:
@@ -68,6 +76,8 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
             terminal.err(f"note: {remark}")
         if options.json:
             told = report.as_json(result, seconds)
+            if recording.summary:
+                told["recorded"] = recording.summary
             # Where signs cannot be encoded they are escaped, not replaced: the names must stay what they are.
             plain = not terminal.knows_unicode(sys.stdout)
             terminal.out(json.dumps(told, ensure_ascii=plain, allow_nan=False))
@@ -78,12 +88,16 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
                 terminal.out(line)
             for line in report.output_lines(result.outputs, saved_as):
                 terminal.out(line)
+            if recording.summary:
+                terminal.out(recording.line)
         if result.stopped_by is not None:
             terminal.err(f"loopdbg: {result.message}")
-        return _STATUS[result.stopped_by]
+        return _STATUS[result.stopped_by] or (TraceError.exit_status if recording.failed else 0)
 
 
-def _execute(model: Model, inputs: Inputs, max_iterations: int | None) -> tuple[Result, float]:
+def _execute(
+    model: Model, inputs: Inputs, max_iterations: int | None, hook: OnIteration | None, resumed: Resumed | None
+) -> tuple[Result, float]:
     """Run it; seconds are those of the run alone, without reading and compiling."""
     watched = sys.stderr.isatty()
     said = f"inputs: {inputs.note}" if inputs.chosen_here else ""
@@ -95,7 +109,11 @@ def _execute(model: Model, inputs: Inputs, max_iterations: int | None) -> tuple[
     try:
         with progress or nullcontext():
             result = model.execute(
-                inputs.values, max_iterations=max_iterations, on_tick=progress.tick if progress else None
+                inputs.values,
+                on_iteration=hook,
+                max_iterations=max_iterations,
+                on_tick=progress.tick if progress else None,
+                begin=resumed.begin if resumed else None,
             )
     except ExecutionError as error:
         # What was run is part of what went wrong, unless the user chose it.

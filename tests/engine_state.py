@@ -1,0 +1,72 @@
+"""What an engine that stands still shows, as plain data to compare."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import loopdbg
+from loopdbg.runtime.engine import Engine
+from loopdbg.runtime.frame import Frame
+
+
+def plain(value: Any) -> Any:
+    """A value as something that ``==`` compares, NaNs, dtypes and shapes included."""
+    if isinstance(value, np.ndarray):
+        data = value.tolist() if value.dtype.hasobject else value.tobytes()
+        return value.dtype.str, value.shape, data
+    if isinstance(value, list):
+        return [plain(part) for part in value]
+    return value
+
+
+def shown(frame: Frame) -> dict[str, Any]:
+    """Everything that a frame shows."""
+    state: dict[str, Any] = {
+        "where": (frame.path, frame.iteration, frame.trip_count, frame.condition, frame.stopped_by, frame.at_boundary),
+        "values": {name: plain(value) for name, value in frame.values.items()},
+        "nodes": [(n.position, n.state) for n in frame.nodes],
+    }
+    if frame.loop is not None:
+        state["carried"] = {name: plain(value) for name, value in frame.carried.items()}
+        state["edges"] = [(e.param, e.ready, plain(e.previous), plain(e.value)) for e in frame.back_edges]
+        state["scans"] = {name: plain(value) for name, value in frame.scan_outputs.items()}
+    return state
+
+
+def visible(engine: Engine) -> dict[str, Any]:
+    """Everything that an engine shows: its frames, where it stands and how its loops went."""
+    loops = range(len(engine.plan.loops))
+    ended = [] if engine.stack or not engine.plan.loops else [k for k in loops if engine.totals(k)[1]][:1]
+    return {
+        "position": engine.position,
+        "states": [engine.loop_state(k) for k in loops],
+        "totals": [engine.totals(k)[:3] for k in loops],
+        "frames": [shown(Frame(engine, k)) for k in (-1, *engine.stack, *ended)],
+    }
+
+
+def step(engine: Engine, nodes: bool = True) -> Any:
+    """Go to the next boundary of any loop, or with ``nodes`` to the next node."""
+    engine.clear_stops()
+    if nodes:
+        engine.stop_at_node()
+    engine.stop_anywhere()
+    return resume(engine)
+
+
+def resume(engine: Engine) -> Any:
+    """Why the engine stopped; an error in a node is a reason like the others."""
+    try:
+        return engine.resume()
+    except loopdbg.ExecutionError as error:
+        return ("error", str(error))
+
+
+def finish(engine: Engine, model: loopdbg.Model) -> Any:
+    """Run to the end: the outputs, or the reason why there are none, and the totals."""
+    engine.clear_stops()
+    what = resume(engine)
+    outputs = {name: plain(value) for name, value in model.results(engine).items()} if what[0] == "end" else None
+    return what, outputs, [engine.totals(k)[:3] for k in range(len(engine.plan.loops))]
