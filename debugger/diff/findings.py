@@ -94,6 +94,11 @@ class LoopFindings:
     reasons: list[Reason] = field(default_factory=list)
 
     @property
+    def compared(self) -> bool:
+        """Whether both sides had something to compare."""
+        return bool(self.iterations) or self.left_trips is not None
+
+    @property
     def same(self) -> bool:
         """Nothing in this loop differs."""
         return self.first is None and self.trips is None
@@ -128,6 +133,11 @@ class Comparison:
     def same(self) -> bool:
         """Nothing differs, and nothing failed."""
         return all(loop.same for loop in self.loops) and not self.outputs and not self.failures
+
+    @property
+    def empty(self) -> bool:
+        """Nothing was compared."""
+        return not (self.failures or self.compared_outputs or any(loop.compared for loop in self.loops))
 
     @property
     def first(self) -> LoopFindings | None:

@@ -44,7 +44,7 @@ def run_free(side: ModelSide, inputs: Mapping[str, Data], peer: Peer, options: O
         )
         return result
     for name, value in inputs.items():
-        kind = cannot_be_handed_over(value)
+        kind = cannot_be_handed_over(value, peer.name)
         if kind:
             result.note(
                 f"free-running: not compared, since the input '{name}' is {kind}, which {peer.name} cannot be given"
@@ -53,11 +53,14 @@ def run_free(side: ModelSide, inputs: Mapping[str, Data], peer: Peer, options: O
     if peer.name == "openvino":
         options = replace(options, tolerance=replace(options.tolerance, single=True))
     reasons = [reason for path in profile.loops for reason in side.reasons(path)]
+    reasons += [reason for seen in profile.loops.values() for reason in _empty(seen)]
     feeds = {name: _array(value) for name, value in inputs.items()}
+    loaded = None
     try:
-        given = peer.open(whole_model(side)).run(feeds)
+        loaded = peer.open(whole_model(side))
+        given = loaded.run(feeds)
     except PeerError as error:
-        what = "refused" if error.what == "failed" else error.what
+        what = "refused" if error.what == "failed" and loaded is None else error.what
         why = failure_reasons(peer.name, error.text, reasons)
         result.failures.append(Failure(what, "the whole model", error.text, tuple(why)))
         return result
@@ -67,6 +70,7 @@ def run_free(side: ModelSide, inputs: Mapping[str, Data], peer: Peer, options: O
     if compared is not None:
         result.loops = compared.loops
         for loop in result.loops:
+            loop.only_left.clear()  # not followed
             if loop.trips is not None:
                 # What the peer said to itself is not known.
                 loop.trips.right_ended = None
@@ -102,6 +106,18 @@ def _seen(profile: LoopProfile, trips: int, peer: str) -> list[Reason]:
         "although the loop's cond is absent."
     )
     return [Reason("B1", text)]
+
+
+def _empty(profile: LoopProfile) -> list[Reason]:
+    """Rules about loops that ran no iteration."""
+    loop = profile.loop
+    if profile.trips:
+        return []
+    if loop.system is System.ONNX and loop.counted_by_slices:
+        return [Reason("B19", "onnxruntime refuses a Scan over nothing, and openvino returns uninitialised memory.")]
+    if loop.scan_outputs:
+        return [Reason("B3", "openvino gives a scan output of no iteration another shape.")]
+    return []
 
 
 def whole_model(side: ModelSide) -> Job:

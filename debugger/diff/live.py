@@ -56,10 +56,12 @@ def compare_live(
     step = Lockstep(side, peer if lockstep else None, options, profile)
     result = step.run()
     found = [result] if lockstep else []
-    if free:
+    drawn = _random(model.graph)
+    if free and drawn:
+        result.note(f"free-running: not compared, since '{drawn[0]}' draws random numbers, and each runtime its own")
+        found = [result]
+    elif free:
         found.append(run_free(side, inputs, peer, options, profile))
-    for name in _random(model.graph):
-        found[0].note(f"'{name}' draws random numbers, each runtime its own: what depends on them differs")
     return Live(peer.name, peer.version, found)
 
 

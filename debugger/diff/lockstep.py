@@ -88,7 +88,6 @@ class Lockstep:
             self.result.loops.append(findings)
             state = _Loop(findings, BodyModel(self.side.model, plan.loop), *fed_values(plan.loop))
             self._loops[plan.index] = state
-        state.findings.left_trips = state.findings.right_trips = None
         if state.given_up:
             return
         if frame.iteration:
@@ -158,7 +157,7 @@ class Lockstep:
     def _why_not(self, feeds: Mapping[Value, Any]) -> str:
         """Why the peer cannot be fed, else empty."""
         for value, data in feeds.items():
-            kind = cannot_be_handed_over(data)
+            kind = cannot_be_handed_over(data, self._peer.name)
             if kind:
                 return f"where '{value.name}' is {kind}, which {self._peer.name} cannot be given"
             if self._narrow and is_wide(data):

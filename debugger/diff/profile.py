@@ -87,11 +87,15 @@ def is_double(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.dtype == np.float64
 
 
-def cannot_be_handed_over(value: Any) -> str:
-    """The dtype that no peer takes from NumPy, else empty."""
+def cannot_be_handed_over(value: Any, peer: str) -> str:
+    """What a value is that a peer does not take, else empty."""
     if isinstance(value, list | tuple):
-        return next((name for item in value if (name := cannot_be_handed_over(item))), "")
+        if peer == "openvino":
+            return "a sequence"
+        return next((name for item in value if (name := cannot_be_handed_over(item, peer))), "")
     if value is None:
         return "an empty optional"
-    array = np.asarray(value)
-    return str(array.dtype.name) if array.dtype.kind == "V" else ""
+    dtype = np.asarray(value).dtype
+    if peer == "openvino" and dtype.kind in "OUST":
+        return "strings"
+    return str(dtype.name) if dtype.kind == "V" else ""

@@ -28,19 +28,21 @@ _BOTH = (_ORT, _OV)
 #: In the order of the table; the first that matches counts.
 RULES = (
     Rule("B1", "although the loop's cond is absent", _BOTH, ("trips",)),
+    Rule("B3", "a scan output of no iteration", (_OV,), ("values",)),
     Rule("B7", "returns the iteration number", (_ORT,), ("values",)),
     Rule("B8", "writes back edges one after another", (_OV,), ("values", "failure")),
     Rule("B9", "would compute wrong values: the body returns its input", (_ORT,), ("values", "trips")),
     Rule("B10", "a scan output of strings", (_ORT,), ("values",)),
     Rule(
         "B14",
-        "the trip count -.*(no limit|uninitialised)|trip count -1 as no limit",
+        "trip count -\\d+ (for|as) no limit|uninitialised memory for the trip count",
         (_OV,),
         ("trips", "values", "failure"),
     ),
     Rule("B15", "truncates the trip count", (_OV,), ("trips", "values")),
     Rule("B16", "initial values as scan outputs", (_OV,), ("values",)),
     Rule("B17", "omitted output", (_ORT,), ("failure",)),
+    Rule("B19", "a Scan over nothing", _BOTH, ("values", "failure")),
     Rule("B22", "counts with start=", (_OV,), ("values",)),
     Rule("B23", "negative axis", (_OV,), ("values", "failure")),
     Rule("B24", "without a value", (_OV,), ("values",)),

@@ -51,7 +51,8 @@ def cut_body(loop: Loop, types: Mapping[Value, ValueType], opsets: Mapping[str, 
     """The body of a loop as a model.
 
     Its inputs are the body's parameters, what it captures that is no constant, and what random operators give;
-    ``types`` are theirs. Its outputs are the body's results, each once, and with ``everything`` what each of its nodes computes.
+    ``types`` are theirs. Its outputs are the body's results, each once, and with ``everything`` what each of its
+    nodes computes.
 
     Raises:
         UnsupportedError: operators of one domain in two versions.
@@ -93,7 +94,7 @@ def with_trajectories(graph: Graph, wanted: Mapping[Loop, Sequence[tuple[Value, 
         writer.tensor(value, data) for value in graph.inputs if (data := graph.defaults.get(value.name)) is not None
     ]
     nodes = [writer.node(node) for node in graph.nodes]
-    outputs = [writer.result(value, nodes, None) for value in graph.outputs]
+    outputs = [writer.info(value, value.type) for value in graph.outputs]
     outputs += [ValueInfoProto(name=name) for name in writer.followed]
     for info, followed in zip(outputs[len(graph.outputs) :], (t for ts in wanted.values() for t in ts), strict=True):
         shape = followed[1].shape
@@ -151,7 +152,8 @@ class _Writer:
 
     def info(self, value: Value, kind: ValueType) -> ValueInfoProto:
         info = ValueInfoProto(name=self.name(value))
-        info.type.CopyFrom(_type_proto(kind))
+        if not (isinstance(kind, TensorType) and kind.dtype is None):
+            info.type.CopyFrom(_type_proto(kind))
         return info
 
     def tensor(self, value: Value, data: Array | None = None) -> TensorProto:
@@ -160,7 +162,7 @@ class _Writer:
         return onnx.numpy_helper.from_array(np.asarray(array), self.name(value))
 
     def result(self, value: Value, nodes: list[NodeProto], kind: ValueType | None) -> ValueInfoProto:
-        """An output of its own: a graph need not be able to return an input, a constant or one value twice."""
+        """An output of its own: whatever a body hands on, as its model it can return it."""
         name = self.fresh(f"{value.name}_out")
         nodes.append(onnx.helper.make_node("Identity", [self.name(value)], [name]))
         info = ValueInfoProto(name=name)
@@ -215,7 +217,8 @@ class _Writer:
         infos = [self.info(value, value.type) for value in inputs]
         initializers = [self.tensor(value) for value in graph.constants]
         nodes = [self.node(node) for node in graph.nodes]
-        results = [self.result(value, nodes, None) for value in outputs]
+        # As they are, also where one is an input handed on: what peers make of that is to be seen.
+        results = [self.info(value, value.type) for value in outputs]
         return onnx.helper.make_graph(nodes, self.fresh(graph.name or "graph"), infos, results, initializers)
 
     def loop(self, node: Loop) -> NodeProto:
@@ -304,7 +307,8 @@ def _attribute(node: Operation, name: str, data: Any) -> AttributeProto:
     if onnx.defs.has(node.op_type, max_inclusive_version=node.version, domain=node.domain):
         schema = onnx.defs.get_schema(node.op_type, max_inclusive_version=node.version, domain=node.domain)
         if name in schema.attributes:
-            kind = schema.attributes[name].type.value
+            declared: Any = schema.attributes[name].type
+            kind = int(declared)
     if isinstance(data, np.ndarray):
         data = onnx.numpy_helper.from_array(data)
     elif isinstance(data, list) and data and isinstance(data[0], np.ndarray):

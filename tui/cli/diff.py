@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from ...runtime.errors import InputError, ModelError, UsageError
+from ...runtime.errors import InputError, ModelError, UnsupportedError, UsageError
 from ...runtime.model import Data, Model
 from . import terminal
 from .command import Command
@@ -65,10 +65,15 @@ exit status: 0 the same, 6 they differ, 1 bad model or input, 2 wrong usage,
 
     def run(self, options: argparse.Namespace) -> int:
         # Here, since --help needs none of it.
+        from ...debugger.diff.live import Live
         from . import diff_json, diff_report
 
         _check(options)
         found = _against(options) if options.against else _two(options)
+        comparisons = found.comparisons if isinstance(found, Live) else [found]
+        if all(comparison.empty for comparison in comparisons):
+            notes = [note for comparison in comparisons for note in comparison.notes]
+            raise UnsupportedError(f"nothing could be compared: {'; '.join(notes) or 'neither has a loop or an output'}")
         if options.json:
             plain = not terminal.knows_unicode(sys.stdout)
             terminal.out(json.dumps(diff_json.as_json(found), ensure_ascii=plain, allow_nan=False))
