@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime.graph import Graph, Loop, System, Value, ValueType, bodies
+from ...runtime.graph import Graph, Loop, System, Value, ValueType, bodies, captured
 from ...runtime.model import Model
 from ..peers.jobs import IrBodyJob, Job, OnnxJob
 
@@ -29,7 +29,7 @@ def fed_values(loop: Loop) -> tuple[list[Value], list[Value]]:
     """
     if loop.system is not System.ONNX:
         return list(loop.body.inputs), []
-    from ..peers.onnx_writer import RANDOM, captured
+    from ..peers.onnx_writer import RANDOM
 
     captures = [value for value in captured(loop.body) if value.constant is None]
     drawn = [v for node in loop.body.nodes if node.op_type in RANDOM for v in node.outputs if v is not None]

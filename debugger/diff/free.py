@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from ...runtime.errors import UnsupportedError, one_line
-from ...runtime.graph import Loop, StoppedBy, System, TensorType, Value
+from ...runtime.graph import Graph, Loop, StoppedBy, System, TensorType, Value, bodies, captured
 from ...runtime.model import Data
 from ..boundary import Boundary
 from ..peers.jobs import IrJob, Job, OnnxJob
 from ..peers.process import Peer, PeerError
 from .findings import Comparison, Difference, Failure, Reason
 from .profile import LoopProfile, Profile, cannot_be_handed_over
-from .rules import failure_reasons, fitting
+from .rules import fitting
 from .sides import LoopInfo, ModelSide
 from .streams import Options, compare_sides
 from .values import compare
@@ -54,6 +54,7 @@ def run_free(side: ModelSide, inputs: Mapping[str, Data], peer: Peer, options: O
         options = replace(options, tolerance=replace(options.tolerance, single=True))
     reasons = [reason for path in profile.loops for reason in side.reasons(path)]
     reasons += [reason for seen in profile.loops.values() for reason in _empty(seen)]
+    reasons += _conversion(side.model.graph, ())
     feeds = {name: _array(value) for name, value in inputs.items()}
     loaded = None
     try:
@@ -61,7 +62,7 @@ def run_free(side: ModelSide, inputs: Mapping[str, Data], peer: Peer, options: O
         given = loaded.run(feeds)
     except PeerError as error:
         what = "refused" if error.what == "failed" and loaded is None else error.what
-        why = failure_reasons(peer.name, error.text, reasons)
+        why = fitting(reasons, "failure", peer.name)
         result.failures.append(Failure(what, "the whole model", error.text, tuple(why)))
         return result
     if options.loops:
@@ -118,6 +119,31 @@ def _empty(profile: LoopProfile) -> list[Reason]:
     if loop.scan_outputs:
         return [Reason("B3", "openvino gives a scan output of no iteration another shape.")]
     return []
+
+
+def _conversion(graph: Graph, around: tuple[str, ...]) -> Iterator[Reason]:
+    """Rules about what OpenVINO cannot convert of an ONNX model."""
+    if graph.system is not System.ONNX:
+        return
+    for node in graph.nodes:
+        names: tuple[str, ...] = ()
+        if isinstance(node, Loop):
+            names = tuple(value.name for value in node.body.inputs)
+            again = next((name for name in names if name in around), None)
+            if again is not None:
+                yield Reason(
+                    "B28", f"openvino cannot convert loops inside each other that both call an input '{again}'."
+                )
+            handed = next((value.name for value in node.body.outputs if value in node.body.inputs), None)
+            if handed is not None:
+                yield Reason(
+                    "B8", f"openvino cannot read a file with a body that hands on its input '{handed}' directly."
+                )
+            outer = next((value.name for value in captured(node.body)), None) if node.counted_by_slices else None
+            if outer is not None:
+                yield Reason("B21", f"openvino cannot convert a Scan whose body uses an outer value, '{outer}'.")
+        for _, inner in bodies(node):
+            yield from _conversion(inner, (*around, *names))
 
 
 def whole_model(side: ModelSide) -> Job:

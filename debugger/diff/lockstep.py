@@ -22,7 +22,7 @@ from ..peers.process import Loaded, Peer, PeerError
 from .bodies import BodyJob, BodyModel, fed_values
 from .findings import Comparison, Difference, Failure, LoopFindings, NodeDifference
 from .profile import Profile, cannot_be_handed_over, is_double, is_wide
-from .rules import failure_reasons
+from .rules import fitting
 from .sides import ModelSide
 from .streams import Options
 from .values import compare
@@ -128,8 +128,10 @@ class Lockstep:
 
     def _iteration(self, state: _Loop, plan: LoopPlan, frame: Frame) -> None:
         iteration = frame.iteration - 1
-        values = frame.values
-        feeds = {**state.steady, **state.feeds, **{value: values[value.name] for value in state.drawn}}
+        feeds = {**state.steady, **state.feeds}
+        if state.drawn:
+            values = frame.values
+            feeds.update((value, values[value.name]) for value in state.drawn)
         why_not = self._why_not(feeds)
         if why_not:
             self.result.note(f"{plan.path}: not compared {why_not}")
@@ -139,7 +141,7 @@ class Lockstep:
         except PeerError as error:
             what = "refused" if error.what == "failed" and state.loaded is None else error.what
             where = f"the body of {plan.path}" if what == "refused" else f"{plan.path}, iteration {iteration}"
-            reasons = failure_reasons(self._peer.name, error.text, self.side.reasons(plan.path))
+            reasons = fitting(self.side.reasons(plan.path), "failure", self._peer.name)
             self.result.failures.append(Failure(what, where, error.text, tuple(reasons)))
             state.given_up = True
             return
@@ -288,18 +290,18 @@ def _scalar(number: Any, value: Value, usual: Any) -> Array:
 def _results(plan: LoopPlan, frame: Frame) -> dict[Value, tuple[str, str, Any]]:
     """Of the iteration that just ended, what each result is for, its name outside, and its value."""
     loop = plan.loop
-    values = frame.values
     found: dict[Value, tuple[str, str, Any]] = {}
-    for value in loop.body.outputs:
-        if value.name in values:
-            found[value] = "result", value.name, values[value.name]
     for k, scan in enumerate(loop.scan_outputs):
         found[scan.result] = "scan", scan.outer.name, frame.scan_tail(k, 1)[3][-1]
     carried = frame.carried
     for edge in loop.back_edges:
         found[edge.result] = "carried", edge.param.name, carried[edge.param.name]
-    if loop.condition is not None and loop.condition in found:
+    if loop.condition is not None:
         found[loop.condition] = "condition", loop.condition.name, frame.condition
+    rest = [value for value in loop.body.outputs if value not in found]
+    # Looking values up by name takes time, and few loops have such results.
+    values = frame.values if rest else {}
+    found.update((value, ("result", value.name, values[value.name])) for value in rest if value.name in values)
     return found
 
 

@@ -43,21 +43,15 @@ RULES = (
     Rule("B16", "initial values as scan outputs", (_OV,), ("values",)),
     Rule("B17", "omitted output", (_ORT,), ("failure",)),
     Rule("B19", "a Scan over nothing", _BOTH, ("values", "failure")),
+    Rule("B21", "a Scan whose body uses an outer value", (_OV,), ("failure",)),
     Rule("B22", "counts with start=", (_OV,), ("values",)),
     Rule("B23", "negative axis", (_OV,), ("values", "failure")),
     Rule("B24", "without a value", (_OV,), ("values",)),
+    Rule("B28", "loops inside each other that both call", (_OV,), ("failure",)),
     Rule("B29", r"in 32 bits|\(float64\) as float32", (_OV,), ("values", "trips")),
     Rule("SEMANTICS 0.6", "ignore the back edge", (_OV,), ("values",)),
     Rule("SEMANTICS 1.4", "refuses this loop: its body returns the outer value", (_ORT,), ("failure",)),
     Rule("SEMANTICS 4.2", "refuses a TensorIterator inside", (_OV,), ("failure",)),
-)
-#: What a peer says when it refuses or fails in a way that the table knows.
-_FAILURES = (
-    ("B17", _ORT, r"SIGSEGV"),
-    ("B18", _ORT, r"SIGSEGV"),
-    ("B19", _ORT, r"dim0_offset < dim0_size was false"),
-    ("B20", _ORT, r"inconsistent sequence lengths"),
-    ("B28", _OV, r"undeclared parameters"),
 )
 
 
@@ -80,13 +74,3 @@ def fitting(reasons: Sequence[Reason], effect: str, peer: str | None = None) -> 
         and effect in rule.effects
         and (peer is None or peer in rule.peers)
     ]
-
-
-def failure_reasons(peer: str, text: str, reasons: Sequence[Reason]) -> list[Reason]:
-    """Why a peer failed: what the model's notes predict, else what its words tell."""
-    predicted = fitting(reasons, "failure", peer)
-    if predicted:
-        return predicted
-    known = [label for label, who, pattern in _FAILURES if who == peer and re.search(pattern, text)]
-    # A crash alone tells which rule only where there is no choice.
-    return [Reason(known[0], "")] if len(known) == 1 else []

@@ -78,7 +78,6 @@ class ModelSide:
         engine = Engine(self.model.plan)
         engine.start(self._given)
         engine.set_limits(self.limit, refuse_endless=True)
-        self.outputs, self.limited = None, False
         while True:
             engine.clear_stops()
             engine.stop_anywhere()

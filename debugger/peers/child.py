@@ -55,7 +55,7 @@ def main() -> None:
         try:
             answer: Any = None
             if what == "start":
-                runtime = importlib.import_module(f".{given}", __package__).Runtime()
+                runtime = importlib.import_module(given, __package__).Runtime()
                 answer = runtime.version
             elif what == "open":
                 assert runtime is not None

@@ -31,6 +31,7 @@ from ...runtime.graph import (
     Value,
     ValueType,
     bodies,
+    captured,
 )
 
 #: What random operators give is fed instead.
@@ -101,23 +102,6 @@ def with_trajectories(graph: Graph, wanted: Mapping[Loop, Sequence[tuple[Value, 
         stacked = TensorType(followed[1].dtype, None if shape is None else (None, *shape))
         info.type.CopyFrom(_type_proto(stacked))
     return writer.model(onnx.helper.make_graph(nodes, graph.name or "model", inputs, outputs, initializers))
-
-
-def captured(graph: Graph) -> list[Value]:
-    """Values of enclosing graphs that a graph uses, in the order of their first use."""
-    found: dict[Value, None] = {}
-    _captured(graph, set(), found)
-    return list(found)
-
-
-def _captured(graph: Graph, known: set[Value], found: dict[Value, None]) -> None:
-    known = {*known, *graph.inputs, *graph.constants}
-    for node in graph.nodes:
-        found.update((value, None) for value in node.inputs if value is not None and value not in known)
-        for _, inner in bodies(node):
-            _captured(inner, known, found)
-        known.update(value for value in node.outputs if value is not None)
-    found.update((value, None) for value in graph.outputs if value not in known)
 
 
 class _Writer:

@@ -49,7 +49,7 @@ class Peer:
         self.name = name
         self.version = ""
         self.timeout = timeout
-        self._module = module or name
+        self._module = module or f".{name}"
         self._process: subprocess.Popen[bytes] | None = None
         self._log: Any = None
         self._next = 0

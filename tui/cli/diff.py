@@ -73,7 +73,9 @@ exit status: 0 the same, 6 they differ, 1 bad model or input, 2 wrong usage,
         comparisons = found.comparisons if isinstance(found, Live) else [found]
         if all(comparison.empty for comparison in comparisons):
             notes = [note for comparison in comparisons for note in comparison.notes]
-            raise UnsupportedError(f"nothing could be compared: {'; '.join(notes) or 'neither has a loop or an output'}")
+            raise UnsupportedError(
+                f"nothing could be compared: {'; '.join(notes) or 'neither has a loop or an output'}"
+            )
         if options.json:
             plain = not terminal.knows_unicode(sys.stdout)
             terminal.out(json.dumps(diff_json.as_json(found), ensure_ascii=plain, allow_nan=False))
@@ -175,7 +177,9 @@ def _two(options: argparse.Namespace) -> Any:
             try:
                 sides.append(ModelSide(source, values, options.max_iterations, label))
             except InputError as error:
-                raise InputError(f"{label}: {error}") from None
+                raise InputError(
+                    f"{label} is given the inputs of {options.a}: {error}; --map NAME=NAME pairs names"
+                ) from None
         return compare_sides(sides[0], sides[1], settings)
 
 
@@ -208,9 +212,13 @@ def _renamed(given: Mapping[str, Data], model: Model, names: Mapping[str, str]) 
         for name, value in given.items()
         if name in ports and name not in found and names.get(name) not in ports
     )
-    left = [name for name in given if name not in ports and names.get(name) not in ports]
-    free = [name for name in ports if name not in found]
-    found.update((port, given[name]) for name, port in zip(left, free, strict=False))
+    for name, value in given.items():
+        if name in ports or names.get(name) in ports:
+            continue
+        dtype = getattr(value, "dtype", None)
+        free = [port for port in model.inputs if port.name not in found and port.dtype in (None, dtype)]
+        if free:
+            found[free[0].name] = value
     return found
 
 

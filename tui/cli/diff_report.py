@@ -21,6 +21,7 @@ _ENDED = {
     StoppedBy.INPUT_EXHAUSTED: "the end of its sliced inputs",
 }
 _SPARK = 48
+_FAILURE = 300
 _BARS = "▁▂▃▄▅▆▇█"
 _MODES = {"lockstep": "iteration by iteration", "free": "free-running"}
 #: Differing outputs, and iterations of a table, that are listed.
@@ -45,7 +46,7 @@ def _comparison(comparison: Comparison) -> Iterator[str]:
         yield f"  {mode}: {_verdict(comparison)}"
     for failure in comparison.failures:
         yield f"    {comparison.right} {failure.what}: {printable(failure.where)}"
-        yield f"      {printable(failure.text)}"
+        yield f"      {printable(failure.text[:_FAILURE])}"
         yield from _reasons(failure.reasons, "      ")
     first = comparison.first
     if first is not None and first.first is not None:
