@@ -48,16 +48,28 @@ cdef class Changes(Checkpoints):
                     return self.set_part(index, k, value)
             if slot == loop.iteration and self.at_head(index):
                 loop.edited = 1
+        if self.is_constant_node(slot):
+            self.replaced = {**self.replaced, slot: value}
+            self.replace_constant(self.producers[slot], slot)
+            return
         self.store(slot, value)
         self.set_known(slot, None)
         if folded or spec != self.s.slots[slot].spec:
             self.unbind_producer(slot)
         self.recut(slot)
 
+    def is_constant_node(self, int slot):
+        """Does a node without inputs make the value, the same each time?"""
+        if slot not in self.producers:
+            return False
+        instruction = self.plan.code[self.producers[slot]]
+        return not instruction.inputs and instruction.op.pure and len(instruction.outputs) == 1
+
     cdef object as_value(self, int slot, object value):
         """A copy, as slots hold values; plain numbers take the dtype that the slot has."""
         if isinstance(value, (bool, int, float, str)):
-            dtype = self.specs[self.s.slots[slot].spec][0] if self.s.slots[slot].spec else None
+            declared = self.plan.slots[slot].type
+            dtype = self.specs[self.s.slots[slot].spec][0] if self.s.slots[slot].spec else getattr(declared, "dtype", None)
             return np.array(value, object if isinstance(value, str) else dtype)
         if isinstance(value, (list, tuple)):
             return [np.array(part) if isinstance(part, (np.ndarray, np.generic)) else part for part in value]

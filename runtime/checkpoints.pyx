@@ -194,7 +194,7 @@ cdef class Checkpoints(Loops):
         cdef Layout layout = Layout.__new__(Layout, self.nslots)
         cdef int k
         self.settle()
-        c.plan, c.position = self.plan, self.position
+        c.plan, c.position, c.replaced = self.plan, self.position, self.replaced
         c.pc, c.depth = self.s.pc, self.s.depth
         self.make_room(c)
         for k in range(self.s.depth):
@@ -439,6 +439,7 @@ cdef class Checkpoints(Loops):
             raise UsageError("the checkpoint is one of another model; restore those of this one")
         self.s.suspended = NULL
         self.moment += 1
+        self.replaced = c.replaced
         reader.c, reader.block, reader.held = c, PyBytes_AS_STRING(c.block), c.layout.nheld
         for k in range(self.nslots):
             self.restore_slot(reader, k)

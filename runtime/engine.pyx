@@ -67,6 +67,10 @@ cdef class Engine(Changes):
         copied: they must not change while the execution lasts.
         """
         cdef int k
+        for slot in self.replaced:
+            self.set_known(slot, None)
+            self.unbind_producer(slot)
+        self.replaced = {}
         for slot, array in self.plan.constants:
             if self.look(slot) is not array and self.known[slot] is None:
                 self.set_constant(slot, array)     # it was changed by hand

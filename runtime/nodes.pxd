@@ -8,10 +8,12 @@ cdef class Nodes(Memory):
     cdef list keep               # position -> arrays that its calls use
     cdef public bint native      # False: every node runs in Python, for comparison
     cdef object quiet            # the context that operators run in, without warnings
+    cdef dict replaced           # slot -> value in place of what its node, a constant, gives; never changed itself
     cdef public int64_t seed     # of random operators that have none of their own
 
     cdef int load_code(self) except -1
     cdef int bind_node(self, int pc) except -1
     cdef int install(self, int pc, object instruction, object bound) except -1
     cdef int run_node(self, int pc) except -1
+    cdef int replace_constant(self, int pc, int slot) except -1
     cdef int run_in_python(self, int pc, object instruction) except -1

@@ -313,8 +313,9 @@ def dropout(
     if not isinstance(x, np.ndarray):
         raise NotNative
     if draws is not None and draws.iterations:
-        kept = draws.generator(seed).random(x.shape) >= rate
+        numbers = draws.generator(seed).random(x.shape)
     else:
-        kept = np.random.RandomState(seed or 0).uniform(0, 1, x.shape) >= rate
+        numbers = np.random.RandomState(seed or 0).random_sample(x.shape)
+    kept = numbers >= rate
     factors = p.constant((kept / (1 - rate)).astype(x.dtype))
     return _with_mask(p, p.map(np.multiply, x, factors), p.constant(np.asarray(kept)), n_outputs)

@@ -1,7 +1,7 @@
 """Operators that draw random numbers, and where those come from.
 
-Execution is deterministic: what a node draws depends on the seed, on the node and on the iterations of the loops around it,
-and on nothing that ran before. So an iteration that is run again, from a checkpoint or in another process, draws the
+Execution is deterministic: what a node draws depends on the seed, on the node and on the iterations of the loops around
+it, and on nothing that ran before. So an iteration that is run again, from a checkpoint or in another process, draws the
 same numbers, and two iterations draw different ones. The numbers are not those of other runtimes.
 """
 
@@ -162,10 +162,13 @@ def _probabilities(x: Array, logarithms: bool) -> Array:
 
 
 def _classes(generator: Generator, probabilities: Array, count: int) -> Array:
-    ends = probabilities.cumsum(axis=1)
-    ends[:, -1] = 1
     drawn = generator.random((len(probabilities), count))
-    return np.array([row.searchsorted(d, side="right") for row, d in zip(ends, drawn, strict=True)]).reshape(drawn.shape)
+    classes = np.empty(drawn.shape, np.int64)
+    for k, row in enumerate(probabilities):
+        ends = row.cumsum()
+        last = np.flatnonzero(row)[-1]  # rounding must not give a class of probability 0
+        classes[k] = np.minimum(ends.searchsorted(drawn[k] * ends[-1], side="right"), last)
+    return classes
 
 
 @openvino("RandomUniform", since=8, native=False, pure=False)
@@ -216,7 +219,7 @@ def openvino_multinomial(
         classes = _classes(generator, probabilities, count)
     else:
         if count > np.count_nonzero(probabilities, axis=1).min(initial=rows.shape[1]):
-            raise ValueError(f"Multinomial cannot draw {count} different classes: a row has fewer of probability above 0")
+            raise ValueError(f"Multinomial cannot draw {count} different classes from a row with fewer above 0")
         # The largest of log p + Gumbel noise, the next largest ...: draws without replacement.
         with np.errstate(divide="ignore"):
             keys = np.log(probabilities) + generator.gumbel(size=probabilities.shape)

@@ -119,6 +119,18 @@ def test_a_constant_of_the_body_and_what_was_folded_from_it(hot_after: int) -> N
     assert outputs(engine, m)["y"] == 4 * 9
 
 
+def test_a_constant_that_did_not_run_yet() -> None:
+    m = model(COUNT)
+    engine = at(m, {"M": 5, "cond": True, "v0": 0, "bound": 100}, 0)
+    before = engine.save()
+    engine.set_value(slot(m, "one"), 10)
+    after = engine.save()
+    assert outputs(engine, m)["v"] == 50
+    for checkpoint, expected in ((before, 5), (after, 50), (before, 5)):
+        engine.restore(checkpoint)
+        assert outputs(engine, m)["v"] == expected
+
+
 def test_a_folded_value_is_computed_again_in_the_next_iteration() -> None:
     text = """
     g (int64 M, float x) => (float y) {
@@ -131,7 +143,7 @@ def test_a_folded_value_is_computed_again_in_the_next_iteration() -> None:
     }"""
     m = model(text)
     engine = at(m, {"M": 5, "x": 0.0}, 2)
-    while m.plan.slots[engine.plan.code[engine.pc].outputs[0]].name != "t":
+    while engine.pc != next(pc for pc, i in enumerate(m.plan.code) if i.outputs == (slot(m, "t"),)):
         step(engine)
     engine.set_value(slot(m, "two"), 100.0)
     engine.clear_stops()

@@ -285,3 +285,63 @@ def test_a_running_engine_is_saved_by_hooks_but_not_restored() -> None:
         engine.restore(checkpoint)
         assert engine.position == checkpoint.position
         assert finish(engine, m) == expected
+
+
+# ------------------------------------------------------------------ while it runs at full speed
+
+SPIN = """
+spin (int64 M, float v0) => (float v) {
+  v = Loop <body = body (int64 i, bool c, float v_in) => (bool c, float v_out) {
+    a = Constant <value = float {0.999999}> ()
+    m = Mul (v_in, a)
+    v_out = Add (m, a)
+  }> (M, , v0)
+}
+"""
+
+
+@pytest.mark.parametrize("text", [SPIN, NESTED], ids=["one loop", "nested"])
+def test_a_tick_may_ask_for_a_stop_at_the_next_boundary(text: str) -> None:
+    m = model(text)
+    inputs = {"M": 6_000_000, "v0": 1.0} if text is SPIN else {"M": 1_000, "K": 4_000}
+    engine = started(m, inputs, hot_after=200)
+    engine.on_tick = engine.stop_anywhere
+    kept = []
+    while (what := engine.resume())[0] != "end":
+        assert what[0] == "boundary"
+        assert engine.stack[-1] == what[1]
+        kept.append((engine.save(), visible(engine)))
+        engine.clear_stops()
+    assert engine.program_runs >= len(kept) >= 2
+    engine.on_tick = None
+    expected = finish(engine, m)
+    for checkpoint, seen in kept[::3]:
+        other = started(m, inputs, hot_after=200)
+        for e in (engine, other):
+            e.restore(checkpoint)
+            assert visible(e) == seen
+            before = e.program_runs
+            assert finish(e, m) == expected
+            assert e.program_runs > before
+
+
+def test_a_tick_may_save_and_an_error_in_it_leaves_a_state_to_go_on_from() -> None:
+    m = model(SPIN)
+    engine = started(m, {"M": 3_000_000, "v0": 1.0}, hot_after=200)
+    kept = []
+
+    def tick() -> None:
+        kept.append(engine.save())
+        if len(kept) == 3:
+            raise ZeroDivisionError
+
+    engine.on_tick = tick
+    with pytest.raises(ZeroDivisionError):
+        engine.resume()
+    engine.on_tick = None
+    expected = m.run({"M": 3_000_000, "v0": 1.0})["v"]
+    assert finish(engine, m)[1] == {"v": plain(expected)}
+    for checkpoint in kept:
+        engine.restore(checkpoint)
+        assert engine.position == checkpoint.position
+        assert finish(engine, m)[1] == {"v": plain(expected)}
