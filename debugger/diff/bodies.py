@@ -78,7 +78,7 @@ class BodyModel:
 
     def _onnx(self, feeds: Mapping[Value, Any], everything: bool) -> BodyJob:
         from ...runtime.graph import SequenceType, TensorType
-        from ..peers.onnx_writer import cut_body, type_of
+        from ..peers.onnx_writer import cut_body, serialized, type_of
 
         types: dict[Value, ValueType] = {}
         for value, data in feeds.items():
@@ -88,7 +88,7 @@ class BodyModel:
                 shape = self._shapes[value]
                 types[value] = TensorType(np.asarray(data).dtype, None if shape is None else tuple(shape))
         cut = cut_body(self.loop, types, self.model.graph.opsets, everything)
-        return BodyJob(OnnxJob(data=cut.model.SerializeToString(), plain=everything), dict(cut.inputs), cut.outputs)
+        return BodyJob(OnnxJob(data=serialized(cut.model), plain=everything), dict(cut.inputs), cut.outputs)
 
     def _ir(self, feeds: Mapping[Value, Any], everything: bool) -> BodyJob:
         body = self.loop.body

@@ -5,9 +5,12 @@ A message is eight bytes of length and a pickle. What the peer itself prints goe
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import importlib
 import os
 import pickle
+import signal
 import struct
 import sys
 from collections.abc import Mapping
@@ -16,6 +19,7 @@ from typing import IO, Any, Protocol
 from .jobs import Job
 
 LENGTH = struct.Struct("<Q")
+_PR_SET_PDEATHSIG = 1
 
 
 class Runnable(Protocol):
@@ -44,6 +48,7 @@ def send(stream: IO[bytes], message: Any) -> None:
 
 def main() -> None:
     """Serve the peer that the first message names."""
+    _end_with_the_parent()
     requests = sys.stdin.buffer
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
@@ -70,3 +75,9 @@ def main() -> None:
             send(answers, ("done", answer))
         except Exception as error:
             send(answers, ("failed", f"{type(error).__name__}: {error}"))
+
+
+def _end_with_the_parent() -> None:
+    """A peer that never comes back would outlive a program that is killed; Linux can end it."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -17,7 +17,7 @@ import onnx.helper
 import onnx.numpy_helper
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
-from ...runtime.errors import UnsupportedError
+from ...runtime.errors import UnsupportedError, one_line
 from ...runtime.graph import (
     Array,
     Graph,
@@ -262,6 +262,19 @@ def _retyped(value: Value, kind: TensorType, writer: _Writer) -> Value:
     typed = Value(value.name, TensorType(kind.dtype, kind.shape))
     writer.names[typed] = writer.name(value)
     return typed
+
+
+def serialized(model: ModelProto) -> bytes:
+    """The bytes of a model.
+
+    Raises:
+        UnsupportedError: they are more than protobuf takes.
+    """
+    try:
+        data: bytes = model.SerializeToString()
+    except Exception as error:  # protobuf has an error of its own for each of its halves
+        raise UnsupportedError(f"with its constants it is too large for one protobuf: {one_line(error)}") from None
+    return data
 
 
 def type_of(value: Any, shape: Sequence[int | None] | None = None) -> ValueType:

@@ -563,3 +563,64 @@ def test_nothing_to_compare_is_an_error(capsys: pytest.CaptureFixture[str], tmp_
     )
     ran = command(capsys, "diff", left, right, "--input", "x=1")
     assert ran.status == 1 and "nothing could be compared" in ran.err
+
+
+# ------------------------------------------------------------------ traces
+
+
+def recorded(capsys: pytest.CaptureFixture[str], path: Path, *arguments: object) -> Path:
+    assert command(capsys, "run", *arguments, "--record", path).status == 0
+    return path
+
+
+def test_a_model_and_a_trace(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    source = SAMPLES / "newton_sqrt.onnx"
+    trace = recorded(capsys, tmp_path / "run.loopdb", source, "--input", "a=3", "--input", "tol=1e-6")
+    # The run is repeated with the inputs of the trace, not with those beside the model.
+    ran = command(capsys, "diff", source, trace)
+    assert ran.status == 0 and ran.out.startswith("same: newton_sqrt.onnx and ") and "2 outputs the same" in ran.out
+    assert command(capsys, "diff", trace, source).status == 0
+    wrong = halved(tmp_path / "wrong.onnx")
+    ran = command(capsys, "diff", trace, wrong)
+    assert ran.status == 6 and "iteration 0, carried value 'x'" in ran.out and "first node" not in ran.out
+    nodes = recorded(capsys, tmp_path / "nodes.loopdb", source, "--record-nodes")
+    ran = command(capsys, "diff", nodes, wrong)
+    assert ran.status == 6 and "first node that differs: 'half'" in ran.out
+    ran = command(capsys, "diff", wrong, nodes)
+    assert ran.status == 6 and "first node that differs: Mul" in ran.out
+
+
+def test_two_traces(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    source = SAMPLES / "counter.onnx"
+    one = recorded(capsys, tmp_path / "one.loopdb", source)
+    other = recorded(capsys, tmp_path / "other.loopdb", source, "--every", "3")
+    few = recorded(capsys, tmp_path / "few.loopdb", source, "--input", "max_trips=4")
+    assert command(capsys, "diff", one, one).status == 0
+    ran = command(capsys, "diff", one, other)
+    assert ran.status == 0 and "on one side alone" in ran.out
+    ran = command(capsys, "diff", one, few)
+    assert (
+        ran.status == 6
+        and "one.loopdb 7 (ended by the condition)" in ran.out
+        and "few.loopdb 4 (ended by the trip count)" in ran.out
+    )
+    for words, why in (
+        ((one, other, "--input", "start=1"), "is a trace, which has its inputs"),
+        ((one, other, "--max-iterations", "3"), "nothing is run"),
+        ((one, "--against", "onnxruntime"), "a peer can run a model only"),
+    ):
+        ran = command(capsys, "diff", *words)
+        assert ran.status == 2 and why in ran.complaint
+
+
+def test_a_nested_loop_and_its_trace(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    source = SAMPLES / "loop_nested.xml"
+    trace = recorded(capsys, tmp_path / "run.loopdb", source)
+    ran = command(capsys, "diff", source, trace)
+    assert ran.status == 0 and "36 iterations compared" in ran.out
+
+
+def test_a_file_that_is_no_trace(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "x.loopdb").write_bytes(b"SQLite format 3\x00" + bytes(100))
+    ran = command(capsys, "diff", SAMPLES / "counter.onnx", tmp_path / "x.loopdb")
+    assert ran.status == 1 and "no trace" in ran.complaint

@@ -8,6 +8,7 @@ import math
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...runtime.errors import InputError, ModelError, UnsupportedError, UsageError
@@ -166,20 +167,20 @@ def _two(options: argparse.Namespace) -> Any:
         settings = _options(options)
         given = _inputs(sources, options)
         sides: list[Side] = []
-        again = len({source.name for source in sources if isinstance(source, Model)}) < len(sources)
-        for source, path in zip(sources, (options.a, options.b), strict=True):
+        paths = (options.a, options.b)
+        names = [Path(path).name for path in paths]
+        for source, path, name in zip(sources, paths, names, strict=True):
+            label = name if names[0] != names[1] else path
             if not isinstance(source, Model):
-                source.label = str(path) if options.a != options.b else source.label
+                source.label = label
                 sides.append(source)
                 continue
-            label = str(path) if again else source.name
             values = given if source is sources[0] else _renamed(given, source, settings.names)
             try:
                 sides.append(ModelSide(source, values, options.max_iterations, label))
             except InputError as error:
-                raise InputError(
-                    f"{label} is given the inputs of {options.a}: {error}; --map NAME=NAME pairs names"
-                ) from None
+                text = f"{label} is given the inputs of {options.a}: {error}; --map NAME=NAME pairs names"
+                raise InputError(text) from None
         return compare_sides(sides[0], sides[1], settings)
 
 

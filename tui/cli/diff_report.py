@@ -144,6 +144,8 @@ def _loop(loop: LoopFindings, sides: tuple[str, str], told: bool) -> Iterator[st
     iterations = f"{loop.iterations} iteration{'' if loop.iterations == 1 else 's'} compared"
     how = f"{loop.differing} differ" if loop.differing else f"largest difference {_short(loop.growth.largest)}"
     yield f"    {name}: {iterations}, {how}{_trip_text(loop)}"
+    if loop.unmatched and loop.trips is None:
+        yield f"      {loop.unmatched} boundar{'y is' if loop.unmatched == 1 else 'ies are'} on one side alone"
     pairs = [f"{printable(a)} and {printable(b)} ({how})" for a, b, how in loop.values]
     if pairs:
         yield f"      matched: {', '.join(pairs)}"
