@@ -77,12 +77,14 @@ class BodyModel:
         return self._ir(feeds, everything)
 
     def _onnx(self, feeds: Mapping[Value, Any], everything: bool) -> BodyJob:
-        from ...runtime.graph import SequenceType, TensorType
+        from ...runtime.graph import OptionalType, SequenceType, TensorType
         from ..peers.onnx_writer import cut_body, serialized, type_of
 
         types: dict[Value, ValueType] = {}
         for value, data in feeds.items():
-            if isinstance(data, list | tuple):
+            if isinstance(value.type, OptionalType):
+                types[value] = value.type
+            elif isinstance(data, list | tuple):
                 types[value] = value.type if isinstance(value.type, SequenceType) else type_of(data)
             else:
                 shape = self._shapes[value]

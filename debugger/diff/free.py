@@ -60,6 +60,8 @@ def run_free(side: ModelSide, inputs: Mapping[str, Data], peer: Peer, options: O
     reasons += [reason for seen in profile.loops.values() for reason in _empty(seen)]
     reasons += _conversion(side.model.graph, ())
     feeds = {name: _array(value) for name, value in inputs.items()}
+    if side.model.graph.system is System.OPENVINO:
+        feeds = {str(k): feeds[port.name] for k, port in enumerate(side.model.inputs)}
     loaded = None
     try:
         loaded = peer.open(whole_model(side))

@@ -22,6 +22,7 @@ class OnnxJob:
 class IrJob:
     """An OpenVINO IR file as it is, with the carried values of the named loops of its main graph as further outputs.
 
+    Inputs are fed by position (``0``, ``1``, ...): a tensor of an IR need not have a name.
     ``trajectories``: pairs of a loop's name and the positions of its body's results; each adds one output, stacked.
     """
 

@@ -147,6 +147,8 @@ class _Writer:
 
     def result(self, value: Value, nodes: list[NodeProto], kind: ValueType | None) -> ValueInfoProto:
         """An output of its own: whatever a body hands on, as its model it can return it."""
+        if not isinstance(value.type if kind is None else kind, TensorType):
+            return self.info(value, value.type if kind is None else kind)  # older opsets have no Identity of sequences
         name = self.fresh(f"{value.name}_out")
         nodes.append(onnx.helper.make_node("Identity", [self.name(value)], [name]))
         info = ValueInfoProto(name=name)

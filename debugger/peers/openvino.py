@@ -37,7 +37,8 @@ class Runtime:
                 _follow(model, name, position)
         else:
             model = _body(self._core.read_model(job.path), job)
-        return Compiled(self._core.compile_model(model, "CPU", _CONFIG), by_position=isinstance(job, IrBodyJob))
+        by_position = isinstance(job, IrJob | IrBodyJob)
+        return Compiled(self._core.compile_model(model, "CPU", _CONFIG), by_position)
 
 
 class Compiled:
