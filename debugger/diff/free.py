@@ -66,6 +66,7 @@ def run_free(side: ModelSide, inputs: Mapping[str, Data], peer: Peer, options: O
     try:
         loaded = peer.open(whole_model(side))
         given = loaded.run(feeds)
+        loaded.close()
     except PeerError as error:
         what = "refused" if error.what == "failed" and loaded is None else error.what
         why = fitting(reasons, "failure", peer.name)

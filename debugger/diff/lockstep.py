@@ -211,9 +211,7 @@ class Lockstep:
             if delta.kind:
                 beyond = True
                 if findings.first is None:
-                    difference = Difference(
-                        role, name, value.name, delta, plan.path, frame.entry, iteration, mine, theirs
-                    )
+                    difference = Difference(role, name, name, delta, plan.path, frame.entry, iteration, mine, theirs)
                     findings.first, findings.position = difference, (self._seen,)
         self._seen += 1
         findings.iterations += 1

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ...runtime.engine import Engine
-from ...runtime.errors import InterruptError
+from ...runtime.errors import ExecutionError, InterruptError
 from ...runtime.frame import Frame
 from ...runtime.model import Data, LoopNode, Model, load
 from ...runtime.notes import observed
@@ -81,7 +81,10 @@ class ModelSide:
         while True:
             engine.clear_stops()
             engine.stop_anywhere()
-            what, index = engine.resume()
+            try:
+                what, index = engine.resume()
+            except ExecutionError as error:
+                raise ExecutionError(f"{self.label}: {error}") from None
             if what == "boundary":
                 yield Frame(engine, index)
                 continue

@@ -5,21 +5,19 @@ A message is eight bytes of length and a pickle. What the peer itself prints goe
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import importlib
 import os
 import pickle
-import signal
 import struct
 import sys
+import threading
+import time
 from collections.abc import Mapping
 from typing import IO, Any, Protocol
 
 from .jobs import Job
 
 LENGTH = struct.Struct("<Q")
-_PR_SET_PDEATHSIG = 1
 
 
 class Runnable(Protocol):
@@ -78,6 +76,12 @@ def main() -> None:
 
 
 def _end_with_the_parent() -> None:
-    """A peer that never comes back would outlive a program that is killed; Linux can end it."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    """A model that never comes back would outlive a program that is killed."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

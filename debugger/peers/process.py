@@ -38,7 +38,7 @@ class Peer:
     """One peer in a child process; it is started when first needed, and anew after it died.
 
     Raises:
-        UsageError: there is no such peer, or it is not installed.
+        UsageError: there is no such peer, or it is not installed; when it is first used, that it does not start.
     """
 
     def __init__(self, name: str, timeout: float = 60.0, module: str = "") -> None:
@@ -104,7 +104,11 @@ class Peer:
             start_new_session=True,
             env={**os.environ, "OMP_NUM_THREADS": "1"},
         )
-        self.version = str(self.ask("start", 0, self._module))
+        try:
+            self.version = str(self.ask("start", 0, self._module))
+        except PeerError as error:
+            self.close()
+            raise UsageError(f"{self.name} does not start: {error}; check its installation") from None
 
     def ask(self, what: str, number: int, given: Any) -> Any:
         """One request and its answer.
@@ -142,7 +146,7 @@ class Peer:
             wait = deadline - time.monotonic()
             if wait <= 0 or not select.select([stream], [], [], wait)[0]:
                 self.close()
-                raise PeerError("hung", f"no answer after {self.timeout:g} s")
+                raise PeerError("hung", f"no answer after {self.timeout:g} s (--timeout)")
             part = os.read(stream, min(length, 1 << 20))
             if not part:
                 raise self._died()

@@ -19,6 +19,7 @@ from loopdbg.debugger.diff.findings import Comparison
 from loopdbg.debugger.diff.live import Live, compare_live
 from loopdbg.debugger.diff.streams import Options
 from loopdbg.debugger.peers.process import Peer
+from loopdbg.runtime.errors import UsageError
 from loopdbg.runtime.graph import loops
 
 ONNX = sorted(path.name for path in SAMPLES.glob("*.onnx"))
@@ -232,6 +233,27 @@ def test_an_off_by_one_between_two_runtimes(capsys: pytest.CaptureFixture[str], 
     assert (trips["left"], trips["right"], trips["reasons"][0]["rule"]) == (6, 5, "B1")
 
 
+def test_a_conversion_that_stops_earlier(openvino: Peer, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The same loop converted: OpenVINO's converter makes the body's condition count."""
+    import openvino as runtime
+
+    saved(tmp_path, PREDICTED["B1", "openvino"][0])
+    converted = runtime.Core().read_model(tmp_path / "model.onnx")
+    runtime.save_model(converted, tmp_path / "converted.xml", compress_to_fp16=False)
+    words = (tmp_path / "model.onnx", tmp_path / "converted.xml", "--input", "m=5", "--input", "v=1")
+    ran = command(capsys, "diff", *words)
+    assert ran.status == 6
+    assert "trip count: model.onnx 5 (ended by the trip count), converted.xml 3 (ended by the condition)" in ran.out
+    assert "rule B1: " in ran.out
+
+
+def test_a_model_without_a_loop(onnxruntime: Peer, openvino: Peer, tmp_path: Path) -> None:
+    model = saved(tmp_path, "g (float[3] x) => (float[3] y) { y = Exp (x) }")
+    for peer in (onnxruntime, openvino):
+        found = against(peer, model, {"x": np.float32([1, 2, 3])})
+        assert found.same and found.comparisons[1].compared_outputs == 1
+
+
 # ------------------------------------------------------------------ 64 bits, random numbers, what cannot be handed over
 
 
@@ -430,6 +452,16 @@ def test_a_peer_that_is_not_installed(monkeypatch: pytest.MonkeyPatch, capsys: p
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     ran = command(capsys, "diff", SAMPLES / "newton_sqrt.onnx", "--against", "openvino")
     assert ran.status == 2 and "openvino is not installed; install it: pip install openvino" in ran.complaint
+
+
+def test_a_peer_that_does_not_start() -> None:
+    with Peer("onnxruntime", module="no_such_module") as peer:
+        with pytest.raises(
+            UsageError, match="onnxruntime does not start: ModuleNotFoundError: No module named 'no_such"
+        ):
+            run_bad(peer)
+        with pytest.raises(UsageError):
+            Peer("tensorflow")
 
 
 def test_loops_that_are_chosen(peers: dict[str, Peer]) -> None:
