@@ -3,6 +3,7 @@
 #   make test ARGS="-k newton"               arguments for the program that the target runs
 #   make test PYTHON=python3.12 VENV=.venv312
 #   make test LOOPDBG_DEBUG_BUILD=1          extension modules with bounds and overflow checks
+#   make sanitize ARGS=tests/unit            the same under AddressSanitizer (gcc or clang)
 #   make build V=1                           show what is run
 
 PYTHON ?= python3
@@ -17,7 +18,7 @@ Q := $(if $(V),,@)
 say := @printf '%s\n'
 
 DEMO := sample_models/newton_sqrt.onnx
-MODE := $(if $(filter-out 0,$(LOOPDBG_DEBUG_BUILD)),debug,release)
+MODE := $(if $(filter address,$(LOOPDBG_DEBUG_BUILD)),address,$(if $(filter-out 0,$(LOOPDBG_DEBUG_BUILD)),debug,release))
 CYTHON_SOURCES := $(wildcard $(addprefix src/loopdbg/runtime/*.,pyx pxd h))
 
 # What was done to VENV is noted in VENV. An extra of pyproject.toml has a stamp of its own.
@@ -33,7 +34,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .SUFFIXES:
 # Two pips in one environment break it.
 .NOTPARALLEL:
-.PHONY: help demo test check format bench build dist clean samples same-python
+.PHONY: help demo test sanitize check format bench build dist clean samples same-python
 
 help:  ## list the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -43,6 +44,15 @@ demo: $(INSTALLED)-run $(EXTENSIONS) samples  ## open the debugger on a sample m
 
 test: $(INSTALLED)-test $(EXTENSIONS) samples  ## run all tests (ARGS for pytest)
 	$(Q)$(BIN)/pytest $(ARGS)
+
+# Python itself is not built for it, so the library comes first; C++ libraries throw through it, so theirs comes along.
+# Leaks are what Python leaves behind at exit; tests/unit/test_leaks.py looks for ours.
+sanitize: export LOOPDBG_DEBUG_BUILD := address
+sanitize:  ## run the tests with bounds checks and under AddressSanitizer (ARGS for pytest)
+	$(Q)$(MAKE) --no-print-directory build
+	$(Q)$(MAKE) --no-print-directory $(INSTALLED)-test samples
+	$(Q)LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libstdc++.so)" \
+	    PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0 $(BIN)/pytest $(ARGS)
 
 check: $(INSTALLED)-dev  ## lint, format, types, import contracts
 	$(Q)$(BIN)/ruff check .

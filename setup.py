@@ -1,6 +1,7 @@
 """Builds the Cython modules of loopdbg.runtime; everything else about the package is in pyproject.toml.
 
-LOOPDBG_DEBUG_BUILD=1 turns bounds and overflow checks on and optimisation off.
+LOOPDBG_DEBUG_BUILD=1 turns bounds and overflow checks on and optimisation off; LOOPDBG_DEBUG_BUILD=address builds for
+AddressSanitizer as well, and Python then has to be started with its library loaded (make sanitize).
 """
 
 import os
@@ -12,15 +13,17 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 MODULES = "src/loopdbg/runtime/*.pyx"
-DEBUG = os.environ.get("LOOPDBG_DEBUG_BUILD", "") not in ("", "0")
+WANTED = os.environ.get("LOOPDBG_DEBUG_BUILD", "")
+DEBUG = WANTED not in ("", "0")
+SANITIZE = WANTED == "address"
 JOBS = os.cpu_count() or 1
-# Both modes keep their files apart, for neither timestamps nor names tell a debug object from another.
-BUILD = "build/debug" if DEBUG else "build"
+# The modes keep their files apart, for neither timestamps nor names tell a debug object from another.
+BUILD = "build/address" if SANITIZE else "build/debug" if DEBUG else "build"
 GENERATED = f"{BUILD}/cython"
 
 DIRECTIVES = {
     "language_level": 3,
-    # C's division in both modes: a debug build must give the same numbers.
+    # C's division in all modes: a debug build must give the same numbers.
     "cdivision": True,
     "wraparound": False,
     "boundscheck": DEBUG,
@@ -56,9 +59,12 @@ def extensions() -> list[Extension]:
 
     compile_args = []
     if sys.platform != "win32":
-        compile_args += ["-O0", "-g"] if DEBUG else ["-O3", "-g0"]
+        # Unoptimised, AddressSanitizer makes the suite four times as slow.
+        compile_args += ["-O1", "-g"] if SANITIZE else ["-O0", "-g"] if DEBUG else ["-O3", "-g0"]
         # No fused multiply-add: a*b+c is rounded twice on every machine, as it is in NumPy.
         compile_args += ["-ffp-contract=off"]
+
+    sanitizer = ["-fsanitize=address", "-fno-omit-frame-pointer"] if SANITIZE else []
 
     # Cython looks at the sources' timestamps; the directives above are input as well.
     generated = [f"{GENERATED}/{source.removesuffix('.pyx')}.c" for source in glob(MODULES)]
@@ -70,7 +76,8 @@ def extensions() -> list[Extension]:
                 "loopdbg.runtime.*",
                 [MODULES],
                 define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
-                extra_compile_args=compile_args,
+                extra_compile_args=compile_args + sanitizer,
+                extra_link_args=sanitizer,
             )
         ],
         build_dir=GENERATED,

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import NoReturn
 
 from ..runtime.errors import UsageError
-from ..runtime.graph import Loop, StoppedBy, loops
+from ..runtime.graph import Loop, loops
 from ..runtime.model import Data, LoopTotals, Model
 from ..runtime.plan import Plan
-from .session import Reason, Stop
+from .stop import ENDED, Reason, Stop
 from .trace.frames import RecordedFrame, frame_around
 from .trace.reader import Mark, Trace
 
@@ -292,7 +292,7 @@ class Replay:
         frame = self._frame(mark)
         name = frame.name
         if mark.ended is not None:
-            why = _WHY.get(mark.ended, mark.ended.value)
+            why = ENDED.get(mark.ended, mark.ended.value)
             if mark.iteration == 0:
                 self.stop = Stop(Reason.ENTRY, f"loop '{name}' runs no iteration: {why} before the first")
             else:
@@ -321,13 +321,6 @@ class Replay:
         else:
             self.stop = Stop(Reason.INTERRUPT, "the recording ends here: its program was ended, or still records")
         return self.stop
-
-
-_WHY = {
-    StoppedBy.TRIP_COUNT: "the trip count is reached",
-    StoppedBy.CONDITION: "the condition is false",
-    StoppedBy.INPUT_EXHAUSTED: "the sliced inputs are exhausted",
-}
 
 
 def _refuse(what: str) -> NoReturn:

@@ -1,88 +1,62 @@
-"""The state machine of a debugging session: where it stands, and the steps that lead on.
+"""A debugging session: where it stands, the steps that lead on, and those that lead back.
 
 A session drives one engine. Every step runs until its stop and returns a :class:`Stop` that says why. A session may be
 driven from any thread, by one at a time; :meth:`Session.interrupt` may be called from any thread at any time.
+
+Time travel: checkpoints of the execution are kept (:mod:`.timeline`); going back restores the nearest one before and
+runs on from there, which gives the same numbers to the bit.
 """
 
 from __future__ import annotations
 
 import copy
-import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from ..runtime.engine import Engine
-from ..runtime.errors import LoopdbgError, UsageError
-from ..runtime.frame import Frame
-from ..runtime.graph import StoppedBy
+from ..runtime.errors import UsageError
 from ..runtime.model import Data, LoopTotals, Model, load
+from . import goals
+from .boundary import Boundary
+from .breakpoints import Breakpoint
+from .frames import Frame
+from .running import Running
+from .stop import Reason, Stop
+from .timeline import Branch
+from .together import together
+from .travel import Position, levels, nodes_until
+
+#: Stops after which a step with a count goes on.
+_ON_THE_WAY = (Reason.NODE, Reason.STEP, Reason.ENTRY, Reason.LOOP_END)
 
 
-class Reason(StrEnum):
-    """Why a session stands where it stands."""
-
-    ENTRY = "entry"
-    STEP = "step"
-    NODE = "node"
-    LOOP_END = "loop end"
-    LIMIT = "limit"
-    INTERRUPT = "interrupt"
-    ERROR = "error"
-    DONE = "done"
-
-
-@dataclass(frozen=True)
-class Stop:
-    """One stop: why, and one line about it for a person."""
-
-    reason: Reason
-    text: str
-
-
-class Session:
-    """A model run under the debugger, stopped before iteration 0 of its first loop.
-
-    A model without loops stops before its first node. ``max_iterations`` stops each entry of each loop once it ran
-    that many iterations; going on from there is allowed.
+class Session(Running):
+    """A model that runs under control.
 
     Raises:
         InputError: inputs that do not fit the signature.
-        ExecutionError: a node before the first loop failed.
+        ExecutionError: a node failed before the first loop.
     """
 
     def __init__(
         self, model: Model, inputs: Mapping[str, Data] | None = None, *, max_iterations: int | None = None
     ) -> None:
-        self.model = model
         self.inputs = dict(inputs or {})
-        self.max_iterations = max_iterations
         # Copies: a notebook may change its arrays while the session stands.
-        self._given = {slot: copy.deepcopy(value) for slot, value in model.check(self.inputs).items()}
-        self._engine = Engine(model.plan)
-        self._lock = threading.Lock()
-        #: Held while an interrupt is set or forgotten, so that none outlives the step that it was meant for.
-        self._interrupting = threading.Lock()
-        self.stop = Stop(Reason.ENTRY, "")
-        self._outputs: dict[str, Data] | None = None
-        self._last_loop = -1
+        given = {slot: copy.deepcopy(value) for slot, value in model.check(self.inputs).items()}
+        super().__init__(model, given, max_iterations)
         self.restart()
 
     def __repr__(self) -> str:
         return f"<Session {self.model.name}: {self.stop.text}>"
 
-    # -- where it stands
-
-    @property
-    def done(self) -> bool:
-        """True once the model ran to its end."""
-        return self.stop.reason is Reason.DONE
-
-    @property
-    def running(self) -> bool:
-        """True while another thread runs a step."""
-        return bool(self._engine.running)
+    def __iter__(self) -> Iterator[Frame]:
+        """The frame at this stop and after each step, to the end of the model or an error."""
+        while not self.done:
+            yield self.frame
+            if self.step().reason in (Reason.ERROR, Reason.INTERRUPT, Reason.LIMIT):
+                return
 
     @property
     def outputs(self) -> dict[str, Data] | None:
@@ -90,39 +64,23 @@ class Session:
         return self._outputs
 
     @property
-    def frame(self) -> Frame:
-        """The innermost running loop; the main graph where none runs; after the end the loop that ended last."""
-        stack = self._engine.stack
-        if stack:
-            return Frame(self._engine, stack[-1])
-        return Frame(self._engine, self._last_loop if self.done else -1)
-
-    @property
-    def frames(self) -> list[Frame]:
-        """All running loops, outermost first, the main graph before them."""
-        return [Frame(self._engine, index) for index in (-1, *self._engine.stack)]
-
-    @property
     def totals(self) -> list[LoopTotals]:
         """How often each loop of the model ran so far."""
         return self.model.totals(self._engine)
 
-    # -- steps
+    # -- on
 
     def restart(self) -> Stop:
-        """Go back to before iteration 0 of the first loop, with the same inputs."""
-
-        def ask() -> None:
+        """Go back to before iteration 0 of the first loop, with the same inputs, on the first branch."""
+        with self._held():
+            if self._entry is not None:
+                return self._travel(self._entry, self.timeline.branches[0])
             self._engine.start(self._given)
             self._engine.set_limits(self.max_iterations)
-            self._outputs = None
-            self._last_loop = -1
-            if self._engine.plan.loops:
-                self._engine.stop_anywhere()
-            else:
-                self._engine.stop_before_node()
-
-        return self._go(ask, restart=True)
+            self._save()
+            stop = self._advance(goals.AnyBoundary() if self.places.loops else goals.FirstNode(), raising=True)
+            self._entry = self.position
+            return stop
 
     def step(self, count: int = 1) -> Stop:
         """Run to the next boundary of this loop, ``count`` times; inner loops run through.
@@ -130,139 +88,309 @@ class Session:
         The last iteration's boundary, where the loop ends, is a stop as well; a step from there leaves the loop and
         goes on to the next boundary of any loop.
         """
-        stop = self.stop
-        for _ in range(count):
-            stop = self._go(self._ask_step)
-            if stop.reason not in (Reason.STEP, Reason.ENTRY, Reason.LOOP_END):
-                break
-        return stop
+        return self._repeat(count, self._step)
 
-    def next_node(self) -> Stop:
-        """Run one node of this body; an inner loop counts as one node. After the last node: the boundary."""
-        if self._engine.stack and self.frame.at_boundary and self.frame.stopped_by is None:
-            # Past the boundary to the first node, then that node.
-            stop = self._go(self._ask_node)
-            if stop.reason is not Reason.NODE:
-                return stop
-        return self._go(self._ask_node)
+    def next_node(self, count: int = 1) -> Stop:
+        """Run one node of this body, ``count`` times; an inner loop counts as one node. After the last node: the
+        boundary."""
+        return self._repeat(count, self._next_node)
 
     def into(self) -> Stop:
         """Run one node, but stop at the first boundary of the loop where it is a loop."""
+        with self._going_on():
+            return self._from_boundary() or self._advance(self._node_goal(into=True))
 
-        def ask() -> None:
-            self._ask_node()
-            self._engine.stop_anywhere()
+    def finish(self, count: int = 1) -> Stop:
+        """Run to the end of this loop and stop there; at its end already: to the end of the loop around it.
 
-        if self._engine.stack and self.frame.at_boundary and self.frame.stopped_by is None:
-            stop = self._go(self._ask_node)
-            if stop.reason is not Reason.NODE:
-                return stop
-        return self._go(ask)
+        ``count``: so many loops, from the inside out.
+        """
+        return self._repeat(count, self._finish)
 
-    def finish(self) -> Stop:
-        """Run to the end of this loop and stop there; at its end already: to the end of the loop around it."""
+    def until(self, iteration: int) -> Stop:
+        """Run to the boundary of this loop before an iteration ahead, or to its end.
 
-        def ask() -> None:
+        Raises:
+            UsageError: the iteration is not ahead, or no loop is running.
+        """
+        with self._going_on():
             stack = self._running_stack()
-            if stack:
-                self._engine.stop_at_end(stack[-1])
-            elif self._engine.stack:
-                self._engine.stop_anywhere()
-
-        return self._go(ask)
+            if not stack:
+                raise UsageError("no loop is running here; until needs one")
+            now = self._engine.loop_state(stack[-1])[0]
+            if iteration <= now:
+                raise UsageError(f"iteration {iteration} is not ahead of {now}; goto {iteration} goes back")
+            return self._advance(goals.Boundary(stack[-1], iteration))
 
     def continue_(self) -> Stop:
-        """Run to the end of the model, or to the first limit."""
-        return self._go(lambda: None)
+        """Run to the next breakpoint, the end of the model, or the first limit."""
+        with self._going_on():
+            return self._advance(goals.Nothing())
 
-    def interrupt(self) -> None:
-        """Stop a step that is under way at the next boundary; from any thread. Without one it does nothing."""
-        with self._interrupting:
-            if self._lock.locked():
-                self._engine.interrupt()
+    # -- back
 
-    # -- how a step is done
+    def back(self, count: int = 1) -> Stop:
+        """Go back to the boundary before, ``count`` times: of this loop, or from its first one to before the loop.
+
+        Raises:
+            UsageError: there is nothing before.
+        """
+        return self._repeat(count, self._back)
+
+    def back_node(self, count: int = 1) -> Stop:
+        """Go back by one node of this body, ``count`` times; an inner loop counts as one node.
+
+        Raises:
+            UsageError: there is nothing before.
+        """
+        return self._repeat(count, self._back_node)
+
+    def goto(self, iteration: int) -> Stop:
+        """Go to the boundary of this loop before an iteration, back or ahead; breakpoints in between do not stop it.
+
+        Raises:
+            UsageError: no loop is running, or it ends before that iteration (and the session stands at its end).
+        """
+        if iteration < 0:
+            raise UsageError(f"there is no iteration {iteration}")
+        with self._held():
+            around, index = self._this_entry()
+            target = self._boundary(around, index, iteration)
+            now = self._engine.loop_state(index)[0]
+            if iteration < now or target <= self.position:
+                if iteration > now:
+                    raise UsageError(_no_iteration(self.places.loops[index].loop.name, iteration, now))
+                return self._travel(target)
+            stop = self._advance(goals.Boundary(index, iteration), quietly=True)
+            if self.position != target and stop.reason in (Reason.LOOP_END, Reason.ENTRY):
+                ran = self._engine.loop_state(index)[0]
+                raise UsageError(_no_iteration(self.places.loops[index].loop.name, iteration, ran))
+            return stop
+
+    def reverse_continue(self) -> Stop:
+        """Go back to the last stop that a breakpoint or watchpoint would have made before this; without one to where
+        the session began."""
+        with self._held():
+            return self._reverse()
+
+    def travel(self, position: Position) -> Stop:
+        """Go to a position at which this line of time has stood."""
+        with self._held():
+            return self._travel(position)
+
+    # -- breakpoints
+
+    def watch(self, text: str) -> Breakpoint:
+        """Set a watchpoint: ``session.watch("h")``, ``session.watch("err crosses 1e-3")``; see
+        :meth:`.breakpoints.Breakpoints.watch`."""
+        return self.breakpoints.watch(text)
+
+    # -- what if
+
+    def set(self, target: str, value: Any) -> Branch:
+        """Change a value and begin a branch of the timeline with it.
+
+        ``target``: a carried, computed or captured value or a constant by name, ``name[indices]``, ``cond`` or
+        ``trip_count``; ``value``: what it becomes. Tensors keep their dtype.
+
+        Raises:
+            UsageError: there is no such value, it is not computed yet, or the new one does not fit.
+        """
+        return self._edit(target, lambda editor: editor.set(target, value))
+
+    def assign(self, text: str) -> Branch:
+        """``h = zeros_like(h)``, ``h[0, 3] = 1.5``, ``cond = false``, ``trip_count = 10``: as :meth:`set`, from text.
+
+        Raises:
+            UsageError: as for :meth:`set`, or the text is no assignment.
+        """
+        return self._edit(text, lambda editor: editor.assign(text))
+
+    def _edit(self, text: str, change: Callable[[Any], str]) -> Branch:
+        from .edit import Editor
+
+        with self._held():
+            self.timeline.reached(self.position)
+            self._save(always=True)
+            told = change(Editor(self._engine, self.frame, self.history(self.frame)))
+            self._past.forget()
+            branch = self.timeline.edited(self._engine.save(), told)
+            self._outputs = None
+            self.stop = self._where()
+            return branch
+
+    @property
+    def branches(self) -> list[Branch]:
+        """The lines of time: the first run, and one more for each edit."""
+        return list(self.timeline.branches)
+
+    @property
+    def branch(self) -> Branch:
+        """The line of time that the session is on."""
+        return self.timeline.current
+
+    def switch(self, number: int) -> Stop:
+        """Go to the last position that was reached on another branch.
+
+        Raises:
+            UsageError: there is no such branch.
+        """
+        with self._held():
+            branch = self.timeline.numbered(number)
+            self.timeline.reached(self.position)
+            return self._travel(branch.tip, branch)
+
+    def undo(self) -> Stop:
+        """Leave the current branch for the one that it came from, where it began.
+
+        Raises:
+            UsageError: nothing was set on this line.
+        """
+        with self._held():
+            branch = self.timeline.current
+            if branch.parent is None or branch.fork is None:
+                raise UsageError("nothing was set on this branch")
+            return self._travel(branch.fork, branch.parent)
+
+    def side_by_side(self, first: Branch, second: Branch) -> Iterator[tuple[Boundary, Boundary]]:
+        """The boundaries of two branches in pairs, from where they parted to where either was left."""
+        with self._held():
+            yield from together(self.model, self._given, self.timeline, first, second)
+
+    # -- how
+
+    @contextmanager
+    def _going_on(self) -> Iterator[None]:
+        """Hold the session for a step that leads on, which needs somewhere to go."""
+        with self._held():
+            if self.done:
+                raise UsageError("the model ran to its end; restart to run it again")
+            if self.stop.reason is Reason.LIMIT and self._engine.stack:
+                self._engine.raise_limit(self._engine.stack[-1], self.max_iterations or 1)
+            yield
+
+    def _repeat(self, count: int, move: Callable[[], Stop], going_on: Sequence[Reason] = _ON_THE_WAY) -> Stop:
+        if count < 1:
+            raise UsageError(f"{count} times makes no sense; give 1 or more")
+        stop = move()
+        for _ in range(count - 1):
+            if stop.reason not in going_on or self.done:
+                break
+            stop = move()
+        return stop
+
+    def _step(self) -> Stop:
+        with self._going_on():
+            stack = self._running_stack()
+            if stack and len(stack) == len(self._engine.stack):
+                return self._advance(goals.Boundary(stack[-1], self.frame.iteration + 1))
+            return self._advance(goals.AnyBoundary())
+
+    def _next_node(self) -> Stop:
+        with self._going_on():
+            return self._from_boundary() or self._advance(self._node_goal())
+
+    def _from_boundary(self) -> Stop | None:
+        """From a boundary to the first node of the body; a stop that came instead, or None."""
+        if not self.places.at_boundary() or self.frame.stopped_by is not None:
+            return None
+        stop = self._advance(self._node_goal())
+        return None if stop.reason is Reason.NODE else stop
+
+    def _finish(self) -> Stop:
+        with self._going_on():
+            stack = self._running_stack()
+            if stack:
+                return self._advance(goals.End(stack[-1]))
+            return self._advance(goals.AnyBoundary() if self._engine.stack else goals.Nothing())
 
     def _running_stack(self) -> list[int]:
         """The running loops without the one whose end we stand at."""
         stack = list(self._engine.stack)
-        if stack and self.frame.at_boundary and self.frame.stopped_by is not None:
+        if self.places.at_boundary() and self.frame.stopped_by is not None:
             stack.pop()
         return stack
 
-    def _ask_step(self) -> None:
-        stack = self._running_stack()
-        if stack and len(stack) == len(self._engine.stack):
-            self._engine.stop_at(stack[-1], self.frame.iteration + 1)
-        else:
-            self._engine.stop_anywhere()
+    def _node_goal(self, into: bool = False) -> goals.NextNode:
+        ahead = [goals.Boundary(k, self._engine.loop_state(k)[0] + 1) for k in self._running_stack()]
+        return goals.NextNode(len(self._engine.stack), ahead, into)
 
-    def _ask_node(self) -> None:
-        self._engine.stop_at_node()
-        for index in self._running_stack():
-            self._engine.stop_at(index, self._engine.loop_state(index)[0] + 1)
-
-    def _go(self, ask: Callable[[], None], restart: bool = False) -> Stop:
-        if not self._lock.acquire(blocking=False):
-            raise UsageError("the session is running; interrupt it first")
-        try:
-            if self.done and not restart:
-                raise UsageError("the model ran to its end; restart to run it again")
-            if self.stop.reason is Reason.LIMIT and self._engine.stack:
-                self._engine.raise_limit(self._engine.stack[-1], self.max_iterations or 1)
-            before = self._engine.stack
-            self._engine.clear_stops()
-            ask()
-            try:
-                what, index = self._engine.resume()
-            except LoopdbgError as error:
-                self.stop = Stop(Reason.ERROR, str(error))
-                raise
-            finally:
-                self._engine.clear_stops()
-            self.stop = self._explain(what, index, before)
-            return self.stop
-        finally:
-            with self._interrupting:
-                self._engine.clear_interrupt()
-                self._lock.release()
-
-    def _explain(self, what: str, index: int, before: list[int]) -> Stop:
+    def _this_entry(self) -> tuple[Position, int]:
+        """What is around the entry of the loop that is meant by "this loop", and the loop."""
         stack = self._engine.stack
-        if what == "end":
-            self._outputs = self.model.results(self._engine)
-            entered = [t for t in range(len(self.model.plan.loops)) if self._engine.totals(t)[1]]
-            top = [t for t in entered if self.model.plan.loops[t].parent < 0]
-            self._last_loop = top[-1] if top else -1
-            text = "the model ran to its end" if self.model.loops else "the model ran to its end; it has no loop"
-            return Stop(Reason.DONE, text)
-        if what == "node":
-            node = self._engine.plan.code[self._engine.pc].node
-            assert node is not None
-            text = f"before {node.describe()}"
-            return Stop(Reason.NODE, text if self.model.loops else f"{text}; the model has no loop")
-        frame = self.frame
-        if what == "limit":
-            return Stop(Reason.LIMIT, f"loop '{frame.name}' reached the limit of {frame.iteration} iterations")
-        if what == "interrupt":
-            where = f"in loop '{frame.name}', iteration {frame.iteration}" if stack else "outside of any loop"
-            return Stop(Reason.INTERRUPT, f"interrupted {where}")
-        ended = frame.stopped_by
-        if ended is not None:
-            why = _WHY[ended]
-            if frame.iteration == 0:
-                return Stop(Reason.ENTRY, f"loop '{frame.name}' runs no iteration: {why} before the first")
-            return Stop(Reason.LOOP_END, f"loop '{frame.name}' ends after {frame.iteration} iterations: {why}")
-        if frame.iteration == 0:
-            return Stop(Reason.ENTRY, f"before iteration 0 of loop '{frame.name}'")
-        return Stop(Reason.STEP, f"before iteration {frame.iteration} of loop '{frame.name}'")
+        if stack:
+            return self.position[: 2 * len(stack) - 2], stack[-1]
+        last = self.places.last_loop()
+        if last < 0:
+            raise UsageError("no loop is running here, and none has run")
+        return (), last
+
+    def _boundary(self, around: Position, index: int, iteration: int) -> Position:
+        plan = self.places.loops[index]
+        return (*around, plan.enter, iteration, plan.head)
+
+    def _back(self) -> Stop:
+        with self._held():
+            here = self.position
+            if not self._engine.stack and self.places.last_loop() < 0:
+                return self._to_node_before(here)
+            around, index = self._this_entry()
+            iteration = self._engine.loop_state(index)[0]
+            boundary = self._boundary(around, index, iteration)
+            if boundary < here:
+                return self._travel(boundary)
+            return (
+                self._travel(self._boundary(around, index, iteration - 1)) if iteration else self._to_node_before(here)
+            )
+
+    def _back_node(self) -> Stop:
+        with self._held():
+            return self._to_node_before(self.position)
+
+    def _to_node_before(self, here: Position) -> Stop:
+        """Go to the node before a position in the same body, or to the boundary before its first."""
+        if self._entry is not None and here <= self._entry:
+            raise UsageError("this is where the session began; there is nothing before")
+        pairs = levels(here)
+        if not pairs:
+            start: Position = (0,)
+        elif here[-1] != self.places.head(pairs[-1][0]):
+            start = (*here[:-1], self.places.head(pairs[-1][0]))
+        elif pairs[-1][1] > 0:
+            start = (*here[:-2], pairs[-1][1] - 1, here[-1])
+        else:
+            # The first boundary of a loop: the loop itself is the node before.
+            return self._travel(here[:-2])
+        stop = self._travel(start)
+        if self.position != start:
+            return stop
+        before = list(nodes_until(self._engine, here))
+        # Before the first node of an iteration is the boundary.
+        target = before[-1] if len(before) > bool(pairs) else start
+        return self._travel(max(target, self._entry or target))
+
+    def _reverse(self) -> Stop:
+        """Look for the last hit before here, piece of time by piece of time."""
+        here = self.position
+        self.timeline.reached(here)
+        entry = self._entry or (0,)
+        for checkpoint, end in self.timeline.segments(here):
+            found = self._last_hit(checkpoint, end, here)
+            if found is not None:
+                position, hits = found
+                self._go_to(position, anew=True)
+                index = self._engine.stack[-1] if self.places.at_boundary() else -1
+                self.stop = self._hit_stop(hits, "node" if index < 0 else "boundary", index)
+                return self.stop
+            if checkpoint.position <= entry:
+                break
+        self._go_to(entry, anew=True)
+        self.stop = Stop(Reason.START, f"no breakpoint hits before this; {self._where().text}")
+        return self.stop
 
 
-_WHY = {
-    StoppedBy.TRIP_COUNT: "the trip count is reached",
-    StoppedBy.CONDITION: "the condition is false",
-    StoppedBy.INPUT_EXHAUSTED: "the sliced inputs are exhausted",
-}
+def _no_iteration(name: str, iteration: int, ran: int) -> str:
+    return f"loop '{name}' has no iteration {iteration}: it ends after {ran}"
 
 
 def debug(
@@ -275,3 +403,6 @@ def debug(
         InputError: the inputs do not fit.
     """
     return Session(model if isinstance(model, Model) else load(model), inputs, max_iterations=max_iterations)
+
+
+__all__ = ["Reason", "Session", "Stop", "debug"]

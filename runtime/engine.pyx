@@ -2,16 +2,19 @@
 
 ``hot.run_plan`` is the hot path: one loop over a flat array of instructions, without the GIL. The engine prepares what it
 runs on, and does what it hands back: layers of one class, ``Memory`` (slots), ``Nodes`` (binding), ``Loops`` (boundaries
-in general), ``Checkpoints`` (going back), ``Changes`` (what-if) and ``Engine`` (stops, limits, hooks).
+in general), ``Checkpoints`` (going back), ``Changes`` (what-if), ``Observers``
+(predicates, records) and ``Engine`` (stops, limits, hooks).
 """
 
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uintptr_t, INT64_MAX
+from libc.stdlib cimport calloc, free
 cimport numpy as np
 
-from .changes cimport Changes
+from .fusing cimport Fuser
 from .hot cimport now, run_plan
+from .observers cimport Observers
 from .scalar cimport free_program, make_program
 from .state cimport *
 
@@ -36,7 +39,7 @@ cdef double PATIENCE_SECONDS = 0.05
 
 
 @cython.final
-cdef class Engine(Changes):
+cdef class Engine(Observers):
     """One execution of a plan: memory, bound instructions, the stack of running loops.
 
     An engine runs one execution at a time, on one thread at a time; only :meth:`interrupt` may be called from another.
@@ -47,10 +50,12 @@ cdef class Engine(Changes):
     cdef double interrupted          # when an interrupt was first seen, 0: none was
     cdef public object on_boundary   # called with the loop's index at every boundary while hooks are on
     cdef public object on_tick       # called about every 10 ms of a run
+    cdef Fuser fuser
 
     def __init__(self, plan):
         self.slice_budget = 1_000_000
         self.s.hot_after = 200
+        self.fuser = Fuser()
         self.load_code()
         for index in range(self.nloops):
             self.load_loop(index)
@@ -75,6 +80,7 @@ cdef class Engine(Changes):
             if self.look(slot) is not array and self.known[slot] is None:
                 self.set_constant(slot, array)     # it was changed by hand
                 self.unbind_consumers(slot)
+        self.fuser.begin(self)
         for slot, value in inputs.items():
             if isinstance(value, np.ndarray) and not value.dtype.hasobject:
                 value = aligned(value)
@@ -95,13 +101,17 @@ cdef class Engine(Changes):
         self.s.interrupt = 0
         self.s.suspended = NULL
         self.s.program_runs = 0
+        self.hits = ()
         self.forget_history()
+        for key in self.recordings:
+            self.forget_recorded(key)
         self.clear_stops()
 
     def clear_stops(self):
         """Forget every stop that was asked for; hooks and limits stay."""
         cdef int k
-        self.s.stepping = self.s.stop_any = 0
+        self.s.stepping &= ~STEPPING
+        self.s.stop_any = 0
         self.s.watch = self.s.hook_any or self.s.c_hook != NULL or self.s.interrupt
         for k in range(self.nloops):
             self.s.loops[k].next_event = INT64_MAX
@@ -122,11 +132,40 @@ cdef class Engine(Changes):
 
     def stop_before_node(self):
         """Ask for a stop before the very next node."""
-        self.s.stepping, self.s.moved, self.s.step_depth = 1, 1, self.s.depth
+        self.s.stepping |= STEPPING
+        self.s.moved, self.s.step_depth = 1, self.s.depth
 
-    def stop_at_node(self):
-        """Ask for a stop before the next node of the innermost running loop (or, once that ended, further out)."""
-        self.s.stepping, self.s.moved, self.s.step_depth = 1, 0, self.s.depth
+    def stop_at_node(self, depth=None):
+        """Ask for a stop before the next node of the innermost running loop (or, once that ended, further out).
+
+        ``depth``: the number of running loops that the node may have around it, where the present one was left already.
+        """
+        self.s.stepping |= STEPPING
+        self.s.moved = depth is not None and depth < self.s.depth
+        self.s.step_depth = self.s.depth if depth is None else depth
+
+    def set_breaks(self, int index, iterations):
+        """Stop at these iterations' boundaries in every entry of a loop; replaces those set before."""
+        cdef LoopState *loop = self.s.loops + index
+        wanted = sorted(iterations)
+        cdef int64_t *breaks = <int64_t *>calloc(len(wanted) + 1, sizeof(int64_t))
+        if not breaks:
+            raise MemoryError
+        for k, iteration in enumerate(wanted):
+            breaks[k] = iteration
+        free(loop.breaks)
+        loop.breaks, loop.nbreaks = breaks, len(wanted)
+
+    def set_traps(self, positions):
+        """Stop before each of these instructions (nodes, Ifs, ENTERs) whenever it is met; replaces those set before."""
+        cdef int k
+        wanted = frozenset(positions)
+        for k in range(self.ncode):
+            trap = k in wanted
+            if trap != self.s.code[k].trap:
+                self.s.code[k].trap = trap
+                self.s.generation += 1      # scalar programs do not stop before instructions
+        self.s.stepping = self.s.stepping & STEPPING | (TRAPS if wanted else 0)
 
     def set_limits(self, max_iterations=None, bint refuse_endless=False):
         """Bound every entry of every loop; ``refuse_endless``: stop loops that nothing can end (SEMANTICS 0.3).
@@ -149,7 +188,7 @@ cdef class Engine(Changes):
         self.s.loops[index].limit = self.s.loops[index].i + more
 
     def set_hook(self, hook):
-        """Call ``hook(loop_index)`` at every boundary of every loop; None: no more."""
+        """Call ``hook(loop_index)`` at every boundary of every loop; a true result stops there. None: no more."""
         self.on_boundary = hook
         self.s.hook_any = hook is not None
         self.s.watch = self.s.watch or self.s.hook_any
@@ -175,7 +214,8 @@ cdef class Engine(Changes):
     def resume(self):
         """Run until a stop.
 
-        Returns: ``("end", -1)``, ``("boundary", loop)``, ``("node", pc)``, ``("limit", loop)`` or ``("interrupt", -1)``.
+        Returns: ``("end", -1)``, ``("boundary", loop)``, ``("predicate", loop)`` (:attr:`hits` says which are true),
+        ``("node", pc)``, ``("limit", loop)`` or ``("interrupt", -1)``.
 
         Raises:
             ExecutionError: a node or a boundary failed; the engine stays there.
@@ -185,6 +225,7 @@ cdef class Engine(Changes):
             raise RuntimeError("this engine is running already")
         self.running = True
         self.moment += 1
+        self.s.fresh = 1
         handler = None
         on_main = threading.current_thread() is threading.main_thread()
         if on_main:
@@ -234,6 +275,11 @@ cdef class Engine(Changes):
                 return self.at_limit(self.s.code[self.s.pc].loop)
             elif status == S_HOT:
                 self.heat_up()
+            elif status == S_OBSERVE:
+                self.observe_slowly(self.s.code[self.s.pc].loop)
+                # What it asked of Python may take any time.
+                if self.s.interrupt or time.monotonic() - self.tick_time > SLICE_SECONDS:
+                    status = S_TICK
             elif status == S_NO_SLICE:
                 self.no_slice(self.s.code[self.s.pc].loop)
             if status == S_TICK and self.tick():
@@ -241,8 +287,12 @@ cdef class Engine(Changes):
 
     cdef int heat_up(self) except -1:
         """Make scalar programs for the running loops where that is possible; the others are looked at again later."""
-        cdef int k, index
-        cdef LoopState *loop
+        cdef int k, index = self.s.stack[self.s.depth - 1]
+        cdef LoopState *loop = self.s.loops + index
+        if loop.heat == loop.fuse_at and self.s.fusing:
+            self.fuser.look(self, index)
+        if loop.heat != loop.hot_at:
+            return 0
         for k in range(self.s.depth):
             index = self.s.stack[k]
             loop = self.s.loops + index
@@ -258,12 +308,16 @@ cdef class Engine(Changes):
         cdef LoopState *loop = self.s.loops + index
         cdef int why = self.s.why
         loop.reported = 1
+        self.hits = self.true_predicates(index) if why & 4 else ()
         if why & 2:
             self.moment += 1
-            self.on_boundary(index)
+            if self.on_boundary(index):
+                why |= 1
         if self.s.interrupt:
             self.s.interrupt = 0
             return ("interrupt", -1)
+        if why & 4:
+            return ("predicate", index)
         return ("boundary", index) if why & 1 else None
 
     cdef object at_limit(self, int index):
@@ -303,6 +357,25 @@ cdef class Engine(Changes):
                 return 1
         return 0
 
+    # -- groups
+
+    @property
+    def fuse(self):
+        """Nodes over large tensors run together, block by block (fuse.py). Then only what ports carry can be looked at:
+        values between a group's nodes are never all there."""
+        return bool(self.s.fusing)
+
+    @fuse.setter
+    def fuse(self, bint on):
+        if on != self.s.fusing:
+            self.fuser.switch(self, on)
+
+    @property
+    def groups(self):
+        """The groups that were made, as :class:`~.fuse.Group`, with how often each ran."""
+        return [(group, self.s.code[<int>group.first].group.runs) for group in self.fuser.groups
+                if self.s.code[<int>group.first].group != NULL]
+
     # -- looking and changing, while stopped
 
     @property
@@ -335,7 +408,7 @@ cdef class Engine(Changes):
 
     def is_native(self, int pc):
         """True while the node at pc is bound to kernels."""
-        return self.s.code[pc].kind == NATIVE
+        return self.s.code[pc].kind == NATIVE or self.s.code[pc].kind == FUSED
 
     def previous(self, int index, int k):
         """A copy of what back edge k carried into the iteration before; only at a boundary, after an iteration."""

@@ -84,8 +84,13 @@ class Frame:
 
     @property
     def index(self) -> int:
-        """The loop's number in the plan; -1 for the main graph."""
+        """The loop's index in the plan; -1 for the main graph."""
         return self._index
+
+    @property
+    def enter(self) -> int:
+        """Position in the plan of the loop's first instruction, before its head, where boundaries are; -1: no loop."""
+        return self._plan.enter if self._plan else -1
 
     @property
     def loop(self) -> Loop | None:
@@ -239,8 +244,8 @@ class Frame:
         """True where a body node computed the value in the iteration that runs."""
         return all(n.state is NodeState.DONE for n in self.nodes if value in n.node.outputs)
 
-    def _scope(self) -> dict[str, Value]:
-        """Names as the body sees them: its own before those of enclosing graphs."""
+    def scope(self) -> dict[str, Value]:
+        """The values of the graph by name. Names as the body sees them: its own before those of enclosing graphs."""
         scope: dict[str, Value] = {}
         index = self._index
         plans = self._engine.plan.loops
@@ -270,7 +275,7 @@ class Values(Mapping[str, Any]):
 
     def __init__(self, frame: Frame) -> None:
         self._frame = frame
-        self._scope = frame._scope()
+        self._scope = frame.scope()
         # Which node of the body makes a value; a body can have thousands of both.
         self._made = {value: node for node in frame.nodes for value in node.node.outputs if value is not None}
 
@@ -289,6 +294,11 @@ class Values(Mapping[str, Any]):
                 if edge.result == slot and engine.was_swapped(frame._index, k):
                     slot = edge.param
         return True, engine.value(slot)
+
+    def read(self, value: Value) -> tuple[bool, Any]:
+        """Whether a value of the loop graph has one now, and a copy of it; tells values that share a name apart."""
+        self._frame._state()
+        return self._read(value)
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._scope:

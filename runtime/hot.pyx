@@ -7,8 +7,9 @@ when a loop is worth a scalar program, or when its time slice is over (so that s
 from libc.stdint cimport int32_t, int64_t, INT64_MAX
 from libc.string cimport memcmp
 
+from .groups cimport GROUP_DONE, GROUP_TICK, run_group
 from .kernels cimport Call
-from .scalar cimport enter_program, run_program
+from .scalar cimport enter_program, next_break, run_program
 from .state cimport *
 
 cdef extern from "time.h" nogil:
@@ -94,7 +95,7 @@ cdef void enter_loop(State *s, int index) noexcept nogil:
     loop.i = 0
     loop.active = 1
     loop.ended = RUNNING
-    loop.reported = loop.edited = 0
+    loop.reported = loop.edited = loop.checked = 0
     loop.entries += 1
     s.stack[s.depth] = index
     s.depth += 1
@@ -225,6 +226,82 @@ cdef int ask_hooks(State *s, int index) noexcept nogil:
     return s.why
 
 
+cdef int show_previous(State *s, LoopState *loop) noexcept nogil:
+    """Let the derived slots show what back edges carried before; 0: a spec is another than before."""
+    cdef int k, spec
+    cdef Edge *e
+    cdef Slot *slot
+    for k in range(loop.nedges):
+        e = loop.edges + k
+        slot = s.slots + loop.first_derived + k
+        if e.in_spare and not e.identity:
+            spec = e.spare_spec
+            slot.data = e.spare
+        else:
+            spec = s.slots[e.param if e.identity else e.result].spec
+            slot.data = s.slots[e.param if e.identity else e.result].data
+        if slot.spec != spec:
+            return 0
+    return 1
+
+
+cdef int observe(State *s, LoopState *loop) noexcept nogil:
+    """Ask the predicates of a boundary and append to its records. 0: that needs Python, and nothing was done."""
+    cdef int k, j
+    cdef scalar_record *record
+    cdef Predicate *p
+    cdef Instr *ins
+    if loop.wants_previous and loop.i > 0 and not show_previous(s, loop):
+        return 0
+    k = loop.first_record
+    while k >= 0:
+        record = s.records[k]
+        if record.enabled:
+            if record.count == record.capacity:
+                return 0
+            for j in range(record.nvalues):
+                if s.slots[record.slots[j]].spec != record.specs[j]:
+                    return 0
+        k = record.next
+    loop.hit = 0
+    k = loop.first_predicate
+    while k >= 0:
+        p = s.predicates + k
+        p.hit = 0
+        if p.enabled and (loop.i > 0 or not p.needs_body):
+            ins = s.code + p.pc
+            if ins.kind != NATIVE:
+                return 0
+            for j in range(ins.nguards):
+                if memcmp(s.slots[ins.guards[j].slot].data, ins.guards[j].expected, ins.guards[j].nbytes):
+                    return 0
+            for j in range(ins.ncalls):
+                if ins.calls[j].run(ins.calls + j):
+                    return 0
+            p.hit = (p.cell[0] + p.offset)[0] != 0
+            loop.hit |= p.hit
+        k = p.next
+    append_records(s, loop)
+    loop.checked = 1
+    return 1
+
+
+cdef void append_records(State *s, LoopState *loop) noexcept nogil:
+    cdef scalar_record *record
+    cdef char *row
+    cdef int j, k = loop.first_record
+    while k >= 0:
+        record = s.records[k]
+        if record.enabled:
+            row = record.buffer + record.count * record.row
+            record.count += 1
+            (<int64_t *>row)[0] = loop.i
+            (<int64_t *>row)[1] = loop.entries - 1
+            for j in range(record.nvalues):
+                put(row + record.offsets[j], s.slots[record.slots[j]].data, record.nbytes[j])
+        k = record.next
+
+
 cdef int run_plan(State *s) noexcept nogil:
     cdef Instr *ins
     cdef LoopState *loop
@@ -238,10 +315,13 @@ cdef int run_plan(State *s) noexcept nogil:
         ins = s.code + s.pc
         kind = ins.kind
         if s.stepping:
-            if s.moved and s.depth <= s.step_depth and (kind == NATIVE or kind == UNBOUND or kind == ENTER or
-                                                        kind == BRANCH):
-                return S_NODE
+            if kind == NATIVE or kind == UNBOUND or kind == FUSED or kind == ENTER or kind == BRANCH:
+                if s.stepping & STEPPING and s.moved and s.depth <= s.step_depth:
+                    return S_NODE
+                if ins.trap and not s.fresh:
+                    return S_NODE
             s.moved = 1
+            s.fresh = 0
         if kind == NATIVE:
             for k in range(ins.nguards):
                 if memcmp(s.slots[ins.guards[k].slot].data, ins.guards[k].expected, ins.guards[k].nbytes):
@@ -270,10 +350,16 @@ cdef int run_plan(State *s) noexcept nogil:
                 else:
                     (<int32_t *>s.slots[loop.iteration].data)[0] = <int32_t>loop.i
             if not loop.reported:
-                s.why = loop.i >= loop.next_event or (loop.ended and loop.event_at_end)
+                s.why = loop.i >= loop.next_event or (loop.ended and loop.event_at_end) or \
+                    (loop.nbreaks and not loop.ended and next_break(loop, loop.i) == loop.i)
+                if loop.observers:
+                    if not loop.checked and not observe(s, loop):
+                        return S_OBSERVE
+                    if loop.hit:
+                        s.why |= 4
                 if (s.watch and ask_hooks(s, ins.loop)) or s.why:
                     return S_BOUNDARY
-            loop.reported = 0
+            loop.reported = loop.checked = 0
             if loop.ended:
                 s.pc = loop.exit
                 continue
@@ -282,7 +368,7 @@ cdef int run_plan(State *s) noexcept nogil:
             # A trip count of INT64_MAX is how exporters write "no limit".
             if loop.endless_at >= 0 and loop.i >= loop.endless_at and (loop.trip < 0 or loop.trip == INT64_MAX):
                 return S_LIMIT
-            if loop.program != NULL and not s.watch and not s.stepping and loop.i > 0 and not loop.edited:
+            if loop.program != NULL and not s.watch and not s.stepping & STEPPING and loop.i > 0 and not loop.edited:
                 if enter_program(s, loop):
                     if s.suspended != NULL:
                         return S_TICK
@@ -299,7 +385,7 @@ cdef int run_plan(State *s) noexcept nogil:
             s.pc = loop.head
             s.budget -= 10
             loop.heat += 1
-            if loop.heat == loop.hot_at:
+            if loop.heat == loop.hot_at or loop.heat == loop.fuse_at:
                 return S_HOT
             if s.budget < 0:
                 return S_TICK
@@ -327,6 +413,14 @@ cdef int run_plan(State *s) noexcept nogil:
                 put(s.slots[ins.moves[k].target].data, s.slots[ins.moves[k].source].data,
                     s.slots[ins.moves[k].target].nbytes)
             s.pc = ins.target if kind == JUMP else s.pc + 1
+        elif kind == FUSED:
+            k = run_group(s, s.pc, ins.group)
+            if k == GROUP_DONE:
+                s.pc = ins.group.end
+            elif k != GROUP_TICK:
+                ins.kind = NATIVE
+            if s.budget < 0:
+                return S_TICK
         elif kind == END:
             return S_END
         else:

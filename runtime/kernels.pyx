@@ -31,8 +31,9 @@ cdef extern from "scalars.h" nogil:
 np.import_array()
 np.import_ufunc()
 
-# Rows up to this long go to loops over two axes. Not above 128: there NumPy's pairwise sum splits.
-cdef int SHORT = 64
+# Rows up to this long go to loops over two axes. Sums not above 128: there NumPy's pairwise sum splits.
+cdef int SHORT = 512
+cdef int SHORT_SUM = 64
 
 # NumPy has two type characters for one machine type where C has (long and long long); loops are looked up by one.
 _CANONICAL = {np.dtype(t).char: np.dtype(t).char
@@ -251,7 +252,7 @@ cdef bint short_rows(Call *call, Kernel k) noexcept:
         return False
     size = k.out.itemsize
     if step[2] == 0:
-        return k.sums != NULL and step[0] == 0 and step[1] == size and call.cell[0] == call.cell[2] and \
+        return k.sums != NULL and call.dims[0] <= SHORT_SUM and step[0] == 0 and step[1] == size and call.cell[0] == call.cell[2] and \
             call.offset[0] == call.offset[2]
     return step[2] == size and step[0] + step[1] >= size and step[0] in (0, size) and step[1] in (0, size)
 

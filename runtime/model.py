@@ -208,10 +208,11 @@ class Model:
         given = self.check(inputs or {})
         with _Lease(self) as engine:
             engine.start(given)
+            engine.fuse = on_iteration is None
             engine.set_limits(max_iterations, refuse_endless=True)
             if begin is not None:
                 begin(engine)
-            engine.set_hook(None if on_iteration is None else lambda index: on_iteration(Frame(engine, index)))
+            engine.set_hook(None if on_iteration is None else _hook(engine, on_iteration))
             engine.on_tick = None if on_tick is None else lambda: on_tick(Run({}, self.totals(engine)))
             run = Run()
             try:
@@ -247,6 +248,13 @@ class Model:
     def totals(self, engine: Engine, ended: StoppedBy | None = None) -> list[LoopTotals]:
         """How the loops went; ``ended``: what stopped the loops that are still running."""
         return [_totals(plan, engine, ended) for plan in self.plan.loops]
+
+
+def _hook(engine: Engine, on_iteration: OnIteration) -> Callable[[int], None]:
+    def hook(index: int) -> None:
+        on_iteration(Frame(engine, index))  # whatever it returns stops nothing
+
+    return hook
 
 
 class _Lease:

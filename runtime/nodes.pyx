@@ -5,6 +5,7 @@ from libc.string cimport memcpy
 cimport numpy as np
 from numpy cimport npy_intp
 
+from .groups cimport ask_for_groups
 from .kernels cimport Call, set_kernel
 from .memory cimport Memory, free_calls
 from .state cimport *
@@ -162,6 +163,8 @@ cdef class Nodes(Memory):
             ins.nguards = k + 1
         ins.cost = bound.cost
         ins.kind = NATIVE
+        ins.binding = self.s.generation
+        ask_for_groups(&self.s, instruction.inside)
         return 0
 
     cdef int run_node(self, int pc) except -1:

@@ -18,6 +18,8 @@ cdef extern from "scalar_program.h" nogil:
         OP_JUMP
         OP_ENTER
         OP_NEXT
+        OP_COUNT
+        OP_STOP_IF
         OP_copy_8
 
     ctypedef struct scalar_insn:
@@ -59,6 +61,24 @@ cdef extern from "scalar_program.h" nogil:
         npy_intp step
         const char *base
 
+    ctypedef struct scalar_record:
+        int loop
+        int enabled
+        int nvalues
+        int next
+        int *slots
+        int *specs
+        npy_intp *nbytes
+        npy_intp *offsets
+        npy_intp row
+        char *buffer
+        int64_t count
+        int64_t capacity
+
+    ctypedef struct scalar_recorder:
+        scalar_record *record
+        int *source "from"
+
     ctypedef struct scalar_loop:
         int index
         int parent
@@ -79,11 +99,13 @@ cdef extern from "scalar_program.h" nogil:
         int nouts
         int nscans
         int nslices
+        int nrecorders
         scalar_move *init
         scalar_move *moves
         scalar_move *outs
         scalar_scan *scans
         scalar_slice *slices
+        scalar_recorder *recorders
         int64_t i
         int64_t trips
         int64_t parts
@@ -102,6 +124,12 @@ cdef extern from "scalar_program.h" nogil:
         scalar_loop *loops
         int at_insn
         int at_loop
+        int suspended
+
+# What asks for stops before nodes.
+cdef enum:
+    STEPPING = 1
+    TRAPS = 2
 
 # What a slot's flags say.
 cdef enum:
@@ -132,10 +160,58 @@ cdef enum InstrKind:
     JOIN = 7
     END = 8
     NATIVE = 9
+    FUSED = 10           # a bound node that leads a group: it and others run block by block
 
 cdef struct Move:
     int source
     int target
+
+# Where an argument is in the block that runs.
+cdef struct Place:
+    char *at
+    char **cell          # NULL: in the group's own memory, where it stays
+    npy_intp offset
+    npy_intp steps[8]    # bytes from block to block along each axis
+
+# The extremes of floats that a group may not leave behind: see fuse.Check.
+cdef struct Check:
+    int slot
+    int size             # bytes of an element
+    Py_ssize_t count
+
+# Nodes that run together, block by block (fuse.py). Good as long as its nodes are bound as they were, on the same specs.
+cdef struct Group:
+    int loop             # in whose body it is
+    int end              # position after it
+    int nmembers
+    int nbefore
+    int nafter
+    int nslots
+    int naxes
+    int nplaces
+    int nmoving          # places that change from block to block: the first ones
+    int ncalls
+    int nchecks
+    int *members
+    int64_t *bindings    # of the members
+    int *before
+    int *after
+    int *slots
+    int *specs
+    npy_intp *blocks     # along each axis
+    npy_intp *at         # the block that runs next
+    Place *places
+    Call *calls
+    Call *tail           # of a shorter last block along the last axis; NULL: there is none
+    char *once           # calls for the first block only
+    Check *checks
+    npy_intp *outer      # outer axes of all calls
+    char **constants
+    PyObject *memory     # owned reference: what keeps constants and the group's own memory
+    int64_t cost         # of a block
+    int running          # a time slice ended between two blocks
+    int unfit            # a check failed
+    int64_t runs
 
 cdef struct Instr:
     int kind
@@ -148,12 +224,15 @@ cdef struct Instr:
     int condition        # BRANCH: its slot
     int churn            # how often it was bound
     int calm             # Python executions since its inputs last changed; -1: nothing to bind until they do
+    int trap             # stop before it
     int64_t cost
     Call *calls
     Guard *guards
     Move *moves
     char **cells         # addresses of temps
     npy_intp *outer      # outer axes of all calls
+    int64_t binding      # differs whenever the node is bound anew
+    Group *group         # the group that it leads, NULL: none
 
 cdef struct Edge:
     int initial          # -1: part 0 of a sliced input
@@ -212,6 +291,17 @@ cdef struct ProgramValue:
     Py_ssize_t nbytes
     int written
 
+# A question about a boundary, bound to kernels as nodes are: its instruction stands behind the plan's.
+cdef struct Predicate:
+    int pc
+    int loop
+    int enabled
+    int needs_body       # not asked before iteration 0
+    int hit
+    int next             # of the same loop, -1: none
+    char **cell          # where the answer is
+    Py_ssize_t offset
+
 cdef struct LoopState:
     int head
     int exit
@@ -245,15 +335,28 @@ cdef struct LoopState:
     int ended            # a Reason
     int reported         # this boundary was shown to whoever asked
     int edited           # a part or the iteration number was set by hand at this boundary
+    # records and predicates
+    int observers        # how many there are
+    int checked          # those of this boundary are done
+    int hit              # a predicate is true
+    int first_predicate  # -1: none
+    int first_record
+    int wants_previous   # one of them reads what a back edge carried before
+    int first_derived    # slots behind the plan's: previous value of each edge, then iteration, condition, trip count
     # stops and limits
     int64_t next_event
     int event_at_end
+    int64_t *breaks      # iterations at which every entry stops, in order
+    int nbreaks
     int64_t limit
     int64_t endless_at   # refuse to go past this iteration where nothing can end the loop; -1: may go on
     # scalar programs (scalar.pyx)
     Program *program     # NULL: none
     int64_t heat         # boundaries since it was last looked at
     int64_t hot_at
+    # groups: as for hot_at, after nodes were bound; how long to wait, for binding may go on
+    int64_t fuse_at
+    int64_t fuse_wait
     # totals of the run
     int64_t iterations
     int64_t entries
@@ -278,6 +381,7 @@ cdef enum Status:
     S_LIMIT = 6
     S_NO_SLICE = 7
     S_HOT = 8            # loops ran long enough to be worth a scalar program
+    S_OBSERVE = 9        # records or predicates of the loop at pc need Python
 
 # What a C hook is shown at a boundary (docs/hooks.md). ``carried``: addresses of the carried values, in port order.
 cdef struct BoundaryView:
@@ -298,10 +402,11 @@ cdef struct State:
     int depth
     int pc
     int64_t budget
-    # stepping by nodes
-    int stepping
+    # stops before nodes: stepping is the one flag the hot path looks at
+    int stepping         # STEPPING and TRAPS
     int step_depth
     int moved
+    int fresh            # nothing was run since the engine was resumed
     # boundaries: watch is the one flag the hot path looks at
     int watch
     int stop_any
@@ -309,9 +414,13 @@ cdef struct State:
     # grows whenever an instruction is bound or unbound, or a slot's spec changes
     int64_t generation
     int64_t hot_after    # a loop that ran this often is worth a scalar program; -1: none is
+    int fusing           # nodes run in groups; then only what leaves them can be looked at
     int64_t program_runs # how often one was entered in this execution
     Program *suspended   # the one that a time slice ended in, NULL: none
     int interrupt
-    int why              # 1: a stop, 2: the Python hook
+    int why              # 1: a stop, 2: the Python hook, 4: a predicate
+    int nslots           # derived ones included
+    Predicate *predicates
+    scalar_record **records
     boundary_hook c_hook
     void *c_context

@@ -247,6 +247,28 @@ def mandelbrot() -> Sample:
     return onnx_sample(16, text, {"height": i64(12), "width": i64(24), "max_iterations": i64(20)})
 
 
+def vanishing_scale() -> Sample:
+    """A state that is divided by a scale which reaches zero in iteration 137 of 1 000: from then on it is NaN."""
+    text = """
+        vanishing_scale (float[4] h0, float[n] scale) => (float[4] h_last, float[n] sizes) {
+          trips = Size (scale)
+          [normalise] h_last, sizes = Loop (trips, "", h0) <
+            body: graph = normalise_step (int64 i, bool more_in, float[4] h)
+                => (bool more, float[4] h_new, float size) {
+              s = Gather <axis = 0> (scale, i)
+              q = Div (h, s)
+              magnitude = Abs (q)
+              largest = ReduceMax <keepdims = 0> (magnitude)
+              h_new = Div (q, largest)
+              size = ReduceSum <keepdims = 0> (h_new)
+              more = Identity (more_in)
+            }>
+        }
+    """
+    scale = (137 - np.arange(1000, dtype=np.float32)) / np.float32(137)
+    return onnx_sample(18, text, {"h0": f32([1, 2, 3, 4]), "scale": scale})
+
+
 def counter() -> Sample:
     """A counter with both a trip count and a condition: whichever comes first ends it."""
     text = """
@@ -372,6 +394,7 @@ SAMPLES: dict[str, Callable[[], Sample]] = {
         fibonacci,
         power_iteration,
         mandelbrot,
+        vanishing_scale,
         counter,
         greedy_decoder,
         two_layer_lstm,

@@ -15,12 +15,13 @@ from textual.timer import Timer
 from textual.widgets import Footer
 
 from ..runtime.model import Data, Model
-from .driver import Command, Driver, Stopped
+from .driver import Command, Driver, Request, Stopped
 from .screens.help import HelpScreen
 from .view import Shown, View
 from .widgets.back_edges import BackEdges
 from .widgets.body import Body
 from .widgets.condition import Condition, plottable
+from .widgets.console import Console
 from .widgets.header import Header
 from .widgets.inputs import Inputs
 from .widgets.message import Message
@@ -59,13 +60,26 @@ class LoopdbgApp(App[int]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (28, "-tall")]
     BINDINGS = [
-        Binding("s", "ask('step')", "iteration", tooltip="Run to the next boundary of this loop"),
+        Binding("s", "ask('step')", "step", tooltip="Run to the next boundary of this loop"),
         Binding("n", "ask('next node')", "node", tooltip="Run one node of the body"),
         Binding("i", "ask('into')", "into", tooltip="Run one node, but stop inside it where it is a loop"),
         Binding("f", "ask('finish')", "finish", tooltip="Run to the end of this loop"),
-        Binding("c", "ask('continue')", "continue", tooltip="Run to the end of the model"),
-        Binding("r", "ask('restart')", "restart", tooltip="Back to the first loop's entry"),
+        Binding("c", "ask('continue')", "continue", tooltip="Run to the next breakpoint, or to the end of the model"),
+        Binding("backspace", "ask('back')", "back", key_display="←", tooltip="Back by one iteration"),
+        # Panes scroll by it, though never sideways.
+        Binding("left", "ask('back')", show=False, priority=True),
+        Binding("shift+left,N", "ask('back node')", show=False),
+        Binding("C", "ask('reverse-continue')", show=False),
+        Binding("r", "ask('restart')", "restart", show=False, tooltip="Back to the first loop's entry"),
+        Binding("b", "console('break ')", show=False),
+        Binding("w", "console('watch ')", show=False),
+        Binding("e", "console('set ')", show=False),
+        Binding("g", "console('goto ')", show=False),
+        Binding("W", "line('why')", show=False),
+        Binding("l", "line('list')", show=False),
+        Binding("colon", "console('')", "command", key_display=":"),
         Binding("escape", "interrupt", "interrupt", key_display="esc"),
+        Binding("escape", "close", "close", key_display="esc"),
         Binding("x,ctrl+c", "stop", show=False),
         Binding("left_square_bracket", "frame(-1)", show=False),
         Binding("right_square_bracket", "frame(1)", show=False),
@@ -80,6 +94,7 @@ class LoopdbgApp(App[int]):
         # Kept, not looked up: a lookup searches the screen on top, which may be the help.
         self.header = Header(driver.model.name, id="header")
         self.message = Message(id="message")
+        self.prompt = Console(driver.complete, id="console")
         self.body = Body(id="body")
         self.scans = Scans(id="scans")
         self.footer = Footer(compact=True)
@@ -116,6 +131,7 @@ class LoopdbgApp(App[int]):
             with Vertical(id="right"):
                 for name in ("back-edges", "condition", "scans", "outputs"):
                     yield self.panes[name]
+        yield self.prompt
         yield self.message
         yield self.footer
 
@@ -153,8 +169,8 @@ class LoopdbgApp(App[int]):
 
     # -- commands
 
-    def ask(self, command: Command) -> None:
-        """Start a command; the screen follows when it stops."""
+    def ask(self, command: Request) -> None:
+        """Start a command, or run a line in the console; the screen follows when it stops."""
         if self.driver.ask(command):
             self._idle.clear()
             if self._ticker is not None:
@@ -165,16 +181,42 @@ class LoopdbgApp(App[int]):
     def action_ask(self, command: str) -> None:
         self.ask(Command(command))
 
+    def action_console(self, text: str) -> None:
+        """Open the console with something typed already."""
+        self.prompt.open(text)
+        self.screen_stack[0].set_class(True, "-console")
+
+    def action_line(self, line: str) -> None:
+        """Run a line in the console."""
+        self.prompt.say(f"> {line}")
+        self.ask(line)
+
+    @on(Console.Entered)
+    def entered(self, message: Console.Entered) -> None:
+        """A line was typed into the console."""
+        self.ask(message.line)
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """The footer shows what can be done now: interrupting what runs, or starting something."""
         if action == "interrupt":
             return self.driver.busy
+        if action == "close":
+            return self.prompt.display and not self.driver.busy
+        if action == "ask" and self.prompt.line.has_focus:
+            return False
         if action == "ask" and self._slow:
             return parameters == (str(Command.RESTART),)
         return True
 
     def action_interrupt(self) -> None:
         self.driver.interrupt()
+
+    def action_close(self) -> None:
+        """Hide the console."""
+        self.prompt.close()
+        self.screen_stack[0].set_class(False, "-console")
+        self.body.focus()
+        self.refresh_bindings()
 
     def action_stop(self) -> None:
         """As interrupt, for keys that mean it elsewhere: where nothing runs they say so."""
@@ -215,11 +257,18 @@ class LoopdbgApp(App[int]):
         try:
             self.header.progress = None
             self._set_slow(False)
+            self.prompt.say(*message.said)
+            if message.quits:
+                self.exit(0)
             if message.view is not None:
                 self.show(message.view, message.error)
             if message.error is not None:
+                typed = not isinstance(message.command, Command)
+                if typed:
+                    self.prompt.say(f"error: {message.error}")
                 self.message.say(message.error, error=True)
-                self.notify(message.error, title=f"{message.command} failed", severity="error", markup=False)
+                if not typed:
+                    self.notify(message.error, title=f"{message.command} failed", severity="error", markup=False)
         finally:
             if not self.driver.busy:
                 if self._ticker is not None:

@@ -13,9 +13,10 @@ from enum import StrEnum
 
 from textual.message import Message
 
-from ..debugger.session import Session, Stop
+from ..debugger.console import Console, Quit
+from ..debugger.session import Reason, Session, Stop
 from ..debugger.surface import SessionSurface
-from ..runtime.errors import LoopdbgError, one_line
+from ..runtime.errors import LoopdbgError, UsageError, one_line
 from ..runtime.model import Data, Model
 from .view import History, View, look
 
@@ -33,29 +34,56 @@ class Command(StrEnum):
     FINISH = "finish"
     CONTINUE = "continue"
     RESTART = "restart"
+    BACK = "back"
+    BACK_NODE = "back node"
+    BACK_ON = "reverse-continue"
 
 
+#: What can be asked for: a key's command, or a line for the console.
+Request = Command | str
 #: Commands that are short as a rule: what is asked for while one of them runs is meant to come after it.
-STEPS = frozenset({Command.START, Command.RESTART, Command.STEP, Command.NODE, Command.INTO})
+STEPS: frozenset[Request] = frozenset(
+    {
+        Command.START,
+        Command.RESTART,
+        Command.STEP,
+        Command.NODE,
+        Command.INTO,
+        Command.BACK,
+        Command.BACK_NODE,
+    }
+)
 
 
 @dataclass(frozen=True)
 class Progress:
     """How far a running command is: seconds so far, and the iterations of each loop by path."""
 
-    command: Command
+    command: Request
     seconds: float
     iterations: Mapping[str, int]
 
 
 class Stopped(Message):
-    """A command ended; ``error`` is what went wrong, ``view`` None where not even a look was possible."""
+    """A command ended; ``error`` is what went wrong, ``view`` None where not even a look was possible.
 
-    def __init__(self, command: Command, view: View | None, error: str | None = None) -> None:
+    ``said``: what the console and logpoints printed meanwhile; ``quits``: the user asked to leave.
+    """
+
+    def __init__(
+        self,
+        command: Request,
+        view: View | None,
+        error: str | None = None,
+        said: tuple[str, ...] = (),
+        quits: bool = False,
+    ) -> None:
         super().__init__()
         self.command = command
         self.view = view
         self.error = error
+        self.said = said
+        self.quits = quits
 
 
 class WaitingSession(Session):
@@ -95,10 +123,13 @@ class Driver:
         self.post: Callable[[Stopped], object] = lambda _: None
         self._session: SessionSurface = session or WaitingSession(model, inputs, max_iterations=max_iterations)
         self._history = History()
+        self._said: list[str] = []
+        #: None on a recording.
+        self.console = Console(self._session, self._said.append) if isinstance(self._session, Session) else None
         #: Guards everything below.
         self._changed = threading.Condition()
-        self._waiting: list[Command] = []
-        self._running: Command | None = None
+        self._waiting: list[Request] = []
+        self._running: Request | None = None
         self._since = 0.0
         self._closed = False
         # A daemon: a single node that takes minutes can't be interrupted, and must not keep the program alive.
@@ -116,8 +147,12 @@ class Driver:
         with self._changed:
             return self._running is not None or bool(self._waiting)
 
-    def ask(self, command: Command) -> bool:
-        """Run a command once those before it are done; False where it is refused because another one runs.
+    def complete(self, line: str) -> list[str]:
+        """What the last word of a line for the console can become."""
+        return [] if self.console is None or self.busy else self.console.complete(line)
+
+    def ask(self, command: Request) -> bool:
+        """Run a command, or a line in the console, once those before it are done; False where another one runs.
 
         What comes while steps run waits in line; while something longer runs only a restart is taken, and interrupts.
         """
@@ -181,21 +216,35 @@ class Driver:
             if open_still:
                 self.post(message)
 
-    def _do(self, command: Command) -> Stopped:
+    def _do(self, command: Request) -> Stopped:
         error = None
+        quits = False
+        before = self._session.stop
         try:
             self._run(command)
         except LoopdbgError as problem:
             error = str(problem)
+        except Quit:
+            quits = True
         except Exception as problem:  # a bug of ours must not end the program either
             error = _told(problem)
+        stop = self._session.stop
+        if error is None and stop.reason is Reason.ERROR and stop is not before:
+            error = stop.text
+        said = tuple(self._said)
+        self._said.clear()
         try:
-            return Stopped(command, look(self._session, self._history), error)
+            return Stopped(command, look(self._session, self._history), error, said, quits)
         except Exception as problem:
-            return Stopped(command, None, error or _told(problem))
+            return Stopped(command, None, error or _told(problem), said, quits)
 
-    def _run(self, command: Command) -> None:
+    def _run(self, command: Request) -> None:
         session = self._session
+        if not isinstance(command, Command):
+            if self.console is None:
+                raise UsageError("a recording takes no commands; with the model: loopdbg MODEL")
+            self.console.execute(command)
+            return
         match command:
             case Command.START | Command.RESTART:
                 self._history.clear()
@@ -210,6 +259,12 @@ class Driver:
                 session.finish()
             case Command.CONTINUE:
                 session.continue_()
+            case Command.BACK:
+                session.back()
+            case Command.BACK_NODE:
+                session.back_node()
+            case Command.BACK_ON:
+                session.reverse_continue()
 
 
 def _told(problem: Exception) -> str:

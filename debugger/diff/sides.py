@@ -13,6 +13,7 @@ from ...runtime.frame import Frame
 from ...runtime.model import Data, LoopNode, Model, load
 from ...runtime.notes import observed
 from ..boundary import Boundary, read
+from ..trace.schema import MAGIC
 from .findings import Reason
 from .rules import reasons_of
 
@@ -140,7 +141,7 @@ def is_trace(path: str | Path) -> bool:
     """True for an SQLite file, which no model file is."""
     try:
         with open(path, "rb") as file:
-            return file.read(16) == b"SQLite format 3\x00"
+            return file.read(len(MAGIC)) == MAGIC
     except OSError:
         return False
 

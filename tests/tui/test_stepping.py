@@ -194,7 +194,7 @@ async def test_what_matters_is_in_sight_in_every_size(size: tuple[int, int]) -> 
             "Condition  keep = err_new > tol",
             "Scan outputs",
             "f32 [3]",
-            "s iteration",
+            "s step",
             "q quit",
         ):
             assert wanted in text, f"{wanted!r} is not in sight:\n{text}"

@@ -41,18 +41,19 @@ def imported(*arguments: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["run", "--help"], ["info", "--help"], ["diff", "--help"], ["--version"]]
+    "arguments",
+    [["--help"], ["run", "--help"], ["info", "--help"], ["explain", "--help"], ["diff", "--help"], ["--version"]],
 )
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     assert imported(*arguments).isdisjoint(HEAVY)
 
 
-@pytest.mark.parametrize("command", ["run", "info"])
+@pytest.mark.parametrize("command", ["run", "info", "explain"])
 def test_an_ir_needs_neither_onnx_nor_a_screen(command: str) -> None:
     assert imported(command, str(SAMPLES / "lstm.xml")).isdisjoint(("onnx", "scipy", "ml_dtypes", *SCREENS))
 
 
-@pytest.mark.parametrize("command", ["run", "info"])
+@pytest.mark.parametrize("command", ["run", "info", "explain"])
 def test_an_onnx_model_needs_neither_lxml_nor_a_screen(command: str) -> None:
     assert imported(command, str(SAMPLES / "newton_sqrt.onnx")).isdisjoint(("lxml", "scipy", *SCREENS))
 

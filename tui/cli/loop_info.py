@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
-from ...runtime.errors import ExecutionError, LoopdbgError
+from ...debugger.ending import Ending, captures, ending, parts
+from ...runtime.errors import LoopdbgError
 from ...runtime.graph import (
     MAIN,
     Graph,
@@ -21,12 +20,10 @@ from ...runtime.graph import (
     TensorType,
     Value,
     bodies,
-    walk,
 )
 from ...runtime.model import LoopNode, Model
 from ...runtime.ops.registry import resolve
 from ...runtime.origins import Origins
-from ...runtime.slices import cut
 from ..text import dtype_name
 
 
@@ -70,7 +67,7 @@ def _loop(node: LoopNode, origins: Origins, returned: dict[Value, list[str]]) ->
         "iteration": None if loop.iteration is None else _port(loop.iteration.name, loop.iteration.type),
         "sliced_inputs": [_sliced(port) for port in loop.sliced_inputs],
         "invariants": [_port(port.inner.name, port.inner.type) | _from(port.outer) for port in loop.invariants],
-        "captures": [_port(value.name, value.type) | _constant(value) for value in _captures(loop)],
+        "captures": [_port(value.name, value.type) | _constant(value) for value in captures(loop)],
         "back_edges": [
             {
                 **_port(edge.param.name, edge.param.type),
@@ -130,44 +127,32 @@ def _decided(value: Value | None, origins: Origins) -> dict[str, Any] | None:
 
 def _kind(loop: Loop, origins: Origins) -> tuple[str, str]:
     """The kind of loop in a programmer's word, and what ends it."""
-    limit = _limit(loop, origins)
-    initial = True if loop.initial_condition is None else origins.scalar(loop.initial_condition)
-    known = origins.scalar(loop.condition)
-    passed = loop.condition is not None and origins.origin(loop.condition) is loop.condition_input
-    decides = loop.condition is not None and not passed and known is not True
+    found = ending(loop, origins)
     never = (
         ""
-        if initial is True or loop.initial_condition is None
-        else ("never starts" if initial is False else f"never starts when '{loop.initial_condition.name}' is false")
+        if found.initial is True or loop.initial_condition is None
+        else (
+            "never starts" if found.initial is False else f"never starts when '{loop.initial_condition.name}' is false"
+        )
     )
-    ends = [limit] if limit else []
-    if decides and loop.condition is not None:
-        after = "after one iteration" if known is False else f"when '{loop.condition.name}' is false"
+    ends = [_limit(loop, found)] if found.limited else []
+    if found.decides and loop.condition is not None:
+        after = "after one iteration" if found.known is False else f"when '{loop.condition.name}' is false"
         ends.append(after)
     told = "ends " + " or ".join(ends) if ends else "nothing ends it"
-    if decides:
-        kind = "for with condition" if limit else "do-while" if initial is True else "while"
-    else:
-        kind = "for" if limit else "endless"
-    return kind, f"{told}; {never}" if never else told
+    return found.kind.value, f"{told}; {never}" if never else told
 
 
-def _limit(loop: Loop, origins: Origins) -> str:
-    """What bounds the number of iterations; empty where nothing does."""
-    if loop.fixed_trips is not None:
-        return f"after {loop.fixed_trips} iteration{'' if loop.fixed_trips == 1 else 's'}"
-    if loop.counted_by_slices:
-        counts = [count for count in map(_parts, loop.sliced_inputs) if count is not None]
-        many = f" ({counts[0]})" if counts else ""
-        names = ", ".join(f"'{port.outer.name}'" for port in loop.sliced_inputs)
+def _limit(loop: Loop, found: Ending) -> str:
+    """What bounds the number of iterations."""
+    if found.slices:
+        many = "" if found.trips is None else f" ({found.trips})"
+        names = ", ".join(f"'{port.outer.name}'" for port in found.slices)
         return f"after the last part of {names}{many}"
-    if loop.trip_count is None:
-        return ""
-    number = origins.scalar(loop.trip_count)
-    if number is not None:
-        return "" if number == -1 and loop.minus_one_is_no_limit else f"after {max(number, 0)} iterations"
-    unless = " (-1: no limit)" if loop.minus_one_is_no_limit else ""
-    return f"after '{loop.trip_count.name}' iterations{unless}"
+    if found.count is not None:
+        unless = " (-1: no limit)" if loop.minus_one_is_no_limit else ""
+        return f"after '{found.count.name}' iterations{unless}"
+    return f"after {found.trips} iteration{'' if found.trips == 1 else 's'}"
 
 
 def _sliced(port: SlicedInput) -> dict[str, Any]:
@@ -180,39 +165,8 @@ def _sliced(port: SlicedInput) -> dict[str, Any]:
         "stride": port.stride,
         "part_size": port.part_size,
         "drop_axis": port.drop_axis,
-        "parts": _parts(port),
+        "parts": parts(port),
     }
-
-
-def _parts(port: SlicedInput) -> int | None:
-    """How many parts the declared shape gives; None where it does not tell."""
-    shape = port.outer.type.shape if isinstance(port.outer.type, TensorType) else None
-    if shape is None or not -len(shape) <= port.axis < len(shape) or not isinstance(shape[port.axis], int):
-        return None
-    # One byte, however large the tensor would be.
-    whole = np.broadcast_to(np.int8(0), [dim if isinstance(dim, int) else 1 for dim in shape])
-    try:
-        return len(cut(whole, port, port.outer.name))
-    except ExecutionError:
-        return None
-
-
-def _captures(loop: Loop) -> list[Value]:
-    """The values of enclosing scopes that the body uses, each once, in the order of their use."""
-    own = {value for graph in _graphs(loop.body) for value in (*graph.inputs, *graph.constants)}
-    nodes = list(walk(loop.body))
-    own.update(value for node in nodes for value in node.outputs if value is not None)
-    own.update(invariant.inner for node in nodes if isinstance(node, Loop) for invariant in node.invariants)
-    used = [value for node in nodes for value in node.inputs if value is not None]
-    used += [value for graph in _graphs(loop.body) for value in graph.outputs]
-    return [value for value in dict.fromkeys(used) if value not in own]
-
-
-def _graphs(graph: Graph) -> Iterator[Graph]:
-    yield graph
-    for node in graph.nodes:
-        for _, inner in bodies(node):
-            yield from _graphs(inner)
 
 
 def _operators(graph: Graph) -> dict[str, int]:

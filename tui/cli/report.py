@@ -17,6 +17,8 @@ from ..text import dtype_name, printable, value_text
 VALUE_WIDTH = 100
 #: Of a sequence at most this many elements are listed.
 ELEMENTS = 8
+#: Tensors of so many elements stand in JSON as they are.
+SMALL = 64
 
 _WORDS = {
     StoppedBy.TRIP_COUNT: "trip count",
@@ -168,6 +170,22 @@ def _statistics_json(array: Array) -> dict[str, Any]:
     if found.inf:
         told["inf"] = found.inf
     return told
+
+
+def small_json(value: Data) -> Any:
+    """A value as JSON: numbers and small tensors as they are, of larger ones shape, dtype and statistics."""
+    if value is None or isinstance(value, list):
+        return _value_json(value)
+    array = np.asarray(value)
+    if array.size > SMALL or array.dtype.kind not in "biufO":
+        return _value_json(value)
+    if array.dtype.kind != "f":
+        return array.tolist()
+    return _numbers(array.astype(np.float64).tolist())
+
+
+def _numbers(value: Any) -> Any:
+    return [_numbers(one) for one in value] if isinstance(value, list) else _finite(value)
 
 
 def _finite(value: Any) -> float | None:

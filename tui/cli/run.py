@@ -8,12 +8,13 @@ import sys
 import time
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
-from ...runtime.errors import ExecutionError, InterruptError, LimitError, TraceError
+from ...runtime.errors import ExecutionError, InterruptError, LimitError, TraceError, UsageError
 from ...runtime.graph import StoppedBy
 from ...runtime.model import Model, OnIteration, load
 from ...runtime.model import Run as Result
-from . import report, terminal
+from . import report, scripted, terminal
 from .command import Command
 from .inputs import Inputs, add_run_options, gather
 from .progress import Progress
@@ -38,6 +39,8 @@ the time they took."""
 examples:
   loopdbg run lstm.xml --inputs x.npz --output y.npz
   loopdbg run newton_sqrt.onnx --input a=2 --input tol=1e-6 --json
+  loopdbg run newton_sqrt.onnx --break 'err < 1e-3'
+  loopdbg run newton_sqrt.onnx -ex 'break iter 3' -ex continue -ex 'print x' --batch
   loopdbg run newton_sqrt.onnx --record run.loopdb
 
 --json: {"outputs": {NAME: {"shape", "dtype", "min", "max", "mean"}},
@@ -46,8 +49,12 @@ examples:
   "recorded": {"file", "boundaries", "bytes"}; null stands for what is not finite
   and for statistics of nothing, "nan" and "inf" then count such elements.
 
-exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
-130 interrupted"""
+With --break, --assert, -x or -ex the model runs in a session; 'help' is the
+command that lists the commands. --json of a stop: {"stopped": {"reason", "text",
+"loop", "iteration", "breakpoint", "carried": {NAME: value}}}.
+
+exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
+4 a limit hit, 7 --assert failed, 130 interrupted"""
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.usage = "loopdbg run MODEL [options]"
@@ -56,6 +63,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
         add_record_options(parser)
         parser.add_argument("--output", type=Path, metavar="F.npz", help="save the outputs under their names")
         parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+        scripted.add_options(parser)
 
     def run(self, options: argparse.Namespace) -> int:
         if options.output is not None:
@@ -64,9 +72,41 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
         model = load(options.model)
         resumed = None if options.resume is None else Resumed(options.resume, model)
         inputs = gather(model, options) if resumed is None else Inputs(resumed.inputs, resumed.note, chosen_here=True)
+        if scripted.wanted(options):
+            return self._debug(model, inputs, options)
         with Recording(options, model, inputs.values, resumed) as recording:
             result, seconds = _execute(model, inputs, options.max_iterations, recording.hook, resumed)
             recording.finish(result)
+        return self._tell(model, inputs, options, result, seconds, recording)
+
+    def _debug(self, model: Model, inputs: Inputs, options: argparse.Namespace) -> int:
+        """A session instead of a run; at its end the outputs are told as those of a run."""
+        if options.record is not None or options.resume is not None:
+            raise UsageError("--record and --resume are for runs without commands and breakpoints")
+        if inputs.chosen_here:
+            terminal.err(f"inputs: {inputs.note}")
+        status, result, stopped, seconds = scripted.run(model, inputs, options)
+        if result is not None:
+            return status or self._tell(model, inputs, options, result, seconds)
+        if options.json:
+            self._print_json({"stopped": stopped})
+        return status
+
+    @staticmethod
+    def _print_json(told: dict[str, Any]) -> None:
+        # Where signs cannot be encoded they are escaped, not replaced: the names must stay what they are.
+        terminal.out(json.dumps(told, ensure_ascii=not terminal.knows_unicode(sys.stdout), allow_nan=False))
+
+    def _tell(
+        self,
+        model: Model,
+        inputs: Inputs,
+        options: argparse.Namespace,
+        result: Result,
+        seconds: float,
+        recording: Recording | None = None,
+    ) -> int:
+        """Print and save what a run gave; returns the exit status."""
         remarks = list(inputs.remarks)
         saved_as = ""
         if options.output is not None and result.stopped_by is None:
@@ -76,11 +116,9 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
             terminal.err(f"note: {remark}")
         if options.json:
             told = report.as_json(result, seconds)
-            if recording.summary:
+            if recording is not None and recording.summary:
                 told["recorded"] = recording.summary
-            # Where signs cannot be encoded they are escaped, not replaced: the names must stay what they are.
-            plain = not terminal.knows_unicode(sys.stdout)
-            terminal.out(json.dumps(told, ensure_ascii=plain, allow_nan=False))
+            self._print_json(told)
         else:
             for note in report.notes(result):
                 terminal.err(f"note: {note}")
@@ -88,11 +126,12 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
                 terminal.out(line)
             for line in report.output_lines(result.outputs, saved_as):
                 terminal.out(line)
-            if recording.summary:
+            if recording is not None and recording.summary:
                 terminal.out(recording.line)
         if result.stopped_by is not None:
             terminal.err(f"loopdbg: {result.message}")
-        return _STATUS[result.stopped_by] or (TraceError.exit_status if recording.failed else 0)
+        failed = recording is not None and recording.failed
+        return _STATUS[result.stopped_by] or (TraceError.exit_status if failed else 0)
 
 
 def _execute(

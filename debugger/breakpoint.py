@@ -1,0 +1,263 @@
+"""A breakpoint, watchpoint or logpoint: what it waits for, and whether it hits at a stop.
+
+One that waits for an iteration, a node or a loop's end is looked for by the engine in passing. One with an expression
+is tested at every boundary of its loops: by the engine where the expression can be lowered to native kernels, else in
+Python, which is slower and said so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..runtime.frame import Frame
+from ..runtime.graph import Node
+from .expressions import Expression, NoValueError, Scope, show
+from .scope import FrameScope
+from .template import Template
+
+if TYPE_CHECKING:
+    from .running import Running
+
+
+class Kind(StrEnum):
+    """What a breakpoint waits for."""
+
+    ITERATION = "iteration"
+    NODE = "node"
+    CONDITION = "condition"
+    END = "end"
+    NAN = "nan"
+    WATCH = "watch"
+
+
+class Mode(StrEnum):
+    """What a watchpoint waits for: the value differs from that of the boundary before in this way."""
+
+    CHANGES = "changes"
+    CROSSES = "crosses"
+    SETTLES = "settles"
+    SHAPE = "shape"
+    NAN = "nan"
+    SIGN = "sign"
+
+
+@dataclass
+class Memory:
+    """The last boundary at which something was tested, what it was there, and whether that was a hit."""
+
+    key: tuple[int, tuple[int, ...], int] | None = None
+    value: Any = None
+    hit: bool = False
+    settled: bool = False
+
+
+@dataclass(eq=False)
+class Breakpoint:
+    """One breakpoint, watchpoint or logpoint.
+
+    ``loops``: indices of the loops at whose boundaries it is tested; ``nodes``: positions in the plan of the nodes that
+    it stops before. ``iterations``: that of the loop itself last, those of the loops around it before. ``log``: what to
+    print instead of stopping. ``commands``: console commands that a stop runs.
+    """
+
+    number: int
+    kind: Kind
+    text: str
+    loops: tuple[int, ...] = ()
+    nodes: frozenset[int] = frozenset()
+    iterations: tuple[int, ...] = ()
+    expression: Expression | None = None
+    condition: Expression | None = None
+    mode: Mode | None = None
+    level: float | None = None
+    temporary: bool = False
+    enabled: bool = True
+    ignore: int = 0
+    hits: int = 0
+    log: str | None = None
+    commands: list[str] = field(default_factory=list)
+    #: The engine's predicates for it, by loop.
+    predicates: dict[int, int] = field(default_factory=dict, repr=False)
+    memory: Memory = field(default_factory=Memory, repr=False)
+    _change: str = ""
+
+    @property
+    def word(self) -> str:
+        """``breakpoint``, ``watchpoint`` or ``logpoint``."""
+        return "logpoint" if self.log is not None else "watchpoint" if self.kind is Kind.WATCH else "breakpoint"
+
+    @property
+    def tested(self) -> bool:
+        """True where somebody has to test it at every boundary of its loops."""
+        return self.kind in (Kind.CONDITION, Kind.NAN, Kind.WATCH)
+
+    def holds(self, session: Running, frame: Frame, index: int) -> bool:
+        """Whether it hits at the boundary that a frame stands at, its extra condition aside."""
+        if index not in self.loops:
+            return False
+        if self.kind is Kind.ITERATION:
+            around = self.iterations[:-1]
+            entry = frame.entry[len(frame.entry) - len(around) :] if around else ()
+            return frame.iteration == self.iterations[-1] and entry == around and frame.stopped_by is None
+        if self.kind is Kind.END:
+            return frame.stopped_by is not None
+        return self.tested and self._test(session, frame, index)
+
+    def prime(self, session: Running, frame: Frame, index: int) -> None:
+        """Note what is so at a boundary that was reached by other means than running up to it."""
+        if index in self.loops and self.tested and (self.mode is Mode.SETTLES or not self._stateless(frame)):
+            self.memory = Memory()
+            self._test(session, frame, index)
+
+    def allows(self, session: Running, frame: Frame) -> bool:
+        """Whether its extra condition is true; a value that is not there yet makes it false."""
+        if self.condition is None:
+            return True
+        try:
+            return self.condition.truth(FrameScope(frame, session.history(frame)))
+        except NoValueError:
+            return False
+
+    def seen(self, memory: Memory) -> None:
+        """The hit at a boundary was told; running up to that boundary again is no other."""
+        self.memory = replace(memory, hit=False)
+
+    def said(self, session: Running, frame: Frame) -> str:
+        """What a logpoint prints: its text with each ``{expression}`` evaluated."""
+        assert self.log is not None
+        return Template(self.log).format(FrameScope(frame, session.history(frame)))
+
+    def change(self) -> str:
+        """What a watchpoint saw at its hit: ``h: 1.0 → 2.0``; empty for others."""
+        return self._change
+
+    def made_nan(self, frame: Frame, node: Node, session: Running) -> bool:
+        """Whether a node that has just run gave a NaN or Inf, in a value that this is about."""
+        names = {v.name for v in node.outputs if v is not None}
+        if self.expression is not None:
+            names &= self.expression.names
+        values = frame.values
+        return any(_nan_in(values[name]) for name in names if isinstance(values.get(name), np.ndarray))
+
+    def _stateless(self, frame: Frame) -> bool:
+        """True where the test looks at nothing but the boundary itself."""
+        if self.kind is Kind.CONDITION:
+            return True
+        assert frame.loop is not None
+        carried = {edge.param.name for edge in frame.loop.back_edges}
+        return self.kind is Kind.WATCH and self.expression is not None and self.expression.names <= carried
+
+    def _test(self, session: Running, frame: Frame, index: int) -> bool:
+        key = (index, frame.entry, frame.iteration)
+        if self.memory.key == key:
+            return self.memory.hit
+        scope = FrameScope(frame, session.history(frame))
+        try:
+            if self.kind is Kind.CONDITION:
+                assert self.expression is not None
+                return self.expression.truth(scope)
+            now = _has_nan(frame, self.expression, scope) if self.kind is Kind.NAN else self._value(scope)
+        except NoValueError:
+            return False
+        before = self._before(key, frame, scope)
+        settled = False
+        if self.kind is Kind.NAN:
+            hit = bool(now) and before is not True
+        else:
+            hit = before is not _UNKNOWN and self._differs(before, now)
+            if self.mode is Mode.SETTLES:
+                # Only the first boundary at which it has: it is so at all that follow.
+                settled = hit
+                last = self.memory
+                hit = hit and not (last.settled and last.key == (index, frame.entry, frame.iteration - 1))
+            assert self.expression is not None
+            if hit:
+                self._change = f"{self.expression.text}: {show(before, 40)} → {show(now, 40)}"
+        self.memory = Memory(key, now, hit, settled)
+        return hit
+
+    def _value(self, scope: Scope) -> Any:
+        assert self.expression is not None
+        return self.expression.evaluate(scope)
+
+    def _before(self, key: tuple[int, tuple[int, ...], int], frame: Frame, scope: FrameScope) -> Any:
+        """What the test gave at the boundary before."""
+        index, entry, iteration = key
+        if self._stateless(frame):
+            return self._value(_Earlier(scope)) if iteration else _UNKNOWN
+        known = self.memory.key == (index, entry, iteration - 1)
+        return self.memory.value if known else _UNKNOWN
+
+    def _differs(self, before: Any, now: Any) -> bool:
+        old, new = np.asarray(before), np.asarray(now)
+        if self.mode is Mode.SHAPE:
+            return old.shape != new.shape
+        if self.mode is Mode.NAN:
+            return _nan_in(new) and not _nan_in(old)
+        if old.shape != new.shape:
+            return self.mode is Mode.CHANGES
+        with np.errstate(all="ignore"):
+            match self.mode:
+                case Mode.CROSSES:
+                    level = self.level
+                    return bool(np.any((old < level) & (new >= level) | (old > level) & (new <= level)))
+                case Mode.SETTLES:
+                    return bool(np.all(np.abs(new - old) < self.level))
+                case Mode.SIGN:
+                    return bool(np.any(np.sign(old) != np.sign(new)))
+        return not _same(old, new)
+
+
+_UNKNOWN = object()
+
+
+class _Earlier:
+    """A scope as it was one iteration before."""
+
+    def __init__(self, scope: FrameScope) -> None:
+        self._scope = scope
+        self.iteration = scope.iteration - 1
+        self.trip_count = scope.trip_count
+        self.condition = scope.condition
+
+    def names(self) -> Any:
+        return self._scope.names()
+
+    def value(self, name: str) -> Any:
+        return self._scope.previous(name)
+
+    def previous(self, name: str) -> Any:
+        return self._scope.at(name, self.iteration - 1)
+
+    def initial(self, name: str) -> Any:
+        return self._scope.initial(name)
+
+    def at(self, name: str, iteration: int) -> Any:
+        return self._scope.at(name, iteration)
+
+
+def _same(old: Any, new: Any) -> bool:
+    if old.dtype.kind in "fc" and new.dtype.kind in "fc":
+        return bool(np.array_equal(old, new, equal_nan=True))
+    return bool(np.array_equal(old, new))
+
+
+def _nan_in(array: Any) -> bool:
+    array = np.asarray(array)
+    if array.dtype.kind in "fc":
+        return not bool(np.isfinite(array).all())
+    if array.dtype.kind == "V" or array.dtype.name.startswith(("bfloat", "float")):
+        return not bool(np.isfinite(array.astype(np.float32)).all())
+    return False
+
+
+def _has_nan(frame: Frame, expression: Expression | None, scope: FrameScope) -> bool:
+    if expression is not None:
+        return _nan_in(expression.evaluate(scope))
+    values = frame.values
+    names = [*frame.carried, *(v.name for n in frame.nodes for v in n.node.outputs if v is not None)]
+    return any(_nan_in(value) for name in names if isinstance(value := values.get(name), np.ndarray))

@@ -1,0 +1,381 @@
+"""What operators and functions mean, written over the primitives of ``runtime.ops``.
+
+As with the operators of models, one text serves two ways of running: on NumPy arrays when an expression is evaluated,
+and on descriptions of buffers when a condition is bound to native kernels. So both give the same results, dtypes
+included.
+
+Plain numbers take the dtype of the tensor they meet, as Python's numbers do in NumPy 2; so do the numbers of a list
+literal. Narrow types of ``ml_dtypes`` are computed in float32, and in int8.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ...runtime.ops.support import cast, is_float, is_integer
+from . import plain
+from .errors import Problem
+from .values import Dtype, Loose, T, Value, describe, flatten, is_number, is_tensor, is_text, shape_text
+
+ARITHMETIC: dict[str, np.ufunc] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+    "//": np.floor_divide,
+    "%": np.remainder,
+    "**": np.power,
+}
+COMPARE: dict[str, np.ufunc] = {
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+    "==": np.equal,
+    "!=": np.not_equal,
+}
+#: A result may have this many elements more than what it is computed from has.
+MAX_GROWTH = 1 << 24
+#: What one evaluation may compute in all, in elements; 32 times the largest value that it reads, where that is more.
+MAX_WORK = 1 << 27
+_BOOL, _INT64 = np.dtype(np.bool_), np.dtype(np.int64)
+_FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+
+
+@cache
+def _resolve(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> tuple[Dtype, ...]:
+    """The dtypes in which NumPy computes on inputs of these dtypes (``int`` and ``float``: plain numbers)."""
+    return tuple(ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout)))[: ufunc.nin]
+
+
+class Calculator:
+    """Operators and functions on values, over primitives ``p``."""
+
+    def __init__(self, p: Any) -> None:
+        self.p = p
+        self.worked = 0
+        self.largest = 0
+
+    # -- values as tensors
+
+    def constant(self, value: Any, dtype: Dtype) -> T:
+        """A scalar constant; a number that the dtype cannot hold is a problem."""
+        try:
+            return self.p.constant(np.array(value, dtype))
+        except OverflowError:
+            raise Problem(f"{value} does not fit into {dtype.name}") from None
+
+    def operand(self, value: Value) -> Any:
+        """What arithmetic takes: a tensor of a type it knows, a plain number, or a list literal's numbers."""
+        if is_tensor(value):
+            return self._computable(value)
+        if isinstance(value, Loose):
+            return value
+        if isinstance(value, bool):
+            return self.constant(value, _BOOL)
+        if is_number(value):
+            return value
+        if isinstance(value, list):
+            return self._numbers(value)
+        raise Problem(f"{describe(value)} where numbers are needed")
+
+    def tensor(self, value: Value) -> T:
+        """The same as a tensor: of plain numbers int64 or float64."""
+        operand = self.operand(value)
+        if isinstance(operand, Loose):
+            return self.p.constant(operand.numbers)
+        if is_tensor(operand):
+            return operand
+        return self.constant(operand, _INT64 if isinstance(operand, int) else _FLOAT64)
+
+    def _computable(self, x: T) -> T:
+        dtype = x.dtype
+        if dtype.isbuiltin == 1:
+            if dtype.kind not in "biufc":
+                raise Problem(f"{describe(x)} where numbers are needed")
+            return x
+        if is_float(dtype):
+            return cast(self.p, x, _FLOAT32)
+        if is_integer(dtype):
+            return cast(self.p, x, np.dtype(np.int8 if dtype.name.startswith("int") else np.uint8))
+        raise Problem(f"{describe(x)} where numbers are needed")
+
+    def _numbers(self, items: list[Value]) -> Any:
+        """A list of plain numbers as :class:`Loose`; one with tensors among them as a tensor."""
+        flat, shape = flatten(items)
+        tensors = [item for item in flat if is_tensor(item) or isinstance(item, bool)]
+        if tensors:
+            return self._stacked(flat, shape)
+        if not all(is_number(item) for item in flat):
+            raise Problem("a list of other things than numbers where numbers are needed")
+        kind = float if any(isinstance(item, float) for item in flat) else int
+        dtype = _FLOAT64 if kind is float else _INT64
+        try:
+            return Loose(np.array(flat, dtype).reshape(shape), kind)
+        except OverflowError:
+            raise Problem("a list with a number that does not fit into int64") from None
+
+    def _stacked(self, flat: list[Value], shape: tuple[int, ...]) -> T:
+        operands = [self.operand(item) for item in flat]
+        if any(is_tensor(x) and math.prod(x.shape) != 1 for x in operands):
+            raise Problem("a list of tensors where numbers are needed", "name one of them, as in x[0]")
+        dtype = self._common(operands)
+        pieces = [(self.p.reshape(self._as(x, dtype), (1,)), (k,)) for k, x in enumerate(operands)]
+        return self.p.reshape(self.p.assemble((len(pieces),), dtype, pieces), shape)
+
+    @staticmethod
+    def _kind(operand: Any) -> Any:
+        if isinstance(operand, Loose):
+            return operand.kind
+        return operand.dtype if is_tensor(operand) else type(operand)
+
+    def _common(self, operands: Sequence[Any]) -> Dtype:
+        """The dtype that NumPy would join operands in."""
+        kinds = [self._kind(x) for x in operands]
+        return np.result_type(*(0 if k is int else 0.0 if k is float else k for k in kinds))
+
+    def _as(self, operand: Any, dtype: Dtype) -> T:
+        if is_tensor(operand):
+            return cast(self.p, operand, dtype)
+        if not isinstance(operand, Loose):
+            return self.constant(operand, dtype)
+        if dtype.kind in "iu" and operand.numbers.size:
+            limits = np.iinfo(dtype)
+            for extreme in (int(operand.numbers.min()), int(operand.numbers.max())):
+                if not limits.min <= extreme <= limits.max:
+                    raise Problem(f"{extreme} does not fit into {dtype.name}")
+        return self.p.constant(operand.numbers.astype(dtype))
+
+    # -- bounds
+
+    def fitting(self, *operands: Any) -> tuple[int, ...]:
+        """The shape that operands broadcast to, if it is one and not much larger than they are."""
+        shapes = [x.shape for x in operands if is_tensor(x) or isinstance(x, Loose)]
+        try:
+            shape = np.broadcast_shapes(*shapes)
+        except ValueError:
+            texts = " and ".join(shape_text(s) for s in shapes)
+            raise Problem(f"shapes {texts} do not fit") from None
+        size = math.prod(shape)
+        if size > MAX_GROWTH + max(math.prod(s) for s in (*shapes, ())):
+            raise Problem(f"a result of shape {shape_text(shape)} is too large", "index or reduce the operands first")
+        self.spend(size)
+        return shape
+
+    def spend(self, size: int) -> None:
+        """Count what is computed; too much of it is a problem."""
+        self.worked += size
+        if self.worked > max(MAX_WORK, 32 * self.largest):
+            raise Problem("too much to compute", "index or reduce large tensors first")
+
+    # -- element by element
+
+    def map(self, ufunc: np.ufunc, *values: Value) -> T:
+        """A function of NumPy on operands of which at least one is a tensor, promoted as NumPy does."""
+        operands = [self.operand(value) for value in values]
+        dtypes = self._dtypes(ufunc, operands)
+        self.fitting(*operands)
+        return self.p.map(ufunc, *(self._as(x, d) for x, d in zip(operands, dtypes, strict=True)))
+
+    def _dtypes(self, ufunc: np.ufunc, operands: Sequence[Any]) -> tuple[Dtype, ...]:
+        try:
+            return _resolve(ufunc, tuple(self._kind(x) for x in operands))
+        except TypeError:
+            kinds = " and ".join(describe(x) for x in operands)
+            raise Problem(f"{_WORDS.get(ufunc, ufunc.__name__)} is not defined on {kinds}") from None
+
+    def unary(self, ufunc: np.ufunc, value: Value) -> Value:
+        """A function of one operand, which keeps plain numbers plain."""
+        if is_number(value):
+            return plain.function(ufunc, value)
+        operand = self.operand(value)
+        return self.map(ufunc, self.p.constant(operand.numbers) if isinstance(operand, Loose) else operand)
+
+    def binary(self, sign: str, a: Value, b: Value) -> Value:
+        """``a sign b`` of arithmetic."""
+        ufunc = ARITHMETIC[sign]
+        if is_number(a) and is_number(b):
+            return plain.arithmetic(sign, ufunc, a, b)
+        operands = [self.operand(a), self.operand(b)]
+        if not any(is_tensor(x) for x in operands):
+            raise Problem("arithmetic on a list", "take one of its items, as in x[0]")
+        if ufunc is np.power and _negative(operands[1]) and all(_whole(x) for x in operands):
+            raise Problem("a whole number to a negative power", "write 1 / x ** n, or 1.0 * x ** -n")
+        return self.map(ufunc, *operands)
+
+    def choose(self, condition: T, a: Value, b: Value) -> T:
+        """``a`` where a tensor of booleans is true, else ``b``."""
+        operands = [self.operand(a), self.operand(b)]
+        dtype = self._common(operands)
+        self.fitting(condition, *operands)
+        return self.p.where(condition, *(self._as(x, dtype) for x in operands))
+
+    def number(self, value: Value) -> Value:
+        """A plain number, or the one element of a tensor, which only arrays can tell."""
+        if isinstance(value, bool) or is_number(value):
+            return value
+        raise Problem(f"{describe(value)} where one number is needed")
+
+    # -- comparisons
+
+    def compare(self, sign: str, a: Value, b: Value) -> Value:
+        """``a sign b``: true or false, or a tensor of them."""
+        if is_number(a) and is_number(b):
+            return plain.COMPARISONS[sign](a, b)
+        if a is None or b is None:
+            return self._equality(sign, a is b, a, b)
+        if isinstance(a, list) and isinstance(b, list):
+            return self._equality(sign, self.same(a, b), a, b)
+        if isinstance(a, str) or isinstance(b, str) or is_text(a) or is_text(b):
+            return self._equality(sign, self.same_text(a, b), a, b)
+        operands = [self.operand(a), self.operand(b)]
+        if not any(is_tensor(x) for x in operands):
+            raise Problem(f"cannot compare {describe(a)} with {describe(b)}")
+        # List literals of whole numbers are compared as int64, which no narrower type can falsify.
+        operands = [
+            self.p.constant(x.numbers)
+            if isinstance(x, Loose) and x.kind is int and not self._meets_float(operands)
+            else x
+            for x in operands
+        ]
+        outcome = self._beyond(sign, operands)
+        return self.map(COMPARE[sign], *operands) if outcome is None else outcome
+
+    def both(self, a: Value, b: Value) -> Value:
+        """Where both of two comparisons hold."""
+        if isinstance(a, bool) and isinstance(b, bool):
+            return a and b
+        return self.map(np.logical_and, a, b)
+
+    @staticmethod
+    def _meets_float(operands: Sequence[Any]) -> bool:
+        return any(is_tensor(x) and x.dtype.kind in "fc" for x in operands)
+
+    def _beyond(self, sign: str, operands: Sequence[Any]) -> T | None:
+        """The outcome where a plain whole number is outside of what the tensor's dtype can hold; else None."""
+        dtypes = self._dtypes(COMPARE[sign], operands)
+        for k, (x, dtype) in enumerate(zip(operands, dtypes, strict=True)):
+            if isinstance(x, int) and dtype.kind in "iu" and not np.iinfo(dtype).min <= x <= np.iinfo(dtype).max:
+                pair = (0, x) if k else (x, 0)
+                shape = self.fitting(*operands)
+                return self.p.constant(np.full(shape, plain.COMPARISONS[sign](*pair), _BOOL))
+        return None
+
+    def _equality(self, sign: str, same: Value, a: Value, b: Value) -> Value:
+        if sign not in ("==", "!="):
+            raise Problem(f"'{sign}' between {describe(a)} and {describe(b)}", "only == and != are defined here")
+        if isinstance(same, bool):
+            return same == (sign == "==")
+        return same if sign == "==" else self.map(np.logical_not, same)
+
+    def same(self, a: Value, b: Value) -> bool:
+        """True where two lists have the same items all the way down. Needs the numbers."""
+        if isinstance(a, list) and isinstance(b, list):
+            return len(a) == len(b) and all(self.same(x, y) for x, y in zip(a, b, strict=True))
+        if is_tensor(a) or is_tensor(b):
+            return self.same_tensor(a, b)
+        return bool(isinstance(a, bool) == isinstance(b, bool) and a == b)
+
+    def same_tensor(self, a: Value, b: Value) -> bool:
+        """The same where one is a tensor; only arrays can tell."""
+        raise Problem("tensors in a list")
+
+    def same_text(self, a: Value, b: Value) -> Value:
+        """Where strings are equal, which one of the operands is or has; only arrays can tell, but for two strings."""
+        if isinstance(a, str) and isinstance(b, str):
+            return a == b
+        raise Problem(f"cannot compare {describe(a)} with {describe(b)}")
+
+    # -- all elements at once
+
+    def flat(self, value: Value) -> T:
+        """All elements in row-major order, so that sums do not depend on how a tensor lies in memory."""
+        x = self.tensor(value)
+        self.spend(math.prod(x.shape))
+        return self.p.reshape(x, (math.prod(x.shape),))
+
+    def total(self, x: T) -> T:
+        """The sum of a flat tensor, pairwise as NumPy's; the dtype stays."""
+        return self.p.reduce(np.add, x, (0,), False)
+
+    def truths(self, value: Value) -> T:
+        """All elements as true or false, flat; whatever is not zero is true."""
+        x = self.flat(value)
+        return x if x.dtype == _BOOL else self.map(np.not_equal, x, 0)
+
+    def extreme(self, ufunc: np.ufunc, value: Value) -> T:
+        """The largest or smallest element; a zero among floats comes out without its sign, which is not defined."""
+        x = self.flat(value)
+        if not x.shape[0]:
+            raise Problem(f"{describe(value)} has no elements")
+        found = self.p.reduce(ufunc, x, (0,), False)
+        return self.map(np.add, found, 0.0) if is_float(found.dtype) else found
+
+    def wide(self, x: T, integers: Dtype) -> T:
+        """In the dtype in which sums are taken: float32 for narrow floats, ``integers`` for whole numbers."""
+        if x.dtype.kind in "biu":
+            unsigned = integers == _INT64 and x.dtype.kind == "u"
+            return cast(self.p, x, np.dtype(np.uint64) if unsigned else integers)
+        return cast(self.p, x, _FLOAT32) if x.dtype == np.float16 else x
+
+    # -- indexing
+
+    def index(self, x: T, entries: Sequence[Any]) -> T:
+        """NumPy's basic indexing; entries are whole numbers, slices of them, and at most one Ellipsis. A copy."""
+        if entries.count(Ellipsis) > 1:
+            raise Problem("'...' stands twice in an index")
+        named = sum(entry is not Ellipsis for entry in entries)
+        rank = len(x.shape)
+        if named > rank:
+            raise Problem(f"{named} indices for {describe(x)}, which has {rank} axes")
+        filled: list[Any] = []
+        for entry in entries if Ellipsis in entries else (*entries, Ellipsis):
+            filled += [slice(None)] * (rank - named) if entry is Ellipsis else [entry]
+        starts, steps, extents, kept = [], [], [], []
+        for axis, (entry, length) in enumerate(zip(filled, x.shape, strict=True)):
+            if isinstance(entry, slice):
+                start, stop, step = entry.indices(length)
+                extent = len(range(start, stop, step))
+                kept.append(extent)
+            else:
+                start, step, extent = place(entry, length, f"axis {axis}"), 1, 1
+            starts.append(start if extent else 0)
+            steps.append(step if extent else 1)
+            extents.append(extent)
+        self.spend(math.prod(extents))
+        cut = self.p.slice(x, starts, steps, extents)
+        whole = self.p.assemble(tuple(extents), x.dtype, [(cut, (0,) * rank)])
+        return self.p.reshape(whole, tuple(kept))
+
+
+def place(index: int, length: int, where: str) -> int:
+    """An index counted from the start; ``where`` says of what."""
+    if not -length <= index < length:
+        raise Problem(f"index {index} is outside of {where}, of length {length}")
+    return index % length
+
+
+def _whole(operand: Any) -> bool:
+    if isinstance(operand, Loose):
+        return operand.kind is int
+    return operand.dtype.kind in "iub" if is_tensor(operand) else isinstance(operand, int)
+
+
+def _negative(operand: Any) -> bool:
+    if isinstance(operand, Loose):
+        return bool((operand.numbers < 0).any())
+    return not is_tensor(operand) and operand < 0
+
+
+_WORDS: dict[np.ufunc, str] = {
+    **{ufunc: f"'{sign}'" for sign, ufunc in (*ARITHMETIC.items(), *COMPARE.items())},
+    np.negative: "'-'",
+    np.positive: "'+'",
+    np.absolute: "abs",
+    np.rint: "round",
+}

@@ -1,0 +1,79 @@
+"""Numbers put into a given dtype, where that loses nothing but digits of a fraction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...runtime.graph import Array
+from ...runtime.ops.support import is_float, is_integer
+from .errors import Problem
+
+
+def converted(value: Any, dtype: np.dtype[Any]) -> Array:
+    """A value as an array of ``dtype``.
+
+    Fractions are rounded to what a floating-point dtype holds. All else must arrive unchanged: 1.5 does not fit into
+    int64, 300 not into int8, 1e300 not into float32, a number not into a string.
+    """
+    try:
+        given = np.asarray(value)
+    except (ValueError, OverflowError):
+        raise Problem(f"not numbers of one shape, where {_name(dtype)} is needed") from None
+    if dtype.kind in "OUST" or given.dtype.kind in "OUST":
+        if dtype.kind in "OUST" and given.dtype.kind in "OUST" and _all_text(given):
+            return given.astype(dtype)
+        raise Problem(_lossy(given, dtype))
+    if given.dtype.kind == "c" and dtype.kind != "c":
+        if not bool(np.all(given.imag == 0)):
+            raise Problem(_lossy(given, dtype))
+        given = given.real
+    with np.errstate(all="ignore"):
+        try:
+            result = given.astype(dtype)
+        except (TypeError, ValueError, OverflowError):
+            raise Problem(_lossy(given, dtype)) from None
+        if not _kept(given, result):
+            raise Problem(_lossy(given, dtype))
+    return result
+
+
+def _all_text(array: Array) -> bool:
+    return all(isinstance(item, str | bytes) for item in array.reshape(-1).tolist())
+
+
+def _kept(given: Array, result: Array) -> bool:
+    if given.dtype == result.dtype:
+        return True
+    if is_float(result.dtype) or result.dtype.kind == "c":
+        # Rounded, but a finite number has to stay one, and what is none as well.
+        before, after = _wide(given), _wide(result)
+        return bool(np.all(np.isfinite(before) == np.isfinite(after)) and np.all(np.isnan(before) == np.isnan(after)))
+    if is_float(given.dtype):
+        wide = _wide(given)
+        if not bool(np.all(np.isfinite(wide) & (np.rint(wide) == wide))):
+            return False
+        # The largest int64 is no float64: what rounds up to 2**63 has come back as another number.
+        exact = [int(x) for x in wide.reshape(-1).tolist()]
+        return exact == [int(x) for x in result.reshape(-1).tolist()]
+    if is_integer(given.dtype) or given.dtype.kind in "biuO":
+        return bool(np.all(_exact(given) == _exact(result)))
+    return False
+
+
+def _exact(array: Array) -> Array:
+    return array if array.dtype.kind in "bu" and array.dtype.itemsize == 8 else array.astype(np.int64)
+
+
+def _wide(array: Array) -> Array:
+    return array if array.dtype.kind == "c" else array.astype(np.float64)
+
+
+def _name(dtype: np.dtype[Any]) -> str:
+    return "string" if dtype.kind in "OUST" else dtype.name
+
+
+def _lossy(given: Array, dtype: np.dtype[Any]) -> str:
+    what = str(given) if given.ndim == 0 and given.dtype.kind not in "OUST" else f"a value of type {_name(given.dtype)}"
+    return f"{what} does not fit into {_name(dtype)}"

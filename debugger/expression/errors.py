@@ -1,0 +1,87 @@
+"""What goes wrong with an expression, and how it is pointed at."""
+
+from __future__ import annotations
+
+import difflib
+import unicodedata
+from collections.abc import Iterable
+
+from ...runtime.errors import UsageError
+from ..text import printable
+
+#: How much of a long expression a message shows around the character it is about.
+_SHOWN = 72
+#: Close matches are looked for among this many names: more would take longer than the answer is worth.
+_NEAR_AMONG = 5000
+
+
+class ScopeError(UsageError):
+    """A name has no value at this moment, or none in the iteration asked for."""
+
+
+class UnknownNameError(ScopeError):
+    """There is no such name at all."""
+
+
+class ExpressionError(UsageError):
+    """An expression that cannot be read, or cannot be computed here.
+
+    ``text`` is the expression and ``position`` the index of the character that the error is about. ``problem`` says
+    what is wrong and ``hint``, where there is one, what to do; ``message``, which is also the text of the exception, is
+    all of it in one line.
+    """
+
+    def __init__(self, text: str, position: int, problem: str, hint: str = "") -> None:
+        self.problem = printable(problem)
+        self.text = text
+        self.position = min(max(position, 0), len(text))
+        self.hint = printable(hint)
+        shown, _ = _window(text, self.position)
+        where = f"{self.problem} at column {self.position + 1} of '{shown}'" if text.strip() else self.problem
+        self.message = where + (f"; {self.hint}" if hint else "")
+        super().__init__(self.message)
+
+    def pointed(self) -> str:
+        """Two lines for a console: the expression, and a caret under the character with what is wrong."""
+        shown, column = _window(self.text, self.position)
+        before = " " * sum(_cells(c) for c in shown[:column])
+        return f"{shown}\n{before}^ {self.problem}" + (f"; {self.hint}" if self.hint else "")
+
+
+class NoValueError(ExpressionError, ScopeError):
+    """An expression that reads what has no value at this moment, though there is such a name."""
+
+
+class Problem(Exception):
+    """Something that cannot be computed; whoever knows the place makes an :class:`ExpressionError` of it."""
+
+    def __init__(self, problem: str, hint: str = "") -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.hint = hint
+
+
+def near(name: str, names: Iterable[str]) -> list[str]:
+    """Up to three names that ``name`` may be a slip of."""
+    pool = [other for _, other in zip(range(_NEAR_AMONG), names, strict=False) if len(other) <= 200]
+    found = difflib.get_close_matches(name, pool, 3) if len(name) <= 200 else []
+    if not found and name:
+        found = [other for other in pool if other.lower() == name.lower()][:3]
+    return found
+
+
+def _window(text: str, position: int) -> tuple[str, int]:
+    """The part of a text around a position on one line, control characters as escapes, and the position in it."""
+    start, end = 0, len(text)
+    if end > _SHOWN:
+        start = min(max(position - _SHOWN // 2, 0), end - _SHOWN)
+        end = start + _SHOWN
+    before = ("…" if start else "") + printable(text[start:position])
+    return before + printable(text[position:end]) + ("…" if end < len(text) else ""), len(before)
+
+
+def _cells(char: str) -> int:
+    """How many columns of a terminal a character takes."""
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1

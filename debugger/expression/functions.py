@@ -1,0 +1,227 @@
+"""The functions of the language: the one list of what can be called."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...runtime.ops.support import cast, is_float
+from .calculator import Calculator
+from .conversion import converted
+from .errors import Problem
+from .values import T, Value, describe, dtype_name, is_number, is_tensor
+
+_BOOL, _INT64 = np.dtype(np.bool_), np.dtype(np.int64)
+_FLOAT32, _FLOAT64, _COMPLEX = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.complex128)
+_COMPUTE = Callable[..., Value]
+
+
+@dataclass(frozen=True)
+class Function:
+    """One function. ``compute`` gets a calculator and the arguments, None for those left out."""
+
+    name: str
+    parameters: tuple[str, ...]
+    #: So many of the parameters must be given.
+    required: int
+    compute: _COMPUTE
+
+    @property
+    def usage(self) -> str:
+        """How it is called: ``allclose(a, b[, rtol, atol])``."""
+        optional = ", ".join(self.parameters[self.required :])
+        return f"{self.name}({', '.join(self.parameters[: self.required])}{f'[, {optional}]' if optional else ''})"
+
+
+FUNCTIONS: dict[str, Function] = {}
+
+
+def _function(name: str, *parameters: str, required: int | None = None) -> Callable[[_COMPUTE], _COMPUTE]:
+    def keep(compute: _COMPUTE) -> _COMPUTE:
+        needed = len(parameters) if required is None else required
+        FUNCTIONS[name] = Function(name, parameters, needed, compute)
+        return compute
+
+    return keep
+
+
+# --- What a value is.
+
+
+@_function("shape", "x")
+def _shape(c: Calculator, x: Value) -> Value:
+    if isinstance(x, list):
+        raise Problem("a list has no shape", "len(x) counts its items; shape(x[0]) is that of the first")
+    if x is None or isinstance(x, str):
+        raise Problem(f"{describe(x)} has no shape")
+    return [int(extent) for extent in x.shape] if is_tensor(x) else []
+
+
+@_function("dtype", "x")
+def _dtype(c: Calculator, x: Value) -> Value:
+    if is_tensor(x):
+        return dtype_name(x.dtype)
+    if x is None:
+        return "none"
+    if isinstance(x, list | str):
+        return "list" if isinstance(x, list) else "string"
+    return dtype_name(c.tensor(x).dtype)
+
+
+@_function("len", "x")
+def _len(c: Calculator, x: Value) -> Value:
+    if isinstance(x, list | str):
+        return len(x)
+    if is_tensor(x) and len(x.shape):
+        return int(x.shape[0])
+    raise Problem(f"{describe(x)} has no length")
+
+
+# --- Element by element.
+
+
+def _elementwise(ufunc: np.ufunc) -> _COMPUTE:
+    return lambda c, x: c.unary(ufunc, x)
+
+
+_function("abs", "x")(_elementwise(np.absolute))
+_function("sqrt", "x")(_elementwise(np.sqrt))
+_function("exp", "x")(_elementwise(np.exp))
+_function("log", "x")(_elementwise(np.log))
+_function("sign", "x")(_elementwise(np.sign))
+
+
+@_function("round", "x")
+def _round(c: Calculator, x: Value) -> Value:
+    if is_number(x):
+        return c.unary(np.rint, x)
+    tensor = c.tensor(x)
+    return tensor if tensor.dtype.kind in "biu" else c.map(np.rint, tensor)
+
+
+def _test(ufunc: np.ufunc) -> _COMPUTE:
+    return lambda c, x: bool(ufunc(float(x))) if isinstance(x, int | float) else c.map(ufunc, c.tensor(x))
+
+
+_function("isnan", "x")(_test(np.isnan))
+_function("isinf", "x")(_test(np.isinf))
+
+
+@_function("where", "condition", "a", "b")
+def _where(c: Calculator, condition: Value, a: Value, b: Value) -> Value:
+    chosen = c.tensor(condition)
+    if chosen.dtype != _BOOL:
+        raise Problem(f"{describe(condition)} where true or false is needed", "compare it, as in where(x > 0, a, b)")
+    return c.choose(chosen, a, b)
+
+
+# --- All elements at once.
+
+
+@_function("any", "x")
+def _any(c: Calculator, x: Value) -> Value:
+    return c.p.reduce(np.logical_or, c.truths(x), (0,), False)
+
+
+@_function("all", "x")
+def _all(c: Calculator, x: Value) -> Value:
+    return c.p.reduce(np.logical_and, c.truths(x), (0,), False)
+
+
+@_function("min", "x")
+def _min(c: Calculator, x: Value) -> Value:
+    return c.extreme(np.minimum, x)
+
+
+@_function("max", "x")
+def _max(c: Calculator, x: Value) -> Value:
+    return c.extreme(np.maximum, x)
+
+
+@_function("sum", "x")
+def _sum(c: Calculator, x: Value) -> Value:
+    return c.total(c.wide(c.flat(x), _INT64))
+
+
+@_function("mean", "x")
+def _mean(c: Calculator, x: Value) -> Value:
+    flat = c.wide(c.flat(x), _FLOAT64)
+    return c.map(np.divide, c.total(flat), int(flat.shape[0]))
+
+
+@_function("norm", "x")
+def _norm(c: Calculator, x: Value) -> Value:
+    flat = c.flat(x)
+    # Squares in float64: those of large float32 numbers overflow.
+    wide = cast(c.p, c.map(np.absolute, flat) if flat.dtype.kind == "c" else flat, _FLOAT64)
+    found = c.map(np.sqrt, c.total(c.map(np.multiply, wide, wide)))
+    narrow = (is_float(flat.dtype) and flat.dtype.itemsize <= 4) or flat.dtype == np.complex64
+    return cast(c.p, found, _FLOAT32) if narrow else found
+
+
+def _place(c: Calculator, which: str, x: Value) -> T:
+    flat = c.flat(x)
+    if not flat.shape[0]:
+        raise Problem(f"{describe(x)} has no elements")
+    return c.p.reshape(c.p.arg(which, flat, 0, False), ())
+
+
+@_function("argmax", "x")
+def _argmax(c: Calculator, x: Value) -> Value:
+    return _place(c, "max", x)
+
+
+@_function("argmin", "x")
+def _argmin(c: Calculator, x: Value) -> Value:
+    return _place(c, "min", x)
+
+
+@_function("allclose", "a", "b", "rtol", "atol", required=2)
+def _allclose(c: Calculator, a: Value, b: Value, rtol: Value, atol: Value) -> Value:
+    relative, absolute = _tolerance(rtol, 1e-5, "rtol"), _tolerance(atol, 1e-8, "atol")
+    x, y = c.tensor(a), c.tensor(b)
+    # In float64, where the tolerances are not rounded away.
+    wide = _COMPLEX if "c" in (x.dtype.kind, y.dtype.kind) else _FLOAT64
+    x, y = cast(c.p, x, wide), cast(c.p, y, wide)
+    distance = c.map(np.absolute, c.map(np.subtract, x, y))
+    allowed = c.map(np.add, c.map(np.multiply, c.map(np.absolute, y), relative), absolute)
+    near = c.map(np.logical_and, c.map(np.less_equal, distance, allowed), c.map(np.isfinite, y))
+    return _all(c, c.map(np.logical_or, near, c.map(np.equal, x, y)))
+
+
+def _tolerance(value: Value, default: float, name: str) -> float:
+    if value is None:
+        return default
+    if not is_number(value) or not 0 <= value <= math.inf:
+        raise Problem(f"{name} is a plain number from 0 on")
+    return float(value)
+
+
+# --- New tensors.
+
+
+def _like(c: Calculator, x: Value, number: Value) -> T:
+    if not is_tensor(x):
+        raise Problem(f"{describe(x)} where a tensor is needed")
+    if x.dtype.kind in "OUST":
+        raise Problem(f"{describe(x)} where numbers are needed")
+    c.spend(math.prod(x.shape))
+    return c.p.constant(np.full(tuple(x.shape), number, x.dtype))
+
+
+@_function("zeros_like", "x")
+def _zeros_like(c: Calculator, x: Value) -> Value:
+    return _like(c, x, 0)
+
+
+@_function("ones_like", "x")
+def _ones_like(c: Calculator, x: Value) -> Value:
+    return _like(c, x, 1)
+
+
+@_function("full_like", "x", "value")
+def _full_like(c: Calculator, x: Value, value: Value) -> Value:
+    return _like(c, x, converted(c.number(value), getattr(x, "dtype", _FLOAT64))[()])

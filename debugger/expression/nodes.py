@@ -1,0 +1,145 @@
+"""An expression as a tree. Every node knows the character that errors in it point at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """One node; ``depth`` is that of the tree below it, itself included."""
+
+    position: int
+    depth: int = field(init=False, default=1)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "depth", 1 + max((child.depth for child in self.children()), default=0))
+
+    def children(self) -> Iterator[Node]:
+        """The nodes right below."""
+        for entry in fields(self):
+            yield from _nodes_in(getattr(self, entry.name))
+
+    def walk(self) -> Iterator[Node]:
+        """This node and all below it."""
+        yield self
+        for child in self.children():
+            yield from child.walk()
+
+
+def _nodes_in(value: Any) -> Iterator[Node]:
+    if isinstance(value, Node):
+        yield value
+    elif isinstance(value, tuple):
+        for part in value:
+            yield from _nodes_in(part)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constant(Node):
+    """A number, a string, true, false or none."""
+
+    value: bool | int | float | str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Name(Node):
+    """A value of the model."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State(Node):
+    """``iter``, ``trip_count`` or ``cond``."""
+
+    word: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Items(Node):
+    """A list: ``[1, 2, 3]``."""
+
+    items: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unary(Node):
+    """``-x`` or ``+x``."""
+
+    sign: str
+    operand: Node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binary(Node):
+    """Arithmetic on two operands."""
+
+    sign: str
+    left: Node
+    right: Node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compare(Node):
+    """``a < b``, or a chain of them: ``positions`` has the place of each sign."""
+
+    signs: tuple[str, ...]
+    operands: tuple[Node, ...]
+    positions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logic(Node):
+    """``a and b and c``, or the same with ``or``."""
+
+    word: Literal["and", "or"]
+    operands: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Not(Node):
+    """``not a``."""
+
+    operand: Node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range(Node):
+    """``start:stop:step`` in an index."""
+
+    start: Node | None
+    stop: Node | None
+    step: Node | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rest(Node):
+    """``...`` in an index: all axes that the other entries leave."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Index(Node):
+    """``x[0, 3:10, ...]``."""
+
+    operand: Node
+    entries: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call(Node):
+    """A function of the table, arguments in the order of its parameters; None: left out."""
+
+    function: str
+    arguments: tuple[Node | None, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past(Node):
+    """The operand as it was in another iteration: ``prev(x)``, ``init(x)``, ``x@when``."""
+
+    moment: Literal["prev", "init", "at"]
+    operand: Node
+    when: Node | None = None

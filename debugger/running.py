@@ -1,0 +1,381 @@
+"""What all commands of a session share: running up to a stop, checkpoints on the way, and going to a position."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from ..runtime import frame as runtime
+from ..runtime.checkpoints import Checkpoint
+from ..runtime.engine import Engine
+from ..runtime.errors import ExecutionError, InterruptError, LoopdbgError, UsageError
+from ..runtime.graph import Loop
+from ..runtime.model import Data, Model
+from . import goals
+from .arming import Arming
+from .breakpoints import Breakpoint, Breakpoints, Kind
+from .frames import Frame
+from .history import History, Past
+from .places import Places
+from .stop import ENDED, Reason, Stop
+from .timeline import Branch, Timeline
+from .travel import Position, approach, nodes_until, run_to
+
+#: Seconds of execution between checkpoints; more where taking one is slow.
+CHECKPOINT_SECONDS = 0.01
+#: At most this part of the time goes into checkpoints.
+CHECKPOINT_SHARE = 0.1
+
+
+class Running:
+    """An engine that runs from stop to stop, and can be put to any position that it was at."""
+
+    def __init__(self, model: Model, given: Mapping[int, Data], max_iterations: int | None) -> None:
+        self.model = model
+        self.max_iterations = max_iterations
+        self.stop = Stop(Reason.ENTRY, "")
+        self.timeline = Timeline()
+        self._given = given
+        self._engine = Engine(model.plan)
+        self.places = Places(self._engine)
+        self.breakpoints = Breakpoints(self)
+        #: What logpoints printed since somebody last took it; ``on_log`` gets each line at once, where it is set.
+        self.logged: list[str] = []
+        self.on_log: Callable[[str], object] | None = None
+        self._arming = Arming(self._engine, self._test_at)
+        self._past = Past(model, given)
+        self._lock = threading.Lock()
+        #: Held while an interrupt is set or forgotten, so that none outlives the step that it was meant for.
+        self._interrupting = threading.Lock()
+        self._outputs: dict[str, Data] | None = None
+        self._last_loop = -1
+        self._entry: Position | None = None
+        #: Seconds of execution so far, those when a checkpoint is due, and what the last one took.
+        self._seconds = 0.0
+        self._due = 0.0
+        self._cost = 0.0
+        self._resumed = 0.0
+
+    # -- where it stands
+
+    @property
+    def done(self) -> bool:
+        """True once the model ran to its end."""
+        return self.stop.reason is Reason.DONE
+
+    @property
+    def running(self) -> bool:
+        """True while another thread runs a step."""
+        return bool(self._engine.running)
+
+    @property
+    def frame(self) -> Frame:
+        """The innermost running loop; the main graph where none runs; after the end the loop that ended last."""
+        stack = self._engine.stack
+        if stack:
+            return Frame(self, stack[-1])
+        return Frame(self, self._last_loop if self.done else -1)
+
+    @property
+    def frames(self) -> list[Frame]:
+        """All running loops, outermost first, the main graph before them."""
+        return [Frame(self, index) for index in (-1, *self._engine.stack)]
+
+    @property
+    def position(self) -> Position:
+        """The moment at which it stands; positions of one branch compare in the order of time."""
+        position: Position = self._engine.position
+        return position
+
+    @property
+    def moment(self) -> int:
+        """Grows whenever the session moves, or is edited."""
+        return self._engine.moment
+
+    def history(self, frame: runtime.Frame) -> History:
+        """Values of a frame's loop in other iterations, computed without moving the session."""
+        return History(self._past, self.timeline, frame, self.position)
+
+    def interrupt(self) -> None:
+        """Stop what is under way at the next boundary; from any thread. Without anything it does nothing."""
+        with self._interrupting:
+            if self._lock.locked():
+                self._engine.interrupt()
+                self._past.interrupt()
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        """Nobody else moves the session meanwhile."""
+        if not self._lock.acquire(blocking=False):
+            raise UsageError("the session is running; interrupt it first")
+        try:
+            yield
+        finally:
+            with self._interrupting:
+                self._engine.clear_interrupt()
+                self._lock.release()
+
+    # -- running on
+
+    def _advance(self, goal: goals.Goal, *, quietly: bool = False, raising: bool = False) -> Stop:
+        """Run on until a goal is reached or a breakpoint hits. ``quietly``: whatever breakpoints there are;
+        ``raising``: an error of the model is raised, not returned as a stop."""
+        engine = self._engine
+        self._outputs = None
+        self._due = max(self._due, self._seconds + CHECKPOINT_SECONDS)
+        hits: list[Breakpoint] = []
+        try:
+            while True:
+                engine.clear_stops()
+                goal.arm(engine)
+                self._arming.arm(() if quietly else self.breakpoints)
+                what, index = self._resume(raising)
+                if what in ("end", "limit", "interrupt", "error"):
+                    break
+                hits = [] if quietly else self._hits(what, index)
+                if hits or goal.reached(engine, what, index):
+                    break
+                if what == "boundary" and self._seconds >= self._due:
+                    self._save()
+        finally:
+            self._arming.disarm()
+        if hits:
+            self.stop = self._hit_stop(hits, what, index)
+        elif what in ("node", "boundary"):
+            self.stop = self._explain(what, index)
+        self.timeline.reached(self.position)
+        if self.places.at_boundary() and self._cost < CHECKPOINT_SECONDS:
+            self._save()
+        return self.stop
+
+    def _resume(self, raising: bool) -> tuple[str, int]:
+        """Run the engine once; what ends a step whatever its goal is becomes the stop here."""
+        engine = self._engine
+        self._resumed = time.monotonic()
+        engine.on_tick = self._tick
+        try:
+            what, index = engine.resume()
+        except LoopdbgError as error:
+            self.stop = Stop(Reason.ERROR, str(error))
+            if raising:
+                raise
+            return "error", -1
+        finally:
+            engine.on_tick = None
+            engine.clear_stops()
+            self._seconds += time.monotonic() - self._resumed
+        if what in ("end", "limit", "interrupt"):
+            self.stop = self._explain(what, index)
+        return ("boundary" if what == "predicate" else what), index
+
+    def _tick(self) -> None:
+        """Called about every 10 ms while the engine runs."""
+        if self._seconds + time.monotonic() - self._resumed >= self._due:
+            self._engine.stop_anywhere()
+
+    def _save(self, always: bool = False) -> None:
+        """Keep a checkpoint of where the engine stands, unless there is one (``always``: even then)."""
+        if always or not self.timeline.has(self.position):
+            started = time.monotonic()
+            self.timeline.add(self._engine.save(), self._seconds)
+            self._cost = time.monotonic() - started
+        self._due = self._seconds + max(CHECKPOINT_SECONDS, self._cost / CHECKPOINT_SHARE)
+
+    # -- breakpoints
+
+    def add(self, breakpoint_: Breakpoint) -> None:
+        """Let the engine look for a breakpoint from now on."""
+        self._arming.add(breakpoint_)
+
+    def remove(self, breakpoint_: Breakpoint) -> None:
+        """Let it look no more."""
+        self._arming.remove(breakpoint_)
+
+    def is_slow(self, breakpoint_: Breakpoint) -> bool:
+        """True where a breakpoint is tested in Python at every boundary of some loop, which takes microseconds."""
+        return self._arming.is_slow(breakpoint_)
+
+    def _test_at(self, breakpoint_: Breakpoint, index: int) -> bool:
+        """Whether a breakpoint hits at the boundary that the engine is at, in passing."""
+        return breakpoint_.holds(self, Frame(self, index), index)
+
+    def _hits(self, what: str, index: int, *, silently: bool = False) -> list[Breakpoint]:
+        """The breakpoints that stop here; counts hits and prints what logpoints say, unless ``silently``."""
+        hits = []
+        for breakpoint_ in self.breakpoints:
+            if not (breakpoint_.enabled and self._matches(breakpoint_, what, index)):
+                continue
+            if silently:
+                if breakpoint_.log is None:
+                    hits.append(breakpoint_)
+                continue
+            breakpoint_.hits += 1
+            if breakpoint_.ignore > 0:
+                breakpoint_.ignore -= 1
+            elif breakpoint_.log is not None:
+                self._log(breakpoint_.said(self, self.frame))
+            else:
+                hits.append(breakpoint_)
+        return hits
+
+    def _matches(self, breakpoint_: Breakpoint, what: str, index: int) -> bool:
+        frame = self.frame
+        if what == "node":
+            met = breakpoint_.kind is Kind.NODE and self._engine.pc in breakpoint_.nodes
+        else:
+            met = breakpoint_.holds(self, frame, index)
+        return met and breakpoint_.allows(self, frame)
+
+    def _log(self, text: str) -> None:
+        if self.on_log is not None:
+            self.on_log(text)
+        else:
+            self.logged.append(text)
+
+    def _hit_stop(self, hits: list[Breakpoint], what: str, index: int) -> Stop:
+        """The stop for breakpoints that hit; one that waits for NaN goes to the node that made it."""
+        told = []
+        for breakpoint_ in hits:
+            told.append(f"{breakpoint_.word} {breakpoint_.number} ({breakpoint_.text})")
+            if breakpoint_.temporary:
+                self.breakpoints.delete(breakpoint_.number)
+        watched = all(breakpoint_.kind is Kind.WATCH for breakpoint_ in hits)
+        where = self._explain(what, index).text
+        if what == "boundary" and all(b.kind is Kind.NAN for b in hits):
+            where = self._to_first_nan(hits[0], index) or where
+        reason = Reason.WATCHPOINT if watched else Reason.BREAKPOINT
+        changes = [change for b in hits if (change := b.change())]
+        text = "; ".join([", ".join(told), *changes])
+        return Stop(reason, f"{text}: {where}", tuple(breakpoint_.number for breakpoint_ in hits))
+
+    def _to_first_nan(self, breakpoint_: Breakpoint, index: int) -> str:
+        """From the boundary that showed a NaN to right after the node that made it; says which, "" if none did."""
+        here = self.position
+        iteration = here[-2]
+        if iteration == 0:
+            return ""
+        known = breakpoint_.memory
+        self._go_to((*here[:-2], iteration - 1, here[-1]))
+        maker = None
+        for position in nodes_until(self._engine, here):
+            frame = self.frame
+            if maker is not None and breakpoint_.made_nan(frame, maker, self):
+                break
+            maker = self.places.node_at(position[-1])
+        if maker is None:
+            self._go_to(here)
+            return ""
+        if self.position == here and not breakpoint_.made_nan(self.frame, maker, self):
+            return ""
+        breakpoint_.seen(known)
+        return f"{maker.describe()} gave NaN or Inf in iteration {iteration - 1} of {_name(self.frame.loop)}"
+
+    # -- going to a position
+
+    def _go_to(self, target: Position, branch: Branch | None = None, *, anew: bool = False) -> None:
+        """Put the engine to a position of a line of time (the current one), whatever breakpoints there are.
+
+        ``anew``: the engine does not stand on the current line.
+
+        Raises:
+            InterruptError, ExecutionError, LimitError: it stopped on the way, and stands there.
+        """
+        home = self.timeline.at(target, branch)
+        found = home.latest(target)
+        if found is None:
+            raise UsageError("nothing is known of that time")
+        if anew or home is not self.timeline.current or not found.position <= self.position <= target:
+            self._engine.restore(found)
+        self.timeline.current = home
+        self._outputs = None
+        run_to(self._engine, target)
+        self.prime(*self.breakpoints)
+
+    def prime(self, *breakpoints: Breakpoint) -> None:
+        """Tell breakpoints that compare with the boundary before where the engine stands now."""
+        if self.places.at_boundary():
+            for breakpoint_ in breakpoints:
+                breakpoint_.prime(self, self.frame, self._engine.stack[-1])
+
+    def _last_hit(
+        self, checkpoint: Checkpoint, end: Position, here: Position
+    ) -> tuple[Position, list[Breakpoint]] | None:
+        """The last position after a checkpoint and up to ``end``, but before ``here``, at which breakpoints hit."""
+        engine = self._engine
+        engine.restore(checkpoint)
+        self.prime(*self.breakpoints)
+        found = None
+        try:
+            while engine.position < end:
+                engine.clear_stops()
+                trap = approach(engine, end)
+                self._arming.arm(self.breakpoints, () if trap is None else (trap,))
+                what, index = engine.resume()
+                if what == "interrupt":
+                    raise InterruptError("interrupted while going back")
+                if what == "predicate":
+                    what = "boundary"
+                if what in ("node", "boundary") and engine.position < here:
+                    hits = self._hits(what, index, silently=True)
+                    if hits:
+                        found = engine.position, hits
+        finally:
+            engine.clear_stops()
+            self._arming.disarm()
+        return found
+
+    def _travel(self, target: Position, branch: Branch | None = None) -> Stop:
+        """The same as a command: what it meets becomes the stop."""
+        self.timeline.reached(self.position)
+        try:
+            self._go_to(target, branch)
+        except InterruptError:
+            self.stop = self._explain("interrupt", -1)
+        except ExecutionError as error:
+            self.stop = Stop(Reason.ERROR, str(error))
+        else:
+            self.stop = self._where()
+        return self.stop
+
+    # -- in words
+
+    def _where(self) -> Stop:
+        """The stop for a position that was reached by travelling."""
+        if self._engine.pc == len(self._engine.plan.code) - 1:
+            return self._explain("end", -1)
+        if self.places.at_boundary():
+            return self._explain("boundary", self._engine.stack[-1])
+        return self._explain("node", -1)
+
+    def _explain(self, what: str, index: int) -> Stop:
+        stack = self._engine.stack
+        if what == "end":
+            self._outputs = self.model.results(self._engine)
+            self._last_loop = self.places.last_loop()
+            text = "the model ran to its end" if self.model.loops else "the model ran to its end; it has no loop"
+            return Stop(Reason.DONE, text)
+        if what == "node":
+            node = self.places.node_at(self._engine.pc)
+            text = f"before {node.describe()}"
+            return Stop(Reason.NODE, text if self.model.loops else f"{text}; the model has no loop")
+        frame = self.frame
+        if what == "limit":
+            return Stop(Reason.LIMIT, f"{_name(frame.loop)} reached the limit of {frame.iteration} iterations")
+        if what == "interrupt":
+            where = f"in {_name(frame.loop)}, iteration {frame.iteration}" if stack else "outside of any loop"
+            return Stop(Reason.INTERRUPT, f"interrupted {where}")
+        ended = frame.stopped_by
+        if ended is not None:
+            why = ENDED[ended]
+            if frame.iteration == 0:
+                return Stop(Reason.ENTRY, f"{_name(frame.loop)} runs no iteration: {why} before the first")
+            return Stop(Reason.LOOP_END, f"{_name(frame.loop)} ends after {frame.iteration} iterations: {why}")
+        if frame.iteration == 0:
+            return Stop(Reason.ENTRY, f"before iteration 0 of {_name(frame.loop)}")
+        return Stop(Reason.STEP, f"before iteration {frame.iteration} of {_name(frame.loop)}")
+
+
+def _name(loop: Loop | None) -> str:
+    return "the main graph" if loop is None else f"loop '{loop.name}'"

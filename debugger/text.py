@@ -1,0 +1,164 @@
+"""Values as short text: one line each, for whatever shows them.
+
+Numbers are written with the fewest digits that read back as the same number of the same dtype; statistics of large
+arrays with three. Nothing here knows of terminals or colours.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+from ..runtime.graph import Array
+
+
+def printable(text: str) -> str:
+    """Names and strings out of a file may hold anything: what would move a terminal's cursor is shown as an escape."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def dtype_name(dtype: np.dtype[Any] | str | None) -> str:
+    """The full name of an element type: ``float32``, ``string``; ``?`` where the model does not tell."""
+    if dtype is None:
+        return "?"
+    name = dtype if isinstance(dtype, str) else dtype.name
+    return "string" if name == "object" or name.startswith("str") else name
+
+
+def value_text(value: Any, width: int = 40) -> str:
+    """Any value in at most about ``width`` characters on one line.
+
+    A scalar: ``1.4142135``, ``true``. A small array in full: ``[1, 2, 3]``. A large one: ``min -0.81 max 0.77 mean
+    0.003``, over its finite elements, with what is not finite counted (``2 nan, 1 inf``). A sequence: ``[3 items]``.
+    """
+    if value is None:
+        return "none"
+    if isinstance(value, list | tuple):
+        return f"[{len(value)} item{'' if len(value) == 1 else 's'}]"
+    if isinstance(value, str | bytes):
+        return _cut(scalar_text(value), width)
+    array = np.asarray(value)
+    if array.ndim == 0:
+        return _cut(scalar_text(array[()]), width)
+    if array.size == 0:
+        return "[]" if array.ndim == 1 else f"empty [{','.join(map(str, array.shape))}]"
+    # The shortest text of n elements is "[a, b]": three characters each.
+    if 3 * array.size <= width:
+        full = _nested(array)
+        if len(full) <= width:
+            return full
+    return summary_text(array)
+
+
+def scalar_text(value: Any) -> str:
+    """One element with the fewest digits that read back as the same number; strings quoted as JSON does."""
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "replace")
+    if isinstance(value, str):
+        return printable(json.dumps(str(value), ensure_ascii=False))
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if isinstance(value, int | np.integer):
+        return str(int(value))
+    if isinstance(value, float | np.floating | complex | np.complexfloating):
+        return str(value)
+    return _odd_text(value)
+
+
+def _odd_text(value: Any) -> str:
+    """A number of an ``ml_dtypes`` type, whose own text has six digits whatever its precision is."""
+    dtype = getattr(value, "dtype", None)
+    if dtype is None:
+        return str(value)
+    if "int" in dtype.name:
+        return str(int(value))
+    number = float(value)
+    if not math.isfinite(number):
+        return str(number)
+    for digits in range(1, 18):
+        text = f"{number:.{digits}g}"
+        if float(np.array(float(text)).astype(dtype)) == number:
+            return str(float(text))
+    return str(number)
+
+
+def summary_text(array: Array) -> str:
+    """The statistics of a large array; of booleans and strings what can be said."""
+    if array.dtype.kind == "b":
+        return f"{int(np.count_nonzero(array))} of {array.size} true"
+    if array.dtype.kind in "OUST":
+        return f"{array.size} strings"
+    stats = Statistics(array)
+    parts = []
+    if stats.min is not None:
+        show = str if isinstance(stats.min, int) else number_text
+        parts.append(f"min {show(stats.min)} max {show(stats.max)} mean {number_text(stats.mean)}")
+    if stats.nan:
+        parts.append(f"{stats.nan} nan")
+    if stats.inf:
+        parts.append(f"{stats.inf} inf")
+    return ", ".join(parts)
+
+
+class Statistics:
+    """Smallest, largest and mean of the finite elements (None where there are none), and how many are not finite.
+
+    Of complex numbers the absolute values count; booleans are 0 and 1. Strings have no statistics.
+    """
+
+    def __init__(self, array: Array) -> None:
+        self.min: float | int | None = None
+        self.max: float | int | None = None
+        self.mean: float | None = None
+        self.nan = 0
+        self.inf = 0
+        kind = array.dtype.kind
+        if kind in "OUSTM" or not array.size:
+            return
+        if "int" in array.dtype.name and kind == "V":
+            array, kind = array.astype(np.int64), "i"
+        if kind in "iub":
+            self.min, self.max = int(array.min()), int(array.max())
+            self.mean = float(array.mean(dtype=np.float64))
+            return
+        with np.errstate(all="ignore"):
+            numbers = np.abs(array) if kind == "c" else array
+            if numbers.dtype.name in _WIDENED or kind == "V":
+                numbers = numbers.astype(np.float64)
+            finite = np.isfinite(numbers)
+            if not finite.all():
+                self.nan = int(np.count_nonzero(np.isnan(numbers)))
+                self.inf = int(numbers.size - np.count_nonzero(finite)) - self.nan
+                numbers = numbers[finite]
+            if numbers.size:
+                self.min, self.max = float(numbers.min()), float(numbers.max())
+                self.mean = _mean(numbers)
+
+
+#: Sums of these overflow or lose digits early.
+_WIDENED = {"float16"}
+
+
+def _mean(numbers: Array) -> float:
+    mean = float(numbers.mean(dtype=np.float64))
+    # The sum of finite numbers near the largest overflows.
+    return mean if math.isfinite(mean) else float((numbers / numbers.size).sum(dtype=np.float64))
+
+
+def number_text(value: float | None) -> str:
+    """A statistic with three digits: ``-0.81``, ``1.2e-07``."""
+    return "none" if value is None else f"{value:.3g}"
+
+
+def _nested(array: Array) -> str:
+    show = scalar_text if array.ndim == 1 else _nested
+    return "[" + ", ".join(show(row) for row in array) + "]"
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= max(width, 2) else text[: max(width, 2) - 1] + "…"

@@ -1,0 +1,88 @@
+"""The console of the screen, and the keys that go back in time."""
+
+from __future__ import annotations
+
+from screens import Screen, opened, sample
+
+
+async def typed(screen: Screen, line: str) -> None:
+    """Type a line into the open console and wait for what it does."""
+    screen.app.prompt.line.value = line
+    await screen.press("enter")
+
+
+async def test_keys_go_back_and_on() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        await screen.press("s", "s", "s", "backspace")
+        assert screen.session.frame.iteration == 2
+        await screen.press("left")
+        assert screen.session.frame.iteration == 1
+        await screen.press("n", "n", "N")
+        assert "▶   q" in screen.marked
+        assert screen.session.frame.iteration == 1
+        await screen.press("left", "left", "left")
+        assert "this is where the session began" in screen.message
+        assert screen.session.frame.iteration == 0
+
+
+async def test_a_breakpoint_by_console_and_back_to_it_by_key() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        await screen.press("b")
+        assert screen.app.prompt.line.value == "break "
+        await typed(screen, "break if err < 1e-2")
+        assert "breakpoint 1: if err < 1e-2" in screen.app.prompt.text
+        await typed(screen, "continue")
+        assert screen.session.frame.iteration == 3
+        assert "breakpoint 1" in screen.message
+        await typed(screen, "print x")
+        assert screen.app.prompt.text.endswith("1.4142157")
+        await screen.press("escape")
+        assert not screen.app.prompt.display and screen.app.prompt.text == ""
+        await screen.press("c", "c", "c", "c")
+        assert screen.session.done
+        await screen.press("C")
+        assert screen.session.frame.iteration == 5
+        # At the end of the model, and back in the loop, the screen still says what it is.
+        assert "breakpoint 1" in screen.message
+
+
+async def test_what_goes_wrong_in_the_console_is_said_in_it() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        await screen.press("colon")
+        await typed(screen, "print xx")
+        assert "error: " in screen.app.prompt.text and "xx" in screen.app.prompt.text
+        await typed(screen, "breik 3")
+        assert "did you mean break" in screen.app.prompt.text
+        await typed(screen, "set x = 3")
+        assert "branch 2" in screen.app.prompt.text
+        assert any("3.0" in line for line in screen.lines("back-edges"))
+
+
+async def test_why_by_key_and_earlier_lines_by_arrow() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        await screen.press("s", "W")
+        assert "goes on" in screen.app.prompt.text or "err_new > tol" in screen.app.prompt.text
+        await screen.press("colon")
+        await typed(screen, "print err")
+        await screen.press("up")
+        assert screen.app.prompt.line.value == "print err"
+        await screen.press("down")
+        assert screen.app.prompt.line.value == ""
+
+
+async def test_quit_in_the_console_leaves() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        await screen.press("colon")
+        screen.app.prompt.line.value = "quit"
+        await screen.press("enter")
+        await screen.pilot.pause()
+        assert not screen.app.is_running or screen.app.return_code == 0
+
+
+async def test_the_console_fits_on_a_small_screen() -> None:
+    async with opened(*sample("newton_sqrt.onnx"), size=(80, 24)) as screen:
+        await screen.press("s", "colon")
+        for k in range(9):
+            await typed(screen, f"echo line {k}")
+        seen = "\n".join(screen.visible())
+        assert "line 8" in seen and "Body of loop" in seen and "esc close" in seen

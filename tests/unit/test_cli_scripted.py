@@ -1,0 +1,108 @@
+"""``loopdbg run`` with commands, breakpoints and assertions."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from command_line import SAMPLES, Ran, loopdbg
+
+NEWTON = str(SAMPLES / "newton_sqrt.onnx")
+VANISHING = str(SAMPLES / "vanishing_scale.onnx")
+
+
+class Runner(Protocol):
+    """``loopdbg run`` with some arguments."""
+
+    def __call__(self, *arguments: str) -> Ran: ...
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Runner:
+    return lambda *arguments: loopdbg(capsys, "run", *arguments)
+
+
+def test_break_stops_and_shows_the_frame(run: Runner) -> None:
+    done = run(NEWTON, "--break", "err < 1e-3")
+    assert done.status == 3
+    assert "breakpoint 1 (if err < 1e-3): before iteration 4" in done.out
+    assert "main ▸ sqrt, iteration 4" in done.out and "1.4142157 → 1.4142135" in done.out
+
+
+def test_break_as_json(run: Runner) -> None:
+    done = run(NEWTON, "--break", "err < 1e-3", "--json")
+    assert done.status == 3
+    stopped = json.loads(done.out)["stopped"]
+    assert (stopped["reason"], stopped["loop"], stopped["iteration"], stopped["breakpoint"]) == (
+        "breakpoint",
+        "main ▸ sqrt",
+        4,
+        1,
+    )
+    assert stopped["carried"]["x"] == pytest.approx(2**0.5)
+    assert stopped["carried"].keys() == {"x", "err"}
+
+
+def test_a_breakpoint_that_does_not_hit_gives_the_outputs(run: Runner) -> None:
+    done = run(NEWTON, "--break", "err < -1", "--json")
+    assert done.status == 0
+    told = json.loads(done.out)
+    assert "stopped" not in told and told["outputs"]["root"]["shape"] == []
+    plain = json.loads(run(NEWTON, "--json").out)
+    assert told["outputs"] == plain["outputs"] and told["loops"] == plain["loops"]
+
+
+def test_assertions(run: Runner) -> None:
+    assert run(NEWTON, "--assert", "x > 1").status == 0
+    done = run(NEWTON, "--assert", "x > 1", "--assert", "x > 1.41425")
+    assert done.status == 7
+    assert "assertion failed: x > 1.41425 is false at main ▸ sqrt, iteration 3" in done.err
+
+
+def test_an_expression_that_makes_no_sense(run: Runner) -> None:
+    for option in ("--break", "--assert"):
+        done = run(NEWTON, option, "errr < 1")
+        assert done.status == 2 and "errr" in done.err and "err" in done.err
+        assert done.err.count("\n") <= 2
+
+
+def test_commands_in_the_order_in_which_they_are_given(run: Runner, tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("# where it goes wrong\nbreak nan\ncommands\n  print s\nend\ncontinue\n")
+    done = run(VANISHING, "-ex", "echo first", "-x", str(script), "-ex", "echo last", "--batch")
+    assert done.status == 0
+    lines = done.out.splitlines()
+    assert lines[0] == "first" and lines[-1] == "last"
+    assert "0.0" in lines and any("gave NaN or Inf in iteration 137" in line for line in lines)
+
+
+def test_a_script_with_a_mistake_says_where(run: Runner, tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("step\nprint nothing_like_it\nstep\n")
+    done = run(NEWTON, "-x", str(script), "--batch")
+    assert done.status == 2
+    assert f"{script}, line 2: " in done.err
+    assert run(NEWTON, "-x", str(tmp_path / "none"), "--batch").status == 2
+    script.write_text("break iter 3\ncommands\nprint x\n")
+    assert "'end' is missing" in run(NEWTON, "-x", str(script), "--batch").err
+
+
+def test_quit_gives_its_status(run: Runner) -> None:
+    assert run(NEWTON, "-ex", "quit 5", "--batch").status == 5
+
+
+def test_a_limit_and_an_error(run: Runner) -> None:
+    done = run(str(SAMPLES / "loop_infinite.xml"), "--max-iterations", "20", "-ex", "continue", "--batch")
+    assert done.status == 4
+
+
+def test_commands_from_a_pipe(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("step 2\nprint x\n"))
+    done = run(NEWTON, "-i")
+    assert done.status == 0
+    assert done.out.splitlines()[-1] == "1.4166667"

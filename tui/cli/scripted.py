@@ -1,0 +1,177 @@
+"""``loopdbg run`` with commands: a session instead of a headless run, driven by scripts, options and a prompt."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from typing import Any
+
+from ...runtime.errors import LimitError, LoopdbgError
+from ...runtime.model import Model
+from ...runtime.model import Run as Result
+from . import report, terminal
+from .inputs import Inputs
+
+#: Exit statuses beside those of errors.
+STOPPED, ASSERTION_FAILED = 3, 7
+
+
+class _InOrder(argparse.Action):
+    """Keeps -x and -ex in the order in which they were given."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: str | None = None) -> None:
+        line = f"source {values}" if self.dest == "script" else values
+        namespace.commands = [*namespace.commands, line]
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Options that make a session of a run."""
+    group = parser.add_argument_group("debugging")
+    group.add_argument(
+        "--break", dest="breaks", action="append", metavar="EXPR", help="stop where EXPR is true: exit status 3"
+    )
+    group.add_argument(
+        "--assert",
+        dest="asserts",
+        action="append",
+        metavar="EXPR",
+        help="EXPR must hold at every boundary, or status 7",
+    )
+    group.add_argument("-x", dest="script", action=_InOrder, metavar="FILE", help="run the commands in FILE")
+    group.add_argument("-ex", dest="command", action=_InOrder, metavar="COMMAND", help="run one command; repeatable")
+    parser.set_defaults(commands=[])
+    group.add_argument("-i", dest="asking", action="store_true", help="ask for commands, after those given")
+    group.add_argument("--batch", action="store_true", help="never ask: leave after the commands")
+
+
+def wanted(options: argparse.Namespace) -> bool:
+    """True where the options ask for a session."""
+    return bool(options.breaks or options.asserts or options.commands or options.batch or options.asking)
+
+
+def run(model: Model, inputs: Inputs, options: argparse.Namespace) -> tuple[int, Result | None, dict[str, Any], float]:
+    """Drive a session as the options say.
+
+    Returns: the exit status, the run where it came to its end, what ``--json`` says of a stop, and seconds.
+
+    Raises:
+        UsageError: a command or an expression makes no sense.
+    """
+    from ...debugger.console import Console, Quit
+    from ...debugger.session import Reason, Session
+
+    quiet = options.json
+    session = Session(model, inputs.values, max_iterations=options.max_iterations)
+    console = Console(session, (lambda line: None) if quiet else terminal.out)
+    started = time.perf_counter()
+    status = 0
+    asserted = {}
+    for text in options.asserts or ():
+        asserted[session.breakpoints.add(f"if not ({text})").number] = text
+    for text in options.breaks or ():
+        session.breakpoints.add(f"if {text}")
+    try:
+        if options.commands:
+            console.run(options.commands)
+        elif options.breaks or options.asserts:
+            console.execute("continue")
+        enough = options.batch or quiet or options.breaks or options.asserts
+        if options.asking or (not enough and sys.stdin.isatty()):
+            prompt(console)
+    except Quit as quit_:
+        status = quit_.status
+    seconds = time.perf_counter() - started
+    stop = session.stop
+    failed = [asserted[number] for number in stop.breakpoints if number in asserted]
+    if failed:
+        terminal.err(f"loopdbg: assertion failed: {failed[0]} is false {_where(session)}")
+        status = ASSERTION_FAILED
+    elif stop.reason in (Reason.BREAKPOINT, Reason.WATCHPOINT) and (options.breaks or options.asserts):
+        status = status or STOPPED
+    elif stop.reason is Reason.LIMIT:
+        status = status or LimitError.exit_status
+    elif stop.reason is Reason.ERROR:
+        terminal.err(f"loopdbg: {stop.text}")
+        status = status or 1
+    if (failed or status == STOPPED) and not quiet:
+        from ...debugger.report import frame_lines
+
+        for line in frame_lines(session.frame):
+            terminal.out(line)
+    result = None
+    if session.done and session.outputs is not None:
+        result = Result(session.outputs, session.totals)
+    return status, result, {} if session.done else stop_json(session), seconds
+
+
+def prompt(console: Any) -> None:
+    """Ask for commands on the terminal until there are no more.
+
+    Raises:
+        Quit: the user asked to leave.
+    """
+    asked = sys.stdin.isatty()
+    if asked:
+        _complete(console)
+        terminal.out(console.session.stop.text)
+    last = ""
+    while True:
+        try:
+            line = input(("> " if console.collecting else "(loopdbg) ") if asked else "")
+        except EOFError:
+            if asked:
+                terminal.out("")
+            return
+        except KeyboardInterrupt:
+            terminal.out("")
+            continue
+        # An empty line does the last command again, as gdb does: for stepping.
+        line = line if line.strip() or console.collecting else last
+        try:
+            console.execute(line)
+        except LoopdbgError as error:
+            terminal.out(f"error: {error}")
+        except KeyboardInterrupt:
+            terminal.out("interrupted")
+        last = line if line.split()[:1] not in ([], ["commands"]) else ""
+
+
+def _complete(console: Any) -> None:
+    try:
+        import readline
+    except ImportError:
+        return
+    readline.set_completer_delims(" \t\n=")
+    found: list[str] = []
+
+    def complete(text: str, state: int) -> str | None:
+        if state == 0:
+            found[:] = console.complete(readline.get_line_buffer(), readline.get_endidx())
+        return found[state] if state < len(found) else None
+
+    readline.set_completer(complete)
+    readline.parse_and_bind("tab: complete")
+
+
+def _where(session: Any) -> str:
+    frame = session.frame
+    return f"at {frame.path}, iteration {frame.iteration}" if frame.loop is not None else "in the main graph"
+
+
+def stop_json(session: Any) -> dict[str, Any]:
+    """``{"reason", "loop", "iteration", "breakpoint", "carried"}`` of where a session stands.
+
+    ``breakpoint`` is the number of the first that hit, null without one; ``carried`` holds small values as JSON numbers
+    and lists, of others type and statistics.
+    """
+    frame = session.frame
+    stop = session.stop
+    return {
+        "reason": stop.reason.value,
+        "text": stop.text,
+        "loop": frame.path,
+        "iteration": frame.iteration if frame.loop is not None else None,
+        "breakpoint": stop.breakpoints[0] if stop.breakpoints else None,
+        "carried": {name: report.small_json(value) for name, value in frame.carried.items()},
+    }
