@@ -89,21 +89,6 @@ def test_the_same(openvino: Peer, save: Save, case: str, version: int) -> None:
     assert free.loops[0].right_trips == iterations and free.compared_outputs
 
 
-def test_a_file_on_which_openvino_crashes(openvino: Peer, save: Save) -> None:
-    """B27: a constant written as the specification's own text writes it."""
-    net = Net()
-    x = net.parameter("1", name="x")
-    body = net.inner()
-    p = body.parameter("1", name="p")
-    added = body.layer("Maximum", [p, body.constant(np.float32([1]), type="Constant")], name="added", shape="1")
-    parts = loop_parts(body, [into(0, p, 'axis="0"'), out(1, body.result(added))])
-    net.result(net.layer("TensorIterator", [x], extra=parts, shape="1"))
-    lockstep, free = against(openvino, save, net, np.float32([1]))
-    failures = [*lockstep.failures, *free.failures]
-    assert [failure.what for failure in failures] == ["crashed", "crashed"]
-    assert all("SIGSEGV" in failure.text for failure in failures)
-
-
 def test_float64_and_wide_integers(openvino: Peer, save: Save) -> None:
     lockstep, free = against(openvino, save, carried_net(["+"], element="f64"), np.float64([1 / 3]))
     assert lockstep.same and free.same and lockstep.loops[0].growth.largest > 1e-9
