@@ -522,7 +522,7 @@ class _Grouper:
 
     def _unwritable(self) -> frozenset[int]:
         """Members whose results would have to be copied to their slots, and that cannot be done block by block."""
-        barred = set()
+        barred: set[int] = set()
         for slot in self.copied:
             try:
                 self._check_access(self.values[slot], self.values[slot].shape)

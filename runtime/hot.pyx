@@ -329,8 +329,11 @@ cdef int run_plan(State *s) noexcept nogil:
             call = ins.calls
             stop = call + ins.ncalls
             while call < stop:
-                if call.run(call):
-                    return S_PYTHON
+                k = call.run(call)
+                if k:
+                    if k > 0:
+                        return S_PYTHON
+                    call -= k    # so many are passed over
                 call += 1
             s.pc += 1
             s.budget -= ins.cost

@@ -186,11 +186,13 @@ cdef class Nodes(Memory):
                 if self.bind_node(pc):
                     ins.churn = 0 if ins.calm >= CALM else ins.churn + 1
                     with nogil:
-                        for k in range(ins.ncalls):
+                        k = 0
+                        while k < ins.ncalls:
                             failed = ins.calls[k].run(ins.calls + k)
-                            if failed:
+                            if failed > 0:
                                 break
-                    if not failed:
+                            k += 1 - failed
+                    if failed <= 0:
                         self.s.pc = pc + 1
                         return 0
                     ins.kind = UNBOUND
