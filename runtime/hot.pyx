@@ -151,9 +151,10 @@ cdef int next_fast(State *s, LoopState *loop) noexcept nogil:
         e = loop.edges + k
         r = s.slots + e.result
         p = s.slots + e.param
-        if p.spec == 0 or r.spec == 0:
-            return 0
-        if p.spec != r.spec and (not e.swap or r.flags & FOLDED or not in_family(s, e, e.param, e.result)):
+        if p.spec != r.spec:
+            if p.spec == 0 or r.spec == 0 or not e.swap or r.flags & FOLDED or not in_family(s, e, e.param, e.result):
+                return 0
+        elif p.spec == 0:
             return 0
         if (not e.swap or r.flags & FOLDED) and not e.identity and e.spare_spec != p.spec:
             return 0

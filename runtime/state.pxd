@@ -277,10 +277,16 @@ cdef struct Group:
     int64_t runs
 
 cdef struct Instr:
+    # what each execution looks at, in one cache line
     int kind
     int ncalls
     int nguards
     int nmoves
+    Call *calls
+    Varying *varying     # NULL: bound on one spec
+    Guard *guards
+    int64_t cost
+    Move *moves
     int loop
     int target
     int taken            # BRANCH: 1 then, 0 else, as of its last execution
@@ -288,15 +294,10 @@ cdef struct Instr:
     int churn            # how often it was bound
     int calm             # Python executions since its inputs last changed; -1: nothing to bind until they do
     int trap             # stop before it
-    int64_t cost
-    Call *calls
-    Guard *guards
-    Move *moves
     char **cells         # addresses of temps
     npy_intp *outer      # outer axes of all calls
     int64_t binding      # differs whenever the node is bound anew
     Group *group         # the group that it leads, NULL: none
-    Varying *varying     # NULL: bound on one spec
     Varying *shelf       # bindings for other ranges of the extent
     int nshelf
     int stale            # what they rest on changed: none of them holds any more

@@ -182,6 +182,21 @@ g (int64 M, int64 K, float[k] v0, float[1] e) => (float[a] o0, float[b] o1, floa
     first = ReduceSum <keepdims = 0> (again)
   }> (M, , v0)
 }"""
+# The inner loop is hot and all scalar: a scalar program, while the outer one grows.
+COUNTED = """
+g (int64 M, int64 K, int64[k] v0) => (int64[a] o0, int64[b] o1) <int64 zero = {0}, int64[1] first = {0}> {
+  o0, o1 = Loop <body = outer (int64 i, bool c, int64[n] x) => (bool c2, int64[m] y, int64 t) {
+    c2 = Identity (c)
+    sum = Loop <body = inner (int64 j, bool d, int64 u) => (bool d2, int64 w) {
+      d2 = Identity (d)
+      p = Mul (i, j)
+      w = Add (u, p)
+    }> (K, , zero)
+    row = Unsqueeze (sum, first)
+    y = Concat <axis = 0> (x, row)
+    t = ReduceSum <keepdims = 0> (y)
+  }> (M, , v0)
+}"""
 SEQUENCE = """
 g (int64 M, float[2] e) => (seq(float[2]) o0, float[n,2] o1, int64[k] o2) {
   empty = SequenceEmpty <dtype = 1> ()
@@ -222,12 +237,13 @@ CASES: dict[str, tuple[str, Inputs]] = {
     "mean": (MEAN, {"v0": numbers(2, 2), "e": numbers(1, 2)}),
     "shapes": (SHAPES, {"v0": numbers(2), "e": numbers(1)}),
     "square": (SQUARE, {"v0": numbers(2), "e": numbers(1)}),
-    "nested": (NESTED, {"K": np.int64(4), "v0": numbers(2), "e": numbers(1)}),
+    "nested": (NESTED, {"K": np.array(4), "v0": numbers(2), "e": numbers(1)}),
+    "counted": (COUNTED, {"K": np.array(150), "v0": np.array([5])}),
     "sequence": (SEQUENCE, {"e": numbers(2)}),
     "fibonacci": (FIBONACCI, {"v0": numbers(1), "v1": numbers(2)}),
     "strings": (STRINGS, {"v0": np.array(["a"], object), "e": np.array(["b"], object)}),
 }
-TRIPS = {"nested": 9, "square": 20, "strings": 9, "fibonacci": 12}
+TRIPS = {"nested": 9, "counted": 12, "square": 20, "strings": 9, "fibonacci": 12}
 
 
 def inputs_of(case: str, trips: int | None = None) -> Inputs:
