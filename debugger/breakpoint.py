@@ -15,7 +15,7 @@ import numpy as np
 
 from ..runtime.frame import Frame
 from ..runtime.graph import Node
-from .expressions import Expression, NoValueError, Scope, show
+from .expressions import Expression, ExpressionError, NoValueError, Scope, show
 from .scope import FrameScope
 from .template import Template
 
@@ -85,7 +85,16 @@ class Breakpoint:
     #: The engine's predicates for it, by loop.
     predicates: dict[int, int] = field(default_factory=dict, repr=False)
     memory: Memory = field(default_factory=Memory, repr=False)
-    _change: str = ""
+    #: What a watchpoint saw at its hit, and why the last test could not be done.
+    change: str = ""
+    failure: str = ""
+
+    @property
+    def title(self) -> str:
+        """What it waits for, in the words of the commands."""
+        if self.condition is None:
+            return self.text
+        return f"{self.text} {'and' if self.kind is Kind.CONDITION else 'if'} {self.condition.text}"
 
     @property
     def word(self) -> str:
@@ -98,7 +107,11 @@ class Breakpoint:
         return self.kind in (Kind.CONDITION, Kind.NAN, Kind.WATCH)
 
     def holds(self, session: Running, frame: Frame, index: int) -> bool:
-        """Whether it hits at the boundary that a frame stands at, its extra condition aside."""
+        """Whether it hits at the boundary that a frame stands at, its extra condition aside.
+
+        A test that cannot be done is a hit, and ``failure`` says why.
+        """
+        self.failure = ""
         if index not in self.loops:
             return False
         if self.kind is Kind.ITERATION:
@@ -107,22 +120,32 @@ class Breakpoint:
             return frame.iteration == self.iterations[-1] and entry == around and frame.stopped_by is None
         if self.kind is Kind.END:
             return frame.stopped_by is not None
-        return self.tested and self._test(session, frame, index)
+        try:
+            return self.tested and self._test(session, frame, index)
+        except ExpressionError as error:
+            self.failure = str(error)
+            return True
 
     def prime(self, session: Running, frame: Frame, index: int) -> None:
         """Note what is so at a boundary that was reached by other means than running up to it."""
         if index in self.loops and self.tested and (self.mode is Mode.SETTLES or not self._stateless(frame)):
             self.memory = Memory()
-            self._test(session, frame, index)
+            self.holds(session, frame, index)
 
     def allows(self, session: Running, frame: Frame) -> bool:
-        """Whether its extra condition is true; a value that is not there yet makes it false."""
+        """Whether its extra condition is true; a value that is not there yet makes it false. One that cannot be
+        computed is a hit, and ``failure`` says why."""
         if self.condition is None:
             return True
+        if self.kind is Kind.NODE:
+            self.failure = ""
         try:
             return self.condition.truth(FrameScope(frame, session.history(frame)))
         except NoValueError:
             return False
+        except ExpressionError as error:
+            self.failure = str(error)
+            return True
 
     def seen(self, memory: Memory) -> None:
         """The hit at a boundary was told; running up to that boundary again is no other."""
@@ -132,10 +155,6 @@ class Breakpoint:
         """What a logpoint prints: its text with each ``{expression}`` evaluated."""
         assert self.log is not None
         return Template(self.log).format(FrameScope(frame, session.history(frame)))
-
-    def change(self) -> str:
-        """What a watchpoint saw at its hit: ``h: 1.0 → 2.0``; empty for others."""
-        return self._change
 
     def made_nan(self, frame: Frame, node: Node, session: Running) -> bool:
         """Whether a node that has just run gave a NaN or Inf, in a value that this is about."""
@@ -178,7 +197,7 @@ class Breakpoint:
                 hit = hit and not (last.settled and last.key == (index, frame.entry, frame.iteration - 1))
             assert self.expression is not None
             if hit:
-                self._change = f"{self.expression.text}: {show(before, 40)} → {show(now, 40)}"
+                self.change = f"{self.expression.text}: {show(before, 40)} → {show(now, 40)}"
         self.memory = Memory(key, now, hit, settled)
         return hit
 
@@ -190,7 +209,10 @@ class Breakpoint:
         """What the test gave at the boundary before."""
         index, entry, iteration = key
         if self._stateless(frame):
-            return self._value(_Earlier(scope)) if iteration else _UNKNOWN
+            try:
+                return self._value(_Earlier(scope)) if iteration else _UNKNOWN
+            except NoValueError:
+                return _UNKNOWN
         known = self.memory.key == (index, entry, iteration - 1)
         return self.memory.value if known else _UNKNOWN
 

@@ -83,6 +83,7 @@ class Breakpoints(Sequence[Breakpoint]):
             for index in breakpoint_.loops or {places.inside(pc) for pc in breakpoint_.nodes}:
                 places.check(condition, index)
         breakpoint_.condition = condition
+        breakpoint_.failure = ""
 
     def clear(self) -> None:
         """Forget all."""
