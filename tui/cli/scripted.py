@@ -7,7 +7,7 @@ import sys
 import time
 from typing import Any
 
-from ...runtime.errors import LimitError, LoopdbgError
+from ...runtime.errors import LimitError, LoopdbgError, UsageError
 from ...runtime.model import Model
 from ...runtime.model import Run as Result
 from . import report, terminal
@@ -72,7 +72,10 @@ def run(model: Model, inputs: Inputs, options: argparse.Namespace) -> tuple[int,
     for text in options.breaks or ():
         session.breakpoints.add(f"if {text}")
     try:
-        if options.commands:
+        # What holds before iteration 0 already is met there.
+        if session.check().breakpoints:
+            console.moved(session.stop)
+        elif options.commands:
             console.run(options.commands)
         elif options.breaks or options.asserts:
             console.execute("continue")
@@ -83,7 +86,8 @@ def run(model: Model, inputs: Inputs, options: argparse.Namespace) -> tuple[int,
         status = quit_.status
     seconds = time.perf_counter() - started
     stop = session.stop
-    failed = [asserted[number] for number in stop.breakpoints if number in asserted]
+    untested = stop.reason is Reason.ERROR and bool(stop.breakpoints)
+    failed = [asserted[number] for number in stop.breakpoints if number in asserted and not untested]
     if failed:
         terminal.err(f"loopdbg: assertion failed: {failed[0]} is false {_where(session)}")
         status = ASSERTION_FAILED
@@ -93,7 +97,8 @@ def run(model: Model, inputs: Inputs, options: argparse.Namespace) -> tuple[int,
         status = status or LimitError.exit_status
     elif stop.reason is Reason.ERROR:
         terminal.err(f"loopdbg: {stop.text}")
-        status = status or 1
+        # A breakpoint whose expression makes no sense here is the user's, a node that fails the model's.
+        status = status or (UsageError.exit_status if untested else 1)
     if (failed or status == STOPPED) and not quiet:
         from ...debugger.report import frame_lines
 
@@ -142,12 +147,15 @@ def _complete(console: Any) -> None:
         import readline
     except ImportError:
         return
-    readline.set_completer_delims(" \t\n=")
+    readline.set_completer_delims(" \t\n")
     found: list[str] = []
 
     def complete(text: str, state: int) -> str | None:
         if state == 0:
-            found[:] = console.complete(readline.get_line_buffer(), readline.get_endidx())
+            line, begin = readline.get_line_buffer(), readline.get_begidx()
+            start, words = console.completions(line, readline.get_endidx())
+            # readline replaces from where it thinks that the word begins: expressions know better.
+            found[:] = [line[begin:start] + word[max(begin - start, 0) :] for word in words]
         return found[state] if state < len(found) else None
 
     readline.set_completer(complete)
