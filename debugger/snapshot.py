@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..runtime.frame import BackEdge, Frame, NodeState
+from ..runtime.frame import BackEdge, NodeState
 from ..runtime.graph import Array, Loop, StoppedBy
-from .session import Session, Stop
+from .session import Stop
+from .surface import FrameSurface, SessionSurface
 
 #: Of a scan output at most this many of the newest elements are copied.
 SCAN_TAIL = 64
@@ -73,15 +74,15 @@ class Snapshot:
     outputs: tuple[tuple[str, Any], ...] | None
 
 
-def take(session: Session) -> Snapshot:
-    """A snapshot of a session that is stopped."""
+def take(session: SessionSurface) -> Snapshot:
+    """A snapshot of a session that is stopped, or of a recording."""
     frames = tuple(_frame(frame) for frame in session.frames)
     top = _frame(session.frame) if session.done else frames[-1]
     outputs = session.outputs
     return Snapshot(session.model.name, session.stop, frames, top, None if outputs is None else tuple(outputs.items()))
 
 
-def _frame(frame: Frame) -> FrameSnapshot:
+def _frame(frame: FrameSurface) -> FrameSnapshot:
     values = frame.values
     nodes = []
     made: set[str] = set()
@@ -122,7 +123,7 @@ def _frame(frame: Frame) -> FrameSnapshot:
     )
 
 
-def _scan(frame: Frame) -> list[ScanSnapshot]:
+def _scan(frame: FrameSurface) -> list[ScanSnapshot]:
     if frame.loop is None:
         return []
     scans = []

@@ -35,6 +35,10 @@ class LimitError(LoopdbgError):
     exit_status = 4
 
 
+class TraceError(LoopdbgError):
+    """A recorded trace is broken, is none at all, or cannot be written; the text names the file."""
+
+
 class UsageError(LoopdbgError):
     """A command or an API call that makes no sense as given."""
 

@@ -78,13 +78,18 @@ class Frame:
         return self._engine.loop_state(self._index)
 
     @property
+    def engine(self) -> Engine:
+        """The engine that the frame looks at: for what has to read very many frames."""
+        return self._engine
+
+    @property
     def index(self) -> int:
         """The loop's index in the plan; -1 for the main graph."""
         return self._index
 
     @property
     def enter(self) -> int:
-        """Position in the plan of the loop's first instruction; its head, where boundaries are, follows. -1: no loop."""
+        """Position in the plan of the loop's first instruction, before its head, where boundaries are; -1: no loop."""
         return self._plan.enter if self._plan else -1
 
     @property

@@ -18,6 +18,7 @@ cdef class Loops(Nodes):
     cdef int check_edge(self, int index, int k) except -1
     cdef int check_scan(self, int index, int k) except -1
     cdef int append_scan(self, int index, int k) except -1
+    cdef int begin_scan(self, int index, int k, int spec) except -1
     cdef int grow_scan(self, int index, int k) except -1
     cdef int exit_slow(self, int index) except -1
     cdef int store_scan(self, int index, int k) except -1

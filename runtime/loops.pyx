@@ -20,11 +20,13 @@ import math
 import numpy as np
 
 from .errors import ExecutionError
-from .graph import TensorType
-from .memory import shapes_of
+from .graph import StoppedBy, TensorType
+from .memory import aligned, shapes_of
 from .slices import cut, join, split
 
 np.import_array()
+
+_REASONS = {StoppedBy.TRIP_COUNT: BY_TRIP_COUNT, StoppedBy.CONDITION: BY_CONDITION, StoppedBy.INPUT_EXHAUSTED: BY_INPUT}
 
 
 cdef class Loops(Nodes):
@@ -288,18 +290,25 @@ cdef class Loops(Nodes):
             c.count += 1
             return 0
         if c.spec < 0:
-            dtype, shape = self.specs[r.spec]
-            c.spec, c.nbytes, c.out_count = r.spec, r.nbytes, -1
-            rank = len(shape) + (1 if port.stack else 0)
-            axis = port.axis + rank if port.axis < 0 else port.axis
-            if not 0 <= axis < rank:
-                raise ExecutionError(f"{self.at(index)}: scan output '{port.outer.name}' has axis {port.axis}, "
-                                     f"but its rank is {rank}")
-            c.plain = not port.reverse and math.prod(shape[:axis]) == 1
+            self.begin_scan(index, k, r.spec)
         if c.count == c.capacity:
             self.grow_scan(index, k)
         put(c.buffer + c.count * c.nbytes, r.data, c.nbytes)
         c.count += 1
+        return 0
+
+    cdef int begin_scan(self, int index, int k, int spec) except -1:
+        """The first element is seen: all are like it."""
+        cdef Scan *c = self.s.loops[index].scans + k
+        port = self.plan.loops[index].scans[k].output
+        dtype, shape = self.specs[spec]
+        c.spec, c.nbytes, c.out_count = spec, math.prod(shape) * dtype.itemsize, -1
+        rank = len(shape) + (1 if port.stack else 0)
+        axis = port.axis + rank if port.axis < 0 else port.axis
+        if not 0 <= axis < rank:
+            raise ExecutionError(f"{self.at(index)}: scan output '{port.outer.name}' has axis {port.axis}, "
+                                 f"but its rank is {rank}")
+        c.plain = not port.reverse and math.prod(shape[:axis]) == 1
         return 0
 
     cdef int grow_scan(self, int index, int k) except -1:
@@ -316,6 +325,64 @@ cdef class Loops(Nodes):
         self.scan_arrays[index, k] = array
         c.buffer, c.capacity = np.PyArray_BYTES(array), capacity
         return 0
+
+    def forward(self, int index, int64_t iteration, bint keep, carried, scans, lasts):
+        """Put a loop, stopped at a boundary, at the boundary before ``iteration``, as if it had run till there.
+
+        ``carried``: of each back edge what it carries; ``scans``: of each scan output its elements, stacked; ``lasts``:
+        slot -> what the last iteration computed, where an output takes that. ``keep``: the condition. Nobody is told of
+        this boundary again.
+        """
+        cdef LoopState *loop = self.s.loops + index
+        cdef int k
+        cdef Scan *c
+        for k, value in enumerate(carried):
+            self.store(loop.edges[k].param, list(value) if isinstance(value, list) else value)
+            self.set_known(loop.edges[k].param, None)
+            self.set_spare(loop.edges + k)
+            if not loop.edges[k].identity:
+                # What was carried before is not known; the same is at least no garbage.
+                loop.edges[k].in_spare = 1
+                self.put_spare(loop.edges + k, self.value(loop.edges[k].param), self.s.slots[loop.edges[k].param].spec)
+        for slot, value in lasts.items():
+            self.store(slot, list(value) if isinstance(value, list) else value)
+            self.set_known(slot, None)
+        for k in range(loop.nslices):
+            if loop.parts > 0:
+                at = min(iteration, loop.parts - 1)
+                self.s.slots[loop.slices[k].inner].data = loop.slices[k].base + <Py_ssize_t>at * loop.slices[k].step
+        for k, rows in enumerate(scans):
+            c = loop.scans + k
+            c.count, c.spec, c.capacity = 0, -1, 0
+            self.scan_arrays.pop((index, k), None)
+            if not len(rows):
+                continue
+            if rows.dtype.hasobject:
+                self.scan_arrays[index, k] = [rows[j : j + 1].reshape(rows.shape[1:]).copy() for j in range(len(rows))]
+            else:
+                rows = aligned(rows)
+                self.begin_scan(index, k, self.spec(rows.dtype, rows.shape[1:]))
+                array = np.empty(max(len(rows) * c.nbytes, 1), np.uint8)
+                memcpy(np.PyArray_BYTES(array), np.PyArray_BYTES(rows), len(rows) * c.nbytes)
+                self.scan_arrays[index, k] = array
+                c.buffer, c.capacity = np.PyArray_BYTES(array), len(rows)
+            c.count = len(rows)
+        if loop.condition_input >= 0:
+            self.s.slots[loop.condition_input].data[0] = keep
+        loop.i, loop.keep, loop.reported = iteration, keep, 1
+        return None
+
+    def count_entry(self, int index, int64_t iterations, reason, trip):
+        """Count an entry of a loop that does not run now: it ended before this execution, which goes on from there."""
+        cdef LoopState *loop = self.s.loops + index
+        loop.iterations += iterations
+        loop.entries += 1
+        loop.ended = _REASONS[reason]
+        loop.by_reason[loop.ended] += 1
+        if loop.counted:
+            loop.parts = trip
+        else:
+            loop.trip = -1 if trip is None else trip
 
     cdef int exit_slow(self, int index) except -1:
         """Leave a loop whatever the specs are."""

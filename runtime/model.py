@@ -198,15 +198,19 @@ class Model:
         on_iteration: OnIteration | None = None,
         max_iterations: int | None = None,
         on_tick: Callable[[Run], object] | None = None,
+        begin: Callable[[Engine], object] | None = None,
     ) -> Run:
         """As :meth:`run`, but tells how the loops went, and returns also where a limit or an interrupt ended it.
 
-        ``on_tick(run)`` is called a few times a second at most, with the totals so far.
+        ``on_tick(run)`` is called a few times a second at most, with the totals so far. ``begin(engine)`` may bring the
+        engine, which stands before the first instruction, to where the run is to go on; no hook is called till then.
         """
         given = self.check(inputs or {})
         with _Lease(self) as engine:
             engine.start(given)
             engine.set_limits(max_iterations, refuse_endless=True)
+            if begin is not None:
+                begin(engine)
             engine.set_hook(None if on_iteration is None else _hook(engine, on_iteration))
             engine.on_tick = None if on_tick is None else lambda: on_tick(Run({}, self.totals(engine)))
             run = Run()

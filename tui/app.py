@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from textual import events, on
 from textual.app import App, ComposeResult
@@ -28,6 +29,9 @@ from .widgets.outputs import Outputs
 from .widgets.pane import Pane
 from .widgets.scans import Scans
 from .widgets.stack import Stack
+
+if TYPE_CHECKING:
+    from ..debugger.replay import Replay
 
 #: What runs shorter than this never shows as running, so that the screen stays calm while stepping.
 PATIENCE = 0.15
@@ -90,7 +94,7 @@ class LoopdbgApp(App[int]):
         # Kept, not looked up: a lookup searches the screen on top, which may be the help.
         self.header = Header(driver.model.name, id="header")
         self.message = Message(id="message")
-        self.prompt = Console(driver.console.complete, id="console")
+        self.prompt = Console(driver.complete, id="console")
         self.body = Body(id="body")
         self.scans = Scans(id="scans")
         self.footer = Footer(compact=True)
@@ -298,7 +302,15 @@ def run_app(model: Model, inputs: Mapping[str, Data], inputs_note: str, max_iter
         InputError: inputs that do not fit the signature.
         UnsupportedError: an operator that nothing can run.
     """
-    driver = Driver(model, inputs, max_iterations)
+    return _run(Driver(model, inputs, max_iterations), inputs_note)
+
+
+def replay_app(replay: Replay) -> int:
+    """Open the debugger on a recording; returns the exit status once it is closed."""
+    return _run(Driver(replay.model, {}, None, replay), f"from {replay.trace.path.name}")
+
+
+def _run(driver: Driver, inputs_note: str) -> int:
     try:
         return LoopdbgApp(driver, inputs_note).run() or 0
     finally:

@@ -15,7 +15,8 @@ from textual.message import Message
 
 from ..debugger.console import Console, Quit
 from ..debugger.session import Reason, Session, Stop
-from ..runtime.errors import LoopdbgError, one_line
+from ..debugger.surface import SessionSurface
+from ..runtime.errors import LoopdbgError, UsageError, one_line
 from ..runtime.model import Data, Model
 from .view import History, View, look
 
@@ -104,18 +105,27 @@ class WaitingSession(Session):
 class Driver:
     """One session and the thread that drives it. ``post`` gets a :class:`Stopped` for every command, in that thread.
 
+    ``session``: what to drive instead of a run of the model, such as a recording.
+
     Raises:
         InputError: inputs that do not fit the signature.
         UnsupportedError: an operator that nothing can run.
     """
 
-    def __init__(self, model: Model, inputs: Mapping[str, Data], max_iterations: int | None) -> None:
+    def __init__(
+        self,
+        model: Model,
+        inputs: Mapping[str, Data],
+        max_iterations: int | None,
+        session: SessionSurface | None = None,
+    ) -> None:
         self.model = model
         self.post: Callable[[Stopped], object] = lambda _: None
-        self._session = WaitingSession(model, inputs, max_iterations=max_iterations)
+        self._session: SessionSurface = session or WaitingSession(model, inputs, max_iterations=max_iterations)
         self._history = History()
         self._said: list[str] = []
-        self.console = Console(self._session, self._said.append)
+        #: None on a recording.
+        self.console = Console(self._session, self._said.append) if isinstance(self._session, Session) else None
         #: Guards everything below.
         self._changed = threading.Condition()
         self._waiting: list[Request] = []
@@ -127,7 +137,7 @@ class Driver:
         self._thread.start()
 
     @property
-    def session(self) -> Session:
+    def session(self) -> SessionSurface:
         """The session, to be looked at while the driver is not :attr:`busy`."""
         return self._session
 
@@ -136,6 +146,10 @@ class Driver:
         """True while a command runs or waits."""
         with self._changed:
             return self._running is not None or bool(self._waiting)
+
+    def complete(self, line: str) -> list[str]:
+        """What the last word of a line for the console can become."""
+        return [] if self.console is None or self.busy else self.console.complete(line)
 
     def ask(self, command: Request) -> bool:
         """Run a command, or a line in the console, once those before it are done; False where another one runs.
@@ -205,7 +219,7 @@ class Driver:
     def _do(self, command: Request) -> Stopped:
         error = None
         quits = False
-        moved = self._session.moment
+        before = self._session.stop
         try:
             self._run(command)
         except LoopdbgError as problem:
@@ -215,7 +229,7 @@ class Driver:
         except Exception as problem:  # a bug of ours must not end the program either
             error = _told(problem)
         stop = self._session.stop
-        if error is None and stop.reason is Reason.ERROR and self._session.moment != moved:
+        if error is None and stop.reason is Reason.ERROR and stop is not before:
             error = stop.text
         said = tuple(self._said)
         self._said.clear()
@@ -227,6 +241,8 @@ class Driver:
     def _run(self, command: Request) -> None:
         session = self._session
         if not isinstance(command, Command):
+            if self.console is None:
+                raise UsageError("a recording takes no commands; with the model: loopdbg MODEL")
             self.console.execute(command)
             return
         match command:

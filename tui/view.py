@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from ..debugger.session import Reason, Session
+from ..debugger.session import Reason
 from ..debugger.snapshot import FrameSnapshot, Snapshot, take
-from ..runtime.frame import Frame, NodeState
+from ..debugger.surface import FrameSurface, SessionSurface
+from ..runtime.frame import NodeState
 from ..runtime.graph import Graph, Value, loops
 from . import wording
 from .plot import number_of
@@ -87,7 +88,7 @@ class History:
         return moments if entry == around else ()
 
 
-def look(session: Session, history: History) -> View:
+def look(session: SessionSurface, history: History) -> View:
     """The view of a session that is stopped; ``history`` learns of it."""
     snapshot = take(session)
     frames = tuple(
@@ -100,14 +101,14 @@ def look(session: Session, history: History) -> View:
     return View(snapshot, frames, _frame_view(session.frame, snapshot.frame, (0,), history))
 
 
-def _frame_view(live: Frame, frame: FrameSnapshot, around: tuple[int, ...], history: History) -> FrameView:
+def _frame_view(live: FrameSurface, frame: FrameSnapshot, around: tuple[int, ...], history: History) -> FrameView:
     values = _values(live, frame)
     if frame.loop is not None and frame.at_boundary:
         history.record(frame, around, values)
     return FrameView(frame, values, history.of(frame.path, around))
 
 
-def _values(live: Frame, frame: FrameSnapshot) -> Mapping[str, Any]:
+def _values(live: FrameSurface, frame: FrameSnapshot) -> Mapping[str, Any]:
     values: dict[str, Any] = dict(frame.captures)
     for node in frame.nodes:
         if node.state is NodeState.DONE:

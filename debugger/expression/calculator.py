@@ -4,9 +4,8 @@ As with the operators of models, one text serves two ways of running: on NumPy a
 and on descriptions of buffers when a condition is bound to native kernels. So both give the same results, dtypes
 included.
 
-A value is a tensor (array or buffer), a plain number, true or false, a string, none, or a list. Plain numbers take the
-dtype of the tensor they meet, as Python's numbers do in NumPy 2; so do the numbers of a list literal. Narrow types of
-``ml_dtypes`` are computed in float32, and in int8.
+Plain numbers take the dtype of the tensor they meet, as Python's numbers do in NumPy 2; so do the numbers of a list
+literal. Narrow types of ``ml_dtypes`` are computed in float32, and in int8.
 """
 
 from __future__ import annotations
@@ -14,18 +13,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from ...runtime.graph import Array
 from ...runtime.ops.support import cast, is_float, is_integer
 from . import plain
 from .errors import Problem
-
-Dtype = np.dtype[Any]
-T = Any  # an array or the description of a buffer
-Value = Any  # see the module
+from .values import Dtype, Loose, T, Value, describe, flatten, is_number, is_tensor, is_text, shape_text
 
 ARITHMETIC: dict[str, np.ufunc] = {
     "+": np.add,
@@ -50,53 +45,6 @@ MAX_GROWTH = 1 << 24
 MAX_WORK = 1 << 27
 _BOOL, _INT64 = np.dtype(np.bool_), np.dtype(np.int64)
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
-
-
-class Loose(NamedTuple):
-    """The numbers of a list literal, which take the dtype of the tensor they meet. ``kind`` is int or float."""
-
-    numbers: Array
-    kind: type
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """That of the nested list."""
-        return self.numbers.shape
-
-
-def is_tensor(value: Value) -> bool:
-    """True for an array or a buffer."""
-    return hasattr(value, "dtype")
-
-
-def is_number(value: Value) -> bool:
-    """True for a plain number; true and false are none."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def describe(value: Value) -> str:
-    """What a value is, for messages: ``float32 [2,3]``, ``a string``."""
-    if is_tensor(value):
-        return f"{dtype_name(value.dtype)} {shape_text(value.shape)}"
-    if value is None:
-        return "none"
-    if isinstance(value, bool):
-        return "true or false"
-    if isinstance(value, str):
-        return "a string"
-    if isinstance(value, list):
-        return f"a list of {len(value)}"
-    return "a number"
-
-
-def shape_text(shape: Sequence[int]) -> str:
-    """``[2,3]``, as everywhere in the program."""
-    return f"[{','.join(map(str, shape))}]"
-
-
-def dtype_name(dtype: Dtype) -> str:
-    """NumPy's name of an element type; ``string`` for strings."""
-    return "string" if dtype.kind in "OUST" else dtype.name
 
 
 @cache
@@ -159,7 +107,7 @@ class Calculator:
 
     def _numbers(self, items: list[Value]) -> Any:
         """A list of plain numbers as :class:`Loose`; one with tensors among them as a tensor."""
-        flat, shape = _flatten(items)
+        flat, shape = flatten(items)
         tensors = [item for item in flat if is_tensor(item) or isinstance(item, bool)]
         if tensors:
             return self._stacked(flat, shape)
@@ -283,7 +231,7 @@ class Calculator:
             return self._equality(sign, a is b, a, b)
         if isinstance(a, list) and isinstance(b, list):
             return self._equality(sign, self.same(a, b), a, b)
-        if isinstance(a, str) or isinstance(b, str) or _is_text(a) or _is_text(b):
+        if isinstance(a, str) or isinstance(b, str) or is_text(a) or is_text(b):
             return self._equality(sign, self.same_text(a, b), a, b)
         operands = [self.operand(a), self.operand(b)]
         if not any(is_tensor(x) for x in operands):
@@ -410,22 +358,6 @@ def place(index: int, length: int, where: str) -> int:
     if not -length <= index < length:
         raise Problem(f"index {index} is outside of {where}, of length {length}")
     return index % length
-
-
-def _flatten(items: list[Value]) -> tuple[list[Value], tuple[int, ...]]:
-    """The items of nested lists in order, and the shape of the nest."""
-    if not any(isinstance(item, list) for item in items):
-        return items, (len(items),)
-    if not all(isinstance(item, list) for item in items):
-        raise Problem("a list of lists and other things where numbers are needed")
-    parts = [_flatten(item) for item in items]
-    if any(shape != parts[0][1] for _, shape in parts):
-        raise Problem("lists of different lengths where numbers are needed")
-    return [item for part, _ in parts for item in part], (len(items), *parts[0][1])
-
-
-def _is_text(value: Value) -> bool:
-    return is_tensor(value) and value.dtype.kind in "OUST"
 
 
 def _whole(operand: Any) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...runtime.errors import one_line
 from ...runtime.ops.eager import Eager
-from .calculator import Calculator, Value, describe, is_number, is_tensor, place
+from .calculator import Calculator, place
 from .errors import ExpressionError, NoValueError, Problem, ScopeError, UnknownNameError, near
 from .functions import FUNCTIONS
 from .nodes import (
@@ -31,6 +31,7 @@ from .nodes import (
     Unary,
 )
 from .tokens import RESERVED, quote
+from .values import Value, describe, is_number, is_tensor
 
 
 class Scope(Protocol):

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...runtime.ops.support import cast, is_float
-from .calculator import Calculator, T, Value, describe, dtype_name, is_number, is_tensor
+from .calculator import Calculator
 from .conversion import converted
 from .errors import Problem
+from .values import T, Value, describe, dtype_name, is_number, is_tensor
 
 _BOOL, _INT64 = np.dtype(np.bool_), np.dtype(np.int64)
 _FLOAT32, _FLOAT64, _COMPLEX = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.complex128)

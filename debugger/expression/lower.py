@@ -18,10 +18,11 @@ import numpy as np
 from ...runtime.ops.primitives import NotNative
 from ...runtime.ops.registry import Op
 from ...runtime.ops.support import cast, is_float
-from .calculator import ARITHMETIC, COMPARE, Calculator, Loose, T, Value, is_number, is_tensor
+from .calculator import ARITHMETIC, COMPARE, Calculator
 from .errors import ExpressionError
 from .evaluate import Walker
 from .nodes import Items, Logic, Name, Node, Not, Past, State
+from .values import Loose, T, Value, is_number, is_tensor
 
 _BOOL, _INT64, _FLOAT64 = np.dtype(np.bool_), np.dtype(np.int64), np.dtype(np.float64)
 #: No loop gets as far as this, and every whole number up to here is a float64.

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from ...runtime.graph import Array
-from .calculator import place, shape_text
+from .calculator import place
 from .conversion import converted
 from .errors import ExpressionError, Problem
 from .evaluate import Scope, entries
 from .nodes import Constant, Index, Name, Node, State
 from .parser import parse_tree
 from .tokens import quote
+from .values import shape_text
 
 
 @dataclass(frozen=True)

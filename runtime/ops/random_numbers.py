@@ -1,8 +1,8 @@
 """Operators that draw random numbers, and where those come from.
 
-Execution is deterministic: what a node draws depends on the seed, on the node and on the iterations of the loops around
-it, and on nothing that ran before. So an iteration that is run again, from a checkpoint or in another process, draws the
-same numbers, and two iterations draw different ones. The numbers are not those of other runtimes.
+Execution is deterministic: what a node draws depends on the seed, on the node and on the iterations of the loops
+around it, and on nothing that ran before. So an iteration that is run again, from a checkpoint or in another process,
+draws the same numbers, and two iterations draw different ones. The numbers are not those of other runtimes.
 """
 
 from __future__ import annotations

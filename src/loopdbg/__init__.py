@@ -13,7 +13,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .debugger.replay import Replay
     from .debugger.session import Reason, Session, Stop, debug
+    from .debugger.trace.reader import Trace
+    from .debugger.trace.recorder import Recorder
     from .runtime.errors import (
         ExecutionError,
         InputError,
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
         LimitError,
         LoopdbgError,
         ModelError,
+        TraceError,
         UnsupportedError,
         UsageError,
     )
@@ -45,12 +49,16 @@ __all__ = [
     "OptionalType",
     "Port",
     "Reason",
+    "Recorder",
+    "Replay",
     "Run",
     "SequenceType",
     "Session",
     "Stop",
     "StoppedBy",
     "TensorType",
+    "Trace",
+    "TraceError",
     "UnsupportedError",
     "UsageError",
     "__version__",
@@ -61,7 +69,10 @@ __all__ = [
 # Names are imported when they are first used: the command line goes through this module as well, and --help or an
 # .xml should not pay for all of it.
 _HOMES = {
+    "debugger.replay": ("Replay",),
     "debugger.session": ("Reason", "Session", "Stop", "debug"),
+    "debugger.trace.reader": ("Trace",),
+    "debugger.trace.recorder": ("Recorder",),
     "runtime.errors": (*(name for name in __all__ if name.endswith("Error")),),
     "runtime.frame": ("BackEdge", "Frame"),
     "runtime.graph": ("OptionalType", "SequenceType", "StoppedBy", "TensorType"),

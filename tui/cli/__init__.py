@@ -15,11 +15,12 @@ from ...runtime.errors import InterruptError, LoopdbgError, UsageError, one_line
 from . import terminal
 from .command import Command, did_you_mean
 from .explain import Explain
+from .export import Export
 from .info import Info
 from .open import Open
 from .run import Run
 
-COMMANDS: dict[str, Command] = {command.name: command for command in (Run(), Info(), Explain())}
+COMMANDS: dict[str, Command] = {command.name: command for command in (Run(), Info(), Explain(), Export())}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -23,18 +23,20 @@ text forms) and OpenVINO IR (.xml with its .bin).
 
 commands:
   loopdbg MODEL          open it, stopped before iteration 0 of its first loop
-  loopdbg run MODEL      run it headless, at full speed
+  loopdbg TRACE          open what 'loopdbg run MODEL --record TRACE' recorded
+  loopdbg run MODEL      run it headless, at full speed, or with commands
   loopdbg info MODEL     show its signature and its loops
-  loopdbg explain MODEL  show its loops as pseudo-code, and what ends them"""
+  loopdbg explain MODEL  show its loops as pseudo-code, and what ends them
+  loopdbg export TRACE   write what was recorded as .npz or .csv"""
     examples = """\
-'loopdbg run --help' and the like tell about those commands.
+'loopdbg run --help' and so on tell about those commands.
 
 exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
 130 interrupted"""
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        parser.usage = "loopdbg [run|info|explain] MODEL [options]"
-        parser.add_argument("model", metavar="MODEL", help="the model file")
+        parser.usage = "loopdbg [run|info|explain|export] MODEL|TRACE [options]"
+        parser.add_argument("model", metavar="MODEL", help="the model file, or a trace")
         add_run_options(parser)
         parser.add_argument(
             "--version", action="version", version=f"loopdbg {__version__}", help="show the version and exit"
@@ -44,13 +46,45 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
         if not Path(options.model).exists():
             raise ModelError(f"{options.model}: no such file; give the path of a model file")
         if not (_is_terminal(sys.stdin) and _is_terminal(sys.stdout)):
-            raise UsageError(f"the debugger needs a terminal; without one use: loopdbg run {options.model}")
+            raise UsageError(f"the debugger needs a terminal; without one use: {_headless(options.model)}")
+        if is_database(options.model):
+            return _replay(options)
         model = load(options.model)
         inputs = gather(model, options)
         # Here, since neither --help nor a mistake should wait for it.
         from ..app import run_app
 
         return run_app(model, inputs.values, inputs.note, options.max_iterations)
+
+
+def is_database(path: str) -> bool:
+    """True for an SQLite file, which no model file is: whether it is a trace, opening it tells."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(16) == b"SQLite format 3\x00"
+    except OSError:
+        return False
+
+
+def _headless(path: str) -> str:
+    return f"loopdbg export {path} OUT.csv" if is_database(path) else f"loopdbg run {path}"
+
+
+def _replay(options: argparse.Namespace) -> int:
+    """Open a recording. It has its inputs, and nothing runs."""
+    for option in ("input", "inputs", "seed", "dim", "max_iterations"):
+        if getattr(options, option) not in (None, []):
+            raise UsageError(
+                f"--{option.replace('_', '-')}: {options.model} is a recording, which has its inputs and limits"
+            )
+    from ...debugger.replay import Replay
+    from ...debugger.trace.reader import Trace
+
+    with Trace.open(options.model) as trace:
+        replay = Replay(trace)
+        from ..app import replay_app
+
+        return replay_app(replay)
 
 
 def _is_terminal(stream: object) -> bool:

@@ -10,14 +10,15 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from ...runtime.errors import ExecutionError, InterruptError, LimitError
+from ...runtime.errors import ExecutionError, InterruptError, LimitError, TraceError, UsageError
 from ...runtime.graph import StoppedBy
-from ...runtime.model import Model, load
+from ...runtime.model import Model, OnIteration, load
 from ...runtime.model import Run as Result
 from . import report, scripted, terminal
 from .command import Command
 from .inputs import Inputs, add_run_options, gather
 from .progress import Progress
+from .recording import Recording, Resumed, add_record_options, check_options
 from .save import check_target, save
 
 _STATUS = {
@@ -40,10 +41,12 @@ examples:
   loopdbg run newton_sqrt.onnx --input a=2 --input tol=1e-6 --json
   loopdbg run newton_sqrt.onnx --break 'err < 1e-3'
   loopdbg run newton_sqrt.onnx -ex 'break iter 3' -ex continue -ex 'print x' --batch
+  loopdbg run newton_sqrt.onnx --record run.loopdb
 
 --json: {"outputs": {NAME: {"shape", "dtype", "min", "max", "mean"}},
          "loops": [{"name", "path", "iterations", "stopped_by"}], "seconds", "notes"};
-  a nested loop also has "entries" and "reasons"; null stands for what is not finite
+  a nested loop also has "entries" and "reasons"; --record adds
+  "recorded": {"file", "boundaries", "bytes"}; null stands for what is not finite
   and for statistics of nothing, "nan" and "inf" then count such elements.
 
 With --break, --assert, -x or -ex the model runs in a session; 'help' is the
@@ -57,6 +60,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
         parser.usage = "loopdbg run MODEL [options]"
         parser.add_argument("model", metavar="MODEL", help="the model file: .onnx, .xml, ...")
         add_run_options(parser)
+        add_record_options(parser)
         parser.add_argument("--output", type=Path, metavar="F.npz", help="save the outputs under their names")
         parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
         scripted.add_options(parser)
@@ -64,15 +68,21 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
     def run(self, options: argparse.Namespace) -> int:
         if options.output is not None:
             check_target(options.output)
+        check_options(options)
         model = load(options.model)
-        inputs = gather(model, options)
+        resumed = None if options.resume is None else Resumed(options.resume, model)
+        inputs = gather(model, options) if resumed is None else Inputs(resumed.inputs, resumed.note, chosen_here=True)
         if scripted.wanted(options):
             return self._debug(model, inputs, options)
-        result, seconds = _execute(model, inputs, options.max_iterations)
-        return self._tell(model, inputs, options, result, seconds)
+        with Recording(options, model, inputs.values, resumed) as recording:
+            result, seconds = _execute(model, inputs, options.max_iterations, recording.hook, resumed)
+            recording.finish(result)
+        return self._tell(model, inputs, options, result, seconds, recording)
 
     def _debug(self, model: Model, inputs: Inputs, options: argparse.Namespace) -> int:
         """A session instead of a run; at its end the outputs are told as those of a run."""
+        if options.record is not None or options.resume is not None:
+            raise UsageError("--record and --resume are for runs without commands and breakpoints")
         if inputs.chosen_here:
             terminal.err(f"inputs: {inputs.note}")
         status, result, stopped, seconds = scripted.run(model, inputs, options)
@@ -87,7 +97,15 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
         # Where signs cannot be encoded they are escaped, not replaced: the names must stay what they are.
         terminal.out(json.dumps(told, ensure_ascii=not terminal.knows_unicode(sys.stdout), allow_nan=False))
 
-    def _tell(self, model: Model, inputs: Inputs, options: argparse.Namespace, result: Result, seconds: float) -> int:
+    def _tell(
+        self,
+        model: Model,
+        inputs: Inputs,
+        options: argparse.Namespace,
+        result: Result,
+        seconds: float,
+        recording: Recording | None = None,
+    ) -> int:
         """Print and save what a run gave; returns the exit status."""
         remarks = list(inputs.remarks)
         saved_as = ""
@@ -97,7 +115,10 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
         for remark in remarks:
             terminal.err(f"note: {remark}")
         if options.json:
-            self._print_json(report.as_json(result, seconds))
+            told = report.as_json(result, seconds)
+            if recording is not None and recording.summary:
+                told["recorded"] = recording.summary
+            self._print_json(told)
         else:
             for note in report.notes(result):
                 terminal.err(f"note: {note}")
@@ -105,12 +126,17 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
                 terminal.out(line)
             for line in report.output_lines(result.outputs, saved_as):
                 terminal.out(line)
+            if recording is not None and recording.summary:
+                terminal.out(recording.line)
         if result.stopped_by is not None:
             terminal.err(f"loopdbg: {result.message}")
-        return _STATUS[result.stopped_by]
+        failed = recording is not None and recording.failed
+        return _STATUS[result.stopped_by] or (TraceError.exit_status if failed else 0)
 
 
-def _execute(model: Model, inputs: Inputs, max_iterations: int | None) -> tuple[Result, float]:
+def _execute(
+    model: Model, inputs: Inputs, max_iterations: int | None, hook: OnIteration | None, resumed: Resumed | None
+) -> tuple[Result, float]:
     """Run it; seconds are those of the run alone, without reading and compiling."""
     watched = sys.stderr.isatty()
     said = f"inputs: {inputs.note}" if inputs.chosen_here else ""
@@ -122,7 +148,11 @@ def _execute(model: Model, inputs: Inputs, max_iterations: int | None) -> tuple[
     try:
         with progress or nullcontext():
             result = model.execute(
-                inputs.values, max_iterations=max_iterations, on_tick=progress.tick if progress else None
+                inputs.values,
+                on_iteration=hook,
+                max_iterations=max_iterations,
+                on_tick=progress.tick if progress else None,
+                begin=resumed.begin if resumed else None,
             )
     except ExecutionError as error:
         # What was run is part of what went wrong, unless the user chose it.

@@ -1,0 +1,274 @@
+"""A trace as arrays (``.npz``) or as a table (``.csv``). ``docs/traces.md`` says how things are called there."""
+
+from __future__ import annotations
+
+import csv
+import math
+import zipfile
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...runtime.errors import UsageError, one_line
+from ...runtime.graph import Array
+from .ports import PortKind
+from .reader import RecordedLoop, Trace
+from .writer import read_shape
+
+_STATISTICS = ("min", "max", "mean", "norm")
+_PLAIN_KINDS = "biufc"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One recorded value of one loop, under the name that it has in the export."""
+
+    port: int
+    loop: int
+    name: str
+    #: Every (dtype, shape) that it had.
+    types: tuple[tuple[str, tuple[int, ...] | None], ...]
+
+    @property
+    def is_number(self) -> bool:
+        """True for one number at every boundary."""
+        return all(
+            shape is not None and math.prod(shape) == 1 and dtype not in ("string", "sequence")
+            for dtype, shape in self.types
+        )
+
+
+class Exporter:
+    """What of a trace is exported: one loop or all; carried values, scan elements and body values, or only some.
+
+    Raises:
+        UsageError: no such loop, or a name that was not recorded.
+    """
+
+    def __init__(self, trace: Trace, loop: str | None = None, only: Collection[str] | None = None) -> None:
+        self.trace = trace
+        self.loops = [one for one in trace.loops if loop is None or one.index == trace.index(loop)]
+        if not self.loops:
+            raise UsageError(f"{trace.path}: the model has no loop; there is nothing to export")
+        names = [one.name for one in self.loops]
+        #: What a loop's columns begin with.
+        self._prefix = {
+            one.index: "" if len(names) == 1 else f"{one.name if names.count(one.name) == 1 else one.path}."
+            for one in self.loops
+        }
+        self.columns = list(self._columns(None if only is None else set(only)))
+
+    def _columns(self, only: set[str] | None) -> Iterator[Column]:
+        known: set[str] = set()
+        taken: set[str] = set()
+        for port, loop, kind, name in self.trace.rows("SELECT id, loop, kind, name FROM port ORDER BY id"):
+            if loop not in self._prefix or kind == PortKind.CAPTURE:
+                continue
+            known.add(name)
+            if only is not None and name not in only:
+                continue
+            types = tuple(
+                (dtype, read_shape(shape))
+                for dtype, shape in self.trace.rows(
+                    "SELECT dtype, shape FROM type WHERE id IN (SELECT DISTINCT type FROM value WHERE port = ?)", port
+                )
+            )
+            if not types:
+                continue
+            full = f"{self._prefix[loop]}{name}"
+            if full in taken:
+                # A scan output may be called as a body value is.
+                full = f"{self._prefix[loop]}{kind}.{name}"
+            taken.add(full)
+            yield Column(port, loop, full, types)
+        missing = sorted((only or set()) - known)
+        if missing:
+            have = ", ".join(f"'{name}'" for name in sorted(known)) or "none"
+            raise UsageError(f"{self.trace.path}: '{missing[0]}' was not recorded; there are {have}")
+
+    # -- tables
+
+    def csv(self, path: Path) -> int:
+        """Write one row a boundary; returns how many.
+
+        Raises:
+            UsageError: the file cannot be written.
+        """
+        try:
+            with path.open("w", newline="", encoding="utf-8") as file:
+                table = csv.writer(file)
+                header = ["loop", "entry", "iteration", "condition", "ended", "time"]
+                for column in self.columns:
+                    plain = column.is_number or _is_text(column)
+                    header += [column.name] if plain else [f"{column.name}.{word}" for word in _STATISTICS]
+                table.writerow(header)
+                count = 0
+                for row in self._table():
+                    table.writerow(row)
+                    count += 1
+                return count
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be written: {error.strerror or one_line(error)}") from None
+
+    def _table(self) -> Iterator[list[Any]]:
+        cells = [_Cells(self.trace, column) for column in self.columns]
+        names = {one.index: one.path for one in self.loops}
+        for mark in self.trace.marks(self._where()):
+            entry = self.trace.entry(mark.entry)
+            row: list[Any] = [
+                names[entry.loop],
+                "/".join(map(str, entry.around)),
+                mark.iteration,
+                "" if mark.condition is None else _word(mark.condition),
+                "" if mark.ended is None else mark.ended.value,
+                f"{mark.time:.6f}",
+            ]
+            for column in cells:
+                row += column.at(mark.id)
+            yield row
+
+    def _where(self) -> str:
+        numbers = ",".join(str(one.index) for one in self.loops)
+        return f"WHERE entry IN (SELECT id FROM entry WHERE loop IN ({numbers})) ORDER BY id"
+
+    # -- arrays
+
+    def npz(self, path: Path) -> int:
+        """Write arrays; returns of how many boundaries.
+
+        Raises:
+            UsageError: the file cannot be written.
+        """
+        try:
+            # Not np.savez: it holds everything in memory first.
+            with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1, allowZip64=True) as archive:
+                count = sum(self._index_arrays(archive, loop) for loop in self.loops)
+                for column in self.columns:
+                    self._arrays(archive, column)
+                return count
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be written: {error.strerror or one_line(error)}") from None
+
+    def _index_arrays(self, archive: zipfile.ZipFile, loop: RecordedLoop) -> int:
+        """Which boundary each row of the other arrays is."""
+        rows = list(
+            self.trace.rows(
+                "SELECT e.around, b.iteration, b.condition, b.time FROM boundary b JOIN entry e ON e.id = b.entry"
+                " WHERE e.loop = ? ORDER BY b.id",
+                loop.index,
+            )
+        )
+        prefix = self._prefix[loop.index]
+        _write(archive, f"{prefix}@iteration", np.array([row[1] for row in rows], np.int64))
+        _write(archive, f"{prefix}@time", np.array([row[3] for row in rows], np.float64))
+        if any(row[2] is not None for row in rows):
+            _write(archive, f"{prefix}@condition", np.array([bool(row[2]) for row in rows], np.bool_))
+        if loop.parent is not None:
+            around = [[int(part) for part in row[0].split("/")] for row in rows]
+            _write(archive, f"{prefix}@entry", np.array(around, np.int64))
+        return len(rows)
+
+    def _arrays(self, archive: zipfile.ZipFile, column: Column) -> None:
+        types = [(dtype, shape) for dtype, shape in column.types if dtype != "none"]
+        if len(types) == 1 and types[0][0] not in ("string", "sequence") and len(column.types) == 1:
+            self._stack(archive, column, types[0][1] or ())
+            return
+        for around, iteration, value in self._each(column):
+            # What changes its shape stands by itself, boundary by boundary.
+            where = ".".join(part for part in (around.replace("/", "."), str(iteration)) if part)
+            for suffix, array in _pieces(value):
+                _write(archive, f"{column.name}@{where}{suffix}", array)
+
+    def _stack(self, archive: zipfile.ZipFile, column: Column, shape: tuple[int, ...]) -> None:
+        (count,) = next(self.trace.rows("SELECT count(*) FROM value WHERE port = ?", column.port))
+        with archive.open(f"{column.name}.npy", "w", force_zip64=True) as file:
+            for k, (_, _, value) in enumerate(self._each(column)):
+                array = _savable(value)
+                if not k:
+                    header = {
+                        "descr": np.lib.format.dtype_to_descr(array.dtype),
+                        "fortran_order": False,
+                        "shape": (count, *shape),
+                    }
+                    np.lib.format.write_array_header_2_0(file, header)
+                file.write(array.tobytes())
+
+    def _each(self, column: Column) -> Iterator[tuple[str, int, Any]]:
+        """(entry, iteration, value) at every boundary that has one."""
+        for around, iteration, *row in self.trace.rows(
+            "SELECT e.around, b.iteration, v.id, v.type, v.same, v.data FROM value v"
+            " JOIN boundary b ON b.id = v.boundary JOIN entry e ON e.id = b.entry"
+            " WHERE v.port = ? ORDER BY v.boundary",
+            column.port,
+        ):
+            yield around, iteration, self.trace.value(*row)
+
+
+class _Cells:
+    """A column's cells, read in step with the boundaries."""
+
+    def __init__(self, trace: Trace, column: Column) -> None:
+        self._trace = trace
+        self._number = column.is_number
+        self._text = _is_text(column)
+        self._rows = trace.rows(
+            "SELECT boundary, id, type, same, data, number, min, max, mean, norm FROM value"
+            " WHERE port = ? ORDER BY boundary",
+            column.port,
+        )
+        self._next: Sequence[Any] | None = next(self._rows, None)
+
+    def at(self, boundary: int) -> list[Any]:
+        row = self._next
+        if row is None or row[0] != boundary:
+            return [""] if self._number or self._text else [""] * len(_STATISTICS)
+        self._next = next(self._rows, None)
+        if not self._number and not self._text:
+            told = row[6:]
+            if row[5] is not None:
+                # A tensor that has one element now.
+                told = (row[5], row[5], row[5], abs(row[5]))
+            return ["" if number is None else number for number in told]
+        if row[5] is not None and not self._text and math.isfinite(row[5]):
+            dtype = self._trace.dtype(row[2])
+            return [_word(bool(row[5])) if dtype == "bool" else _shortest(row[5], dtype)]
+        value = np.asarray(self._trace.value(*row[1:5])).reshape(-1)[0]
+        return [value if isinstance(value, str) else str(value)]
+
+
+def _shortest(number: int | float, dtype: str) -> str:
+    """The fewest digits that read back as the same number of its dtype: 1.4142135, not 1.4142135381698608."""
+    return str(np.dtype(dtype).type(number)) if dtype in ("float16", "float32") else repr(number)
+
+
+def _is_text(column: Column) -> bool:
+    return all(dtype == "string" and shape is not None and math.prod(shape) == 1 for dtype, shape in column.types)
+
+
+def _word(truth: bool) -> str:
+    return "true" if truth else "false"
+
+
+def _pieces(value: Any, suffix: str = "") -> Iterator[tuple[str, Array]]:
+    if isinstance(value, list):
+        for k, element in enumerate(value):
+            yield from _pieces(element, f"{suffix}.{k}")
+    elif value is not None:
+        yield suffix, _savable(np.asarray(value))
+
+
+def _savable(array: Array) -> Array:
+    """What ``.npy`` knows: strings as such, bfloat16, float8, int4 and the like as float32 or int8."""
+    if array.dtype.kind in "OUST":
+        return array.astype(str)
+    if array.dtype.kind in _PLAIN_KINDS:
+        return array
+    return array.astype(np.int8 if "int" in array.dtype.name else np.float32)
+
+
+def _write(archive: zipfile.ZipFile, name: str, array: Array) -> None:
+    with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+        np.lib.format.write_array(file, array, allow_pickle=False)

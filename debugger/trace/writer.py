@@ -1,0 +1,256 @@
+"""The file of a trace, written by a thread of its own.
+
+The file is in WAL mode while it grows: what is committed outlives a kill -9 at any moment, since the kernel has it; a
+reader can look on at the same time; and nothing waits for the disk but a checkpoint of the log (synchronous = NORMAL:
+after a power loss the newest commits may be missing, but the file is whole). A trace that was closed is one plain file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ...runtime.errors import LoopdbgError, TraceError, UsageError, one_line
+from .rows import Batch, Encoder, Types
+from .schema import APPLICATION_ID, MAGIC, TABLES, VERSION
+
+#: How often the thread looks for something to write, in seconds.
+INTERVAL = 0.1
+#: So many rows go into one statement. sqlite3 lets go of the GIL for each, and gets it back only after a while where
+#: the engine's thread is busy in Python: the fewer the better.
+_ROWS = 1024
+#: What SQLite takes at most as parameters of one statement, in every build of the last years.
+_PARAMETERS = 32_766
+
+
+@dataclass
+class Portion:
+    """All that came up to some moment: it is written in one transaction, so that a file never has half of it."""
+
+    batches: list[Batch] = field(default_factory=list)
+    #: Rows of ``entry``.
+    entries: list[tuple[Any, ...]] = field(default_factory=list)
+    #: What else is to be written with it.
+    then: list[Callable[[Store], None]] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.batches or self.entries or self.then)
+
+
+class Store:
+    """The open database of a trace that is written; used by one thread at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
+        self._db.execute("PRAGMA busy_timeout = 10000")
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = NORMAL")
+        self._db.execute("PRAGMA wal_autocheckpoint = 4000")
+        self.types = Types()
+        for number, dtype, shape in self._db.execute("SELECT id, dtype, shape FROM type ORDER BY id"):
+            self.types.add(number, dtype, read_shape(shape))
+        (last,) = self._db.execute("SELECT coalesce(max(id), 0) FROM value").fetchone()
+        self.encoder = Encoder(self.types, last + 1)
+
+    def write(self, portion: Portion) -> None:
+        """One transaction."""
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            self.insert("entry", 4, portion.entries)
+            for batch in portion.batches:
+                self.insert("boundary", 6, self.encoder.boundaries(batch))
+                for rows in self.encoder.values(batch):
+                    self.insert(_VALUE, 12, rows)
+            for act in portion.then:
+                act(self)
+            self.insert("type", 3, self.types.take_new())
+            self._db.execute("COMMIT")
+        except BaseException:
+            # The disk may be full: then there is nothing to roll back.
+            with contextlib.suppress(sqlite3.Error):
+                self._db.execute("ROLLBACK")
+            raise
+
+    def insert(self, table: str, width: int, rows: Iterable[Sequence[Any]]) -> None:
+        """Insert rows, many in a statement."""
+        each = min(_ROWS, _PARAMETERS // width)
+        one = f"({','.join('?' * width)})"
+        told = iter(rows)
+        while chunk := list(itertools.islice(told, each)):
+            if len(chunk) == each:
+                values = ",".join([one] * each)
+                self._db.execute(f"INSERT INTO {table} VALUES {values}", list(itertools.chain.from_iterable(chunk)))
+            else:
+                self._db.executemany(f"INSERT INTO {table} VALUES {one}", chunk)
+
+    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
+        """One statement of whoever has something else to write."""
+        return self._db.execute(sql, parameters).fetchall()
+
+    def close(self) -> None:
+        """Make it one plain file, and close it."""
+        try:
+            # Where somebody reads it just now it stays in WAL mode, which is no harm.
+            with contextlib.suppress(sqlite3.OperationalError):
+                self._db.execute("PRAGMA busy_timeout = 200")
+                self._db.execute("PRAGMA journal_mode = DELETE")
+        finally:
+            self._db.close()
+
+
+_VALUE = "value (id, boundary, port, type, number, min, max, mean, norm, not_finite, same, data)"
+
+
+def read_shape(text: str | None) -> tuple[int, ...] | None:
+    """The shape in a row of ``type``: ``[2,3]``."""
+    if text is None:
+        return None
+    inner = text.strip()[1:-1].strip()
+    return tuple(int(part) for part in inner.split(",")) if inner else ()
+
+
+def create(path: Path, rows: Mapping[str, Iterable[Sequence[Any]]], *, force: bool = False) -> Store:
+    """A new trace with these rows. ``force``: in place of the trace that is there.
+
+    The file appears under its name with all this in it, or not at all.
+
+    Raises:
+        UsageError: there is a file that is no trace, or a trace and not ``force``; or the folder cannot be written to.
+    """
+    check_target(path, force=force)
+    new = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        new.unlink(missing_ok=True)
+        db = sqlite3.connect(new, isolation_level=None)
+        try:
+            db.execute("PRAGMA synchronous = OFF")
+            db.executescript(
+                f"BEGIN; PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION};{TABLES}"
+            )
+            for table, content in rows.items():
+                for row in content:
+                    db.execute(f"INSERT INTO {table} VALUES ({','.join('?' * len(row))})", row)
+            db.execute("COMMIT")
+            db.execute("PRAGMA journal_mode = WAL")
+        finally:
+            db.close()
+        for beside in ("-wal", "-shm", "-journal"):
+            path.with_name(path.name + beside).unlink(missing_ok=True)
+        os.replace(new, path)
+        return Store(path)
+    except (sqlite3.Error, OSError) as error:
+        with contextlib.suppress(OSError):
+            new.unlink(missing_ok=True)
+        raise UsageError(f"{path}: cannot be written: {_reason(error)}") from None
+
+
+def check_target(path: Path, *, force: bool = False) -> None:
+    """Find out whether a trace can be written there.
+
+    Raises:
+        UsageError: it cannot; the text says what to do.
+    """
+    if path.is_dir():
+        raise UsageError(f"{path}: is a folder; give a file, such as {path / 'run.loopdb'}")
+    if not path.parent.is_dir():
+        raise UsageError(f"{path}: there is no folder '{path.parent}'")
+    if path.exists() and path.stat().st_size:
+        if not is_trace(path):
+            raise UsageError(f"{path}: is there already, and is no trace; it is left as it is, give another name")
+        if not force:
+            raise UsageError(f"{path}: a trace is there already; --force overwrites it")
+
+
+def is_trace(path: Path) -> bool:
+    """True for a file whose header says that it is a trace, of whatever version."""
+    try:
+        with path.open("rb") as file:
+            header = file.read(72)
+    except OSError:
+        return False
+    return header.startswith(MAGIC) and header[68:72] == APPLICATION_ID.to_bytes(4, "big")
+
+
+def _reason(error: Exception) -> str:
+    return error.strerror if isinstance(error, OSError) and error.strerror else one_line(error)
+
+
+class Writer:
+    """Writes what ``take()`` has to give, in a thread of its own, every :data:`INTERVAL` seconds."""
+
+    def __init__(self, store: Store, take: Callable[[], Portion]) -> None:
+        self._store = store
+        self._take = take
+        self._wake = threading.Event()
+        self._rested = threading.Condition()
+        self._closing = False
+        #: Counts what was asked for by :meth:`flush` and what was done.
+        self._asked = self._done = 0
+        #: Why nothing is written any more.
+        self.error: LoopdbgError | None = None
+        self._thread = threading.Thread(target=self._work, name="loopdbg-trace", daemon=True)
+        self._thread.start()
+
+    def flush(self) -> None:
+        """Wait until everything that ``take`` has now is in the file (or nothing can be written any more)."""
+        with self._rested:
+            self._asked += 1
+            number = self._asked
+            self._wake.set()
+            while self._done < number and self.error is None:
+                self._rested.wait()
+
+    def close(self, last: Portion | None = None) -> None:
+        """Write what is left, ``last`` after it, and close the file.
+
+        Raises:
+            TraceError: something could not be written, now or before.
+        """
+        with self._rested:
+            self._closing = True
+            self._wake.set()
+        self._thread.join()
+        try:
+            if self.error is None and last is not None:
+                self._store.write(last)
+        except (sqlite3.Error, OSError) as error:
+            self.error = self._explain(error)
+        finally:
+            with contextlib.suppress(sqlite3.Error):
+                self._store.close()
+        if self.error is not None:
+            raise self.error
+
+    def _work(self) -> None:
+        while self.error is None:
+            self._wake.wait(INTERVAL)
+            with self._rested:
+                self._wake.clear()
+                asked, closing = self._asked, self._closing
+            try:
+                portion = self._take()
+                if portion:
+                    self._store.write(portion)
+            except (sqlite3.Error, OSError, LoopdbgError) as error:
+                self.error = self._explain(error)
+            except Exception as error:  # a bug of ours: told as well, and nobody waits for ever
+                told = f"{type(error).__name__}: {one_line(error)}"
+                self.error = TraceError(f"{self._store.path}: recording failed: {told}")
+            with self._rested:
+                self._done = asked
+                self._rested.notify_all()
+            if closing:
+                return
+
+    def _explain(self, error: Exception) -> LoopdbgError:
+        if isinstance(error, LoopdbgError):
+            return error
+        return TraceError(f"{self._store.path}: recording stopped: {_reason(error)}; what was written before is whole")

@@ -1,0 +1,192 @@
+"""``--record`` and ``--resume``: the run as a trace, and a run that goes on from one."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from ...runtime.engine import Engine
+from ...runtime.errors import LoopdbgError, TraceError, UsageError
+from ...runtime.frame import Frame
+from ...runtime.model import Data, Model, Run
+from . import terminal
+from .command import at_least
+
+if TYPE_CHECKING:
+    from ...debugger.trace.recorder import Recorder
+
+
+def add_record_options(parser: argparse.ArgumentParser) -> None:
+    """The options that make a trace."""
+    group = parser.add_argument_group(
+        "recording", "A trace is an SQLite file: 'loopdbg FILE' opens it without the model, docs/traces.md tells more."
+    )
+    group.add_argument("--record", type=Path, metavar="FILE", help="write every boundary to FILE (run.loopdb)")
+    group.add_argument("--record-nodes", action="store_true", help="write the values of all body nodes as well")
+    group.add_argument(
+        "--every",
+        type=at_least(1),
+        metavar="K",
+        help="write only every K-th boundary, and the first and the last of each entry of a loop",
+    )
+    group.add_argument(
+        "--only", metavar="NAMES", help="write only these values, separated by commas: carried, scan, body values"
+    )
+    group.add_argument("--force", action="store_true", help="overwrite a trace that is there already")
+    group.add_argument(
+        "--resume",
+        type=Path,
+        metavar="FILE",
+        help="go on where the recorded run was cut off, with its inputs; with --record FILE it is recorded on",
+    )
+
+
+def check_options(options: argparse.Namespace) -> None:
+    """What can be said before a model is read.
+
+    Raises:
+        UsageError: options that need another one, or a file that cannot be written.
+    """
+    if options.resume is not None:
+        _check_resume(options)
+        return
+    if options.record is None:
+        for option in _CHOICES:
+            if getattr(options, option):
+                raise UsageError(f"{_spelled(option)} needs --record FILE")
+        return
+    from ...debugger.trace.writer import check_target
+
+    check_target(options.record, force=options.force)
+
+
+_CHOICES = ("record_nodes", "every", "only", "force")
+
+
+def _spelled(option: str) -> str:
+    return f"--{option.replace('_', '-')}"
+
+
+def _check_resume(options: argparse.Namespace) -> None:
+    for option in ("input", "inputs", "seed", "dim"):
+        if getattr(options, option) not in (None, []):
+            raise UsageError(f"{_spelled(option)}: --resume goes on with the inputs of the recorded run")
+    for option in _CHOICES:
+        if getattr(options, option):
+            raise UsageError(f"{_spelled(option)}: --resume goes on as the run was recorded")
+    if options.record is not None and options.record.absolute() != options.resume.absolute():
+        raise UsageError(
+            f"--record {options.record}: with --resume the run is recorded on in {options.resume}, or not at all"
+        )
+
+
+class Resumed:
+    """Where a recorded run goes on.
+
+    Raises:
+        TraceError: no trace, or a broken one.
+        UsageError: of another model, or of a run that came to its end.
+    """
+
+    def __init__(self, path: Path, model: Model) -> None:
+        from ...debugger.trace.checkpoint import newest
+        from ...debugger.trace.reader import Trace
+
+        self._trace = Trace.open(path)
+        self.inputs = self._trace.inputs
+        self.position = newest(self._trace, model)
+
+    def begin(self, engine: Engine) -> None:
+        """Bring an engine there."""
+        from ...debugger.trace.checkpoint import go_to
+
+        go_to(engine, self.position, self._trace)
+
+    @property
+    def note(self) -> str:
+        """Where the inputs come from, and where the run goes on."""
+        return f"from {self._trace.path}, whose run goes on at {self.position.told}"
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._trace.close()
+
+
+class Recording:
+    """Records a run where the options ask for it; ``hook`` is None where they do not.
+
+    When the file cannot be written any more, that is told at once; the run goes on, and ``failed`` is true.
+    """
+
+    def __init__(
+        self, options: argparse.Namespace, model: Model, inputs: Mapping[str, Data], resumed: Resumed | None = None
+    ) -> None:
+        self.failed = False
+        self._recorder: Recorder | None = None
+        self._summary: dict[str, Any] = {}
+        if options.record is None:
+            return
+        from ...debugger.trace.recorder import Options, Recorder
+
+        if resumed is not None:
+            self._recorder = Recorder.resumed(options.record, model, resumed.position, self._told)
+            return
+        only = None if options.only is None else [name for name in options.only.split(",") if name]
+        wanted = Options(options.record_nodes, options.every or 1, only, options.force)
+        self._recorder = Recorder(options.record, model, inputs, wanted, self._told)
+
+    @property
+    def hook(self) -> Callable[[Frame], object] | None:
+        """What the run calls at every boundary."""
+        return self._recorder
+
+    @property
+    def summary(self) -> Mapping[str, Any]:
+        """``file``, ``boundaries`` and ``bytes`` of what was recorded; empty where nothing was."""
+        return self._summary
+
+    @property
+    def line(self) -> str:
+        """The same for a person."""
+        count = self._summary["boundaries"]
+        number = f"{count:,}".replace(",", " ")
+        return f"recorded {number} boundar{'y' if count == 1 else 'ies'} in {self._summary['file']}, {self._size}"
+
+    @property
+    def _size(self) -> str:
+        size = float(self._summary["bytes"])
+        for unit in ("bytes", "kB", "MB"):
+            if size < 1000:
+                return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+            size /= 1000
+        return f"{size:.1f} GB"
+
+    def finish(self, run: Run) -> None:
+        """Take note of how the run ended."""
+        if self._recorder is not None:
+            self._recorder.finish(run)
+
+    def __enter__(self) -> Recording:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        recorder = self._recorder
+        if recorder is None:
+            return
+        try:
+            recorder.close("" if error is None else str(error) or type(error).__name__)
+        except TraceError as problem:
+            self._told(problem)
+        path = recorder.path
+        size = path.stat().st_size if path.exists() else 0
+        self._summary = {"file": str(path), "boundaries": recorder.recorded, "bytes": size}
+
+    def _told(self, error: LoopdbgError) -> None:
+        if not self.failed:
+            self.failed = True
+            terminal.err(f"loopdbg: {error}")
