@@ -2,7 +2,7 @@
 
 One that waits for an iteration, a node or a loop's end is looked for by the engine in passing. One with an expression
 is tested at every boundary of its loops: by the engine where the expression can be lowered to native kernels, else in
-Python, which is slower and said so (``slow``).
+Python, which is slower and said so.
 """
 
 from __future__ import annotations
@@ -80,8 +80,6 @@ class Breakpoint:
     hits: int = 0
     log: str | None = None
     commands: list[str] = field(default_factory=list)
-    #: Tested by Python at every boundary, since the engine cannot.
-    slow: bool = False
     #: The engine's predicates for it, by loop.
     predicates: dict[int, int] = field(default_factory=dict, repr=False)
     memory: Memory = field(default_factory=Memory, repr=False)

@@ -75,7 +75,7 @@ def breakpoint_lines(breakpoints: Iterable[Breakpoint], session: Session) -> lis
             parts.append(f"hit {one.hits} time{'' if one.hits == 1 else 's'}")
         if one.ignore:
             parts.append(f"passes {one.ignore} more")
-        if one.slow:
+        if session.is_slow(one):
             parts.append("slow: tested in Python at every boundary")
         told.append(", ".join(parts))
         told += [f"    {line}" for line in one.commands]

@@ -126,19 +126,26 @@ class Running:
         engine = self._engine
         self._outputs = None
         self._due = max(self._due, self._seconds + CHECKPOINT_SECONDS)
-        while True:
-            engine.clear_stops()
-            goal.arm(engine)
-            self._arming.arm(() if quietly else self.breakpoints)
-            what, index = self._resume(raising)
-            if what in ("end", "limit", "interrupt", "error"):
-                break
-            hits = [] if quietly else self._hits(what, index)
-            if hits or goal.reached(engine, what, index):
-                self.stop = self._hit_stop(hits, what, index) if hits else self._explain(what, index)
-                break
-            if what == "boundary" and self._seconds >= self._due:
-                self._save()
+        hits: list[Breakpoint] = []
+        try:
+            while True:
+                engine.clear_stops()
+                goal.arm(engine)
+                self._arming.arm(() if quietly else self.breakpoints)
+                what, index = self._resume(raising)
+                if what in ("end", "limit", "interrupt", "error"):
+                    break
+                hits = [] if quietly else self._hits(what, index)
+                if hits or goal.reached(engine, what, index):
+                    break
+                if what == "boundary" and self._seconds >= self._due:
+                    self._save()
+        finally:
+            self._arming.disarm()
+        if hits:
+            self.stop = self._hit_stop(hits, what, index)
+        elif what in ("node", "boundary"):
+            self.stop = self._explain(what, index)
         self.timeline.reached(self.position)
         if self.places.at_boundary() and self._cost < CHECKPOINT_SECONDS:
             self._save()
@@ -159,7 +166,6 @@ class Running:
         finally:
             engine.on_tick = None
             engine.clear_stops()
-            self._arming.disarm()
             self._seconds += time.monotonic() - self._resumed
         if what in ("end", "limit", "interrupt"):
             self.stop = self._explain(what, index)
@@ -179,6 +185,18 @@ class Running:
         self._due = self._seconds + max(CHECKPOINT_SECONDS, self._cost / CHECKPOINT_SHARE)
 
     # -- breakpoints
+
+    def add(self, breakpoint_: Breakpoint) -> None:
+        """Let the engine look for a breakpoint from now on."""
+        self._arming.add(breakpoint_)
+
+    def remove(self, breakpoint_: Breakpoint) -> None:
+        """Let it look no more."""
+        self._arming.remove(breakpoint_)
+
+    def is_slow(self, breakpoint_: Breakpoint) -> bool:
+        """True where a breakpoint is tested in Python at every boundary of some loop, which takes microseconds."""
+        return self._arming.is_slow(breakpoint_)
 
     def _test_at(self, breakpoint_: Breakpoint, index: int) -> bool:
         """Whether a breakpoint hits at the boundary that the engine is at, in passing."""
