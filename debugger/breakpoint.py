@@ -82,7 +82,8 @@ class Breakpoint:
     commands: list[str] = field(default_factory=list)
     #: The engine's predicates for it, by loop.
     predicates: dict[int, int] = field(default_factory=dict, repr=False)
-    memory: Memory = field(default_factory=Memory, repr=False)
+    #: What is known of the last test, by loop.
+    memory: dict[int, Memory] = field(default_factory=dict, repr=False)
     #: What a watchpoint saw at its hit, and why the last test could not be done.
     change: str = ""
     failure: str = ""
@@ -127,7 +128,7 @@ class Breakpoint:
     def prime(self, session: Running, frame: Frame, index: int) -> None:
         """Note what is so at a boundary that was reached by other means than running up to it."""
         if index in self.loops and self.tested and (self.mode is Mode.SETTLES or not self._stateless(frame)):
-            self.memory = Memory()
+            self.memory.pop(index, None)
             self.holds(session, frame, index)
 
     def allows(self, session: Running, frame: Frame) -> bool:
@@ -147,7 +148,8 @@ class Breakpoint:
 
     def seen(self, memory: Memory) -> None:
         """The hit at a boundary was told; running up to that boundary again is no other."""
-        self.memory = replace(memory, hit=False)
+        if memory.key is not None:
+            self.memory[memory.key[0]] = replace(memory, hit=False)
 
     def said(self, session: Running, frame: Frame) -> str:
         """What a logpoint prints: its text with each ``{expression}`` evaluated."""
@@ -172,8 +174,9 @@ class Breakpoint:
 
     def _test(self, session: Running, frame: Frame, index: int) -> bool:
         key = (index, frame.entry, frame.iteration)
-        if self.memory.key == key:
-            return self.memory.hit
+        last = self.memory.get(index, Memory())
+        if last.key == key:
+            return last.hit
         scope = FrameScope(frame, session.history(frame))
         try:
             if self.kind is Kind.CONDITION:
@@ -182,7 +185,7 @@ class Breakpoint:
             now = _has_nan(frame, self.expression, scope) if self.kind is Kind.NAN else self._value(scope)
         except NoValueError:
             return False
-        before = self._before(key, frame, scope)
+        before = self._before(key, last, session, frame, scope)
         settled = False
         if self.kind is Kind.NAN:
             hit = bool(now) and before is not True
@@ -191,19 +194,20 @@ class Breakpoint:
             if self.mode is Mode.SETTLES:
                 # Only the first boundary at which it has: it is so at all that follow.
                 settled = hit
-                last = self.memory
                 hit = hit and not (last.settled and last.key == (index, frame.entry, frame.iteration - 1))
             assert self.expression is not None
             if hit:
                 self.change = f"{self.expression.text}: {show(before, 40)} → {show(now, 40)}"
-        self.memory = Memory(key, now, hit, settled)
+        self.memory[index] = Memory(key, now, hit, settled)
         return hit
 
     def _value(self, scope: Scope) -> Any:
         assert self.expression is not None
         return self.expression.evaluate(scope)
 
-    def _before(self, key: tuple[int, tuple[int, ...], int], frame: Frame, scope: FrameScope) -> Any:
+    def _before(
+        self, key: tuple[int, tuple[int, ...], int], last: Memory, session: Running, frame: Frame, scope: FrameScope
+    ) -> Any:
         """What the test gave at the boundary before."""
         index, entry, iteration = key
         if self._stateless(frame):
@@ -211,8 +215,16 @@ class Breakpoint:
                 return self._value(_Earlier(scope)) if iteration else _UNKNOWN
             except NoValueError:
                 return _UNKNOWN
-        known = self.memory.key == (index, entry, iteration - 1)
-        return self.memory.value if known else _UNKNOWN
+        if last.key == (index, entry, iteration - 1):
+            return last.value
+        if self.kind is not Kind.NAN or self.expression is not None:
+            return _UNKNOWN
+        if iteration:
+            earlier = session.history(frame).boundary(iteration - 1)
+            return _has_nan(earlier, None, FrameScope(earlier))
+        # What came in from the loop around was seen there.
+        around = session.frames[-2]
+        return _has_nan(around, None, FrameScope(around)) if around.loop is not None else _UNKNOWN
 
     def _differs(self, before: Any, now: Any) -> bool:
         old, new = np.asarray(before), np.asarray(now)

@@ -93,12 +93,16 @@ class History:
             raise UsageError(f"iteration {iteration} has not run yet; this is iteration {frame.iteration}")
         if boundary == frame.iteration and frame.at_boundary:
             return frame.values[name]
-        position = (*self._around, frame.enter, boundary, frame.enter + 1)
-        engine = self._past.at(self._timeline, position)
         try:
-            return Frame(engine, frame.index).values[name]
+            return self.boundary(boundary).values[name]
         except KeyError as error:
             raise UsageError(str(error.args[0])) from None
+
+    def boundary(self, iteration: int) -> Frame:
+        """The frame as it stood at an earlier boundary of this entry; good until something else is asked."""
+        frame = self._frame
+        position = (*self._around, frame.enter, iteration, frame.enter + 1)
+        return Frame(self._past.at(self._timeline, position), frame.index)
 
     def recent(self, count: int = 24) -> list[Mapping[str, Any]]:
         """The last boundaries of this entry, oldest first, up to this one: of each the carried values, and what was
@@ -113,8 +117,7 @@ class History:
         for iteration in range(max(frame.iteration - count, 0), frame.iteration + 1):
             there: Frame = frame
             if iteration < frame.iteration or not frame.at_boundary:
-                position = (*self._around, frame.enter, iteration, frame.enter + 1)
-                there = Frame(self._past.at(self._timeline, position), frame.index)
+                there = self.boundary(iteration)
             values = there.values
             read = {value.name: values.read(value) for value in made}
             told.append({**{name: data for name, (known, data) in read.items() if known}, **there.carried})

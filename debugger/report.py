@@ -186,7 +186,8 @@ def value_lines(value: Any) -> list[str]:
     if array.size <= 1:
         return [f"{kind}  {value_text(array, 200)}"]
     text = np.array2string(array, max_line_width=110, threshold=100, edgeitems=3)
-    statistics = f"  {value_text(array, 80)}" if array.size > 8 and array.dtype.kind in "biufc" else ""
+    summary = value_text(array, 0)
+    statistics = f"  {summary}" if array.size > 8 and array.dtype.kind in "biufc" else ""
     return [f"{kind}{statistics}", *text.splitlines()[:40]]
 
 

@@ -263,7 +263,7 @@ class Running:
         iteration = here[-2]
         if iteration == 0:
             return ""
-        known = breakpoint_.memory
+        known = breakpoint_.memory.get(index)
         self._go_to((*here[:-2], iteration - 1, here[-1]))
         maker = None
         for position in nodes_until(self._engine, here):
@@ -276,7 +276,8 @@ class Running:
             return ""
         if self.position == here and not breakpoint_.made_nan(self.frame, maker, self):
             return ""
-        breakpoint_.seen(known)
+        if known is not None:
+            breakpoint_.seen(known)
         where = f"in iteration {iteration - 1} of {_name(self.frame.loop)}"
         return f"{maker.op_type} '{printable(maker.name)}' gave NaN or Inf {where}"
 

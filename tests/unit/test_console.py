@@ -658,3 +658,62 @@ def test_what_completes_can_be_run() -> None:
         assert one.usage.split()[0] == name and one.summary
         talk.console.complete(f"{name} ")
         talk.console.complete(f"{name} `")
+
+
+# -- NaN in nested loops
+
+
+NESTED_NAN = """
+nested (int64 M, int64 K) => (float total) {
+  zero = Constant <value = float {0}> ()
+  total = Loop <body = outer (int64 i, bool c, float t) => (bool c, float t_out) {
+    three = Constant <value = int64 {3}> ()
+    it = Loop <body = inner (int64 j, bool d, float u) => (bool d, float u_out) {
+      two = Constant <value = int64 {2}> ()
+      from_two = Sub (j, two)
+      from_three = Sub (i, three)
+      apart = Abs (from_two)
+      outer_apart = Abs (from_three)
+      sum = Add (apart, outer_apart)
+      s = Cast <to = 1> (sum)
+      q = Div (u, s)
+      one = Constant <value = float {1}> ()
+      u_out = Add (q, one)
+    }> (K, , t)
+    t_out = Identity (it)
+  }> (M, , zero)
+}
+"""
+
+
+def test_the_first_nan_of_nested_loops_is_told_once_a_loop() -> None:
+    talk = start(NESTED_NAN, M=7, K=5)
+    talk("break nan")
+    ahead = []
+    while (said := talk("c")[0]) != "the model ran to its end":
+        ahead.append(said)
+    assert ahead == [
+        "breakpoint 1 (nan): Div 'Div_7' gave NaN or Inf in iteration 2 of loop 'Loop_1'",
+        "breakpoint 1 (nan): Loop 'Loop_1' gave NaN or Inf in iteration 3 of loop 'Loop_1'",
+    ]
+    assert [talk("rc")[0] for _ in ahead] == ahead[::-1]
+    said = talk("print s", "print iter", "up", "print iter")
+    assert (said[0], said[1], said[-1]) == ("0.0", "2", "3")
+    assert "no breakpoint would have stopped before" in talk.one("rc")
+
+
+def test_strings_are_set() -> None:
+    talk = start(
+        """
+        words (int64 M, string[2] w0) => (string[2] w) {
+          w = Loop <body = body (int64 i, bool c, string[2] w_in) => (bool c, string[2] w_out) {
+            w_out = Identity (w_in)
+          }> (M, , w0)
+        }
+        """,
+        M=3,
+        w0=np.array(["a", "b"], object),
+    )
+    assert talk("set w_in[0] = 'zz'", "info values")[-1] == 'w_in = ["zz", "b"]'
+    assert talk.one("c", "print w[0]") == '"zz"'
+    assert talk.one("compare") == '  w_in  1: ["a", "b"]   2: ["zz", "b"]'
