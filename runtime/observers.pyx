@@ -33,6 +33,7 @@ class Question:
     """What an instruction of the plan is to the binder."""
 
     outputs = ()
+    inside = -1
 
     def __init__(self, op, inputs):
         self.op, self.inputs = op, tuple(inputs)
