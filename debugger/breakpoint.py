@@ -55,7 +55,7 @@ class Memory:
     settled: bool = False
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Breakpoint:
     """One breakpoint, watchpoint or logpoint.
 
@@ -87,6 +87,10 @@ class Breakpoint:
     #: What a watchpoint saw at its hit, and why the last test could not be done.
     change: str = ""
     failure: str = ""
+
+    def __repr__(self) -> str:
+        hits = f", hit {self.hits} time{'' if self.hits == 1 else 's'}" if self.hits else ""
+        return f"<{self.word} {self.number}: {self.title}{'' if self.enabled else ', disabled'}{hits}>"
 
     @property
     def title(self) -> str:

@@ -23,6 +23,9 @@ class Breakpoints(Sequence[Breakpoint]):
         self._all: list[Breakpoint] = []
         self._next = 1
 
+    def __repr__(self) -> str:
+        return repr(self._all)
+
     def __iter__(self) -> Iterator[Breakpoint]:
         return iter(list(self._all))
 

@@ -717,3 +717,16 @@ def test_strings_are_set() -> None:
     assert talk("set w_in[0] = 'zz'", "info values")[-1] == 'w_in = ["zz", "b"]'
     assert talk.one("c", "print w[0]") == '"zz"'
     assert talk.one("compare") == '  w_in  1: ["a", "b"]   2: ["zz", "b"]'
+
+
+def test_what_a_notebook_prints() -> None:
+    session = count().session
+    session.breakpoints.add("v_out if v_in > 9")
+    session.watch("v_in crosses 8")
+    session.continue_()
+    session.breakpoints[0].enabled = False
+    assert repr(session.breakpoints) == (
+        "[<breakpoint 1: v_out if v_in > 9, disabled>, <watchpoint 2: v_in crosses 8, hit 1 time>]"
+    )
+    assert repr(session.set("v_in", 20)) == "<Branch 2 from 1: v_in = 20>"
+    assert repr(session.branches[0]) == "<Branch 1>"
