@@ -15,7 +15,7 @@ import numpy as np
 
 from ..runtime.frame import Frame
 from ..runtime.graph import Node
-from .expressions import Expression, NoValueError, Scope, show
+from .expressions import Expression, ExpressionError, NoValueError, Scope, show
 from .scope import FrameScope
 from .template import Template
 
@@ -55,7 +55,7 @@ class Memory:
     settled: bool = False
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Breakpoint:
     """One breakpoint, watchpoint or logpoint.
 
@@ -82,8 +82,22 @@ class Breakpoint:
     commands: list[str] = field(default_factory=list)
     #: The engine's predicates for it, by loop.
     predicates: dict[int, int] = field(default_factory=dict, repr=False)
-    memory: Memory = field(default_factory=Memory, repr=False)
-    _change: str = ""
+    #: What is known of the last test, by loop.
+    memory: dict[int, Memory] = field(default_factory=dict, repr=False)
+    #: What a watchpoint saw at its hit, and why the last test could not be done.
+    change: str = ""
+    failure: str = ""
+
+    def __repr__(self) -> str:
+        hits = f", hit {self.hits} time{'' if self.hits == 1 else 's'}" if self.hits else ""
+        return f"<{self.word} {self.number}: {self.title}{'' if self.enabled else ', disabled'}{hits}>"
+
+    @property
+    def title(self) -> str:
+        """What it waits for, in the words of the commands."""
+        if self.condition is None:
+            return self.text
+        return f"{self.text} {'and' if self.kind is Kind.CONDITION else 'if'} {self.condition.text}"
 
     @property
     def word(self) -> str:
@@ -96,7 +110,11 @@ class Breakpoint:
         return self.kind in (Kind.CONDITION, Kind.NAN, Kind.WATCH)
 
     def holds(self, session: Running, frame: Frame, index: int) -> bool:
-        """Whether it hits at the boundary that a frame stands at, its extra condition aside."""
+        """Whether it hits at the boundary that a frame stands at, its extra condition aside.
+
+        A test that cannot be done is a hit, and ``failure`` says why.
+        """
+        self.failure = ""
         if index not in self.loops:
             return False
         if self.kind is Kind.ITERATION:
@@ -105,35 +123,42 @@ class Breakpoint:
             return frame.iteration == self.iterations[-1] and entry == around and frame.stopped_by is None
         if self.kind is Kind.END:
             return frame.stopped_by is not None
-        return self.tested and self._test(session, frame, index)
+        try:
+            return self.tested and self._test(session, frame, index)
+        except ExpressionError as error:
+            self.failure = str(error)
+            return True
 
     def prime(self, session: Running, frame: Frame, index: int) -> None:
         """Note what is so at a boundary that was reached by other means than running up to it."""
         if index in self.loops and self.tested and (self.mode is Mode.SETTLES or not self._stateless(frame)):
-            self.memory = Memory()
-            self._test(session, frame, index)
+            self.memory.pop(index, None)
+            self.holds(session, frame, index)
 
     def allows(self, session: Running, frame: Frame) -> bool:
-        """Whether its extra condition is true; a value that is not there yet makes it false."""
+        """Whether its extra condition is true; a value that is not there yet makes it false. One that cannot be
+        computed is a hit, and ``failure`` says why."""
         if self.condition is None:
             return True
+        if self.kind is Kind.NODE:
+            self.failure = ""
         try:
             return self.condition.truth(FrameScope(frame, session.history(frame)))
         except NoValueError:
             return False
+        except ExpressionError as error:
+            self.failure = str(error)
+            return True
 
     def seen(self, memory: Memory) -> None:
         """The hit at a boundary was told; running up to that boundary again is no other."""
-        self.memory = replace(memory, hit=False)
+        if memory.key is not None:
+            self.memory[memory.key[0]] = replace(memory, hit=False)
 
     def said(self, session: Running, frame: Frame) -> str:
         """What a logpoint prints: its text with each ``{expression}`` evaluated."""
         assert self.log is not None
         return Template(self.log).format(FrameScope(frame, session.history(frame)))
-
-    def change(self) -> str:
-        """What a watchpoint saw at its hit: ``h: 1.0 → 2.0``; empty for others."""
-        return self._change
 
     def made_nan(self, frame: Frame, node: Node, session: Running) -> bool:
         """Whether a node that has just run gave a NaN or Inf, in a value that this is about."""
@@ -153,8 +178,9 @@ class Breakpoint:
 
     def _test(self, session: Running, frame: Frame, index: int) -> bool:
         key = (index, frame.entry, frame.iteration)
-        if self.memory.key == key:
-            return self.memory.hit
+        last = self.memory.get(index, Memory())
+        if last.key == key:
+            return last.hit
         scope = FrameScope(frame, session.history(frame))
         try:
             if self.kind is Kind.CONDITION:
@@ -163,7 +189,7 @@ class Breakpoint:
             now = _has_nan(frame, self.expression, scope) if self.kind is Kind.NAN else self._value(scope)
         except NoValueError:
             return False
-        before = self._before(key, frame, scope)
+        before = self._before(key, last, session, frame, scope)
         settled = False
         if self.kind is Kind.NAN:
             hit = bool(now) and before is not True
@@ -172,25 +198,37 @@ class Breakpoint:
             if self.mode is Mode.SETTLES:
                 # Only the first boundary at which it has: it is so at all that follow.
                 settled = hit
-                last = self.memory
                 hit = hit and not (last.settled and last.key == (index, frame.entry, frame.iteration - 1))
             assert self.expression is not None
             if hit:
-                self._change = f"{self.expression.text}: {show(before, 40)} → {show(now, 40)}"
-        self.memory = Memory(key, now, hit, settled)
+                self.change = f"{self.expression.text}: {show(before, 40)} → {show(now, 40)}"
+        self.memory[index] = Memory(key, now, hit, settled)
         return hit
 
     def _value(self, scope: Scope) -> Any:
         assert self.expression is not None
         return self.expression.evaluate(scope)
 
-    def _before(self, key: tuple[int, tuple[int, ...], int], frame: Frame, scope: FrameScope) -> Any:
+    def _before(
+        self, key: tuple[int, tuple[int, ...], int], last: Memory, session: Running, frame: Frame, scope: FrameScope
+    ) -> Any:
         """What the test gave at the boundary before."""
         index, entry, iteration = key
         if self._stateless(frame):
-            return self._value(_Earlier(scope)) if iteration else _UNKNOWN
-        known = self.memory.key == (index, entry, iteration - 1)
-        return self.memory.value if known else _UNKNOWN
+            try:
+                return self._value(_Earlier(scope)) if iteration else _UNKNOWN
+            except NoValueError:
+                return _UNKNOWN
+        if last.key == (index, entry, iteration - 1):
+            return last.value
+        if self.kind is not Kind.NAN or self.expression is not None:
+            return _UNKNOWN
+        if iteration:
+            earlier = session.history(frame).boundary(iteration - 1)
+            return _has_nan(earlier, None, FrameScope(earlier))
+        # What came in from the loop around was seen there.
+        around = session.frames[-2]
+        return _has_nan(around, None, FrameScope(around)) if around.loop is not None else _UNKNOWN
 
     def _differs(self, before: Any, now: Any) -> bool:
         old, new = np.asarray(before), np.asarray(now)

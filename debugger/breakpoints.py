@@ -23,6 +23,9 @@ class Breakpoints(Sequence[Breakpoint]):
         self._all: list[Breakpoint] = []
         self._next = 1
 
+    def __repr__(self) -> str:
+        return repr(self._all)
+
     def __iter__(self) -> Iterator[Breakpoint]:
         return iter(list(self._all))
 
@@ -84,6 +87,7 @@ class Breakpoints(Sequence[Breakpoint]):
             for index in breakpoint_.loops or {places.inside(pc) for pc in breakpoint_.nodes}:
                 places.check(condition, index)
         breakpoint_.condition = condition
+        breakpoint_.failure = ""
 
     def clear(self) -> None:
         """Forget all."""

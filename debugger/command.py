@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -28,10 +29,11 @@ class Command:
 #: Every command by name, in the order of the help.
 COMMANDS: dict[str, Command] = {}
 ALIASES: dict[str, str] = {}
+_WORD = re.compile(r"[A-Za-z][\w-]*")
 
 
 def command(usage: str, summary: str, *aliases: str, takes: str = "") -> Callable[..., Callable[[Console, str], None]]:
-    """Register a function as a command; ``takes``: "expression", "place", "breakpoint", "loop" or nothing."""
+    """Register a function as a command; ``takes``: one of the kinds of :mod:`.completion`."""
 
     def keep(run: Callable[[Console, str], None]) -> Callable[[Console, str], None]:
         name = usage.split()[0]
@@ -49,6 +51,21 @@ class Quit(Exception):
     def __init__(self, status: int = 0) -> None:
         super().__init__(status)
         self.status = status
+
+
+def split(text: str) -> tuple[str, str]:
+    """The command's word of a line, and what follows it."""
+    found = _WORD.match(text)
+    word = found[0] if found else text.split()[0]
+    return word, text[len(word) :].strip()
+
+
+def is_command(word: str, name: str) -> bool:
+    """Whether a word means the command of a name."""
+    try:
+        return find(word).name == name
+    except UsageError:
+        return False
 
 
 def find(word: str) -> Command:

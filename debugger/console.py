@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from ..runtime.errors import LoopdbgError, UsageError, one_line
-from ..runtime.frame import Frame
+from ..runtime.errors import LoopdbgError, UsageError
 from . import commands as commands  # registers them
-from .command import ALIASES, COMMANDS, Quit, find
-from .expressions import completions, parse, show
+from .command import Quit, find, is_command, split
+from .completion import complete
+from .expressions import ExpressionError, parse, show
+from .frames import Frame
+from .report import next_line
 from .scope import FrameScope
 from .session import Reason, Session, Stop
 
@@ -21,15 +23,21 @@ class Console:
     """
 
     def __init__(self, session: Session, say: Callable[[str], object]) -> None:
-        self.session = session
+        self.session: Session = session
         self.say = say
         #: Expressions shown at every stop, by number.
         self.displays: dict[int, str] = {}
+        #: Gets every stop that a command came to, once it was told.
+        self.on_stop: Callable[[Stop], object] | None = None
         self.next_display = 1
         #: Which frame of the stack commands are about: 0 is the innermost.
         self.selected = 0
-        self._collecting: tuple[list[str], str] | None = None
-        self._last = ""
+        self._collecting: list[str] | None = None
+        self._depth = 0
+        #: What the breakpoints of the last stop still want to be run.
+        self._todo: list[str] = []
+        self._moment = session.moment
+        self._sources: list[str] = []
         session.on_log = say
 
     @property
@@ -38,24 +46,37 @@ class Console:
         return self._collecting is not None
 
     def execute(self, line: str) -> None:
-        """Run one line; empty ones and comments do nothing, inside ``commands`` lines are kept up to ``end``.
+        """Run one line, and what breakpoints ask for where it stops; empty ones and comments do nothing, inside
+        ``commands`` lines are kept up to ``end``.
 
         Raises:
             Quit: the program is to end.
             LoopdbgError: the command makes no sense or failed.
         """
+        outer, self._todo = self._todo, []
+        moment = self.session.moment
+        try:
+            self._execute(line)
+            # One after the other, not one inside the other: each of them may stop where others are asked for.
+            while self._todo:
+                self._execute(self._todo.pop(0))
+        finally:
+            # What a breakpoint asked for ends with its stop.
+            self._todo = outer if self.session.moment == moment else []
+
+    def _execute(self, line: str) -> None:
         text = line.strip()
-        if self._collecting is not None:
-            lines, _ = self._collecting
-            if text == "end":
-                self._collecting = None
-            elif text:
-                lines.append(text)
-            return
         if not text or text.startswith("#"):
             return
-        word, _, rest = text.partition(" ")
-        find(word).run(self, rest.strip())
+        word, rest = split(text)
+        if self._collecting is not None:
+            self._depth += is_command(word, "commands") - (text == "end")
+            if self._depth:
+                self._collecting.append(text)
+            else:
+                self._collecting = None
+            return
+        find(word).run(self, rest)
 
     def run(self, lines: Iterable[str]) -> None:
         """Run lines one after the other."""
@@ -73,9 +94,9 @@ class Console:
             self._collecting = None
             raise UsageError("commands: 'end' is missing")
 
-    def collect(self, lines: list[str], what: str) -> None:
+    def collect(self, lines: list[str]) -> None:
         """Put the lines that follow, up to ``end``, into a list."""
-        self._collecting = (lines, what)
+        self._collecting, self._depth = lines, 1
 
     # -- what commands share
 
@@ -87,6 +108,9 @@ class Console:
 
     def selected_frame(self) -> Frame:
         """The frame that commands are about."""
+        if self._moment != self.session.moment:
+            # Whatever moved it: the stack may be another.
+            self.selected, self._moment = 0, self.session.moment
         if self.session.done:
             return self.session.frame
         return self.session.frames[::-1][self.selected]
@@ -97,9 +121,11 @@ class Console:
         Raises:
             UsageError: the stack has no such frame.
         """
-        if not 0 <= number < len(self.session.frames):
-            raise UsageError(f"there is no frame {number}; the stack has 0 to {len(self.session.frames) - 1}")
-        self.selected = number
+        count = len(self.session.frames)
+        if not 0 <= number < count:
+            have = f"0 to {count - 1}" if count > 1 else "0 only"
+            raise UsageError(f"there is no frame {number}; the stack has {have}")
+        self.selected, self._moment = number, self.session.moment
 
     def source(self, path: str) -> None:
         """Run the commands in a file.
@@ -108,30 +134,43 @@ class Console:
             UsageError: the file cannot be read, or a command in it failed; the text names the line.
         """
         try:
-            lines = Path(path).read_text().splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"{path}: cannot be read: {one_line(error)}") from None
-        for number, line in enumerate(lines, 1):
-            try:
-                self.execute(line)
-            except LoopdbgError as error:
-                raise UsageError(f"{path}, line {number}: {error}") from error
-        self.finish()
+            lines = Path(path).read_text(encoding="utf-8").splitlines()
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+        except (UnicodeDecodeError, ValueError):
+            raise UsageError(f"{path}: cannot be read: it is no text in UTF-8") from None
+        if path in self._sources:
+            raise UsageError(f"{path} sources itself")
+        self._sources.append(path)
+        try:
+            for number, line in enumerate(lines, 1):
+                try:
+                    self.execute(line)
+                except LoopdbgError as error:
+                    raise UsageError(f"{path}, line {number}: {error}") from error
+            self.finish()
+        finally:
+            self._sources.pop()
 
     def moved(self, stop: Stop) -> None:
         """Say where the session stands after a command that moved it, and do what its breakpoints ask for."""
-        self.selected = 0
+        self.selected, self._moment = 0, self.session.moment
         self.say(stop.text if stop.reason is not Reason.ERROR else f"error: {stop.text}")
+        for line in next_line(self.session):
+            self.say(line)
         for number, text in self.displays.items():
             self.say(f"{number}: {text} = {self.value_of(text)}")
-        todo = [line for b in self.session.breakpoints if b.number in stop.breakpoints for line in b.commands]
-        for line in todo:
-            self.execute(line)
+        if self.on_stop is not None:
+            self.on_stop(stop)
+        # What was left to do belonged to the stop before.
+        self._todo = [line for b in self.session.breakpoints if b.number in stop.breakpoints for line in b.commands]
 
     def value_of(self, text: str) -> str:
         """A display's value, or why it has none."""
         try:
             return show(parse(text).evaluate(self.scope), 100)
+        except ExpressionError as error:
+            return f"<{error.problem}>"
         except LoopdbgError as error:
             return f"<{error}>"
 
@@ -139,25 +178,11 @@ class Console:
 
     def complete(self, line: str, cursor: int | None = None) -> list[str]:
         """What the word at the cursor can become."""
-        line = line[: len(line) if cursor is None else cursor]
-        word, space, rest = line.lstrip().partition(" ")
-        if not space:
-            return sorted(name for name in (*COMMANDS, *ALIASES) if name.startswith(word) and len(name) > 1)
-        try:
-            takes = find(word).takes
-        except UsageError:
-            return []
-        places = self.session.places
-        if takes == "breakpoint":
-            return [str(b.number) for b in self.session.breakpoints if str(b.number).startswith(rest)]
-        if takes == "command":
-            return [name for name in COMMANDS if name.startswith(rest)]
-        if takes == "expression" or (takes == "place" and " if " in f" {rest}"):
-            return completions(rest, len(rest), sorted(places.names(places.here())))
-        if takes == "place":
-            words = [*places.names(places.here()), "iter", "line", "op", "if", "end", "nan"]
-            return sorted(one for one in words if one.startswith(rest))
-        return []
+        return self.completions(line, cursor)[1]
+
+    def completions(self, line: str, cursor: int | None = None) -> tuple[int, list[str]]:
+        """Where the word at the cursor begins, and what it can become."""
+        return complete(self, line[: len(line) if cursor is None else cursor])
 
 
 __all__ = ["Console", "Quit"]

@@ -13,6 +13,7 @@ from ..runtime.frame import Frame, NodeState
 from ..runtime.graph import Loop, Value
 from .expressions import Target, assign, parse, parse_target, quote, show
 from .history import History
+from .names import mask
 from .scope import FrameScope
 
 #: The sign of an assignment, apart from comparisons.
@@ -33,7 +34,7 @@ class Editor:
         Raises:
             UsageError: the text is no assignment, or it cannot be done here.
         """
-        sign = _ASSIGNMENT.search(_without_quotes(text))
+        sign = _ASSIGNMENT.search(mask(text))
         if sign is None:
             raise UsageError(f"'{text}' sets nothing; write NAME = EXPRESSION, as in h[0, 3] = 1.5")
         target, expression = text[: sign.start()].strip(), text[sign.end() :].strip()
@@ -70,7 +71,12 @@ class Editor:
             if not isinstance(new, bool | np.bool_):
                 raise UsageError(f"cond is true or false, not {show(new, 40)}")
             if frame.condition is None:
-                raise UsageError(f"loop '{frame.name}' has no condition; set trip_count ends it")
+                what = (
+                    "its sliced inputs count its iterations"
+                    if frame.loop.counted_by_slices
+                    else "set trip_count ends it"
+                )
+                raise UsageError(f"loop '{frame.name}' has no condition; {what}")
             self._engine.set_condition(frame.index, bool(new))
             return
         number = np.asarray(new)
@@ -113,8 +119,3 @@ class Editor:
                 if edge.result is value:
                     return f"'{name}' is computed anew in each iteration; set {quote(edge.param.name)} for the next one"
         return f"'{name}' is not computed yet in this iteration; what is set now would be overwritten"
-
-
-def _without_quotes(text: str) -> str:
-    """The text with everything in quotes blanked out, of the same length."""
-    return re.sub(r"`[^`]*`|'[^']*'|\"[^\"]*\"", lambda match: " " * len(match[0]), text)

@@ -6,10 +6,13 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from ..runtime.engine import Engine
 from ..runtime.errors import UsageError
 from ..runtime.frame import Frame
 from ..runtime.model import Data, Model
+from .condition import condition_slice
 from .timeline import Branch, Timeline
 from .travel import Position, run_to
 
@@ -58,6 +61,10 @@ class Past:
             return engine
 
 
+#: What is carried at the boundaries that ``History.recent`` gives takes about this much at most.
+_RECENT_BYTES = 64 << 20
+
+
 class History:
     """What the values of one entry of a loop were in other iterations."""
 
@@ -86,25 +93,32 @@ class History:
             raise UsageError(f"iteration {iteration} has not run yet; this is iteration {frame.iteration}")
         if boundary == frame.iteration and frame.at_boundary:
             return frame.values[name]
-        position = (*self._around, frame.enter, boundary, frame.enter + 1)
-        engine = self._past.at(self._timeline, position)
         try:
-            return Frame(engine, frame.index).values[name]
+            return self.boundary(boundary).values[name]
         except KeyError as error:
             raise UsageError(str(error.args[0])) from None
 
+    def boundary(self, iteration: int) -> Frame:
+        """The frame as it stood at an earlier boundary of this entry; good until something else is asked."""
+        frame = self._frame
+        position = (*self._around, frame.enter, iteration, frame.enter + 1)
+        return Frame(self._past.at(self._timeline, position), frame.index)
+
     def recent(self, count: int = 24) -> list[Mapping[str, Any]]:
-        """The carried and computed values of the last boundaries of this entry, oldest first, up to this one."""
+        """The last boundaries of this entry, oldest first, up to this one: of each the carried values, and what was
+        computed of what the condition depends on; fewer where they are large."""
         frame = self._frame
         if frame.loop is None:
             return []
+        made = [value for node in condition_slice(frame.loop).nodes for value in node.outputs if value is not None]
+        size = sum(value.nbytes for value in frame.carried.values() if isinstance(value, np.ndarray))
+        count = max(min(count, _RECENT_BYTES // max(size, 1)), 2)
         told: list[Mapping[str, Any]] = []
         for iteration in range(max(frame.iteration - count, 0), frame.iteration + 1):
             there: Frame = frame
             if iteration < frame.iteration or not frame.at_boundary:
-                position = (*self._around, frame.enter, iteration, frame.enter + 1)
-                there = Frame(self._past.at(self._timeline, position), frame.index)
+                there = self.boundary(iteration)
             values = there.values
-            made = [v.name for entry in there.nodes for v in entry.node.outputs if v is not None]
-            told.append({**{name: values[name] for name in made if name in values}, **there.carried})
+            read = {value.name: values.read(value) for value in made}
+            told.append({**{name: data for name, (known, data) in read.items() if known}, **there.carried})
         return told

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 from ..runtime.errors import UsageError
 from ..runtime.graph import Node
 from .breakpoint import Breakpoint, Kind, Mode
-from .expressions import Expression, parse
+from .expressions import Expression, parse, quote
+from .names import mask, unquote
 
 if TYPE_CHECKING:
     from .running import Running
 
-_IN = re.compile(r"\s+in\s+(?P<loop>`[^`]*`|'[^']*'|\"[^\"]*\"|\S+)\s*$")
+_IN = re.compile(r"(?:^|\s+)in\s+(?P<loop>\S+)\s*$")
+_IF = re.compile(r"\s+if\s+")
 _MODES = {
     "changes": Mode.CHANGES,
     "crosses": Mode.CROSSES,
@@ -31,20 +33,35 @@ class LocationReader:
 
     def __init__(self, session: Running, text: str) -> None:
         self.session = session
-        self.text = " ".join(text.split())
-        place, self.condition = self._split_condition(self.text)
+        text = text.strip()
+        place, condition = self._split_condition(text)
         self.loop: int | None = None
-        found = _IN.search(" " + place)
-        if found:
-            self.loop = session.places.loop_named(_unquoted(found["loop"]))
-            place = (" " + place)[: found.start()].strip()
-        self.place = place
+        self.place = self._take_loop(place)
+        self.condition: Expression | None = None
+        #: The place in the words of the command, without its condition.
+        self.text = text
+        if condition is not None:
+            self.condition = parse(self._take_loop(condition))
+            self.text = f"{self.place}{self._in_loop()}"
 
-    def _split_condition(self, text: str) -> tuple[str, Expression | None]:
-        if text.startswith("if ") or " if " not in text:
-            return text, None
-        place, _, condition = text.partition(" if ")
-        return place.strip(), parse(condition)
+    def _split_condition(self, text: str) -> tuple[str, str | None]:
+        found = None if text == "if" or text.startswith("if ") else _IF.search(mask(text))
+        return (text, None) if found is None else (text[: found.start()], text[found.end() :])
+
+    def _take_loop(self, text: str) -> str:
+        """The text without ``in LOOP`` at its end, which says what loop is meant."""
+        found = _IN.search(mask(text))
+        if found is None or self.loop is not None:
+            return text
+        self.loop = self.session.places.loop_named(unquote(text[found.start("loop") : found.end("loop")]))
+        return text[: found.start()]
+
+    def _in_loop(self) -> str:
+        if self.loop is None:
+            return ""
+        plan = self.session.places.loops[self.loop]
+        names = [other.loop.name for other in self.session.places.loops]
+        return f" in {quote(plan.loop.name if names.count(plan.loop.name) == 1 else plan.path)}"
 
     def location(self) -> Breakpoint:
         made = self._location()
@@ -66,18 +83,29 @@ class LocationReader:
             return self._made(Kind.END, loops=(self._here(),))
         if word == "nan":
             if not rest:
+                self._here()
                 loops = range(len(self.session.places.loops)) if self.loop is None else (self.loop,)
                 return self._made(Kind.NAN, loops=tuple(loops))
             expression = parse(rest)
             return self._made(Kind.NAN, loops=self._loops_for(expression), expression=expression)
-        if word == "op" and rest:
+        if word == "op":
             return self._made(Kind.NODE, nodes=self._of_type(rest))
         number = rest if word == "line" else place
+        if word == "line" and not number.isdecimal():
+            raise UsageError("break line needs the number of a line; list shows them")
         if number.isdecimal():
             return self._made(Kind.NODE, nodes=frozenset({self.session.places.node_of_line(int(number))}))
         if not place:
-            return self._made(Kind.NODE, nodes=frozenset({self.session.places.node_here()}))
-        return self._made(Kind.NODE, nodes=self._named(_unquoted(place)))
+            return self._next_node()
+        return self._made(Kind.NODE, nodes=self._named(unquote(place)))
+
+    def _next_node(self) -> Breakpoint:
+        places = self.session.places
+        pc = places.node_here()
+        line = places.source.line_of(places.node_at(pc))
+        if line is not None:
+            self.text = f"line {line.number}{self._in_loop()}"
+        return self._made(Kind.NODE, nodes=frozenset({pc}))
 
     def watch(self) -> Breakpoint:
         words = self.place.split(" ")
@@ -90,6 +118,8 @@ class LocationReader:
                 level = float(words[-1])
             except ValueError:
                 raise UsageError(f"'{words[-2]}' needs a number, not '{words[-1]}'") from None
+        elif len(words) > 1 and words[-1] in ("crosses", "settles"):
+            raise UsageError(f"'{words[-1]}' needs a number: watch {words[0]} {words[-1]} 0.5")
         if not text:
             raise UsageError("watch needs a value: watch h, watch err crosses 1e-3, watch x settles 1e-6")
         expression = parse(text)
@@ -160,7 +190,8 @@ class LocationReader:
         found = frozenset(pc for pc, node in nodes if node.op_type.lower() == op_type.lower())
         if not found:
             have = sorted({node.op_type for _, node in nodes})
-            raise UsageError(f"no node of type '{op_type}'; there are {', '.join(have) or 'none'}")
+            missing = f"no node of type '{op_type}'" if op_type else "break op needs a type of nodes"
+            raise UsageError(f"{missing}; there are {', '.join(have) or 'none'}")
         return found
 
     def _named(self, name: str) -> frozenset[int]:
@@ -171,6 +202,7 @@ class LocationReader:
             return frozenset((near or found)[:1])
         if any(node.op_type == name for _, node in nodes):
             return self._of_type(name)
+        self._not_computed(name)
         known = sorted({output for _, node in nodes for output in _outputs(node)})
         similar = difflib.get_close_matches(name, known, 3)
         hint = f"; did you mean {' or '.join(repr(n) for n in similar)}?" if similar else ""
@@ -179,10 +211,19 @@ class LocationReader:
             f"if EXPRESSION, end, nan)"
         )
 
+    def _not_computed(self, name: str) -> None:
+        """Say of a value that no node computes how to stop for it."""
+        places = self.session.places
+        for plan in places.loops:
+            for edge in plan.loop.back_edges:
+                if edge.param.name == name:
+                    raise UsageError(
+                        f"'{name}' is what a back edge carries: watch {quote(name)} stops where it changes, "
+                        f"break {quote(edge.result.name)} before the node that computes the next one"
+                    )
+        if any(name in places.names(index) for index in (-1, *(plan.index for plan in places.loops))):
+            raise UsageError(f"no node computes '{name}', so none can be stopped at; watch stops where a value changes")
+
 
 def _outputs(node: Node) -> list[str]:
     return [value.name for value in node.outputs if value is not None]
-
-
-def _unquoted(text: str) -> str:
-    return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "`'\"" else text

@@ -11,17 +11,21 @@ from ..runtime.errors import UsageError
 from ..runtime.frame import Frame
 from .boundary import Boundary
 from .breakpoints import Breakpoint
+from .expressions import show
+from .names import quote
 from .session import Session
 from .text import printable, value_text
 from .timeline import Branch
 
 _WIDTH = 60
+#: A breakpoint at more lines than this tells only how many there are.
+_LINES = 6
 
 
 def frame_lines(frame: Frame) -> list[str]:
     """A frame: where it is, what each back edge carries, the condition, what the scan outputs have."""
     if frame.loop is None:
-        return [f"{printable(frame.path)} (no loop is running)"]
+        return [f"{printable(frame.path)}: the graph around the loops"]
     limit = "no trip count" if frame.trip_count is None else f"trip count {frame.trip_count}"
     told = [f"{printable(frame.path)}, iteration {frame.iteration} ({limit})"]
     if frame.condition is not None:
@@ -29,15 +33,15 @@ def frame_lines(frame: Frame) -> list[str]:
     if frame.stopped_by is not None:
         told[0] += f", ended by {frame.stopped_by.value.replace('_', ' ')}"
     edges = frame.back_edges
-    width = max((len(printable(edge.param)) for edge in edges), default=0)
+    width = max((len(quote(edge.param)) for edge in edges), default=0)
     for edge in edges:
         now = value_text(edge.value, _WIDTH) if edge.ready else "·"
         before = "" if edge.previous is None else f"{value_text(edge.previous, _WIDTH)} → "
-        told.append(f"  {printable(edge.param):<{width}}  {before}{now}")
+        told.append(f"  {quote(edge.param):<{width}}  {before}{now}")
     for k, port in enumerate(frame.loop.scan_outputs):
         count, shape, dtype, tail = frame.scan_tail(k, 1)
         last = f", last {value_text(tail[-1], _WIDTH)}" if tail else ""
-        told.append(f"  {printable(port.outer.name)}: {dtype} {list(shape)}, {count} so far{last}")
+        told.append(f"  {quote(port.outer.name)}: {dtype} {list(shape)}, {count} so far{last}")
     return told
 
 
@@ -60,11 +64,7 @@ def breakpoint_lines(breakpoints: Iterable[Breakpoint], session: Session) -> lis
     """One line a breakpoint, and one for each of its commands."""
     told = []
     for one in breakpoints:
-        loops = {session.places.loops[k].loop.name for k in one.loops}
-        where = f"  in {', '.join(sorted(loops))}" if loops and len(loops) < len(session.places.loops) else ""
-        parts = [f"{one.word} {one.number}: {one.text}{where}"]
-        if one.condition is not None and " if " not in one.text:
-            parts.append(f"if {one.condition.text}")
+        parts = [f"{one.word} {one.number}: {one.title}", *_places(one, session)]
         if one.log is not None:
             parts.append(f"prints '{one.log}'")
         if one.temporary:
@@ -82,13 +82,54 @@ def breakpoint_lines(breakpoints: Iterable[Breakpoint], session: Session) -> lis
     return told
 
 
+def _places(one: Breakpoint, session: Session) -> list[str]:
+    """The lines that a breakpoint stops before, or the loop that it is about, where its text does not say so."""
+    places = session.places
+    if one.nodes:
+        found = {places.source.line_of(places.node_at(pc)) for pc in one.nodes}
+        numbers = sorted(line.number for line in found if line is not None)
+        if not numbers or one.text in (f"line {numbers[0]}", str(numbers[0])):
+            told = []
+        elif len(numbers) > _LINES:
+            told = [f"{len(numbers)} lines"]
+        else:
+            told = [f"line{'' if len(numbers) == 1 else 's'} {', '.join(map(str, numbers))}"]
+        # What runs before the first loop has run when a session begins.
+        if places.loops and all(pc < min(p.enter for p in places.loops) for pc in one.nodes):
+            told.append("never: a session begins after it")
+        return told
+    loops = {places.loops[k].loop.name for k in one.loops}
+    if len(loops) == 1 and len(places.loops) > 1 and " in " not in one.text:
+        return [f"loop '{printable(loops.pop())}'"]
+    return []
+
+
+def next_line(session: Session) -> list[str]:
+    """The line of the pseudo-code that runs next, where a session stands inside of a body."""
+    if session.done or session.places.at_boundary():
+        return []
+    line = session.places.source.line_of(session.places.node_at(session.position[-1]))
+    return [] if line is None else [f"▶ {line.number:>3}  {line.text}"]
+
+
+def values_lines(frame: Frame) -> list[str]:
+    """Every value that a frame shows, by name."""
+    values, told = frame.values, []
+    for name, value in sorted(frame.scope().items()):
+        there, content = values.read(value)
+        if there:
+            told.append(f"{quote(name)} = {show(content, 80)}")
+    return told or ["nothing has a value yet"]
+
+
 def loop_lines(session: Session) -> list[str]:
     """How often each loop ran so far."""
     told = []
     for total in session.totals:
         ended = "" if total.stopped_by is None else f", last stopped by {total.stopped_by.value.replace('_', ' ')}"
         entries = f" in {total.entries} entries" if total.entries > 1 else ""
-        told.append(f"{printable(total.path)}: {total.iterations} iterations{entries}{ended}")
+        many = "" if total.iterations == 1 else "s"
+        told.append(f"{printable(total.path)}: {total.iterations} iteration{many}{entries}{ended}")
     return told or ["the model has no loop"]
 
 
@@ -145,7 +186,8 @@ def value_lines(value: Any) -> list[str]:
     if array.size <= 1:
         return [f"{kind}  {value_text(array, 200)}"]
     text = np.array2string(array, max_line_width=110, threshold=100, edgeitems=3)
-    statistics = f"  {value_text(array, 80)}" if array.size > 8 and array.dtype.kind in "biufc" else ""
+    summary = value_text(array, 0)
+    statistics = f"  {summary}" if array.size > 8 and array.dtype.kind in "biufc" else ""
     return [f"{kind}{statistics}", *text.splitlines()[:40]]
 
 
@@ -169,13 +211,16 @@ def _difference_lines(first: Branch, second: Branch, pairs: Iterable[tuple[Bound
                 return [
                     f"branches {first.number} and {second.number} first differ in iteration {one.iteration} of "
                     f"'{printable(one.loop.split(' ▸ ')[-1])}'{around}:",
-                    f"  {printable(name)}  {first.number}: {value_text(value, _WIDTH)}   "
+                    f"  {quote(name)}  {first.number}: {value_text(value, _WIDTH)}   "
                     f"{second.number}: {value_text(other.carried.get(name), _WIDTH)}",
                 ]
         if one.ended != other.ended:
             ends = first if one.ended else second
             return [f"branch {ends.number} ends at iteration {one.iteration}, the other goes on with equal values"]
-    return [f"branches {first.number} and {second.number} are equal over {compared} boundaries"]
+    if compared == 0:
+        return [f"branches {first.number} and {second.number} came to no boundary of a loop since they parted"]
+    many = "boundary" if compared == 1 else "boundaries"
+    return [f"branches {first.number} and {second.number} are equal over {compared} {many}"]
 
 
 def _equal(a: Any, b: Any) -> bool:

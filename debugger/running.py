@@ -20,6 +20,7 @@ from .frames import Frame
 from .history import History, Past
 from .places import Places
 from .stop import ENDED, Reason, Stop
+from .text import printable
 from .timeline import Branch, Timeline
 from .travel import Position, approach, nodes_until, run_to
 
@@ -208,13 +209,13 @@ class Running:
             if not (breakpoint_.enabled and self._matches(breakpoint_, what, index)):
                 continue
             if silently:
-                if breakpoint_.log is None:
+                if breakpoint_.log is None or breakpoint_.failure:
                     hits.append(breakpoint_)
                 continue
             breakpoint_.hits += 1
             if breakpoint_.ignore > 0:
                 breakpoint_.ignore -= 1
-            elif breakpoint_.log is not None:
+            elif breakpoint_.log is not None and not breakpoint_.failure:
                 self._log(breakpoint_.said(self, self.frame))
             else:
                 hits.append(breakpoint_)
@@ -238,15 +239,21 @@ class Running:
         """The stop for breakpoints that hit; one that waits for NaN goes to the node that made it."""
         told = []
         for breakpoint_ in hits:
-            told.append(f"{breakpoint_.word} {breakpoint_.number} ({breakpoint_.text})")
+            told.append(f"{breakpoint_.word} {breakpoint_.number} ({breakpoint_.title})")
             if breakpoint_.temporary:
                 self.breakpoints.delete(breakpoint_.number)
+        failed = [breakpoint_ for breakpoint_ in hits if breakpoint_.failure]
+        if failed:
+            numbers = tuple(breakpoint_.number for breakpoint_ in hits)
+            first = failed[0]
+            text = f"{first.word} {first.number} cannot be tested: {first.failure}"
+            return Stop(Reason.ERROR, f"{text}; {self._explain(what, index).text}", numbers)
         watched = all(breakpoint_.kind is Kind.WATCH for breakpoint_ in hits)
         where = self._explain(what, index).text
         if what == "boundary" and all(b.kind is Kind.NAN for b in hits):
             where = self._to_first_nan(hits[0], index) or where
         reason = Reason.WATCHPOINT if watched else Reason.BREAKPOINT
-        changes = [change for b in hits if (change := b.change())]
+        changes = [b.change for b in hits if b.kind is Kind.WATCH]
         text = "; ".join([", ".join(told), *changes])
         return Stop(reason, f"{text}: {where}", tuple(breakpoint_.number for breakpoint_ in hits))
 
@@ -256,7 +263,7 @@ class Running:
         iteration = here[-2]
         if iteration == 0:
             return ""
-        known = breakpoint_.memory
+        known = breakpoint_.memory.get(index)
         self._go_to((*here[:-2], iteration - 1, here[-1]))
         maker = None
         for position in nodes_until(self._engine, here):
@@ -269,8 +276,10 @@ class Running:
             return ""
         if self.position == here and not breakpoint_.made_nan(self.frame, maker, self):
             return ""
-        breakpoint_.seen(known)
-        return f"{maker.describe()} gave NaN or Inf in iteration {iteration - 1} of {_name(self.frame.loop)}"
+        if known is not None:
+            breakpoint_.seen(known)
+        where = f"in iteration {iteration - 1} of {_name(self.frame.loop)}"
+        return f"{maker.op_type} '{printable(maker.name)}' gave NaN or Inf {where}"
 
     # -- going to a position
 
@@ -301,8 +310,9 @@ class Running:
 
     def _last_hit(
         self, checkpoint: Checkpoint, end: Position, here: Position
-    ) -> tuple[Position, list[Breakpoint]] | None:
-        """The last position after a checkpoint and up to ``end``, but before ``here``, at which breakpoints hit."""
+    ) -> tuple[Position, list[tuple[Breakpoint, str, str]]] | None:
+        """The last position after a checkpoint and up to ``end``, but before ``here``, at which breakpoints hit, with
+        what changed there or why they could not be tested."""
         engine = self._engine
         engine.restore(checkpoint)
         self.prime(*self.breakpoints)
@@ -320,7 +330,7 @@ class Running:
                 if what in ("node", "boundary") and engine.position < here:
                     hits = self._hits(what, index, silently=True)
                     if hits:
-                        found = engine.position, hits
+                        found = engine.position, [(b, b.change, b.failure) for b in hits]
         finally:
             engine.clear_stops()
             self._arming.disarm()
@@ -358,7 +368,9 @@ class Running:
             return Stop(Reason.DONE, text)
         if what == "node":
             node = self.places.node_at(self._engine.pc)
-            text = f"before {node.describe()}"
+            text = f"before {node.op_type} '{printable(node.name)}'"
+            if stack:
+                text += f" in iteration {self.frame.iteration} of {_name(self.frame.loop)}"
             return Stop(Reason.NODE, text if self.model.loops else f"{text}; the model has no loop")
         frame = self.frame
         if what == "limit":

@@ -10,7 +10,8 @@ runs on from there, which gives the same numbers to the bit.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -130,20 +131,21 @@ class Session(Running):
     # -- back
 
     def back(self, count: int = 1) -> Stop:
-        """Go back to the boundary before, ``count`` times: of this loop, or from its first one to before the loop.
+        """Go back to the boundary before, up to ``count`` times: of this loop, or from its first one to before the
+        loop.
 
         Raises:
             UsageError: there is nothing before.
         """
-        return self._repeat(count, self._back)
+        return self._repeat(count, self._back, back=True)
 
     def back_node(self, count: int = 1) -> Stop:
-        """Go back by one node of this body, ``count`` times; an inner loop counts as one node.
+        """Go back by one node of this body, up to ``count`` times; an inner loop counts as one node.
 
         Raises:
             UsageError: there is nothing before.
         """
-        return self._repeat(count, self._back_node)
+        return self._repeat(count, self._back_node, back=True)
 
     def goto(self, iteration: int) -> Stop:
         """Go to the boundary of this loop before an iteration, back or ahead; breakpoints in between do not stop it.
@@ -151,20 +153,22 @@ class Session(Running):
         Raises:
             UsageError: no loop is running, or it ends before that iteration (and the session stands at its end).
         """
+        iteration = operator.index(iteration)
         if iteration < 0:
             raise UsageError(f"there is no iteration {iteration}")
         with self._held():
             around, index = self._this_entry()
             target = self._boundary(around, index, iteration)
-            now = self._engine.loop_state(index)[0]
+            now, _, _, ended, _ = self._engine.loop_state(index)
+            if iteration > now and ended is not None:
+                raise UsageError(_no_iteration(self.places.loops[index].loop.name, iteration, now))
             if iteration < now or target <= self.position:
-                if iteration > now:
-                    raise UsageError(_no_iteration(self.places.loops[index].loop.name, iteration, now))
                 return self._travel(target)
             stop = self._advance(goals.Boundary(index, iteration), quietly=True)
             if self.position != target and stop.reason in (Reason.LOOP_END, Reason.ENTRY):
                 ran = self._engine.loop_state(index)[0]
-                raise UsageError(_no_iteration(self.places.loops[index].loop.name, iteration, ran))
+                name = self.places.loops[index].loop.name
+                raise UsageError(f"{_no_iteration(name, iteration, ran)}, where the session stands now")
             return stop
 
     def reverse_continue(self) -> Stop:
@@ -185,6 +189,17 @@ class Session(Running):
         :meth:`.breakpoints.Breakpoints.watch`."""
         return self.breakpoints.watch(text)
 
+    def check(self) -> Stop:
+        """Test the breakpoints at the boundary that the session stands at, as if it had just come there; without a hit
+        nothing changes. For breakpoints that are set at the boundary which they are about."""
+        with self._held():
+            if self.places.at_boundary():
+                index = self._engine.stack[-1]
+                hits = self._hits("boundary", index)
+                if hits:
+                    self.stop = self._hit_stop(hits, "boundary", index)
+            return self.stop
+
     # -- what if
 
     def set(self, target: str, value: Any) -> Branch:
@@ -196,23 +211,27 @@ class Session(Running):
         Raises:
             UsageError: there is no such value, it is not computed yet, or the new one does not fit.
         """
-        return self._edit(target, lambda editor: editor.set(target, value))
+        return self._edit(self.frame, lambda editor: editor.set(target, value))
 
-    def assign(self, text: str) -> Branch:
+    def assign(self, text: str, frame: Frame | None = None) -> Branch:
         """``h = zeros_like(h)``, ``h[0, 3] = 1.5``, ``cond = false``, ``trip_count = 10``: as :meth:`set`, from text.
+
+        ``frame``: the one whose values are meant, the innermost by default.
 
         Raises:
             UsageError: as for :meth:`set`, or the text is no assignment.
         """
-        return self._edit(text, lambda editor: editor.assign(text))
+        return self._edit(frame or self.frame, lambda editor: editor.assign(text))
 
-    def _edit(self, text: str, change: Callable[[Any], str]) -> Branch:
+    def _edit(self, frame: Frame, change: Callable[[Any], str]) -> Branch:
         from .edit import Editor
 
         with self._held():
+            if self.done:
+                raise UsageError("the model ran to its end, so nothing would use it; go back first: back, or goto N")
             self.timeline.reached(self.position)
             self._save(always=True)
-            told = change(Editor(self._engine, self.frame, self.history(self.frame)))
+            told = change(Editor(self._engine, frame, self.history(frame)))
             self._past.forget()
             branch = self.timeline.edited(self._engine.save(), told)
             self._outputs = None
@@ -269,12 +288,12 @@ class Session(Running):
                 self._engine.raise_limit(self._engine.stack[-1], self.max_iterations or 1)
             yield
 
-    def _repeat(self, count: int, move: Callable[[], Stop], going_on: Sequence[Reason] = _ON_THE_WAY) -> Stop:
+    def _repeat(self, count: int, move: Callable[[], Stop], *, back: bool = False) -> Stop:
         if count < 1:
             raise UsageError(f"{count} times makes no sense; give 1 or more")
         stop = move()
         for _ in range(count - 1):
-            if stop.reason not in going_on or self.done:
+            if stop.reason not in _ON_THE_WAY or self.done or (back and self.position == self._entry):
                 break
             stop = move()
         return stop
@@ -377,20 +396,23 @@ class Session(Running):
         for checkpoint, end in self.timeline.segments(here):
             found = self._last_hit(checkpoint, end, here)
             if found is not None:
-                position, hits = found
+                position, seen = found
                 self._go_to(position, anew=True)
+                for breakpoint_, change, failure in seen:
+                    breakpoint_.change, breakpoint_.failure = change, failure
+                hits = [breakpoint_ for breakpoint_, _, _ in seen]
                 index = self._engine.stack[-1] if self.places.at_boundary() else -1
                 self.stop = self._hit_stop(hits, "node" if index < 0 else "boundary", index)
                 return self.stop
             if checkpoint.position <= entry:
                 break
         self._go_to(entry, anew=True)
-        self.stop = Stop(Reason.START, f"no breakpoint hits before this; {self._where().text}")
+        self.stop = Stop(Reason.START, f"no breakpoint would have stopped before; {self._where().text}")
         return self.stop
 
 
 def _no_iteration(name: str, iteration: int, ran: int) -> str:
-    return f"loop '{name}' has no iteration {iteration}: it ends after {ran}"
+    return f"loop '{name}' has no iteration {iteration}: it ends after {ran} iteration{'' if ran == 1 else 's'}"
 
 
 def debug(

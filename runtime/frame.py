@@ -304,10 +304,12 @@ class Values(Mapping[str, Any]):
         if name not in self._scope:
             near = difflib.get_close_matches(name, self._scope, 3)
             hint = f"; did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
-            raise KeyError(f"loop '{self._frame.name}' has no value '{name}'{hint}")
+            where = "the main graph" if self._frame._index < 0 else f"loop '{self._frame.name}'"
+            raise KeyError(f"{where} has no value '{name}'{hint}")
         there, value = self._read(self._scope[name])
         if not there:
-            raise KeyError(f"'{name}' is not computed yet in iteration {self._frame.iteration}")
+            when = "" if self._frame._index < 0 else f" in iteration {self._frame.iteration}"
+            raise KeyError(f"'{name}' is not computed yet{when}")
         return value
 
     def __iter__(self) -> Iterator[str]:

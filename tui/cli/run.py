@@ -51,7 +51,8 @@ examples:
 
 With --break, --assert, -x or -ex the model runs in a session; 'help' is the
 command that lists the commands. --json of a stop: {"stopped": {"reason", "text",
-"loop", "iteration", "breakpoint", "carried": {NAME: value}}}.
+"loop", "iteration", "breakpoint", "carried": {NAME: value}}}, and "assertion"
+where one failed.
 
 exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
 4 a limit hit, 7 --assert failed, 130 interrupted"""
