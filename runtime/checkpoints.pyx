@@ -515,7 +515,7 @@ cdef class Checkpoints(Loops):
             loop.by_reason[k] = mark.by_reason[k]
         loop.seconds, loop.entered = mark.seconds, now() - mark.elapsed
         loop.keep, loop.ended, loop.reported, loop.edited = mark.keep, mark.ended, mark.reported, mark.edited
-        loop.active, loop.fast_enter = mark.active, mark.fast_enter
+        loop.active, loop.fast_enter, loop.checked = mark.active, mark.fast_enter, 0
         loop.trip_spec = self.translate(layout, mark.trip_spec)
         loop.initial_spec = self.translate(layout, mark.initial_spec)
         if loop.heat >= loop.hot_at:

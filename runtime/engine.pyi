@@ -1,11 +1,11 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from .changes import Changes
 from .graph import Array, StoppedBy
+from .observers import Observers
 from .plan import Plan
 
-class Engine(Changes):
+class Engine(Observers):
     plan: Plan
     native: bool
     hot_after: int

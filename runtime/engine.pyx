@@ -2,7 +2,8 @@
 
 ``hot.run_plan`` is the hot path: one loop over a flat array of instructions, without the GIL. The engine prepares what it
 runs on, and does what it hands back: layers of one class, ``Memory`` (slots), ``Nodes`` (binding), ``Loops`` (boundaries
-in general), ``Checkpoints`` (going back), ``Changes`` (what-if) and ``Engine`` (stops, limits, hooks).
+in general), ``Checkpoints`` (going back), ``Changes`` (what-if), ``Observers``
+(predicates, records) and ``Engine`` (stops, limits, hooks).
 """
 
 cimport cython
@@ -11,8 +12,8 @@ from libc.stdint cimport int64_t, uintptr_t, INT64_MAX
 from libc.stdlib cimport calloc, free
 cimport numpy as np
 
-from .changes cimport Changes
 from .hot cimport now, run_plan
+from .observers cimport Observers
 from .scalar cimport free_program, make_program
 from .state cimport *
 
@@ -37,7 +38,7 @@ cdef double PATIENCE_SECONDS = 0.05
 
 
 @cython.final
-cdef class Engine(Changes):
+cdef class Engine(Observers):
     """One execution of a plan: memory, bound instructions, the stack of running loops.
 
     An engine runs one execution at a time, on one thread at a time; only :meth:`interrupt` may be called from another.
@@ -206,7 +207,8 @@ cdef class Engine(Changes):
     def resume(self):
         """Run until a stop.
 
-        Returns: ``("end", -1)``, ``("boundary", loop)``, ``("node", pc)``, ``("limit", loop)`` or ``("interrupt", -1)``.
+        Returns: ``("end", -1)``, ``("boundary", loop)``, ``("predicate", loop)`` (:attr:`hits` says which are true),
+        ``("node", pc)``, ``("limit", loop)`` or ``("interrupt", -1)``.
 
         Raises:
             ExecutionError: a node or a boundary failed; the engine stays there.
@@ -266,6 +268,11 @@ cdef class Engine(Changes):
                 return self.at_limit(self.s.code[self.s.pc].loop)
             elif status == S_HOT:
                 self.heat_up()
+            elif status == S_OBSERVE:
+                self.observe_slowly(self.s.code[self.s.pc].loop)
+                # What it asked of Python may take any time.
+                if self.s.interrupt or time.monotonic() - self.tick_time > SLICE_SECONDS:
+                    status = S_TICK
             elif status == S_NO_SLICE:
                 self.no_slice(self.s.code[self.s.pc].loop)
             if status == S_TICK and self.tick():
@@ -290,6 +297,7 @@ cdef class Engine(Changes):
         cdef LoopState *loop = self.s.loops + index
         cdef int why = self.s.why
         loop.reported = 1
+        self.hits = self.true_predicates(index) if why & 4 else ()
         if why & 2:
             self.moment += 1
             if self.on_boundary(index):
@@ -297,6 +305,8 @@ cdef class Engine(Changes):
         if self.s.interrupt:
             self.s.interrupt = 0
             return ("interrupt", -1)
+        if why & 4:
+            return ("predicate", index)
         return ("boundary", index) if why & 1 else None
 
     cdef object at_limit(self, int index):

@@ -11,6 +11,9 @@ cdef double now() noexcept nogil
 cdef int decide(const LoopState *loop) noexcept nogil
 cdef void enter_loop(State *s, int index) noexcept nogil
 cdef void leave_loop(State *s, LoopState *loop) noexcept nogil
+cdef int show_previous(State *s, LoopState *loop) noexcept nogil
+cdef int observe(State *s, LoopState *loop) noexcept nogil
+cdef void append_records(State *s, LoopState *loop) noexcept nogil
 cdef int run_plan(State *s) noexcept nogil
 
 

@@ -94,7 +94,7 @@ cdef void enter_loop(State *s, int index) noexcept nogil:
     loop.i = 0
     loop.active = 1
     loop.ended = RUNNING
-    loop.reported = loop.edited = 0
+    loop.reported = loop.edited = loop.checked = 0
     loop.entries += 1
     s.stack[s.depth] = index
     s.depth += 1
@@ -225,6 +225,82 @@ cdef int ask_hooks(State *s, int index) noexcept nogil:
     return s.why
 
 
+cdef int show_previous(State *s, LoopState *loop) noexcept nogil:
+    """Let the derived slots show what back edges carried before; 0: a spec is another than before."""
+    cdef int k, spec
+    cdef Edge *e
+    cdef Slot *slot
+    for k in range(loop.nedges):
+        e = loop.edges + k
+        slot = s.slots + loop.first_derived + k
+        if e.in_spare and not e.identity:
+            spec = e.spare_spec
+            slot.data = e.spare
+        else:
+            spec = s.slots[e.param if e.identity else e.result].spec
+            slot.data = s.slots[e.param if e.identity else e.result].data
+        if slot.spec != spec:
+            return 0
+    return 1
+
+
+cdef int observe(State *s, LoopState *loop) noexcept nogil:
+    """Ask the predicates of a boundary and append to its records. 0: that needs Python, and nothing was done."""
+    cdef int k, j
+    cdef scalar_record *record
+    cdef Predicate *p
+    cdef Instr *ins
+    if loop.wants_previous and loop.i > 0 and not show_previous(s, loop):
+        return 0
+    k = loop.first_record
+    while k >= 0:
+        record = s.records[k]
+        if record.enabled:
+            if record.count == record.capacity:
+                return 0
+            for j in range(record.nvalues):
+                if s.slots[record.slots[j]].spec != record.specs[j]:
+                    return 0
+        k = record.next
+    loop.hit = 0
+    k = loop.first_predicate
+    while k >= 0:
+        p = s.predicates + k
+        p.hit = 0
+        if p.enabled and (loop.i > 0 or not p.needs_body):
+            ins = s.code + p.pc
+            if ins.kind != NATIVE:
+                return 0
+            for j in range(ins.nguards):
+                if memcmp(s.slots[ins.guards[j].slot].data, ins.guards[j].expected, ins.guards[j].nbytes):
+                    return 0
+            for j in range(ins.ncalls):
+                if ins.calls[j].run(ins.calls + j):
+                    return 0
+            p.hit = (p.cell[0] + p.offset)[0] != 0
+            loop.hit |= p.hit
+        k = p.next
+    append_records(s, loop)
+    loop.checked = 1
+    return 1
+
+
+cdef void append_records(State *s, LoopState *loop) noexcept nogil:
+    cdef scalar_record *record
+    cdef char *row
+    cdef int j, k = loop.first_record
+    while k >= 0:
+        record = s.records[k]
+        if record.enabled:
+            row = record.buffer + record.count * record.row
+            record.count += 1
+            (<int64_t *>row)[0] = loop.i
+            (<int64_t *>row)[1] = loop.entries - 1
+            for j in range(record.nvalues):
+                put(row + record.offsets[j], s.slots[record.slots[j]].data, record.nbytes[j])
+        k = record.next
+
+
 cdef int run_plan(State *s) noexcept nogil:
     cdef Instr *ins
     cdef LoopState *loop
@@ -275,9 +351,14 @@ cdef int run_plan(State *s) noexcept nogil:
             if not loop.reported:
                 s.why = loop.i >= loop.next_event or (loop.ended and loop.event_at_end) or \
                     (loop.nbreaks and not loop.ended and next_break(loop, loop.i) == loop.i)
+                if loop.observers:
+                    if not loop.checked and not observe(s, loop):
+                        return S_OBSERVE
+                    if loop.hit:
+                        s.why |= 4
                 if (s.watch and ask_hooks(s, ins.loop)) or s.why:
                     return S_BOUNDARY
-            loop.reported = 0
+            loop.reported = loop.checked = 0
             if loop.ended:
                 s.pc = loop.exit
                 continue

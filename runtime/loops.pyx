@@ -48,6 +48,8 @@ cdef class Loops(Nodes):
         loop.counted = node.counted_by_slices
         loop.fixed_trips = -1 if node.fixed_trips is None else node.fixed_trips
         loop.parts = -1
+        loop.first_predicate = loop.first_record = -1
+        loop.first_derived = self.nslots + sum(len(p.edges) + 3 for p in self.plan.loops[:index])
         loop.nedges, loop.nslices = len(plan.edges), len(plan.slices)
         loop.nscans, loop.nlasts = len(plan.scans), len(plan.lasts)
         loop.edges = <Edge *>calloc(loop.nedges + 1, sizeof(Edge))

@@ -26,7 +26,9 @@ cdef class Memory:
     def __cinit__(self, plan):
         self.plan = plan
         self.nslots, self.ncode, self.nloops = len(plan.slots), len(plan.code), len(plan.loops)
-        self.s.slots = <Slot *>calloc(self.nslots + 1, sizeof(Slot))
+        # Behind the plan's slots: for each loop what its back edges carried before, iteration, condition, trip count.
+        self.s.nslots = self.nslots + sum(len(p.edges) + 3 for p in plan.loops)
+        self.s.slots = <Slot *>calloc(self.s.nslots + 1, sizeof(Slot))
         self.s.code = <Instr *>calloc(self.ncode + 1, sizeof(Instr))
         self.s.loops = <LoopState *>calloc(self.nloops + 1, sizeof(LoopState))
         self.s.stack = <int *>calloc(self.nloops + 1, sizeof(int))
@@ -36,8 +38,8 @@ cdef class Memory:
             raise MemoryError
         self.specs = [None]
         self.spec_ids = {}
-        self.known = [None] * self.nslots
-        self.consumers = [[] for _ in range(self.nslots)]
+        self.known = [None] * self.s.nslots
+        self.consumers = [[] for _ in range(self.s.nslots)]
         self.producers = {}
 
     def __dealloc__(self):

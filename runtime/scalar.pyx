@@ -42,16 +42,23 @@ cdef class Maker:
     cdef list loops
     cdef dict starts         # position in the plan -> instruction
     cdef list patches        # (instruction, position) of jumps
+    cdef dict instead        # slot -> register that has its value at the boundary ahead, while predicates are laid out
 
     def __init__(self, plan):
         self.plan = plan
         self.registers, self.values, self.written = {}, [], set()
         self.code, self.positions, self.calls, self.loads, self.loops = [], [], [], [], []
-        self.starts, self.patches = {}, []
+        self.starts, self.patches, self.instead = {}, [], {}
 
     cdef int slot(self, int k) except -1:
         """The register of a slot."""
         cdef Slot *slot = self.s.slots + k
+        if k in self.instead:
+            if self.instead[k] < 0:
+                raise NotScalar
+            return self.instead[k]
+        if k >= len(self.plan.slots):
+            raise NotScalar     # derived from another loop, and not followed here
         if slot.spec == 0 or slot.data == NULL or not 0 < slot.nbytes <= 8:
             raise NotScalar
         return self.register(("slot", k), k, 0, slot.nbytes)
@@ -69,7 +76,7 @@ cdef class Maker:
         """The slot whose memory a call's argument is in; -1: a temp."""
         cdef size_t first = <size_t>&self.s.slots[0].data
         cdef size_t address = <size_t>cell
-        cdef size_t end = first + len(self.plan.slots) * sizeof(Slot)
+        cdef size_t end = first + self.s.nslots * sizeof(Slot)
         return <int>((address - first) // sizeof(Slot)) if first <= address < end else -1
 
     cdef int argument(self, Call *call, int j) except -1:
@@ -170,7 +177,77 @@ cdef class Maker:
         staged = any(source in params for source, _ in moves)
         if staged and len(moves) > 16:
             raise NotScalar
-        return {"index": index, "parent": parent, "moves": moves, "staged": staged, "init": [], "outs": []}
+        return {"index": index, "parent": parent, "moves": moves, "staged": staged, "init": [], "outs": [],
+                "records": self.records(index)}
+
+    cdef list records(self, int index):
+        """(record, registers) of what is recorded at the loop's boundaries, of values that a program has then."""
+        cdef LoopState *loop = self.s.loops + index
+        cdef int j, k = loop.first_record
+        found = []
+        later = {loop.iteration, *[loop.slices[j].inner for j in range(loop.nslices)]}
+        while k >= 0:
+            if self.s.records[k].enabled:
+                slots = [self.s.records[k].slots[j] for j in range(self.s.records[k].nvalues)]
+                if not self.s.records[k].row or any([s in later or s >= len(self.plan.slots) for s in slots]):
+                    raise NotScalar
+                found.append((k, [self.slot(s) for s in slots]))
+            k = self.s.records[k].next
+        return found
+
+    cdef int predicates(self, int index, int position, bint entering) except -1:
+        """Ask a loop's predicates before a boundary is crossed: the engine then does that, asks again and stops there."""
+        cdef LoopState *loop = self.s.loops + index
+        cdef Predicate *p
+        cdef Instr *ins
+        cdef int j, k = loop.first_predicate
+        counted = False
+        while k >= 0:
+            p = self.s.predicates + k
+            k = p.next
+            if not p.enabled or (entering and p.needs_body):
+                continue
+            ins = self.s.code + p.pc
+            if ins.kind != NATIVE or ins.nguards or p.offset:
+                raise NotScalar
+            if not counted:
+                counted = True
+                self.look_ahead(index, position, entering)
+            for j in range(ins.ncalls):
+                self.call(position, ins.calls + j)
+            slot = self.slot_of_cell(p.cell)
+            answer = self.slot(slot) if slot >= 0 else self.register(("temp", <size_t>p.cell), -1, <size_t>p.cell, 8)
+            self.emit(position, OP_STOP_IF, a=answer)
+        self.instead = {}
+        return 0
+
+    cdef int look_ahead(self, int index, int position, bint entering) except -1:
+        """Which registers have the values of the boundary ahead; -1 for what no register has."""
+        cdef LoopState *loop = self.s.loops + index
+        cdef int k, condition, derived = loop.first_derived
+        instead = {}
+        for k in range(loop.nslices):
+            instead[loop.slices[k].inner] = -1
+        for k in range(loop.nedges):
+            instead[derived + k] = -1 if entering else self.slot(loop.edges[k].param)
+            instead[loop.edges[k].param] = self.slot(loop.edges[k].initial if entering else loop.edges[k].result)
+        for slot, wide in ((derived + loop.nedges, 1), (loop.iteration, loop.iteration_wide)):
+            if slot >= 0:
+                # Its cell is read where the program is entered, and says nothing.
+                instead[slot] = self.register(("count", index, slot), -1,
+                                              <size_t>&self.s.slots[derived + loop.nedges].data, 8)
+                self.emit(position, OP_COUNT, d=instead[slot], a=-1 if entering else 1, b=wide)
+        condition = loop.initial_slot if entering else loop.condition
+        for slot in (derived + loop.nedges + 1, loop.condition_input):
+            if slot >= 0 and (condition >= 0 or index != self.loops[0]["index"]):
+                instead[slot] = self.slot(condition) if condition >= 0 else -1
+        if index == self.loops[0]["index"]:
+            # Nothing changes them in the program.
+            for slot, nbytes in ((derived + loop.nedges + 1, 1), (derived + loop.nedges + 2, 8)):
+                if slot not in instead:
+                    instead[slot] = self.register(("slot", slot), slot, 0, nbytes)
+        self.instead = instead
+        return 0
 
     cdef int inner(self, int pc, int parent) except -1:
         """An inner loop from its ENTER; returns the position after its EXIT."""
@@ -196,9 +273,11 @@ cdef class Maker:
         number = len(self.loops) - 1
         if number == MAX_LOOPS:
             raise NotScalar
+        self.predicates(index, pc, True)
         self.emit(pc, OP_ENTER, a=number)
         ports["body"] = len(self.code)
         self.body(plan.head + 1, plan.next, number)
+        self.predicates(index, plan.next, False)
         self.emit(plan.next, OP_NEXT, a=number)
         ports["after"] = len(self.code)
         self.starts[plan.exit + 1] = len(self.code)
@@ -211,6 +290,7 @@ cdef class Maker:
         ports["body"] = 0
         ports["after"] = 0
         self.body(plan.head + 1, plan.next, 0)
+        self.predicates(index, plan.next, False)
         self.emit(plan.next, OP_NEXT, a=0)
         for load in self.loads:
             if load[0] in self.written:
@@ -298,7 +378,7 @@ cdef int fill(Program *program, Maker maker, int root) except -1:
 
 cdef int fill_loop(scalar_loop *loop, Maker maker, dict ports) except -1:
     cdef LoopState *state = maker.s.loops + <int>ports["index"]
-    cdef int k
+    cdef int k, j
     cdef bint nested = ports["parent"] >= 0
     loop.index, loop.parent = ports["index"], ports["parent"]
     loop.body, loop.after = ports["body"], ports["after"]
@@ -322,6 +402,13 @@ cdef int fill_loop(scalar_loop *loop, Maker maker, dict ports) except -1:
         if maker.s.slots[state.scans[k].result].spec != state.scans[k].spec:
             raise NotScalar
         loop.scans[k].nbytes = state.scans[k].nbytes
+    loop.recorders = <scalar_recorder *>room(len(ports["records"]), sizeof(scalar_recorder))
+    for k, (number, registers) in enumerate(ports["records"]):
+        loop.recorders[k].record = maker.s.records[<int>number]
+        loop.recorders[k].source = <int *>room(len(registers), sizeof(int))
+        loop.nrecorders = k + 1
+        for j, register in enumerate(registers):
+            loop.recorders[k].source[j] = register
     loop.slices = <scalar_slice *>room(state.nslices, sizeof(scalar_slice))
     loop.nslices = state.nslices
     for k in range(state.nslices):
@@ -331,7 +418,7 @@ cdef int fill_loop(scalar_loop *loop, Maker maker, dict ports) except -1:
 
 
 cdef void free_program(Program *program) noexcept:
-    cdef int k
+    cdef int k, j
     if program == NULL:
         return
     if program.core.loops:
@@ -341,6 +428,9 @@ cdef void free_program(Program *program) noexcept:
             free(program.core.loops[k].outs)
             free(program.core.loops[k].scans)
             free(program.core.loops[k].slices)
+            for j in range(program.core.loops[k].nrecorders):
+                free(program.core.loops[k].recorders[j].source)
+            free(program.core.loops[k].recorders)
     free(program.core.registers)
     free(program.core.code)
     free(program.core.calls)
@@ -406,7 +496,7 @@ cdef int enter_program(State *s, LoopState *loop) noexcept nogil:
         root.scans[k].count, root.scans[k].capacity = loop.scans[k].count, loop.scans[k].capacity
     for k in range(root.nslices):
         root.slices[k].base, root.slices[k].step = loop.slices[k].base, loop.slices[k].step
-    core.at_loop = 0
+    core.at_loop = core.suspended = 0
     s.program_runs += 1
     run_program(s, program)
     return 1
@@ -424,9 +514,9 @@ cdef int run_program(State *s, Program *program) noexcept nogil:
 
 
 cdef void settle_program(State *s) noexcept nogil:
-    """Write back what a suspended program holds: the engine then stands at a boundary that nobody was shown."""
+    """Write back what a suspended program holds: the engine then stands before a boundary."""
     if s.suspended != NULL:
-        leave_program(s, s.suspended, SCALAR_AT_HEAD)
+        leave_program(s, s.suspended, SCALAR_AT_NEXT)
 
 
 cdef void leave_program(State *s, Program *program, int status) noexcept nogil:
@@ -463,7 +553,7 @@ cdef void leave_program(State *s, Program *program, int status) noexcept nogil:
         loop = s.loops + core.loops[chain[depth]].index
         loop.i, loop.trip = core.loops[chain[depth]].i, core.loops[chain[depth]].trips
         loop.keep, loop.parts = core.loops[chain[depth]].keep, -1
-        loop.ended, loop.reported, loop.edited, loop.active = RUNNING, 0, 0, 1
+        loop.ended, loop.reported, loop.edited, loop.checked, loop.active = RUNNING, 0, 0, 0, 1
         s.stack[s.depth] = core.loops[chain[depth]].index
         s.depth += 1
     if status == SCALAR_AT_INSN:
@@ -471,7 +561,10 @@ cdef void leave_program(State *s, Program *program, int status) noexcept nogil:
     elif status == SCALAR_AT_NEXT:
         s.pc = next_of(s, core.loops[core.at_loop].index)
     else:
-        s.pc = s.loops[core.loops[core.at_loop].index].head
+        # Only before iteration 0 of an inner loop, which the program entered: predicates and records are done.
+        loop = s.loops + core.loops[core.at_loop].index
+        loop.checked, loop.hit = 1, 0
+        s.pc = loop.head
 
 
 cdef int next_of(State *s, int index) noexcept nogil:

@@ -2,9 +2,9 @@
  *
  * A register is 8 bytes; every slot and temp of the body has one, so nothing is optimised away and every value can be
  * written back to its slot. The interpreter runs iterations until something happens that it leaves to the engine: the
- * loop would end, a limit or a stop is reached, a scan buffer is full, a division by zero, an index outside. It then
- * stands before the instruction that the engine has to do (at_insn), or before the boundary of loop `at_loop`
- * (at_next, at_head), and has changed nothing of that step.
+ * loop would end, a limit or a stop is reached, a predicate is true, a buffer is full, a division by zero, an index
+ * outside. It then stands before the instruction that the engine has to do (at_insn), or before the boundary of loop
+ * `at_loop` (at_next, at_head), and has changed nothing of that step.
  */
 #ifndef LOOPDBG_SCALAR_PROGRAM_H
 #define LOOPDBG_SCALAR_PROGRAM_H
@@ -21,6 +21,9 @@ enum {
     OP_JUMP,                               /* d: where to go on */
     OP_ENTER,                              /* a: loop */
     OP_NEXT,                               /* a: loop */
+    OP_COUNT,                              /* d: register; a: iterations that the boundary ahead has behind it,
+                                              relative to the running one, or -1: none; b: as int64, else int32 */
+    OP_STOP_IF,                            /* a: condition; leaves before the boundary ahead */
 };
 
 typedef struct {
@@ -62,6 +65,23 @@ typedef struct {
     char const *base;
 } scalar_slice;
 
+/* The values of every boundary of a loop. A row: iteration, entry, then the values, each padded to 8 bytes. The engine
+ * owns it, and gives it more room. */
+typedef struct {
+    int loop, enabled, nvalues, next; /* next: of the same loop, -1: none */
+    int *slots, *specs;
+    npy_intp *nbytes, *offsets;
+    npy_intp row;
+    char *buffer;
+    int64_t count, capacity;
+} scalar_record;
+
+/* A record as a program writes it. */
+typedef struct {
+    scalar_record *record;
+    int32_t *from;
+} scalar_recorder;
+
 typedef struct {
     int index, parent;           /* of the loop in the plan; of the loop around it in the program, -1: none */
     int body, after;             /* instructions */
@@ -69,10 +89,11 @@ typedef struct {
     int trip_wide, iteration_wide, negative_is_zero;
     int64_t fixed_trips;
     int staged;                  /* a result is a parameter that a move writes: read all before writing any */
-    int ninit, nmoves, nouts, nscans, nslices;
+    int ninit, nmoves, nouts, nscans, nslices, nrecorders;
     scalar_move *init, *moves, *outs;
     scalar_scan *scans;
     scalar_slice *slices;
+    scalar_recorder *recorders;
     /* the running loop */
     int64_t i, trips, parts, stop_before; /* trips, parts: -1 is none */
     int keep, counted;
@@ -88,6 +109,7 @@ typedef struct {
     scalar_load *loads;
     scalar_loop *loops;
     int at_insn, at_loop;
+    int suspended; /* it goes on with at_insn, else at the head of at_loop */
 } scalar_program;
 
 #endif

@@ -35,13 +35,33 @@
         in++;                                                                                                 \
         continue;
 
-/* Runs from the head of loop `at_loop`. `watch`: set by whoever wants a stop. One unit of `budget` is an instruction. */
+static int scalar_records_full(scalar_loop const *L) {
+    for (int k = 0; k < L->nrecorders; k++)
+        if (L->recorders[k].record->count == L->recorders[k].record->capacity) return 1;
+    return 0;
+}
+
+/* What loop L's parameters and values are at boundary i. */
+static void scalar_records_add(char const *R, scalar_loop const *L, int64_t i) {
+    for (int k = 0; k < L->nrecorders; k++) {
+        scalar_record *record = L->recorders[k].record;
+        char *row = record->buffer + record->count++ * record->row;
+        ((int64_t *)row)[0] = i;
+        ((int64_t *)row)[1] = *L->entries - 1;
+        for (int j = 0; j < record->nvalues; j++)
+            *(uint64_t *)(row + record->offsets[j]) = *(uint64_t const *)(R + L->recorders[k].from[j]);
+    }
+}
+
+/* Runs from the head of loop `at_loop`, or goes on. `watch`: set by whoever wants a stop. One unit of `budget` is an instruction. */
 static int scalar_run(scalar_program *p, int const volatile *watch, int64_t *budget) {
     char *R = p->registers;
     scalar_loop *L = p->loops + p->at_loop;
     scalar_insn const *in = NULL;
     int64_t fuel = *budget;
-    goto head;
+    if (!p->suspended) goto head;
+    p->suspended = 0;
+    in = p->code + p->at_insn;
     for (;;) {
         switch (in->op) {
             SCALAR_BINARY(CASE_BINARY)
@@ -73,8 +93,18 @@ static int scalar_run(scalar_program *p, int const volatile *watch, int64_t *bud
             case OP_JUMP:
                 in = p->code + in->d;
                 continue;
+            case OP_COUNT:
+                if (in->b) REG(int64_t, in->d) = in->a < 0 ? 0 : L->i + in->a;
+                else REG(int32_t, in->d) = in->a < 0 ? 0 : (int32_t)(L->i + in->a);
+                in++;
+                continue;
+            case OP_STOP_IF:
+                if (REG(uint8_t, in->a)) goto leave_insn;
+                in++;
+                continue;
             case OP_ENTER: {
                 scalar_loop *inner = p->loops + in->a;
+                if (inner->nrecorders && scalar_records_full(inner)) goto leave_insn;
                 inner->trips = inner->fixed_trips;
                 if (inner->trip >= 0) {
                     int64_t trips = inner->trip_wide ? REG(int64_t, inner->trip) : REG(int32_t, inner->trip);
@@ -89,12 +119,21 @@ static int scalar_run(scalar_program *p, int const volatile *watch, int64_t *bud
                 inner->i = 0;
                 ++*inner->entries;
                 L = inner;
+                if (L->nrecorders) scalar_records_add(R, L, 0);
                 goto head;
             }
             case OP_NEXT: {
                 int keep = L->cond < 0 ? L->keep : REG(uint8_t, L->cond) != 0;
                 int64_t i = L->i + 1;
                 int k;
+                fuel -= 4 + (int64_t)(in - (p->code + L->body));
+                if (fuel < 0) {
+                    p->at_insn = (int)(in - p->code);
+                    p->at_loop = (int)(L - p->loops);
+                    p->suspended = 1;
+                    *budget = fuel;
+                    return SCALAR_TICK;
+                }
                 if (i >= L->stop_before || *watch) goto leave_next;
                 /* The end of the outermost loop is the engine's. */
                 if (L->parent < 0 && (!keep || (L->trips >= 0 && i >= L->trips) || (L->counted && i >= L->parts)))
@@ -102,6 +141,7 @@ static int scalar_run(scalar_program *p, int const volatile *watch, int64_t *bud
                 if (L->nslices && i >= L->parts) goto leave_next;
                 for (k = 0; k < L->nscans; k++)
                     if (L->scans[k].count == L->scans[k].capacity) goto leave_next;
+                if (L->nrecorders && scalar_records_full(L)) goto leave_next;
                 for (k = 0; k < L->nscans; k++) {
                     scalar_scan *s = L->scans + k;
                     memcpy(s->buffer + s->count++ * s->nbytes, R + s->from, (size_t)s->nbytes);
@@ -115,12 +155,7 @@ static int scalar_run(scalar_program *p, int const volatile *watch, int64_t *bud
                 } else
                     for (k = 0; k < L->nmoves; k++) REG(uint64_t, L->moves[k].to) = REG(uint64_t, L->moves[k].from);
                 L->i = i;
-                fuel -= 4 + (int64_t)(in - (p->code + L->body));
-                if (fuel < 0) {
-                    p->at_loop = (int)(L - p->loops);
-                    *budget = fuel;
-                    return SCALAR_TICK;
-                }
+                if (L->nrecorders) scalar_records_add(R, L, i);
                 goto head;
             }
         }

@@ -18,6 +18,8 @@ cdef extern from "scalar_program.h" nogil:
         OP_JUMP
         OP_ENTER
         OP_NEXT
+        OP_COUNT
+        OP_STOP_IF
         OP_copy_8
 
     ctypedef struct scalar_insn:
@@ -59,6 +61,24 @@ cdef extern from "scalar_program.h" nogil:
         npy_intp step
         const char *base
 
+    ctypedef struct scalar_record:
+        int loop
+        int enabled
+        int nvalues
+        int next
+        int *slots
+        int *specs
+        npy_intp *nbytes
+        npy_intp *offsets
+        npy_intp row
+        char *buffer
+        int64_t count
+        int64_t capacity
+
+    ctypedef struct scalar_recorder:
+        scalar_record *record
+        int *source "from"
+
     ctypedef struct scalar_loop:
         int index
         int parent
@@ -79,11 +99,13 @@ cdef extern from "scalar_program.h" nogil:
         int nouts
         int nscans
         int nslices
+        int nrecorders
         scalar_move *init
         scalar_move *moves
         scalar_move *outs
         scalar_scan *scans
         scalar_slice *slices
+        scalar_recorder *recorders
         int64_t i
         int64_t trips
         int64_t parts
@@ -102,6 +124,7 @@ cdef extern from "scalar_program.h" nogil:
         scalar_loop *loops
         int at_insn
         int at_loop
+        int suspended
 
 # What asks for stops before nodes.
 cdef enum:
@@ -218,6 +241,17 @@ cdef struct ProgramValue:
     Py_ssize_t nbytes
     int written
 
+# A question about a boundary, bound to kernels as nodes are: its instruction stands behind the plan's.
+cdef struct Predicate:
+    int pc
+    int loop
+    int enabled
+    int needs_body       # not asked before iteration 0
+    int hit
+    int next             # of the same loop, -1: none
+    char **cell          # where the answer is
+    Py_ssize_t offset
+
 cdef struct LoopState:
     int head
     int exit
@@ -251,6 +285,14 @@ cdef struct LoopState:
     int ended            # a Reason
     int reported         # this boundary was shown to whoever asked
     int edited           # a part or the iteration number was set by hand at this boundary
+    # records and predicates
+    int observers        # how many there are
+    int checked          # those of this boundary are done
+    int hit              # a predicate is true
+    int first_predicate  # -1: none
+    int first_record
+    int wants_previous   # one of them reads what a back edge carried before
+    int first_derived    # slots behind the plan's: previous value of each edge, then iteration, condition, trip count
     # stops and limits
     int64_t next_event
     int event_at_end
@@ -286,6 +328,7 @@ cdef enum Status:
     S_LIMIT = 6
     S_NO_SLICE = 7
     S_HOT = 8            # loops ran long enough to be worth a scalar program
+    S_OBSERVE = 9        # records or predicates of the loop at pc need Python
 
 # What a C hook is shown at a boundary (docs/hooks.md). ``carried``: addresses of the carried values, in port order.
 cdef struct BoundaryView:
@@ -321,6 +364,9 @@ cdef struct State:
     int64_t program_runs # how often one was entered in this execution
     Program *suspended   # the one that a time slice ended in, NULL: none
     int interrupt
-    int why              # 1: a stop, 2: the Python hook
+    int why              # 1: a stop, 2: the Python hook, 4: a predicate
+    int nslots           # derived ones included
+    Predicate *predicates
+    scalar_record **records
     boundary_hook c_hook
     void *c_context

@@ -1,0 +1,17 @@
+"""Predicates and records, for the engine."""
+
+from .changes cimport Changes
+
+cdef class Observers(Changes):
+    cdef int npredicates         # entries of the state's array
+    cdef int nrecords
+    cdef dict questions          # key -> (entry, operator, slots, otherwise)
+    cdef dict recordings         # key -> Recording
+    cdef int next_key
+    cdef readonly tuple hits     # keys of the predicates that are true where the engine stopped by one
+
+    cdef int count_observers(self, int index) except -1
+    cdef int free_record(self, int k) except -1
+    cdef int observe_slowly(self, int index) except -1
+    cdef int ask_slowly(self, int index, int key) except -1
+    cdef int record_slowly(self, int index, object recording) except -1
