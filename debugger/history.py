@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import Any
 
 from ..runtime.engine import Engine
 from ..runtime.errors import UsageError
 from ..runtime.frame import Frame
 from ..runtime.model import Data, Model
+from .iterations import Iterations
 from .timeline import Branch, Timeline
 from .travel import Position, run_to
 
@@ -58,53 +58,18 @@ class Past:
             return engine
 
 
-class History:
-    """What the values of one entry of a loop were in other iterations."""
+class History(Iterations):
+    """What the values of one entry of a loop were in other iterations of a run."""
+
+    frame: Frame
 
     def __init__(self, past: Past, timeline: Timeline, frame: Frame, position: Position) -> None:
+        super().__init__(frame)
         self._past = past
         self._timeline = timeline
-        self._frame = frame
-        depth = 2 * len(frame.entry)
-        self._around = position[:depth]
-        self._position = position
+        self._around = position[: 2 * len(frame.entry)]
 
-    def value(self, name: str, iteration: int) -> Any:
-        """The value in an iteration: parameters as it got them, body values as it computed them.
-
-        Raises:
-            UsageError: there is no such iteration, or it has not run yet, or there is no such value.
-        """
-        frame = self._frame
-        if frame.loop is None:
-            raise UsageError("the main graph has no iterations")
-        if iteration < 0:
-            raise UsageError(f"there is no iteration {iteration}")
-        made = any(v is not None and v.name == name for entry in frame.nodes for v in entry.node.outputs)
-        boundary = iteration + made
-        if boundary > frame.iteration:
-            raise UsageError(f"iteration {iteration} has not run yet; this is iteration {frame.iteration}")
-        if boundary == frame.iteration and frame.at_boundary:
-            return frame.values[name]
-        position = (*self._around, frame.enter, boundary, frame.enter + 1)
-        engine = self._past.at(self._timeline, position)
-        try:
-            return Frame(engine, frame.index).values[name]
-        except KeyError as error:
-            raise UsageError(str(error.args[0])) from None
-
-    def recent(self, count: int = 24) -> list[Mapping[str, Any]]:
-        """The carried and computed values of the last boundaries of this entry, oldest first, up to this one."""
-        frame = self._frame
-        if frame.loop is None:
-            return []
-        told: list[Mapping[str, Any]] = []
-        for iteration in range(max(frame.iteration - count, 0), frame.iteration + 1):
-            there: Frame = frame
-            if iteration < frame.iteration or not frame.at_boundary:
-                position = (*self._around, frame.enter, iteration, frame.enter + 1)
-                there = Frame(self._past.at(self._timeline, position), frame.index)
-            values = there.values
-            made = [v.name for entry in there.nodes for v in entry.node.outputs if v is not None]
-            told.append({**{name: values[name] for name in made if name in values}, **there.carried})
-        return told
+    def boundary(self, iteration: int) -> Frame:
+        frame = self.frame
+        position = (*self._around, frame.enter, iteration, frame.enter + 1)
+        return Frame(self._past.at(self._timeline, position), frame.index)

@@ -125,9 +125,11 @@ def test_moving_about(tmp_path: Path) -> None:
         assert replay.frame.iteration == 7 and replay.frame.scan_outputs["s"].tolist() == list(range(7))
         replay.until(9)
         assert replay.frame.iteration == 9
-        with pytest.raises(UsageError, match="iteration 99 of loop 'Loop_0' is not recorded here; the nearest are 10"):
+        with pytest.raises(UsageError, match="loop 'Loop_0' has no iteration 99: it ends after 10 iterations, where"):
             replay.goto(99)
-        assert replay.finish().reason == "loop end"
+        assert replay.stop.reason == "loop end"
+        with pytest.raises(UsageError, match="loop 'Loop_0' has no iteration 99: it ends after 10 iterations$"):
+            replay.goto(99)
         assert replay.continue_().reason == "done"
         assert replay.outputs is not None and replay.outputs["v"] == 10
         assert replay.frame.carried["v_in"] == 10
