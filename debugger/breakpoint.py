@@ -181,11 +181,11 @@ class Breakpoint:
             now = self._seen(frame, scope)
         except NoValueError:
             return False
-        before = self._before(key, frame, scope)
         settled = False
         if self.kind is Kind.NAN:
-            hit = bool(now) and before is not True
+            hit = bool(now) and self._before(key, frame, scope) is not True
         else:
+            before = self._before(key, frame, scope)
             hit = before is not _UNKNOWN and self._differs(before, now)
             if self.mode is Mode.SETTLES:
                 # Only the first boundary at which it has: it is so at all that follow.

@@ -163,6 +163,7 @@ class LocationReader:
         here = self._here()
         for index in (here, *range(len(self.session.places.loops))):
             if expression.names <= self.session.places.names(index):
+                self._check(expression, (index,))
                 return (index,)
         self._check(expression, (here,))
         return (here,)

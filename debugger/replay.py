@@ -88,7 +88,7 @@ class Replay(Standing):
     @property
     def frame(self) -> RecordedFrame:
         """The innermost loop that ran here; at the end the loop that ended last."""
-        return self._main() if self._mark is None else RecordedFrame.at(self._outline, self._mark)
+        return self._main() if self._mark is None else RecordedFrame.at(self._outline, self._mark, over=self.done)
 
     @property
     def frames(self) -> list[RecordedFrame]:
@@ -114,7 +114,7 @@ class Replay(Standing):
             loop: (iterations, entries, ended)
             for loop, iterations, entries, ended in self.trace.rows(
                 "SELECT e.loop, sum(b.most), count(*), (SELECT x.ended FROM boundary x JOIN entry y ON y.id = x.entry"
-                " WHERE y.loop = e.loop AND x.id <= ?1 AND x.ended IS NOT NULL ORDER BY x.id DESC LIMIT 1) FROM"
+                " WHERE y.loop = e.loop AND x.id < ?1 AND x.ended IS NOT NULL ORDER BY x.id DESC LIMIT 1) FROM"
                 " (SELECT entry, max(iteration) AS most FROM boundary WHERE id <= ?1 GROUP BY entry) b"
                 " JOIN entry e ON e.id = b.entry GROUP BY e.loop",
                 last,

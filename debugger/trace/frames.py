@@ -44,7 +44,7 @@ class RecordedFrame:
         self.index = index
         self.now = now
         self.mark = mark
-        #: Of the main graph: the model has ended.
+        #: The model has ended.
         self.over = over
         self.body: Body | None = outline.loops[index] if index >= 0 else None
         self.loop: Loop | None = self.body.loop if self.body else None
@@ -55,10 +55,10 @@ class RecordedFrame:
         self._recorded: dict[tuple[PortKind, int], PortValues] = {}
 
     @classmethod
-    def at(cls, outline: Outline, mark: Mark) -> RecordedFrame:
+    def at(cls, outline: Outline, mark: Mark, *, over: bool = False) -> RecordedFrame:
         """The loop that a boundary is one of, standing at it."""
         entry = outline.trace.entry(mark.entry)
-        return cls(outline, entry.loop, mark.id, entry, mark, mark.iteration)
+        return cls(outline, entry.loop, mark.id, entry, mark, mark.iteration, over=over)
 
     def __repr__(self) -> str:
         return f"<RecordedFrame {self.path}, iteration {self.iteration}>"
@@ -121,7 +121,7 @@ class RecordedFrame:
             return None
         outline, parent, around = self.outline, self.body.parent, self._entry.around
         if parent < 0:
-            return RecordedFrame(outline, -1, self.now, inside=self.index)
+            return RecordedFrame(outline, -1, self.now, inside=self.index, over=self.over)
         started = outline.started(parent, around[:-1])
         entry = None if started is None else started[0]
         frame = RecordedFrame(outline, parent, self.now, entry, None, around[-1], self.index)
@@ -239,7 +239,7 @@ class RecordedFrame:
         path: tuple[Node, ...] = ()
         if self._inside is None:
             # At a boundary nothing of the next iteration is computed; once the model has ended, all is.
-            position = len(flat) if self.over else 0 if self.stopped_by is None else -1
+            position = len(flat) if self.over and self.body is None else 0 if self.stopped_by is None else -1
         else:
             position, path = next((k, path) for k, (node, _, _, path) in enumerate(flat) if node is self._inside)
         return [

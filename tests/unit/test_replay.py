@@ -135,7 +135,7 @@ def test_moving_about(tmp_path: Path) -> None:
         assert replay.frame.carried["v_in"] == 10
         # From the end back to its last boundary.
         assert replay.back().reason == "loop end" and replay.outputs is None
-        assert replay.reverse_continue().reason == "entry"
+        assert replay.reverse_continue().reason == "start" and replay.frame.iteration == 0
 
 
 def test_moving_about_in_nested_loops(tmp_path: Path) -> None:
