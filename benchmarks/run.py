@@ -50,6 +50,10 @@ def main() -> int:
         print()
     else:
         print("\n".join(table.lines(report)))
+        if not (options.case or options.no_hooks):
+            import hooks
+
+            print("\n".join(["", *hooks.lines(options.quick)]))
         if options.json:
             Path(options.json).write_text(json.dumps(report, indent=1) + "\n")
     if options.figure:
@@ -71,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--list", action="store_true", help="list the cases, measure nothing")
     parser.add_argument("--quick", action="store_true", help="fewer rounds and smaller sizes")
     parser.add_argument("--no-sizes", action="store_true", help="no cost against size")
+    parser.add_argument("--no-hooks", action="store_true", help="no cost of debugging")
     parser.add_argument("--long", action="store_true", help="the scalar loop up to 10^8 iterations")
     parser.add_argument("--json", metavar="FILE", help="also write the report as JSON; - writes it instead of tables")
     parser.add_argument("--figure", metavar="PATH", type=Path, help="also draw it; the suffix is the format")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from ..runtime.engine import Engine
 from .breakpoint import Breakpoint, Kind
+from .lowering import filter_of
 
 
 class Arming:
@@ -14,6 +16,34 @@ class Arming:
     def __init__(self, engine: Engine, test: Callable[[Breakpoint, int], bool]) -> None:
         self._engine = engine
         self._test = test
+        #: Predicates that are on.
+        self._asked: set[int] = set()
+
+    def add(self, breakpoint_: Breakpoint) -> None:
+        """Let the engine ask for a breakpoint itself, where it can."""
+        if not breakpoint_.tested:
+            return
+        for index in breakpoint_.loops:
+            found = filter_of(breakpoint_, self._engine, index)
+            if found is not None:
+                test = partial(self._test, breakpoint_)
+                key = self._engine.add_predicate(index, found.op, found.slots, found.needs_body, test)
+                self._engine.enable_predicate(key, False)
+                breakpoint_.predicates[index] = key
+
+    def remove(self, breakpoint_: Breakpoint) -> None:
+        """Forget a breakpoint."""
+        for key in breakpoint_.predicates.values():
+            self._asked.discard(key)
+            self._engine.remove_predicate(key)
+        breakpoint_.predicates.clear()
+
+    def is_slow(self, breakpoint_: Breakpoint) -> bool:
+        """True where a breakpoint is tested in Python at every boundary of some loop."""
+        if not breakpoint_.tested:
+            return False
+        keys = [breakpoint_.predicates.get(index) for index in breakpoint_.loops]
+        return any(key is None or self._engine.is_refused(key) for key in keys)
 
     def arm(self, breakpoints: Iterable[Breakpoint], traps: Iterable[int] = ()) -> None:
         """Ask the engine to stop wherever one of these may hit; ``traps``: further instructions to stop before."""
@@ -21,6 +51,7 @@ class Arming:
         at: dict[int, set[int]] = {}
         nodes = set(traps)
         slow: list[Breakpoint] = []
+        asked: set[int] = set()
         for breakpoint_ in breakpoints:
             if not breakpoint_.enabled:
                 continue
@@ -30,12 +61,21 @@ class Arming:
                     at.setdefault(index, set()).add(breakpoint_.iterations[-1])
                 elif breakpoint_.kind is Kind.END:
                     engine.stop_at_end(index)
-            if breakpoint_.tested and breakpoint_.slow:
-                slow.append(breakpoint_)
+            if breakpoint_.tested:
+                asked.update(breakpoint_.predicates.values())
+                if len(breakpoint_.predicates) < len(breakpoint_.loops):
+                    slow.append(breakpoint_)
         for index in range(len(engine.plan.loops)):
             engine.set_breaks(index, at.get(index, ()))
         engine.set_traps(nodes)
         engine.set_hook(self._hook(slow) if slow else None)
+        self._ask(asked)
+
+    def _ask(self, wanted: set[int]) -> None:
+        # Only what changes: scalar programs are made anew where other questions are asked.
+        for key in wanted ^ self._asked:
+            self._engine.enable_predicate(key, key in wanted)
+        self._asked = wanted
 
     def disarm(self) -> None:
         """Ask the engine for nothing any more."""
@@ -43,6 +83,7 @@ class Arming:
             self._engine.set_breaks(index, ())
         self._engine.set_traps(())
         self._engine.set_hook(None)
+        self._ask(set())
 
     def _hook(self, slow: list[Breakpoint]) -> Callable[[int], bool]:
         test = self._test
@@ -51,7 +92,8 @@ class Arming:
             hit = False
             for breakpoint_ in slow:
                 # Each of them: one that compares with the boundary before must see them all.
-                hit |= index in breakpoint_.loops and test(breakpoint_, index)
+                asked_here = index in breakpoint_.loops and index not in breakpoint_.predicates
+                hit |= asked_here and test(breakpoint_, index)
             return hit
 
         return hook

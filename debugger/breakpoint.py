@@ -2,7 +2,7 @@
 
 One that waits for an iteration, a node or a loop's end is looked for by the engine in passing. One with an expression
 is tested at every boundary of its loops: by the engine where the expression can be lowered to native kernels, else in
-Python, which is slower and said so (``slow``).
+Python, which is slower and said so.
 """
 
 from __future__ import annotations
@@ -16,8 +16,11 @@ import numpy as np
 from ..runtime.graph import Node
 from .expressions import Expression, ExpressionError, NoValueError, Scope, show
 from .scope import FrameScope
-from .surface import TimedFrame
+from .surface import FrameSurface, TimedFrame
 from .template import Template
+
+#: A boundary: the loop, the iterations of the loops around it, its own iteration.
+_Key = tuple[int, tuple[int, ...], int]
 
 
 class Kind(StrEnum):
@@ -46,13 +49,13 @@ class Mode(StrEnum):
 class Memory:
     """The last boundary at which something was tested, what it was there, and whether that was a hit."""
 
-    key: tuple[int, tuple[int, ...], int] | None = None
+    key: _Key | None = None
     value: Any = None
     hit: bool = False
     settled: bool = False
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Breakpoint:
     """One breakpoint, watchpoint or logpoint.
 
@@ -77,14 +80,17 @@ class Breakpoint:
     hits: int = 0
     log: str | None = None
     commands: list[str] = field(default_factory=list)
-    #: Tested by Python at every boundary, since the engine cannot.
-    slow: bool = False
     #: The engine's predicates for it, by loop.
     predicates: dict[int, int] = field(default_factory=dict, repr=False)
-    memory: Memory = field(default_factory=Memory, repr=False)
+    #: What is known of the last test, by loop.
+    memory: dict[int, Memory] = field(default_factory=dict, repr=False)
     #: What a watchpoint saw at its hit, and why the last test could not be done.
     change: str = ""
     failure: str = ""
+
+    def __repr__(self) -> str:
+        hits = f", hit {self.hits} time{'' if self.hits == 1 else 's'}" if self.hits else ""
+        return f"<{self.word} {self.number}: {self.title}{'' if self.enabled else ', disabled'}{hits}>"
 
     @property
     def title(self) -> str:
@@ -126,7 +132,7 @@ class Breakpoint:
     def prime(self, frame: TimedFrame) -> None:
         """Note what is so at a boundary that was reached by other means than running up to it."""
         if frame.index in self.loops and self.tested and (self.mode is Mode.SETTLES or not self._stateless(frame)):
-            self.memory = Memory()
+            self.memory.pop(frame.index, None)
             self.holds(frame)
 
     def allows(self, frame: TimedFrame) -> bool:
@@ -146,7 +152,8 @@ class Breakpoint:
 
     def seen(self, memory: Memory) -> None:
         """The hit at a boundary was told; running up to that boundary again is no other."""
-        self.memory = replace(memory, hit=False)
+        if memory.key is not None:
+            self.memory[memory.key[0]] = replace(memory, hit=False)
 
     def said(self, frame: TimedFrame) -> str:
         """What a logpoint prints: its text with each ``{expression}`` evaluated."""
@@ -171,8 +178,9 @@ class Breakpoint:
 
     def _test(self, frame: TimedFrame) -> bool:
         key = (frame.index, frame.entry, frame.iteration)
-        if self.memory.key == key:
-            return self.memory.hit
+        last = self.memory.get(frame.index, Memory())
+        if last.key == key:
+            return last.hit
         scope = FrameScope(frame, frame.history)
         try:
             if self.kind is Kind.CONDITION:
@@ -183,18 +191,18 @@ class Breakpoint:
             return False
         settled = False
         if self.kind is Kind.NAN:
-            hit = bool(now) and self._before(key, frame, scope) is not True
+            hit = bool(now) and self._before(key, last, frame, scope) is not True
         else:
-            before = self._before(key, frame, scope)
+            before = self._before(key, last, frame, scope)
             hit = before is not _UNKNOWN and self._differs(before, now)
             if self.mode is Mode.SETTLES:
                 # Only the first boundary at which it has: it is so at all that follow.
                 settled = hit
-                hit = hit and not self._was_settled(key, frame)
+                hit = hit and not self._was_settled(key, last, frame)
             assert self.expression is not None
             if hit:
                 self.change = f"{self.expression.text}: {show(before, 40)} → {show(now, 40)}"
-        self.memory = Memory(key, now, hit, settled)
+        self.memory[frame.index] = Memory(key, now, hit, settled)
         return hit
 
     def _value(self, scope: Scope) -> Any:
@@ -205,20 +213,24 @@ class Breakpoint:
         """What is compared from boundary to boundary: the watched value, or whether there is a NaN."""
         return _has_nan(frame, self.expression, scope) if self.kind is Kind.NAN else self._value(scope)
 
-    def _before(self, key: tuple[int, tuple[int, ...], int], frame: TimedFrame, scope: FrameScope) -> Any:
+    def _before(self, key: _Key, last: Memory, frame: TimedFrame, scope: FrameScope) -> Any:
         """What there was at the boundary before."""
         index, entry, iteration = key
         earlier = frame.before()
         if earlier is not None:
-            known = self.memory.key == (index, entry, earlier.iteration)
-            return self.memory.value if known else self._seen_at(earlier)
+            return last.value if last.key == (index, entry, earlier.iteration) else self._seen_at(earlier)
         if self._stateless(frame):
             try:
                 return self._value(_Earlier(scope)) if iteration else _UNKNOWN
             except NoValueError:
                 return _UNKNOWN
-        known = self.memory.key == (index, entry, iteration - 1)
-        return self.memory.value if known else _UNKNOWN
+        if last.key == (index, entry, iteration - 1):
+            return last.value
+        if self.kind is not Kind.NAN or self.expression is not None:
+            return _UNKNOWN
+        # What came in from the loop around was seen there.
+        other = frame.history.boundary(iteration - 1) if iteration else frame.around
+        return _UNKNOWN if other is None or other.loop is None else _has_nan(other, None, FrameScope(other))
 
     def _seen_at(self, frame: TimedFrame) -> Any:
         try:
@@ -226,13 +238,13 @@ class Breakpoint:
         except NoValueError:
             return _UNKNOWN
 
-    def _was_settled(self, key: tuple[int, tuple[int, ...], int], frame: TimedFrame) -> bool:
+    def _was_settled(self, key: _Key, last: Memory, frame: TimedFrame) -> bool:
         """Whether the value was settled at the boundary before already."""
         index, entry, iteration = key
         earlier = frame.before()
-        if earlier is None or self.memory.key == (index, entry, earlier.iteration):
-            before = (index, entry, iteration - 1 if earlier is None else earlier.iteration)
-            return self.memory.settled and self.memory.key == before
+        before = iteration - 1 if earlier is None else earlier.iteration
+        if earlier is None or last.key == (index, entry, before):
+            return last.settled and last.key == (index, entry, before)
         first = earlier.before()
         if first is None:
             return False
@@ -302,7 +314,7 @@ def _nan_in(array: Any) -> bool:
     return False
 
 
-def _has_nan(frame: TimedFrame, expression: Expression | None, scope: FrameScope) -> bool:
+def _has_nan(frame: FrameSurface, expression: Expression | None, scope: FrameScope) -> bool:
     if expression is not None:
         return _nan_in(expression.evaluate(scope))
     values = frame.values

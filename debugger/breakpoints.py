@@ -23,6 +23,9 @@ class Breakpoints(Sequence[Breakpoint]):
         self._all: list[Breakpoint] = []
         self._next = 1
 
+    def __repr__(self) -> str:
+        return repr(self._all)
+
     def __iter__(self) -> Iterator[Breakpoint]:
         return iter(list(self._all))
 
@@ -70,6 +73,7 @@ class Breakpoints(Sequence[Breakpoint]):
         """
         breakpoint_ = self.number(number)
         self._all.remove(breakpoint_)
+        self._session.remove(breakpoint_)
 
     def set_condition(self, breakpoint_: Breakpoint, text: str) -> None:
         """Let a breakpoint stop only where an expression is true; an empty one: always.
@@ -97,8 +101,8 @@ class Breakpoints(Sequence[Breakpoint]):
                     self._session.places.check(expression, index)
         made.number, made.temporary, made.log = self._next, temporary, log
         self._next += 1
-        made.slow = made.tested
         self._all.append(made)
+        self._session.add(made)
         self._session.prime(made)
         return made
 

@@ -27,6 +27,8 @@ class Console:
         self.say = say
         #: Expressions shown at every stop, by number.
         self.displays: dict[int, str] = {}
+        #: Gets every stop that a command came to, once it was told.
+        self.on_stop: Callable[[Stop], object] | None = None
         self.next_display = 1
         #: Which frame of the stack commands are about: 0 is the innermost.
         self.selected = 0
@@ -158,6 +160,8 @@ class Console:
             self.say(line)
         for number, text in self.displays.items():
             self.say(f"{number}: {text} = {self.value_of(text)}")
+        if self.on_stop is not None:
+            self.on_stop(stop)
         # What was left to do belonged to the stop before.
         self._todo = [line for b in self.session.breakpoints if b.number in stop.breakpoints for line in b.commands]
 

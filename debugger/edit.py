@@ -71,7 +71,12 @@ class Editor:
             if not isinstance(new, bool | np.bool_):
                 raise UsageError(f"cond is true or false, not {show(new, 40)}")
             if frame.condition is None:
-                raise UsageError(f"loop '{frame.name}' has no condition; set trip_count ends it")
+                what = (
+                    "its sliced inputs count its iterations"
+                    if frame.loop.counted_by_slices
+                    else "set trip_count ends it"
+                )
+                raise UsageError(f"loop '{frame.name}' has no condition; {what}")
             self._engine.set_condition(frame.index, bool(new))
             return
         number = np.asarray(new)

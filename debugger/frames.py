@@ -34,6 +34,11 @@ class Frame(runtime.Frame):
         """The values of this entry of the loop in other iterations, computed without moving the session."""
         return self._session.history(self)
 
+    @property
+    def around(self) -> Frame | None:
+        """The frame in which this loop runs; None of the main graph."""
+        return None if self._plan is None else Frame(self._session, self._plan.parent)
+
     def before(self) -> None:
         """The frame at the boundary before this one, where that can be had without running anything: never here."""
 

@@ -70,6 +70,7 @@ class History(Iterations):
         self._around = position[: 2 * len(frame.entry)]
 
     def boundary(self, iteration: int) -> Frame:
+        """The frame as it stood at an earlier boundary of this entry; good until something else is asked."""
         frame = self.frame
         position = (*self._around, frame.enter, iteration, frame.enter + 1)
         return Frame(self._past.at(self._timeline, position), frame.index)

@@ -6,8 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from ..runtime.errors import UsageError
+from .condition import condition_slice
 from .surface import FrameSurface
+
+#: What is carried at the boundaries that ``Iterations.recent`` gives takes about this much at most.
+_RECENT_BYTES = 64 << 20
 
 
 class Iterations(ABC):
@@ -44,11 +50,14 @@ class Iterations(ABC):
             raise UsageError(str(error.args[0])) from None
 
     def recent(self, count: int = 24) -> list[Mapping[str, Any]]:
-        """The carried and computed values of the last boundaries of this entry, oldest first, up to this one; without
-        gaps."""
+        """The last boundaries of this entry, oldest first, up to this one and without gaps: of each the carried values,
+        and what was computed of what the condition depends on; fewer where they are large."""
         frame = self.frame
         if frame.loop is None:
             return []
+        made = [value for node in condition_slice(frame.loop).nodes for value in node.outputs if value is not None]
+        size = sum(value.nbytes for value in frame.carried.values() if isinstance(value, np.ndarray))
+        count = max(min(count, _RECENT_BYTES // max(size, 1)), 2)
         told: list[Mapping[str, Any]] = []
         for iteration in range(max(frame.iteration - count, 0), frame.iteration + 1):
             there = frame if iteration == frame.iteration and frame.at_boundary else self.boundary(iteration)
@@ -56,6 +65,6 @@ class Iterations(ABC):
                 told.clear()
                 continue
             values = there.values
-            made = [v.name for entry in there.nodes for v in entry.node.outputs if v is not None]
-            told.append({**{name: values[name] for name in made if name in values}, **there.carried})
+            read = {value.name: values.read(value) for value in made}
+            told.append({**{name: data for name, (known, data) in read.items() if known}, **there.carried})
         return told

@@ -97,8 +97,16 @@ class LocationReader:
         if number.isdecimal():
             return self._made(Kind.NODE, nodes=frozenset({self.session.places.node_of_line(int(number))}))
         if not place:
-            return self._made(Kind.NODE, nodes=frozenset({self.session.places.node_here()}))
+            return self._next_node()
         return self._made(Kind.NODE, nodes=self._named(unquote(place)))
+
+    def _next_node(self) -> Breakpoint:
+        places = self.session.places
+        pc = places.node_here()
+        line = places.source.line_of(places.node_at(pc))
+        if line is not None:
+            self.text = f"line {line.number}{self._in_loop()}"
+        return self._made(Kind.NODE, nodes=frozenset({pc}))
 
     def watch(self) -> Breakpoint:
         words = self.place.split(" ")

@@ -270,6 +270,16 @@ class Replay(Standing):
     def prime(self, *breakpoints: Breakpoint) -> None:
         """Nothing: what there was at the boundary before can be read when it is needed."""
 
+    def add(self, breakpoint_: Breakpoint) -> None:
+        """Nothing: breakpoints are looked at where something moves."""
+
+    def remove(self, breakpoint_: Breakpoint) -> None:
+        """Nothing, as for :meth:`add`."""
+
+    def is_slow(self, breakpoint_: Breakpoint) -> bool:
+        """Never: there is no run that it could slow down."""
+        return False
+
     def watch(self, text: str) -> Breakpoint:
         """Set a watchpoint, as :meth:`.session.Session.watch`."""
         return self.breakpoints.watch(text)

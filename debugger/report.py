@@ -84,7 +84,7 @@ def breakpoint_lines(breakpoints: Iterable[Breakpoint], session: SessionSurface)
             parts.append(f"hit {one.hits} time{'' if one.hits == 1 else 's'}")
         if one.ignore:
             parts.append(f"passes {one.ignore} more")
-        if one.slow:
+        if session.is_slow(one):
             parts.append("slow: tested in Python at every boundary")
         told.append(", ".join(parts))
         told += [f"    {line}" for line in one.commands]
@@ -196,7 +196,8 @@ def value_lines(value: Any) -> list[str]:
     if array.size <= 1:
         return [f"{kind}  {value_text(array, 200)}"]
     text = np.array2string(array, max_line_width=110, threshold=100, edgeitems=3)
-    statistics = f"  {value_text(array, 80)}" if array.size > 8 and array.dtype.kind in "biufc" else ""
+    summary = value_text(array, 0)
+    statistics = f"  {summary}" if array.size > 8 and array.dtype.kind in "biufc" else ""
     return [f"{kind}{statistics}", *text.splitlines()[:40]]
 
 

@@ -103,19 +103,26 @@ class Running(Standing):
         engine = self._engine
         self._outputs = None
         self._due = max(self._due, self._seconds + CHECKPOINT_SECONDS)
-        while True:
-            engine.clear_stops()
-            goal.arm(engine)
-            self._arming.arm(() if quietly else self.breakpoints)
-            what, index = self._resume(raising)
-            if what in ("end", "limit", "interrupt", "error"):
-                break
-            hits = [] if quietly else self._hits_here()
-            if hits or goal.reached(engine, what, index):
-                self.stop = self._hit_stop(hits) if hits else self._explain(what)
-                break
-            if what == "boundary" and self._seconds >= self._due:
-                self._save()
+        hits: list[Breakpoint] = []
+        try:
+            while True:
+                engine.clear_stops()
+                goal.arm(engine)
+                self._arming.arm(() if quietly else self.breakpoints)
+                what, index = self._resume(raising)
+                if what in ("end", "limit", "interrupt", "error"):
+                    break
+                hits = [] if quietly else self._hits_here()
+                if hits or goal.reached(engine, what, index):
+                    break
+                if what == "boundary" and self._seconds >= self._due:
+                    self._save()
+        finally:
+            self._arming.disarm()
+        if hits:
+            self.stop = self._hit_stop(hits)
+        elif what in ("node", "boundary"):
+            self.stop = self._explain(what)
         self.timeline.reached(self.position)
         if self.places.at_boundary() and self._cost < CHECKPOINT_SECONDS:
             self._save()
@@ -136,7 +143,6 @@ class Running(Standing):
         finally:
             engine.on_tick = None
             engine.clear_stops()
-            self._arming.disarm()
             self._seconds += time.monotonic() - self._resumed
         if what in ("end", "limit", "interrupt"):
             self.stop = self._explain(what)
@@ -157,6 +163,18 @@ class Running(Standing):
 
     # -- breakpoints
 
+    def add(self, breakpoint_: Breakpoint) -> None:
+        """Let the engine look for a breakpoint from now on."""
+        self._arming.add(breakpoint_)
+
+    def remove(self, breakpoint_: Breakpoint) -> None:
+        """Let it look no more."""
+        self._arming.remove(breakpoint_)
+
+    def is_slow(self, breakpoint_: Breakpoint) -> bool:
+        """True where a breakpoint is tested in Python at every boundary of some loop, which takes microseconds."""
+        return self._arming.is_slow(breakpoint_)
+
     def _test_at(self, breakpoint_: Breakpoint, index: int) -> bool:
         """Whether a breakpoint hits at the boundary that the engine is at, in passing."""
         return breakpoint_.holds(Frame(self, index))
@@ -172,7 +190,7 @@ class Running(Standing):
         iteration = here[-2]
         if iteration == 0:
             return ""
-        known = breakpoint_.memory
+        known = breakpoint_.memory.get(self.frame.index)
         self._go_to((*here[:-2], iteration - 1, here[-1]))
         maker = None
         for position in nodes_until(self._engine, here):
@@ -185,7 +203,8 @@ class Running(Standing):
             return ""
         if self.position == here and not breakpoint_.made_nan(self.frame, maker):
             return ""
-        breakpoint_.seen(known)
+        if known is not None:
+            breakpoint_.seen(known)
         return gave_nan(maker, iteration - 1, self.frame.loop)
 
     # -- going to a position

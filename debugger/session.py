@@ -10,6 +10,7 @@ runs on from there, which gives the same numbers to the bit.
 from __future__ import annotations
 
 import copy
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -150,6 +151,7 @@ class Session(Running):
         Raises:
             UsageError: no loop is running, or it ends before that iteration (and the session stands at its end).
         """
+        iteration = operator.index(iteration)
         if iteration < 0:
             raise UsageError(f"there is no iteration {iteration}")
         with self._held():

@@ -54,6 +54,18 @@ class Standing(ABC):
     def prime(self, *breakpoints: Breakpoint) -> None:
         """Tell breakpoints that compare with the boundary before where this stands now."""
 
+    @abstractmethod
+    def add(self, breakpoint_: Breakpoint) -> None:
+        """Look for a breakpoint from now on."""
+
+    @abstractmethod
+    def remove(self, breakpoint_: Breakpoint) -> None:
+        """Look for it no more."""
+
+    @abstractmethod
+    def is_slow(self, breakpoint_: Breakpoint) -> bool:
+        """True where testing a breakpoint slows the run down."""
+
     def check(self) -> Stop:
         """Test the breakpoints at the boundary that this stands at, as if it had just come there; without a hit nothing
         changes. For breakpoints that are set at the boundary which they are about."""

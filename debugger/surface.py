@@ -12,7 +12,7 @@ from .stop import Stop
 
 if TYPE_CHECKING:
     from .boundary import Boundary
-    from .breakpoints import Breakpoints
+    from .breakpoints import Breakpoint, Breakpoints
     from .iterations import Iterations
     from .places import Places
     from .timeline import Branch, Timeline
@@ -74,6 +74,8 @@ class TimedFrame(FrameSurface, Protocol):
 
     @property
     def history(self) -> Iterations: ...
+    @property
+    def around(self) -> TimedFrame | None: ...
     def before(self) -> TimedFrame | None: ...
 
 
@@ -109,6 +111,7 @@ class SessionSurface(Protocol):
     def totals(self) -> list[LoopTotals]: ...
     def interrupt(self) -> None: ...
     def check(self) -> Stop: ...
+    def is_slow(self, breakpoint_: Breakpoint) -> bool: ...
 
     # -- on and back
 

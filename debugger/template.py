@@ -49,7 +49,7 @@ class Template:
                 try:
                     told.append(show(part.evaluate(scope), _WIDTH))
                 except ExpressionError as error:
-                    told.append(f"<{error.message}>")
+                    told.append(f"<{error.problem}>")
             else:
                 told.append(part)
         return "".join(told)

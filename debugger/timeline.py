@@ -18,7 +18,7 @@ from .travel import Position
 DEFAULT_LIMIT = 512 << 20
 
 
-@dataclass
+@dataclass(repr=False)
 class Branch:
     """One line of time. ``fork``: where it left ``parent``; the root has neither.
 
@@ -34,6 +34,10 @@ class Branch:
     tip: Position = ()
     checkpoints: list[Checkpoint] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        began = "" if self.parent is None else f" from {self.parent.number}: {', '.join(self.edits)}"
+        return f"<Branch {self.number}{began}>"
 
     def latest(self, position: Position, *, before: bool = False) -> Checkpoint | None:
         """The last checkpoint of this branch at a position or earlier; ``before``: earlier."""

@@ -10,22 +10,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from . import kernels
+from .batch import Batched, Rows
 from .graph import Array
 from .ops.eager import Eager
-from .ops.primitives import Elementwise, NotNative, OwnLoop
+from .ops.primitives import Elementwise, NotNative, OwnLoop, Step, View
 from .ops.registry import Op
 
 Shape = tuple[int, ...]
 _EAGER = Eager()
 #: Outer axes that a call can have (``run_outer`` in kernels.pyx); NumPy's arrays may have 64 axes.
 MAX_OUTER = 32
+#: Iterations that are computed at once where that is possible: a GEMM of 64 rows takes 5 % more a row than one of 500.
+BLOCK = 64
+#: As many bytes at most are taken for a block.
+MOST_BLOCK_BYTES = 1 << 26
+#: A product of up to so many rows with weights of so many bytes goes to panels (panels.h): smaller ones take no longer
+#: with BLAS, and what larger ones take is the way from the memory.
+PANEL_ROWS = 8
+PANEL_BYTES = (1 << 15, 1 << 23)
 
 
 @dataclass(frozen=True)
@@ -316,6 +326,112 @@ class _Binder:
         shape = list(batch) + ([m] if a.ndim > 1 else []) + ([n] if b.ndim > 1 else [])
         return self.reshape(out, shape)
 
+    def weighted(self, a: Buffer, b: Buffer) -> Buffer:
+        k, n = b.shape if b.ndim == 2 else (0, 0)
+        least, most = PANEL_BYTES
+        if (
+            b.known is None
+            or not a.dtype == b.dtype == np.float32
+            or not least <= b.size * 4 <= most
+            or not a.ndim
+            or a.shape[-1] != k
+            or not 0 < a.size <= PANEL_ROWS * k
+        ):
+            return self.matmul(a, b)
+        a = self._contiguous(a)
+        self.temps.append(panels(b.known))
+        weights = self.temps[-1]
+        assert isinstance(weights, np.ndarray)
+        packed = Buffer("temp", len(self.temps) - 1, a.dtype, weights.shape, weights.strides)
+        out = self._new((*a.shape[:-1], n), a.dtype)
+        self.cost += 20 + a.size * n // 16
+        kernel = _plain(kernels.special_kernel, "panels", a.dtype)
+        self.calls.append(CallSpec(kernel, (a, packed, out), (a.size // k, k, n)))
+        return out
+
+    # -- blocks of iterations
+
+    def blocks(
+        self,
+        step: Step,
+        iteration: Buffer,
+        trips: Buffer | None,
+        sources: Sequence[tuple[Buffer, View]],
+        others: Sequence[Buffer],
+        conditional: bool,
+    ) -> Buffer:
+        """Calls for a block of iterations, then those for one, and before them one that says which (kernels.pyx)."""
+        if not _is_count(iteration):
+            raise NotNative
+        if trips is not None and not _is_count(trips):
+            trips, conditional = None, True  # no more than a hint
+        views = [_rows(x, view) for x, view in sources]
+        count = min(view.shape[0] for view in views)
+        if not count:
+            raise NotNative
+        before, cost = self.calls, self.cost
+        size = min(BLOCK, count)
+        together = self._together(step, views, others, size) if size > 1 else None
+        if together is None:
+            size = 4 * count + 4  # never worth a block
+        self.cost = cost + (self.cost - cost) // size
+        self.calls = []
+        part = step(self, self._parts(views, 1, False), others)
+        out = self._new(part.shape, part.dtype)
+        self._row(part, out)
+        alone, self.calls = self.calls, []
+        calls: list[CallSpec] = []
+        if together is not None:
+            calls, rows = together
+            if rows.shape[1:] != out.shape or rows.dtype != out.dtype:
+                raise NotNative
+            row = Buffer(rows.kind, rows.index, rows.dtype, out.shape, rows.strides[1:], rows.offset)
+            self._row(row, out)
+            self.calls[-1] = replace(self.calls[-1], extra=(row.offset, rows.strides[0]))
+        else:
+            self.calls = [_special("skip", extra=(0,))]
+        buffers = (iteration,) if trips is None else (iteration, trips)
+        dims = (size, len(views), len(calls), 0 if trips is None else trips.dtype.itemsize)
+        extra = (count, iteration.dtype.itemsize, int(conditional), -1)
+        gate = _special("block", buffers, dims, extra)
+        self.calls = [*before, gate, *calls, *self.calls, _special("skip", extra=(len(alone),)), *alone]
+        return out
+
+    def _together(
+        self, step: Step, views: Sequence[Buffer], others: Sequence[Buffer], size: int
+    ) -> tuple[list[CallSpec], Buffer] | None:
+        """The calls for ``size`` iterations, and their rows; None where that is not possible, or not worth it."""
+        temps = len(self.temps)
+        self.calls = []
+        batched = Batched(self, size)
+        try:
+            rows = step(batched, [Rows(part) for part in self._parts(views, size, True)], others)
+            if batched.pays and isinstance(rows, Rows):
+                whole = self._contiguous(rows.all)
+                if sum(temp for temp in self.temps[temps:] if isinstance(temp, int)) <= MOST_BLOCK_BYTES:
+                    return self.calls, whole
+        except NotNative:
+            pass
+        del self.temps[temps:]
+        return None
+
+    def _parts(self, views: Sequence[Buffer], size: int, keep_axis: bool) -> list[Buffer]:
+        """The rows of ``size`` iterations (or of one, without the axis), copied; the first call says from where."""
+        parts = []
+        for view in views:
+            shape = (size, *view.shape[1:])
+            part = self._new(shape, view.dtype)
+            self._row(Buffer(view.kind, view.index, view.dtype, shape, view.strides, view.offset), part)
+            self.calls[-1] = replace(self.calls[-1], extra=(view.offset, view.strides[0]))
+            parts.append(part if keep_axis else self.reshape(part, view.shape[1:]))
+        return parts
+
+    def _row(self, source: Buffer, target: Buffer) -> None:
+        """One call that copies."""
+        if not target.size:
+            raise NotNative
+        self._elementwise(_plain(kernels.copy_kernel, source.dtype), (source,), target)
+
     def where(self, condition: Buffer, a: Buffer, b: Buffer) -> Buffer:
         if condition.dtype != np.bool_ or a.dtype != b.dtype or a.dtype.hasobject:
             raise NotNative
@@ -456,6 +572,38 @@ class _Binder:
 def _plain(make: Callable[..., Any], *arguments: Any) -> Any:
     """Kernels are immutable: one a dtype is enough."""
     return make(*arguments)
+
+
+def _is_count(x: Buffer) -> bool:
+    return x.size == 1 and x.dtype in (np.int32, np.int64)
+
+
+def _special(driver: str, buffers: tuple[Buffer, ...] = (), dims: Shape = (), extra: Shape = ()) -> CallSpec:
+    return CallSpec(_plain(kernels.special_kernel, driver, np.dtype(np.int64)), buffers, dims, extra=extra)
+
+
+def _rows(x: Buffer, view: View) -> Buffer:
+    """A buffer seen as rows: the view is taken of an array with the same strides whose memory is never touched."""
+    base = np.zeros(1, x.dtype)
+    array = view(as_strided(base, x.shape, x.strides))
+    offset = x.offset
+    if array.size:
+        offset += array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+    return Buffer(x.kind, x.index, x.dtype, array.shape, array.strides, offset)
+
+
+def panels(weights: Array) -> Array:
+    """A matrix ``[k, n]`` as panels.h wants it: ``[n / PANEL, k, PANEL]``, zeros beyond n, each row in a cache line."""
+    k, n = weights.shape
+    count = -(-n // kernels.PANEL)
+    size = count * k * kernels.PANEL
+    memory = np.zeros(size + 16, np.float32)
+    first = -memory.__array_interface__["data"][0] % 64 // 4
+    packed = memory[first : first + size].reshape(count, k, kernels.PANEL)
+    for panel in range(count):
+        columns = weights[:, panel * kernels.PANEL : (panel + 1) * kernels.PANEL]
+        packed[panel, :, : columns.shape[1]] = columns
+    return packed
 
 
 def _stride(buffer: Buffer, axis: int) -> int:

@@ -9,8 +9,8 @@ enum { LOOPDBG_MAX_ARGS = 4, LOOPDBG_MAX_STEPS = 12, LOOPDBG_MAX_EXTRA = 8 };
 typedef void (*loopdbg_loop)(char **args, npy_intp const *dims, npy_intp const *steps, void *data);
 
 typedef struct loopdbg_call {
-    /* 0, or not 0 when the call could not be done as bound: then the engine runs the node in Python, which either
-     * gives the result or raises the error. */
+    /* 0; below 0 to pass over so many calls of the node; above 0 when the call could not be done as bound: then the
+     * engine runs the node in Python, which either gives the result or raises the error. */
     int (*run)(struct loopdbg_call *call);
     loopdbg_loop loop;
     void *data;

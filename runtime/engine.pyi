@@ -1,6 +1,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from .fuse import Group
 from .graph import Array, StoppedBy
 from .observers import Observers
 from .plan import Plan
@@ -10,6 +11,7 @@ class Engine(Observers):
     native: bool
     hot_after: int
     seed: int
+    fuse: bool
     on_boundary: Callable[[int], object] | None
     on_tick: Callable[[], object] | None
     @property
@@ -41,6 +43,8 @@ class Engine(Observers):
     def at(self, index: int) -> str: ...
     def taken(self, pc: int) -> bool: ...
     def is_native(self, pc: int) -> bool: ...
+    @property
+    def groups(self) -> list[tuple[Group, int]]: ...
     @property
     def program_runs(self) -> int: ...
     def value(self, slot: int) -> Any: ...

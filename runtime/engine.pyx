@@ -12,6 +12,7 @@ from libc.stdint cimport int64_t, uintptr_t, INT64_MAX
 from libc.stdlib cimport calloc, free
 cimport numpy as np
 
+from .fusing cimport Fuser
 from .hot cimport now, run_plan
 from .observers cimport Observers
 from .scalar cimport free_program, make_program
@@ -49,10 +50,12 @@ cdef class Engine(Observers):
     cdef double interrupted          # when an interrupt was first seen, 0: none was
     cdef public object on_boundary   # called with the loop's index at every boundary while hooks are on
     cdef public object on_tick       # called about every 10 ms of a run
+    cdef Fuser fuser
 
     def __init__(self, plan):
         self.slice_budget = 1_000_000
         self.s.hot_after = 200
+        self.fuser = Fuser()
         self.load_code()
         for index in range(self.nloops):
             self.load_loop(index)
@@ -77,6 +80,7 @@ cdef class Engine(Observers):
             if self.look(slot) is not array and self.known[slot] is None:
                 self.set_constant(slot, array)     # it was changed by hand
                 self.unbind_consumers(slot)
+        self.fuser.begin(self)
         for slot, value in inputs.items():
             if isinstance(value, np.ndarray) and not value.dtype.hasobject:
                 value = aligned(value)
@@ -97,7 +101,10 @@ cdef class Engine(Observers):
         self.s.interrupt = 0
         self.s.suspended = NULL
         self.s.program_runs = 0
+        self.hits = ()
         self.forget_history()
+        for key in self.recordings:
+            self.forget_recorded(key)
         self.clear_stops()
 
     def clear_stops(self):
@@ -280,8 +287,12 @@ cdef class Engine(Observers):
 
     cdef int heat_up(self) except -1:
         """Make scalar programs for the running loops where that is possible; the others are looked at again later."""
-        cdef int k, index
-        cdef LoopState *loop
+        cdef int k, index = self.s.stack[self.s.depth - 1]
+        cdef LoopState *loop = self.s.loops + index
+        if loop.heat == loop.fuse_at and self.s.fusing:
+            self.fuser.look(self, index)
+        if loop.heat != loop.hot_at:
+            return 0
         for k in range(self.s.depth):
             index = self.s.stack[k]
             loop = self.s.loops + index
@@ -346,6 +357,25 @@ cdef class Engine(Observers):
                 return 1
         return 0
 
+    # -- groups
+
+    @property
+    def fuse(self):
+        """Nodes over large tensors run together, block by block (fuse.py). Then only what ports carry can be looked at:
+        values between a group's nodes are never all there."""
+        return bool(self.s.fusing)
+
+    @fuse.setter
+    def fuse(self, bint on):
+        if on != self.s.fusing:
+            self.fuser.switch(self, on)
+
+    @property
+    def groups(self):
+        """The groups that were made, as :class:`~.fuse.Group`, with how often each ran."""
+        return [(group, self.s.code[<int>group.first].group.runs) for group in self.fuser.groups
+                if self.s.code[<int>group.first].group != NULL]
+
     # -- looking and changing, while stopped
 
     @property
@@ -378,7 +408,7 @@ cdef class Engine(Observers):
 
     def is_native(self, int pc):
         """True while the node at pc is bound to kernels."""
-        return self.s.code[pc].kind == NATIVE
+        return self.s.code[pc].kind == NATIVE or self.s.code[pc].kind == FUSED
 
     def previous(self, int index, int k):
         """A copy of what back edge k carried into the iteration before; only at a boundary, after an iteration."""

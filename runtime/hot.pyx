@@ -7,6 +7,7 @@ when a loop is worth a scalar program, or when its time slice is over (so that s
 from libc.stdint cimport int32_t, int64_t, INT64_MAX
 from libc.string cimport memcmp
 
+from .groups cimport GROUP_DONE, GROUP_TICK, run_group
 from .kernels cimport Call
 from .scalar cimport enter_program, next_break, run_program
 from .state cimport *
@@ -314,7 +315,7 @@ cdef int run_plan(State *s) noexcept nogil:
         ins = s.code + s.pc
         kind = ins.kind
         if s.stepping:
-            if kind == NATIVE or kind == UNBOUND or kind == ENTER or kind == BRANCH:
+            if kind == NATIVE or kind == UNBOUND or kind == FUSED or kind == ENTER or kind == BRANCH:
                 if s.stepping & STEPPING and s.moved and s.depth <= s.step_depth:
                     return S_NODE
                 if ins.trap and not s.fresh:
@@ -328,8 +329,11 @@ cdef int run_plan(State *s) noexcept nogil:
             call = ins.calls
             stop = call + ins.ncalls
             while call < stop:
-                if call.run(call):
-                    return S_PYTHON
+                k = call.run(call)
+                if k:
+                    if k > 0:
+                        return S_PYTHON
+                    call -= k    # so many are passed over
                 call += 1
             s.pc += 1
             s.budget -= ins.cost
@@ -384,7 +388,7 @@ cdef int run_plan(State *s) noexcept nogil:
             s.pc = loop.head
             s.budget -= 10
             loop.heat += 1
-            if loop.heat == loop.hot_at:
+            if loop.heat == loop.hot_at or loop.heat == loop.fuse_at:
                 return S_HOT
             if s.budget < 0:
                 return S_TICK
@@ -412,6 +416,14 @@ cdef int run_plan(State *s) noexcept nogil:
                 put(s.slots[ins.moves[k].target].data, s.slots[ins.moves[k].source].data,
                     s.slots[ins.moves[k].target].nbytes)
             s.pc = ins.target if kind == JUMP else s.pc + 1
+        elif kind == FUSED:
+            k = run_group(s, s.pc, ins.group)
+            if k == GROUP_DONE:
+                s.pc = ins.group.end
+            elif k != GROUP_TICK:
+                ins.kind = NATIVE
+            if s.budget < 0:
+                return S_TICK
         elif kind == END:
             return S_END
         else:

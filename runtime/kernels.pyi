@@ -2,6 +2,8 @@ from typing import Any
 
 import numpy as np
 
+PANEL: int
+
 class Kernel:
     @property
     def driver(self) -> str: ...

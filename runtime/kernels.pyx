@@ -21,6 +21,14 @@ cdef extern from "inner_loops.h" nogil:
     int loopdbg_arg(char type, const char *x, int64_t *out, npy_intp outer, npy_intp n, npy_intp inner, int max,
                     int last) noexcept
 
+cdef extern from "panels.h" nogil:
+    enum:
+        LOOPDBG_PANEL
+    ctypedef void (*panel_loop "loopdbg_panel")(const float *b, const float *x, npy_intp k, float *y) noexcept
+    panel_loop loopdbg_find_panel() noexcept
+    void loopdbg_panels(panel_loop panel, const float *x, const float *weights, float *out, npy_intp m, npy_intp k,
+                        npy_intp n, int backwards) noexcept
+
 cdef extern from "bytes.h" nogil:
     void loopdbg_bytes(char *target, const char *source, size_t n) noexcept
 
@@ -31,8 +39,13 @@ cdef extern from "scalars.h" nogil:
 np.import_array()
 np.import_ufunc()
 
-# Rows up to this long go to loops over two axes. Not above 128: there NumPy's pairwise sum splits.
-cdef int SHORT = 64
+# Columns of a panel (panels.h), and the loop over one for this processor.
+PANEL = LOOPDBG_PANEL
+cdef panel_loop _panel = loopdbg_find_panel()
+
+# Rows up to this long go to loops over two axes. Sums not above 128: there NumPy's pairwise sum splits.
+cdef int SHORT = 512
+cdef int SHORT_SUM = 64
 
 # NumPy has two type characters for one machine type where C has (long and long long); loops are looked up by one.
 _CANONICAL = {np.dtype(t).char: np.dtype(t).char
@@ -49,8 +62,8 @@ def type_char(dtype):
 cdef class Kernel:
     """One C function bound to dtypes: an inner loop with its data, and how it is driven.
 
-    ``driver``: "loop" (inner loop with outer axes), "checked" (the same; the loop reports failure), "gather", "arg",
-    "slice_at". ``out``: dtype of the result. ``one``: what to run instead where there is one element; ``rows`` and
+    ``driver``: "loop" (inner loop with outer axes), "checked" (the same; the loop reports failure), or one that needs no
+    loop (``special_kernel``). ``out``: dtype of the result. ``one``: what to run instead where there is one element; ``rows`` and
     ``sums``: the loop to run instead where the inner axis is short.
     """
 
@@ -130,7 +143,7 @@ def cast_kernel(source, target):
 
 
 def special_kernel(str driver, out):
-    """A kernel that is all driver: "gather", "arg", "slice_at"; its numbers go into ``extra``."""
+    """A kernel that is all driver: "gather", "arg", "slice_at", "panels", "block", "skip"; its numbers are ``extra``."""
     return _kernel(NULL, NULL, driver, out)
 
 
@@ -229,6 +242,63 @@ cdef int run_arg(Call *c) noexcept nogil:
                        c.extra[1], c.extra[2], c.extra[3], <int>c.extra[4], <int>c.extra[5])
 
 
+cdef int run_panels(Call *c) noexcept nogil:
+    """dims: rows, length of a sum, columns. Backwards every other time."""
+    c.status = not c.status
+    loopdbg_panels(_panel, <const float *>(c.cell[0][0] + c.offset[0]), <const float *>(c.cell[1][0] + c.offset[1]),
+                   <float *>(c.cell[2][0] + c.offset[2]), c.dims[0], c.dims[1], c.dims[2], not c.status)
+    return 0
+
+
+cdef int run_skip(Call *c) noexcept nogil:
+    """Go on after the next so many calls."""
+    return -<int>c.extra[0]
+
+
+cdef int run_block(Call *c) noexcept nogil:
+    """What depends on the iteration number alone, for a block of iterations at once or for one.
+
+    The calls after this one: ``sources`` copies out of what is sliced and more, ``calls`` together, which fill a block;
+    one that takes an iteration's row out of it; a skip; the same for one iteration alone, copies first. Copies and the
+    row's call have their offset and how it grows with the iteration in ``extra``.
+
+    dims: iterations in a block, sources, calls, bytes of a trip count (0: there is none). extra: how many iterations the
+    sources allow, bytes of the iteration number, the condition can end the loop earlier, the block's first iteration
+    (-1: there is no block).
+    """
+    cdef npy_intp i = <npy_intp>read_int(c.cell[0][0] + c.offset[0], c.extra[1])
+    cdef npy_intp size = c.dims[0], left = c.extra[0] - i
+    cdef npy_intp k, trips, base
+    cdef Call *one
+    cdef bint inside
+    if i < 0 or left <= 0:
+        return 1
+    if i == 0:
+        c.extra[3] = -1     # the loop was entered anew, and what is sliced may be another tensor
+    base = c.extra[3]
+    inside = 0 <= base <= i < base + size
+    if not inside:
+        if c.extra[2]:
+            left = min(left, i)      # as many again as have run: a condition may end it any time
+        elif c.dims[3]:
+            trips = <npy_intp>read_int(c.cell[1][0] + c.offset[1], c.dims[3])
+            if 0 <= trips - i < left:
+                left = trips - i
+        # A block costs about as much as a quarter of its iterations one by one.
+        if 4 * left < size:
+            for k in range(c.dims[1]):
+                one = c + c.dims[2] + 3 + k
+                one.offset[0] = one.extra[0] + i * one.extra[1]
+            return -<int>(c.dims[2] + 2)
+        base = c.extra[3] = min(i, c.extra[0] - size)
+        for k in range(c.dims[1]):
+            one = c + 1 + k
+            one.offset[0] = one.extra[0] + base * one.extra[1]
+    one = c + 1 + c.dims[2]
+    one.offset[0] = one.extra[0] + (i - base) * one.extra[1]
+    return -<int>c.dims[2] if inside else 0
+
+
 cdef int opcode(const Call *call) noexcept nogil:
     """The instruction of scalar programs that does the same; -1: none."""
     return loopdbg_opcode(call.run)
@@ -251,7 +321,7 @@ cdef bint short_rows(Call *call, Kernel k) noexcept:
         return False
     size = k.out.itemsize
     if step[2] == 0:
-        return k.sums != NULL and step[0] == 0 and step[1] == size and call.cell[0] == call.cell[2] and \
+        return k.sums != NULL and call.dims[0] <= SHORT_SUM and step[0] == 0 and step[1] == size and call.cell[0] == call.cell[2] and \
             call.offset[0] == call.offset[2]
     return step[2] == size and step[0] + step[1] >= size and step[0] in (0, size) and step[1] in (0, size)
 
@@ -275,6 +345,12 @@ cdef int set_kernel(Call *call, object kernel) except -1:
         call.run = run_gather
     elif k.driver == "slice_at":
         call.run = run_slice_at
+    elif k.driver == "panels":
+        call.run = run_panels
+    elif k.driver == "block":
+        call.run = run_block
+    elif k.driver == "skip":
+        call.run = run_skip
     elif k.driver == "arg":
         call.run = run_arg
     else:

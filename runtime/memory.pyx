@@ -10,6 +10,7 @@ from libc.stdlib cimport calloc, free
 cimport numpy as np
 from numpy cimport npy_intp
 
+from .groups cimport free_group
 from .scalar cimport free_program
 from .state cimport *
 
@@ -179,6 +180,8 @@ cdef void free_calls(Instr *ins) noexcept:
     cdef int k
     for k in range(ins.nguards):
         free(ins.guards[k].expected)
+    free_group(ins.group)
+    ins.group = NULL
     free(ins.calls)
     free(ins.guards)
     free(ins.cells)

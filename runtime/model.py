@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .engine import Engine
-from .errors import ExecutionError, InputError, InterruptError, LimitError, ModelError
+from .errors import ExecutionError, InputError, InterruptError, LimitError, LoopdbgError, ModelError
 from .frame import Frame
 from .graph import (
     MAIN,
@@ -113,8 +114,14 @@ class Model:
         self.outputs = [Port(name, v.type) for name, v in zip(names, graph.outputs, strict=True)]
         self.loops = _tree(graph, MAIN)
         self._plan: Plan | None = None
-        self._engine: Engine | None = None
-        self._lock = threading.Lock()
+        self._plain: _Shared | None = None
+        self._optimised: _Shared | None = None
+        self._may_optimise = True
+
+    @property
+    def _engine(self) -> Engine | None:
+        """The engine of the plain plan, for tests; None: it has not run."""
+        return None if self._plain is None else self._plain.engine
 
     @property
     def name(self) -> str:
@@ -134,6 +141,18 @@ class Model:
             except ModelError as error:
                 raise type(error)(f"{self.path or self.name}: {error}") from None
         return self._plan
+
+    def _fast(self) -> _Shared | None:
+        """The optimised plan; None where nothing can be optimised, or where it failed and the plain plan did not."""
+        if self._may_optimise and self._optimised is None:
+            from .optimise import optimise
+
+            graph = optimise(self.graph)
+            if graph is None:
+                self._may_optimise = False
+            else:
+                self._optimised = _Shared(compile_graph(graph))
+        return self._optimised if self._may_optimise else None
 
     def __repr__(self) -> str:
         ports = ", ".join(map(str, self.inputs)), ", ".join(map(str, self.outputs))
@@ -172,11 +191,15 @@ class Model:
         *,
         on_iteration: OnIteration | None = None,
         max_iterations: int | None = None,
+        exact: bool = False,
     ) -> dict[str, Data]:
         """Run to the end; returns the outputs by name.
 
         ``on_iteration(frame)`` is called at every boundary of every loop: before iteration 0, and after each iteration
         (after the last one ``frame.stopped_by`` says why the loop ends).
+
+        ``exact``: node by node as the model has them, which is what ``on_iteration`` and sessions get anyway. Otherwise
+        loops may be optimised as a whole, and products of floats rounded differently (docs/speed.md).
 
         Raises:
             InputError: inputs that do not fit the signature.
@@ -184,7 +207,7 @@ class Model:
             LimitError: ``max_iterations`` was reached in a loop, or a loop that nothing can end was refused.
             InterruptError: Ctrl-C.
         """
-        run = self.execute(inputs, on_iteration=on_iteration, max_iterations=max_iterations)
+        run = self.execute(inputs, on_iteration=on_iteration, max_iterations=max_iterations, exact=exact)
         if run.stopped_by is StoppedBy.LIMIT:
             raise LimitError(run.message)
         if run.stopped_by is StoppedBy.INTERRUPT:
@@ -199,6 +222,7 @@ class Model:
         max_iterations: int | None = None,
         on_tick: Callable[[Run], object] | None = None,
         begin: Callable[[Engine], object] | None = None,
+        exact: bool = False,
     ) -> Run:
         """As :meth:`run`, but tells how the loops went, and returns also where a limit or an interrupt ended it.
 
@@ -206,8 +230,32 @@ class Model:
         engine, which stands before the first instruction, to where the run is to go on; no hook is called till then.
         """
         given = self.check(inputs or {})
-        with _Lease(self) as engine:
+        fast = None if exact or on_iteration is not None or begin is not None else self._fast()
+        if fast is not None:
+            try:
+                return self._execute(fast, given, None, max_iterations, on_tick)
+            except (LoopdbgError, MemoryError):
+                pass  # the plain plan says what is wrong, if anything is
+        if self._plain is None:
+            self._plain = _Shared(self.plan)
+        run = self._execute(self._plain, given, on_iteration, max_iterations, on_tick, begin)
+        if fast is not None:
+            self._may_optimise, self._optimised = False, None
+        return run
+
+    def _execute(
+        self,
+        shared: _Shared,
+        given: Mapping[int, Data],
+        on_iteration: OnIteration | None,
+        max_iterations: int | None,
+        on_tick: Callable[[Run], object] | None,
+        begin: Callable[[Engine], object] | None = None,
+    ) -> Run:
+        with shared.lend() as engine:
+            # The inputs have the first slots of every plan of a model.
             engine.start(given)
+            engine.fuse = on_iteration is None
             engine.set_limits(max_iterations, refuse_endless=True)
             if begin is not None:
                 begin(engine)
@@ -223,7 +271,7 @@ class Model:
                 run.outputs = self.results(engine)
                 run.loops = [
                     replace(loop, notes=(*loop.notes, *observed(plan, engine))) if loop.entries else loop
-                    for loop, plan in zip(self.totals(engine), self.plan.loops, strict=True)
+                    for loop, plan in zip(self.totals(engine), engine.plan.loops, strict=True)
                 ]
             else:
                 run.stopped_by = StoppedBy.LIMIT if what == "limit" else StoppedBy.INTERRUPT
@@ -238,7 +286,7 @@ class Model:
             ExecutionError: an output that nothing wrote.
         """
         outputs = {}
-        for name, slot in self.plan.outputs:
+        for name, slot in engine.plan.outputs:
             if not engine.has_value(slot):
                 raise ExecutionError(f"output '{name}' has no value")
             outputs[name] = engine.value(slot)
@@ -246,7 +294,7 @@ class Model:
 
     def totals(self, engine: Engine, ended: StoppedBy | None = None) -> list[LoopTotals]:
         """How the loops went; ``ended``: what stopped the loops that are still running."""
-        return [_totals(plan, engine, ended) for plan in self.plan.loops]
+        return [_totals(plan, engine, ended) for plan in engine.plan.loops]
 
 
 def _hook(engine: Engine, on_iteration: OnIteration) -> Callable[[int], None]:
@@ -256,24 +304,25 @@ def _hook(engine: Engine, on_iteration: OnIteration) -> Callable[[int], None]:
     return hook
 
 
-class _Lease:
-    """Lends the model's own engine, whose nodes stay bound between runs; a concurrent run gets one of its own."""
+class _Shared:
+    """A plan's own engine, whose nodes stay bound between runs; a concurrent run gets one of its own."""
 
-    def __init__(self, model: Model) -> None:
-        self.model = model
-        self.held = False
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.engine: Engine | None = None
+        self._lock = threading.Lock()
 
-    def __enter__(self) -> Engine:
-        self.held = self.model._lock.acquire(blocking=False)
-        if not self.held:
-            return Engine(self.model.plan)
-        if self.model._engine is None:
-            self.model._engine = Engine(self.model.plan)
-        return self.model._engine
-
-    def __exit__(self, *_: object) -> None:
-        if self.held:
-            self.model._lock.release()
+    @contextmanager
+    def lend(self) -> Iterator[Engine]:
+        if not self._lock.acquire(blocking=False):
+            yield Engine(self.plan)
+            return
+        try:
+            if self.engine is None:
+                self.engine = Engine(self.plan)
+            yield self.engine
+        finally:
+            self._lock.release()
 
 
 def load(path: str | Path) -> Model:

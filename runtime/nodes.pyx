@@ -5,6 +5,7 @@ from libc.string cimport memcpy
 cimport numpy as np
 from numpy cimport npy_intp
 
+from .groups cimport ask_for_groups
 from .kernels cimport Call, set_kernel
 from .memory cimport Memory, free_calls
 from .state cimport *
@@ -162,6 +163,8 @@ cdef class Nodes(Memory):
             ins.nguards = k + 1
         ins.cost = bound.cost
         ins.kind = NATIVE
+        ins.binding = self.s.generation
+        ask_for_groups(&self.s, instruction.inside)
         return 0
 
     cdef int run_node(self, int pc) except -1:
@@ -183,11 +186,13 @@ cdef class Nodes(Memory):
                 if self.bind_node(pc):
                     ins.churn = 0 if ins.calm >= CALM else ins.churn + 1
                     with nogil:
-                        for k in range(ins.ncalls):
+                        k = 0
+                        while k < ins.ncalls:
                             failed = ins.calls[k].run(ins.calls + k)
-                            if failed:
+                            if failed > 0:
                                 break
-                    if not failed:
+                            k += 1 - failed
+                    if failed <= 0:
                         self.s.pc = pc + 1
                         return 0
                     ins.kind = UNBOUND

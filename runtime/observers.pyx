@@ -33,6 +33,7 @@ class Question:
     """What an instruction of the plan is to the binder."""
 
     outputs = ()
+    inside = -1
 
     def __init__(self, op, inputs):
         self.op, self.inputs = op, tuple(inputs)
@@ -184,6 +185,11 @@ cdef class Observers(Changes):
         """True while kernels answer it, without Python. It is bound where it is asked first."""
         cdef int k = self.question(key)[0]
         return self.s.code[self.s.predicates[k].pc].kind == NATIVE
+
+    def is_refused(self, int key):
+        """True where no kernels could be found for it as its values are now, so that Python answers it."""
+        cdef int k = self.question(key)[0]
+        return self.s.code[self.s.predicates[k].pc].kind != NATIVE and self.s.code[self.s.predicates[k].pc].calm < 0
 
     def true_predicates(self, int index):
         """Keys of the predicates that are true at the boundary where a loop stands, in the order of their keys."""
@@ -337,7 +343,7 @@ cdef class Observers(Changes):
         """Append the values of ``slots`` at every boundary of a loop from now on; returns a key.
 
         Values must be tensors of numbers; one that changes its dtype or shape ends the record. ``keep``: how many of the
-        newest rows are wanted, None: all; about twice as many are held.
+        newest rows are wanted, None: all; about twice as many are held. :meth:`start` begins them anew.
         """
         cdef scalar_record *record
         cdef scalar_record **records

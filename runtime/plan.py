@@ -264,7 +264,7 @@ class _Compiler:
         plan.condition_input = self.maybe(node.condition_input, where)
         plan.iteration = self.maybe(node.iteration, where)
         self.ports(plan, initials, where)
-        plan.condition_can_change = _can_change(node)
+        plan.condition_can_change = can_change(node)
         plan.next = self.emit(Instruction(Kind.NEXT, node, loop=plan.index), inside)
         for value in node.outputs:
             if value is not None:
@@ -301,7 +301,7 @@ class _Compiler:
         return LastPlan(output, source, self.new(output.outer), index)
 
 
-def _can_change(loop: Loop) -> bool:
+def can_change(loop: Loop) -> bool:
     """True where something that differs between iterations reaches the condition.
 
     A carried value that is passed through unchanged counts as the same in every iteration.

@@ -160,10 +160,58 @@ cdef enum InstrKind:
     JOIN = 7
     END = 8
     NATIVE = 9
+    FUSED = 10           # a bound node that leads a group: it and others run block by block
 
 cdef struct Move:
     int source
     int target
+
+# Where an argument is in the block that runs.
+cdef struct Place:
+    char *at
+    char **cell          # NULL: in the group's own memory, where it stays
+    npy_intp offset
+    npy_intp steps[8]    # bytes from block to block along each axis
+
+# The extremes of floats that a group may not leave behind: see fuse.Check.
+cdef struct Check:
+    int slot
+    int size             # bytes of an element
+    Py_ssize_t count
+
+# Nodes that run together, block by block (fuse.py). Good as long as its nodes are bound as they were, on the same specs.
+cdef struct Group:
+    int loop             # in whose body it is
+    int end              # position after it
+    int nmembers
+    int nbefore
+    int nafter
+    int nslots
+    int naxes
+    int nplaces
+    int nmoving          # places that change from block to block: the first ones
+    int ncalls
+    int nchecks
+    int *members
+    int64_t *bindings    # of the members
+    int *before
+    int *after
+    int *slots
+    int *specs
+    npy_intp *blocks     # along each axis
+    npy_intp *at         # the block that runs next
+    Place *places
+    Call *calls
+    Call *tail           # of a shorter last block along the last axis; NULL: there is none
+    char *once           # calls for the first block only
+    Check *checks
+    npy_intp *outer      # outer axes of all calls
+    char **constants
+    PyObject *memory     # owned reference: what keeps constants and the group's own memory
+    int64_t cost         # of a block
+    int running          # a time slice ended between two blocks
+    int unfit            # a check failed
+    int64_t runs
 
 cdef struct Instr:
     int kind
@@ -183,6 +231,8 @@ cdef struct Instr:
     Move *moves
     char **cells         # addresses of temps
     npy_intp *outer      # outer axes of all calls
+    int64_t binding      # differs whenever the node is bound anew
+    Group *group         # the group that it leads, NULL: none
 
 cdef struct Edge:
     int initial          # -1: part 0 of a sliced input
@@ -304,6 +354,9 @@ cdef struct LoopState:
     Program *program     # NULL: none
     int64_t heat         # boundaries since it was last looked at
     int64_t hot_at
+    # groups: as for hot_at, after nodes were bound; how long to wait, for binding may go on
+    int64_t fuse_at
+    int64_t fuse_wait
     # totals of the run
     int64_t iterations
     int64_t entries
@@ -361,6 +414,7 @@ cdef struct State:
     # grows whenever an instruction is bound or unbound, or a slot's spec changes
     int64_t generation
     int64_t hot_after    # a loop that ran this often is worth a scalar program; -1: none is
+    int fusing           # nodes run in groups; then only what leaves them can be looked at
     int64_t program_runs # how often one was entered in this execution
     Program *suspended   # the one that a time slice ended in, NULL: none
     int interrupt

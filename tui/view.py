@@ -165,7 +165,9 @@ class Shown:
     @property
     def failed(self) -> bool:
         """The node or the boundary that is next failed."""
-        return self.view.snapshot.stop.reason is Reason.ERROR
+        stop = self.view.snapshot.stop
+        # A breakpoint that cannot be tested is no fault of the node.
+        return stop.reason is Reason.ERROR and not stop.breakpoints
 
     @property
     def has_loops(self) -> bool:

@@ -111,7 +111,8 @@ def _placed(value: Any, index: tuple[Any, ...], new: Any) -> Any:
         fits = False
     if not fits:
         raise Problem(f"a place of shape {shape_text(place_shape)} cannot take {shape_text(number.shape)}")
-    result[index] = number
+    # An array without axes would itself become the element of an array of strings.
+    result[index] = number if number.ndim else number[()]
     return result
 
 

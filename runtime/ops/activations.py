@@ -316,6 +316,6 @@ def dropout(
         numbers = draws.generator(seed).random(x.shape)
     else:
         numbers = np.random.RandomState(seed or 0).random_sample(x.shape)
-    kept = numbers >= rate
-    factors = p.constant(np.asarray(kept / (1 - rate)).astype(x.dtype))
+    kept: Any = numbers >= rate
+    factors = p.constant((kept / (1 - rate)).astype(x.dtype))
     return _with_mask(p, p.map(np.multiply, x, factors), p.constant(np.asarray(kept)), n_outputs)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..graph import Array
-from .primitives import Elementwise, OwnLoop
+from .primitives import Elementwise, OwnLoop, Step, View
 
 
 class Eager:
@@ -36,6 +36,21 @@ class Eager:
 
     def matmul(self, a: Array, b: Array) -> Array:
         return np.asarray(np.matmul(a, b))
+
+    def weighted(self, a: Array, b: Array) -> Array:
+        return self.matmul(a, b)
+
+    def blocks(
+        self,
+        step: Step,
+        iteration: Array,
+        trips: Array | None,
+        sources: Sequence[tuple[Array, View]],
+        others: Sequence[Array],
+        conditional: bool,
+    ) -> Array:
+        i = int(iteration.reshape(()))
+        return np.asarray(step(self, [view(x)[i] for x, view in sources], others))
 
     def where(self, condition: Array, a: Array, b: Array) -> Array:
         return np.where(condition, a, b)

@@ -31,6 +31,10 @@ class OwnLoop:
 
 
 Elementwise = np.ufunc | OwnLoop
+#: A tensor as ``[rows, *part shape]``, a view whose strides depend on those of the tensor alone.
+View = Callable[[Array], Array]
+#: (primitives, the parts of one iteration, what is the same in all of them) -> result
+Step = Callable[[Any, Sequence[Any], Sequence[Any]], Any]
 T = TypeVar("T")
 
 
@@ -52,6 +56,24 @@ class Primitives(Protocol[T]):
 
     def matmul(self, a: T, b: T) -> T:
         """NumPy's matmul, ranks 1 and up, batch axes broadcast."""
+
+    def weighted(self, a: T, b: T) -> T:
+        """``matmul`` where ``b`` is used again and again, and rounding may differ: it may be kept in another layout."""
+
+    def blocks(
+        self,
+        step: Step,
+        iteration: T,
+        trips: T | None,
+        sources: Sequence[tuple[T, View]],
+        others: Sequence[T],
+        conditional: bool,
+    ) -> T:
+        """``step(p, parts, others)`` for one iteration of the innermost loop, where ``parts`` are the rows that the
+        sources have for it. It may be computed for many iterations at once.
+
+        ``trips``: the trip count, if there is one; ``conditional``: a condition may end the loop at any iteration.
+        """
 
     def where(self, condition: T, a: T, b: T) -> T:
         """Elementwise choice with broadcasting; ``a`` and ``b`` share a dtype."""

@@ -5,7 +5,8 @@ Biases are sums already. The gates' order in the weights is f, i, c, o for LSTM 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ModelError
@@ -59,7 +60,64 @@ def _cell(p: P, gates: int, x: T, w: T, bias: T | None, step: Step, state: tuple
     of_shape(r, "R", (gates * hidden, hidden))
     if bias is not None:
         of_shape(bias, "B", (gates * hidden,))
+    if isinstance(x, _Multiplied):
+        return step(p, x.products, state)
+    if isinstance(x, _Input):
+        return (inputs_product(p, x.x, w, bias),)
     return step(p, inputs_product(p, x, w, bias), state)
+
+
+# --- A cell in two halves: what the input alone decides can be computed for many steps at once (runtime/optimise.py).
+
+#: How many states a cell has; they stand between X and the weights.
+STATES = {"lstmcell": 2, "grucell": 1, "rnncell": 1}
+
+
+@dataclass(frozen=True)
+class _Input:
+    """X where a cell is to give no more than its products with W, biases added."""
+
+    x: T
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.x.shape)
+
+
+@dataclass(frozen=True)
+class _Multiplied:
+    """X where these products are known. ``shape`` is X's."""
+
+    products: T
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Like:
+    """A state of which only the shape is known."""
+
+    shape: tuple[int, ...]
+
+
+def _hidden_of(r: T, keywords: Mapping[str, Any]) -> int:
+    """The hidden size: R's width, or as the cell says where R is joined to W."""
+    size = r.shape[-1] if r.ndim > 1 else keywords.get("hidden_size")
+    if size is None:
+        raise ModelError("a cell whose W and R are joined needs its attribute hidden_size")
+    return int(size)
+
+
+def input_half(function: Callable[..., Any], states: int, p: P, x: T, *weights: T, **keywords: Any) -> T:
+    """Of a cell: X's products, from X and the weights."""
+    like = _Like((1, _hidden_of(weights[1], keywords)))
+    return function(p, _Input(x), *[like] * states, *weights, **keywords)[0]
+
+
+def state_half(function: Callable[..., Any], states: int, p: P, products: T, *others: T, **keywords: Any) -> Any:
+    """The rest of the cell, from X's products, the states and the weights."""
+    w, r = others[states : states + 2]
+    width = w.shape[-1] if r.ndim > 1 else w.shape[-1] - _hidden_of(r, keywords)
+    return function(p, _Multiplied(products, (*products.shape[:-1], width)), *others, **keywords)
 
 
 @openvino("LSTMCell")

@@ -15,7 +15,7 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from types import UnionType
 from typing import Any, get_args, get_type_hints
@@ -58,6 +58,13 @@ class Op:
         """Run on primitives ``p``; always a tuple, one entry an output."""
         result = self.function(p, *inputs, **self.keywords, **more)
         return result if isinstance(result, tuple) else (result,)
+
+
+@dataclass(eq=False, repr=False)
+class ResolvedOperation(Operation):
+    """A node that no model has: it was made of others, and brings its operator along."""
+
+    op: Op = field(kw_only=True)
 
 
 _TABLE: dict[tuple[System, str, str], list[Definition]] = {}
@@ -128,6 +135,8 @@ def resolve(node: Operation, system: System) -> Op:
         UnsupportedError: nothing here can run the operator.
         ModelError: an attribute is missing, unknown or cannot be read.
     """
+    if isinstance(node, ResolvedOperation):
+        return node.op
     domain = "" if system is System.OPENVINO or node.domain == "ai.onnx" else node.domain
     definition = find(system, domain, node.op_type, node.version)
     if definition is not None:

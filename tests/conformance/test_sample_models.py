@@ -70,7 +70,7 @@ def test_stepping_a_sample_gives_what_running_it_gives(name: str) -> None:
     if name == ENDLESS:
         return
     model = loopdbg.load(SAMPLES / name)
-    expected = model.run(inputs_of(name))
+    expected = model.run(inputs_of(name), exact=True)
     session = loopdbg.debug(model, inputs_of(name))
     for _ in range(100_000):
         if session.done:
@@ -79,6 +79,16 @@ def test_stepping_a_sample_gives_what_running_it_gives(name: str) -> None:
     assert session.outputs is not None
     for key, value in expected.items():
         np.testing.assert_array_equal(session.outputs[key], value)
+
+
+@pytest.mark.parametrize("name", ONNX + IR)
+def test_optimising_a_sample_changes_no_more_than_rounding(name: str) -> None:
+    if name == ENDLESS:
+        return
+    model = loopdbg.load(SAMPLES / name)
+    expected = model.run(inputs_of(name), exact=True)
+    for key, value in model.run(inputs_of(name)).items():
+        np.testing.assert_allclose(value, expected[key], rtol=1e-5, atol=1e-6)
 
 
 def test_committed_samples_are_what_the_script_writes(tmp_path: Path) -> None:

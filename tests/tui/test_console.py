@@ -86,3 +86,12 @@ async def test_the_console_fits_on_a_small_screen() -> None:
             await typed(screen, f"echo line {k}")
         seen = "\n".join(screen.visible())
         assert "line 8" in seen and "Body of loop" in seen and "esc close" in seen
+
+
+async def test_a_breakpoint_that_cannot_be_tested_does_not_look_like_a_failing_node() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        await screen.press("colon")
+        await typed(screen, "break x_new if x[5] > 1")
+        await typed(screen, "continue")
+        assert "breakpoint 1 cannot be tested" in screen.app.prompt.text
+        assert "▶   x_new" in screen.marked

@@ -106,3 +106,65 @@ def test_commands_from_a_pipe(run: Runner, monkeypatch: pytest.MonkeyPatch) -> N
     done = run(NEWTON, "-i")
     assert done.status == 0
     assert done.out.splitlines()[-1] == "1.4166667"
+
+
+def test_what_is_so_before_iteration_0_is_met_there(run: Runner) -> None:
+    done = run(NEWTON, "--break", "err > 1.5")
+    assert done.status == 3 and "before iteration 0 of loop 'sqrt'" in done.out
+    done = run(NEWTON, "--assert", "err < 1.5")
+    assert done.status == 7 and "err < 1.5 is false at main ▸ sqrt, iteration 0" in done.err
+    done = run(NEWTON, "--break", "err > 1.5", "-ex", "print x * 50", "-ex", "continue")
+    assert done.out.splitlines()[1] == "100.0"
+
+
+def test_a_false_assertion_ends_the_commands(run: Runner) -> None:
+    commands = ["-ex", "break iter 2", "-ex", "continue", "-ex", "echo here", "-ex", "continue", "-ex", "echo there"]
+    done = run(NEWTON, "--assert", "err > 0.01", *commands, "--batch")
+    assert done.status == 7
+    assert "here" in done.out and "there" not in done.out
+    assert "err > 0.01 is false at main ▸ sqrt, iteration 3" in done.err
+    # It stays what it was, whatever is done about it.
+    done = run(NEWTON, "--assert", "err > 0.01", "-ex", "delete", "-ex", "continue")
+    assert done.status == 0
+
+
+def test_an_assertion_fails_at_the_prompt_and_can_be_looked_at(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("print x\ncontinue\nquit\n"))
+    done = run(NEWTON, "--assert", "err > 0.01", "-i")
+    assert done.status == 7
+    assert "1.4142157" in done.out.splitlines()
+    assert "err > 0.01 is false at main ▸ sqrt, iteration 3" in done.err
+
+
+@pytest.mark.parametrize("option", ["--break", "--assert"])
+def test_an_expression_that_cannot_be_computed(run: Runner, option: str) -> None:
+    done = run(NEWTON, option, "x[5] > 1")
+    assert done.status == 2
+    assert "breakpoint 1 cannot be tested: " in done.err and "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "expected"),
+    [
+        (["-ex", "step 2"], 0, {"reason": "step", "iteration": 2, "breakpoint": None}),
+        (["--batch"], 0, {"reason": "entry", "iteration": 0}),
+        (["-ex", "next"], 0, {"reason": "node", "iteration": 0}),
+        (["-ex", "finish"], 0, {"reason": "loop end", "iteration": 5}),
+        (["-ex", "break iter 3", "-ex", "continue"], 0, {"reason": "breakpoint", "iteration": 3, "breakpoint": 1}),
+        (["-ex", "watch x settles 1e-2", "-ex", "c"], 0, {"reason": "watchpoint", "iteration": 3, "breakpoint": 1}),
+        (["-ex", "step", "-ex", "reverse-continue"], 0, {"reason": "start", "iteration": 0}),
+        (["-ex", "step", "-ex", "quit 9", "-ex", "step"], 9, {"reason": "step", "iteration": 1}),
+        (["--break", "err < 1e-2"], 3, {"reason": "breakpoint", "iteration": 3, "breakpoint": 1}),
+        (["--assert", "err > 1e-2"], 7, {"reason": "breakpoint", "iteration": 3, "assertion": "err > 1e-2"}),
+        (["--assert", "x[5] > 1"], 2, {"reason": "error", "breakpoint": 1}),
+        (["--max-iterations", "2", "-ex", "c"], 4, {"reason": "limit", "iteration": 2}),
+    ],
+)
+def test_json_of_every_way_to_stop(run: Runner, arguments: list[str], status: int, expected: dict[str, object]) -> None:
+    done = run(NEWTON, *arguments, "--json")
+    assert done.status == status
+    (told,) = [json.loads(line) for line in done.out.splitlines()]
+    stopped = told["stopped"]
+    assert {"reason", "text", "loop", "iteration", "breakpoint", "carried"} <= set(stopped)
+    assert {key: stopped[key] for key in expected} == expected
+    assert stopped["loop"] == "main ▸ sqrt" and set(stopped["carried"]) == {"x", "err"}

@@ -14,6 +14,7 @@ from loopdbg.runtime.engine import Engine
 from loopdbg.runtime.frame import Frame
 from loopdbg.runtime.ops.registry import Op
 from models import BRANCHES, COUNT, NESTED, SUM, model
+
 from .test_checkpoints import EDGES, GROW, INNER_SCANS, SEQUENCE
 
 Ask = Callable[..., Any]
@@ -226,7 +227,9 @@ def test_a_value_whose_shape_changes_is_bound_anew() -> None:
 def test_swapped_shared_and_passed_through_values() -> None:
     m = model(EDGES)
     engine = started(m, {"M": 7, "p": [1, 2, 3], "q": [4, 5, 6], "r": [7, 8, 9]})
-    differs = question(lambda p, *pairs: _any(p, [p.map(np.not_equal, a, b) for a, b in zip(*[iter(pairs)] * 2)]))
+    differs = question(
+        lambda p, *pairs: _any(p, [p.map(np.not_equal, a, b) for a, b in zip(pairs[::2], pairs[1::2], strict=True)])
+    )
     wrong: list[int] = []
 
     def check(index: int) -> None:

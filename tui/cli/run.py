@@ -51,7 +51,8 @@ examples:
 
 With --break, --assert, -x or -ex the model runs in a session; 'help' is the
 command that lists the commands. --json of a stop: {"stopped": {"reason", "text",
-"loop", "iteration", "breakpoint", "carried": {NAME: value}}}.
+"loop", "iteration", "breakpoint", "carried": {NAME: value}}}, and "assertion"
+where one failed.
 
 exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
 4 a limit hit, 7 --assert failed, 130 interrupted"""
@@ -62,6 +63,9 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
         add_run_options(parser)
         add_record_options(parser)
         parser.add_argument("--output", type=Path, metavar="F.npz", help="save the outputs under their names")
+        parser.add_argument(
+            "--exact", action="store_true", help="node by node, as the debugger runs it: floats rounded the same"
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
         scripted.add_options(parser)
 
@@ -75,7 +79,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
         if scripted.wanted(options):
             return self._debug(model, inputs, options)
         with Recording(options, model, inputs.values, resumed) as recording:
-            result, seconds = _execute(model, inputs, options.max_iterations, recording.hook, resumed)
+            result, seconds = _execute(model, inputs, options.max_iterations, recording.hook, resumed, options.exact)
             recording.finish(result)
         return self._tell(model, inputs, options, result, seconds, recording)
 
@@ -135,7 +139,12 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
 
 
 def _execute(
-    model: Model, inputs: Inputs, max_iterations: int | None, hook: OnIteration | None, resumed: Resumed | None
+    model: Model,
+    inputs: Inputs,
+    max_iterations: int | None,
+    hook: OnIteration | None,
+    resumed: Resumed | None,
+    exact: bool,
 ) -> tuple[Result, float]:
     """Run it; seconds are those of the run alone, without reading and compiling."""
     watched = sys.stderr.isatty()
@@ -153,6 +162,7 @@ def _execute(
                 max_iterations=max_iterations,
                 on_tick=progress.tick if progress else None,
                 begin=resumed.begin if resumed else None,
+                exact=exact,
             )
     except ExecutionError as error:
         # What was run is part of what went wrong, unless the user chose it.

@@ -5,13 +5,17 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from ...runtime.errors import LimitError, LoopdbgError, UsageError
 from ...runtime.model import Model
 from ...runtime.model import Run as Result
 from . import report, terminal
 from .inputs import Inputs
+
+if TYPE_CHECKING:
+    from ...debugger.session import Session, Stop
 
 #: Exit statuses beside those of errors.
 STOPPED, ASSERTION_FAILED = 3, 7
@@ -63,43 +67,43 @@ def run(model: Model, inputs: Inputs, options: argparse.Namespace) -> tuple[int,
 
     quiet = options.json
     session = Session(model, inputs.values, max_iterations=options.max_iterations)
-    console = Console(session, (lambda line: None) if quiet else terminal.out)
-    started = time.perf_counter()
-    status = 0
-    asserted = {}
-    for text in options.asserts or ():
-        asserted[session.breakpoints.add(f"if not ({text})").number] = text
+    asserts = _Asserts(session, options.asserts or ())
     for text in options.breaks or ():
         session.breakpoints.add(f"if {text}")
+    console = Console(session, (lambda line: None) if quiet else terminal.out)
+    console.on_stop = asserts.test
+    started = time.perf_counter()
+    status = 0
+    enough = options.batch or quiet or options.breaks or options.asserts
+    asking = options.asking or (not enough and sys.stdin.isatty())
     try:
-        # What holds before iteration 0 already is met there.
-        if session.check().breakpoints:
-            console.moved(session.stop)
-        elif options.commands:
+        try:
+            # What is so before iteration 0 already is met there.
+            if session.check().breakpoints:
+                console.moved(session.stop)
+            elif not options.commands and (options.breaks or options.asserts):
+                console.execute("continue")
             console.run(options.commands)
-        elif options.breaks or options.asserts:
-            console.execute("continue")
-        enough = options.batch or quiet or options.breaks or options.asserts
-        if options.asking or (not enough and sys.stdin.isatty()):
+        except AssertionFailed:
+            status = ASSERTION_FAILED
+        if asking:
             prompt(console)
     except Quit as quit_:
-        status = quit_.status
+        status = status or quit_.status
     seconds = time.perf_counter() - started
     stop = session.stop
-    untested = stop.reason is Reason.ERROR and bool(stop.breakpoints)
-    failed = [asserted[number] for number in stop.breakpoints if number in asserted and not untested]
-    if failed:
-        terminal.err(f"loopdbg: assertion failed: {failed[0]} is false {_where(session)}")
+    if asserts.failed:
+        terminal.err(f"loopdbg: assertion failed: {asserts.failed} is false {asserts.where}")
         status = ASSERTION_FAILED
-    elif stop.reason in (Reason.BREAKPOINT, Reason.WATCHPOINT) and (options.breaks or options.asserts):
+    elif stop.reason in (Reason.BREAKPOINT, Reason.WATCHPOINT) and options.breaks:
         status = status or STOPPED
     elif stop.reason is Reason.LIMIT:
         status = status or LimitError.exit_status
     elif stop.reason is Reason.ERROR:
         terminal.err(f"loopdbg: {stop.text}")
         # A breakpoint whose expression makes no sense here is the user's, a node that fails the model's.
-        status = status or (UsageError.exit_status if untested else 1)
-    if (failed or status == STOPPED) and not quiet:
+        status = status or (UsageError.exit_status if stop.breakpoints else 1)
+    if status in (ASSERTION_FAILED, STOPPED) and not quiet and not asking and not session.done:
         from ...debugger.report import frame_lines
 
         for line in frame_lines(session.frame):
@@ -107,7 +111,36 @@ def run(model: Model, inputs: Inputs, options: argparse.Namespace) -> tuple[int,
     result = None
     if session.done and session.outputs is not None:
         result = Result(session.outputs, session.totals)
-    return status, result, {} if session.done else stop_json(session), seconds
+    stopped = {} if session.done else stop_json(session)
+    if asserts.failed and stopped:
+        stopped["assertion"] = asserts.failed
+    return status, result, stopped, seconds
+
+
+class AssertionFailed(Exception):
+    """What should hold at every boundary does not; ends the commands."""
+
+
+class _Asserts:
+    """What has to hold at every boundary: breakpoints that stop where it does not."""
+
+    def __init__(self, session: Session, texts: Iterable[str]) -> None:
+        self._session = session
+        self._texts = {session.breakpoints.add(f"if not ({text})").number: text for text in texts}
+        #: The first that was false, and where.
+        self.failed = ""
+        self.where = ""
+
+    def test(self, stop: Stop) -> None:
+        """Look at a stop.
+
+        Raises:
+            AssertionFailed: one is false here, and none was before.
+        """
+        failed = [self._texts[number] for number in stop.breakpoints if number in self._texts]
+        if failed and not self.failed and stop.reason != "error":
+            self.failed, self.where = failed[0], _where(self._session)
+            raise AssertionFailed
 
 
 def prompt(console: Any) -> None:
@@ -137,6 +170,8 @@ def prompt(console: Any) -> None:
             console.execute(line)
         except LoopdbgError as error:
             terminal.out(f"error: {error}")
+        except AssertionFailed:
+            terminal.out("an assertion failed")
         except KeyboardInterrupt:
             terminal.out("interrupted")
         last = line if line.split()[:1] not in ([], ["commands"]) else ""

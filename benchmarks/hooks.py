@@ -1,0 +1,117 @@
+"""What debugging costs: time per iteration with hooks that never stop anything, by that without them.
+
+python benchmarks/hooks.py
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from case import Case
+from cell_models import lstm
+from loopdbg.runtime.engine import Engine
+from loopdbg.runtime.frontends import onnx as frontend
+from loopdbg.runtime.model import Model
+from loopdbg.runtime.ops.registry import Op
+from scalar_models import scalar
+
+Hook = Callable[[Engine], object]
+ROUNDS = 9
+#: (hook, the most that it may cost on the scalar loop, on the LSTM); None: nothing is promised.
+GOALS: dict[str, tuple[float | None, float | None]] = {
+    "iteration breakpoint, not hit": (1.05, 1.02),
+    "predicate v > 1e30, never true": (1.5, 1.02),
+    "predicate on what v was before": (None, None),
+    "record carried values": (3.0, None),
+    "record the newest 10 000": (3.0, None),
+    "checkpoint every 10 ms": (1.05, 1.05),
+    "Python function at every boundary": (None, None),
+}
+
+
+@dataclass
+class Bench:
+    """One model, run to the end again and again on one engine."""
+
+    case: Case
+
+    def __post_init__(self) -> None:
+        self.model = Model(frontend.from_proto(self.case.build(), self.case.name))
+        self.given = self.model.check(self.case.inputs())
+        self.slot = self.model.plan.loops[0].edges[0].param
+        self.engines: dict[str, Engine] = {}
+
+    def run(self, name: str) -> float:
+        """Seconds of one run with a hook, which stays with an engine of its own."""
+        new = name not in self.engines
+        engine = self.engines.setdefault(name, Engine(self.model.plan))
+        if new:
+            self.hook(engine, name)
+        engine.start(self.given)
+        if name.startswith("iteration"):
+            engine.stop_at(0, self.case.iterations + 1)
+        started = time.perf_counter()
+        while engine.resume()[0] != "end":
+            if name.startswith("checkpoint"):
+                engine.save()
+            engine.clear_stops()
+        return time.perf_counter() - started
+
+    def hook(self, engine: Engine, name: str) -> None:
+        """Ask for what is measured."""
+        if name.startswith("predicate"):
+            previous = name.endswith("before")
+            slot = engine.previous_slot(0, 0) if previous else self.slot
+            engine.add_predicate(0, Op(_above, {}), [slot], needs_body=previous)
+        elif name.startswith("record"):
+            engine.record(0, [e.param for e in self.model.plan.loops[0].edges], 10_000 if "newest" in name else None)
+        elif name.startswith("checkpoint"):
+            engine.on_tick = engine.stop_anywhere
+        elif name.startswith("Python"):
+            engine.set_hook(lambda index: None)
+
+
+def _above(p: object, x: object) -> object:
+    found = p.map(np.greater, x, p.constant(np.array(1e30, x.dtype)))  # type: ignore[attr-defined]
+    axes = tuple(range(len(x.shape)))  # type: ignore[attr-defined]
+    return p.reduce(np.logical_or, found, axes, False) if axes else found  # type: ignore[attr-defined]
+
+
+def costs(case: Case, rounds: int = ROUNDS) -> tuple[float, dict[str, float]]:
+    """(microseconds per iteration without hooks, hook -> what it multiplies them by)."""
+    bench = Bench(case)
+    names = ["", *GOALS]
+    for name in names:
+        bench.run(name)  # binds and allocates
+    seconds: dict[str, list[float]] = {name: [] for name in names}
+    for _ in range(rounds):
+        for name in names:
+            seconds[name].append(bench.run(name))
+    # The machine's speed changes; neighbours in a round had the same.
+    ratios = {name: statistics.median(a / b for a, b in zip(seconds[name], seconds[""], strict=True)) for name in GOALS}
+    return statistics.median(seconds[""]) / case.iterations * 1e6, ratios
+
+
+def lines(quick: bool = False) -> list[str]:
+    """The table."""
+    cases = [scalar(200_000 if quick else 2_000_000), lstm(iterations=100 if quick else 500)]
+    found = [costs(case, 3 if quick else ROUNDS) for case in cases]
+    told = [
+        f"Cost of hooks: {', '.join(f'{c.name} {us:.3g} us' for c, (us, _) in zip(cases, found, strict=True))} bare."
+    ]
+    told += ["", f"{'':36}" + "".join(f"{case.name:>10}{'goal':>7}" for case in cases)]
+    for name, goals in GOALS.items():
+        cells = zip(found, goals, strict=True)
+        row = "".join(f"{ratios[name]:>10.2f}{'' if goal is None else f'{goal:.2f}':>7}" for (_, ratios), goal in cells)
+        told.append(f"{name:36}{row}")
+    return told
+
+
+if __name__ == "__main__":
+    print("\n".join(lines("--quick" in sys.argv)))

@@ -1,0 +1,5 @@
+from .fuse import Group
+
+class Fuser:
+    @property
+    def groups(self) -> list[Group]: ...

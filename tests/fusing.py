@@ -1,0 +1,52 @@
+"""For tests of groups: the same loop run in groups, node by node, and by NumPy alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import loopdbg
+from loopdbg.runtime.engine import Engine
+
+
+def members(m: loopdbg.Model) -> list[list[str]]:
+    """First outputs of the nodes in each group of a model that ran; groups that never ran are left out."""
+    engine = m._engine
+    assert engine is not None
+    return [
+        [m.plan.slots[m.plan.code[pc].outputs[0]].name for pc in sorted(group.members)]
+        for group, runs in engine.groups
+        if runs
+    ]
+
+
+def by_nodes(m: loopdbg.Model, inputs: dict[str, Any], native: bool = True) -> dict[str, Any]:
+    """The outputs of a run in which every node runs by itself."""
+    engine = Engine(m.plan)
+    engine.native = native
+    engine.start(m.check(inputs))
+    engine.resume()
+    assert not engine.groups
+    return m.results(engine)
+
+
+def same(a: dict[str, Any], b: dict[str, Any]) -> None:
+    """Equal to the bit; only which NaN it is does not count."""
+    assert list(a) == list(b)
+    for name, value in a.items():
+        other = b[name]
+        assert (value.dtype, value.shape) == (other.dtype, other.shape), name
+        if value.dtype.kind == "f":
+            value, other = (np.where(np.isnan(x), np.array(np.nan, x.dtype), x) for x in (value, other))
+        assert value.tobytes() == other.tobytes(), name
+
+
+def check(m: loopdbg.Model, inputs: dict[str, Any], python: bool = True) -> list[list[str]]:
+    """Run a model in every way and compare; returns ``members``."""
+    expected = by_nodes(m, inputs)
+    if python:
+        same(by_nodes(m, inputs, native=False), expected)
+    same(m.run(inputs), expected)
+    same(m.run(inputs), expected)  # in groups from the first iteration on
+    return members(m)
