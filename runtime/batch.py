@@ -8,7 +8,7 @@ arithmetic on an axis more.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,8 +99,14 @@ class Batched:
         return Rows(self.p.arg(which, x.all, axis + 1, last))
 
     def matmul(self, a: Any, b: Any) -> Any:
+        return self._product(self.p.matmul, a, b)
+
+    def weighted(self, a: Any, b: Any) -> Any:
+        return self._product(self.p.weighted, a, b)
+
+    def _product(self, product: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
         if not isinstance(a, Rows) and not isinstance(b, Rows):
-            return self.p.matmul(a, b)
+            return product(a, b)
         if not isinstance(a, Rows) or isinstance(b, Rows) or a.ndim == 0 or len(b.shape) != 2:
             raise NotNative
         k, n = b.shape
@@ -108,11 +114,8 @@ class Batched:
             raise ValueError(f"matmul: {list(a.shape)} and {list(b.shape)} do not fit ({a.shape[-1]} and {k})")
         if k * n >= LEAST_WEIGHTS and a.dtype.kind == "f" and a.dtype.itemsize >= 4:
             self.pays = True
-        flat = self.p.matmul(self.p.reshape(a.all, (self.count * math.prod(a.shape[:-1]), k)), b)
+        flat = product(self.p.reshape(a.all, (self.count * math.prod(a.shape[:-1]), k)), b)
         return Rows(self.p.reshape(flat, (self.count, *a.shape[:-1], n)))
-
-    def weighted(self, a: Any, b: Any) -> Any:
-        return self.matmul(a, b)
 
     def cast(self, x: Any, dtype: np.dtype[Any]) -> Any:
         return Rows(self.p.cast(x.all, dtype)) if isinstance(x, Rows) else self.p.cast(x, dtype)

@@ -19,6 +19,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from . import kernels
 from .batch import Batched, Rows
+from .extents import Extent, broadcast_shapes, share, whole
 from .graph import Array
 from .ops.eager import Eager
 from .ops.primitives import Elementwise, NotNative, OwnLoop, Step, View
@@ -32,9 +33,8 @@ MAX_OUTER = 32
 BLOCK = 64
 #: As many bytes at most are taken for a block.
 MOST_BLOCK_BYTES = 1 << 26
-#: A product of up to so many rows with weights of so many bytes goes to panels (panels.h): smaller ones take no longer
-#: with BLAS, and what larger ones take is the way from the memory.
-PANEL_ROWS = 8
+#: Products with weights of so many bytes go to panels (panels.h): smaller ones take no longer with BLAS, and what
+#: larger ones take is the way from the memory.
 PANEL_BYTES = (1 << 15, 1 << 23)
 
 
@@ -76,6 +76,13 @@ class CallSpec:
     extra: Shape = ()
 
 
+@dataclass(frozen=True)
+class Varied:
+    """A temp that holds an extent that varies, as an int64."""
+
+    extent: Extent
+
+
 @dataclass
 class Bound:
     """An operator bound to dtypes and shapes.
@@ -87,7 +94,7 @@ class Bound:
 
     outputs: list[Buffer]
     calls: list[CallSpec]
-    temps: list[Array | int]
+    temps: list[Array | int | Varied]
     guards: dict[int, Array]
     cost: int
 
@@ -168,8 +175,9 @@ class _Binder:
 
     inputs: Sequence[Input | None]
     calls: list[CallSpec] = field(default_factory=list)
-    temps: list[Array | int] = field(default_factory=list)
+    temps: list[Array | int | Varied] = field(default_factory=list)
     guards: dict[int, Array] = field(default_factory=dict)
+    packed: dict[Any, Buffer] = field(default_factory=dict)
     cost: int = 5
 
     def bind(self, op: Op) -> Bound:
@@ -195,12 +203,12 @@ class _Binder:
         if buffer.kind != "temp" or buffer.index in taken or not buffer.contiguous or buffer.offset:
             return False
         size = self.temps[buffer.index]
-        return not isinstance(size, np.ndarray) and size == buffer.size * buffer.dtype.itemsize
+        return not isinstance(size, np.ndarray | Varied) and size == buffer.size * buffer.dtype.itemsize
 
     # -- memory
 
     def _new(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Buffer:
-        shape = tuple(int(extent) for extent in shape)
+        shape = tuple(whole(extent) for extent in shape)
         self.temps.append(math.prod(shape) * dtype.itemsize)
         return Buffer("temp", len(self.temps) - 1, dtype, shape, strides_of(shape, dtype.itemsize))
 
@@ -218,7 +226,7 @@ class _Binder:
         """Emit one N-dimensional call; inputs broadcast to ``out``, whose strides may be 0 (reductions)."""
         if out.size == 0 and all(0 in i.shape for i in (*inputs, out)):
             return
-        shape = np.broadcast_shapes(out.shape, *(i.shape for i in inputs))
+        shape = broadcast_shapes(out.shape, *(i.shape for i in inputs))
         if 0 in shape:
             return
         buffers = (*inputs, out)
@@ -226,7 +234,7 @@ class _Binder:
         rows = _coalesce(rows)
         inner = _choose_inner(rows)
         n, *steps = rows.pop(inner) if rows else [1] + [0] * len(buffers)
-        self.cost += 5 + math.prod(shape) // 2
+        self.cost += 5 + share(math.prod(shape), 2)
         self.calls.append(CallSpec(kernel, buffers, (n,), tuple(steps), tuple(map(tuple, rows))))
 
     # -- primitives
@@ -242,7 +250,7 @@ class _Binder:
                 raise NotNative  # NumPy's integer loop raises, which needs the GIL
             kernel = _need(_ufunc_kernel(function, tuple(i.dtype for i in inputs)))
             out_dtype = kernel.out
-        out = self._new(np.broadcast_shapes(*(i.shape for i in inputs)), out_dtype)
+        out = self._new(broadcast_shapes(*(i.shape for i in inputs)), out_dtype)
         self._elementwise(kernel, inputs, out)
         return out
 
@@ -313,7 +321,7 @@ class _Binder:
         if b2.shape[-2] != k:
             raise ValueError(f"matmul: {list(a.shape)} and {list(b.shape)} do not fit ({k} and {b2.shape[-2]})")
         kernel = _need(_ufunc_kernel(np.matmul, (a.dtype, b.dtype)))
-        batch = np.broadcast_shapes(a2.shape[:-2], b2.shape[:-2])
+        batch = broadcast_shapes(a2.shape[:-2], b2.shape[:-2])
         out = self._new((*batch, m, n), kernel.out)
         if out.size:
             steps = (0, 0, 0, *a2.strides[-2:], *b2.strides[-2:], *out.strides[-2:])
@@ -321,7 +329,7 @@ class _Binder:
             outer = tuple(
                 (batch[d], *(_stride(x, d - depth - 2) for x in (a2, b2, out))) for d in range(depth) if batch[d] != 1
             )
-            self.cost += 20 + out.size * k // 8
+            self.cost += 20 + share(out.size * k, 8)
             self.calls.append(CallSpec(kernel, (a2, b2, out), (1, m, k, n), steps, outer))
         shape = list(batch) + ([m] if a.ndim > 1 else []) + ([n] if b.ndim > 1 else [])
         return self.reshape(out, shape)
@@ -335,19 +343,25 @@ class _Binder:
             or not least <= b.size * 4 <= most
             or not a.ndim
             or a.shape[-1] != k
-            or not 0 < a.size <= PANEL_ROWS * k
+            or not 0 < a.size <= kernels.PANEL_ROWS * k
         ):
             return self.matmul(a, b)
         a = self._contiguous(a)
-        self.temps.append(panels(b.known))
-        weights = self.temps[-1]
-        assert isinstance(weights, np.ndarray)
-        packed = Buffer("temp", len(self.temps) - 1, a.dtype, weights.shape, weights.strides)
+        packed = self._packed(b, b.known)
         out = self._new((*a.shape[:-1], n), a.dtype)
         self.cost += 20 + a.size * n // 16
         kernel = _plain(kernels.special_kernel, "panels", a.dtype)
         self.calls.append(CallSpec(kernel, (a, packed, out), (a.size // k, k, n)))
         return out
+
+    def _packed(self, b: Buffer, weights: Array) -> Buffer:
+        """Weights in panels; once, also where a block of iterations and a single one use them."""
+        key = (b.kind, b.index, b.offset, b.shape, b.strides)
+        if key not in self.packed:
+            array = panels(weights)
+            self.temps.append(array)
+            self.packed[key] = Buffer("temp", len(self.temps) - 1, array.dtype, array.shape, array.strides)
+        return self.packed[key]
 
     # -- blocks of iterations
 
@@ -413,6 +427,7 @@ class _Binder:
         except NotNative:
             pass
         del self.temps[temps:]
+        self.packed.clear()
         return None
 
     def _parts(self, views: Sequence[Buffer], size: int, keep_axis: bool) -> list[Buffer]:
@@ -435,7 +450,7 @@ class _Binder:
     def where(self, condition: Buffer, a: Buffer, b: Buffer) -> Buffer:
         if condition.dtype != np.bool_ or a.dtype != b.dtype or a.dtype.hasobject:
             raise NotNative
-        out = self._new(np.broadcast_shapes(condition.shape, a.shape, b.shape), a.dtype)
+        out = self._new(broadcast_shapes(condition.shape, a.shape, b.shape), a.dtype)
         self._elementwise(_plain(kernels.where_kernel, a.dtype), (condition, a, b), out)
         return out
 
@@ -448,7 +463,7 @@ class _Binder:
         return out
 
     def reshape(self, x: Buffer, shape: Sequence[int]) -> Buffer:
-        shape = tuple(int(extent) for extent in shape)
+        shape = tuple(whole(extent) for extent in shape)
         if math.prod(shape) != x.size:
             raise ValueError(f"cannot reshape {list(x.shape)} into {list(shape)}")
         x = self._contiguous(x)
@@ -469,8 +484,8 @@ class _Binder:
         )
 
     def broadcast(self, x: Buffer, shape: Sequence[int]) -> Buffer:
-        shape = tuple(int(extent) for extent in shape)
-        if np.broadcast_shapes(x.shape, shape) != shape:
+        shape = tuple(whole(extent) for extent in shape)
+        if broadcast_shapes(x.shape, shape) != shape:
             raise ValueError(f"cannot broadcast {list(x.shape)} to {list(shape)}")
         strides = tuple(_stride(x, d - len(shape)) for d in range(len(shape)))
         known = None if x.known is None else np.broadcast_to(x.known, shape)
@@ -479,14 +494,15 @@ class _Binder:
     def slice(self, x: Buffer, starts: Sequence[int], steps: Sequence[int], extents: Sequence[int]) -> Buffer:
         offset = x.offset
         if 0 not in extents:
-            offset += sum(int(s) * stride for s, stride in zip(starts, x.strides, strict=True))
+            offset += sum(whole(s) * stride for s, stride in zip(starts, x.strides, strict=True))
         known = None if x.known is None else _EAGER.slice(x.known, starts, steps, extents)
         strides = tuple(int(step) * stride for step, stride in zip(steps, x.strides, strict=True))
-        return Buffer(x.kind, x.index, x.dtype, tuple(int(e) for e in extents), strides, offset, known)
+        return Buffer(x.kind, x.index, x.dtype, tuple(whole(e) for e in extents), strides, offset, known)
 
     def slice_at(self, x: Buffer, axis: int, start: Buffer, end: Buffer) -> Buffer:
         length = x.shape[axis]
-        first, stop, _ = slice(int(self._peek(start).reshape(())), int(self._peek(end).reshape(()))).indices(length)
+        first = _place(int(self._peek(start).reshape(())), length)
+        stop = _place(int(self._peek(end).reshape(())), length)
         extent = max(stop - first, 0)
         shape = tuple(extent if d == axis else e for d, e in enumerate(x.shape))
         if start.known is not None and end.known is not None:
@@ -540,7 +556,10 @@ class _Binder:
             self.calls.append(CallSpec(kernel, (x, indices, out), extra=extra))
         return out
 
-    def constant(self, array: Array) -> Buffer:
+    def constant(self, array: Array | Extent) -> Buffer:
+        if isinstance(array, Extent):
+            self.temps.append(Varied(array))
+            return Buffer("temp", len(self.temps) - 1, np.dtype(np.int64), (), ())
         if array.dtype.hasobject:
             raise NotNative
         array = np.ascontiguousarray(array).reshape(np.shape(array))
@@ -606,11 +625,22 @@ def panels(weights: Array) -> Array:
     return packed
 
 
+def copies(dtype: np.dtype[Any]) -> kernels.Kernel:
+    """The kernel that copies elements as they are; one a dtype."""
+    kernel: kernels.Kernel = _plain(kernels.copy_kernel, dtype)
+    return kernel
+
+
 def _stride(buffer: Buffer, axis: int) -> int:
     """The stride along ``axis`` (negative, from the end) when the buffer is broadcast."""
     if -axis > buffer.ndim or buffer.shape[axis] == 1:
         return 0
     return buffer.strides[axis]
+
+
+def _place(index: int, length: int) -> int:
+    """Where an index stands in an axis, as Python's slices read it."""
+    return min(max(index + length if index < 0 else index, 0), length)
 
 
 def _around(shape: Shape, starts: Sequence[int], extents: Sequence[int]) -> list[tuple[Shape, Shape]]:

@@ -27,7 +27,7 @@ cdef struct ScanMark:
 
 @cython.final
 cdef class Layout:
-    cdef list specs              # the engine's table, which only grows
+    cdef object specs              # the engine's table, which only grows
     cdef list known
     cdef int *spec
     cdef int *flags

@@ -281,7 +281,8 @@ cdef class Checkpoints(Loops):
         layout.specs, layout.known = self.specs, self.known[:]
         for k in range(self.nslots):
             slot = self.s.slots + k
-            layout.spec[k], layout.flags[k], layout.held[k] = slot.spec, slot.flags, -1
+            # Two slots in one buffer get one each where they are restored.
+            layout.spec[k], layout.flags[k], layout.held[k] = slot.spec, slot.flags & ~SHARED, -1
             if slot.owner == NULL or layout.keeping[k]:
                 continue
             if slot.spec == 0:
@@ -472,11 +473,12 @@ cdef class Checkpoints(Loops):
         cdef Slot *slot = self.s.slots + k
         cdef int keeping = layout.keeping[k], flags = layout.flags[k]
         cdef int spec = self.translate(layout, layout.spec[k])
-        cdef bint changed = slot.spec != spec or slot.flags != flags
+        cdef bint changed = slot.spec != spec or slot.flags & ~SHARED != flags
         known = layout.known[k]
         if keeping == EMPTY:
             Py_XDECREF(slot.owner)
             slot.owner, slot.data, slot.spec, slot.flags, slot.nbytes = NULL, NULL, 0, 0, 0
+            slot.capacity = 0
         elif keeping == REFERENCE:
             self.put_owner(k, reader.c.held[layout.held[k]], spec, flags)
         elif keeping == PART or keeping == STALE:

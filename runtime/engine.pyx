@@ -80,6 +80,7 @@ cdef class Engine(Observers):
             if self.look(slot) is not array and self.known[slot] is None:
                 self.set_constant(slot, array)     # it was changed by hand
                 self.unbind_consumers(slot)
+        self.begin_varying()
         self.fuser.begin(self)
         for slot, value in inputs.items():
             if isinstance(value, np.ndarray) and not value.dtype.hasobject:
@@ -419,7 +420,7 @@ cdef class Engine(Observers):
             return self.value(e.result)
         if e.spare_spec == 0:
             return <object>e.spare_owner
-        return (<object>e.spare_owner).copy()
+        return self.tensor(e.spare, e.spare_spec).copy()
 
     def was_swapped(self, int index, int k):
         """True where the last boundary moved back edge k by exchanging buffers (the result's slot holds the previous)."""

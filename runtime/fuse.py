@@ -2,9 +2,9 @@
 
 Each node by itself reads and writes whole tensors, and those that are larger than the processor's nearest cache come
 from and go to one further away. Here the nodes between two control instructions are bound once more, all with one
-binder, so that a Slice or a Transpose is a view that the next call reads; and elementwise calls over tensors of one
-shape run on a few rows at a time, so that what is between them stays in the nearest cache. What only members of the
-group read gets no more memory than a block takes.
+binder (joint.py), so that a Slice or a Transpose is a view that the next call reads; and elementwise calls over tensors
+of one shape run on a few rows at a time (blocks.py), so that what is between them stays in the nearest cache. What only
+members of the group read gets no more memory than a block takes.
 
 Every element is computed by the same kernels from the same numbers as node by node, so results are the same to the bit;
 NaNs may differ in their payload. Where order matters, in sums of floats, only whole rows are summed in a block.
@@ -19,62 +19,18 @@ from typing import Any
 
 import numpy as np
 
-from .bind import Buffer, CallSpec, Input, _Binder, _choose_inner, _coalesce, _stride, strides_of
+from .bind import Buffer, CallSpec, _choose_inner, _coalesce, _stride, strides_of
+from .blocks import BLOCK, Emitter, Place
 from .graph import Array
-from .kernels import Kernel
-from .ops.primitives import Elementwise, NotNative, OwnLoop
+from .joint import Joint, Shape, Step, walked
 from .ops.registry import Op
 
-Shape = tuple[int, ...]
 Spec = tuple[np.dtype[Any], Shape]
 
 #: Tensors with fewer elements are left alone: they stay in the nearest cache anyhow.
 LEAST = 8192
-#: Bytes of one tensor in a block. Inputs, outputs and what lies between share 32 KB or more of the nearest cache; a call
-#: on less than this costs more than its elements.
-BLOCK = 8192
 #: Axes that blocks can run along.
 MAX_AXES = 8
-
-#: Correctly rounded: they give the same bits however their arguments lie in memory. NumPy's other loops may compute in
-#: another way where elements are not neighbours.
-_EXACT = frozenset(
-    (
-        np.add,
-        np.subtract,
-        np.multiply,
-        np.divide,
-        np.reciprocal,
-        np.negative,
-        np.absolute,
-        np.sign,
-        np.sqrt,
-        np.square,
-        np.floor,
-        np.ceil,
-        np.trunc,
-        np.rint,
-        np.equal,
-        np.not_equal,
-        np.less,
-        np.less_equal,
-        np.greater,
-        np.greater_equal,
-        np.logical_and,
-        np.logical_or,
-        np.logical_xor,
-        np.logical_not,
-        np.bitwise_and,
-        np.bitwise_or,
-        np.bitwise_xor,
-        np.invert,
-        np.left_shift,
-        np.right_shift,
-        np.isnan,
-        np.isinf,
-        np.isfinite,
-    )
-)
 
 
 @dataclass(frozen=True)
@@ -102,17 +58,6 @@ class Slots:
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where an argument of a block's calls is: in a slot, in a constant, or in the group's own memory (``kind`` "slot",
-    "constant", "own"; its index; for "own" the offset is all). ``steps``: bytes from block to block along each axis."""
-
-    kind: str
-    index: int
-    offset: int
-    steps: Shape
-
-
-@dataclass(frozen=True)
 class Check:
     """A slot whose numbers, being the extremes of floats, may not be zero or NaN: then which zero, or which NaN, would
     depend on the order in which blocks were combined."""
@@ -126,9 +71,9 @@ class Check:
 class Group:
     """Nodes that run together, from the position ``first`` to before ``end``.
 
-    ``before`` and ``after``: positions of nodes between them that run by themselves. ``blocks``: how many there are along
-    each axis. ``calls`` are those of a block (their buffers have the kind "place"), ``tail`` those of a shorter last one
-    along the last axis. ``once``: calls for the first block only.
+    ``before`` and ``after``: positions of nodes between them that run by themselves. ``blocks``: how many there are
+    along each axis. ``calls`` are those of a block (their buffers have the kind "place"), ``tail`` those of a shorter
+    last one along the last axis. ``once``: calls for the first block only.
     """
 
     first: int
@@ -173,133 +118,21 @@ def _shapes(nodes: Sequence[Candidate], slots: Slots) -> list[Shape]:
     for node in nodes:
         if node.guarded or node.idle:
             continue
-        joint = _Joint(())
+        joint = Joint()
         try:
-            results = joint.apply(node, {}, slots)
+            results = joint.apply(node.op, _arguments(node, {}, slots))
         except Exception:
             continue
         shapes = [step.shape for step in joint.steps if not step.once] or [result.shape for result in results]
-        for shape in map(_walked, shapes):
+        for shape in map(walked, shapes):
             if math.prod(shape) >= LEAST:
                 work[shape] = work.get(shape, 0) + math.prod(shape)
     return sorted(work, key=lambda shape: -work[shape])
 
 
-def _walked(shape: Shape) -> Shape:
-    """The axes that a call walks along."""
-    return tuple(extent for extent in shape if extent != 1)
-
-
-# ------------------------------------------------------------------ binding several nodes with one binder
-
-
-@dataclass(frozen=True)
-class _Step:
-    """One elementwise kernel over whole tensors; ``fold``: a reduction into ``out``, whose strides may be 0."""
-
-    kernel: Kernel
-    inputs: tuple[Buffer, ...]
-    out: Buffer
-    exact: bool = True
-    fold: np.ufunc | None = None
-    #: What a reduction starts from.
-    once: bool = False
-
-    @property
-    def buffers(self) -> tuple[Buffer, ...]:
-        return (*self.inputs, self.out)
-
-    @property
-    def shape(self) -> Shape:
-        return np.broadcast_shapes(*(buffer.shape for buffer in self.buffers))
-
-
-class _Unsettled(Exception):
-    """An operator wants its inputs as they would be node by node: contiguous."""
-
-
-class _Joint(_Binder):
-    """Binds nodes one after the other. What no elementwise call can do is NotNative here."""
-
-    def __init__(self, inputs: Sequence[Input | None]) -> None:
-        super().__init__(inputs)
-        self.steps: list[_Step] = []
-        self._loose = False
-        self._exact = True
-        self._fold: np.ufunc | None = None
-
-    def apply(self, node: Candidate, values: Mapping[int, Buffer], slots: Slots) -> list[Buffer]:
-        """The node's results, its inputs taken from ``values`` or else from slots."""
-        arguments = [None if slot < 0 else values.get(slot) or _whole(slot, slots) for slot in node.inputs]
-        self._loose = any(a is not None and not a.contiguous for a in arguments)
-        marks = len(self.steps), len(self.temps)
-        self.calls.clear()
-        try:
-            results = node.op.apply(self, arguments)
-        except _Unsettled:
-            del self.steps[marks[0] :], self.temps[marks[1] :]
-            self._loose = False
-            results = node.op.apply(self, [a if a is None else self._contiguous(a) for a in arguments])
-        if self.calls:
-            self.calls.clear()
-            raise NotNative
-        return list(results)
-
-    def _elementwise(self, kernel: Kernel, inputs: Sequence[Buffer], out: Buffer) -> None:
-        step = _Step(kernel, tuple(inputs), out, self._exact, self._fold)
-        if 0 in step.shape:
-            raise NotNative
-        self.steps.append(step)
-
-    def map(self, function: Elementwise, *inputs: Buffer) -> Buffer:
-        whole_numbers = all(i.dtype.kind in "biu" for i in inputs)
-        self._exact = isinstance(function, OwnLoop) or function in _EXACT or whole_numbers
-        if self._loose and not self._exact:
-            raise _Unsettled
-        try:
-            return super().map(function, *inputs)
-        finally:
-            self._exact = True
-
-    def cast(self, x: Buffer, dtype: np.dtype[Any]) -> Buffer:
-        # Out of range, what a compiled loop makes of a float depends on whether it runs on several at once.
-        if x.dtype.kind == "f" and dtype.kind in "iu" and x.dtype != dtype:
-            raise NotNative
-        return super().cast(x, dtype)
-
-    def reduce(self, ufunc: np.ufunc, x: Buffer, axes: Sequence[int], keepdims: bool) -> Buffer:
-        if self._loose:
-            raise _Unsettled
-        if not axes:
-            return super().reduce(ufunc, x, axes, keepdims)
-        first = len(self.steps)
-        self._fold = ufunc
-        try:
-            result = super().reduce(ufunc, x, axes, keepdims)
-        finally:
-            self._fold = None
-        start = self.steps[first]
-        self.steps[first] = _Step(start.kernel, start.inputs, start.out, once=True)
-        return result
-
-    def reshape(self, x: Buffer, shape: Sequence[int]) -> Buffer:
-        if x.contiguous or _walked(x.shape) != _walked(tuple(shape)):
-            return super().reshape(x, shape)
-        strides = iter([stride for extent, stride in zip(x.shape, x.strides, strict=True) if extent != 1])
-        spread = tuple(0 if extent == 1 else next(strides) for extent in shape)
-        known = None if x.known is None else x.known.reshape(tuple(shape))
-        return Buffer(x.kind, x.index, x.dtype, tuple(shape), spread, x.offset, known)
-
-    def accumulate(self, ufunc: np.ufunc, x: Buffer, axis: int) -> Buffer:
-        raise NotNative
-
-    def value(self, x: Buffer) -> Array:
-        if x.known is None:
-            raise NotNative
-        return x.known
-
-    def _peek(self, x: Buffer) -> Array:
-        return self.value(x)
+def _arguments(node: Candidate, values: Mapping[int, Buffer], slots: Slots) -> list[Buffer | None]:
+    """A node's inputs, from ``values`` or else from slots."""
+    return [None if slot < 0 else values.get(slot) or _whole(slot, slots) for slot in node.inputs]
 
 
 def _whole(slot: int, slots: Slots) -> Buffer:
@@ -322,7 +155,7 @@ class _Grouper:
     slots: Slots
     shape: Shape
     unfolded: Collection[int]
-    joint: _Joint = field(default_factory=lambda: _Joint(()))
+    joint: Joint = field(default_factory=lambda: Joint())
     #: Slot -> what it is inside of the group.
     values: dict[int, Buffer] = field(default_factory=dict)
     #: Temp -> bytes from row to row along each axis of the blocks; None: it is a reduction's result.
@@ -370,7 +203,7 @@ class _Grouper:
         self._write(outer)
         if not self._worth(inner):
             return None
-        emitted = _Emitter(self.joint, self.axes, self.rows, outer)
+        emitted = Emitter(self.joint, self.axes, self.rows, outer)
         emitted.emit()
         within = [node for node in self.nodes if first <= node.pc < end]
         return Group(
@@ -400,7 +233,7 @@ class _Grouper:
         steps, temps = len(self.joint.steps), len(self.joint.temps)
         rows = dict(self.rows)
         try:
-            results = self.joint.apply(node, self.values, self.slots)
+            results = self.joint.apply(node.op, _arguments(node, self.values, self.slots))
             for step in self.joint.steps[steps:]:
                 self._check(step, node.pc)
             for slot, result in zip(node.outputs, results, strict=False):
@@ -436,9 +269,9 @@ class _Grouper:
         readers = set(self.slots.readers(slot))
         return bool(readers) and readers <= self._positions
 
-    def _check(self, step: _Step, pc: int) -> None:
+    def _check(self, step: Step, pc: int) -> None:
         """Can the step run in blocks, after the steps before it?"""
-        if step.once and _walked(step.shape)[: len(self.axes)] != self.axes:
+        if step.once and walked(step.shape)[: len(self.axes)] != self.axes:
             self._check_start(step)
             return
         if step.fold is not None or not step.exact:
@@ -462,7 +295,7 @@ class _Grouper:
             raise _Unfit
         self._check_access(step.out, step.shape)
 
-    def _check_start(self, step: _Step) -> None:
+    def _check_start(self, step: Step) -> None:
         """What a reduction of everything starts from: a constant, or an element of the first block."""
         (source,) = step.inputs
         if step.out.index in self.rows:
@@ -565,149 +398,10 @@ def _inside(buffer: Buffer, depth: int, limit: int) -> bool:
     depth = min(depth, buffer.ndim)
     reach = [
         (extent - 1) * stride
-        for extent, stride in zip(buffer.shape[buffer.ndim - depth :], buffer.strides[buffer.ndim - depth :], strict=True)
+        for extent, stride in zip(
+            buffer.shape[buffer.ndim - depth :], buffer.strides[buffer.ndim - depth :], strict=True
+        )
     ]
     low = buffer.offset + sum(r for r in reach if r < 0)
     high = buffer.offset + sum(r for r in reach if r > 0) + buffer.dtype.itemsize
     return low >= 0 and high <= limit
-
-
-# ------------------------------------------------------------------ calls for a block
-
-
-class _Emitter:
-    """Turns steps over whole tensors into calls for a block."""
-
-    def __init__(
-        self, joint: _Joint, axes: Shape, rows: Mapping[int, Shape | None], outer: Mapping[int, int]
-    ) -> None:
-        self.joint, self.axes, self.rows, self.outer = joint, axes, rows, outer
-        self.places: list[Place] = []
-        self.calls: list[CallSpec] = []
-        self.tail: list[CallSpec] = []
-        self.once: list[bool] = []
-        self.constants: list[Array] = []
-        self.nbytes = 0
-        self.cost = 0
-        self._index: dict[Place, int] = {}
-        self._constant_of: dict[int, int] = {}
-        self._offset_of: dict[int, int] = {}
-
-    def emit(self) -> None:
-        """Settle how large blocks are, where what lies between the calls is, and the calls."""
-        widest = max(
-            math.prod(step.shape[_last_axis(step.shape, len(self.axes)) + 1 :]) * buffer.dtype.itemsize
-            for step in self.joint.steps
-            if not self._is_once(step)
-            for buffer in step.buffers
-        )
-        extent = self.axes[-1]
-        count = max(1, BLOCK // widest)
-        if count >= 64:
-            count -= count % 64
-        # Blocks of about one size rather than a short last one.
-        count = min(count, extent)
-        self.height = count
-        self.blocks = (*self.axes[:-1], -(-extent // count))
-        self._settle_memory()
-        for height, calls in ((count, self.calls), (extent % count, self.tail)):
-            if height:
-                emitter = _Binder(())
-                for step in self.joint.steps:
-                    self._emit(step, height, emitter)
-                calls.extend(emitter.calls)
-                self.cost = self.cost or emitter.cost
-        self.once = [self._is_once(step) for step in self.joint.steps]
-
-    def _is_once(self, step: _Step) -> bool:
-        return step.once and self.rows[step.out.index] is None
-
-    def _emit(self, step: _Step, height: int, emitter: _Binder) -> None:
-        shape = step.shape
-        if not self._is_once(step):
-            last = _last_axis(shape, len(self.axes))
-            shape = (*(1 for _ in shape[:last]), height, *shape[last + 1 :])
-        buffers = []
-        for buffer in step.buffers:
-            strides = tuple(_stride(buffer, d - len(shape)) for d in range(len(shape)))
-            buffers.append(Buffer("place", self._place(buffer, step), buffer.dtype, shape, strides))
-        emitter._elementwise(step.kernel, buffers[:-1], buffers[-1])
-
-    def _place(self, buffer: Buffer, step: _Step) -> int:
-        if self._is_once(step):
-            steps = (0,) * len(self.axes)
-        else:
-            axes = [d for d, extent in enumerate(step.shape) if extent != 1][: len(self.axes)]
-            steps = tuple(_stride(buffer, d - len(step.shape)) for d in axes)
-            steps = (*steps[:-1], steps[-1] * self.height)
-        place = Place("slot", buffer.index, buffer.offset, steps)
-        if buffer.kind == "temp":
-            memory = self.joint.temps[buffer.index]
-            if isinstance(memory, np.ndarray):
-                index = self._constant_of.setdefault(buffer.index, len(self.constants))
-                if index == len(self.constants):
-                    self.constants.append(memory)
-                place = Place("constant", index, buffer.offset, steps)
-            elif buffer.index in self.outer:
-                place = Place("slot", self.outer[buffer.index], buffer.offset, steps)
-            else:
-                place = Place("own", 0, self._offset_of[buffer.index] + buffer.offset, (0,) * len(self.axes))
-        if place not in self._index:
-            self._index[place] = len(self.places)
-            self.places.append(place)
-        return self._index[place]
-
-    def _settle_memory(self) -> None:
-        """Where in the group's own memory a block of each temp is; what nothing reads any more makes room."""
-        last_use: dict[int, int] = {}
-        for k, step in enumerate(self.joint.steps):
-            for buffer in step.buffers:
-                if self._is_own(buffer):
-                    last_use[buffer.index] = k
-        free: dict[int, list[int]] = {}
-        sizes: dict[int, int] = {}
-        for k, step in enumerate(self.joint.steps):
-            index = step.out.index
-            dying = {b.index: b for b in step.inputs if self._is_own(b) and last_use[b.index] == k and b.index != index}
-            if self._is_own(step.out) and index not in self._offset_of:
-                rows = self.rows[index]
-                nbytes = rows[-1] * self.height if rows else math.prod(step.shape) * step.out.dtype.itemsize
-                nbytes = -(-nbytes // 64) * 64
-                sizes[index] = nbytes
-                # In place, where the call reads each element from where it writes it.
-                same = [
-                    b.index
-                    for b in dying.values()
-                    if sizes[b.index] == nbytes and (b.shape, b.strides, b.offset) == _layout(step.out)
-                    if b.dtype.itemsize == step.out.dtype.itemsize
-                    if sum(other.index == b.index and other != b for other in step.inputs if self._is_own(other)) == 0
-                ]
-                if same:
-                    self._offset_of[index] = self._offset_of[same[0]]
-                    del dying[same[0]]
-                elif free.get(nbytes):
-                    self._offset_of[index] = free[nbytes].pop()
-                else:
-                    self._offset_of[index] = self.nbytes
-                    # Not a multiple of 4096 apart: a read would wait for a write to an address that ends the same.
-                    self.nbytes += nbytes + 192
-            for other in dying:
-                free.setdefault(sizes[other], []).append(self._offset_of[other])
-            if self._is_own(step.out) and last_use[index] == k and step.fold is None and not step.once:
-                free.setdefault(sizes[index], []).append(self._offset_of[index])
-
-    def _is_own(self, buffer: Buffer) -> bool:
-        return (
-            buffer.kind == "temp"
-            and buffer.index not in self.outer
-            and not isinstance(self.joint.temps[buffer.index], np.ndarray)
-        )
-
-
-def _layout(buffer: Buffer) -> tuple[Shape, Shape, int]:
-    return buffer.shape, buffer.strides, buffer.offset
-
-
-def _last_axis(shape: Shape, depth: int) -> int:
-    """Where the last of the axes that blocks run along is in a step's shape."""
-    return [d for d, extent in enumerate(shape) if extent != 1][depth - 1]

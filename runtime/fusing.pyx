@@ -49,7 +49,9 @@ cdef class Fuser:
         cdef int kind
         for pc, instruction in enumerate(m.plan.code):
             kind = m.s.code[<int>pc].kind
-            bound = instruction.inside == index and instruction.kind == Kind.NODE and (kind == NATIVE or kind == FUSED)
+            # Nodes that follow an extent change their calls by themselves.
+            bound = instruction.inside == index and instruction.kind == Kind.NODE and \
+                (kind == NATIVE or kind == FUSED) and m.s.code[<int>pc].varying == NULL
             if run and not (bound and pc == run[len(run) - 1] + 1):
                 self.plan(m, run)
                 run = []

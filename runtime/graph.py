@@ -294,3 +294,20 @@ def visible(graphs: Iterable[Graph]) -> dict[str, Value]:
         for value in own_values(graph):
             found.setdefault(value.name, value)
     return found
+
+
+def captured(graph: Graph) -> list[Value]:
+    """Values of enclosing graphs that a graph uses, in the order of their first use."""
+    found: dict[Value, None] = {}
+    _captured(graph, set(), found)
+    return list(found)
+
+
+def _captured(graph: Graph, known: set[Value], found: dict[Value, None]) -> None:
+    known = {*known, *graph.inputs, *graph.constants}
+    for node in graph.nodes:
+        found.update((value, None) for value in node.inputs if value is not None and value not in known)
+        for _, inner in bodies(node):
+            _captured(inner, known, found)
+        known.update(value for value in node.outputs if value is not None)
+    found.update((value, None) for value in graph.outputs if value not in known)

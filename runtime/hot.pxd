@@ -14,6 +14,7 @@ cdef void leave_loop(State *s, LoopState *loop) noexcept nogil
 cdef int show_previous(State *s, LoopState *loop) noexcept nogil
 cdef int observe(State *s, LoopState *loop) noexcept nogil
 cdef void append_records(State *s, LoopState *loop) noexcept nogil
+cdef void swap_slots(State *s, int a, int b) noexcept nogil
 cdef int run_plan(State *s) noexcept nogil
 
 

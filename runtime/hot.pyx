@@ -7,9 +7,11 @@ when a loop is worth a scalar program, or when its time slice is over (so that s
 from libc.stdint cimport int32_t, int64_t, INT64_MAX
 from libc.string cimport memcmp
 
+from .fit cimport fit, spec_changed
 from .groups cimport GROUP_DONE, GROUP_TICK, run_group
 from .kernels cimport Call
 from .scalar cimport enter_program, next_break, run_program
+from .specs cimport extent_of
 from .state cimport *
 
 cdef extern from "time.h" nogil:
@@ -48,6 +50,7 @@ cdef int enter_fast(State *s, LoopState *loop) noexcept nogil:
     cdef Edge *e
     cdef Slice *c
     cdef Slot *p
+    cdef Py_ssize_t least
     cdef int64_t parts = -1
     if not loop.fast_enter:
         return 0
@@ -57,7 +60,9 @@ cdef int enter_fast(State *s, LoopState *loop) noexcept nogil:
         return 0
     for k in range(loop.nedges):
         e = loop.edges + k
-        if s.slots[e.initial].spec != s.slots[e.param].spec:
+        if s.slots[e.initial].spec != s.slots[e.param].spec and (
+                s.slots[e.initial].nbytes > s.slots[e.param].capacity or not e.swap or
+                not in_family(s, e, e.initial, e.param)):
             return 0
     for k in range(loop.nslices):
         c = loop.slices + k
@@ -74,6 +79,10 @@ cdef int enter_fast(State *s, LoopState *loop) noexcept nogil:
     for k in range(loop.nedges):
         e = loop.edges + k
         p = s.slots + e.param
+        if p.spec != s.slots[e.initial].spec:
+            least = min(p.nbytes, s.slots[e.initial].nbytes)
+            p.spec, p.nbytes = s.slots[e.initial].spec, s.slots[e.initial].nbytes
+            spec_changed(s, e.param, least)
         put(p.data, s.slots[e.initial].data, p.nbytes)
     for k in range(loop.nslices):
         c = loop.slices + k
@@ -104,6 +113,25 @@ cdef void enter_loop(State *s, int index) noexcept nogil:
     s.pc = loop.head
 
 
+cdef inline int in_family(const State *s, const Edge *e, int a, int b) noexcept nogil:
+    """Do two specs differ in no more than what the carried value's did before?"""
+    return e.family != NULL and extent_of(e.family, s.slots[a].spec) >= 0 and extent_of(e.family, s.slots[b].spec) >= 0
+
+
+cdef void swap_slots(State *s, int a, int b) noexcept nogil:
+    """Exchange the buffers of a parameter and its result, specs included."""
+    cdef Slot old = s.slots[a]
+    cdef Py_ssize_t least
+    s.slots[a] = s.slots[b]
+    s.slots[b] = old
+    if s.slots[a].spec != old.spec:
+        least = min(s.slots[a].nbytes, old.nbytes)
+        spec_changed(s, a, least)
+        spec_changed(s, b, least)
+        if s.writer[b] >= 0 and s.code[s.writer[b]].varying == NULL:
+            s.code[s.writer[b]].kind = UNBOUND
+
+
 cdef int next_fast(State *s, LoopState *loop) noexcept nogil:
     """The boundary after an iteration: scan elements, condition, back edges. Nothing is written before all is sure."""
     cdef int k
@@ -123,7 +151,10 @@ cdef int next_fast(State *s, LoopState *loop) noexcept nogil:
         e = loop.edges + k
         r = s.slots + e.result
         p = s.slots + e.param
-        if p.spec != r.spec or p.spec == 0:
+        if p.spec != r.spec:
+            if p.spec == 0 or r.spec == 0 or not e.swap or r.flags & FOLDED or not in_family(s, e, e.param, e.result):
+                return 0
+        elif p.spec == 0:
             return 0
         if (not e.swap or r.flags & FOLDED) and not e.identity and e.spare_spec != p.spec:
             return 0
@@ -155,12 +186,16 @@ cdef int next_fast(State *s, LoopState *loop) noexcept nogil:
             p.owner = e.spare_owner
             e.spare = data
             e.spare_owner = owner
-        else:
-            r = s.slots + e.result
-            p.data = r.data
-            p.owner = r.owner
-            r.data = data
-            r.owner = owner
+            p.capacity = p.nbytes
+            continue
+        r = s.slots + e.result
+        if p.spec != r.spec or p.capacity != r.capacity:
+            swap_slots(s, e.param, e.result)
+            continue
+        p.data = r.data
+        p.owner = r.owner
+        r.data = data
+        r.owner = owner
     return 1
 
 
@@ -323,6 +358,8 @@ cdef int run_plan(State *s) noexcept nogil:
             s.moved = 1
             s.fresh = 0
         if kind == NATIVE:
+            if ins.varying != NULL and not fit(s, ins):
+                return S_PYTHON
             for k in range(ins.nguards):
                 if memcmp(s.slots[ins.guards[k].slot].data, ins.guards[k].expected, ins.guards[k].nbytes):
                     return S_PYTHON

@@ -24,9 +24,10 @@ cdef extern from "inner_loops.h" nogil:
 cdef extern from "panels.h" nogil:
     enum:
         LOOPDBG_PANEL
-    ctypedef void (*panel_loop "loopdbg_panel")(const float *b, const float *x, npy_intp k, float *y) noexcept
-    panel_loop loopdbg_find_panel() noexcept
-    void loopdbg_panels(panel_loop panel, const float *x, const float *weights, float *out, npy_intp m, npy_intp k,
+    ctypedef struct Tiling "loopdbg_tiling":
+        int most_rows
+    const Tiling *loopdbg_find_tiling(int kind) noexcept
+    void loopdbg_panels(const Tiling *tiling, const float *x, const float *weights, float *out, npy_intp m, npy_intp k,
                         npy_intp n, int backwards) noexcept
 
 cdef extern from "bytes.h" nogil:
@@ -39,9 +40,10 @@ cdef extern from "scalars.h" nogil:
 np.import_array()
 np.import_ufunc()
 
-# Columns of a panel (panels.h), and the loop over one for this processor.
+# Products with panels of weights, as this processor does them best (panels.h): columns of a panel, and most rows.
+cdef const Tiling *_tiling = loopdbg_find_tiling(0)
 PANEL = LOOPDBG_PANEL
-cdef panel_loop _panel = loopdbg_find_panel()
+PANEL_ROWS = _tiling.most_rows
 
 # Rows up to this long go to loops over two axes. Sums not above 128: there NumPy's pairwise sum splits.
 cdef int SHORT = 512
@@ -73,6 +75,18 @@ cdef class Kernel:
     cdef inner_loop rows, sums
     cdef readonly str driver
     cdef readonly object out
+
+
+def use_tiling(int kind):
+    """For tests: how products with panels are done: for any processor (1), with AVX2 (2), AVX-512 (3), or as is best (0).
+
+    False where this processor cannot.
+    """
+    global _tiling
+    cdef const Tiling *found = loopdbg_find_tiling(kind)
+    if found != NULL:
+        _tiling = found
+    return found != NULL
 
 
 cdef Kernel _kernel(inner_loop loop, void *data, str driver, object out, run_call one=NULL):
@@ -245,7 +259,7 @@ cdef int run_arg(Call *c) noexcept nogil:
 cdef int run_panels(Call *c) noexcept nogil:
     """dims: rows, length of a sum, columns. Backwards every other time."""
     c.status = not c.status
-    loopdbg_panels(_panel, <const float *>(c.cell[0][0] + c.offset[0]), <const float *>(c.cell[1][0] + c.offset[1]),
+    loopdbg_panels(_tiling, <const float *>(c.cell[0][0] + c.offset[0]), <const float *>(c.cell[1][0] + c.offset[1]),
                    <float *>(c.cell[2][0] + c.offset[2]), c.dims[0], c.dims[1], c.dims[2], not c.status)
     return 0
 
@@ -324,6 +338,17 @@ cdef bint short_rows(Call *call, Kernel k) noexcept:
         return k.sums != NULL and call.dims[0] <= SHORT_SUM and step[0] == 0 and step[1] == size and call.cell[0] == call.cell[2] and \
             call.offset[0] == call.offset[2]
     return step[2] == size and step[0] + step[1] >= size and step[0] in (0, size) and step[1] in (0, size)
+
+
+def decide(Kernel k, dims, steps, outer):
+    """Take the decisions of ``set_kernel`` on extents that vary, which narrows the range in which they hold."""
+    if k.one != NULL and dims and not outer:
+        dims[0] == 1
+    if k.rows != NULL and outer and not dims[0] > SHORT:
+        size = k.out.itemsize
+        steps[0] + steps[1] >= size
+        for step in steps:
+            step == 0, step == size
 
 
 cdef int set_kernel(Call *call, object kernel) except -1:

@@ -1,7 +1,7 @@
 """Loops, for the engine."""
 
 from .nodes cimport Nodes
-from .state cimport Edge
+from .state cimport Edge, Family
 
 cdef class Loops(Nodes):
     cdef dict scan_arrays        # (loop, k) -> array behind a scan buffer, or list of objects
@@ -14,7 +14,7 @@ cdef class Loops(Nodes):
     cdef int set_spare(self, Edge *e) except -1
     cdef int put_spare(self, Edge *e, object owner, int spec) except -1
     cdef int next_slow(self, int index) except -1
-    cdef int swap_slots(self, int a, int b) except -1
+    cdef Family *family_of(self, Edge *e) except? NULL
     cdef int check_edge(self, int index, int k) except -1
     cdef int check_scan(self, int index, int k) except -1
     cdef int append_scan(self, int index, int k) except -1

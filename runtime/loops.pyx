@@ -11,8 +11,9 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 cimport numpy as np
 
-from .hot cimport enter_loop, leave_loop, put
+from .hot cimport enter_loop, leave_loop, put, swap_slots
 from .nodes cimport Nodes
+from .specs cimport extent_of
 from .state cimport *
 
 import math
@@ -215,8 +216,9 @@ cdef class Loops(Nodes):
         taken = []
         for k in range(loop.nedges):
             e = loop.edges + k
-            swap = e.swap and self.s.slots[e.result].spec != 0 and self.s.slots[e.param].spec != 0 and \
-                self.s.slots[e.result].flags == OWN
+            # Sequences, optionals and strings are never changed once they are made: they move.
+            swap = e.swap and (self.s.slots[e.result].spec == 0) == (self.s.slots[e.param].spec == 0) and \
+                (self.s.slots[e.result].spec == 0 or self.s.slots[e.result].flags & ~SHARED == OWN)
             e.in_spare = not swap
             value = None
             if e.in_spare and not e.identity:
@@ -232,22 +234,23 @@ cdef class Loops(Nodes):
                 spec = self.s.slots[e.result].spec
                 self.put_owner(e.param, taken[k], spec, OWN if spec else 0)
             else:
-                self.swap_slots(e.param, e.result)
+                if self.s.slots[e.param].spec != self.s.slots[e.result].spec:
+                    e.family = self.family_of(e)
+                swap_slots(&self.s, e.param, e.result)
         loop.i += 1
         self.s.pc = loop.head
         return 0
 
-    cdef int swap_slots(self, int a, int b) except -1:
-        """Exchange the buffers of a parameter and its result, specs included."""
-        cdef Slot old = self.s.slots[a]
-        self.s.slots[a] = self.s.slots[b]
-        self.s.slots[b] = old
-        if self.s.slots[a].spec != self.s.slots[b].spec:
-            self.unbind_consumers(a)
-            self.unbind_consumers(b)
-            if b in self.producers:
-                self.s.code[<int>self.producers[b]].kind = UNBOUND
-        return 0
+    cdef Family *family_of(self, Edge *e) except? NULL:
+        """The family that both values of a back edge are of, which its result's node has found; NULL: none."""
+        cdef int k, pc = self.s.writer[e.result]
+        cdef Varying *v = NULL if pc < 0 else self.s.code[pc].varying
+        if v != NULL:
+            for k in range(v.noutputs):
+                if v.outputs[k].slot == e.result and v.outputs[k].family != NULL and \
+                        extent_of(v.outputs[k].family, self.s.slots[e.param].spec) >= 0:
+                    return v.outputs[k].family
+        return NULL
 
     cdef int check_edge(self, int index, int k) except -1:
         cdef Edge *e = self.s.loops[index].edges + k

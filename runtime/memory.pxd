@@ -1,5 +1,6 @@
 """The engine's memory, for the classes above it."""
 
+from .specs cimport Specs
 from .state cimport Instr, State
 
 cdef class Memory:
@@ -8,14 +9,15 @@ cdef class Memory:
     cdef int nslots
     cdef int ncode
     cdef int nloops
-    cdef list specs              # spec -> (dtype, shape)
-    cdef dict spec_ids
+    cdef Specs specs             # spec -> (dtype, shape)
     cdef list known              # slot -> array that is known without running, or None
     cdef list consumers          # slot -> positions of nodes that read it
     cdef dict producers          # slot -> position of the node that writes it
 
+    cdef int load_consumers(self) except -1
     cdef int spec(self, dtype, tuple shape) except -1
     cdef int put_owner(self, int k, object owner, int spec, int flags) except -1
+    cdef int put_room(self, int k, object owner, int spec, Py_ssize_t nbytes, int flags) except -1
     cdef int unbind_consumers(self, int k) except -1
     cdef int set_known(self, int k, object array) except -1
     cdef int own(self, int k, int spec) except -1

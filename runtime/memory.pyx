@@ -1,7 +1,7 @@
 """The engine's memory: slots, the specs (dtype and shape) of what they hold, and who reads them.
 
-A slot whose spec changes unbinds its consumers, which are bound again when they are met: loops whose shapes change need
-nothing special.
+A slot whose spec changes unbinds its consumers, which are bound again when they are met, but for those that follow the
+change by themselves (varying.pyx): loops whose shapes change need nothing special.
 """
 
 from cpython.object cimport PyObject
@@ -10,8 +10,10 @@ from libc.stdlib cimport calloc, free
 cimport numpy as np
 from numpy cimport npy_intp
 
+from .fit cimport free_shelf, free_varying, spec_changed
 from .groups cimport free_group
 from .scalar cimport free_program
+from .specs cimport Specs
 from .state cimport *
 
 import math
@@ -35,10 +37,12 @@ cdef class Memory:
         self.s.stack = <int *>calloc(self.nloops + 1, sizeof(int))
         widest = max((len(p.edges) for p in plan.loops), default=0)
         self.s.carried = <char **>calloc(widest + 1, sizeof(char *))
-        if not (self.s.slots and self.s.code and self.s.loops and self.s.stack and self.s.carried):
+        self.s.readers = <int *>calloc(self.s.nslots + 1, sizeof(int))
+        self.s.writer = <int *>calloc(self.s.nslots + 1, sizeof(int))
+        if not (self.s.slots and self.s.code and self.s.loops and self.s.stack and self.s.carried and
+                self.s.readers and self.s.writer):
             raise MemoryError
-        self.specs = [None]
-        self.spec_ids = {}
+        self.specs = Specs()
         self.known = [None] * self.s.nslots
         self.consumers = [[] for _ in range(self.s.nslots)]
         self.producers = {}
@@ -49,6 +53,7 @@ cdef class Memory:
         if self.s.code:
             for k in range(self.ncode):
                 free_calls(self.s.code + k)
+                free_shelf(self.s.code + k)
                 free(self.s.code[k].moves)
         if self.s.loops:
             for k in range(self.nloops):
@@ -69,20 +74,34 @@ cdef class Memory:
         free(self.s.loops)
         free(self.s.stack)
         free(self.s.carried)
+        free(self.s.readers)
+        free(self.s.reader)
+        free(self.s.writer)
+
+    cdef int load_consumers(self) except -1:
+        """Who reads and writes each slot, for C."""
+        cdef int k, n = 0
+        free(self.s.reader)
+        self.s.reader = <int *>calloc(sum(map(len, self.consumers)) + 1, sizeof(int))
+        if not self.s.reader:
+            raise MemoryError
+        for k in range(self.s.nslots):
+            self.s.readers[k] = n
+            for pc in self.consumers[k]:
+                self.s.reader[n] = pc
+                n += 1
+            self.s.writer[k] = self.producers.get(k, -1)
+        self.s.readers[self.s.nslots] = n
+        return 0
 
     cdef int spec(self, dtype, tuple shape) except -1:
-        key = (dtype, shape)
-        found = self.spec_ids.get(key)
-        if found is None:
-            found = len(self.specs)
-            self.specs.append(key)
-            self.spec_ids[key] = found
-        return found
+        return self.specs.find(dtype, shape)
 
     cdef int put_owner(self, int k, object owner, int spec, int flags) except -1:
         """Give a slot its memory; consumers of a changed spec are unbound."""
         cdef Slot *slot = self.s.slots + k
         cdef int changed = slot.spec != spec
+        cdef Py_ssize_t before = slot.nbytes
         Py_INCREF(owner)
         Py_XDECREF(slot.owner)
         slot.owner = <PyObject *>owner
@@ -92,8 +111,24 @@ cdef class Memory:
             slot.nbytes = np.PyArray_NBYTES(owner)
         else:
             slot.data, slot.nbytes = NULL, 0
+        slot.capacity = slot.nbytes if flags & OWN else 0
         if changed:
-            self.unbind_consumers(k)
+            spec_changed(&self.s, k, min(before, slot.nbytes))
+        return 0
+
+    cdef int put_room(self, int k, object owner, int spec, Py_ssize_t nbytes, int flags) except -1:
+        """Give a slot memory that may be more than its value needs: an array of bytes."""
+        cdef Slot *slot = self.s.slots + k
+        cdef int changed = slot.spec != spec
+        cdef Py_ssize_t before = slot.nbytes
+        Py_INCREF(owner)
+        Py_XDECREF(slot.owner)
+        slot.owner = <PyObject *>owner
+        slot.spec, slot.flags = spec, flags
+        slot.data, slot.nbytes = np.PyArray_BYTES(owner), nbytes
+        slot.capacity = np.PyArray_NBYTES(owner)
+        if changed:
+            spec_changed(&self.s, k, min(before, nbytes))
         return 0
 
     cdef int unbind_consumers(self, int k) except -1:
@@ -101,6 +136,7 @@ cdef class Memory:
         for pc in self.consumers[k]:
             self.s.code[<int>pc].kind = UNBOUND
             self.s.code[<int>pc].calm = 0
+            self.s.code[<int>pc].stale = 1
         return 0
 
     cdef int set_known(self, int k, object array) except -1:
@@ -117,7 +153,7 @@ cdef class Memory:
     cdef int own(self, int k, int spec) except -1:
         """Make sure that a slot has a buffer of its own for a spec."""
         cdef Slot *slot = self.s.slots + k
-        if slot.spec == spec and slot.flags & OWN:
+        if slot.spec == spec and slot.flags & OWN and not slot.flags & SHARED:
             slot.flags = OWN
             return 0
         dtype, shape = self.specs[spec]
@@ -140,7 +176,7 @@ cdef class Memory:
         if not value.dtype.isnative:
             value = value.astype(value.dtype.newbyteorder("="))
         self.own(k, self.spec(value.dtype, value.shape))
-        np.copyto(<object>self.s.slots[k].owner, value)
+        np.copyto(self.look(k), value)
         return 0
 
     cdef object tensor(self, char *data, int spec):
@@ -156,9 +192,13 @@ cdef class Memory:
         cdef Slot *slot = self.s.slots + k
         if slot.spec == 0:
             return <object>slot.owner if slot.owner != NULL else None
-        if slot.owner != NULL and np.PyArray_BYTES(<object>slot.owner) == slot.data and \
-                self.specs[slot.spec][1] == (<object>slot.owner).shape:
-            return <object>slot.owner
+        if slot.owner != NULL and np.PyArray_BYTES(<object>slot.owner) == slot.data:
+            owner = <object>slot.owner
+            dtype, shape = self.specs[slot.spec]
+            if owner.shape == shape and owner.dtype == dtype:
+                return owner
+            if slot.flags & OWN and slot.nbytes:
+                return owner.reshape(-1).view(np.uint8)[:slot.nbytes].view(dtype).reshape(shape)
         return self.tensor(slot.data, slot.spec)
 
     def value(self, int slot):
@@ -178,6 +218,7 @@ cdef class Memory:
 cdef void free_calls(Instr *ins) noexcept:
     """Unbind a node: nothing is left of its calls."""
     cdef int k
+    free_varying(ins)
     for k in range(ins.nguards):
         free(ins.guards[k].expected)
     free_group(ins.group)

@@ -1,5 +1,5 @@
-from .memory import Memory
+from .varying import Varied
 
 strict_binding: bool
 
-class Nodes(Memory): ...
+class Nodes(Varied): ...

@@ -1,20 +1,26 @@
 """Nodes: bound to kernels when they are first met, on the dtypes and shapes that their inputs then have; or run by NumPy."""
 
+from cpython.object cimport PyObject
 from libc.stdlib cimport calloc, malloc
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy
 cimport numpy as np
 from numpy cimport npy_intp
 
 from .groups cimport ask_for_groups
 from .kernels cimport Call, set_kernel
-from .memory cimport Memory, free_calls
+from .memory cimport free_calls
 from .state cimport *
+from .varying cimport Varied
+
+cdef extern from "Python.h":
+    PyObject *PyList_GET_ITEM(object, Py_ssize_t)   # borrowed
 
 import contextvars
 
 import numpy as np
 
 from . import bind as binding
+from . import ranges
 from .errors import ExecutionError, LoopdbgError, one_line
 from .graph import MAIN
 from .memory import aligned, shapes_of
@@ -29,12 +35,14 @@ _EAGER = Eager()
 # A node that had to be bound this often runs in Python until its shapes have stayed the same for CALM executions.
 cdef int RESTLESS = 3
 cdef int CALM = 8
+# Bindings for ranges of an extent that a node may need before it counts as restless.
+cdef int MOST = 8
 
 #: Tests set this: an operator that fails to bind for any other reason than NotNative, but runs, is a bug of ours.
 strict_binding = False
 
 
-cdef class Nodes(Memory):
+cdef class Nodes(Varied):
     """Binds and runs the nodes of a plan."""
 
     def __cinit__(self, plan):
@@ -66,7 +74,7 @@ cdef class Nodes(Memory):
                     raise MemoryError
                 for j, (source, target) in enumerate(instruction.moves):
                     ins.moves[j].source, ins.moves[j].target = source, target
-        return 0
+        return self.load_consumers()
 
     cdef int bind_node(self, int pc) except -1:
         """Bind the node at pc on what its inputs are now. 0: it has to run in Python."""
@@ -80,7 +88,15 @@ cdef class Nodes(Memory):
             else:
                 dtype, shape = self.specs[self.s.slots[<int>slot].spec]
                 inputs.append(binding.Input(slot, dtype, shape, self.known[slot], self.peeker(slot)))
-        bound = binding.bind(instruction.op, inputs)
+        varied = self.varied(pc, instruction.op, inputs)
+        if varied is None:
+            bound = binding.bind(instruction.op, inputs)
+        else:
+            followed, bound, appended = varied
+            if appended is not None:
+                # Where provide puts the result, what it begins with stands already.
+                bound.calls.pop(appended[2])
+            loose, bound = bound, ranges.settled(bound)
         if len(bound.outputs) < len(instruction.outputs):
             return 0     # where it runs says so
         for slot, out in zip(instruction.outputs, bound.outputs):
@@ -94,7 +110,12 @@ cdef class Nodes(Memory):
             else:
                 self.own(slot, self.spec(out.dtype, out.shape))
             self.set_known(slot, out.known)
+        self.put_aside(pc)
         self.install(pc, instruction, bound)
+        if varied is not None:
+            self.vary(pc, instruction, followed, loose, appended, self.keep[pc])
+            self.keep[pc] = None
+            return self.provide(pc)
         return 1
 
     def peeker(self, slot):
@@ -170,10 +191,18 @@ cdef class Nodes(Memory):
     cdef int run_node(self, int pc) except -1:
         """Run the node at pc, bound if that is possible, and move on."""
         cdef Instr *ins = self.s.code + pc
-        cdef int k, failed = 0
         instruction = self.plan.code[pc]
         trouble = None
         was_native = ins.kind == NATIVE
+        if ins.stale:
+            self.forget(pc)
+        if self.native and (ins.varying != NULL or ins.shelf != NULL):
+            if self.provide(pc):
+                if call_native(&self.s, ins):
+                    self.s.pc = pc + 1
+                    return 0
+                self.forget(pc)
+            self.put_aside(pc)
         ins.kind = UNBOUND
         if was_native:
             ins.calm = 0     # guards or a kernel's own check failed
@@ -181,21 +210,15 @@ cdef class Nodes(Memory):
             self.replace_constant(pc, instruction.outputs[0])
             self.s.pc = pc + 1
             return 0
-        if self.native and ins.calm >= 0 and (ins.churn < RESTLESS or ins.calm >= CALM):
+        if self.native and ins.calm >= 0 and (ins.churn < RESTLESS or ins.calm >= CALM or ins.waited >= ins.pause):
+            ins.pause = 32 if ins.churn < RESTLESS else 4 * ins.pause
+            ins.waited = 0
             try:
                 if self.bind_node(pc):
-                    ins.churn = 0 if ins.calm >= CALM else ins.churn + 1
-                    with nogil:
-                        k = 0
-                        while k < ins.ncalls:
-                            failed = ins.calls[k].run(ins.calls + k)
-                            if failed > 0:
-                                break
-                            k += 1 - failed
-                    if failed <= 0:
+                    ins.churn = 0 if ins.calm >= CALM or self.is_general(pc) else ins.churn + 1
+                    if call_native(&self.s, ins):
                         self.s.pc = pc + 1
                         return 0
-                    ins.kind = UNBOUND
                 else:
                     ins.calm = -1
             except NotNative:
@@ -205,6 +228,9 @@ cdef class Nodes(Memory):
                 ins.churn = RESTLESS
         if ins.calm >= 0:
             ins.calm += 1
+            ins.waited += 1
+        self.put_aside(pc)
+        ins.kind = UNBOUND
         self.run_in_python(pc, instruction)
         if trouble is not None and strict_binding:
             raise trouble
@@ -222,6 +248,11 @@ cdef class Nodes(Memory):
         else:
             self.set_known(slot, None)
         return 0
+
+    cdef int is_general(self, int pc):
+        """Is the node bound for a range, and are there only so many of them?"""
+        cdef Varying *v = self.s.code[pc].varying
+        return v != NULL and v.low < v.high and self.s.code[pc].nshelf < MOST
 
     cdef int run_in_python(self, int pc, object instruction) except -1:
         arguments = [None if slot < 0 else self.look(slot) for slot in instruction.inputs]
@@ -241,9 +272,7 @@ cdef class Nodes(Memory):
             if slot < 0:
                 continue
             if isinstance(result, list):
-                # Elements must not be engine memory, which changes under them.
-                result = [x.copy() if isinstance(x, np.ndarray) and (x.base is not None or any(x is a for a in
-                          arguments)) else x for x in result]
+                result = kept_elements(result, arguments)
             self.store(slot, result)
             self.set_known(slot, None)
         return 0
@@ -269,6 +298,47 @@ cdef class Nodes(Memory):
     def at(self, int index):
         """``loop 'rnn', iteration 7``."""
         return f"loop '{self.plan.loops[index].loop.name}', iteration {self.s.loops[index].i}"
+
+
+cdef int call_native(State *s, Instr *ins) except -1:
+    """Run a bound node; 0: it could not be run as bound."""
+    cdef int k, failed
+    with nogil:
+        for k in range(ins.nguards):
+            if memcmp(s.slots[ins.guards[k].slot].data, ins.guards[k].expected, ins.guards[k].nbytes):
+                return 0
+        k = 0
+        while k < ins.ncalls:
+            failed = ins.calls[k].run(ins.calls + k)
+            if failed > 0:
+                return 0
+            k += 1 - failed     # a call may leave out some that follow it
+    return 1
+
+
+cdef list kept_elements(list result, list arguments):
+    """A sequence without elements that are engine memory, which changes under them. Written for long ones: it runs at
+    each insertion."""
+    cdef int k
+    cdef Py_ssize_t j
+    cdef PyObject *element
+    cdef list given = [a for a in arguments if isinstance(a, np.ndarray)]
+    cdef list kept = None
+    for j in range(len(result)):
+        element = PyList_GET_ITEM(result, j)
+        if not np.PyArray_Check(<object>element):
+            continue
+        foreign = np.PyArray_BASE(<object>element) != NULL
+        for k in range(len(given)):
+            foreign = foreign or element == <PyObject *>given[k]
+        if foreign:
+            if kept is None:
+                kept = list(result)
+            kept[j] = (<object>element).copy()
+    if kept is not None:
+        return kept
+    # Operators may give what they got.
+    return list(result) if any([result is a for a in arguments]) else result
 
 
 def room(temp):

@@ -122,6 +122,7 @@ cdef class Observers(Changes):
         question = Question(op, slots)
         for slot in set(question.inputs):
             self.consumers[slot].append(p.pc)
+        self.load_consumers()
         self.s.code[p.pc].kind = UNBOUND
         self.s.code[p.pc].calm = 0
         self.next_key += 1
@@ -163,6 +164,7 @@ cdef class Observers(Changes):
         link[0] = self.s.predicates[k].next
         for slot in set(question.inputs):
             self.consumers[slot].remove(self.s.predicates[k].pc)
+        self.load_consumers()
         free_calls(self.s.code + self.s.predicates[k].pc)
         self.keep[self.s.predicates[k].pc] = None
         self.s.code[self.s.predicates[k].pc].kind = UNBOUND

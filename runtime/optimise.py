@@ -504,6 +504,8 @@ class _Block:
 
     def step(self, p: Any, parts: Sequence[Any], others: Sequence[Any]) -> Any:
         """One iteration, or the rows of many."""
+        if not isinstance(p, Eager):
+            p = _Weighted(p)
         known: dict[Value | None, Any] = {None: None}
         known.update(zip(self.inner, parts, strict=True))
         known.update(zip(self.others, others, strict=True))

@@ -105,7 +105,7 @@ cdef class Maker:
             if ins.trap:
                 raise NotScalar
             if ins.kind == NATIVE:
-                if ins.nguards:
+                if ins.nguards or ins.varying != NULL:
                     raise NotScalar
                 for k in range(ins.ncalls):
                     self.call(pc, ins.calls + k)

@@ -135,6 +135,8 @@ cdef enum:
 cdef enum:
     OWN = 1       # the buffer belongs to the slot alone and may be written
     FOLDED = 2    # holds a constant that its instruction does not write again
+    SHARED = 4    # with OWN: a back edge's parameter and result are in one buffer, the one a prefix of the other;
+                  # only the node that appends writes there
 
 cdef struct Slot:
     char *data            # NULL where the value is no tensor of fixed-size elements
@@ -142,11 +144,72 @@ cdef struct Slot:
     int spec              # index of (dtype, shape); 0: a Python object (sequence, optional, strings) or nothing
     int flags
     Py_ssize_t nbytes
+    Py_ssize_t capacity   # bytes that the buffer has; 0: it is not the slot's own
 
 cdef struct Guard:
     int slot
     Py_ssize_t nbytes
     char *expected
+
+# Specs that differ in the extent of one axis (specs.pyx), and runs of their numbers: extents from ``low`` on have the
+# numbers from ``first`` on.
+cdef struct Segment:
+    int64_t low
+    int64_t count
+    int first
+
+cdef struct Family:
+    int nsegments
+    int at                # where a number was found last
+    Py_ssize_t unit       # bytes of an extent of 1
+    Segment *segments
+
+# How a bound node follows an extent that varies (varying.pyx): each number below is base + slope * it.
+cdef struct Number:
+    npy_intp *where
+    npy_intp base
+    npy_intp slope
+
+cdef struct Port:
+    int slot
+    int spec              # for which the numbers are right now
+    int append            # outputs: the slot whose buffer this value goes on in; -1: none
+    Family *family        # NULL: the spec does not vary
+    Py_ssize_t nbytes     # where it does not
+    int64_t base
+    int64_t slope
+
+cdef struct Room:
+    char **cell
+    npy_intp base
+    npy_intp slope
+    npy_intp capacity
+
+cdef struct Varying:
+    int64_t low           # the numbers hold for extents from low to high
+    int64_t high
+    int64_t extent
+    int64_t fitted        # how often they were changed
+    int64_t seen          # how often of that in executions before
+    int leading           # the input whose extent it is
+    int ninputs
+    int noutputs
+    int nnumbers
+    int nrooms
+    Port *inputs
+    Port *outputs
+    Number *numbers
+    Room *rooms
+    # while it waits on the instruction's shelf: the rest of the binding
+    Varying *next
+    int64_t key           # its memory is kept under this
+    int ncalls
+    int nguards
+    int64_t cost
+    Call *calls
+    Guard *guards
+    char **cells
+    npy_intp *outer
 
 # A node's instruction is NATIVE when bound; UNBOUND ones go through Python, which binds or runs them.
 cdef enum InstrKind:
@@ -214,10 +277,16 @@ cdef struct Group:
     int64_t runs
 
 cdef struct Instr:
+    # what each execution looks at, in one cache line
     int kind
     int ncalls
     int nguards
     int nmoves
+    Call *calls
+    Varying *varying     # NULL: bound on one spec
+    Guard *guards
+    int64_t cost
+    Move *moves
     int loop
     int target
     int taken            # BRANCH: 1 then, 0 else, as of its last execution
@@ -225,14 +294,15 @@ cdef struct Instr:
     int churn            # how often it was bound
     int calm             # Python executions since its inputs last changed; -1: nothing to bind until they do
     int trap             # stop before it
-    int64_t cost
-    Call *calls
-    Guard *guards
-    Move *moves
     char **cells         # addresses of temps
     npy_intp *outer      # outer axes of all calls
     int64_t binding      # differs whenever the node is bound anew
     Group *group         # the group that it leads, NULL: none
+    Varying *shelf       # bindings for other ranges of the extent
+    int nshelf
+    int stale            # what they rest on changed: none of them holds any more
+    int64_t waited       # Python executions since it was last bound, and how many to wait before it is tried again
+    int64_t pause
 
 cdef struct Edge:
     int initial          # -1: part 0 of a sliced input
@@ -244,6 +314,7 @@ cdef struct Edge:
     char *spare
     PyObject *spare_owner
     int spare_spec
+    Family *family       # of the specs that the carried value had so far, where they differed; NULL: they did not
 
 cdef struct Slice:
     int outer
@@ -411,6 +482,10 @@ cdef struct State:
     int watch
     int stop_any
     int hook_any
+    # who reads a slot (readers[k] to before readers[k + 1]) and who writes it (-1: no node)
+    int *readers
+    int *reader
+    int *writer
     # grows whenever an instruction is bound or unbound, or a slot's spec changes
     int64_t generation
     int64_t hot_after    # a loop that ran this often is worth a scalar program; -1: none is

@@ -6,6 +6,7 @@ one matrix product for all steps. Kernels are bound for short sequences only: ea
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -225,7 +226,7 @@ class RnnStep:
 
 def inputs_product(p: P, x: T, weights: T, bias: T | None) -> T:
     """``x @ weights.T + bias`` for x [..., I], as one matrix product."""
-    flat = p.reshape(x, (int(np.prod(x.shape[:-1])), x.shape[-1]))
+    flat = p.reshape(x, (math.prod(x.shape[:-1]), x.shape[-1]))
     result = _times(p, flat, weights)
     if bias is not None:
         result = p.map(np.add, result, bias)

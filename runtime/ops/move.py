@@ -250,6 +250,7 @@ _MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
 
 def _padded_index(mode: str, before: int, after: int, size: int) -> Array:
     """Which element of a dimension stands at each place of the padded one."""
+    size = int(size)
     limit = {"reflect": size - 1, "symmetric": size}.get(mode)
     if limit is not None and max(before, after) > limit:
         raise ValueError(f"mode '{mode}' can pad {size} elements by {limit} at most, not by {max(before, after)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ _FLOAT64, _INT32 = np.dtype(np.float64), np.dtype(np.int32)
 
 
 def _count(x: T, axes: Sequence[int]) -> int:
-    return int(np.prod([x.shape[axis] for axis in axes], dtype=np.int64))
+    return math.prod(x.shape[axis] for axis in axes)
 
 
 def _kept_shape(x: T, axes: Sequence[int], keepdims: bool) -> tuple[int, ...]:

@@ -46,6 +46,8 @@ def sequence_insert(p: P, sequence: Sequence[Array], tensor: Array, position: Ar
     if length and sequence[0].dtype != tensor.dtype:
         raise ValueError(f"a {tensor.dtype} tensor cannot enter a sequence of {sequence[0].dtype} tensors")
     at = length if position is None else _position(p, position, length, length)
+    if at == length:
+        return [*sequence, tensor]
     return [*sequence[:at], tensor, *sequence[at:]]
 
 

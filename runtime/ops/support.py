@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError, UnsupportedError
+from ..extents import Extent, broadcast_shapes
 
 P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
 T = Any
@@ -29,6 +30,8 @@ def is_integer(dtype: Dtype) -> bool:
 
 def constant(p: P, value: Any, dtype: Dtype) -> T:
     """A scalar constant of a dtype."""
+    if isinstance(value, Extent):
+        return cast(p, p.constant(value), dtype)
     return p.constant(np.array(value, dtype))
 
 
@@ -92,7 +95,7 @@ def one_way(x: T, other: T, what: str) -> None:
         ModelError: it does not.
     """
     try:
-        fits = np.broadcast_shapes(x.shape, other.shape) == tuple(x.shape)
+        fits = broadcast_shapes(x.shape, other.shape) == tuple(x.shape)
     except ValueError:
         fits = False
     if not fits:

@@ -38,11 +38,12 @@ def collected() -> list[Any]:
         return list(collect_testcases(None))
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """A test's input or output as loopdbg takes it."""
     if isinstance(value, TensorProto):
         return numpy_helper.to_array(value)
     if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
+        return [plain(part) for part in value]
     return value if value is None else np.asarray(value)
 
 
@@ -66,8 +67,8 @@ def _cases(test: Any) -> Iterator[Case]:
     if graphs:
         return
     for inputs, outputs in test.data_sets:
-        given = dict(zip((i.name for i in graph.input), map(_plain, inputs), strict=True))
-        wanted = dict(zip((o.name for o in graph.output), map(_plain, outputs), strict=True))
+        given = dict(zip((i.name for i in graph.input), map(plain, inputs), strict=True))
+        wanted = dict(zip((o.name for o in graph.output), map(plain, outputs), strict=True))
         yield Case(
             test.name,
             node.op_type,

@@ -125,3 +125,32 @@ def test_the_c_locale() -> None:
     environment = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
     ran = finish(start("info", SAMPLES / "lstm.xml", environment=environment))
     assert (ran.status, ran.err) == (0, "")
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_peer_does_not_outlive_the_program(tmp_path: Path, how: signal.Signals) -> None:
+    """OpenVINO takes the trip count -1 for no limit (B14), so it would run for ever."""
+    pytest.importorskip("openvino")
+    text = """g (int64 m, float v0) => (float v) {
+        yes = Constant <value = bool {1}> ()
+        v = Loop <body = body (int64 i, bool c, float a) => (bool keep, float b) {
+            b = Cos (a)
+            keep = Identity (c)
+        }> (m, yes, v0)
+    }"""
+    words = ("--against", "openvino", "--free", "--input", "m=-1", "--input", "v0=0")
+    process = start("diff", save(tmp_path, text), *words)
+    time.sleep(4)
+    listed = subprocess.run(["ps", "--ppid", str(process.pid), "-o", "pid="], capture_output=True, text=True)
+    peers = listed.stdout.split()
+    assert len(peers) == 1
+    process.send_signal(how)
+    ran = finish(process, 10)
+    assert ran.status == (130 if how is signal.SIGINT else -signal.SIGKILL)
+    assert ran.err == ("loopdbg: interrupted\n" if how is signal.SIGINT else "")
+    for _ in range(50):
+        state = subprocess.run(["ps", "-p", peers[0], "-o", "stat="], capture_output=True, text=True).stdout.strip()
+        if state in ("", "Z"):
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"the peer still runs ({state})")

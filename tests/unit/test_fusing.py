@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ def loop(
     scan_outputs: str = "",
 ) -> loopdbg.Model:
     """A loop with one carried value; ``body`` computes ``result`` from it."""
-    kind, _, name = carried.rpartition(" ")
+    kind = carried.rpartition(" ")[0]
     scanned = "".join(f", {s}" for s in scans.split(";") if s)
     stacked = "".join(f", {s}" for s in scan_outputs.split(";") if s)
     names = ", ".join(["last", *(s.split()[-1] for s in scan_outputs.split(";") if s)])
@@ -105,7 +104,8 @@ def test_integers_and_a_float_that_becomes_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "op", ["Exp", "Log", "Sin", "Tanh", "Sqrt", "Sigmoid", "Gelu", "Erf", "Softplus", "Floor", "Neg", "Relu", "HardSwish"]
+    "op",
+    ["Exp", "Log", "Sin", "Tanh", "Sqrt", "Sigmoid", "Gelu", "Erf", "Softplus", "Floor", "Neg", "Relu", "HardSwish"],
 )
 @pytest.mark.parametrize("dtype", ["float", "float16", "double"])
 def test_functions(op: str, dtype: str) -> None:
@@ -245,9 +245,9 @@ def test_which_zero_or_nan_an_extreme_is_does_not_depend_on_blocks(special: floa
     inputs = start(one=np.float32(1), zero=np.float32(0))
     inputs["start"][40:60] = special
     inputs["start"][0] = -0.0
-    same(m.run(inputs), by_nodes(m, inputs))
+    same(m.run(inputs, exact=True), by_nodes(m, inputs))
     assert members(m) == [["a", "b"]]  # made anew without the reduction
-    same(m.run(inputs), by_nodes(m, inputs))
+    same(m.run(inputs, exact=True), by_nodes(m, inputs))
 
 
 def test_sums_of_integers_are_part_of_the_group_and_those_of_floats_are_not() -> None:
@@ -268,7 +268,9 @@ def test_softmax_of_rows() -> None:
 
 
 def test_a_reduction_of_columns() -> None:
-    m = loop("axis = Constant <value_ints = [0]> ()\na = Add (x, x)\nb = Mul (a, x)\nm = ReduceMax (b, axis)\ny = Sub (b, m)")
+    m = loop(
+        "axis = Constant <value_ints = [0]> ()\na = Add (x, x)\nb = Mul (a, x)\nm = ReduceMax (b, axis)\ny = Sub (b, m)"
+    )
     (group, *_) = check(m, start(), python=False)
     assert {"a", "b", "m"} <= set(group)
     assert "y" not in group
@@ -334,7 +336,8 @@ def test_nodes_between_that_do_not_fit_run_before_or_after() -> None:
 
 
 def test_a_loop_in_a_loop_that_captures_a_value_of_the_group() -> None:
-    m = loop("""
+    m = loop(
+        """
         r = Mul (x, x)
         a = Tanh (r)
         b = Add (a, x)
@@ -347,7 +350,9 @@ def test_a_loop_in_a_loop_that_captures_a_value_of_the_group() -> None:
         }> (three, , a)
         e = Add (d, b)
         y = Mul (e, half)
-    """, outer="float half")
+    """,
+        outer="float half",
+    )
     groups = check(m, start(half=np.float32(0.25)))
     assert sorted(groups) == [["e", "y"], ["r", "a", "b"], ["w", "z", "u_out"]]
 
@@ -387,9 +392,9 @@ def test_shapes_that_change_in_the_middle() -> None:
       }> (M, , v)
     }""")
     inputs = {"M": np.int64(40), "v": numbers(90, COLUMNS), "half": np.float32(0.5)}
-    assert ["a", "b", "d"] in check(m, inputs)
+    assert check(m, inputs) == []  # nodes that follow an extent by themselves are in no group
     other = {**inputs, "v": numbers(120, COLUMNS, seed=3)}  # groups for other shapes are there already
-    same(m.run(other), by_nodes(m, other))
+    same(m.run(other, exact=True), by_nodes(m, other))
 
 
 def test_sliced_inputs_and_swapped_back_edges() -> None:
@@ -419,7 +424,9 @@ def test_small_tensors_and_scalars_are_left_alone() -> None:
 
 
 def test_errors_are_those_of_the_node() -> None:
-    m = loop("a = Mul (x, x)\nb = Add (a, x)\nd = Sub (b, b)\ny = Div (b, z)", "int64[101,97] x", outer="int64[101,97] z")
+    m = loop(
+        "a = Mul (x, x)\nb = Add (a, x)\nd = Sub (b, b)\ny = Div (b, z)", "int64[101,97] x", outer="int64[101,97] z"
+    )
     z = np.ones((ROWS, COLUMNS), np.int64)
     check(m, start(dtype=np.int64, z=z))
     z = z.copy()
@@ -437,7 +444,7 @@ def test_errors_are_those_of_the_node() -> None:
 def test_whoever_looks_at_iterations_sees_every_value() -> None:
     m = loop("a = Mul (x, x)\nb = Add (a, x)\nd = Tanh (b)\ny = Sub (d, x)")
     inputs = start(6)
-    outputs = m.run(inputs)
+    outputs = m.run(inputs, exact=True)
     assert m._engine is not None
     runs = m._engine.groups[0][1]
     assert runs == 5
@@ -455,7 +462,7 @@ def test_whoever_looks_at_iterations_sees_every_value() -> None:
     for b in seen:
         np.testing.assert_array_equal(b, x * x + x)
         x = np.tanh(b) - x
-    same(m.run(inputs), outputs)
+    same(m.run(inputs, exact=True), outputs)
     assert m._engine.groups[0][1] == runs + 6  # they are there still
 
 
@@ -471,19 +478,21 @@ def test_a_session_runs_node_by_node() -> None:
 def test_an_interrupt_ends_a_long_group_and_the_next_run_begins_anew() -> None:
     m = loop("a = Exp (x)\nb = Tanh (a)\nd = Sin (b)\ny = Sub (d, x)", carried="float[3000,2000] x")
     inputs = start(3, shape=(3000, 2000))
-    expected = m.run(inputs)
+    expected = m.run(inputs, exact=True)
     assert members(m) == [["a", "b", "d", "y"]]
     engine = m._engine
     assert engine is not None
-    timers = [threading.Timer(0.02 * k, engine.interrupt) for k in range(1, 4)]
-    for timer in timers:
-        timer.start()
-    stopped = m.execute({**inputs, "M": np.int64(10**6)})
+    ticks = []
+
+    def on_tick(run: object) -> None:
+        ticks.append(run)
+        engine.interrupt()
+
+    stopped = m.execute({**inputs, "M": np.int64(10**6)}, on_tick=on_tick)
     assert stopped.stopped_by is StoppedBy.INTERRUPT
-    for timer in timers:
-        timer.join()
+    assert ticks
     engine.clear_interrupt()
-    same(m.run(inputs), expected)
+    same(m.run(inputs, exact=True), expected)
 
 
 def test_limits_and_totals() -> None:
@@ -508,7 +517,7 @@ def test_a_node_that_changes_is_followed() -> None:
     }""")
     for rows in (101, 150, 20, 101):
         inputs = {"M": np.int64(30), "v": numbers(rows, COLUMNS)}
-        same(m.run(inputs), by_nodes(m, inputs))
+        same(m.run(inputs, exact=True), by_nodes(m, inputs))
         engine = m._engine
         assert engine is not None
         assert [len(group.members) for group, _ in engine.groups] == ([] if rows == 20 else [3])

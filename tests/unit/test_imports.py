@@ -41,7 +41,8 @@ def imported(*arguments: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["run", "--help"], ["info", "--help"], ["explain", "--help"], ["--version"]]
+    "arguments",
+    [["--help"], ["run", "--help"], ["info", "--help"], ["explain", "--help"], ["diff", "--help"], ["--version"]],
 )
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     assert imported(*arguments).isdisjoint(HEAVY)

@@ -10,7 +10,7 @@ import onnx
 import pytest
 
 import loopdbg
-from loopdbg.runtime import batch, bind
+from loopdbg.runtime import batch, bind, kernels
 from loopdbg.runtime import model as model_module
 from loopdbg.runtime.errors import ExecutionError, LimitError
 from loopdbg.runtime.frontends import onnx as frontend
@@ -239,13 +239,13 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 def rows_read(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
     """The row counts for which a step of a block was bound."""
     seen: list[tuple[int, ...]] = []
-    matmul = batch.Batched.matmul
+    product = batch.Batched._product
 
-    def spy(self: batch.Batched, a: Any, b: Any) -> Any:
+    def spy(self: batch.Batched, function: Any, a: Any, b: Any) -> Any:
         seen.append((self.count, *a.shape))
-        return matmul(self, a, b)
+        return product(self, function, a, b)
 
-    monkeypatch.setattr(batch.Batched, "matmul", spy)
+    monkeypatch.setattr(batch.Batched, "_product", spy)
     return seen
 
 
@@ -440,7 +440,7 @@ def test_an_inner_loop_is_entered_anew(small: None) -> None:
 # ------------------------------------------------------------------ panels
 
 
-@pytest.mark.parametrize(("rows", "k", "n"), [(1, 64, 128), (1, 90, 130), (1, 300, 64), (3, 128, 100), (8, 128, 65)])
+@pytest.mark.parametrize(("rows", "k", "n"), [(1, 64, 128), (1, 90, 130), (3, 128, 100), (8, 128, 65), (17, 300, 64)])
 def test_weights_in_panels(rows: int, k: int, n: int) -> None:
     m = with_weights(
         f"""
@@ -455,12 +455,34 @@ def test_weights_in_panels(rows: int, k: int, n: int) -> None:
         W=floats(k, n),
     )
     inputs = {"M": 5, "h0": floats(rows, k)}
-    fast, plain = m.run(inputs)["y"], m.run(inputs, exact=True)["y"]
+    plain = m.run(inputs, exact=True)["y"]
+    results = []
+    try:
+        for kind in (0, 1, 2, 3):
+            if kernels.use_tiling(kind):
+                results.append(m.run(inputs)["y"])
+    finally:
+        kernels.use_tiling(0)
     assert m._may_optimise
-    np.testing.assert_allclose(fast, plain, rtol=1e-4, atol=1e-4)
-    # Forwards or backwards through the panels, a sum is the same.
-    np.testing.assert_array_equal(fast[0], -fast[1])
-    np.testing.assert_array_equal(fast[0], fast[2])
+    assert len(results) >= 2
+    np.testing.assert_allclose(results[0], plain, rtol=1e-4, atol=1e-4)
+    for fast in results:
+        # Whatever the processor, and forwards or backwards through the panels, a sum is the same.
+        np.testing.assert_array_equal(fast, results[0])
+        np.testing.assert_array_equal(fast[0], -fast[1])
+        np.testing.assert_array_equal(fast[0], fast[2])
+
+
+def test_a_row_in_a_block_is_what_it_is_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch, "LEAST_WEIGHTS", 1)
+    monkeypatch.setattr(bind, "PANEL_BYTES", (1, 1 << 20))
+    inputs = {"M": 50, "cond": True, "X": floats(50, 1, 8), "h0": floats(1, 8)}
+    results = []
+    for size in (1, 2, 5, 16, 64):
+        monkeypatch.setattr(bind, "BLOCK", size)
+        results.append(layer().run(inputs)["rows"])
+    for rows in results[1:]:
+        np.testing.assert_array_equal(rows, results[0])
 
 
 def test_panels_hold_the_weights() -> None:

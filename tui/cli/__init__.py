@@ -14,19 +14,20 @@ from pathlib import Path
 from ...runtime.errors import InterruptError, LoopdbgError, UsageError, one_line
 from . import terminal
 from .command import Command, did_you_mean
+from .diff import Diff
 from .explain import Explain
 from .export import Export
 from .info import Info
 from .open import Open
 from .run import Run
 
-COMMANDS: dict[str, Command] = {command.name: command for command in (Run(), Info(), Explain(), Export())}
+COMMANDS: dict[str, Command] = {command.name: command for command in (Run(), Info(), Explain(), Diff(), Export())}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line; returns the exit status.
 
-    0: done; 1: a bad model or input; 2: wrong usage; 4: a limit was hit; 130: interrupted.
+    0: done; 1: a bad model or input; 2: wrong usage; 4: a limit was hit; 6: diff found a difference; 130: interrupted.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     terminal.prepare()

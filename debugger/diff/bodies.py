@@ -1,0 +1,123 @@
+"""The body of a loop as a job for a peer: what it is fed, and what it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...runtime.graph import Graph, Loop, System, Value, ValueType, bodies, captured
+from ...runtime.model import Model
+from ..peers.jobs import IrBodyJob, Job, OnnxJob
+
+
+@dataclass(frozen=True)
+class BodyJob:
+    """A job, the names under which values are fed, and the values that come back."""
+
+    job: Job
+    inputs: Mapping[Value, str]
+    outputs: Sequence[Value]
+
+
+def fed_values(loop: Loop) -> tuple[list[Value], list[Value]]:
+    """What a body needs from outside of an iteration: its parameters, and what it captures that is no constant.
+
+    The second list are the results of random operators, which a peer is given.
+    """
+    if loop.system is not System.ONNX:
+        return list(loop.body.inputs), []
+    from ..peers.onnx_writer import RANDOM
+
+    captures = [value for value in captured(loop.body) if value.constant is None]
+    drawn = [v for node in loop.body.nodes if node.op_type in RANDOM for v in node.outputs if v is not None]
+    return [*loop.body.inputs, *captures], drawn
+
+
+class BodyModel:
+    """Makes the jobs for one loop; the shapes that it states get looser as they turn out to change."""
+
+    def __init__(self, model: Model, loop: Loop) -> None:
+        self.model = model
+        self.loop = loop
+        self._shapes: dict[Value, list[int | None] | None] = {}
+
+    def fits(self, feeds: Mapping[Value, Any]) -> bool:
+        """Whether the last job takes these; where not, the next one will."""
+        good = True
+        for value, data in feeds.items():
+            if isinstance(data, list | tuple):
+                continue
+            shape = list(np.shape(data))
+            if value not in self._shapes:
+                self._shapes[value] = [*shape]
+                good = False
+                continue
+            known = self._shapes[value]
+            if known is None:
+                continue
+            if len(known) != len(shape):
+                self._shapes[value] = None
+                good = False
+            elif any(a is not None and a != b for a, b in zip(known, shape, strict=True)):
+                self._shapes[value] = [a if a == b else None for a, b in zip(known, shape, strict=True)]
+                good = False
+        return good
+
+    def job(self, feeds: Mapping[Value, Any], everything: bool = False) -> BodyJob:
+        """The body as it stands; ``everything``: with the results of all its nodes, and without optimisations.
+
+        Raises:
+            UnsupportedError: it cannot be written as a model.
+        """
+        if self.loop.system is System.ONNX:
+            return self._onnx(feeds, everything)
+        return self._ir(feeds, everything)
+
+    def _onnx(self, feeds: Mapping[Value, Any], everything: bool) -> BodyJob:
+        from ...runtime.graph import OptionalType, SequenceType, TensorType
+        from ..peers.onnx_writer import cut_body, serialized, type_of
+
+        types: dict[Value, ValueType] = {}
+        for value, data in feeds.items():
+            if isinstance(value.type, OptionalType):
+                types[value] = value.type
+            elif isinstance(data, list | tuple):
+                types[value] = value.type if isinstance(value.type, SequenceType) else type_of(data)
+            else:
+                shape = self._shapes[value]
+                types[value] = TensorType(np.asarray(data).dtype, None if shape is None else tuple(shape))
+        cut = cut_body(self.loop, types, self.model.graph.opsets, everything)
+        return BodyJob(OnnxJob(data=serialized(cut.model), plain=everything), dict(cut.inputs), cut.outputs)
+
+    def _ir(self, feeds: Mapping[Value, Any], everything: bool) -> BodyJob:
+        body = self.loop.body
+        further = [
+            (value, node.name, k)
+            for node in (body.nodes if everything else ())
+            for k, value in enumerate(node.outputs)
+            if value is not None
+        ]
+        job = IrBodyJob(
+            str(self.model.path),
+            where(self.model.graph, self.loop),
+            [self._shapes[value] for value in body.inputs],
+            [np.asarray(feeds[value]).dtype.name for value in body.inputs],
+            [(name, k) for _, name, k in further],
+        )
+        inputs = {value: str(k) for k, value in enumerate(body.inputs)}
+        return BodyJob(job, inputs, [*body.outputs, *(value for value, _, _ in further)])
+
+
+def where(graph: Graph, loop: Loop) -> list[tuple[str, str]]:
+    """From a graph inwards to a loop's body: node names, and which graph of each."""
+    for node in graph.nodes:
+        for word, inner in bodies(node):
+            if node is loop:
+                return [(node.name, word)]
+            found = where(inner, loop)
+            if found:
+                return [(node.name, word), *found]
+    return []

@@ -1,0 +1,151 @@
+"""What a comparison found, as plain records: the command line prints them, ``--json`` writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...runtime.graph import StoppedBy
+from .growth import Growth
+from .values import Delta
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two values that are not the same.
+
+    ``role``: carried, scan, condition, result, output. ``iteration`` computed it; None: it is what a loop was entered
+    with, or lies outside of loops.
+    """
+
+    role: str
+    name: str
+    other: str
+    delta: Delta
+    loop: str = ""
+    entry: tuple[int, ...] = ()
+    iteration: int | None = None
+    #: The values whole.
+    left: Any = None
+    right: Any = None
+
+
+@dataclass(frozen=True)
+class NodeDifference:
+    """The first node of a body whose result differs although it is fed the same."""
+
+    node: str
+    name: str
+    op_type: str
+    #: Input name -> what the node got.
+    inputs: Sequence[tuple[str, Any]]
+    difference: Difference
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why two runtimes differ: a rule of SEMANTICS' table B, or what was seen."""
+
+    rule: str
+    text: str
+
+
+@dataclass
+class TripDifference:
+    """One entry of a loop that ran a different number of iterations."""
+
+    entry: tuple[int, ...]
+    left: int
+    right: int
+    left_ended: StoppedBy | None
+    right_ended: StoppedBy | None
+    #: How many entries differ in this.
+    entries: int = 1
+    reasons: list[Reason] = field(default_factory=list)
+
+
+@dataclass
+class LoopFindings:
+    """One pair of loops. ``matched``: by path, by name, by position, --map."""
+
+    left: str
+    right: str
+    matched: str
+    #: Pairs of carried values and scan outputs whose names differ: left, right, how they were matched.
+    values: list[tuple[str, str, str]] = field(default_factory=list)
+    #: Carried values and scan outputs that only one side has.
+    only_left: list[str] = field(default_factory=list)
+    only_right: list[str] = field(default_factory=list)
+    #: Iterations compared, and how many of them differ.
+    iterations: int = 0
+    differing: int = 0
+    #: Boundaries that only one side has, beyond those of a trip count that differs.
+    unmatched: int = 0
+    first: Difference | None = None
+    #: Where it stands in time, to tell which loop's came first.
+    position: tuple[int, ...] = ()
+    node: NodeDifference | None = None
+    trips: TripDifference | None = None
+    #: Iterations of the last entry on either side; None: it was never entered, or nobody can tell.
+    left_trips: int | None = None
+    right_trips: int | None = None
+    growth: Growth = field(default_factory=Growth)
+    reasons: list[Reason] = field(default_factory=list)
+
+    @property
+    def compared(self) -> bool:
+        """Whether both sides had something to compare."""
+        return bool(self.iterations) or self.left_trips is not None
+
+    @property
+    def same(self) -> bool:
+        """Nothing in this loop differs."""
+        return self.first is None and self.trips is None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A peer that refused, failed, crashed or hung. ``what``: one of these; ``where``: doing what."""
+
+    what: str
+    where: str
+    text: str
+    reasons: tuple[Reason, ...] = ()
+
+
+@dataclass
+class Comparison:
+    """One comparison of two sides. ``mode``: streams, lockstep, free."""
+
+    mode: str
+    left: str
+    right: str
+    loops: list[LoopFindings] = field(default_factory=list)
+    outputs: list[Difference] = field(default_factory=list)
+    #: How many outputs were compared.
+    compared_outputs: int = 0
+    reasons: list[Reason] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def same(self) -> bool:
+        """Nothing differs, and nothing failed."""
+        return all(loop.same for loop in self.loops) and not self.outputs and not self.failures
+
+    @property
+    def empty(self) -> bool:
+        """Nothing was compared."""
+        return not (self.failures or self.compared_outputs or any(loop.compared for loop in self.loops))
+
+    @property
+    def first(self) -> LoopFindings | None:
+        """The loop whose difference comes first in time."""
+        found = [loop for loop in self.loops if loop.first is not None]
+        return min(found, key=lambda loop: loop.position, default=None)
+
+    def note(self, text: str) -> None:
+        """Say something once."""
+        if text not in self.notes:
+            self.notes.append(text)

@@ -1,0 +1,73 @@
+"""A model against a live peer: iteration by iteration, and free-running."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ...runtime.errors import UsageError
+from ...runtime.graph import Graph, Operation, System, walk
+from ...runtime.model import Data, Model
+from ..peers.process import Peer
+from .findings import Comparison
+from .free import run_free
+from .lockstep import Lockstep
+from .matching import chosen, match_loops
+from .profile import Profile
+from .sides import ModelSide
+from .streams import Options
+
+
+@dataclass
+class Live:
+    """What came of it."""
+
+    peer: str
+    version: str
+    comparisons: list[Comparison] = field(default_factory=list)
+
+    @property
+    def same(self) -> bool:
+        """Nothing differs, and the peer did not fail."""
+        return all(comparison.same for comparison in self.comparisons)
+
+
+def compare_live(
+    model: Model,
+    inputs: Mapping[str, Data],
+    peer: Peer,
+    options: Options,
+    *,
+    limit: int | None = None,
+    lockstep: bool = True,
+    free: bool = True,
+) -> Live:
+    """Compare a model with a peer that runs it.
+
+    Raises:
+        UsageError: the peer cannot read models of this system.
+        ExecutionError, LimitError: ours does not run.
+    """
+    if peer.name == "onnxruntime" and model.graph.system is not System.ONNX:
+        raise UsageError(f"onnxruntime cannot read {model.name}; compare with openvino: --against openvino")
+    side = ModelSide(model, inputs, limit)
+    chosen(match_loops(side.loops, side.loops, {}).pairs, options.loops)  # complains of names that are none
+    profile = Profile()
+    step = Lockstep(side, peer if lockstep else None, options, profile)
+    result = step.run()
+    found = [result] if lockstep else []
+    drawn = _random(model.graph)
+    if free and drawn:
+        result.note(f"free-running: not compared, since '{drawn[0]}' draws random numbers, and each runtime its own")
+        found = [result]
+    elif free:
+        found.append(run_free(side, inputs, peer, options, profile))
+    return Live(peer.name, peer.version, found)
+
+
+def _random(graph: Graph) -> list[str]:
+    return [
+        node.name
+        for node in walk(graph)
+        if isinstance(node, Operation) and node.op_type.startswith(("Random", "Bernoulli", "Multinomial"))
+    ]

@@ -1,0 +1,307 @@
+"""A model against a live peer, iteration by iteration: each starts from the values that ours carries.
+
+So errors do not add up: what differs is what the body computes, nothing else. Where a body's results differ, the
+iteration is run once more with the results of all its nodes, to find the first node that differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ...runtime.engine import Engine
+from ...runtime.errors import UnsupportedError
+from ...runtime.frame import Frame
+from ...runtime.graph import Array, BackEdge, Loop, SlicedInput, TensorType, Value
+from ...runtime.plan import LoopPlan
+from ...runtime.slices import cut
+from ..peers.process import Loaded, Peer, PeerError
+from .bodies import BodyJob, BodyModel, fed_values
+from .findings import Comparison, Difference, Failure, LoopFindings, NodeDifference
+from .profile import Profile, cannot_be_handed_over, is_double, is_wide
+from .rules import fitting
+from .sides import ModelSide
+from .streams import Options
+from .values import compare
+
+
+@dataclass
+class _Loop:
+    """What is known of one loop while it runs."""
+
+    findings: LoopFindings
+    body: BodyModel
+    fed: list[Value]
+    drawn: list[Value]
+    made: BodyJob | None = None
+    loaded: Loaded | None = None
+    #: Feeds of the iteration that runs.
+    feeds: dict[Value, Any] = field(default_factory=dict)
+    #: Of this entry: what stays the same in all its iterations, and the parts of sliced inputs.
+    steady: dict[Value, Any] = field(default_factory=dict)
+    parts: dict[Value, Array] = field(default_factory=dict)
+    held: bool = False
+    #: Not compared any more.
+    given_up: bool = False
+
+
+class Lockstep:
+    """One run of ours, followed by a peer. ``profile`` is filled on the way, also without a peer."""
+
+    def __init__(self, side: ModelSide, peer: Peer | None, options: Options, profile: Profile) -> None:
+        self.side = side
+        self.peer = peer
+        self.options = options
+        self.profile = profile
+        self.result = Comparison("lockstep", side.label, "" if peer is None else peer.name)
+        self._loops: dict[int, _Loop] = {}
+        self._seen = 0
+        self._narrow = peer is not None and peer.name == "openvino"
+        tolerance = options.tolerance
+        self._tolerance = replace(tolerance, single=True) if self._narrow else tolerance
+
+    def run(self) -> Comparison:
+        """Run the model to its end."""
+        for frame in self.side.frames():
+            self.profile.see(frame)
+            if self.peer is not None and self._is_wanted(frame):
+                self._boundary(frame)
+        if self.side.limited:
+            self.result.note(f"no loop ran more than {self.side.limit} iterations (--max-iterations)")
+        for state in self._loops.values():
+            state.findings.reasons = self.side.reasons(state.findings.left)
+        return self.result
+
+    def _is_wanted(self, frame: Frame) -> bool:
+        return not self.options.loops or frame.path in self.options.loops or frame.name in self.options.loops
+
+    # -- one boundary
+
+    def _boundary(self, frame: Frame) -> None:
+        engine, plan = frame.engine, frame.engine.plan.loops[frame.index]
+        state = self._loops.get(plan.index)
+        if state is None:
+            findings = LoopFindings(plan.path, plan.path, "path")
+            self.result.loops.append(findings)
+            state = _Loop(findings, BodyModel(self.side.model, plan.loop), *fed_values(plan.loop))
+            self._loops[plan.index] = state
+        if state.given_up:
+            return
+        if frame.iteration:
+            self._iteration(state, plan, frame)
+        else:
+            self._enter(state, plan, engine)
+        if frame.stopped_by is None and not state.given_up:
+            state.feeds = self._feeds(state, plan, frame)
+
+    def _enter(self, state: _Loop, plan: LoopPlan, engine: Engine) -> None:
+        loop = plan.loop
+        changing = {edge.param for edge in loop.back_edges} | {loop.iteration, loop.condition_input}
+        changing |= {sliced.inner for sliced in loop.sliced_inputs}
+        state.parts = {
+            sliced.sliced.inner: cut(engine.value(sliced.outer), sliced.sliced, plan.path)
+            for sliced in plan.slices
+            if not isinstance(_carrier(loop, sliced.sliced), BackEdge)
+        }
+        slots = engine.plan.slot_of
+        state.steady = {value: engine.value(slots[value]) for value in state.fed if value not in changing}
+        state.held = False
+
+    def _feeds(self, state: _Loop, plan: LoopPlan, frame: Frame) -> dict[Value, Any]:
+        loop, engine = plan.loop, frame.engine
+        feeds = {edge.edge.param: engine.value(edge.param) for edge in plan.edges}
+        feeds.update(
+            (value, np.array(parts[frame.iteration]))
+            for value, parts in state.parts.items()
+            if len(parts) > frame.iteration
+        )
+        if loop.iteration is not None:
+            feeds[loop.iteration] = _scalar(frame.iteration, loop.iteration, np.int64)
+        if loop.condition_input is not None and loop.condition_input not in feeds:
+            feeds[loop.condition_input] = _scalar(engine.loop_state(plan.index)[2], loop.condition_input, np.bool_)
+        return feeds
+
+    # -- one iteration
+
+    def _iteration(self, state: _Loop, plan: LoopPlan, frame: Frame) -> None:
+        iteration = frame.iteration - 1
+        feeds = {**state.steady, **state.feeds}
+        if state.drawn:
+            values = frame.values
+            feeds.update((value, values[value.name]) for value in state.drawn)
+        why_not = self._why_not(feeds)
+        if why_not:
+            self.result.note(f"{plan.path}: not compared {why_not}")
+            return
+        try:
+            outputs = self._ask(state, plan, feeds)
+        except PeerError as error:
+            what = "refused" if error.what == "failed" and state.loaded is None else error.what
+            where = f"the body of {plan.path}" if what == "refused" else f"{plan.path}, iteration {iteration}"
+            reasons = fitting(self.side.reasons(plan.path), "failure", self._peer.name)
+            self.result.failures.append(Failure(what, where, error.text, tuple(reasons)))
+            state.given_up = True
+            return
+        except UnsupportedError as error:
+            self.result.note(f"{plan.path}: not compared iteration by iteration: {error}")
+            state.given_up = True
+            return
+        self._compare(state, plan, frame, outputs)
+
+    @property
+    def _peer(self) -> Peer:
+        assert self.peer is not None
+        return self.peer
+
+    def _why_not(self, feeds: Mapping[Value, Any]) -> str:
+        """Why the peer cannot be fed, else empty."""
+        for value, data in feeds.items():
+            kind = cannot_be_handed_over(data, self._peer.name)
+            if kind:
+                return f"where '{value.name}' is {kind}, which {self._peer.name} cannot be given"
+            if self._narrow and is_wide(data):
+                return f"where '{value.name}' does not fit 32 bits, to which openvino narrows it (B29)"
+            if self._narrow and is_double(data):
+                self.result.note(
+                    f"'{value.name}' is float64, which openvino computes as float32 (B29): compared as float32"
+                )
+        return ""
+
+    def _ask(self, state: _Loop, plan: LoopPlan, feeds: dict[Value, Any]) -> list[tuple[Value, Any]]:
+        """What the peer makes of them, each result once."""
+        fits = state.body.fits(feeds)
+        if state.loaded is None or not state.loaded.alive or not fits:
+            if state.loaded is not None:
+                state.loaded.close()
+            state.loaded = None
+            state.made = state.body.job(feeds)
+            state.loaded = self._peer.open(state.made.job)
+            state.held = False
+        made = state.made
+        assert made is not None
+        if not state.held:
+            state.loaded.hold({made.inputs[value]: data for value, data in state.steady.items()})
+            state.held = True
+        given = state.loaded.run(
+            {name: feeds[value] for value, name in made.inputs.items() if value not in state.steady}
+        )
+        return list(dict(zip(made.outputs, given, strict=True)).items())
+
+    def _compare(self, state: _Loop, plan: LoopPlan, frame: Frame, outputs: list[tuple[Value, Any]]) -> None:
+        findings, iteration = state.findings, frame.iteration - 1
+        ours = _results(plan, frame)
+        worst, relative, beyond = 0.0, 0.0, False
+        for value, theirs in outputs:
+            if value not in ours:
+                continue
+            role, name, mine = ours[value]
+            if self._narrow and is_wide(mine):
+                self.result.note(
+                    f"{plan.path}: not compared where '{value.name}' does not fit 32 bits, to which "
+                    "openvino narrows it (B29)"
+                )
+                continue
+            if role == "condition":
+                mine, theirs = _truth(mine), _truth(theirs)
+            delta = compare(mine, theirs, self._tolerance)
+            worst, relative = max(worst, delta.absolute), max(relative, delta.relative)
+            if delta.kind:
+                beyond = True
+                if findings.first is None:
+                    difference = Difference(role, name, name, delta, plan.path, frame.entry, iteration, mine, theirs)
+                    findings.first, findings.position = difference, (self._seen,)
+        self._seen += 1
+        findings.iterations += 1
+        findings.differing += beyond
+        findings.growth.add(iteration, worst, relative, beyond)
+        if beyond and findings.node is None and findings.differing == 1:
+            self._find_node(state, plan, frame)
+
+    # -- the first node that differs
+
+    def _find_node(self, state: _Loop, plan: LoopPlan, frame: Frame) -> None:
+        values = frame.values
+        feeds = {**state.steady, **state.feeds, **{value: values[value.name] for value in state.drawn}}
+        loaded = None
+        try:
+            made = state.body.job(feeds, everything=True)
+            loaded = self._peer.open(made.job)
+            given = loaded.run({name: feeds[value] for value, name in made.inputs.items()})
+            theirs = dict(zip(made.outputs, given, strict=True))
+        except (PeerError, UnsupportedError) as error:
+            self.result.note(f"{plan.path}: which node differs could not be found: {error}")
+            return
+        finally:
+            if loaded is not None:
+                loaded.close()
+        loop = plan.loop
+        for node in loop.body.nodes:
+            for value in node.outputs:
+                if value is None or value not in theirs or value in state.drawn or value.name not in values:
+                    continue
+                mine = values[value.name]
+                delta = compare(mine, theirs[value], self._tolerance)
+                if delta.kind:
+                    inputs = [
+                        (source.name, _input(source, feeds, values)) for source in node.inputs if source is not None
+                    ]
+                    difference = Difference(
+                        "node",
+                        value.name,
+                        value.name,
+                        delta,
+                        plan.path,
+                        frame.entry,
+                        frame.iteration - 1,
+                        mine,
+                        theirs[value],
+                    )
+                    state.findings.node = NodeDifference(node.name, value.name, node.op_type, inputs, difference)
+                    return
+        self.result.note(
+            f"{plan.path}: node by node, and without its optimisations, {self._peer.name} agrees: "
+            "they make the difference"
+        )
+
+
+def _input(value: Value, feeds: Mapping[Value, Any], values: Mapping[str, Any]) -> Any:
+    if value in feeds:
+        return feeds[value]
+    return value.constant if value.constant is not None else values.get(value.name)
+
+
+def _carrier(loop: Loop, sliced: SlicedInput) -> BackEdge | None:
+    """The back edge whose parameter gets part 0 of a slice."""
+    return next((edge for edge in loop.back_edges if edge.initial is sliced), None)
+
+
+def _scalar(number: Any, value: Value, usual: Any) -> Array:
+    """What a body's parameter for the iteration number or the condition gets, of the type that it declares."""
+    kind = value.type if isinstance(value.type, TensorType) else TensorType()
+    rank = len(kind.shape or ())
+    return np.full((1,) * rank, number, usual if kind.dtype is None else kind.dtype)
+
+
+def _results(plan: LoopPlan, frame: Frame) -> dict[Value, tuple[str, str, Any]]:
+    """Of the iteration that just ended, what each result is for, its name outside, and its value."""
+    loop = plan.loop
+    found: dict[Value, tuple[str, str, Any]] = {}
+    for k, scan in enumerate(loop.scan_outputs):
+        found[scan.result] = "scan", scan.outer.name, frame.scan_tail(k, 1)[3][-1]
+    carried = frame.carried
+    for edge in loop.back_edges:
+        found[edge.result] = "carried", edge.param.name, carried[edge.param.name]
+    if loop.condition is not None:
+        found[loop.condition] = "condition", loop.condition.name, frame.condition
+    rest = [value for value in loop.body.outputs if value not in found]
+    # Looking values up by name takes time, and few loops have such results.
+    values = frame.values if rest else {}
+    found.update((value, ("result", value.name, values[value.name])) for value in rest if value.name in values)
+    return found
+
+
+def _truth(value: Any) -> bool:
+    return bool(np.asarray(value).reshape(-1)[:1].all())

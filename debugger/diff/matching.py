@@ -1,0 +1,139 @@
+"""Which loop and which value of one side is which of the other: by path, by name, by --map, else by position."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...runtime.errors import UsageError
+from .sides import LoopInfo
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two loops that are compared. ``around``: the indices of the pairs around it, outermost first."""
+
+    index: int
+    left: LoopInfo
+    right: LoopInfo
+    how: str
+    around: tuple[int, ...]
+
+
+@dataclass
+class Matched:
+    """Loops of two sides, paired."""
+
+    pairs: list[Pair]
+    only_left: list[str]
+    only_right: list[str]
+    #: The pairs are in the same order on both sides, so that one reading of both does for all.
+    in_order: bool = True
+
+
+def match_loops(left: Sequence[LoopInfo], right: Sequence[LoopInfo], names: Mapping[str, str]) -> Matched:
+    """Pair the loops level by level: what --map says, the same path, the same name, then the order."""
+    matched = Matched([], [], [])
+    _level(left, right, names, (), matched)
+    return matched
+
+
+def _level(
+    left: Sequence[LoopInfo],
+    right: Sequence[LoopInfo],
+    names: Mapping[str, str],
+    around: tuple[int, ...],
+    matched: Matched,
+) -> None:
+    found: dict[int, tuple[int, str]] = {}
+    tests: tuple[tuple[str, Callable[[LoopInfo, LoopInfo], bool]], ...] = (
+        ("--map", lambda a, b: b.path in (names.get(a.path), names.get(a.name)) or names.get(a.name) == b.name),
+        ("path", lambda a, b: a.path == b.path),
+        ("name", lambda a, b: a.name == b.name),
+        ("position", lambda a, b: True),
+    )
+    for how, fits in tests:
+        for k, one in enumerate(left):
+            if k in found:
+                continue
+            taken = {j for j, _ in found.values()}
+            match = next((j for j, other in enumerate(right) if j not in taken and fits(one, other)), None)
+            if match is not None:
+                found[k] = match, how
+    order = [found[k][0] for k in sorted(found)]
+    matched.in_order = matched.in_order and order == sorted(order)
+    matched.only_left += [loop.path for k, loop in enumerate(left) if k not in found]
+    matched.only_right += [loop.path for j, loop in enumerate(right) if j not in {j for j, _ in found.values()}]
+    for k in sorted(found):
+        j, how = found[k]
+        pair = Pair(len(matched.pairs), left[k], right[j], how, around)
+        matched.pairs.append(pair)
+        _level(left[k].children, right[j].children, names, (*around, pair.index), matched)
+
+
+def chosen(pairs: Sequence[Pair], wanted: Sequence[str]) -> list[Pair]:
+    """The pairs of the loops that --loop names, by name or path.
+
+    Raises:
+        UsageError: there is no such loop.
+    """
+    if not wanted:
+        return list(pairs)
+    found = []
+    for name in wanted:
+        those = [pair for pair in pairs if name in (pair.left.path, pair.left.name, pair.right.path, pair.right.name)]
+        if not those:
+            told = ", ".join(f"'{pair.left.path}'" for pair in pairs) or "none"
+            raise UsageError(f"there is no loop '{name}' to compare; there are {told}")
+        found += those
+    return [pair for pair in pairs if pair in found]
+
+
+@dataclass(frozen=True)
+class Names:
+    """Pairs of names, each with how they were matched; and the names that one side alone has."""
+
+    pairs: Sequence[tuple[str, str, str]]
+    only_left: Sequence[str]
+    only_right: Sequence[str]
+
+    def __iter__(self) -> Iterator[tuple[str, str, str]]:
+        return iter(self.pairs)
+
+
+def match_names(left: Mapping[str, Any], right: Mapping[str, Any], names: Mapping[str, str]) -> Names:
+    """Pair values by --map and by name; those left over in their order, where type and shape fit."""
+    pairs: dict[str, tuple[str, str]] = {}
+    for name in left:
+        if name in names and names[name] in right:
+            pairs[name] = names[name], "--map"
+    for name in left:
+        if name not in pairs and name in right and name not in {other for other, _ in pairs.values()}:
+            pairs[name] = name, "name"
+    for name, value in left.items():
+        if name in pairs:
+            continue
+        taken = {other for other, _ in pairs.values()}
+        free = [other for other in right if other not in taken and _alike(value, right[other])]
+        if free:
+            pairs[name] = free[0], "position"
+    taken = {other for other, _ in pairs.values()}
+    return Names(
+        [(name, *pairs[name]) for name in left if name in pairs],
+        [name for name in left if name not in pairs],
+        [name for name in right if name not in taken],
+    )
+
+
+def _alike(a: Any, b: Any) -> bool:
+    if isinstance(a, list | tuple) or isinstance(b, list | tuple) or a is None or b is None:
+        return isinstance(a, list | tuple) == isinstance(b, list | tuple)
+    one, other = np.asarray(a), np.asarray(b)
+    return one.dtype == other.dtype and _dims(one.shape) == _dims(other.shape)
+
+
+def _dims(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(dim for dim in shape if dim != 1)

@@ -1,0 +1,159 @@
+"""The two sides of a comparison: whatever gives boundaries in the order of time, one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from ...runtime.engine import Engine
+from ...runtime.errors import ExecutionError, InterruptError
+from ...runtime.frame import Frame
+from ...runtime.model import Data, LoopNode, Model, load
+from ...runtime.notes import observed
+from ..boundary import Boundary, read
+from ..trace.schema import MAGIC
+from .findings import Reason
+from .rules import reasons_of
+
+
+@dataclass(frozen=True)
+class LoopInfo:
+    """A loop of one side and the loops inside it, in the order in which they run."""
+
+    path: str
+    name: str
+    children: tuple[LoopInfo, ...] = ()
+
+
+class Side(Protocol):
+    """What is compared."""
+
+    @property
+    def label(self) -> str:
+        """What to call it."""
+
+    @property
+    def loops(self) -> Sequence[LoopInfo]:
+        """The outermost loops."""
+
+    @property
+    def outputs(self) -> Mapping[str, Data] | None:
+        """What the run gave; None until its boundaries were read to the end, or where it did not come to one."""
+
+    def boundaries(self) -> Iterator[Boundary]:
+        """All boundaries, from the start."""
+
+    def reasons(self, loop: str) -> list[Reason]:
+        """Where some runtime does something else with a loop."""
+
+
+class ModelSide:
+    """A model that is run, boundary by boundary, as far as somebody reads.
+
+    ``limit`` ends every entry of every loop once it ran that many iterations, and with it the run; ``limited`` tells.
+    """
+
+    def __init__(self, model: Model, inputs: Mapping[str, Data], limit: int | None = None, label: str = "") -> None:
+        self.model = model
+        self.label = label or model.name
+        self.loops = [_info(loop) for loop in model.loops]
+        self.outputs: Mapping[str, Data] | None = None
+        self.limit = limit
+        self.limited = False
+        self._given = model.check(inputs)
+        self._observed: dict[str, list[str]] = {}
+
+    def boundaries(self) -> Iterator[Boundary]:
+        """Run the model."""
+        return (read(frame) for frame in self.frames())
+
+    def frames(self) -> Iterator[Frame]:
+        """Run the model; it stands at the boundary of each frame as long as that is looked at.
+
+        Raises:
+            ExecutionError: a node failed.
+            LimitError: a loop that nothing can end, without a limit.
+        """
+        engine = Engine(self.model.plan)
+        engine.start(self._given)
+        engine.set_limits(self.limit, refuse_endless=True)
+        while True:
+            engine.clear_stops()
+            engine.stop_anywhere()
+            try:
+                what, index = engine.resume()
+            except ExecutionError as error:
+                raise ExecutionError(f"{self.label}: {error}") from None
+            if what == "boundary":
+                yield Frame(engine, index)
+                continue
+            if what == "interrupt":
+                raise InterruptError("interrupted")
+            if what == "limit":
+                self.limited = True
+            else:
+                self.outputs = self.model.results(engine)
+                self._observed = {
+                    plan.path: list(observed(plan, engine))
+                    for plan in self.model.plan.loops
+                    if engine.totals(plan.index)[1]
+                }
+            return
+
+    def reasons(self, loop: str) -> list[Reason]:
+        """From the notes on the model, and on the numbers of its last run."""
+        plan = next(plan for plan in self.model.plan.loops if plan.path == loop)
+        return reasons_of([*plan.loop.notes, *self._observed.get(loop, ())])
+
+
+def _info(loop: LoopNode) -> LoopInfo:
+    return LoopInfo(loop.path, loop.name, tuple(_info(child) for child in loop.children))
+
+
+class TraceSide:
+    """A recorded run."""
+
+    def __init__(self, trace: Any) -> None:
+        self.label = Path(trace.path).name
+        self.loops = _recorded(trace.loops, None)
+        self.outputs: Mapping[str, Data] | None = trace.outputs
+        self.trace = trace
+
+    def boundaries(self) -> Iterator[Boundary]:
+        """What was recorded, body values included where they were."""
+        found: Iterator[Boundary] = self.trace.boundaries()
+        return found
+
+    def reasons(self, loop: str) -> list[Reason]:
+        """A trace has none of its own."""
+        return []
+
+
+def _recorded(loops: Sequence[Any], parent: int | None) -> tuple[LoopInfo, ...]:
+    return tuple(
+        LoopInfo(loop.path, loop.name, _recorded(loops, loop.index)) for loop in loops if loop.parent == parent
+    )
+
+
+def is_trace(path: str | Path) -> bool:
+    """True for an SQLite file, which no model file is."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
+
+
+def open_side(path: str | Path) -> Model | TraceSide:
+    """What a file holds: a trace, told by its header, is a side at once; a model needs inputs first.
+
+    Raises:
+        ModelError: neither a model nor a trace that can be read.
+    """
+    if is_trace(path):
+        from ..trace.reader import Trace
+
+        return TraceSide(Trace.open(path))
+    return load(path)

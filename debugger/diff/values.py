@@ -1,0 +1,184 @@
+"""Whether two values are the same within a tolerance, and how far apart they are where they are not."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...runtime.graph import Array
+
+#: dtype -> relative and absolute tolerance. Those of the accumulated rounding of different orders of summation.
+_TOLERANCES = {
+    "float64": (1e-8, 1e-10),
+    "float32": (1e-4, 1e-5),
+    "float16": (1e-2, 1e-3),
+    "bfloat16": (4e-2, 1e-2),
+    "complex64": (1e-4, 1e-5),
+    "complex128": (1e-8, 1e-10),
+}
+#: Formats of eight and fewer bits: a neighbouring number is the same number, rounded another way.
+_TINY = (0.26, 1e-2)
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """``|a - b| <= atol + rtol * |b|``; None: by dtype. Integers, booleans and strings are compared exactly."""
+
+    rtol: float | None = None
+    atol: float | None = None
+    #: float64 counts as float32: one side computes it so.
+    single: bool = False
+
+    def of(self, dtype: np.dtype[Any]) -> tuple[float, float]:
+        """The relative and the absolute tolerance for a dtype."""
+        rtol, atol = _TOLERANCES.get("float32" if self.single and dtype.name == "float64" else dtype.name, _TINY)
+        return rtol if self.rtol is None else self.rtol, atol if self.atol is None else self.atol
+
+
+@dataclass(frozen=True)
+class Delta:
+    """How two values differ. ``kind``: ``""`` for the same; ``value``, ``dtype``, ``shape``, ``length``, ``kind``."""
+
+    kind: str = ""
+    #: The largest difference of two elements; infinite where one of them is NaN or infinite and the other is not.
+    absolute: float = 0.0
+    relative: float = 0.0
+    #: Where the elements are that differ most, and what they are.
+    index: tuple[int, ...] = ()
+    left: Any = None
+    right: Any = None
+    #: How many elements differ beyond the tolerance, of how many.
+    count: int = 0
+    size: int = 0
+    text: str = ""
+
+
+SAME = Delta()
+
+
+def compare(left: Any, right: Any, tolerance: Tolerance, *, loose_shape: bool = False) -> Delta:
+    """Compare arrays, sequences (lists) and empty optionals (None); NaN equals NaN.
+
+    ``loose_shape``: axes of length 1 do not count, as between a stacked and a concatenated element.
+    """
+    if isinstance(left, list | tuple) or isinstance(right, list | tuple):
+        return _sequences(left, right, tolerance)
+    if left is None or right is None:
+        if left is right:
+            return SAME
+        return Delta("kind", math.inf, math.inf, text=f"{_kind(left)} and {_kind(right)}")
+    a, b = _array(left), _array(right)
+    if a.dtype != b.dtype:
+        return Delta("dtype", math.inf, math.inf, text=f"{_name(a)} and {_name(b)}")
+    if loose_shape and a.shape != b.shape and _dims(a) == _dims(b):
+        b = b.reshape(a.shape)
+    if a.shape != b.shape:
+        return Delta("shape", math.inf, math.inf, text=f"{list(a.shape)} and {list(b.shape)}")
+    return _arrays(a, b, tolerance)
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    return f"a sequence of {len(value)}" if isinstance(value, list | tuple) else "a tensor"
+
+
+def _array(value: Any) -> Array:
+    array = np.asarray(value)
+    # Strings come as objects or in NumPy's own types.
+    return array.astype(object) if array.dtype.kind in "UST" else array
+
+
+def _name(array: Array) -> str:
+    return "string" if array.dtype == object else array.dtype.name
+
+
+def _dims(array: Array) -> tuple[int, ...]:
+    return tuple(dim for dim in array.shape if dim != 1)
+
+
+def _sequences(left: Any, right: Any, tolerance: Tolerance) -> Delta:
+    if not (isinstance(left, list | tuple) and isinstance(right, list | tuple)):
+        return Delta("kind", math.inf, math.inf, text=f"{_kind(left)} and {_kind(right)}")
+    if len(left) != len(right):
+        return Delta("length", math.inf, math.inf, text=f"{len(left)} and {len(right)} elements")
+    worst = SAME
+    for k, (a, b) in enumerate(zip(left, right, strict=True)):
+        found = compare(a, b, tolerance)
+        if (found.kind and not worst.kind) or (bool(found.kind) == bool(worst.kind) and _above(found, worst)):
+            told = f"element {k}: {found.text}" if found.text else f"element {k}"
+            worst = Delta(
+                found.kind,
+                found.absolute,
+                found.relative,
+                (k, *found.index),
+                found.left,
+                found.right,
+                found.count,
+                found.size,
+                told if found.kind else "",
+            )
+    return worst
+
+
+def _above(a: Delta, b: Delta) -> bool:
+    return a.absolute > b.absolute
+
+
+def _arrays(a: Array, b: Array, tolerance: Tolerance) -> Delta:
+    if not a.size:
+        return SAME
+    name = a.dtype.name
+    if (a.dtype.kind in "iu" and a.dtype.itemsize == 8) or a.dtype.kind in "Ob":
+        unequal = np.asarray(a != b, bool)
+        gap = _exact_gap(a, b, unequal)
+        return _delta(a, b, unequal, gap, _relative(gap, np.abs(b.astype(np.float64))) if a.dtype != object else gap)
+    if a.dtype.kind in "iu" or (a.dtype.kind == "V" and "int" in name):
+        wide, other = a.astype(np.int64), b.astype(np.int64)
+        gap = np.abs(wide - other).astype(np.float64)
+        return _delta(a, b, gap > 0, gap, _relative(gap, np.abs(other).astype(np.float64)))
+    rtol, atol = tolerance.of(a.dtype)
+    with np.errstate(all="ignore"):
+        kind = np.complex128 if a.dtype.kind == "c" else np.float64
+        wide, other = a.astype(kind), b.astype(kind)
+        same = (wide == other) | (np.isnan(wide) & np.isnan(other))
+        gap = np.where(same, 0.0, np.abs(wide - other))
+        gap = np.where(np.isnan(gap), np.inf, gap)
+        size = np.abs(other)
+        beyond = ~same & ~(gap <= atol + rtol * np.where(np.isfinite(size), size, 0.0))
+        return _delta(a, b, beyond, gap, _relative(gap, size))
+
+
+def _exact_gap(a: Array, b: Array, unequal: Array) -> Array:
+    """How far apart exact values are: of 64-bit integers without overflow; 1 where there is no distance."""
+    gap = unequal.astype(np.float64)
+    if a.dtype.kind in "iu" and unequal.any():
+        pairs = zip(a[unequal].tolist(), b[unequal].tolist(), strict=True)
+        gap[unequal] = [float(abs(x - y)) for x, y in pairs]
+    return gap
+
+
+def _relative(gap: Array, size: Array) -> Array:
+    with np.errstate(all="ignore"):
+        relative = np.where(gap == 0, 0.0, gap / size)
+        return np.where(np.isnan(relative), np.inf, relative)
+
+
+def _delta(a: Array, b: Array, beyond: Array, gap: Array, relative: Array) -> Delta:
+    """The worst element: of those beyond the tolerance where there are any."""
+    count = int(np.count_nonzero(beyond))
+    at = int(np.argmax(np.where(beyond, gap, -1.0) if count else gap))
+    index = tuple(int(k) for k in np.unravel_index(at, a.shape))
+    return Delta(
+        "value" if count else "",
+        float(gap.max()),
+        float(relative.max()),
+        index,
+        a[index],
+        b[index],
+        count,
+        a.size,
+    )

@@ -1,0 +1,49 @@
+"""What a peer is asked to run. Plain records, so that they go through a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class OnnxJob:
+    """An ONNX model: a file, or its bytes. Outputs come in the model's order.
+
+    ``plain``: without the peer's graph optimisations, so that every value is computed as the model says.
+    """
+
+    path: str = ""
+    data: bytes = b""
+    plain: bool = False
+
+
+@dataclass(frozen=True)
+class IrJob:
+    """An OpenVINO IR file as it is, with the carried values of the named loops of its main graph as further outputs.
+
+    Inputs are fed by position (``0``, ``1``, ...): a tensor of an IR need not have a name.
+    ``trajectories``: pairs of a loop's name and the positions of its body's results; each adds one output, stacked.
+    """
+
+    path: str
+    trajectories: Sequence[tuple[str, int]] = ()
+
+
+@dataclass(frozen=True)
+class IrBodyJob:
+    """The body of one loop of an IR. ``where``: from the main graph inwards, the name of each node and which of its
+    graphs (``body``, ``then``, ``else``).
+
+    Inputs are the body's Parameters by position (``0``, ``1``, ...), of the given dtypes and shapes (None: any length,
+    or any rank); outputs its Results by position, then the named values.
+    """
+
+    path: str
+    where: Sequence[tuple[str, str]]
+    shapes: Sequence[Sequence[int | None] | None]
+    dtypes: Sequence[str]
+    values: Sequence[tuple[str, int]] = field(default=())
+
+
+Job = OnnxJob | IrJob | IrBodyJob

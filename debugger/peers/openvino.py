@@ -1,0 +1,95 @@
+"""OpenVINO's CPU plugin, one thread, float32 as float32. Runs inside the peer's process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import openvino
+from openvino import opset13 as ops
+
+from .jobs import IrBodyJob, IrJob, Job, OnnxJob
+
+_CONFIG = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1}
+
+
+class Runtime:
+    """What the child process serves."""
+
+    version = str(openvino.__version__).split("-")[0]
+
+    def __init__(self) -> None:
+        self._core = openvino.Core()
+
+    def open(self, job: Job) -> Compiled:
+        """Load a model."""
+        if isinstance(job, OnnxJob):
+            if job.data or not job.path.endswith((".onnx", ".pb")):
+                from .onnxruntime import serialized
+
+                model = self._core.read_model(job.data or serialized(job.path))
+            else:
+                model = self._core.read_model(job.path)
+        elif isinstance(job, IrJob):
+            model = self._core.read_model(job.path)
+            for name, position in job.trajectories:
+                _follow(model, name, position)
+        else:
+            model = _body(self._core.read_model(job.path), job)
+        by_position = isinstance(job, IrJob | IrBodyJob)
+        return Compiled(self._core.compile_model(model, "CPU", _CONFIG), by_position)
+
+
+class Compiled:
+    """A loaded model."""
+
+    def __init__(self, model: Any, by_position: bool) -> None:
+        self._model = model
+        self._by_position = by_position
+        self._request = model.create_infer_request()
+
+    def run(self, feeds: Mapping[str, Any]) -> list[Any]:
+        """The outputs, in order."""
+        given: dict[Any, Any] = {}
+        if self._by_position:
+            given = {int(name): value for name, value in feeds.items()}
+        else:
+            # A conversion may drop an input that nothing needs.
+            known = {name for port in self._model.inputs for name in port.get_names()}
+            given = {name: value for name, value in feeds.items() if name in known}
+        results = self._request.infer({name: np.asarray(value) for name, value in given.items()}, share_inputs=False)
+        return [np.array(results[port]) for port in self._model.outputs]
+
+
+def _follow(model: Any, name: str, position: int) -> None:
+    """Add an output: what a result of a loop's body was in every iteration, stacked."""
+    loop = next(op for op in model.get_ops() if op.friendly_name == name and hasattr(op, "get_concatenated_slices"))
+    body = loop.get_function()
+    source = body.get_results()[position].input_value(0)
+    result = ops.result(ops.unsqueeze(source, ops.constant(np.zeros(1, np.int64))))
+    body.add_results([result])
+    model.add_results([ops.result(loop.get_concatenated_slices(result.output(0), 0, 1, 1, -1, 0))])
+    model.validate_nodes_and_infer_types()
+
+
+def _partial(shape: Sequence[int | None] | None) -> Any:
+    if shape is None:
+        return openvino.PartialShape.dynamic()
+    return openvino.PartialShape([-1 if dim is None else dim for dim in shape])
+
+
+def _body(model: Any, job: IrBodyJob) -> Any:
+    """The body of a loop as a model of its own."""
+    for name, which in job.where:
+        op = next(op for op in model.get_ops() if op.friendly_name == name and hasattr(op, "get_function"))
+        model = op.get_function(("then", "else").index(which)) if which in ("then", "else") else op.get_function()
+    parameters = model.get_parameters()
+    for parameter, shape, dtype in zip(parameters, job.shapes, job.dtypes, strict=True):
+        parameter.set_partial_shape(_partial(shape))
+        parameter.set_element_type(openvino.Type(np.dtype(dtype)))
+    made = {op.friendly_name: op for op in model.get_ops()}
+    further = [ops.result(made[name].output(port)) for name, port in job.values]
+    body = openvino.Model([*model.get_results(), *further], parameters, "body")
+    body.validate_nodes_and_infer_types()
+    return body

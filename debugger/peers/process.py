@@ -1,0 +1,203 @@
+"""A peer as the program sees it: requests with a time limit, and errors that say what became of it."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import pickle
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from ...runtime.errors import UsageError
+from .child import LENGTH, send
+from .jobs import Job
+
+#: The peers there are, and what to install for them.
+PEERS = ("onnxruntime", "openvino")
+_START = "import sys; sys.path.append(sys.argv[1]); from {} import main; main()"
+
+
+class PeerError(Exception):
+    """A peer did not do what it was asked. ``what``: failed, crashed, hung; the text is one line."""
+
+    def __init__(self, what: str, text: str) -> None:
+        super().__init__(text)
+        self.what = what
+        self.text = text
+
+
+class Peer:
+    """One peer in a child process; it is started when first needed, and anew after it died.
+
+    Raises:
+        UsageError: there is no such peer, or it is not installed; when it is first used, that it does not start.
+    """
+
+    def __init__(self, name: str, timeout: float = 60.0, module: str = "") -> None:
+        if name not in PEERS and not module:
+            raise UsageError(f"there is no peer '{name}'; peers are {', '.join(PEERS)}")
+        if not module and importlib.util.find_spec(name) is None:
+            raise UsageError(f"{name} is not installed; install it: pip install {name}")
+        self.name = name
+        self.version = ""
+        self.timeout = timeout
+        self._module = module or f".{name}"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._log: Any = None
+        self._next = 0
+
+    def __enter__(self) -> Peer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def open(self, job: Job) -> Loaded:
+        """Load a model.
+
+        Raises:
+            PeerError: the peer refused it, crashed or hung.
+        """
+        self._start()
+        self._next += 1
+        self.ask("open", self._next, job)
+        return Loaded(self, self._next, self._process)
+
+    def close(self) -> None:
+        """End the process."""
+        process, self._process = self._process, None
+        if process is not None:
+            assert process.stdin is not None and process.stdout is not None
+            process.kill()
+            process.wait()
+            process.stdin.close()
+            process.stdout.close()
+            self._log.close()
+
+    def alive(self, process: subprocess.Popen[bytes] | None) -> bool:
+        """True while that process still runs: what was loaded in another is gone."""
+        return process is not None and process is self._process
+
+    def _start(self) -> None:
+        if self._process is not None:
+            return
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115
+        root = str(Path(__file__).parents[3])
+        code = _START.format(f"{__package__}.child")
+        # -P: nothing is imported from the folder that the program happens to be started in.
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", code, root],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            # Ctrl-C in the terminal is for this program, which then ends the peer.
+            start_new_session=True,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+        )
+        try:
+            self.version = str(self.ask("start", 0, self._module))
+        except PeerError as error:
+            self.close()
+            raise UsageError(f"{self.name} does not start: {error}; check its installation") from None
+
+    def ask(self, what: str, number: int, given: Any) -> Any:
+        """One request and its answer.
+
+        Raises:
+            PeerError: the peer failed, crashed or hung.
+        """
+        assert self._process is not None
+        assert self._process.stdin is not None
+        deadline = time.monotonic() + self.timeout
+        try:
+            send(self._process.stdin, (what, number, given))
+        except OSError:  # it died before; the answer that is missing tells how
+            pass
+        except BaseException:
+            self.close()
+            raise
+        try:
+            (length,) = LENGTH.unpack(self._read(LENGTH.size, deadline))
+            outcome, answer = pickle.loads(self._read(length, deadline))
+        except PeerError:
+            raise
+        except BaseException:  # Ctrl-C: an answer that comes later must not be taken for that of the next request
+            self.close()
+            raise
+        if outcome == "failed":
+            raise PeerError("failed", " ".join(str(answer).split())[:600])
+        return answer
+
+    def _read(self, length: int, deadline: float) -> bytes:
+        assert self._process is not None and self._process.stdout is not None
+        stream = self._process.stdout.fileno()
+        parts = []
+        while length:
+            wait = deadline - time.monotonic()
+            if wait <= 0 or not select.select([stream], [], [], wait)[0]:
+                self.close()
+                raise PeerError("hung", f"no answer after {self.timeout:g} s (--timeout)")
+            part = os.read(stream, min(length, 1 << 20))
+            if not part:
+                raise self._died()
+            parts.append(part)
+            length -= len(part)
+        return b"".join(parts)
+
+    def _died(self) -> PeerError:
+        assert self._process is not None
+        status = self._process.wait()
+        self._log.seek(0)
+        said = self._log.read()[-2000:].decode("utf-8", "replace").strip().splitlines()
+        self.close()
+        if status < 0:
+            try:
+                how = signal.Signals(-status).name
+            except ValueError:
+                how = f"signal {-status}"
+        else:
+            how = f"exit status {status}"
+        last = " ".join(said[-1].split())[:300] if said else ""
+        return PeerError("crashed", f"{how}: {last}" if last else how)
+
+
+class Loaded:
+    """A model that a peer has loaded."""
+
+    def __init__(self, peer: Peer, number: int, process: subprocess.Popen[bytes] | None) -> None:
+        self._peer = peer
+        self._number = number
+        self._process = process
+
+    @property
+    def alive(self) -> bool:
+        """False once the process that had it is gone."""
+        return self._peer.alive(self._process)
+
+    def hold(self, values: Mapping[str, Any]) -> None:
+        """Inputs that stay what they are from run to run."""
+        self._peer.ask("hold", self._number, dict(values))
+
+    def run(self, feeds: Mapping[str, Any]) -> list[Any]:
+        """The outputs in order.
+
+        Raises:
+            PeerError: the peer failed, crashed or hung.
+        """
+        answer: list[Any] = self._peer.ask("run", self._number, dict(feeds))
+        return answer
+
+    def close(self) -> None:
+        """Let go of it."""
+        if self.alive:
+            self._peer.ask("close", self._number, None)

@@ -1,0 +1,264 @@
+"""Extents that vary: integers that binding computes with, and that remember how they follow from one number.
+
+A loop whose tensors grow would have to bind its nodes anew at each iteration. Instead a node is bound once on shapes in
+which one number is an :class:`Extent`: sums and products with it stay known as ``base + slope * number``, and every
+decision that binding takes on one (is this axis of length 1, which axis is the longest) narrows the range of numbers in
+which it comes out the same. Within that range the engine puts the new numbers into the calls, without Python. Whatever
+needs the plain integer pins the range to the number of now, so that nothing can be generalised by accident.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+_MOST = 2**62
+
+
+class Span:
+    """The number that varies: what it is now, and the least and the greatest for which all decisions hold."""
+
+    def __init__(self, now: int) -> None:
+        self.now = now
+        self.low = 0
+        self.high = _MOST
+
+    @property
+    def pinned(self) -> bool:
+        """True where what was computed holds for one number only."""
+        return self.low >= self.high
+
+    def pin(self) -> None:
+        """Something depends on this very number."""
+        self.low = self.high = self.now
+
+    def at_least(self, low: int) -> None:
+        self.low = max(self.low, low)
+
+    def at_most(self, high: int) -> None:
+        self.high = min(self.high, high)
+
+
+class Extent:
+    """``base + slope * number``; the slope is never 0."""
+
+    __slots__ = ("base", "slope", "span")
+    __array_ufunc__ = None  # NumPy's integers leave arithmetic to this class
+
+    def __init__(self, span: Span, base: int = 0, slope: int = 1) -> None:
+        self.span, self.base, self.slope = span, base, slope
+
+    @property
+    def now(self) -> int:
+        """The integer; what is done with it must not decide anything."""
+        return self.base + self.slope * self.span.now
+
+    def __repr__(self) -> str:
+        return str(self.now)
+
+    # -- what stays known
+
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, Extent):
+            return _made(self.span, self.base + other.base, self.slope + other.slope)
+        if isinstance(other, int | np.integer):
+            return Extent(self.span, self.base + int(other), self.slope)
+        return NotImplemented
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Extent:
+        return Extent(self.span, -self.base, -self.slope)
+
+    def __sub__(self, other: Any) -> Any:
+        return self + -other
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+    def __mul__(self, other: Any) -> Any:
+        if isinstance(other, Extent):
+            return int(self) * int(other)
+        if isinstance(other, int | np.integer):
+            return _made(self.span, self.base * int(other), self.slope * int(other))
+        return NotImplemented
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: Any) -> Any:
+        if isinstance(other, int | np.integer) and other and not self.base % other and not self.slope % other:
+            return _made(self.span, self.base // int(other), self.slope // int(other))
+        return int(self) // int(other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return int(other) // int(self)
+
+    def __mod__(self, other: Any) -> Any:
+        if isinstance(other, int | np.integer) and other and not self.slope % other:
+            return self.base % int(other)
+        return int(self) % int(other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return int(other) % int(self)
+
+    def __abs__(self) -> Extent:
+        return -self if self < 0 else self
+
+    # -- decisions
+
+    def _negative(self) -> bool:
+        base, slope, span = self.base, self.slope, self.span
+        if self.now < 0:
+            if slope > 0:
+                span.at_most((-base - 1) // slope)
+            else:
+                span.at_least(base // -slope + 1)
+            return True
+        if slope > 0:
+            span.at_least(-(base // slope))
+        else:
+            span.at_most(base // -slope)
+        return False
+
+    def _zero(self) -> bool:
+        if self.now == 0:
+            self.span.pin()
+            return True
+        if self.base % self.slope == 0:
+            root = -self.base // self.slope
+            if root < self.span.now:
+                self.span.at_least(root + 1)
+            else:
+                self.span.at_most(root - 1)
+        return False
+
+    def __lt__(self, other: Any) -> bool:
+        return _negative(self - other)
+
+    def __gt__(self, other: Any) -> bool:
+        return _negative(other - self)
+
+    def __le__(self, other: Any) -> bool:
+        return not _negative(other - self)
+
+    def __ge__(self, other: Any) -> bool:
+        return not _negative(self - other)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, int | np.integer | Extent):
+            return NotImplemented
+        difference = self - other
+        return difference._zero() if isinstance(difference, Extent) else difference == 0
+
+    def __bool__(self) -> bool:
+        return not self._zero()
+
+    # -- what needs the integer
+
+    def __index__(self) -> int:
+        self.span.pin()
+        return self.now
+
+    __int__ = __index__
+
+    def __float__(self) -> float:
+        return float(int(self))
+
+    def __hash__(self) -> int:
+        return hash(int(self))
+
+
+def _made(span: Span, base: int, slope: int) -> int | Extent:
+    return Extent(span, base, slope) if slope else base
+
+
+def _negative(difference: Any) -> bool:
+    return difference._negative() if isinstance(difference, Extent) else difference < 0
+
+
+def whole(extent: Any) -> Any:
+    """An extent as it is, anything else as a plain integer."""
+    return extent if type(extent) is Extent else int(extent)
+
+
+def now(extent: Any) -> int:
+    """The integer of now, where nothing that the results depend on follows from it."""
+    return extent.now if type(extent) is Extent else int(extent)
+
+
+def share(extent: Any, divisor: int) -> Any:
+    """About ``extent / divisor``, for estimates."""
+    if type(extent) is Extent:
+        return Extent(extent.span, extent.base // divisor, -(-extent.slope // divisor) or 1)
+    return extent // divisor
+
+
+def varies(extents: Iterable[Any]) -> bool:
+    """True where any of some numbers is an extent that varies."""
+    return any(type(extent) is Extent for extent in extents)
+
+
+def broadcast_shapes(*shapes: Sequence[Any]) -> tuple[Any, ...]:
+    """As NumPy's, for shapes that may vary.
+
+    Raises:
+        ValueError: the shapes do not fit.
+    """
+    if not any(map(varies, shapes)):
+        return np.broadcast_shapes(*(tuple(shape) for shape in shapes))
+    rank = max(map(len, shapes))
+    result: list[Any] = [1] * rank
+    for shape in shapes:
+        for d, extent in enumerate(shape, rank - len(shape)):
+            if extent != 1 and not (result[d] is extent or result[d] == extent):
+                if result[d] != 1:
+                    raise ValueError(f"shapes {', '.join(map(str, shapes))} cannot be broadcast together")
+                result[d] = extent
+    return tuple(result)
+
+
+def follow(before: Sequence[tuple[int, ...] | None], after: Sequence[tuple[int, ...] | None]) -> Followed | None:
+    """Take two shapes of each input, of two executions of a node, as two points on a line.
+
+    None: they are none (nothing changed, a rank did, or two axes of one input).
+    """
+    changes: list[tuple[int, int, int]] = []  # input, axis, by how much
+    for k, (old, new) in enumerate(zip(before, after, strict=True)):
+        if old == new:
+            continue
+        if old is None or new is None or len(old) != len(new):
+            return None
+        axes = [d for d in range(len(new)) if old[d] != new[d]]
+        if len(axes) > 1:
+            return None
+        changes.append((k, axes[0], new[axes[0]] - old[axes[0]]))
+    if not changes:
+        return None
+    leading, axis, by = min(changes, key=lambda change: abs(change[2]))
+    if any(change[2] % by for change in changes):
+        return None
+    shape = after[leading]
+    assert shape is not None
+    span = Span(shape[axis])
+    shapes: list[Any] = list(after)
+    for k, d, step in changes:
+        slope = step // by
+        shapes[k] = (*shapes[k][:d], Extent(span, shapes[k][d] - slope * span.now, slope), *shapes[k][d + 1 :])
+    return Followed(span, leading, shapes)
+
+
+class Followed:
+    """The inputs' shapes with what varies in them; ``leading``: the input whose one varying extent is the number."""
+
+    def __init__(self, span: Span, leading: int, shapes: list[Any]) -> None:
+        self.span, self.leading, self.shapes = span, leading, shapes
+
+
+def axis_that_varies(shape: Sequence[Any]) -> int:
+    """The one axis of a shape that varies; -1: none does, -2: several do."""
+    axes = [d for d, extent in enumerate(shape) if type(extent) is Extent]
+    return axes[0] if len(axes) == 1 else -2 if axes else -1
+
+

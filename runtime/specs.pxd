@@ -1,0 +1,53 @@
+"""Specs, for the classes that know slots."""
+
+from libc.stdint cimport int64_t
+
+from .state cimport Family, Segment
+
+cdef class Kin:
+    cdef Family c
+    cdef readonly object dtype
+    cdef readonly tuple before   # the axes before the one that varies
+    cdef readonly tuple after
+
+cdef class Specs:
+    cdef int end                 # the next free number
+    cdef dict ids                # (dtype, shape) -> number
+    cdef dict shapes             # and back
+    cdef dict kin                # (dtype, axes before, axes after) -> Kin
+    cdef list starts             # first numbers of the segments of all families, ascending
+    cdef list segments           # for each: (Kin, first extent)
+
+    cdef int find(self, object dtype, tuple shape) except -1
+    cdef Family *family(self, object dtype, tuple shape, int axis) except NULL
+    cdef int cover(self, Kin kin, int64_t extent) except -1
+    cdef int reach(self, Family *family, int64_t extent) except -1
+    cdef list taken(self, Kin kin, int64_t low, int64_t high)
+
+
+cdef inline int64_t extent_of(Family *f, int spec) noexcept nogil:
+    """The varying extent of a spec; -1: it is not of this family."""
+    cdef int k
+    cdef Segment *g = f.segments + f.at
+    if 0 <= spec - g.first < g.count:
+        return g.low + spec - g.first
+    for k in range(f.nsegments):
+        g = f.segments + k
+        if 0 <= spec - g.first < g.count:
+            f.at = k
+            return g.low + spec - g.first
+    return -1
+
+
+cdef inline int spec_of(Family *f, int64_t extent) noexcept nogil:
+    """The spec for an extent; 0: none yet."""
+    cdef int k
+    cdef Segment *g = f.segments + f.at
+    if 0 <= extent - g.low < g.count:
+        return <int>(g.first + extent - g.low)
+    for k in range(f.nsegments):
+        g = f.segments + k
+        if 0 <= extent - g.low < g.count:
+            f.at = k
+            return <int>(g.first + extent - g.low)
+    return 0

@@ -1,0 +1,150 @@
+"""Specs: the pairs of dtype and shape that slots have, as numbers that C can compare.
+
+Shapes that differ in the extent of one axis can form a family. It reserves runs of numbers, so that the spec of the next
+extent is found without Python, and thousands of shapes take no memory. Each shape has one number, whoever asks: what had
+one before its family came keeps it.
+"""
+
+from bisect import bisect_right
+
+from libc.stdint cimport int64_t
+from libc.stdlib cimport free, realloc
+
+from .state cimport Family, Segment
+
+import math
+
+# Numbers are C ints.
+cdef int64_t LAST = 2**31 - 2**20
+
+
+cdef class Kin:
+    """A family: one dtype, and one shape but for the extent of an axis."""
+
+    def __init__(self, dtype, tuple before, tuple after):
+        self.dtype, self.before, self.after = dtype, before, after
+        self.c.unit = math.prod((*before, *after)) * dtype.itemsize
+
+    def __dealloc__(self):
+        free(self.c.segments)
+
+
+cdef class Specs:
+    """Number -> (dtype, shape); 0 -> None, which stands for everything that is no tensor of fixed-size elements."""
+
+    def __init__(self):
+        self.end = 1
+        self.ids, self.shapes, self.kin = {}, {0: None}, {}
+        self.starts, self.segments = [], []
+
+    def __len__(self):
+        return self.end
+
+    def __getitem__(self, int spec):
+        found = self.shapes.get(spec, self)
+        if found is not self:
+            return found
+        cdef int k = bisect_right(self.starts, spec) - 1
+        if k < 0 or spec >= self.end:
+            raise IndexError(spec)
+        cdef Kin kin
+        kin, low = self.segments[k]
+        return kin.dtype, (*kin.before, low + spec - self.starts[k], *kin.after)
+
+    cdef int find(self, object dtype, tuple shape) except -1:
+        """The number of a pair, a new one where it has none."""
+        cdef int axis
+        cdef Kin kin
+        key = (dtype, shape)
+        found = self.ids.get(key)
+        if found is not None:
+            return found
+        if self.kin:
+            for axis in range(len(shape)):
+                kin = self.kin.get((dtype, shape[:axis], shape[axis + 1:]))
+                if kin is not None:
+                    found = spec_of(&kin.c, shape[axis])
+                    if found:
+                        return found
+        found = self.end
+        self.end += 1
+        self.ids[key] = found
+        self.shapes[found] = key
+        return found
+
+    cdef Family *family(self, object dtype, tuple shape, int axis) except NULL:
+        """The family of a shape with an axis that varies, with numbers for what comes next."""
+        cdef Kin kin
+        key = (dtype, shape[:axis], shape[axis + 1:])
+        kin = self.kin.get(key)
+        if kin is None:
+            kin = Kin(*key)
+            self.kin[key] = kin
+        self.cover(kin, shape[axis])
+        return &kin.c
+
+    cdef int reach(self, Family *family, int64_t extent) except -1:
+        """Make sure that a family has a number for an extent; 0 where it cannot."""
+        cdef Kin kin
+        for kin in self.kin.values():
+            if &kin.c == family:
+                self.cover(kin, extent)
+        return spec_of(family, extent)
+
+    cdef int cover(self, Kin kin, int64_t extent) except -1:
+        """Reserve numbers for extents up to twice this one, if there are that many left."""
+        cdef Family *f = &kin.c
+        cdef Segment *last = f.segments + f.nsegments - 1
+        cdef int64_t low = last.low + last.count if f.nsegments else 0
+        cdef int64_t high = 2 * extent + 64
+        if extent < low or high - low > LAST - self.end:
+            return 0
+        for start, stop, spec in self.taken(kin, low, high):
+            f.segments = <Segment *>realloc(f.segments, (f.nsegments + 1) * sizeof(Segment))
+            if not f.segments:
+                f.nsegments = 0
+                raise MemoryError
+            last = f.segments + f.nsegments
+            f.nsegments += 1
+            last.low, last.count = start, stop - start
+            if spec:
+                last.first = spec
+                continue
+            last.first = self.end
+            self.starts.append(self.end)
+            self.segments.append((kin, start))
+            self.end += stop - start
+        return 0
+
+    cdef list taken(self, Kin kin, int64_t low, int64_t high):
+        """A range of extents as runs (first, end, number); number 0 where the shapes have none yet."""
+        cdef int axis = len(kin.before)
+        cdef int rank = axis + 1 + len(kin.after)
+        cdef int other_axis
+        cdef Kin other
+        have = {}
+        for (dtype, shape), spec in self.ids.items():
+            if dtype == kin.dtype and len(shape) == rank and shape[:axis] == kin.before and \
+                    shape[axis + 1:] == kin.after and low <= shape[axis] < high:
+                have[shape[axis]] = spec
+        for other in self.kin.values():
+            other_axis = len(other.before)
+            if other.dtype != kin.dtype or other_axis == axis or other_axis + 1 + len(other.after) != rank:
+                continue
+            # Two lines through the shapes of a rank meet in one point at most.
+            mine = (*kin.before, None, *kin.after)
+            theirs = (*other.before, None, *other.after)
+            if all(a == b or d in (axis, other_axis) for d, (a, b) in enumerate(zip(mine, theirs))) and \
+                    low <= theirs[axis] < high:
+                spec = spec_of(&other.c, mine[other_axis])
+                if spec:
+                    have.setdefault(theirs[axis], spec)
+        runs = []
+        for extent in sorted(have):
+            if low < extent:
+                runs.append((low, extent, 0))
+            runs.append((extent, extent + 1, have[extent]))
+            low = extent + 1
+        if low < high:
+            runs.append((low, high, 0))
+        return runs

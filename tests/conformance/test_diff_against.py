@@ -1,0 +1,476 @@
+"""``diff --against``: every sample model is the same in every peer, and what differs elsewhere is what is predicted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import loopdbg
+import models
+from command_line import SAMPLES
+from command_line import loopdbg as command
+from loopdbg.debugger.diff.findings import Comparison
+from loopdbg.debugger.diff.live import Live, compare_live
+from loopdbg.debugger.diff.streams import Options
+from loopdbg.debugger.peers.process import Peer
+from loopdbg.runtime.errors import UsageError
+from loopdbg.runtime.graph import loops
+
+ONNX = sorted(path.name for path in SAMPLES.glob("*.onnx"))
+IR = ["lstm.xml", *sorted(path.name for path in SAMPLES.glob("*.xml") if path.name != "lstm.xml")]
+#: It never ends by itself, so it is compared as far as asked, and not free-running.
+ENDLESS = "loop_infinite.xml"
+
+
+@pytest.fixture(scope="module")
+def onnxruntime() -> Iterator[Peer]:
+    with Peer("onnxruntime", timeout=30) as peer:
+        yield peer
+
+
+@pytest.fixture(scope="module")
+def openvino() -> Iterator[Peer]:
+    with Peer("openvino", timeout=5) as peer:
+        yield peer
+
+
+@pytest.fixture
+def peers(onnxruntime: Peer, openvino: Peer) -> dict[str, Peer]:
+    return {"onnxruntime": onnxruntime, "openvino": openvino}
+
+
+def inputs_of(name: str) -> dict[str, Any]:
+    with np.load((SAMPLES / name).with_suffix(".inputs.npz")) as archive:
+        return dict(archive)
+
+
+# ------------------------------------------------------------------ sample models
+
+
+@pytest.mark.parametrize(
+    ("name", "who"), [*((n, "onnxruntime") for n in ONNX), *((n, "openvino") for n in (*ONNX, *IR))]
+)
+def test_sample_models_are_the_same(peers: dict[str, Peer], name: str, who: str) -> None:
+    model = loopdbg.load(SAMPLES / name)
+    limit = 20 if name == ENDLESS else None
+    found = compare_live(model, inputs_of(name), peers[who], Options(), limit=limit)
+    lockstep, free = found.comparisons
+    assert found.same, found
+    # All loops were compared, in as many iterations as they ran.
+    ran = model.execute(inputs_of(name), max_iterations=limit)
+    assert {loop.left: loop.iterations for loop in lockstep.loops} == {loop.path: loop.iterations for loop in ran.loops}
+    if name == ENDLESS:
+        assert free.empty and "--max-iterations" in free.notes[0]
+        return
+    assert free.compared_outputs == len(model.outputs)
+    outermost = {loop.path: loop.iterations for loop in ran.loops if loop.path.count("▸") == 1}
+    assert {loop.left: loop.right_trips for loop in free.loops} == outermost
+    assert not lockstep.notes and not free.notes
+
+
+# ------------------------------------------------------------------ what is predicted
+
+
+def loop(
+    nodes: str = "co = Identity (ci) xo = Add (x, x)",
+    results: str = "bool co, float xo",
+    parameters: str = "int64 i, bool ci, float x",
+    call: str = "a = Loop (m, c, v)",
+    outputs: str = "float a",
+    inputs: str = "int64 m, bool c, float v",
+    before: str = "",
+) -> str:
+    head, arguments = call.split("Loop")
+    body = f"<body: graph = b ({parameters}) => ({results}) {{ {nodes} }}>"
+    return f"g ({inputs}) => ({outputs}) {{ {before} {head}Loop {body} {arguments} }}"
+
+
+SCAN = """g (float k0, float[N] x) => (float k, float[M] y) {{ {before} k, y = Scan <num_scan_inputs = 1,
+  body: graph = b (float ki, float xi) => (float {state}, float yi) {{
+    ko = Add (ki, {term}) yi = Mul (ki, xi) }}> (k0, x) }}"""
+SWAP = {
+    "nodes": "co = Identity (ci)",
+    "results": "bool co, float y, float x",
+    "parameters": "int64 i, bool ci, float x, float y",
+    "call": "a, b = Loop (m, c, v, w)",
+    "outputs": "float a, float b",
+    "inputs": "int64 m, bool c, float v, float w",
+}
+STOPS = "k = Constant <value = float {6}> () xo = Add (x, x) co = Less (xo, k) e = Identity (xo)"
+GIVEN: dict[str, Any] = {"m": np.int64(5), "c": np.True_, "v": np.float32(1), "w": np.float32(2)}
+ROW = {"k0": np.float32(10), "x": np.float32([1, 2, 3])}
+INTS = {
+    "parameters": "int64 i, bool ci, int64 x",
+    "results": "bool co, int64 xo",
+    "outputs": "int64 a",
+    "inputs": "int64 m, bool c, int64 v",
+}
+SHADOWED = models.NESTED.replace("int64 j, bool d, int64 u", "int64 i, bool c, int64 t").replace("(d)", "(c)")
+SHADOWED = SHADOWED.replace("Mul (i, j)", "Mul (i, i)").replace("Add (u, product)", "Add (t, product)")
+
+#: Rule, peer -> model, inputs, and how it shows: trips, outputs, crashed, hung, refused, failed.
+PREDICTED: dict[tuple[str, str], tuple[str, dict[str, Any], str]] = {
+    ("B1", "onnxruntime"): (loop(STOPS, call="a = Loop (m, , v)", inputs="int64 m, float v"), GIVEN, "trips"),
+    ("B1", "openvino"): (loop(STOPS, call="a = Loop (m, , v)", inputs="int64 m, float v"), GIVEN, "trips"),
+    ("B7", "onnxruntime"): (
+        loop(results="bool co, float xo, int64 i", call="a, s = Loop (m, c, v)", outputs="float a, int64[N] s"),
+        GIVEN,
+        "outputs",
+    ),
+    ("B8", "openvino"): (loop(**SWAP), GIVEN, "refused"),
+    ("B9", "onnxruntime"): (SCAN.format(before="", state="ki", term="xi"), ROW, "outputs"),
+    ("B10", "onnxruntime"): (
+        loop(
+            nodes="co = Identity (ci) xo = Identity (x) e = Identity (x)",
+            results="bool co, string xo, string e",
+            parameters="int64 i, bool ci, string x",
+            call="a, s = Loop (m, c, v)",
+            outputs="string a, string[N] s",
+            inputs="int64 m, bool c, string v",
+        ),
+        {**GIVEN, "v": np.array("ab", object)},
+        "outputs",
+    ),
+    ("B14", "openvino"): (loop(), {**GIVEN, "m": np.int64(-1)}, "hung"),
+    ("B15", "openvino"): (
+        loop("k = Constant <value = float {6}> () xo = Add (x, x) co = Less (xo, k)"),
+        {**GIVEN, "m": np.int64(2**32 + 2)},
+        "trips",
+    ),
+    ("B16", "openvino"): (
+        loop(
+            results="bool co, float xo, float xo",
+            call="a, s = Loop (m, n, v)",
+            outputs="float a, float[N] s",
+            inputs="int64 m, float v",
+            before="n = Constant <value = bool {0}> ()",
+        ),
+        GIVEN,
+        "outputs",
+    ),
+    ("B17", "onnxruntime"): (
+        loop(results="bool co, float xo, float xo", call=", s = Loop (m, c, v)", outputs="float[N] s"),
+        GIVEN,
+        "crashed",
+    ),
+    ("B19", "onnxruntime"): (SCAN.format(before="", state="ko", term="xi"), {**ROW, "x": np.float32([])}, "failed"),
+    ("B21", "openvino"): (SCAN.format(before="o = Neg (k0)", state="ko", term="o"), ROW, "refused"),
+    ("B28", "openvino"): (SHADOWED, {"M": np.int64(3), "K": np.int64(2)}, "refused"),
+}
+
+
+def saved(folder: Path, text: str) -> loopdbg.Model:
+    """The model from a file: peers read the file itself."""
+    path = folder / "model.onnx"
+    onnx.save(models.proto(text, 18), path)
+    return loopdbg.load(path)
+
+
+def against(peer: Peer, model: loopdbg.Model, given: dict[str, Any], **more: Any) -> Live:
+    names = {port.name for port in model.inputs}
+    return compare_live(model, {k: v for k, v in given.items() if k in names}, peer, Options(), **more)
+
+
+@pytest.mark.parametrize(("rule", "who"), PREDICTED)
+def test_what_differs_is_what_is_predicted(peers: dict[str, Peer], tmp_path: Path, rule: str, who: str) -> None:
+    text, given, how = PREDICTED[rule, who]
+    found = against(peers[who], saved(tmp_path, text), given)
+    lockstep, free = found.comparisons
+    # The bodies compute the same: it is what is made of them that differs.
+    assert lockstep.same, lockstep
+    assert not free.same
+    if how in ("trips", "outputs"):
+        assert not free.failures
+        assert rule in [reason.rule for reason in free.reasons]
+        if how == "trips":
+            assert rule in [reason.rule for loop in free.loops if loop.trips for reason in loop.trips.reasons]
+    else:
+        (failure,) = free.failures
+        assert failure.what == how
+        assert {reason.rule for reason in failure.reasons} == {rule}
+
+
+#: What one peer does wrong the other does right, but for these.
+BOTH_WRONG = ("B1", "B7", "B9", "B10", "B19")
+
+
+@pytest.mark.parametrize(("rule", "who"), [case for case in PREDICTED if case[0] not in BOTH_WRONG])
+def test_and_the_other_peer_is_the_same(peers: dict[str, Peer], tmp_path: Path, rule: str, who: str) -> None:
+    other = "openvino" if who == "onnxruntime" else "onnxruntime"
+    text, given, _ = PREDICTED[rule, who]
+    found = against(peers[other], saved(tmp_path, text), given)
+    assert found.same, found
+
+
+def test_an_off_by_one_between_two_runtimes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The story: a loop gives one row less in production, and nobody knows why."""
+    path = tmp_path / "decoder.onnx"
+    nodes = STOPS.replace("float {6}", "float {31}")
+    text = loop(
+        nodes,
+        results="bool co, float xo, float e",
+        call="a, s = Loop (m, , v)",
+        outputs="float a, float[N] s",
+        inputs="int64 m, float v",
+    )
+    onnx.save(models.proto(text, 16), path)
+    ran = command(capsys, "diff", path, "--against", "onnxruntime", "--input", "m=6", "--input", "v=1")
+    assert ran.status == 6
+    assert "iteration by iteration: same" in ran.out
+    assert "trip count: loopdbg 6 (ended by the trip count), onnxruntime 5" in ran.out
+    assert "rule B1: the body's condition 'co' is false in iteration 4, and onnxruntime stops there" in ran.out
+    told = json.loads(
+        command(capsys, "diff", path, "--against", "onnxruntime", "--input", "m=6", "--input", "v=1", "--json").out
+    )
+    assert told["same"] is False and told["peer"]["name"] == "onnxruntime"
+    trips = told["comparisons"][1]["loops"][0]["trip_difference"]
+    assert (trips["left"], trips["right"], trips["reasons"][0]["rule"]) == (6, 5, "B1")
+
+
+def test_a_conversion_that_stops_earlier(openvino: Peer, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The same loop converted: OpenVINO's converter makes the body's condition count."""
+    import openvino as runtime
+
+    saved(tmp_path, PREDICTED["B1", "openvino"][0])
+    converted = runtime.Core().read_model(tmp_path / "model.onnx")
+    runtime.save_model(converted, tmp_path / "converted.xml", compress_to_fp16=False)
+    words = (tmp_path / "model.onnx", tmp_path / "converted.xml", "--input", "m=5", "--input", "v=1")
+    ran = command(capsys, "diff", *words)
+    assert ran.status == 6
+    assert "trip count: model.onnx 5 (ended by the trip count), converted.xml 3 (ended by the condition)" in ran.out
+    assert "rule B1: " in ran.out
+
+
+def test_a_model_without_a_loop(onnxruntime: Peer, openvino: Peer, tmp_path: Path) -> None:
+    model = saved(tmp_path, "g (float[3] x) => (float[3] y) { y = Exp (x) }")
+    for peer in (onnxruntime, openvino):
+        found = against(peer, model, {"x": np.float32([1, 2, 3])})
+        assert found.same and found.comparisons[1].compared_outputs == 1
+
+
+# ------------------------------------------------------------------ 64 bits, random numbers, what cannot be handed over
+
+
+def test_integers_beyond_32_bits_are_left_out(openvino: Peer, onnxruntime: Peer, tmp_path: Path) -> None:
+    model = saved(tmp_path, loop(**INTS))
+    given = {**GIVEN, "m": np.int64(40), "v": np.int64(1)}
+    found = against(openvino, model, given)
+    lockstep, free = found.comparisons
+    assert found.same and lockstep.loops[0].iterations == 31
+    assert any("B29" in note for note in lockstep.notes) and "B29" in free.notes[0] and free.empty
+    found = against(onnxruntime, model, given)
+    assert found.same and found.comparisons[0].loops[0].iterations == 40 and not found.comparisons[0].notes
+
+
+def test_float64_is_compared_as_float32_where_the_peer_computes_so(
+    openvino: Peer, onnxruntime: Peer, tmp_path: Path
+) -> None:
+    text = loop(
+        "co = Identity (ci) t = Constant <value = double {1.1}> () xo = Mul (x, t)",
+        **{
+            key: value.replace("float", "double")
+            for key, value in (
+                ("results", "bool co, float xo"),
+                ("parameters", "int64 i, bool ci, float x"),
+                ("outputs", "float a"),
+                ("inputs", "int64 m, bool c, float v"),
+            )
+        },
+    )
+    model = saved(tmp_path, text)
+    given = {**GIVEN, "v": np.float64(1.1)}
+    found = against(openvino, model, given)
+    assert found.same and any("float64" in note for note in found.comparisons[0].notes)
+    assert found.comparisons[0].loops[0].growth.largest > 1e-9
+    found = against(onnxruntime, model, given)
+    assert found.same and found.comparisons[0].loops[0].growth.largest < 1e-15
+
+
+@pytest.mark.parametrize("who", ["onnxruntime", "openvino"])
+def test_random_numbers_are_handed_over(peers: dict[str, Peer], tmp_path: Path, who: str) -> None:
+    model = saved(tmp_path, loop("co = Identity (ci) r = RandomUniformLike (x) xo = Add (x, r)"))
+    found = against(peers[who], model, GIVEN)
+    assert found.same and found.comparisons[0].loops[0].iterations == 5
+    assert any("draws random numbers" in note for note in found.comparisons[0].notes)
+
+
+def test_what_cannot_be_handed_over_is_said(openvino: Peer, tmp_path: Path) -> None:
+    text = PREDICTED["B10", "onnxruntime"][0]
+    found = against(openvino, saved(tmp_path, text), {**GIVEN, "v": np.array("ab", object)})
+    assert all(comparison.empty for comparison in found.comparisons)
+    assert "strings, which openvino cannot be given" in found.comparisons[0].notes[0]
+
+
+# ------------------------------------------------------------------ the first node
+
+
+def test_the_node_that_a_peer_computes_in_another_way(openvino: Peer, tmp_path: Path) -> None:
+    """OpenVINO gives 0 for the ReLU of NaN (docs/peers.md)."""
+    one = "co = Identity (ci) one = Constant <value = float {1}> ()"
+    nodes = f"{one} y = Sub (x, one) r = Sqrt (y) z = Relu (r) xo = Sub (z, one)"
+    found = against(openvino, saved(tmp_path, loop(nodes)), {**GIVEN, "v": np.float32(3)}, free=False)
+    (lockstep,) = found.comparisons
+    first = lockstep.first
+    assert first is not None and first.first is not None and first.node is not None
+    # 3 -> 0.41 -> sqrt(-0.59) is NaN in iteration 1.
+    assert first.first.iteration == 1 and first.growth.first_beyond == 1
+    assert (first.node.op_type, first.node.name) == ("Relu", "z")
+    assert np.isnan(dict(first.node.inputs)["r"]) and np.isnan(first.node.difference.left)
+    assert first.node.difference.right == 0
+
+
+# ------------------------------------------------------------------ what is in the bodies
+
+
+BODIES: dict[str, tuple[str, dict[str, Any]]] = {
+    "an If": (
+        models.BRANCHES.replace("=> (bool c, float y, float e) {", "=> (bool d, float y, float e) { d = Identity (c)"),
+        {"M": np.int64(5), "v0": np.float32(1.5)},
+    ),
+    "a loop in a loop": (models.NESTED, {"M": np.int64(3), "K": np.int64(2)}),
+    "both limits": (
+        models.COUNT,
+        {"M": np.int64(9), "cond": np.True_, "v0": np.int64(0), "bound": np.int64(4)},
+    ),
+    "no iteration": (models.SUM, {"M": np.int64(0), "v0": np.float32(1)}),
+    "a carried value that grows": (
+        loop(
+            "co = Identity (ci) xo = Concat <axis = 0> (x, x)",
+            "bool co, float[K] xo",
+            "int64 i, bool ci, float[N] x",
+            outputs="float[Z] a",
+            inputs="int64 m, bool c, float[N] v",
+        ),
+        {**GIVEN, "v": np.float32([1])},
+    ),
+    "a Scan": (SCAN.format(before="", state="ko", term="xi"), ROW),
+}
+
+
+@pytest.mark.parametrize("who", ["onnxruntime", "openvino"])
+@pytest.mark.parametrize("name", BODIES)
+def test_bodies(peers: dict[str, Peer], tmp_path: Path, name: str, who: str) -> None:
+    text, given = BODIES[name]
+    model = saved(tmp_path, text)
+    found = against(peers[who], model, given)
+    assert found.same, found
+    assert len(found.comparisons[0].loops) == len(list(loops(model.graph)))
+
+
+def test_a_sequence_map_and_a_function(onnxruntime: Peer, tmp_path: Path) -> None:
+    text = """g (seq(float[N]) s, float[N] t) => (seq(float[N]) r) {
+      r = SequenceMap <body: graph = b (float[N] e, float[N] q) => (float[N] o) { o = Add (e, q) }> (s, t) }"""
+    given = {"s": [np.ones(2, np.float32), np.zeros(2, np.float32)], "t": np.full(2, 3, np.float32)}
+    found = against(onnxruntime, saved(tmp_path, text), given)
+    assert found.same and found.comparisons[0].loops[0].iterations == 2
+    proto = onnx.parser.parse_model("""
+      <ir_version: 8, opset_import: ["" : 17, "f" : 1]>
+      g (int64 m, float v) => (float a) { a = f.twice (m, v) }
+      <domain: "f", opset_import: ["" : 17]>
+      twice (n, x) => (y) { y = Loop <body = b (int64 i, bool c, float p) => (bool co, float q) {
+        co = Identity (c) q = Add (p, p) }> (n, , x) }""")
+    onnx.save(proto, tmp_path / "function.onnx")
+    found = against(onnxruntime, loopdbg.load(tmp_path / "function.onnx"), {"m": np.int64(4), "v": np.float32(1)})
+    assert found.same and found.comparisons[0].loops[0].iterations == 4
+
+
+def test_a_model_without_a_file(onnxruntime: Peer) -> None:
+    found = against(onnxruntime, models.model(models.SUM), {"M": np.int64(4), "v0": np.float32(1)})
+    assert found.same and [c.mode for c in found.comparisons] == ["lockstep", "free"]
+
+
+# ------------------------------------------------------------------ peers that go wrong
+
+
+@pytest.fixture
+def bad(monkeypatch: pytest.MonkeyPatch) -> Iterator[Peer]:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1] / "peers"))
+    with Peer("onnxruntime", timeout=3, module="misbehaving") as peer:
+        yield peer
+
+
+def run_bad(bad: Peer, **more: Any) -> Live:
+    model = loopdbg.load(SAMPLES / "newton_sqrt.onnx")
+    return compare_live(model, inputs_of("newton_sqrt.onnx"), bad, Options(), **more)
+
+
+@pytest.mark.parametrize(
+    ("how", "what", "text"),
+    [
+        ("crash", "crashed", "SIGSEGV"),
+        ("exit", "crashed", "exit status 3: giving up"),
+        ("hang", "hung", "no answer after 3 s"),
+        ("fail", "failed", "RuntimeError: bad luck"),
+    ],
+)
+def test_a_peer_that_goes_wrong(monkeypatch: pytest.MonkeyPatch, bad: Peer, how: str, what: str, text: str) -> None:
+    monkeypatch.setenv("LOOPDBG_TEST_PEER", how)
+    found = run_bad(bad)
+    lockstep, free = found.comparisons
+    (failure,) = lockstep.failures
+    assert (failure.what, failure.where) == (what, "main ▸ sqrt, iteration 2")
+    assert text in failure.text
+    assert lockstep.loops[0].iterations == 2 and not lockstep.same
+    # It was started again: two runs of two models are none too many.
+    assert free.same and free.compared_outputs == 2
+
+
+def test_a_peer_that_refuses(monkeypatch: pytest.MonkeyPatch, bad: Peer) -> None:
+    monkeypatch.setenv("LOOPDBG_TEST_PEER", "refuse")
+    found = run_bad(bad)
+    assert [(f.what, f.where) for c in found.comparisons for f in c.failures] == [
+        ("refused", "the body of main ▸ sqrt"),
+        ("refused", "the whole model"),
+    ]
+
+
+def test_a_peer_whose_optimisations_are_to_blame(monkeypatch: pytest.MonkeyPatch, bad: Peer) -> None:
+    monkeypatch.setenv("LOOPDBG_TEST_PEER", "wrong")
+    (lockstep,) = run_bad(bad, free=False).comparisons
+    (found,) = lockstep.loops
+    assert found.first is not None and found.first.iteration == 2
+    assert (found.iterations, found.differing, found.node) == (5, 3, None)
+    assert any("they make the difference" in note for note in lockstep.notes)
+
+
+def test_the_lines_about_a_crash(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    saved(tmp_path, PREDICTED["B17", "onnxruntime"][0])
+    words = ("--input", "m=3", "--input", "c=true", "--input", "v=1")
+    ran = command(capsys, "diff", tmp_path / "model.onnx", "--against", "onnxruntime", "--free", *words)
+    assert ran.status == 6
+    assert "onnxruntime crashed: the whole model\n      SIGSEGV\n      rule B17" in ran.out
+    assert "Traceback" not in ran.out + ran.err
+
+
+def test_a_peer_that_is_not_installed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    ran = command(capsys, "diff", SAMPLES / "newton_sqrt.onnx", "--against", "openvino")
+    assert ran.status == 2 and "openvino is not installed; install it: pip install openvino" in ran.complaint
+
+
+def test_a_peer_that_does_not_start() -> None:
+    with Peer("onnxruntime", module="no_such_module") as peer:
+        with pytest.raises(
+            UsageError, match="onnxruntime does not start: ModuleNotFoundError: No module named 'no_such"
+        ):
+            run_bad(peer)
+        with pytest.raises(UsageError):
+            Peer("tensorflow")
+
+
+def test_loops_that_are_chosen(peers: dict[str, Peer]) -> None:
+    model = loopdbg.load(SAMPLES / "two_layer_lstm.onnx")
+    found = compare_live(
+        model, inputs_of("two_layer_lstm.onnx"), peers["onnxruntime"], Options(loops=["layer2"]), free=True
+    )
+
+    def seen(comparison: Comparison) -> list[str]:
+        return [loop.left for loop in comparison.loops]
+
+    assert [seen(comparison) for comparison in found.comparisons] == [["main ▸ layer2"], ["main ▸ layer2"]]

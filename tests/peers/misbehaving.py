@@ -1,0 +1,54 @@
+"""A peer for tests: ONNX Runtime, until it goes wrong in the way that its name says."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from loopdbg.debugger.peers.jobs import Job, OnnxJob
+from loopdbg.debugger.peers.onnxruntime import Session
+
+#: What happens when the environment says so: at which run of a model, and what.
+HOW = os.environ.get("LOOPDBG_TEST_PEER", "")
+AT = int(os.environ.get("LOOPDBG_TEST_PEER_AT", "2"))
+
+
+class Runtime:
+    """What the child process serves."""
+
+    version = "0"
+
+    def open(self, job: Job) -> Peer:
+        """Load a model."""
+        assert isinstance(job, OnnxJob)
+        if HOW == "refuse":
+            raise ValueError("no such operator")
+        return Peer(job)
+
+
+class Peer:
+    """A loaded model."""
+
+    def __init__(self, job: OnnxJob) -> None:
+        self._session = Session(job)
+        self._runs = 0
+
+    def run(self, feeds: Mapping[str, Any]) -> list[Any]:
+        """The outputs, unless it is time to go wrong."""
+        self._runs += 1
+        if self._runs > AT:
+            if HOW == "crash":
+                os.kill(os.getpid(), signal.SIGSEGV)
+            if HOW == "exit":
+                print("giving up", flush=True)
+                os._exit(3)
+            if HOW == "hang":
+                time.sleep(60)
+            if HOW == "fail":
+                raise RuntimeError("bad\nluck")
+            if HOW == "wrong":
+                return [out * 2 if out.dtype.kind == "f" else out for out in self._session.run(feeds)]
+        return self._session.run(feeds)

@@ -1,0 +1,153 @@
+"""``diff --against openvino`` on IR files: bodies cut out, and what differs is what is predicted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import loopdbg
+from loopdbg.debugger.diff.findings import Comparison
+from loopdbg.debugger.diff.live import compare_live
+from loopdbg.debugger.diff.streams import Options
+from loopdbg.debugger.peers.process import Peer
+
+from .ir import Net, Save, counting_loop, into, loop_parts, out, running_sum
+from .test_notes import carried_net
+
+ROWS = np.float32([[1, 1], [2, 2], [3, 3], [4, 4]])
+START = np.float32([[0, 0]])
+
+
+@pytest.fixture(scope="module")
+def openvino() -> Iterator[Peer]:
+    pytest.importorskip("openvino")
+    with Peer("openvino", timeout=20) as peer:
+        yield peer
+
+
+def against(openvino: Peer, save: Save, net: Net, *inputs: Any, version: int = 11) -> tuple[Comparison, Comparison]:
+    model = loopdbg.load(save(net, version))
+    given = dict(zip((port.name for port in model.inputs), inputs, strict=True))
+    lockstep, free = compare_live(model, given, openvino, Options()).comparisons
+    return lockstep, free
+
+
+PREDICTED: dict[str, tuple[str, Callable[[], Net], tuple[Any, ...]]] = {
+    "swapped values": ("B8", lambda: carried_net([1, 0]), (np.float32([1]), np.float32([2]))),
+    "a slice that starts later": ("B22", lambda: running_sum('axis="0" start="1"', joined=""), (ROWS, START)),
+    "a slice from the middle, backwards": (
+        "B22",
+        lambda: running_sum('axis="0" start="-2" end="0" stride="-1"', joined=""),
+        (ROWS, START),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", PREDICTED)
+def test_what_differs_is_what_is_predicted(openvino: Peer, save: Save, case: str) -> None:
+    rule, net, inputs = PREDICTED[case]
+    lockstep, free = against(openvino, save, net(), *inputs)
+    assert lockstep.same and lockstep.loops[0].iterations == 3
+    assert free.outputs and {reason.rule for reason in free.reasons} == {rule}
+    assert free.loops[0].trips is None
+
+
+SAME: dict[str, tuple[Callable[[], Net], tuple[Any, ...], int]] = {
+    "a TensorIterator": (running_sum, (ROWS, START), 4),
+    "backwards": (
+        lambda: running_sum('axis="0" start="-1" end="0" stride="-1"', 'axis="0" start="-1" end="0" stride="-1"'),
+        (ROWS, START),
+        4,
+    ),
+    "a Loop": (counting_loop, (np.float32([1]), np.float32([2])), 3),
+    "a scalar iteration number in 32 bits": (
+        lambda: counting_loop(iteration_type=("", "i32")),
+        (np.float32([1]), np.float32([2])),
+        3,
+    ),
+    "no Parameter for the iteration number": (
+        lambda: counting_loop(iteration=""),
+        (np.float32([1]), np.float32([2])),
+        3,
+    ),
+    "values passed through": (lambda: carried_net(["+", 1]), (np.float32([1]), np.float32([2])), 3),
+}
+
+
+@pytest.mark.parametrize("version", [10, 11])
+@pytest.mark.parametrize("case", SAME)
+def test_the_same(openvino: Peer, save: Save, case: str, version: int) -> None:
+    net, inputs, iterations = SAME[case]
+    if version == 10 and case == "values passed through":
+        pytest.skip("OpenVINO refuses it: by the names of version 10 an output is an input")
+    lockstep, free = against(openvino, save, net(), *inputs, version=version)
+    assert lockstep.same and free.same, (lockstep, free)
+    assert lockstep.loops[0].iterations == free.loops[0].iterations == iterations
+    assert free.loops[0].right_trips == iterations and free.compared_outputs
+
+
+def test_float64_and_wide_integers(openvino: Peer, save: Save) -> None:
+    lockstep, free = against(openvino, save, carried_net(["+"], element="f64"), np.float64([1 / 3]))
+    assert lockstep.same and free.same and lockstep.loops[0].growth.largest > 1e-9
+    assert any("B29" in note for note in lockstep.notes) and any("B29" in note for note in free.notes)
+    lockstep, free = against(openvino, save, carried_net(["+"], element="i64"), np.int64([2**31 - 15]))
+    assert lockstep.same and lockstep.loops[0].iterations == 2
+    assert free.empty and "does not fit 32 bits" in free.notes[0]
+
+
+def nested_in_an_if() -> Net:
+    """A Loop in the then branch; the else branch hands its input on."""
+    net = Net()
+    c, x = net.parameter("", "boolean", name="c"), net.parameter("1", name="x")
+    then, other = net.inner(), net.inner()
+    tx = then.parameter("1", name="tx")
+    trips, true = then.constant(np.int64(3)), then.constant(np.array(True))
+    body = then.inner()
+    total = body.parameter("1", name="total")
+    grown = body.result(body.layer("Add", [total, body.constant(np.float32([2]))], name="grown", shape="1"))
+    keep = body.result(body.constant(np.array([True])))
+    entries = [into(2, total), out(3, grown), out(-1, keep, 'purpose="execution_condition"')]
+    edge = f'<edge from-layer="{grown}" to-layer="{total}"/>'
+    loop = then.layer(
+        "Loop", [trips, true, tx], name="inner", version="opset5", shape="1", extra=loop_parts(body, entries, edge)
+    )
+    tr = then.result(loop)
+    ey = other.parameter("1", name="ey")
+    er = other.result(other.layer("Relu", [ey], name="relu", shape="1"))
+    extra = (
+        f"<then_port_map>{into(1, tx)}{out(2, tr)}</then_port_map>"
+        f"<else_port_map>{into(1, ey)}{out(2, er)}</else_port_map>"
+        f"<then_body>{then.text()}</then_body><else_body>{other.text()}</else_body>"
+    )
+    net.result(net.layer("If", [c, x], name="if", version="opset8", extra=extra, shape="1"))
+    return net
+
+
+def test_a_loop_in_an_if(openvino: Peer, save: Save) -> None:
+    lockstep, free = against(openvino, save, nested_in_an_if(), np.array(True), np.float32([1]))
+    assert lockstep.same and free.same, (lockstep, free)
+    assert lockstep.loops[0].left == "main ▸ if (then) ▸ inner" and lockstep.loops[0].iterations == 3
+    lockstep, free = against(openvino, save, nested_in_an_if(), np.array(False), np.float32([1]))
+    assert not lockstep.loops and free.same
+
+
+def test_the_first_node_that_differs(openvino: Peer, save: Save) -> None:
+    """OpenVINO's HSigmoid of NaN is a number (docs/peers.md)."""
+    net = Net()
+    x = net.parameter("3", name="x")
+    body = net.inner()
+    p = body.parameter("1", name="p")
+    root = body.layer("Sqrt", [p], name="root", shape="1")
+    soft = body.layer("HSigmoid", [root], name="soft", version="opset5", shape="1")
+    last = body.layer("Add", [soft, body.constant(np.float32([1]))], name="last", shape="1")
+    parts = loop_parts(body, [into(0, p, 'axis="0"'), out(1, body.result(last), 'axis="0"')])
+    net.result(net.layer("TensorIterator", [x], name="ti", extra=parts, shape="3"))
+    lockstep, free = against(openvino, save, net, np.float32([4, -1, 9]))
+    (found,) = lockstep.loops
+    assert found.first is not None and found.first.role == "scan" and found.first.iteration == 1
+    assert found.node is not None and (found.node.op_type, found.node.node) == ("HSigmoid", "soft")
+    assert np.isnan(dict(found.node.inputs)["root"]).all()
+    assert free.outputs

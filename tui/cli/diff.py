@@ -1,0 +1,230 @@
+"""``loopdbg diff``: where two runs differ, or a run and a live peer."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...runtime.errors import InputError, ModelError, UnsupportedError, UsageError
+from ...runtime.model import Data, Model
+from . import terminal
+from .command import Command
+from .inputs import add_run_options, gather
+
+if TYPE_CHECKING:
+    from ...debugger.diff.sides import Side, TraceSide
+    from ...debugger.diff.streams import Options
+
+#: The exit status where something differs.
+DIFFER = 6
+
+
+class Diff(Command):
+    """Compares two runs boundary by boundary."""
+
+    name = "diff"
+    summary = """\
+Compare two runs: two models, two traces, a model and a trace, or a model and
+another runtime. Tells the first iteration and node that differ, trip counts,
+and how the difference grows."""
+    examples = """\
+examples:
+  loopdbg diff model.onnx converted.xml
+  loopdbg diff model.onnx run.loopdb --loop decode
+  loopdbg diff model.onnx --against onnxruntime --json
+
+exit status: 0 the same, 6 they differ, 1 bad model or input, 2 wrong usage,
+4 a loop that nothing can end, 130 interrupted"""
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.usage = "loopdbg diff A B [options]\n       loopdbg diff MODEL --against PEER [options]"
+        parser.add_argument("a", metavar="A", help="a model or a trace")
+        parser.add_argument("b", metavar="B", nargs="?", help="what to compare it with")
+        add_run_options(parser)
+        how = parser.add_argument_group("comparing")
+        how.add_argument("--rtol", type=_tolerance, metavar="R", help="relative tolerance of floats (by dtype)")
+        how.add_argument("--atol", type=_tolerance, metavar="T", help="absolute tolerance of floats (by dtype)")
+        how.add_argument(
+            "--loop", action="append", default=[], metavar="NAME", help="only this loop, by name or path; repeatable"
+        )
+        how.add_argument(
+            "--map", action="append", default=[], metavar="A=B", help="loop or value A is called B there; repeatable"
+        )
+        how.add_argument("--against", choices=("onnxruntime", "openvino"), help="compare with this runtime, live")
+        how.add_argument("--lockstep", action="store_true", help="the peer from our values in each iteration, alone")
+        how.add_argument("--free", action="store_true", help="the peer runs the whole model, alone")
+        how.add_argument(
+            "--timeout", type=_seconds, metavar="S", help="give the peer up after S seconds without an answer (60)"
+        )
+        parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+
+    def run(self, options: argparse.Namespace) -> int:
+        # Here, since --help needs none of it.
+        from ...debugger.diff.live import Live
+        from . import diff_json, diff_report
+
+        _check(options)
+        found = _against(options) if options.against else _two(options)
+        comparisons = found.comparisons if isinstance(found, Live) else [found]
+        if all(comparison.empty for comparison in comparisons):
+            notes = [note for comparison in comparisons for note in comparison.notes]
+            raise UnsupportedError(
+                f"nothing could be compared: {'; '.join(notes) or 'neither has a loop or an output'}"
+            )
+        if options.json:
+            plain = not terminal.knows_unicode(sys.stdout)
+            terminal.out(json.dumps(diff_json.as_json(found), ensure_ascii=plain, allow_nan=False))
+        else:
+            for line in diff_report.lines(found):
+                terminal.out(line)
+        return 0 if found.same else DIFFER
+
+
+def _tolerance(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not (math.isfinite(number) and number >= 0):
+        raise argparse.ArgumentTypeError(f"'{text}' is no number from 0 on")
+    return number
+
+
+def _seconds(text: str) -> float:
+    number = _tolerance(text)
+    if number == 0:
+        raise argparse.ArgumentTypeError("a peer needs more than 0 seconds")
+    return number
+
+
+def _check(options: argparse.Namespace) -> None:
+    if options.against is None:
+        if options.b is None:
+            raise UsageError("diff needs two things to compare: loopdbg diff A B, or loopdbg diff MODEL --against PEER")
+        for option in ("lockstep", "free", "timeout"):
+            if getattr(options, option):
+                raise UsageError(f"--{option} is about a live peer: it needs --against")
+    elif options.b is not None:
+        raise UsageError(f"--against compares one model with a peer: leave out '{options.b}'")
+    elif options.map:
+        raise UsageError("--map is for two models: a live peer has the names of the model")
+
+
+def _options(options: argparse.Namespace) -> Options:
+    from ...debugger.diff.streams import Options
+    from ...debugger.diff.values import Tolerance
+
+    names = {}
+    for word in options.map:
+        left, separator, right = word.partition("=")
+        if not (left and separator and right):
+            raise UsageError(f"--map {word}: expected A=B")
+        names[left] = right
+    return Options(Tolerance(options.rtol, options.atol), names, options.loop)
+
+
+def _against(options: argparse.Namespace) -> Any:
+    from ...debugger.diff.live import compare_live
+    from ...debugger.diff.sides import is_trace
+    from ...debugger.peers.process import Peer
+    from ...runtime.model import load
+
+    if is_trace(options.a):
+        raise UsageError(f"{options.a}: is a trace, and a peer can run a model only")
+    with Peer(options.against, options.timeout or 60.0) as peer:
+        model = load(options.a)
+        inputs = gather(model, options)
+        _remark(inputs.remarks, inputs.note if inputs.chosen_here else "")
+        both = options.lockstep == options.free
+        return compare_live(
+            model,
+            inputs.values,
+            peer,
+            _options(options),
+            limit=options.max_iterations,
+            lockstep=both or options.lockstep,
+            free=both or options.free,
+        )
+
+
+def _two(options: argparse.Namespace) -> Any:
+    from ...debugger.diff.sides import ModelSide, open_side
+    from ...debugger.diff.streams import compare_sides
+
+    with ExitStack() as opened:
+        sources = []
+        for path in (options.a, options.b):
+            source = open_side(path)
+            sources.append(source)
+            if not isinstance(source, Model):
+                opened.callback(source.trace.close)
+        settings = _options(options)
+        given = _inputs(sources, options)
+        sides: list[Side] = []
+        paths = (options.a, options.b)
+        names = [Path(path).name for path in paths]
+        for source, path, name in zip(sources, paths, names, strict=True):
+            label = name if names[0] != names[1] else path
+            if not isinstance(source, Model):
+                source.label = label
+                sides.append(source)
+                continue
+            values = given if source is sources[0] else _renamed(given, source, settings.names)
+            try:
+                sides.append(ModelSide(source, values, options.max_iterations, label))
+            except InputError as error:
+                text = f"{label} is given the inputs of {options.a}: {error}; --map NAME=NAME pairs names"
+                raise InputError(text) from None
+        return compare_sides(sides[0], sides[1], settings)
+
+
+def _inputs(sources: list[Model | TraceSide], options: argparse.Namespace) -> Mapping[str, Data]:
+    """The inputs of both runs: those of a trace, else what the options say of the first model."""
+    trace = next((source for source in sources if not isinstance(source, Model)), None)
+    if trace is None:
+        model = sources[0]
+        assert isinstance(model, Model)
+        inputs = gather(model, options)
+        _remark(inputs.remarks, inputs.note if inputs.chosen_here else "")
+        return inputs.values
+    for option in ("input", "inputs", "seed", "dim"):
+        if getattr(options, option) not in (None, []):
+            raise UsageError(f"--{option}: {trace.label} is a trace, which has its inputs")
+    if len(sources) - sum(isinstance(source, Model) for source in sources) == 2 and options.max_iterations:
+        raise UsageError("--max-iterations: two traces are there already; nothing is run")
+    inputs = trace.trace.inputs
+    if not isinstance(inputs, Mapping):
+        raise ModelError(f"{trace.label}: the trace holds no inputs")
+    return inputs
+
+
+def _renamed(given: Mapping[str, Data], model: Model, names: Mapping[str, str]) -> dict[str, Data]:
+    """The same inputs for the other model: by --map, by name, what is left over by position."""
+    ports = [port.name for port in model.inputs]
+    found = {names[name]: value for name, value in given.items() if names.get(name) in ports}
+    found.update(
+        (name, value)
+        for name, value in given.items()
+        if name in ports and name not in found and names.get(name) not in ports
+    )
+    for name, value in given.items():
+        if name in ports or names.get(name) in ports:
+            continue
+        dtype = getattr(value, "dtype", None)
+        free = [port for port in model.inputs if port.name not in found and port.dtype in (None, dtype)]
+        if free:
+            found[free[0].name] = value
+    return found
+
+
+def _remark(remarks: tuple[str, ...], chosen: str) -> None:
+    for remark in remarks:
+        terminal.err(f"note: {remark}")
+    if chosen:
+        terminal.err(f"inputs: {chosen}")

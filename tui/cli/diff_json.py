@@ -1,0 +1,169 @@
+"""A comparison as one JSON object, for programs."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...debugger.diff.findings import (
+    Comparison,
+    Difference,
+    Failure,
+    LoopFindings,
+    NodeDifference,
+    Reason,
+    TripDifference,
+)
+from ...debugger.diff.live import Live
+from ..text import dtype_name
+
+#: Elements that are written out.
+ELEMENTS = 64
+
+
+def as_json(found: Comparison | Live) -> dict[str, Any]:
+    """Strict JSON: what is not finite is null.
+
+    ``comparisons`` has one object for two sides, and one for each mode (lockstep, free) of a live peer.
+    """
+    comparisons = found.comparisons if isinstance(found, Live) else [found]
+    told: dict[str, Any] = {"same": found.same, "left": comparisons[0].left, "right": comparisons[0].right}
+    if isinstance(found, Live):
+        told["peer"] = {"name": found.peer, "version": found.version}
+    first = next((c.first for c in comparisons if c.first is not None), None)
+    told["first"] = None if first is None or first.first is None else _difference(first.first)
+    told["comparisons"] = [_comparison(comparison) for comparison in comparisons]
+    return told
+
+
+def _comparison(comparison: Comparison) -> dict[str, Any]:
+    return {
+        "mode": comparison.mode,
+        "same": comparison.same,
+        "loops": [_loop(loop) for loop in comparison.loops],
+        "outputs": {
+            "compared": comparison.compared_outputs,
+            "differing": [_difference(difference) for difference in comparison.outputs],
+        },
+        "failures": [_failure(failure) for failure in comparison.failures],
+        "reasons": [_reason(reason) for reason in comparison.reasons],
+        "notes": comparison.notes,
+    }
+
+
+def _loop(loop: LoopFindings) -> dict[str, Any]:
+    return {
+        "left": loop.left,
+        "right": loop.right,
+        "matched_by": loop.matched,
+        "matched_values": [{"left": a, "right": b, "by": how} for a, b, how in loop.values],
+        "only_left": loop.only_left,
+        "only_right": loop.only_right,
+        "same": loop.same,
+        "iterations": loop.iterations,
+        "differing": loop.differing,
+        "trip_count": {"left": loop.left_trips, "right": loop.right_trips},
+        "trip_difference": None if loop.trips is None else _trips(loop.trips),
+        "first": None if loop.first is None else _difference(loop.first),
+        "node": None if loop.node is None else _node(loop.node),
+        "growth": {
+            "first_beyond": loop.growth.first_beyond,
+            "largest": _number(loop.growth.largest),
+            "factor": _number(loop.growth.factor),
+            "points": [[p.first, p.last, _number(p.absolute), _number(p.relative)] for p in loop.growth.points],
+        },
+        "reasons": [_reason(reason) for reason in loop.reasons],
+    }
+
+
+def _trips(trips: TripDifference) -> dict[str, Any]:
+    return {
+        "entry": list(trips.entry),
+        "left": trips.left,
+        "right": trips.right,
+        "left_ended": None if trips.left_ended is None else trips.left_ended.value,
+        "right_ended": None if trips.right_ended is None else trips.right_ended.value,
+        "entries": trips.entries,
+        "reasons": [_reason(reason) for reason in trips.reasons],
+    }
+
+
+def _reason(reason: Reason) -> dict[str, str]:
+    return {"rule": reason.rule, "text": reason.text}
+
+
+def _failure(failure: Failure) -> dict[str, Any]:
+    return {
+        "what": failure.what,
+        "where": failure.where,
+        "text": failure.text,
+        "reasons": [_reason(reason) for reason in failure.reasons],
+    }
+
+
+def _node(node: NodeDifference) -> dict[str, Any]:
+    return {
+        "node": node.node,
+        "output": node.name,
+        "op_type": node.op_type,
+        "inputs": {name: value_json(value) for name, value in node.inputs},
+        "difference": _difference(node.difference),
+    }
+
+
+def _difference(difference: Difference) -> dict[str, Any]:
+    delta = difference.delta
+    return {
+        "role": difference.role,
+        "left_name": difference.name,
+        "right_name": difference.other,
+        "loop": difference.loop or None,
+        "entry": list(difference.entry),
+        "iteration": difference.iteration,
+        "kind": delta.kind,
+        "text": delta.text or None,
+        "index": list(delta.index),
+        "left_element": _scalar(delta.left),
+        "right_element": _scalar(delta.right),
+        "max_absolute": _number(delta.absolute),
+        "max_relative": _number(delta.relative),
+        "count": delta.count,
+        "size": delta.size,
+        "left": value_json(difference.left),
+        "right": value_json(difference.right),
+    }
+
+
+def value_json(value: Any) -> Any:
+    """A value: of a small tensor all elements, of a large one its shape and dtype."""
+    if value is None:
+        return None
+    if isinstance(value, list | tuple):
+        return {"sequence": [value_json(item) for item in value[:ELEMENTS]], "length": len(value)}
+    array = np.asarray(value)
+    told: dict[str, Any] = {"shape": list(array.shape), "dtype": dtype_name(array.dtype)}
+    if array.size <= ELEMENTS:
+        told["value"] = _nested(array.tolist() if array.dtype.kind != "V" else array.astype(np.float64).tolist())
+    return told
+
+
+def _nested(value: Any) -> Any:
+    return [_nested(item) for item in value] if isinstance(value, list) else _scalar(value)
+
+
+def _scalar(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, complex):
+        return [_number(value.real), _number(value.imag)]
+    if isinstance(value, bool | int | str) or value is None:
+        return value
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return _number(float(value))
+
+
+def _number(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

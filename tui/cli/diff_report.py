@@ -1,0 +1,249 @@
+"""A comparison for a person: the first screen tells whether it is the same, and where not."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ...debugger.diff.findings import Comparison, Difference, LoopFindings, Reason
+from ...debugger.diff.growth import Growth
+from ...debugger.diff.live import Live
+from ...runtime.graph import StoppedBy
+from ..text import NOT_FINITE, number_text, printable, scalar_text, value_text
+
+_WIDTH = 72
+_ENDED = {
+    StoppedBy.TRIP_COUNT: "the trip count",
+    StoppedBy.CONDITION: "the condition",
+    StoppedBy.INPUT_EXHAUSTED: "the end of its sliced inputs",
+}
+_SPARK = 48
+_FAILURE = 300
+_BARS = "▁▂▃▄▅▆▇█"
+_MODES = {"lockstep": "iteration by iteration", "free": "free-running"}
+#: Differing outputs, and iterations of a table, that are listed.
+_LISTED = 8
+
+
+def lines(found: Comparison | Live) -> Iterator[str]:
+    """All of it."""
+    comparisons = found.comparisons if isinstance(found, Live) else [found]
+    names = comparisons[0].left, comparisons[0].right
+    right = f"{found.peer} {found.version}".strip() if isinstance(found, Live) else names[1]
+    yield f"{'same' if found.same else 'differ'}: {printable(names[0])} and {printable(right)}"
+    for comparison in comparisons:
+        yield from _comparison(comparison)
+    notes = list(dict.fromkeys(note for comparison in comparisons for note in comparison.notes))
+    yield from (f"  note: {printable(note)}" for note in notes)
+
+
+def _comparison(comparison: Comparison) -> Iterator[str]:
+    mode = _MODES.get(comparison.mode)
+    if mode:
+        yield f"  {mode}: {_verdict(comparison)}"
+    for failure in comparison.failures:
+        yield f"    {comparison.right} {failure.what}: {printable(failure.where)}"
+        yield f"      {printable(failure.text[:_FAILURE])}"
+        yield from _reasons(failure.reasons, "      ")
+    first = comparison.first
+    if first is not None and first.first is not None:
+        yield from _first(first, first.first, _sides(comparison))
+    for loop in comparison.loops:
+        yield from _loop(loop, _sides(comparison), loop is first)
+    yield from _outputs(comparison)
+    yield from _reasons(_told_nowhere(comparison), "    ")
+
+
+def _verdict(comparison: Comparison) -> str:
+    if not comparison.same:
+        return "failed" if comparison.failures and len(comparison.failures) and not _differs(comparison) else "differ"
+    if comparison.loops or comparison.compared_outputs:
+        return "same"
+    return "nothing compared"
+
+
+def _differs(comparison: Comparison) -> bool:
+    return bool(comparison.outputs) or any(not loop.same for loop in comparison.loops)
+
+
+def _sides(comparison: Comparison) -> tuple[str, str]:
+    if comparison.mode == "streams":
+        return comparison.left, comparison.right
+    return "loopdbg", comparison.right
+
+
+# -- the first difference
+
+
+def _first(loop: LoopFindings, first: Difference, sides: tuple[str, str]) -> Iterator[str]:
+    yield f"    first difference: {_place(first)}, {_role(first)}"
+    node = loop.node
+    if node is not None:
+        what = f"{node.op_type} '{node.node}'" if node.op_type else f"'{node.node}'"
+        yield f"      first node that differs: {printable(what)}"
+        for name, value in node.inputs:
+            if value is not None:
+                yield f"        {printable(name)} = {value_text(value, _WIDTH)}"
+        yield from _pair(node.difference, sides, "        ")
+        if node.difference.name == first.name or node.difference.left is first.left:
+            return
+    yield from _pair(first, sides, "      ")
+
+
+def _place(difference: Difference) -> str:
+    entry = f" (entered in iteration {'/'.join(map(str, difference.entry))})" if difference.entry else ""
+    loop = f"loop '{printable(difference.loop)}'{entry}"
+    if difference.iteration is None:
+        return f"{loop}, before iteration 0"
+    return f"{loop}, iteration {difference.iteration}"
+
+
+def _role(difference: Difference) -> str:
+    words = {"carried": "carried value", "scan": "scan output", "condition": "condition", "result": "body result"}
+    name = f"'{printable(difference.name)}'"
+    if difference.other != difference.name and difference.role in ("carried", "scan"):
+        name += f" ('{printable(difference.other)}')"
+    return f"{words.get(difference.role, difference.role)} {name}"
+
+
+def _pair(difference: Difference, sides: tuple[str, str], indent: str) -> Iterator[str]:
+    wide = max(map(len, sides))
+    for side, value in zip(sides, (difference.left, difference.right), strict=True):
+        yield f"{indent}{printable(side):<{wide}}  {printable(difference.name)} = {value_text(value, _WIDTH)}"
+    yield f"{indent}{_delta(difference)}"
+
+
+def _delta(difference: Difference) -> str:
+    delta = difference.delta
+    if delta.kind != "value":
+        what = {"kind": "not the same kind", "length": "lengths"}.get(delta.kind, f"{delta.kind}s")
+        return f"{what}: {delta.text}"
+    if delta.left is None or isinstance(delta.left, str | bytes) or np.asarray(delta.left).dtype == bool:
+        where = f"{delta.count} of {delta.size} elements differ" if delta.size > 1 else "not the same"
+        return where
+    where = f"{delta.count} of {delta.size} elements differ, most at {list(delta.index)}: " if delta.size > 1 else ""
+    pair = f"{scalar_text(delta.left)} and {scalar_text(delta.right)}, " if where else ""
+    relative = f", relative {_short(delta.relative)}" if delta.relative < math.inf else ""
+    return f"{where}{pair}difference {_short(delta.absolute)}{relative}"
+
+
+def _short(number: float) -> str:
+    return number_text(number) if math.isfinite(number) else "inf"
+
+
+# -- a loop
+
+
+def _loop(loop: LoopFindings, sides: tuple[str, str], told: bool) -> Iterator[str]:
+    name = f"'{printable(loop.left)}'"
+    if loop.matched not in ("path", "name") or loop.left != loop.right:
+        name += f" and '{printable(loop.right)}' (matched by {loop.matched})"
+    iterations = f"{loop.iterations} iteration{'' if loop.iterations == 1 else 's'} compared"
+    how = f"{loop.differing} differ" if loop.differing else f"largest difference {_short(loop.growth.largest)}"
+    yield f"    {name}: {iterations}, {how}{_trip_text(loop)}"
+    if loop.unmatched and loop.trips is None:
+        yield f"      {loop.unmatched} boundar{'y is' if loop.unmatched == 1 else 'ies are'} on one side alone"
+    pairs = [f"{printable(a)} and {printable(b)} ({how})" for a, b, how in loop.values]
+    if pairs:
+        yield f"      matched: {', '.join(pairs)}"
+    for side, alone in zip(sides, (loop.only_left, loop.only_right), strict=True):
+        if alone:
+            yield f"      only in {printable(side)}: {', '.join(map(printable, alone))}"
+    if loop.trips is not None:
+        yield from _trips(loop, sides)
+    if loop.first is not None:
+        if not told:
+            yield f"      first difference: {_place(loop.first)}, {_role(loop.first)}"
+            yield f"        {_delta(loop.first)}"
+        yield from _growth(loop.growth)
+
+
+def _trip_text(loop: LoopFindings) -> str:
+    if loop.trips is not None or loop.left_trips is None or loop.left_trips != loop.right_trips:
+        return ""
+    return f", trip count {loop.left_trips} on both sides"
+
+
+def _trips(loop: LoopFindings, sides: tuple[str, str]) -> Iterator[str]:
+    trips = loop.trips
+    assert trips is not None
+    entry = f" of the entry in iteration {'/'.join(map(str, trips.entry))}" if trips.entry else ""
+    told = []
+    for side, count, ended in ((sides[0], trips.left, trips.left_ended), (sides[1], trips.right, trips.right_ended)):
+        why = f" (ended by {_ENDED.get(ended, ended.value)})" if ended is not None else ""
+        told.append(f"{printable(side)} {count}{why}")
+    more = f"; {trips.entries} entries differ in it" if trips.entries > 1 else ""
+    yield f"      trip count{entry}: {', '.join(told)}{more}"
+    if trips.reasons:
+        yield from _reasons(trips.reasons, "        ")
+    else:
+        yield "        no rule predicts it"
+
+
+def _growth(growth: Growth) -> Iterator[str]:
+    points = growth.points
+    if len(points) < 2:
+        return
+    parts = []
+    if growth.first_beyond is not None:
+        parts.append(f"beyond the tolerance from iteration {growth.first_beyond} on")
+    top = max(points, key=lambda point: point.absolute)
+    parts.append(f"largest {_short(top.absolute)} in iteration {top.first}")
+    if growth.factor is not None:
+        parts.append(f"× {growth.factor:.3g} an iteration")
+    yield f"      growth {_spark([point.absolute for point in points])}  {', '.join(parts)}"
+
+
+def _spark(values: Sequence[float]) -> str:
+    """Bars of logarithmic height; a dot where there is no difference at all."""
+    if len(values) > _SPARK:
+        edges = [len(values) * k // _SPARK for k in range(_SPARK + 1)]
+        values = [max(values[a:b]) for a, b in itertools.pairwise(edges)]
+    logs = [math.log10(v) for v in values if v > 0 and math.isfinite(v)]
+    low, high = (min(logs), max(logs)) if logs else (0.0, 0.0)
+    cells = []
+    for value in values:
+        if value <= 0:
+            cells.append("·")
+        elif not math.isfinite(value):
+            cells.append(NOT_FINITE)
+        else:
+            part = (math.log10(value) - low) / (high - low) if high > low else 1.0
+            cells.append(_BARS[round(part * (len(_BARS) - 1))])
+    return "".join(cells)
+
+
+# -- outputs and reasons
+
+
+def _outputs(comparison: Comparison) -> Iterator[str]:
+    if not comparison.compared_outputs:
+        return
+    if not comparison.outputs:
+        count = comparison.compared_outputs
+        yield f"    {count} output{'' if count == 1 else 's'} the same"
+        return
+    left, right = _sides(comparison)
+    for difference in comparison.outputs[:_LISTED]:
+        yield f"    output '{printable(difference.name)}': {_delta(difference)}"
+        if difference.delta.kind != "dtype":
+            yield f"      {printable(left)}: {value_text(difference.left, _WIDTH)}"
+            yield f"      {printable(right)}: {value_text(difference.right, _WIDTH)}"
+    more = len(comparison.outputs) - _LISTED
+    if more > 0:
+        yield f"    ... and {more} more of {comparison.compared_outputs} outputs"
+
+
+def _told_nowhere(comparison: Comparison) -> list[Reason]:
+    told = [reason for loop in comparison.loops if loop.trips for reason in loop.trips.reasons]
+    rules = {reason.rule for reason in told}
+    return [reason for reason in comparison.reasons if reason.rule not in rules]
+
+
+def _reasons(reasons: Sequence[Reason], indent: str) -> Iterator[str]:
+    for reason in reasons:
+        text = f"rule {reason.rule}: {reason.text}" if reason.text else f"rule {reason.rule}"
+        yield f"{indent}{printable(text)}"
