@@ -15,7 +15,7 @@ import numpy as np
 
 from ..runtime.graph import Node
 from .expressions import Expression, ExpressionError, NoValueError, Scope, show
-from .scope import FrameScope
+from .scope import FrameScope, History
 from .surface import FrameSurface, TimedFrame
 from .template import Template
 
@@ -209,7 +209,7 @@ class Breakpoint:
         assert self.expression is not None
         return self.expression.evaluate(scope)
 
-    def _seen(self, frame: TimedFrame, scope: FrameScope) -> Any:
+    def _seen(self, frame: FrameSurface, scope: FrameScope) -> Any:
         """What is compared from boundary to boundary: the watched value, or whether there is a NaN."""
         return _has_nan(frame, self.expression, scope) if self.kind is Kind.NAN else self._value(scope)
 
@@ -218,7 +218,8 @@ class Breakpoint:
         index, entry, iteration = key
         earlier = frame.before()
         if earlier is not None:
-            return last.value if last.key == (index, entry, earlier.iteration) else self._seen_at(earlier)
+            known = last.key == (index, entry, earlier.iteration)
+            return last.value if known else self._seen_at(earlier, earlier.history)
         if self._stateless(frame):
             try:
                 return self._value(_Earlier(scope)) if iteration else _UNKNOWN
@@ -226,15 +227,17 @@ class Breakpoint:
                 return _UNKNOWN
         if last.key == (index, entry, iteration - 1):
             return last.value
-        if self.kind is not Kind.NAN or self.expression is not None:
-            return _UNKNOWN
+        # Not seen: it came here by other means, or the engine asked only for what may be a hit.
+        if iteration:
+            there = frame.history.boundary(iteration - 1)
+            return _UNKNOWN if there is None else self._seen_at(there)
         # What came in from the loop around was seen there.
-        other = frame.history.boundary(iteration - 1) if iteration else frame.around
-        return _UNKNOWN if other is None or other.loop is None else _has_nan(other, None, FrameScope(other))
+        around = frame.around if self.kind is Kind.NAN and self.expression is None else None
+        return _UNKNOWN if around is None or around.loop is None else self._seen_at(around)
 
-    def _seen_at(self, frame: TimedFrame) -> Any:
+    def _seen_at(self, frame: FrameSurface, history: History | None = None) -> Any:
         try:
-            return self._seen(frame, FrameScope(frame, frame.history))
+            return self._seen(frame, FrameScope(frame, history))
         except NoValueError:
             return _UNKNOWN
 
@@ -248,7 +251,7 @@ class Breakpoint:
         first = earlier.before()
         if first is None:
             return False
-        old, new = self._seen_at(first), self._seen_at(earlier)
+        old, new = self._seen_at(first, first.history), self._seen_at(earlier, earlier.history)
         return old is not _UNKNOWN and new is not _UNKNOWN and self._differs(old, new)
 
     def _differs(self, before: Any, now: Any) -> bool:

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from pathlib import Path
-from typing import Any, NoReturn
 
 from ..runtime.errors import UsageError
 from ..runtime.graph import StoppedBy
-from ..runtime.model import Data, LoopTotals, Model
-from ..runtime.plan import Plan
+from ..runtime.model import Data, LoopTotals
 from .breakpoints import Breakpoint, Kind
 from .recorded_places import RecordedPlaces
 from .standing import Standing, boundary_stop, gave_nan, interrupted, no_iteration
@@ -22,28 +19,10 @@ from .stop import Reason, Stop
 from .trace.frames import RecordedFrame
 from .trace.outline import Outline
 from .trace.reader import Mark, Trace
+from .unrunnable import RecordedModel, Unrunnable
 
 
-class RecordedModel(Model):
-    """The model of a recording: its graph can be looked at, but not run."""
-
-    def __init__(self, trace: Trace) -> None:
-        super().__init__(trace.graph, Path(trace.model))
-
-    @property
-    def plan(self) -> Plan:
-        """There is none.
-
-        Raises:
-            UsageError: always.
-        """
-        _refuse("running it")
-
-    def __repr__(self) -> str:
-        return f"<RecordedModel {self.name}>"
-
-
-class Replay(Standing):
+class Replay(Unrunnable, Standing):
     """A recording, standing at one of its boundaries; at first before iteration 0 of the first loop.
 
     It is used as a :class:`~.session.Session` is; what would have to run something is a :class:`UsageError`.
@@ -56,6 +35,8 @@ class Replay(Standing):
         self._outline = Outline(trace)
         self._mark: Mark | None = None
         self._interrupted = False
+        #: While something is looked for: the loop and the iteration that are looked at.
+        self._passing = (-1, 0)
         #: Grows whenever the replay moves.
         self.moment = 0
         super().__init__(RecordedModel(trace), RecordedPlaces(self._outline, lambda: self))
@@ -106,7 +87,14 @@ class Replay(Standing):
 
     @property
     def totals(self) -> list[LoopTotals]:
-        """How often each loop had run here."""
+        """How often each loop had run here; while another thread looks for a stop, how far that is."""
+        if self.running:
+            # Without the trace, which is used by one thread at a time.
+            index, iteration = self._passing
+            return [
+                LoopTotals(one.loop.name, one.path, iteration if one.index == index else 0, 0, None, {}, None, 0.0)
+                for one in self._outline.loops
+            ]
         if self.done:
             return self.trace.totals
         last = 0 if self._mark is None else self._mark.id
@@ -247,19 +235,8 @@ class Replay(Standing):
         """Go back to the last recorded boundary before this at which a breakpoint hits; without one to the first."""
         with self._held():
             here = self._mark
-            limit = 0 if here is None else here.id + self.done
-            for mark in self._may_hit("id < ? ORDER BY id DESC", limit):
-                frame = RecordedFrame.at(self._outline, mark)
-                if self._interrupted:
-                    self._place(mark)
-                    self.stop = interrupted(frame)
-                    return self.stop
-                hits = self._hits(frame, silently=True)
-                if hits:
-                    self._place(mark)
-                    self.stop = boundary_stop(frame)
-                    self.stop = self._hit_stop(hits)
-                    return self.stop
+            if self._look("id < ? ORDER BY id DESC", 0 if here is None else here.id + self.done, silently=True):
+                return self.stop
             stop = self._to_first()
             if here is not None:
                 self.stop = stop = Stop(Reason.START, f"no breakpoint would have stopped before; {stop.text}")
@@ -287,22 +264,25 @@ class Replay(Standing):
     def _advance(self, target: Mark | None) -> Stop:
         """On to a recorded boundary (None: the end), unless a breakpoint hits on the way."""
         here = 0 if self._mark is None else self._mark.id
-        ahead = "id > ?" if target is None else "id BETWEEN ? + 1 AND ?"
-        for mark in self._may_hit(f"{ahead} ORDER BY id", here, *(() if target is None else (target.id,))):
-            frame = RecordedFrame.at(self._outline, mark)
+        last = (1 << 63) - 1 if target is None else target.id
+        return self.stop if self._look("id BETWEEN ? AND ? ORDER BY id", here + 1, last) else self._go(target)
+
+    def _look(self, which: str, *given: object, silently: bool = False) -> bool:
+        """Stop at the first of some boundaries at which a breakpoint hits; False: at none of them."""
+        for mark, frame in self._may_hit(which, *given):
             if self._interrupted:
                 self._place(mark)
                 self.stop = interrupted(frame)
-                return self.stop
-            hits = self._hits(frame)
+                return True
+            hits = self._hits(frame, silently=silently)
             if hits:
                 self._place(mark)
-                self.stop = boundary_stop(frame)
+                self.stop = self._where()
                 self.stop = self._hit_stop(hits)
-                return self.stop
-        return self._go(target)
+                return True
+        return False
 
-    def _may_hit(self, which: str, *given: object) -> Iterator[Mark]:
+    def _may_hit(self, which: str, *given: object) -> Iterator[tuple[Mark, RecordedFrame]]:
         """Of some boundaries those at which a breakpoint might hit."""
         conditions: list[str] = []
         parameters: list[object] = []
@@ -317,8 +297,11 @@ class Replay(Standing):
                     extra = " AND ended IS NOT NULL"
                 conditions.append(f"(entry IN (SELECT id FROM entry WHERE loop = ?){extra})")
         if not conditions:
-            return iter(())
-        return self.trace.marks(f"WHERE ({' OR '.join(conditions)}) AND {which}", *parameters, *given)
+            return
+        for mark in self.trace.marks(f"WHERE ({' OR '.join(conditions)}) AND {which}", *parameters, *given):
+            frame = RecordedFrame.at(self._outline, mark)
+            self._passing = frame.index, mark.iteration
+            yield mark, frame
 
     def _to_first_nan(self, breakpoint_: Breakpoint) -> str:
         """The first node of the body that gave a NaN; only where all body values were recorded it can be told."""
@@ -334,67 +317,7 @@ class Replay(Standing):
 
     def _forget_to_stop(self) -> None:
         self._interrupted = False
-
-    # -- what would have to run something
-
-    def next_node(self, count: int = 1) -> NoReturn:
-        """A recording has boundaries only.
-
-        Raises:
-            UsageError: always.
-        """
-        _refuse("stepping by nodes")
-
-    def back_node(self, count: int = 1) -> NoReturn:
-        """See :meth:`next_node`."""
-        _refuse("stepping by nodes")
-
-    def set(self, *_: object, **__: object) -> NoReturn:
-        """What was recorded cannot be changed.
-
-        Raises:
-            UsageError: always.
-        """
-        _refuse("changing a value")
-
-    def assign(self, text: str, frame: Any = None) -> NoReturn:
-        """See :meth:`set`."""
-        _refuse("changing a value")
-
-    def undo(self) -> NoReturn:
-        """See :meth:`set`."""
-        _refuse("changing a value")
-
-    def switch(self, number: int) -> NoReturn:
-        """There is one line of time only.
-
-        Raises:
-            UsageError: always.
-        """
-        _refuse("another branch")
-
-    def side_by_side(self, *_: object) -> NoReturn:
-        """See :meth:`switch`."""
-        _refuse("another branch")
-
-    @property
-    def branches(self) -> NoReturn:
-        """See :meth:`switch`."""
-        _refuse("another branch")
-
-    @property
-    def branch(self) -> NoReturn:
-        """See :meth:`switch`."""
-        _refuse("another branch")
-
-    @property
-    def timeline(self) -> NoReturn:
-        """There are no checkpoints, and none are needed.
-
-        Raises:
-            UsageError: always.
-        """
-        raise UsageError("a recording needs no checkpoints: it goes to any recorded boundary")
+        self._passing = (-1, 0)
 
     # -- how
 
@@ -472,9 +395,3 @@ class Replay(Standing):
         else:
             self.stop = Stop(Reason.INTERRUPT, "the recording ends here: its program was ended, or still records")
         return self.stop
-
-
-def _refuse(what: str) -> NoReturn:
-    raise UsageError(
-        f"{what} is not possible: this is a recording; with the model: loopdbg MODEL, or loopdbg run MODEL --resume"
-    )

@@ -242,6 +242,6 @@ def test_opening_one_needs_a_terminal_and_no_inputs(tmp_path: Path, capsys: pyte
     ran = wait(start(path))
     assert (ran.status, ran.complaint) == (
         2,
-        f"the debugger needs a terminal; without one use: loopdbg export {path} OUT.csv",
+        f"the debugger needs a terminal; without one use: loopdbg run {path} -ex COMMAND",
     )
-    assert command(capsys, "run", path).status == 1
+    assert command(capsys, path, "--seed", "1").status == 2
