@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ..runtime.frame import Frame
 from ..runtime.graph import Node
 from .expressions import Expression, ExpressionError, NoValueError, Scope, show
-from .scope import FrameScope
+from .scope import FrameScope, History
+from .surface import FrameSurface, TimedFrame
 from .template import Template
 
-if TYPE_CHECKING:
-    from .running import Running
+#: A boundary: the loop, the iterations of the loops around it, its own iteration.
+_Key = tuple[int, tuple[int, ...], int]
 
 
 class Kind(StrEnum):
@@ -49,7 +49,7 @@ class Mode(StrEnum):
 class Memory:
     """The last boundary at which something was tested, what it was there, and whether that was a hit."""
 
-    key: tuple[int, tuple[int, ...], int] | None = None
+    key: _Key | None = None
     value: Any = None
     hit: bool = False
     settled: bool = False
@@ -109,13 +109,13 @@ class Breakpoint:
         """True where somebody has to test it at every boundary of its loops."""
         return self.kind in (Kind.CONDITION, Kind.NAN, Kind.WATCH)
 
-    def holds(self, session: Running, frame: Frame, index: int) -> bool:
+    def holds(self, frame: TimedFrame) -> bool:
         """Whether it hits at the boundary that a frame stands at, its extra condition aside.
 
         A test that cannot be done is a hit, and ``failure`` says why.
         """
         self.failure = ""
-        if index not in self.loops:
+        if frame.index not in self.loops:
             return False
         if self.kind is Kind.ITERATION:
             around = self.iterations[:-1]
@@ -124,18 +124,18 @@ class Breakpoint:
         if self.kind is Kind.END:
             return frame.stopped_by is not None
         try:
-            return self.tested and self._test(session, frame, index)
+            return self.tested and self._test(frame)
         except ExpressionError as error:
             self.failure = str(error)
             return True
 
-    def prime(self, session: Running, frame: Frame, index: int) -> None:
+    def prime(self, frame: TimedFrame) -> None:
         """Note what is so at a boundary that was reached by other means than running up to it."""
-        if index in self.loops and self.tested and (self.mode is Mode.SETTLES or not self._stateless(frame)):
-            self.memory.pop(index, None)
-            self.holds(session, frame, index)
+        if frame.index in self.loops and self.tested and (self.mode is Mode.SETTLES or not self._stateless(frame)):
+            self.memory.pop(frame.index, None)
+            self.holds(frame)
 
-    def allows(self, session: Running, frame: Frame) -> bool:
+    def allows(self, frame: TimedFrame) -> bool:
         """Whether its extra condition is true; a value that is not there yet makes it false. One that cannot be
         computed is a hit, and ``failure`` says why."""
         if self.condition is None:
@@ -143,7 +143,7 @@ class Breakpoint:
         if self.kind is Kind.NODE:
             self.failure = ""
         try:
-            return self.condition.truth(FrameScope(frame, session.history(frame)))
+            return self.condition.truth(FrameScope(frame, frame.history))
         except NoValueError:
             return False
         except ExpressionError as error:
@@ -155,12 +155,12 @@ class Breakpoint:
         if memory.key is not None:
             self.memory[memory.key[0]] = replace(memory, hit=False)
 
-    def said(self, session: Running, frame: Frame) -> str:
+    def said(self, frame: TimedFrame) -> str:
         """What a logpoint prints: its text with each ``{expression}`` evaluated."""
         assert self.log is not None
-        return Template(self.log).format(FrameScope(frame, session.history(frame)))
+        return Template(self.log).format(FrameScope(frame, frame.history))
 
-    def made_nan(self, frame: Frame, node: Node, session: Running) -> bool:
+    def made_nan(self, frame: TimedFrame, node: Node) -> bool:
         """Whether a node that has just run gave a NaN or Inf, in a value that this is about."""
         names = {v.name for v in node.outputs if v is not None}
         if self.expression is not None:
@@ -168,7 +168,7 @@ class Breakpoint:
         values = frame.values
         return any(_nan_in(values[name]) for name in names if isinstance(values.get(name), np.ndarray))
 
-    def _stateless(self, frame: Frame) -> bool:
+    def _stateless(self, frame: TimedFrame) -> bool:
         """True where the test looks at nothing but the boundary itself."""
         if self.kind is Kind.CONDITION:
             return True
@@ -176,44 +176,50 @@ class Breakpoint:
         carried = {edge.param.name for edge in frame.loop.back_edges}
         return self.kind is Kind.WATCH and self.expression is not None and self.expression.names <= carried
 
-    def _test(self, session: Running, frame: Frame, index: int) -> bool:
-        key = (index, frame.entry, frame.iteration)
-        last = self.memory.get(index, Memory())
+    def _test(self, frame: TimedFrame) -> bool:
+        key = (frame.index, frame.entry, frame.iteration)
+        last = self.memory.get(frame.index, Memory())
         if last.key == key:
             return last.hit
-        scope = FrameScope(frame, session.history(frame))
+        scope = FrameScope(frame, frame.history)
         try:
             if self.kind is Kind.CONDITION:
                 assert self.expression is not None
                 return self.expression.truth(scope)
-            now = _has_nan(frame, self.expression, scope) if self.kind is Kind.NAN else self._value(scope)
+            now = self._seen(frame, scope)
         except NoValueError:
             return False
-        before = self._before(key, last, session, frame, scope)
         settled = False
         if self.kind is Kind.NAN:
-            hit = bool(now) and before is not True
+            hit = bool(now) and self._before(key, last, frame, scope) is not True
         else:
+            before = self._before(key, last, frame, scope)
             hit = before is not _UNKNOWN and self._differs(before, now)
             if self.mode is Mode.SETTLES:
                 # Only the first boundary at which it has: it is so at all that follow.
                 settled = hit
-                hit = hit and not (last.settled and last.key == (index, frame.entry, frame.iteration - 1))
+                hit = hit and not self._was_settled(key, last, frame)
             assert self.expression is not None
             if hit:
                 self.change = f"{self.expression.text}: {show(before, 40)} → {show(now, 40)}"
-        self.memory[index] = Memory(key, now, hit, settled)
+        self.memory[frame.index] = Memory(key, now, hit, settled)
         return hit
 
     def _value(self, scope: Scope) -> Any:
         assert self.expression is not None
         return self.expression.evaluate(scope)
 
-    def _before(
-        self, key: tuple[int, tuple[int, ...], int], last: Memory, session: Running, frame: Frame, scope: FrameScope
-    ) -> Any:
-        """What the test gave at the boundary before."""
+    def _seen(self, frame: FrameSurface, scope: FrameScope) -> Any:
+        """What is compared from boundary to boundary: the watched value, or whether there is a NaN."""
+        return _has_nan(frame, self.expression, scope) if self.kind is Kind.NAN else self._value(scope)
+
+    def _before(self, key: _Key, last: Memory, frame: TimedFrame, scope: FrameScope) -> Any:
+        """What there was at the boundary before."""
         index, entry, iteration = key
+        earlier = frame.before()
+        if earlier is not None:
+            known = last.key == (index, entry, earlier.iteration)
+            return last.value if known else self._seen_at(earlier, earlier.history)
         if self._stateless(frame):
             try:
                 return self._value(_Earlier(scope)) if iteration else _UNKNOWN
@@ -221,14 +227,32 @@ class Breakpoint:
                 return _UNKNOWN
         if last.key == (index, entry, iteration - 1):
             return last.value
-        if self.kind is not Kind.NAN or self.expression is not None:
-            return _UNKNOWN
+        # Not seen: it came here by other means, or the engine asked only for what may be a hit.
         if iteration:
-            earlier = session.history(frame).boundary(iteration - 1)
-            return _has_nan(earlier, None, FrameScope(earlier))
+            there = frame.history.boundary(iteration - 1)
+            return _UNKNOWN if there is None else self._seen_at(there)
         # What came in from the loop around was seen there.
-        around = session.frames[-2]
-        return _has_nan(around, None, FrameScope(around)) if around.loop is not None else _UNKNOWN
+        around = frame.around if self.kind is Kind.NAN and self.expression is None else None
+        return _UNKNOWN if around is None or around.loop is None else self._seen_at(around)
+
+    def _seen_at(self, frame: FrameSurface, history: History | None = None) -> Any:
+        try:
+            return self._seen(frame, FrameScope(frame, history))
+        except NoValueError:
+            return _UNKNOWN
+
+    def _was_settled(self, key: _Key, last: Memory, frame: TimedFrame) -> bool:
+        """Whether the value was settled at the boundary before already."""
+        index, entry, iteration = key
+        earlier = frame.before()
+        before = iteration - 1 if earlier is None else earlier.iteration
+        if earlier is None or last.key == (index, entry, before):
+            return last.settled and last.key == (index, entry, before)
+        first = earlier.before()
+        if first is None:
+            return False
+        old, new = self._seen_at(first, first.history), self._seen_at(earlier, earlier.history)
+        return old is not _UNKNOWN and new is not _UNKNOWN and self._differs(old, new)
 
     def _differs(self, before: Any, now: Any) -> bool:
         old, new = np.asarray(before), np.asarray(now)
@@ -293,7 +317,7 @@ def _nan_in(array: Any) -> bool:
     return False
 
 
-def _has_nan(frame: Frame, expression: Expression | None, scope: FrameScope) -> bool:
+def _has_nan(frame: FrameSurface, expression: Expression | None, scope: FrameScope) -> bool:
     if expression is not None:
         return _nan_in(expression.evaluate(scope))
     values = frame.values

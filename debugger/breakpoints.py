@@ -1,4 +1,4 @@
-"""The breakpoints of a session."""
+"""The breakpoints of a session, or of a recording."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .locations import LocationReader
 from .template import Template
 
 if TYPE_CHECKING:
-    from .running import Running
+    from .standing import Standing
 
 
 class Breakpoints(Sequence[Breakpoint]):
     """The breakpoints of a session, by number of creation."""
 
-    def __init__(self, session: Running) -> None:
+    def __init__(self, session: Standing) -> None:
         self._session = session
         self._all: list[Breakpoint] = []
         self._next = 1

@@ -300,7 +300,7 @@ def _why(console: Console, rest: str) -> None:
 
     no_more(rest, "why")
     session, frame = console.session, console.selected_frame()
-    for line in why(frame, session.history(frame).recent(), session.model.graph).lines():
+    for line in why(frame, frame.history.recent(), session.model.graph).lines():
         console.say(line)
 
 

@@ -35,7 +35,11 @@ def complete(console: Console, line: str) -> Found:
         return len(line), []
     at = begin + len(word)
     at += len(line[at:]) - len(line[at:].lstrip())
-    start, found = kind(console, line[at:]) if kind else (len(line) - at, [])
+    try:
+        start, found = kind(console, line[at:]) if kind else (len(line) - at, [])
+    except UsageError:
+        # A recording has no branches.
+        return len(line), []
     return at + start, found
 
 

@@ -10,10 +10,10 @@ from . import commands as commands  # registers them
 from .command import Quit, find, is_command, split
 from .completion import complete
 from .expressions import ExpressionError, parse, show
-from .frames import Frame
 from .report import next_line
 from .scope import FrameScope
-from .session import Reason, Session, Stop
+from .stop import Reason, Stop
+from .surface import SessionSurface, TimedFrame
 
 
 class Console:
@@ -22,8 +22,8 @@ class Console:
     ``execute`` raises what goes wrong; who calls it decides whether to go on.
     """
 
-    def __init__(self, session: Session, say: Callable[[str], object]) -> None:
-        self.session: Session = session
+    def __init__(self, session: SessionSurface, say: Callable[[str], object]) -> None:
+        self.session: SessionSurface = session
         self.say = say
         #: Expressions shown at every stop, by number.
         self.displays: dict[int, str] = {}
@@ -104,9 +104,9 @@ class Console:
     def scope(self) -> FrameScope:
         """The values of the selected frame, for expressions."""
         frame = self.selected_frame()
-        return FrameScope(frame, self.session.history(frame))
+        return FrameScope(frame, frame.history)
 
-    def selected_frame(self) -> Frame:
+    def selected_frame(self) -> TimedFrame:
         """The frame that commands are about."""
         if self._moment != self.session.moment:
             # Whatever moved it: the stack may be another.

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ..runtime.frame import Frame
 from ..runtime.graph import Loop, Node, Value
 from .condition import Choice, Comparison, Decision, Inverted, Joined
 from .phrases import Phrases
+from .surface import FrameSurface
 
 _SIGNS = {
     ">": np.greater,
@@ -35,7 +35,9 @@ class Evidence:
     the iteration that runs. ``nodes``: those of the body whose results are asked for.
     """
 
-    def __init__(self, frame: Frame, loop: Loop, recent: Recent, phrases: Phrases, nodes: Iterable[Node]) -> None:
+    def __init__(
+        self, frame: FrameSurface, loop: Loop, recent: Recent, phrases: Phrases, nodes: Iterable[Node]
+    ) -> None:
         self.frame = frame
         self.loop = loop
         self.phrases = phrases
@@ -62,7 +64,8 @@ class Evidence:
             return [*recent[:-1], now]
         if not frame.iteration:
             return [now]
-        return [{edge.param: edge.previous for edge in frame.back_edges}, now]
+        # None: nothing, or nothing that was recorded.
+        return [{edge.param: edge.previous for edge in frame.back_edges if edge.previous is not None}, now]
 
     # -- the iteration that decided
 
@@ -86,7 +89,7 @@ class Evidence:
         last = self.recent[-1]
         if value.name in last:
             return True, last[value.name]
-        if value in self._results:
+        if value in self._results and self._results[value].param.name in last:
             return True, last[self._results[value].param.name]
         computed = {output for node in self.frame.nodes if node.state == "done" for output in node.node.outputs}
         return (False, None) if value in computed else self._values.read(value)

@@ -15,6 +15,7 @@ from .scope import FrameScope
 from .text import dtype_name, value_text
 
 if TYPE_CHECKING:
+    from .iterations import Iterations
     from .running import Running
 
 #: A tensor is drawn with at most this many rows and columns; larger ones are sampled.
@@ -28,13 +29,26 @@ class Frame(runtime.Frame):
         super().__init__(session._engine, index)
         self._session = session
 
+    @property
+    def history(self) -> Iterations:
+        """The values of this entry of the loop in other iterations, computed without moving the session."""
+        return self._session.history(self)
+
+    @property
+    def around(self) -> Frame | None:
+        """The frame in which this loop runs; None of the main graph."""
+        return None if self._plan is None else Frame(self._session, self._plan.parent)
+
+    def before(self) -> None:
+        """The frame at the boundary before this one, where that can be had without running anything: never here."""
+
     def __getitem__(self, expression: str) -> Any:
         """The value of an expression, as ``frame["max(abs(h))"]``.
 
         Raises:
             UsageError: it is no expression, or something in it has no value here.
         """
-        return parse(expression).evaluate(FrameScope(self, self._session.history(self)))
+        return parse(expression).evaluate(FrameScope(self, self.history))
 
     def show(self, expression: str) -> Shown:
         """The same as something that a notebook draws."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ..runtime.frame import Frame, NodeState
-from .session import Session
+from ..runtime.frame import NodeState
+from .surface import FrameSurface, SessionSurface
 from .text import value_text
 
 _WIDTH = 32
 
 
-def listing(session: Session, frame: Frame) -> list[str]:
+def listing(session: SessionSurface, frame: FrameSurface) -> list[str]:
     """Numbered lines of a frame's loop (the whole model outside of loops): ``▶`` the line that runs next, ``●`` a
     breakpoint, and beside what this iteration has computed its value."""
     whole = session.places.source

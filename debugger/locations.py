@@ -14,7 +14,7 @@ from .expressions import Expression, parse, quote
 from .names import mask, unquote
 
 if TYPE_CHECKING:
-    from .running import Running
+    from .standing import Standing
 
 _IN = re.compile(r"(?:^|\s+)in\s+(?P<loop>\S+)\s*$")
 _IF = re.compile(r"\s+if\s+")
@@ -31,7 +31,7 @@ _MODES = {
 class LocationReader:
     """Reads the words of ``break`` and ``watch``."""
 
-    def __init__(self, session: Running, text: str) -> None:
+    def __init__(self, session: Standing, text: str) -> None:
         self.session = session
         text = text.strip()
         place, condition = self._split_condition(text)
@@ -88,6 +88,7 @@ class LocationReader:
                 return self._made(Kind.NAN, loops=tuple(loops))
             expression = parse(rest)
             return self._made(Kind.NAN, loops=self._loops_for(expression), expression=expression)
+        self.session.places.check_nodes()
         if word == "op":
             return self._made(Kind.NODE, nodes=self._of_type(rest))
         number = rest if word == "line" else place
@@ -170,6 +171,7 @@ class LocationReader:
         here = self._here()
         for index in (here, *range(len(self.session.places.loops))):
             if expression.names <= self.session.places.names(index):
+                self._check(expression, (index,))
                 return (index,)
         self._check(expression, (here,))
         return (here,)

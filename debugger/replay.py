@@ -1,55 +1,45 @@
 """A recorded run under the debugger: everything but execution.
 
-A replay stands at recorded boundaries and steps from one to another, in either direction.
+A replay stands at recorded boundaries and goes from one to another, in either direction. Breakpoints are tested at each
+boundary on the way, as those of a run are; since any boundary can be read at any time, nothing has to be run for that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from functools import cached_property
-from pathlib import Path
-from typing import NoReturn
 
 from ..runtime.errors import UsageError
-from ..runtime.graph import Loop, loops
-from ..runtime.model import Data, LoopTotals, Model
-from ..runtime.plan import Plan
-from .stop import ENDED, Reason, Stop
-from .trace.frames import RecordedFrame, frame_around
+from ..runtime.graph import StoppedBy
+from ..runtime.model import Data, LoopTotals
+from .breakpoints import Breakpoint, Kind
+from .recorded_places import RecordedPlaces
+from .standing import Standing, boundary_stop, gave_nan, interrupted, no_iteration
+from .stop import Reason, Stop
+from .trace.frames import RecordedFrame
+from .trace.outline import Outline
 from .trace.reader import Mark, Trace
+from .unrunnable import RecordedModel, Unrunnable
 
 
-class RecordedModel(Model):
-    """The model of a recording: its graph can be looked at, but not run."""
-
-    def __init__(self, trace: Trace) -> None:
-        super().__init__(trace.graph, Path(trace.model))
-
-    @property
-    def plan(self) -> Plan:
-        """There is none.
-
-        Raises:
-            UsageError: always.
-        """
-        _refuse("running it")
-
-    def __repr__(self) -> str:
-        return f"<RecordedModel {self.name}>"
-
-
-class Replay:
+class Replay(Unrunnable, Standing):
     """A recording, standing at one of its boundaries; at first before iteration 0 of the first loop.
 
-    It has the surface of :class:`~.session.Session`; what would have to run something is a :class:`UsageError`.
+    It is used as a :class:`~.session.Session` is; what would have to run something is a :class:`UsageError`.
     """
+
+    places: RecordedPlaces
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
-        self.model: Model = RecordedModel(trace)
-        self._loops: Sequence[Loop] = list(loops(trace.graph))
+        self._outline = Outline(trace)
         self._mark: Mark | None = None
-        self.stop = Stop(Reason.ENTRY, "")
+        self._interrupted = False
+        #: While something is looked for: the loop and the iteration that are looked at.
+        self._passing = (-1, 0)
+        #: Grows whenever the replay moves.
+        self.moment = 0
+        super().__init__(RecordedModel(trace), RecordedPlaces(self._outline, lambda: self))
         self.restart()
 
     def __repr__(self) -> str:
@@ -58,14 +48,9 @@ class Replay:
     # -- where it stands
 
     @property
-    def done(self) -> bool:
-        """True behind the last boundary of a run that came to its end."""
-        return self.stop.reason is Reason.DONE
-
-    @property
     def running(self) -> bool:
-        """Never: nothing runs here."""
-        return False
+        """True while another thread looks for the next stop."""
+        return self._lock.locked()
 
     @property
     def inputs(self) -> dict[str, Data]:
@@ -84,181 +69,255 @@ class Replay:
     @property
     def frame(self) -> RecordedFrame:
         """The innermost loop that ran here; at the end the loop that ended last."""
-        return self._frame(self._mark) if self._mark is not None else self._main()
+        return self._main() if self._mark is None else RecordedFrame.at(self._outline, self._mark, over=self.done)
 
     @property
     def frames(self) -> list[RecordedFrame]:
         """All loops that ran here, outermost first, the main graph before them."""
         if self._mark is None or self.done:
             return [self._main()]
-        entry = self.trace.entry(self._mark.entry)
-        chain = [entry.loop]
-        while (parent := self.trace.loops[chain[0]].parent) is not None:
-            chain.insert(0, parent)
-        around = [
-            frame_around(self.trace, self._loops, chain[k - 1] if k else None, entry.around[:k], inside)
-            for k, inside in enumerate(chain)
-        ]
-        return [*around, self._frame(self._mark)]
+        found = [self.frame]
+        while (around := found[0].around) is not None:
+            found.insert(0, around)
+        return found
+
+    def _main(self) -> RecordedFrame:
+        now = 0 if self._mark is None else self._mark.id
+        return RecordedFrame(self._outline, -1, now, over=self.done)
 
     @property
     def totals(self) -> list[LoopTotals]:
-        """How often each loop had run here."""
+        """How often each loop had run here; while another thread looks for a stop, how far that is."""
+        if self.running:
+            # Without the trace, which is used by one thread at a time.
+            index, iteration = self._passing
+            return [
+                LoopTotals(one.loop.name, one.path, iteration if one.index == index else 0, 0, None, {}, None, 0.0)
+                for one in self._outline.loops
+            ]
         if self.done:
             return self.trace.totals
         last = 0 if self._mark is None else self._mark.id
         counted = {
-            loop: (iterations, entries)
-            for loop, iterations, entries in self.trace.rows(
-                "SELECT e.loop, sum(b.most), count(*) FROM"
-                " (SELECT entry, max(iteration) AS most FROM boundary WHERE id <= ? GROUP BY entry) b"
+            loop: (iterations, entries, ended)
+            for loop, iterations, entries, ended in self.trace.rows(
+                "SELECT e.loop, sum(b.most), count(*), (SELECT x.ended FROM boundary x JOIN entry y ON y.id = x.entry"
+                " WHERE y.loop = e.loop AND x.id < ?1 AND x.ended IS NOT NULL ORDER BY x.id DESC LIMIT 1) FROM"
+                " (SELECT entry, max(iteration) AS most FROM boundary WHERE id <= ?1 GROUP BY entry) b"
                 " JOIN entry e ON e.id = b.entry GROUP BY e.loop",
                 last,
             )
         }
         seconds = 0.0 if self._mark is None else self._mark.time
-        return [
-            LoopTotals(
-                loop.name,
-                loop.path,
-                *counted.get(loop.index, (0, 0)),
-                None,
-                {},
-                None,
-                seconds if loop.parent is None and loop.index in counted else 0.0,
-            )
-            for loop in self.trace.loops
-        ]
+        told = []
+        for loop in self.trace.loops:
+            iterations, entries, ended = counted.get(loop.index, (0, 0, None))
+            by = None if ended is None else StoppedBy(ended)
+            spent = seconds if loop.parent is None and entries else 0.0
+            told.append(LoopTotals(loop.name, loop.path, iterations, entries, by, {}, None, spent))
+        return told
 
-    def _main(self) -> RecordedFrame:
-        return RecordedFrame(self.trace, self._loops, -1, over=self.done)
-
-    def _frame(self, mark: Mark) -> RecordedFrame:
-        entry = self.trace.entry(mark.entry)
-        return RecordedFrame(self.trace, self._loops, entry.loop, entry, mark, mark.iteration)
-
-    # -- steps
+    # -- on
 
     def restart(self) -> Stop:
         """Go to the first boundary."""
-        first = self._find("ORDER BY id LIMIT 1")
-        if first is None:
-            self._mark = None
-            return self._end()
-        return self._at(first)
+        with self._held():
+            return self._to_first()
 
     def step(self, count: int = 1) -> Stop:
         """To the next recorded boundary of this loop, ``count`` times; from a loop's end to that of any loop."""
-        for _ in range(count):
+        return self._repeat(count, self._step)
+
+    def _step(self) -> Stop:
+        with self._held():
             mark = self._current("step")
             following = None if mark.ended else self._in_entry(mark, 1)
-            self._go(following or self._after(mark))
-            if self.stop.reason not in (Reason.STEP, Reason.ENTRY, Reason.LOOP_END):
-                break
-        return self.stop
+            return self._advance(following or self._after(mark))
 
     def into(self) -> Stop:
         """To the next recorded boundary of any loop: down into a loop inside this one."""
-        return self._go(self._after(self._current("go on")))
+        with self._held():
+            return self._advance(self._after(self._current("go on")))
 
-    def finish(self) -> Stop:
-        """To the end of this loop; at its end already: to the end of the loop around it."""
-        mark = self._current("finish")
-        if not mark.ended:
+    def finish(self, count: int = 1) -> Stop:
+        """To the end of this loop; at its end already: to the end of the loop around it. ``count``: so many loops, from
+        the inside out."""
+        return self._repeat(count, self._finish)
+
+    def _finish(self) -> Stop:
+        with self._held():
+            mark = self._running_mark(self._current("finish"))
+            if mark is None:
+                return self._advance(self._after(self._current("finish")))
             end = self._find("WHERE entry = ? ORDER BY iteration DESC LIMIT 1", mark.entry)
             # A loop that was cut off has no end.
-            return self._go(end if end is not None and end.ended else None)
-        entry = self.trace.entry(mark.entry)
-        parent = self.trace.loops[entry.loop].parent
-        if parent is None:
-            return self._go(self._after(mark))
-        text = "/".join(map(str, entry.around[:-1]))
-        end = self._find(
-            "WHERE entry IN (SELECT id FROM entry WHERE loop = ? AND around = ?) ORDER BY iteration DESC LIMIT 1",
-            parent,
-            text,
-        )
-        return self._go(end if end is not None and end.ended else None)
+            return self._advance(end if end is not None and end.ended else None)
+
+    def until(self, iteration: int) -> Stop:
+        """On to the first recorded boundary of this entry from that iteration on, or to the loop's end.
+
+        Raises:
+            UsageError: the iteration is not ahead, or no loop is running.
+        """
+        with self._held():
+            mark = self._running_mark(self._current("go on"))
+            if mark is None:
+                raise UsageError("no loop is running here; until needs one")
+            if iteration <= mark.iteration:
+                raise UsageError(f"iteration {iteration} is not ahead of {mark.iteration}; goto {iteration} goes back")
+            found = self._find(
+                "WHERE entry = ? AND iteration > ? AND (iteration >= ? OR ended IS NOT NULL)"
+                " ORDER BY iteration LIMIT 1",
+                mark.entry,
+                mark.iteration,
+                iteration,
+            )
+            return self._advance(found)
 
     def continue_(self) -> Stop:
-        """To the end of the recording."""
-        self._current("go on")
-        return self._go(None)
+        """To the next recorded boundary at which a breakpoint hits, or to the end of the recording."""
+        with self._held():
+            self._current("go on")
+            return self._advance(None)
+
+    # -- back
 
     def back(self, count: int = 1) -> Stop:
-        """To the previous recorded boundary of this loop, ``count`` times; from its entry to that of any loop."""
-        for _ in range(count):
+        """To the previous recorded boundary of this loop, up to ``count`` times; from its entry to that of any loop.
+
+        Raises:
+            UsageError: there is nothing before.
+        """
+        return self._repeat(count, self._back, back=True)
+
+    def _back(self) -> Stop:
+        with self._held():
             if self.done:
-                self._go(self._last())
-                continue
+                return self._go(self._last())
             mark = self._current("go back")
             before = self._in_entry(mark, -1) or self._find("WHERE id < ? ORDER BY id DESC LIMIT 1", mark.id)
             if before is None:
-                raise UsageError("this is the first boundary of the recording")
-            self._go(before)
-        return self.stop
-
-    def reverse_continue(self) -> Stop:
-        """To the first boundary."""
-        return self.restart()
+                raise UsageError("this is the first boundary of the recording; there is nothing before")
+            return self._go(before)
 
     def goto(self, iteration: int) -> Stop:
-        """To the boundary before that iteration, of the loop and entry where the replay stands.
+        """Go to the boundary before that iteration, of the loop and entry where the replay stands; breakpoints in
+        between do not stop it.
 
         Raises:
-            UsageError: that boundary was not recorded.
+            UsageError: there is no such boundary, or it was not recorded.
         """
-        if self._mark is None:
-            self._current("go there")
-            raise AssertionError
-        found = self._find("WHERE entry = ? AND iteration = ?", self._mark.entry, iteration)
-        if found is None:
-            near = [
-                self._find(
-                    f"WHERE entry = ? AND iteration {sign} ? ORDER BY iteration {order} LIMIT 1",
-                    self._mark.entry,
-                    iteration,
-                )
-                for sign, order in (("<", "DESC"), (">", "ASC"))
-            ]
-            told = " and ".join(str(mark.iteration) for mark in near if mark is not None)
-            name = self._frame(self._mark).name
-            raise UsageError(f"iteration {iteration} of loop '{name}' is not recorded here; the nearest are {told}")
-        return self._go(found)
+        if iteration < 0:
+            raise UsageError(f"there is no iteration {iteration}")
+        with self._held():
+            mark = self._mark or self._current("go there")
+            found = self._find("WHERE entry = ? AND iteration = ?", mark.entry, iteration)
+            if found is not None:
+                return self._go(found)
+            entry = "WHERE entry = ? AND iteration"
+            below = self._find(f"{entry} < ? ORDER BY iteration DESC LIMIT 1", mark.entry, iteration)
+            above = self._find(f"{entry} > ? ORDER BY iteration LIMIT 1", mark.entry, iteration)
+            loop = self.frame.loop
+            assert loop is not None
+            if below is not None and above is None and below.ended is not None:
+                why = no_iteration(loop, iteration, below.iteration)
+                if mark.id != below.id:
+                    # As a run, which has to get there to find out.
+                    self._go(below)
+                    why += ", where the session stands now"
+                raise UsageError(why)
+            near = " and ".join(str(one.iteration) for one in (below, above) if one is not None)
+            raise UsageError(
+                f"iteration {iteration} of loop '{loop.name}' is not recorded here; the nearest are {near}"
+            )
 
-    def until(self, iteration: int) -> Stop:
-        """On to the first recorded boundary of this entry from that iteration on, or to the loop's end."""
-        mark = self._current("go on")
-        found = self._find(
-            "WHERE entry = ? AND iteration > ? AND (iteration >= ? OR ended IS NOT NULL) ORDER BY iteration LIMIT 1",
-            mark.entry,
-            mark.iteration,
-            iteration,
-        )
-        return self._go(found)
+    def reverse_continue(self) -> Stop:
+        """Go back to the last recorded boundary before this at which a breakpoint hits; without one to the first."""
+        with self._held():
+            here = self._mark
+            if self._look("id < ? ORDER BY id DESC", 0 if here is None else here.id + self.done, silently=True):
+                return self.stop
+            stop = self._to_first()
+            if here is not None:
+                self.stop = stop = Stop(Reason.START, f"no breakpoint would have stopped before; {stop.text}")
+            return stop
 
-    def interrupt(self) -> None:
-        """Nothing: there is nothing to interrupt."""
+    # -- breakpoints
 
-    def next_node(self) -> NoReturn:
-        """A recording has boundaries only.
+    def prime(self, *breakpoints: Breakpoint) -> None:
+        """Nothing: what there was at the boundary before can be read when it is needed."""
 
-        Raises:
-            UsageError: always.
-        """
-        _refuse("stepping by nodes")
+    def add(self, breakpoint_: Breakpoint) -> None:
+        """Nothing: breakpoints are looked at where something moves."""
 
-    def back_node(self) -> NoReturn:
-        """See :meth:`next_node`."""
-        _refuse("stepping by nodes")
+    def remove(self, breakpoint_: Breakpoint) -> None:
+        """Nothing, as for :meth:`add`."""
 
-    def set(self, *_: object, **__: object) -> NoReturn:
-        """What was recorded cannot be changed.
+    def is_slow(self, breakpoint_: Breakpoint) -> bool:
+        """Never: there is no run that it could slow down."""
+        return False
 
-        Raises:
-            UsageError: always.
-        """
-        _refuse("changing a value")
+    def watch(self, text: str) -> Breakpoint:
+        """Set a watchpoint, as :meth:`.session.Session.watch`."""
+        return self.breakpoints.watch(text)
+
+    def _advance(self, target: Mark | None) -> Stop:
+        """On to a recorded boundary (None: the end), unless a breakpoint hits on the way."""
+        here = 0 if self._mark is None else self._mark.id
+        last = (1 << 63) - 1 if target is None else target.id
+        return self.stop if self._look("id BETWEEN ? AND ? ORDER BY id", here + 1, last) else self._go(target)
+
+    def _look(self, which: str, *given: object, silently: bool = False) -> bool:
+        """Stop at the first of some boundaries at which a breakpoint hits; False: at none of them."""
+        for mark, frame in self._may_hit(which, *given):
+            if self._interrupted:
+                self._place(mark)
+                self.stop = interrupted(frame)
+                return True
+            hits = self._hits(frame, silently=silently)
+            if hits:
+                self._place(mark)
+                self.stop = self._where()
+                self.stop = self._hit_stop(hits)
+                return True
+        return False
+
+    def _may_hit(self, which: str, *given: object) -> Iterator[tuple[Mark, RecordedFrame]]:
+        """Of some boundaries those at which a breakpoint might hit."""
+        conditions: list[str] = []
+        parameters: list[object] = []
+        for one in self.breakpoints:
+            for loop in one.loops if one.enabled else ():
+                extra = ""
+                parameters.append(loop)
+                if one.kind is Kind.ITERATION:
+                    extra = " AND ended IS NULL AND iteration = ?"
+                    parameters.append(one.iterations[-1])
+                elif one.kind is Kind.END:
+                    extra = " AND ended IS NOT NULL"
+                conditions.append(f"(entry IN (SELECT id FROM entry WHERE loop = ?){extra})")
+        if not conditions:
+            return
+        for mark in self.trace.marks(f"WHERE ({' OR '.join(conditions)}) AND {which}", *parameters, *given):
+            frame = RecordedFrame.at(self._outline, mark)
+            self._passing = frame.index, mark.iteration
+            yield mark, frame
+
+    def _to_first_nan(self, breakpoint_: Breakpoint) -> str:
+        """The first node of the body that gave a NaN; only where all body values were recorded it can be told."""
+        frame = self.frame
+        if not frame.iteration or not self.trace.nodes or self.trace.only is not None:
+            return ""
+        made = (entry.node for entry in frame.nodes if breakpoint_.made_nan(frame, entry.node))
+        maker = next(made, None)
+        return "" if maker is None else gave_nan(maker, frame.iteration - 1, frame.loop)
+
+    def _ask_to_stop(self) -> None:
+        self._interrupted = True
+
+    def _forget_to_stop(self) -> None:
+        self._interrupted = False
+        self._passing = (-1, 0)
 
     # -- how
 
@@ -268,6 +327,19 @@ class Replay:
         if self._mark is None:
             raise UsageError(f"the recording holds no boundary; there is nowhere to {what}")
         return self._mark
+
+    def _running_mark(self, mark: Mark) -> Mark | None:
+        """The newest recorded boundary of the innermost loop that goes on here; None: none does."""
+        if mark.ended is None:
+            return mark
+        around = RecordedFrame.at(self._outline, mark).around
+        if around is None or around.entry_id is None:
+            return None
+        return self._find(
+            "WHERE entry = ? AND id < ? ORDER BY iteration DESC LIMIT 1",
+            around.entry_id,
+            mark.id,
+        )
 
     def _find(self, where: str, *given: object) -> Mark | None:
         return next(self.trace.marks(where, *given), None)
@@ -284,28 +356,30 @@ class Replay:
             f"WHERE entry = ? AND iteration {sign} ? ORDER BY iteration {order} LIMIT 1", mark.entry, mark.iteration
         )
 
-    def _go(self, mark: Mark | None) -> Stop:
-        return self._end() if mark is None else self._at(mark)
+    def _at_beginning(self) -> bool:
+        return self._mark is None or self._find("WHERE id < ? LIMIT 1", self._mark.id) is None
 
-    def _at(self, mark: Mark) -> Stop:
+    def _place(self, mark: Mark | None) -> None:
         self._mark = mark
-        frame = self._frame(mark)
-        name = frame.name
-        if mark.ended is not None:
-            why = ENDED.get(mark.ended, mark.ended.value)
-            if mark.iteration == 0:
-                self.stop = Stop(Reason.ENTRY, f"loop '{name}' runs no iteration: {why} before the first")
-            else:
-                self.stop = Stop(Reason.LOOP_END, f"loop '{name}' ends after {mark.iteration} iterations: {why}")
-        else:
-            reason = Reason.STEP if mark.iteration else Reason.ENTRY
-            self.stop = Stop(reason, f"before iteration {mark.iteration} of loop '{name}'")
+        self.moment += 1
+
+    def _to_first(self) -> Stop:
+        return self._go(self._find("ORDER BY id LIMIT 1"))
+
+    def _go(self, mark: Mark | None) -> Stop:
+        """Stand at a boundary, or at the end of the recording."""
+        if mark is None:
+            return self._end()
+        self._place(mark)
+        self.stop = self._where()
         return self.stop
+
+    def _where(self) -> Stop:
+        return boundary_stop(self.frame)
 
     def _end(self) -> Stop:
         """Behind the last boundary: the model's end, or where the recording was cut off."""
-        if (last := self._last()) is not None:
-            self._mark = last
+        self._place(self._last())
         trace = self.trace
         if trace.ended == "end":
             # What a screen shows then is the loop of the main graph that ended last.
@@ -314,16 +388,10 @@ class Replay:
                 " ORDER BY id DESC LIMIT 1"
             )
             self._mark = main or self._mark
-            self.stop = Stop(Reason.DONE, "the recording is at its end: the model ran to its end")
+            self.stop = Stop(Reason.DONE, "the model ran to its end" + ("" if trace.loops else "; it has no loop"))
         elif trace.ended is not None or trace.error:
             reason = {"limit": Reason.LIMIT, "interrupt": Reason.INTERRUPT}.get(trace.ended or "", Reason.ERROR)
             self.stop = Stop(reason, f"the recording ends here: {trace.error or trace.ended}")
         else:
             self.stop = Stop(Reason.INTERRUPT, "the recording ends here: its program was ended, or still records")
         return self.stop
-
-
-def _refuse(what: str) -> NoReturn:
-    raise UsageError(
-        f"{what} is not possible: this is a recording; with the model: loopdbg MODEL, or loopdbg run MODEL --resume"
-    )

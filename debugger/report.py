@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..runtime.errors import UsageError
-from ..runtime.frame import Frame
+from ..runtime.frame import BodyNode, NodeState
 from .boundary import Boundary
 from .breakpoints import Breakpoint
 from .expressions import show
 from .names import quote
-from .session import Session
+from .surface import FrameSurface, SessionSurface
 from .text import printable, value_text
 from .timeline import Branch
 
@@ -22,7 +22,7 @@ _WIDTH = 60
 _LINES = 6
 
 
-def frame_lines(frame: Frame) -> list[str]:
+def frame_lines(frame: FrameSurface) -> list[str]:
     """A frame: where it is, what each back edge carries, the condition, what the scan outputs have."""
     if frame.loop is None:
         return [f"{printable(frame.path)}: the graph around the loops"]
@@ -45,22 +45,31 @@ def frame_lines(frame: Frame) -> list[str]:
     return told
 
 
-def stack_lines(session: Session, selected: int = 0) -> list[str]:
+def stack_lines(session: SessionSurface, selected: int = 0) -> list[str]:
     """The running loops and the Ifs that were taken on the way, innermost first."""
     told = []
-    position = session.position
-    # What runs next in each frame: the loop inside it, or the instruction that the session stands at.
-    running = [*position[0:-1:2], position[-1]]
-    for number, (frame, pc) in enumerate(zip(reversed(session.frames), reversed(running), strict=True)):
-        for node, branch in session.places.ifs(pc) if not frame.at_boundary else ():
-            told.append(f"     If '{printable(node.name)}' ({branch})")
+    for number, frame in enumerate(reversed(session.frames)):
+        for one in _ifs(frame.nodes) if not frame.at_boundary else ():
+            told.append(f"     If '{printable(one[0].node.name)}' ({one[1]})")
         where = "main" if frame.loop is None else f"{frame.loop.op_type} '{printable(frame.name)}'"
         count = "" if frame.loop is None else f", iteration {frame.iteration}"
         told.append(f"{'▸' if number == selected else ' '} #{number} {where}{count}")
     return told
 
 
-def breakpoint_lines(breakpoints: Iterable[Breakpoint], session: Session) -> list[str]:
+def _ifs(nodes: Sequence[BodyNode]) -> Iterator[tuple[BodyNode, str]]:
+    """The Ifs in whose branches the node stands that runs next, with the branch, innermost first."""
+    inside = next((k for k, entry in enumerate(nodes) if entry.state is NodeState.NEXT), None)
+    if inside is None:
+        return
+    for k in reversed(range(inside)):
+        # The nodes of an If's branches stand after it, one level deeper.
+        if nodes[k].depth == nodes[inside].depth - 1:
+            yield nodes[k], nodes[inside].branch
+            inside = k
+
+
+def breakpoint_lines(breakpoints: Iterable[Breakpoint], session: SessionSurface) -> list[str]:
     """One line a breakpoint, and one for each of its commands."""
     told = []
     for one in breakpoints:
@@ -82,7 +91,7 @@ def breakpoint_lines(breakpoints: Iterable[Breakpoint], session: Session) -> lis
     return told
 
 
-def _places(one: Breakpoint, session: Session) -> list[str]:
+def _places(one: Breakpoint, session: SessionSurface) -> list[str]:
     """The lines that a breakpoint stops before, or the loop that it is about, where its text does not say so."""
     places = session.places
     if one.nodes:
@@ -95,7 +104,7 @@ def _places(one: Breakpoint, session: Session) -> list[str]:
         else:
             told = [f"line{'' if len(numbers) == 1 else 's'} {', '.join(map(str, numbers))}"]
         # What runs before the first loop has run when a session begins.
-        if places.loops and all(pc < min(p.enter for p in places.loops) for pc in one.nodes):
+        if all(map(places.before_loops, one.nodes)):
             told.append("never: a session begins after it")
         return told
     loops = {places.loops[k].loop.name for k in one.loops}
@@ -104,15 +113,16 @@ def _places(one: Breakpoint, session: Session) -> list[str]:
     return []
 
 
-def next_line(session: Session) -> list[str]:
+def next_line(session: SessionSurface) -> list[str]:
     """The line of the pseudo-code that runs next, where a session stands inside of a body."""
     if session.done or session.places.at_boundary():
         return []
-    line = session.places.source.line_of(session.places.node_at(session.position[-1]))
+    node = next((entry.node for entry in session.frame.nodes if entry.state is NodeState.NEXT), None)
+    line = None if node is None else session.places.source.line_of(node)
     return [] if line is None else [f"▶ {line.number:>3}  {line.text}"]
 
 
-def values_lines(frame: Frame) -> list[str]:
+def values_lines(frame: FrameSurface) -> list[str]:
     """Every value that a frame shows, by name."""
     values, told = frame.values, []
     for name, value in sorted(frame.scope().items()):
@@ -122,7 +132,7 @@ def values_lines(frame: Frame) -> list[str]:
     return told or ["nothing has a value yet"]
 
 
-def loop_lines(session: Session) -> list[str]:
+def loop_lines(session: SessionSurface) -> list[str]:
     """How often each loop ran so far."""
     told = []
     for total in session.totals:
@@ -133,7 +143,7 @@ def loop_lines(session: Session) -> list[str]:
     return told or ["the model has no loop"]
 
 
-def branch_lines(session: Session) -> list[str]:
+def branch_lines(session: SessionSurface) -> list[str]:
     """One line a branch: where it began, and what was set there."""
     told = []
     for branch in session.branches:
@@ -144,7 +154,7 @@ def branch_lines(session: Session) -> list[str]:
     return told
 
 
-def _at(session: Session, branch: Branch) -> str:
+def _at(session: SessionSurface, branch: Branch) -> str:
     assert branch.fork is not None
     pairs = branch.fork[:-1]
     code = session.model.plan.code
@@ -156,7 +166,7 @@ def _name(node: Any) -> str:
     return printable(node.name)
 
 
-def history_lines(session: Session) -> list[str]:
+def history_lines(session: SessionSurface) -> list[str]:
     """How many checkpoints there are, and what they take."""
     timeline = session.timeline
     return [
@@ -191,7 +201,7 @@ def value_lines(value: Any) -> list[str]:
     return [f"{kind}{statistics}", *text.splitlines()[:40]]
 
 
-def compare_lines(session: Session, number: int) -> list[str]:
+def compare_lines(session: SessionSurface, number: int) -> list[str]:
     """Where another branch (0: the one that this came from) and the current one first differ."""
     here = session.branch
     other = session.timeline.numbered(number) if number else here.parent

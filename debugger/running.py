@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 
 from ..runtime import frame as runtime
 from ..runtime.checkpoints import Checkpoint
 from ..runtime.engine import Engine
 from ..runtime.errors import ExecutionError, InterruptError, LoopdbgError, UsageError
-from ..runtime.graph import Loop
 from ..runtime.model import Data, Model
 from . import goals
 from .arming import Arming
-from .breakpoints import Breakpoint, Breakpoints, Kind
+from .breakpoints import Breakpoint
+from .engine_places import EnginePlaces
 from .frames import Frame
 from .history import History, Past
-from .places import Places
-from .stop import ENDED, Reason, Stop
+from .standing import Standing, boundary_stop, gave_nan, interrupted, loop_name
+from .stop import Reason, Stop
 from .text import printable
 from .timeline import Branch, Timeline
 from .travel import Position, approach, nodes_until, run_to
@@ -30,26 +28,19 @@ CHECKPOINT_SECONDS = 0.01
 CHECKPOINT_SHARE = 0.1
 
 
-class Running:
+class Running(Standing):
     """An engine that runs from stop to stop, and can be put to any position that it was at."""
 
+    places: EnginePlaces
+
     def __init__(self, model: Model, given: Mapping[int, Data], max_iterations: int | None) -> None:
-        self.model = model
+        self._engine = Engine(model.plan)
+        super().__init__(model, EnginePlaces(self._engine))
         self.max_iterations = max_iterations
-        self.stop = Stop(Reason.ENTRY, "")
         self.timeline = Timeline()
         self._given = given
-        self._engine = Engine(model.plan)
-        self.places = Places(self._engine)
-        self.breakpoints = Breakpoints(self)
-        #: What logpoints printed since somebody last took it; ``on_log`` gets each line at once, where it is set.
-        self.logged: list[str] = []
-        self.on_log: Callable[[str], object] | None = None
         self._arming = Arming(self._engine, self._test_at)
         self._past = Past(model, given)
-        self._lock = threading.Lock()
-        #: Held while an interrupt is set or forgotten, so that none outlives the step that it was meant for.
-        self._interrupting = threading.Lock()
         self._outputs: dict[str, Data] | None = None
         self._last_loop = -1
         self._entry: Position | None = None
@@ -60,11 +51,6 @@ class Running:
         self._resumed = 0.0
 
     # -- where it stands
-
-    @property
-    def done(self) -> bool:
-        """True once the model ran to its end."""
-        return self.stop.reason is Reason.DONE
 
     @property
     def running(self) -> bool:
@@ -99,24 +85,15 @@ class Running:
         """Values of a frame's loop in other iterations, computed without moving the session."""
         return History(self._past, self.timeline, frame, self.position)
 
-    def interrupt(self) -> None:
-        """Stop what is under way at the next boundary; from any thread. Without anything it does nothing."""
-        with self._interrupting:
-            if self._lock.locked():
-                self._engine.interrupt()
-                self._past.interrupt()
+    def _ask_to_stop(self) -> None:
+        self._engine.interrupt()
+        self._past.interrupt()
 
-    @contextmanager
-    def _held(self) -> Iterator[None]:
-        """Nobody else moves the session meanwhile."""
-        if not self._lock.acquire(blocking=False):
-            raise UsageError("the session is running; interrupt it first")
-        try:
-            yield
-        finally:
-            with self._interrupting:
-                self._engine.clear_interrupt()
-                self._lock.release()
+    def _forget_to_stop(self) -> None:
+        self._engine.clear_interrupt()
+
+    def _at_beginning(self) -> bool:
+        return self.position == self._entry
 
     # -- running on
 
@@ -135,7 +112,7 @@ class Running:
                 what, index = self._resume(raising)
                 if what in ("end", "limit", "interrupt", "error"):
                     break
-                hits = [] if quietly else self._hits(what, index)
+                hits = [] if quietly else self._hits_here()
                 if hits or goal.reached(engine, what, index):
                     break
                 if what == "boundary" and self._seconds >= self._due:
@@ -143,9 +120,9 @@ class Running:
         finally:
             self._arming.disarm()
         if hits:
-            self.stop = self._hit_stop(hits, what, index)
+            self.stop = self._hit_stop(hits)
         elif what in ("node", "boundary"):
-            self.stop = self._explain(what, index)
+            self.stop = self._explain(what)
         self.timeline.reached(self.position)
         if self.places.at_boundary() and self._cost < CHECKPOINT_SECONDS:
             self._save()
@@ -168,7 +145,7 @@ class Running:
             engine.clear_stops()
             self._seconds += time.monotonic() - self._resumed
         if what in ("end", "limit", "interrupt"):
-            self.stop = self._explain(what, index)
+            self.stop = self._explain(what)
         return ("boundary" if what == "predicate" else what), index
 
     def _tick(self) -> None:
@@ -200,86 +177,35 @@ class Running:
 
     def _test_at(self, breakpoint_: Breakpoint, index: int) -> bool:
         """Whether a breakpoint hits at the boundary that the engine is at, in passing."""
-        return breakpoint_.holds(self, Frame(self, index), index)
+        return breakpoint_.holds(Frame(self, index))
 
-    def _hits(self, what: str, index: int, *, silently: bool = False) -> list[Breakpoint]:
-        """The breakpoints that stop here; counts hits and prints what logpoints say, unless ``silently``."""
-        hits = []
-        for breakpoint_ in self.breakpoints:
-            if not (breakpoint_.enabled and self._matches(breakpoint_, what, index)):
-                continue
-            if silently:
-                if breakpoint_.log is None or breakpoint_.failure:
-                    hits.append(breakpoint_)
-                continue
-            breakpoint_.hits += 1
-            if breakpoint_.ignore > 0:
-                breakpoint_.ignore -= 1
-            elif breakpoint_.log is not None and not breakpoint_.failure:
-                self._log(breakpoint_.said(self, self.frame))
-            else:
-                hits.append(breakpoint_)
-        return hits
+    def _hits_here(self, *, silently: bool = False) -> list[Breakpoint]:
+        """The breakpoints that stop where the engine stands."""
+        position = -1 if self.places.at_boundary() else self._engine.pc
+        return self._hits(self.frame, position, silently=silently)
 
-    def _matches(self, breakpoint_: Breakpoint, what: str, index: int) -> bool:
-        frame = self.frame
-        if what == "node":
-            met = breakpoint_.kind is Kind.NODE and self._engine.pc in breakpoint_.nodes
-        else:
-            met = breakpoint_.holds(self, frame, index)
-        return met and breakpoint_.allows(self, frame)
-
-    def _log(self, text: str) -> None:
-        if self.on_log is not None:
-            self.on_log(text)
-        else:
-            self.logged.append(text)
-
-    def _hit_stop(self, hits: list[Breakpoint], what: str, index: int) -> Stop:
-        """The stop for breakpoints that hit; one that waits for NaN goes to the node that made it."""
-        told = []
-        for breakpoint_ in hits:
-            told.append(f"{breakpoint_.word} {breakpoint_.number} ({breakpoint_.title})")
-            if breakpoint_.temporary:
-                self.breakpoints.delete(breakpoint_.number)
-        failed = [breakpoint_ for breakpoint_ in hits if breakpoint_.failure]
-        if failed:
-            numbers = tuple(breakpoint_.number for breakpoint_ in hits)
-            first = failed[0]
-            text = f"{first.word} {first.number} cannot be tested: {first.failure}"
-            return Stop(Reason.ERROR, f"{text}; {self._explain(what, index).text}", numbers)
-        watched = all(breakpoint_.kind is Kind.WATCH for breakpoint_ in hits)
-        where = self._explain(what, index).text
-        if what == "boundary" and all(b.kind is Kind.NAN for b in hits):
-            where = self._to_first_nan(hits[0], index) or where
-        reason = Reason.WATCHPOINT if watched else Reason.BREAKPOINT
-        changes = [b.change for b in hits if b.kind is Kind.WATCH]
-        text = "; ".join([", ".join(told), *changes])
-        return Stop(reason, f"{text}: {where}", tuple(breakpoint_.number for breakpoint_ in hits))
-
-    def _to_first_nan(self, breakpoint_: Breakpoint, index: int) -> str:
+    def _to_first_nan(self, breakpoint_: Breakpoint) -> str:
         """From the boundary that showed a NaN to right after the node that made it; says which, "" if none did."""
         here = self.position
         iteration = here[-2]
         if iteration == 0:
             return ""
-        known = breakpoint_.memory.get(index)
+        known = breakpoint_.memory.get(self.frame.index)
         self._go_to((*here[:-2], iteration - 1, here[-1]))
         maker = None
         for position in nodes_until(self._engine, here):
             frame = self.frame
-            if maker is not None and breakpoint_.made_nan(frame, maker, self):
+            if maker is not None and breakpoint_.made_nan(frame, maker):
                 break
             maker = self.places.node_at(position[-1])
         if maker is None:
             self._go_to(here)
             return ""
-        if self.position == here and not breakpoint_.made_nan(self.frame, maker, self):
+        if self.position == here and not breakpoint_.made_nan(self.frame, maker):
             return ""
         if known is not None:
             breakpoint_.seen(known)
-        where = f"in iteration {iteration - 1} of {_name(self.frame.loop)}"
-        return f"{maker.op_type} '{printable(maker.name)}' gave NaN or Inf {where}"
+        return gave_nan(maker, iteration - 1, self.frame.loop)
 
     # -- going to a position
 
@@ -306,7 +232,7 @@ class Running:
         """Tell breakpoints that compare with the boundary before where the engine stands now."""
         if self.places.at_boundary():
             for breakpoint_ in breakpoints:
-                breakpoint_.prime(self, self.frame, self._engine.stack[-1])
+                breakpoint_.prime(self.frame)
 
     def _last_hit(
         self, checkpoint: Checkpoint, end: Position, here: Position
@@ -322,13 +248,13 @@ class Running:
                 engine.clear_stops()
                 trap = approach(engine, end)
                 self._arming.arm(self.breakpoints, () if trap is None else (trap,))
-                what, index = engine.resume()
+                what, _ = engine.resume()
                 if what == "interrupt":
                     raise InterruptError("interrupted while going back")
                 if what == "predicate":
                     what = "boundary"
                 if what in ("node", "boundary") and engine.position < here:
-                    hits = self._hits(what, index, silently=True)
+                    hits = self._hits_here(silently=True)
                     if hits:
                         found = engine.position, [(b, b.change, b.failure) for b in hits]
         finally:
@@ -342,7 +268,7 @@ class Running:
         try:
             self._go_to(target, branch)
         except InterruptError:
-            self.stop = self._explain("interrupt", -1)
+            self.stop = self._explain("interrupt")
         except ExecutionError as error:
             self.stop = Stop(Reason.ERROR, str(error))
         else:
@@ -354,12 +280,10 @@ class Running:
     def _where(self) -> Stop:
         """The stop for a position that was reached by travelling."""
         if self._engine.pc == len(self._engine.plan.code) - 1:
-            return self._explain("end", -1)
-        if self.places.at_boundary():
-            return self._explain("boundary", self._engine.stack[-1])
-        return self._explain("node", -1)
+            return self._explain("end")
+        return self._explain("boundary" if self.places.at_boundary() else "node")
 
-    def _explain(self, what: str, index: int) -> Stop:
+    def _explain(self, what: str) -> Stop:
         stack = self._engine.stack
         if what == "end":
             self._outputs = self.model.results(self._engine)
@@ -370,24 +294,9 @@ class Running:
             node = self.places.node_at(self._engine.pc)
             text = f"before {node.op_type} '{printable(node.name)}'"
             if stack:
-                text += f" in iteration {self.frame.iteration} of {_name(self.frame.loop)}"
+                text += f" in iteration {self.frame.iteration} of {loop_name(self.frame.loop)}"
             return Stop(Reason.NODE, text if self.model.loops else f"{text}; the model has no loop")
         frame = self.frame
         if what == "limit":
-            return Stop(Reason.LIMIT, f"{_name(frame.loop)} reached the limit of {frame.iteration} iterations")
-        if what == "interrupt":
-            where = f"in {_name(frame.loop)}, iteration {frame.iteration}" if stack else "outside of any loop"
-            return Stop(Reason.INTERRUPT, f"interrupted {where}")
-        ended = frame.stopped_by
-        if ended is not None:
-            why = ENDED[ended]
-            if frame.iteration == 0:
-                return Stop(Reason.ENTRY, f"{_name(frame.loop)} runs no iteration: {why} before the first")
-            return Stop(Reason.LOOP_END, f"{_name(frame.loop)} ends after {frame.iteration} iterations: {why}")
-        if frame.iteration == 0:
-            return Stop(Reason.ENTRY, f"before iteration 0 of {_name(frame.loop)}")
-        return Stop(Reason.STEP, f"before iteration {frame.iteration} of {_name(frame.loop)}")
-
-
-def _name(loop: Loop | None) -> str:
-    return "the main graph" if loop is None else f"loop '{loop.name}'"
+            return Stop(Reason.LIMIT, f"{loop_name(frame.loop)} reached the limit of {frame.iteration} iterations")
+        return interrupted(frame) if what == "interrupt" else boundary_stop(frame)

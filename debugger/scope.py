@@ -9,9 +9,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..runtime.errors import InterruptError, UsageError, one_line
-from ..runtime.frame import BackEdge, Frame, NodeState, Values
+from ..runtime.frame import BackEdge, NodeState
 from ..runtime.graph import Array, ScanOutput
 from .expressions import ScopeError, UnknownNameError
+from .surface import FrameSurface, FrameValues
 
 __all__ = ["FrameScope", "History", "ScopeError", "UnknownNameError"]
 
@@ -38,7 +39,7 @@ class FrameScope:
     A frame knows the last value of what its back edges carry; for all else it takes a history.
     """
 
-    def __init__(self, frame: Frame, history: History | None = None) -> None:
+    def __init__(self, frame: FrameSurface, history: History | None = None) -> None:
         self._frame = frame
         self._history = history
 
@@ -76,7 +77,10 @@ class FrameScope:
         """The value that the frame shows."""
         self._known(name)
         if name in self._scans:
-            return self._frame.scan_outputs[name]
+            try:
+                return self._frame.scan_outputs[name]
+            except KeyError:
+                raise ScopeError(f"not all elements of '{name}' were recorded") from None
         try:
             return self._values[name]
         except KeyError as error:
@@ -111,7 +115,7 @@ class FrameScope:
     # -- where a value comes from
 
     @cached_property
-    def _values(self) -> Values:
+    def _values(self) -> FrameValues:
         return self._frame.values
 
     @cached_property
@@ -196,6 +200,9 @@ class FrameScope:
             # is what the result was in the iteration before.
             boundary = self._frame.at_boundary
             for edge in self._edges:
+                if edge.previous is None:
+                    # Nothing, or nothing that is known here.
+                    continue
                 if edge.param == name and boundary:
                     return edge.previous
                 if edge.result == name and name in self._computed and (boundary or shown == self._frame.iteration):

@@ -23,13 +23,11 @@ from .boundary import Boundary
 from .breakpoints import Breakpoint
 from .frames import Frame
 from .running import Running
+from .standing import no_iteration
 from .stop import Reason, Stop
 from .timeline import Branch
 from .together import together
 from .travel import Position, levels, nodes_until
-
-#: Stops after which a step with a count goes on.
-_ON_THE_WAY = (Reason.NODE, Reason.STEP, Reason.ENTRY, Reason.LOOP_END)
 
 
 class Session(Running):
@@ -161,14 +159,14 @@ class Session(Running):
             target = self._boundary(around, index, iteration)
             now, _, _, ended, _ = self._engine.loop_state(index)
             if iteration > now and ended is not None:
-                raise UsageError(_no_iteration(self.places.loops[index].loop.name, iteration, now))
+                raise UsageError(no_iteration(self.places.loops[index].loop, iteration, now))
             if iteration < now or target <= self.position:
                 return self._travel(target)
             stop = self._advance(goals.Boundary(index, iteration), quietly=True)
             if self.position != target and stop.reason in (Reason.LOOP_END, Reason.ENTRY):
                 ran = self._engine.loop_state(index)[0]
-                name = self.places.loops[index].loop.name
-                raise UsageError(f"{_no_iteration(name, iteration, ran)}, where the session stands now")
+                why = no_iteration(self.places.loops[index].loop, iteration, ran)
+                raise UsageError(f"{why}, where the session stands now")
             return stop
 
     def reverse_continue(self) -> Stop:
@@ -188,17 +186,6 @@ class Session(Running):
         """Set a watchpoint: ``session.watch("h")``, ``session.watch("err crosses 1e-3")``; see
         :meth:`.breakpoints.Breakpoints.watch`."""
         return self.breakpoints.watch(text)
-
-    def check(self) -> Stop:
-        """Test the breakpoints at the boundary that the session stands at, as if it had just come there; without a hit
-        nothing changes. For breakpoints that are set at the boundary which they are about."""
-        with self._held():
-            if self.places.at_boundary():
-                index = self._engine.stack[-1]
-                hits = self._hits("boundary", index)
-                if hits:
-                    self.stop = self._hit_stop(hits, "boundary", index)
-            return self.stop
 
     # -- what if
 
@@ -287,16 +274,6 @@ class Session(Running):
             if self.stop.reason is Reason.LIMIT and self._engine.stack:
                 self._engine.raise_limit(self._engine.stack[-1], self.max_iterations or 1)
             yield
-
-    def _repeat(self, count: int, move: Callable[[], Stop], *, back: bool = False) -> Stop:
-        if count < 1:
-            raise UsageError(f"{count} times makes no sense; give 1 or more")
-        stop = move()
-        for _ in range(count - 1):
-            if stop.reason not in _ON_THE_WAY or self.done or (back and self.position == self._entry):
-                break
-            stop = move()
-        return stop
 
     def _step(self) -> Stop:
         with self._going_on():
@@ -401,18 +378,13 @@ class Session(Running):
                 for breakpoint_, change, failure in seen:
                     breakpoint_.change, breakpoint_.failure = change, failure
                 hits = [breakpoint_ for breakpoint_, _, _ in seen]
-                index = self._engine.stack[-1] if self.places.at_boundary() else -1
-                self.stop = self._hit_stop(hits, "node" if index < 0 else "boundary", index)
+                self.stop = self._hit_stop(hits)
                 return self.stop
             if checkpoint.position <= entry:
                 break
         self._go_to(entry, anew=True)
         self.stop = Stop(Reason.START, f"no breakpoint would have stopped before; {self._where().text}")
         return self.stop
-
-
-def _no_iteration(name: str, iteration: int, ran: int) -> str:
-    return f"loop '{name}' has no iteration {iteration}: it ends after {ran} iteration{'' if ran == 1 else 's'}"
 
 
 def debug(

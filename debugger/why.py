@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from ..runtime.frame import Frame
 from ..runtime.graph import Graph, If, Loop, Node, StoppedBy
 from ..runtime.model import Model
 from ..runtime.origins import Origins
@@ -29,6 +28,7 @@ from .ending import Ending, ending
 from .evidence import Evidence, Recent
 from .names import named
 from .phrases import Phrases
+from .surface import FrameSurface
 from .text import value_text
 from .trend import Estimate, estimate
 
@@ -40,13 +40,14 @@ _TITLE = 11
 _LARGE = 1
 
 
+@runtime_checkable
 class Debugged(Protocol):
-    """What a session offers."""
-
-    model: Model
+    """What a session offers, and a recording."""
 
     @property
-    def frame(self) -> Frame: ...
+    def model(self) -> Model: ...
+    @property
+    def frame(self) -> FrameSurface: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +152,7 @@ def _moved(read: Read) -> str:
     return f"{read.name} = {' → '.join(values)}" if values else read.name
 
 
-def why(subject: Frame | Debugged, recent: Recent = (), graph: Graph | None = None) -> Why:
+def why(subject: FrameSurface | Debugged, recent: Recent = (), graph: Graph | None = None) -> Why:
     """Why the loop of a frame ended, or why it goes on.
 
     ``recent``: the last boundaries of this entry of the loop, one after the other, oldest first: of each the carried
@@ -160,7 +161,7 @@ def why(subject: Frame | Debugged, recent: Recent = (), graph: Graph | None = No
     trends and longer cycles; without any, what the frame itself knows is used. ``graph``: the model's main graph, where
     the subject is no session; it tells where an initial condition comes from.
     """
-    if not isinstance(subject, Frame):
+    if isinstance(subject, Debugged):
         graph = subject.model.graph
         subject = subject.frame
     loop = subject.loop
@@ -171,7 +172,7 @@ def why(subject: Frame | Debugged, recent: Recent = (), graph: Graph | None = No
 
 
 class _Reasoner:
-    def __init__(self, frame: Frame, loop: Loop, recent: Recent, origins: Origins) -> None:
+    def __init__(self, frame: FrameSurface, loop: Loop, recent: Recent, origins: Origins) -> None:
         self.frame = frame
         self.loop = loop
         self.phrases = Phrases(origins)

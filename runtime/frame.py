@@ -12,7 +12,7 @@ import numpy as np
 
 from .engine import Engine
 from .errors import UsageError
-from .graph import MAIN, Array, If, Loop, Node, StoppedBy, Value, ValueType
+from .graph import MAIN, Array, Loop, Node, StoppedBy, Value, ValueType, visible
 from .plan import Kind
 
 
@@ -246,24 +246,13 @@ class Frame:
 
     def scope(self) -> dict[str, Value]:
         """The values of the graph by name. Names as the body sees them: its own before those of enclosing graphs."""
-        scope: dict[str, Value] = {}
-        index = self._index
         plans = self._engine.plan.loops
-        while True:
-            graph = plans[index].loop.body if index >= 0 else self._engine.plan.graph
-            for value in (*graph.inputs, *graph.constants):
-                scope.setdefault(value.name, value)
-            for node in Frame(self._engine, index).nodes if index != self._index else self.nodes:
-                for output in node.node.outputs:
-                    if output is not None:
-                        scope.setdefault(output.name, output)
-                if isinstance(node.node, If):
-                    for branch in (node.node.then_branch, node.node.else_branch):
-                        for value in branch.constants:
-                            scope.setdefault(value.name, value)
-            if index < 0:
-                return scope
+        graphs = []
+        index = self._index
+        while index >= 0:
+            graphs.append(plans[index].loop.body)
             index = plans[index].parent
+        return visible([*graphs, self._engine.plan.graph])
 
 
 class Values(Mapping[str, Any]):

@@ -7,7 +7,7 @@ simply a value of an enclosing graph used inside a body.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -275,6 +275,25 @@ def walk(graph: Graph) -> Iterator[Node]:
 def loops(graph: Graph) -> Iterator[Loop]:
     """Every loop of a graph, outer before inner."""
     return (node for node in walk(graph) if isinstance(node, Loop))
+
+
+def own_values(graph: Graph) -> Iterator[Value]:
+    """Every value that a graph itself defines, those of the branches of its Ifs included, but not of loops inside."""
+    yield from (*graph.inputs, *graph.constants)
+    for node in graph.nodes:
+        yield from (value for value in node.outputs if value is not None)
+        if isinstance(node, If):
+            for _, branch in bodies(node):
+                yield from own_values(branch)
+
+
+def visible(graphs: Iterable[Graph]) -> dict[str, Value]:
+    """What a body sees, by name; ``graphs``: the body, then those around it. Names of its own come first."""
+    found: dict[str, Value] = {}
+    for graph in graphs:
+        for value in own_values(graph):
+            found.setdefault(value.name, value)
+    return found
 
 
 def captured(graph: Graph) -> list[Value]:

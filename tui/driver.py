@@ -16,7 +16,7 @@ from textual.message import Message
 from ..debugger.console import Console, Quit
 from ..debugger.session import Reason, Session, Stop
 from ..debugger.surface import SessionSurface
-from ..runtime.errors import LoopdbgError, UsageError, one_line
+from ..runtime.errors import LoopdbgError, one_line
 from ..runtime.model import Data, Model
 from .view import History, View, look
 
@@ -124,8 +124,7 @@ class Driver:
         self._session: SessionSurface = session or WaitingSession(model, inputs, max_iterations=max_iterations)
         self._history = History()
         self._said: list[str] = []
-        #: None on a recording.
-        self.console = Console(self._session, self._said.append) if isinstance(self._session, Session) else None
+        self.console = Console(self._session, self._said.append)
         #: Guards everything below.
         self._changed = threading.Condition()
         self._waiting: list[Request] = []
@@ -149,7 +148,7 @@ class Driver:
 
     def complete(self, line: str) -> list[str]:
         """What the last word of a line for the console can become."""
-        return [] if self.console is None or self.busy else self.console.complete(line)
+        return [] if self.busy else self.console.complete(line)
 
     def ask(self, command: Request) -> bool:
         """Run a command, or a line in the console, once those before it are done; False where another one runs.
@@ -241,8 +240,6 @@ class Driver:
     def _run(self, command: Request) -> None:
         session = self._session
         if not isinstance(command, Command):
-            if self.console is None:
-                raise UsageError("a recording takes no commands; with the model: loopdbg MODEL")
             self.console.execute(command)
             return
         match command:

@@ -332,6 +332,31 @@ class Trace(Database):
                 found[kind][name] = self.value(*row)
         return found
 
+    @checked
+    def recorded(self, boundary: int, loop: int, kind: PortKind, name: str) -> tuple[bool, Any]:
+        """Whether a value was recorded at a boundary of a loop, and the value."""
+        port = self._port_of.get((loop, kind, name))
+        if port is not None:
+            for row in self.rows(
+                "SELECT id, type, same, data FROM value WHERE port = ? AND boundary = ?", port, boundary
+            ):
+                return True, self.value(*row)
+        return False, None
+
+    @checked
+    def newest(self, entry: Entry, kind: PortKind, name: str, iteration: int, count: int) -> list[Any]:
+        """The last recorded values of an entry up to a boundary, but for the first boundary; oldest first."""
+        port = self._port_of.get((entry.loop, kind, name))
+        rows = self.rows(
+            "SELECT v.id, v.type, v.same, v.data FROM boundary b CROSS JOIN value v ON v.port = ? AND v.boundary = b.id"
+            " WHERE b.entry = ? AND b.iteration BETWEEN 1 AND ? ORDER BY b.iteration DESC LIMIT ?",
+            port,
+            entry.id,
+            iteration,
+            count,
+        )
+        return [self.value(*row) for row in rows][::-1]
+
     def port_values(self, port: int, where: str, *given: Any, newest: bool = False) -> list[Any]:
         """The values of a port at boundaries that ``where`` picks, in the order of time; only the newest of them."""
         order = "ORDER BY v.boundary DESC LIMIT 1" if newest else "ORDER BY v.boundary"
@@ -352,6 +377,10 @@ class Trace(Database):
         for id_, loop, kind, name in self.rows("SELECT id, loop, kind, name FROM port ORDER BY id"):
             ports.setdefault(loop, []).append((id_, PortKind(kind), name))
         return ports
+
+    @cached_property
+    def _port_of(self) -> dict[tuple[int, PortKind, str], int]:
+        return {(loop, kind, name): id_ for loop, ports in self._ports.items() for id_, kind, name in reversed(ports)}
 
     def ports(self, loop: int) -> list[tuple[PortKind, str]]:
         """What was recorded of a loop: kinds and names."""

@@ -125,15 +125,17 @@ def test_moving_about(tmp_path: Path) -> None:
         assert replay.frame.iteration == 7 and replay.frame.scan_outputs["s"].tolist() == list(range(7))
         replay.until(9)
         assert replay.frame.iteration == 9
-        with pytest.raises(UsageError, match="iteration 99 of loop 'Loop_0' is not recorded here; the nearest are 10"):
+        with pytest.raises(UsageError, match="loop 'Loop_0' has no iteration 99: it ends after 10 iterations, where"):
             replay.goto(99)
-        assert replay.finish().reason == "loop end"
+        assert replay.stop.reason == "loop end"
+        with pytest.raises(UsageError, match="loop 'Loop_0' has no iteration 99: it ends after 10 iterations$"):
+            replay.goto(99)
         assert replay.continue_().reason == "done"
         assert replay.outputs is not None and replay.outputs["v"] == 10
         assert replay.frame.carried["v_in"] == 10
         # From the end back to its last boundary.
         assert replay.back().reason == "loop end" and replay.outputs is None
-        assert replay.reverse_continue().reason == "entry"
+        assert replay.reverse_continue().reason == "start" and replay.frame.iteration == 0
 
 
 def test_moving_about_in_nested_loops(tmp_path: Path) -> None:
@@ -240,6 +242,6 @@ def test_opening_one_needs_a_terminal_and_no_inputs(tmp_path: Path, capsys: pyte
     ran = wait(start(path))
     assert (ran.status, ran.complaint) == (
         2,
-        f"the debugger needs a terminal; without one use: loopdbg export {path} OUT.csv",
+        f"the debugger needs a terminal; without one use: loopdbg run {path} -ex COMMAND",
     )
-    assert command(capsys, "run", path).status == 1
+    assert command(capsys, path, "--seed", "1").status == 2

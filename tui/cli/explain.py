@@ -11,10 +11,11 @@ from ...debugger.explain import Explanation, explain, json_lines
 from ...debugger.source import source
 from ...runtime.errors import UsageError
 from ...runtime.graph import System
-from ...runtime.model import Model, load
+from ...runtime.model import Model
 from ..text import printable
 from . import terminal
 from .command import Command, did_you_mean
+from .recorded import model_of
 
 
 class Explain(Command):
@@ -36,8 +37,8 @@ stands under 'needs', what that system cannot say under 'cannot'.
 exit status: 0 done, 1 bad model, 2 wrong usage"""
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        parser.usage = "loopdbg explain MODEL [options]"
-        parser.add_argument("model", metavar="MODEL", help="the model file: .onnx, .xml, ...")
+        parser.usage = "loopdbg explain MODEL|TRACE [options]"
+        parser.add_argument("model", metavar="MODEL", help="the model file: .onnx, .xml, ..., or a trace")
         parser.add_argument(
             "--as",
             dest="system",
@@ -48,7 +49,7 @@ exit status: 0 done, 1 bad model, 2 wrong usage"""
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def run(self, options: argparse.Namespace) -> int:
-        model = load(options.model)
+        model = model_of(options.model)
         system = None if options.system is None else System(options.system)
         found = explain(model, system)
         if options.loop is not None:

@@ -8,11 +8,11 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ...runtime.model import load
 from ..text import printable
 from . import terminal
 from .command import Command
 from .loop_info import describe
+from .recorded import model_of
 
 _SYSTEMS = {"onnx": "ONNX", "openvino": "OpenVINO IR", "tensorrt": "TensorRT"}
 #: Of constants that a body captures at most this many are listed.
@@ -31,12 +31,12 @@ ports and back edges."""
     examples = "exit status: 0 done, 1 bad model, 2 wrong usage"
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        parser.usage = "loopdbg info MODEL [options]"
-        parser.add_argument("model", metavar="MODEL", help="the model file: .onnx, .xml, ...")
+        parser.usage = "loopdbg info MODEL|TRACE [options]"
+        parser.add_argument("model", metavar="MODEL", help="the model file: .onnx, .xml, ..., or a trace")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def run(self, options: argparse.Namespace) -> int:
-        told = describe(load(options.model))
+        told = describe(model_of(options.model))
         if options.json:
             terminal.out(json.dumps(told, ensure_ascii=not terminal.knows_unicode(sys.stdout), allow_nan=False))
         else:

@@ -11,6 +11,7 @@ from ...runtime.errors import ModelError, UsageError
 from ...runtime.model import load
 from .command import Command
 from .inputs import add_run_options, gather
+from .recorded import is_database, opened
 
 
 class Open(Command):
@@ -58,31 +59,13 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
         return run_app(model, inputs.values, inputs.note, options.max_iterations)
 
 
-def is_database(path: str) -> bool:
-    """True for an SQLite file, which no model file is: whether it is a trace, opening it tells."""
-    try:
-        with open(path, "rb") as file:
-            return file.read(16) == b"SQLite format 3\x00"
-    except OSError:
-        return False
-
-
 def _headless(path: str) -> str:
-    return f"loopdbg export {path} OUT.csv" if is_database(path) else f"loopdbg run {path}"
+    return f"loopdbg run {path} -ex COMMAND" if is_database(path) else f"loopdbg run {path}"
 
 
 def _replay(options: argparse.Namespace) -> int:
     """Open a recording. It has its inputs, and nothing runs."""
-    for option in ("input", "inputs", "seed", "dim", "max_iterations"):
-        if getattr(options, option) not in (None, []):
-            raise UsageError(
-                f"--{option.replace('_', '-')}: {options.model} is a recording, which has its inputs and limits"
-            )
-    from ...debugger.replay import Replay
-    from ...debugger.trace.reader import Trace
-
-    with Trace.open(options.model) as trace:
-        replay = Replay(trace)
+    with opened(options) as replay:
         from ..app import replay_app
 
         return replay_app(replay)

@@ -18,6 +18,7 @@ from . import report, scripted, terminal
 from .command import Command
 from .inputs import Inputs, add_run_options, gather
 from .progress import Progress
+from .recorded import is_database, opened
 from .recording import Recording, Resumed, add_record_options, check_options
 from .save import check_target, save
 
@@ -42,6 +43,7 @@ examples:
   loopdbg run newton_sqrt.onnx --break 'err < 1e-3'
   loopdbg run newton_sqrt.onnx -ex 'break iter 3' -ex continue -ex 'print x' --batch
   loopdbg run newton_sqrt.onnx --record run.loopdb
+  loopdbg run run.loopdb -ex 'watch x settles 1e-3' -ex continue --batch
 
 --json: {"outputs": {NAME: {"shape", "dtype", "min", "max", "mean"}},
          "loops": [{"name", "path", "iterations", "stopped_by"}], "seconds", "notes"};
@@ -49,17 +51,17 @@ examples:
   "recorded": {"file", "boundaries", "bytes"}; null stands for what is not finite
   and for statistics of nothing, "nan" and "inf" then count such elements.
 
-With --break, --assert, -x or -ex the model runs in a session; 'help' is the
-command that lists the commands. --json of a stop: {"stopped": {"reason", "text",
-"loop", "iteration", "breakpoint", "carried": {NAME: value}}}, and "assertion"
-where one failed.
+With --break, --assert, -x or -ex the model runs in a session, or a trace is
+gone through in its place; 'help' is the command that lists the commands.
+--json of a stop: {"stopped": {"reason", "text", "loop", "iteration",
+"breakpoint", "carried": {NAME: value}}}, and "assertion" where one failed.
 
 exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
 4 a limit hit, 7 --assert failed, 130 interrupted"""
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        parser.usage = "loopdbg run MODEL [options]"
-        parser.add_argument("model", metavar="MODEL", help="the model file: .onnx, .xml, ...")
+        parser.usage = "loopdbg run MODEL|TRACE [options]"
+        parser.add_argument("model", metavar="MODEL", help="the model file: .onnx, .xml, ..., or a trace to ask")
         add_run_options(parser)
         add_record_options(parser)
         parser.add_argument("--output", type=Path, metavar="F.npz", help="save the outputs under their names")
@@ -72,6 +74,8 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
     def run(self, options: argparse.Namespace) -> int:
         if options.output is not None:
             check_target(options.output)
+        if is_database(options.model):
+            return self._replay(options)
         check_options(options)
         model = load(options.model)
         resumed = None if options.resume is None else Resumed(options.resume, model)
@@ -89,12 +93,32 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
             raise UsageError("--record and --resume are for runs without commands and breakpoints")
         if inputs.chosen_here:
             terminal.err(f"inputs: {inputs.note}")
-        status, result, stopped, seconds = scripted.run(model, inputs, options)
+        from ...debugger.session import Session
+
+        session = Session(model, inputs.values, max_iterations=options.max_iterations)
+        status, result, stopped, seconds = scripted.run(session, options)
         if result is not None:
             return status or self._tell(model, inputs, options, result, seconds)
         if options.json:
             self._print_json({"stopped": stopped})
         return status
+
+    def _replay(self, options: argparse.Namespace) -> int:
+        """A recording in place of a session; at its end the recorded outputs are told."""
+        with opened(options) as replay:
+            if not scripted.wanted(options):
+                raise UsageError(
+                    f"{options.model} is a recording, which cannot be run: -ex COMMAND, --break and --assert ask it, "
+                    f"loopdbg {options.model} opens it, loopdbg export {options.model} OUT.csv writes it out"
+                )
+            status, result, stopped, _ = scripted.run(replay, options)
+            if result is not None:
+                # The time that the run took, not what looking at it did.
+                seconds = sum(loop.seconds for loop in result.loops)
+                return status or self._tell(replay.model, Inputs(replay.inputs, ""), options, result, seconds)
+            if options.json:
+                self._print_json({"stopped": stopped})
+            return status
 
     @staticmethod
     def _print_json(told: dict[str, Any]) -> None:

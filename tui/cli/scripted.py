@@ -9,13 +9,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ...runtime.errors import LimitError, LoopdbgError, UsageError
-from ...runtime.model import Model
 from ...runtime.model import Run as Result
 from . import report, terminal
-from .inputs import Inputs
 
 if TYPE_CHECKING:
-    from ...debugger.session import Session, Stop
+    from ...debugger.stop import Stop
+    from ...debugger.surface import SessionSurface
 
 #: Exit statuses beside those of errors.
 STOPPED, ASSERTION_FAILED = 3, 7
@@ -54,8 +53,8 @@ def wanted(options: argparse.Namespace) -> bool:
     return bool(options.breaks or options.asserts or options.commands or options.batch or options.asking)
 
 
-def run(model: Model, inputs: Inputs, options: argparse.Namespace) -> tuple[int, Result | None, dict[str, Any], float]:
-    """Drive a session as the options say.
+def run(session: SessionSurface, options: argparse.Namespace) -> tuple[int, Result | None, dict[str, Any], float]:
+    """Drive a session, or a recording, as the options say.
 
     Returns: the exit status, the run where it came to its end, what ``--json`` says of a stop, and seconds.
 
@@ -63,10 +62,9 @@ def run(model: Model, inputs: Inputs, options: argparse.Namespace) -> tuple[int,
         UsageError: a command or an expression makes no sense.
     """
     from ...debugger.console import Console, Quit
-    from ...debugger.session import Reason, Session
+    from ...debugger.stop import Reason
 
     quiet = options.json
-    session = Session(model, inputs.values, max_iterations=options.max_iterations)
     asserts = _Asserts(session, options.asserts or ())
     for text in options.breaks or ():
         session.breakpoints.add(f"if {text}")
@@ -124,7 +122,7 @@ class AssertionFailed(Exception):
 class _Asserts:
     """What has to hold at every boundary: breakpoints that stop where it does not."""
 
-    def __init__(self, session: Session, texts: Iterable[str]) -> None:
+    def __init__(self, session: SessionSurface, texts: Iterable[str]) -> None:
         self._session = session
         self._texts = {session.breakpoints.add(f"if not ({text})").number: text for text in texts}
         #: The first that was false, and where.

@@ -1,0 +1,163 @@
+"""The loop graph of a recording: which value stands where, and what of it was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from ...runtime.graph import BackEdge, Graph, Loop, Node, SlicedInput, Value, loops, own_values, visible
+from .ports import PortKind
+from .reader import Entry, Mark, RecordedLoop, Trace
+
+#: So many entries of nested loops are remembered.
+_ENTRIES = 1024
+
+
+class Outline:
+    """What frames of a recording look up again and again."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.graph = trace.graph
+        found = list(loops(trace.graph))
+        if len(found) != len(trace.loops):
+            raise trace.damaged(f"its graph has {len(found)} loops, and {len(trace.loops)} were recorded")
+        self.loops = [Body(one, loop) for one, loop in zip(trace.loops, found, strict=True)]
+        self.inputs = trace.inputs
+        self._entries: dict[tuple[int, tuple[int, ...]], tuple[Entry, Mark]] = {}
+
+    @property
+    def outputs(self) -> dict[str, Any]:
+        """The outputs of the run by the names of the graph's values; empty where it did not come to its end."""
+        return self._outputs
+
+    @cached_property
+    def _outputs(self) -> dict[str, Any]:
+        names = self.graph.output_names or [value.name for value in self.graph.outputs]
+        told = self.trace.outputs or {}
+        return {value.name: told[name] for value, name in zip(self.graph.outputs, names, strict=True) if name in told}
+
+    def inside(self, index: int) -> list[Body]:
+        """The loops directly in a loop's body; -1: in the main graph."""
+        return self._inside.get(index, [])
+
+    @cached_property
+    def _inside(self) -> dict[int, list[Body]]:
+        found: dict[int, list[Body]] = {}
+        for body in self.loops:
+            found.setdefault(body.parent, []).append(body)
+        return found
+
+    def scope(self, index: int) -> Mapping[str, Value]:
+        """What a loop's body sees by name; -1: the main graph."""
+        if index not in self._scopes:
+            graphs: list[Graph] = []
+            around = index
+            while around >= 0:
+                graphs.append(self.loops[around].loop.body)
+                around = self.loops[around].parent
+            self._scopes[index] = visible([*graphs, self.graph])
+        return self._scopes[index]
+
+    @cached_property
+    def _scopes(self) -> dict[int, dict[str, Value]]:
+        return {}
+
+    def started(self, index: int, around: tuple[int, ...]) -> tuple[Entry, Mark] | None:
+        """An entry of a loop with its first boundary; None where there is none."""
+        key = (index, around)
+        if key not in self._entries:
+            text = "/".join(map(str, around))
+            for (number,) in self.trace.rows("SELECT id FROM entry WHERE loop = ? AND around = ?", index, text):
+                for mark in self.trace.marks("WHERE entry = ? AND iteration = 0", number):
+                    if len(self._entries) >= _ENTRIES:
+                        self._entries.clear()
+                    self._entries[key] = self.trace.entry(number), mark
+        return self._entries.get(key)
+
+    # -- what was recorded
+
+    def holds(self, index: int, value: Value) -> bool:
+        """Whether a body's value can be known at the boundaries of a loop (-1: the main graph)."""
+        if value.constant is not None:
+            return True
+        if index < 0:
+            return value.name in self.inputs or value.name in self.graph.defaults or self._read_inside(-1, value)
+        body = self.loops[index]
+        for scan in body.loop.scan_outputs:
+            if scan.outer is value:
+                # What it has collected takes every element.
+                return self.trace.every == 1 and (PortKind.SCAN, value.name) in self.trace.ports(index)
+        if value in body.own:
+            return self._holds_own(body, value)
+        if (PortKind.CAPTURE, value.name) in self.trace.ports(index):
+            return True
+        return self.holds(body.parent, value)
+
+    def _holds_own(self, body: Body, value: Value) -> bool:
+        ports = self.trace.ports(body.index)
+        if value in body.edges:
+            return (PortKind.CARRIED, value.name) in ports
+        if value in body.sliced:
+            return self.holds(body.index, body.sliced[value].outer)
+        if value in body.invariants:
+            return self.holds(body.index, body.invariants[value])
+        if value in body.params:
+            return True
+        known = [(PortKind.CARRIED, edge.param.name) for edge in body.results.get(value, ())]
+        known += [(PortKind.SCAN, name) for name in body.scanned.get(value, ())]
+        known.append((PortKind.NODE, value.name))
+        is_condition = value is body.loop.condition
+        return is_condition or any(port in ports for port in known) or self._read_inside(body.index, value)
+
+    def _read_inside(self, index: int, value: Value) -> bool:
+        """Whether a loop inside reads a value, which is recorded where it is entered."""
+        return any(
+            (PortKind.CAPTURE, value.name) in self.trace.ports(inner.index)
+            or any(
+                (PortKind.CARRIED, edge.param.name) in self.trace.ports(inner.index)
+                for edge in inner.loop.back_edges
+                if edge.initial is value
+            )
+            for inner in self.inside(index)
+        )
+
+
+class Body:
+    """One loop: its place among the others, and its values by what they are to it."""
+
+    def __init__(self, recorded: RecordedLoop, loop: Loop) -> None:
+        self.index = recorded.index
+        self.path = recorded.path
+        self.parent = -1 if recorded.parent is None else recorded.parent
+        self.loop = loop
+        self.params = frozenset(loop.body.inputs)
+        self.own = frozenset(own_values(loop.body))
+        self.edges: dict[Value, BackEdge] = {edge.param: edge for edge in loop.back_edges}
+        self.sliced: dict[Value, SlicedInput] = {one.inner: one for one in loop.sliced_inputs}
+        self.invariants: dict[Value, Value] = {one.inner: one.outer for one in loop.invariants}
+        #: What body values become: what back edges carry, and elements of scan outputs.
+        self.results: dict[Value, list[BackEdge]] = {}
+        self.scanned: dict[Value, list[str]] = {}
+        for edge in loop.back_edges:
+            if edge.result not in self.params:
+                self.results.setdefault(edge.result, []).append(edge)
+        for port in loop.scan_outputs:
+            if port.result not in self.params:
+                self.scanned.setdefault(port.result, []).append(port.outer.name)
+
+    @cached_property
+    def makers(self) -> dict[Value, Node]:
+        """Which node computes a value."""
+        return {value: node for node in _nodes(self.loop.body) for value in node.outputs if value is not None}
+
+
+def _nodes(graph: Graph) -> list[Node]:
+    found = []
+    for node in graph.nodes:
+        found.append(node)
+        for branch in (getattr(node, "then_branch", None), getattr(node, "else_branch", None)):
+            if branch is not None:
+                found += _nodes(branch)
+    return found
