@@ -73,6 +73,8 @@ class Console(Vertical):
     def __init__(self, complete: Callable[[str], list[str]], id: str) -> None:
         super().__init__(id=id)
         self.line = _Line(complete)
+        # Closed, it must not be what the keys go to.
+        self.line.disabled = True
         self._said: list[str] = []
         self._output = Static(id="said")
         self._scroll = VerticalScroll(self._output, id="said-scroll", can_focus=False)
@@ -89,6 +91,7 @@ class Console(Vertical):
     def open(self, text: str = "") -> None:
         """Show it, with something typed already."""
         self.display = True
+        self.line.disabled = False
         self.line.value = text
         self.line.cursor_position = len(text)
         self.line.focus()
@@ -96,6 +99,7 @@ class Console(Vertical):
     def close(self) -> None:
         """Hide it and forget what was said."""
         self.display = False
+        self.line.disabled = True
         self._said.clear()
         self._show()
 
