@@ -128,7 +128,7 @@ def test_moving_about(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="loop 'Loop_0' has no iteration 99: it ends after 10 iterations, where"):
             replay.goto(99)
         assert replay.stop.reason == "loop end"
-        with pytest.raises(UsageError, match="loop 'Loop_0' has no iteration 99: it ends after 10 iterations$"):
+        with pytest.raises(UsageError, match=r"loop 'Loop_0' has no iteration 99: it ends after 10 iterations$"):
             replay.goto(99)
         assert replay.continue_().reason == "done"
         assert replay.outputs is not None and replay.outputs["v"] == 10
