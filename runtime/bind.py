@@ -349,7 +349,7 @@ class _Binder:
         a = self._contiguous(a)
         packed = self._packed(b, b.known)
         out = self._new((*a.shape[:-1], n), a.dtype)
-        self.cost += 20 + a.size * n // 16
+        self.cost += 20 + share(a.size * n, 16)
         kernel = _plain(kernels.special_kernel, "panels", a.dtype)
         self.calls.append(CallSpec(kernel, (a, packed, out), (a.size // k, k, n)))
         return out
@@ -388,7 +388,7 @@ class _Binder:
         together = self._together(step, views, others, size) if size > 1 else None
         if together is None:
             size = 4 * count + 4  # never worth a block
-        self.cost = cost + (self.cost - cost) // size
+        self.cost = cost + share(self.cost - cost, size)
         self.calls = []
         part = step(self, self._parts(views, 1, False), others)
         out = self._new(part.shape, part.dtype)

@@ -260,5 +260,3 @@ def axis_that_varies(shape: Sequence[Any]) -> int:
     """The one axis of a shape that varies; -1: none does, -2: several do."""
     axes = [d for d, extent in enumerate(shape) if type(extent) is Extent]
     return axes[0] if len(axes) == 1 else -2 if axes else -1
-
-

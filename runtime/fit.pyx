@@ -31,7 +31,7 @@ cdef int matches(State *s, Varying *v, int64_t *extent) noexcept nogil:
 cdef void shelve(Instr *ins) noexcept nogil:
     """Put a node's binding aside."""
     cdef Varying *v = ins.varying
-    v.ncalls, v.nguards, v.cost = ins.ncalls, ins.nguards, ins.cost
+    v.ncalls, v.nguards = ins.ncalls, ins.nguards
     v.calls, v.guards, v.cells, v.outer = ins.calls, ins.guards, ins.cells, ins.outer
     ins.calls, ins.guards, ins.cells, ins.outer, ins.varying = NULL, NULL, NULL, NULL, NULL
     ins.ncalls = ins.nguards = 0
@@ -57,9 +57,11 @@ cdef int select(State *s, Instr *ins) noexcept nogil:
         ins.nshelf -= 1
         if ins.varying != NULL:
             shelve(ins)
-        ins.ncalls, ins.nguards, ins.cost = v.ncalls, v.nguards, v.cost
+        ins.ncalls, ins.nguards = v.ncalls, v.nguards
         ins.calls, ins.guards, ins.cells, ins.outer = v.calls, v.guards, v.cells, v.outer
         ins.varying = v
+        s.generation += 1
+        ins.binding = s.generation
     if ins.kind != NATIVE:
         s.generation += 1
         ins.kind = NATIVE
@@ -91,6 +93,7 @@ cdef int fit_calls(State *s, Instr *ins) noexcept nogil:
         v.inputs[k].spec = s.slots[v.inputs[k].slot].spec
     for k in range(v.nnumbers):
         v.numbers[k].where[0] = v.numbers[k].base + v.numbers[k].slope * n
+    ins.cost = v.cost_base + v.cost_slope * n
     v.extent = n
     v.fitted += 1
     return 1

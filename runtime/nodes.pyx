@@ -197,6 +197,8 @@ cdef class Nodes(Varied):
         if ins.stale:
             self.forget(pc)
         if self.native and (ins.varying != NULL or ins.shelf != NULL):
+            if ins.varying == NULL:
+                free_calls(ins)     # of no use any more: one from the shelf may take its place
             if self.provide(pc):
                 if call_native(&self.s, ins):
                     self.s.pc = pc + 1

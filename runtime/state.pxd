@@ -189,6 +189,8 @@ cdef struct Varying:
     int64_t low           # the numbers hold for extents from low to high
     int64_t high
     int64_t extent
+    int64_t cost_base
+    int64_t cost_slope
     int64_t fitted        # how often they were changed
     int64_t seen          # how often of that in executions before
     int leading           # the input whose extent it is
@@ -205,7 +207,6 @@ cdef struct Varying:
     int64_t key           # its memory is kept under this
     int ncalls
     int nguards
-    int64_t cost
     Call *calls
     Guard *guards
     char **cells

@@ -104,7 +104,9 @@ cdef class Varied(Memory):
         for k, temp in enumerate(bound.temps):
             if isinstance(temp, binding.Varied):
                 self.number(numbers, <size_t>ins.cells[k], temp.extent)
-        self.number(numbers, <size_t>&ins.cost, bound.cost)
+        v.cost_base, v.cost_slope = now(bound.cost), 0
+        if type(bound.cost) is Extent:
+            v.cost_base, v.cost_slope = bound.cost.base, bound.cost.slope
         own = {out.index for slot, out in zip(instruction.outputs, bound.outputs) if slot >= 0 and out.kind == "temp" and
                out.known is None}
         temps = [(k, size) for k, size in enumerate(bound.temps) if type(size) is Extent and k not in own]

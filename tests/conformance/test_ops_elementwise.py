@@ -243,6 +243,8 @@ def test_openvino_unary(op: str, opset: int, dtype: Any, attributes: dict[str, A
     values = random((3,), dtype) if dtype == np.bool_ else edges(dtype)
     if values.dtype.kind == "f" and not op.startswith("Is"):
         values = values[~np.isnan(values)]  # what the plugin's vector code makes of a NaN depends on the operator
+        if op == "Gelu":
+            values = values[np.abs(values) < 1e30]  # and of the largest numbers on the processor
     for x in (values, random((2, 3), dtype), random((), dtype), random((0, 2), dtype)):
         close(*openvino_node(op, [x], opset=opset, **attributes), rtol=tolerance, atol=1e-5)
 

@@ -73,7 +73,19 @@ def test_integers_and_booleans(dtype: str) -> None:
 
 
 def test_every_pair_with_float16_has_a_kernel() -> None:
-    for name in ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64"):
+    for name in (
+        "bool",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "float32",
+        "float64",
+    ):
         assert cast_kernel(HALF, np.dtype(name)) is not None
         assert cast_kernel(np.dtype(name), HALF) is not None
 
