@@ -49,7 +49,7 @@ async def test_breakpoints_and_expressions_in_the_console(tmp_path: Path) -> Non
         await screen.press("escape", "c", "c", "c")
         assert "ended" in screen.header
         await screen.press("C")
-        assert "breakpoint 1" in screen.message and "iteration 5" in screen.header
+        assert "breakpoint 1" in screen.message and "ended after 5" in screen.header
 
 
 async def test_keys_that_open_the_console(tmp_path: Path) -> None:
