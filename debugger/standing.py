@@ -166,7 +166,9 @@ class Standing(ABC):
             return Stop(Reason.ERROR, f"{text}; {where}", numbers)
         watched = all(breakpoint_.kind is Kind.WATCH for breakpoint_ in hits)
         if self.places.at_boundary() and all(b.kind is Kind.NAN for b in hits):
-            where = self._to_first_nan(hits[0]) or where
+            # One that is about any value knows best: a carried value is made by no node.
+            first = min(hits, key=lambda hit: hit.expression is not None)
+            where = self._to_first_nan(first) or where
         reason = Reason.WATCHPOINT if watched else Reason.BREAKPOINT
         changes = [b.change for b in hits if b.kind is Kind.WATCH]
         return Stop(reason, f"{'; '.join([', '.join(told), *changes])}: {where}", numbers)

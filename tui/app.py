@@ -57,6 +57,7 @@ class LoopdbgApp(App[int]):
 
     TITLE = "loopdbg"
     CSS_PATH = "app.tcss"
+    AUTO_FOCUS = "#body"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (28, "-tall")]
     BINDINGS = [

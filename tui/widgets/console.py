@@ -73,9 +73,8 @@ class Console(Vertical):
     def __init__(self, complete: Callable[[str], list[str]], id: str) -> None:
         super().__init__(id=id)
         self.line = _Line(complete)
-        # Where what has the focus is hidden, as panes are before the first stop, the focus goes on: not into a line
-        # that nobody sees, and that would swallow every key.
-        self.line.can_focus = False
+        # Closed, it must not be what the keys go to.
+        self.line.disabled = True
         self._said: list[str] = []
         self._output = Static(id="said")
         self._scroll = VerticalScroll(self._output, id="said-scroll", can_focus=False)
@@ -91,7 +90,8 @@ class Console(Vertical):
 
     def open(self, text: str = "") -> None:
         """Show it, with something typed already."""
-        self._appear()
+        self.display = True
+        self.line.disabled = False
         self.line.value = text
         self.line.cursor_position = len(text)
         self.line.focus()
@@ -99,18 +99,14 @@ class Console(Vertical):
     def close(self) -> None:
         """Hide it and forget what was said."""
         self.display = False
-        self.line.can_focus = False
+        self.line.disabled = True
         self._said.clear()
         self._show()
-
-    def _appear(self) -> None:
-        self.display = True
-        self.line.can_focus = True
 
     def say(self, *lines: str) -> None:
         """Show lines below what is there."""
         if lines:
-            self._appear()
+            self.display = True
             self._said = [*self._said, *lines][-_KEPT:]
             self._show()
 
