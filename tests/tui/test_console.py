@@ -95,3 +95,19 @@ async def test_a_breakpoint_that_cannot_be_tested_does_not_look_like_a_failing_n
         await typed(screen, "continue")
         assert "breakpoint 1 cannot be tested" in screen.app.prompt.text
         assert "▶   x_new" in screen.marked
+
+
+async def test_the_hidden_console_never_takes_the_keys() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        # What has the focus is hidden, as panes are before the first stop: the focus goes on to what can take it.
+        screen.app.screen.set_focus(None)
+        screen.app.prompt.line.focus()
+        await screen.pilot.pause()
+        assert not screen.app.prompt.line.has_focus
+        await screen.press("s", "s")
+        assert screen.session.frame.iteration == 2 and screen.app.prompt.line.value == ""
+        # Open it does, and once more after it was closed.
+        for _ in range(2):
+            await screen.press("colon", "e", "c", "escape")
+            assert not screen.app.prompt.line.has_focus
+        assert screen.session.frame.iteration == 2

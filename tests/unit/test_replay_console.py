@@ -299,8 +299,8 @@ def test_nan_and_where_it_came_from(tmp_path: Path) -> None:
         # A run goes to the node, a recording stays at the boundary after it.
         for line in ("break nan", "continue", "restart", "delete", "break nan h", "continue", "reverse-continue"):
             assert run(line)[:1] == recording(line)[:1]
-        recording("break nan")
-        recording("restart")
+        for line in ("delete", "break nan", "restart"):
+            recording(line)
         assert "Div 'Div_1' gave NaN or Inf in iteration 137" in recording("continue")[0]
     with replaying(tmp_path, loaded, inputs, force=True) as recording:
         recording("break nan")
@@ -427,7 +427,7 @@ def test_thin_recordings_compare_the_boundaries_that_they_have(tmp_path: Path) -
 def test_what_was_left_out_with_only(tmp_path: Path) -> None:
     with replaying(tmp_path, *sample("newton_sqrt.onnx"), only=["x"]) as recording:
         recording("step 2")
-        assert recording("print x") == ["1.4166666"] or recording("print x")[0].startswith("1.41666")
+        assert recording("print x") == ["1.4166667"]
         assert "the recording holds no value 'err'" in recording("print err")[0]
         assert "the recording holds no value 'err'" in recording("break if err < 1")[0]
         assert any(line.strip().startswith("err") and line.endswith("·") for line in recording("frame"))
