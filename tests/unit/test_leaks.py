@@ -50,7 +50,7 @@ print(before, rounds(count))
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads /proc")
-@pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="AddressSanitizer keeps what is freed for a while")
+@pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="freed memory is kept a while")
 def test_memory_stays_flat_over_many_rounds() -> None:
     """LOOPDBG_LEAK_ROUNDS sets how many; 40 by default."""
     rounds = os.environ.get("LOOPDBG_LEAK_ROUNDS", "40")
