@@ -185,12 +185,18 @@ class LoopdbgApp(App[int]):
     def action_console(self, text: str) -> None:
         """Open the console with something typed already."""
         self.prompt.open(text)
-        self.screen_stack[0].set_class(True, "-console")
+        self._make_room()
 
     def action_line(self, line: str) -> None:
         """Run a line in the console."""
         self.prompt.say(f"> {line}")
+        self._make_room()
         self.ask(line)
+
+    def _make_room(self) -> None:
+        """After the console was opened or closed."""
+        self.screen_stack[0].set_class(self.prompt.display, "-console")
+        self.refresh_bindings()
 
     @on(Console.Entered)
     def entered(self, message: Console.Entered) -> None:
@@ -215,9 +221,8 @@ class LoopdbgApp(App[int]):
     def action_close(self) -> None:
         """Hide the console."""
         self.prompt.close()
-        self.screen_stack[0].set_class(False, "-console")
         self.body.focus()
-        self.refresh_bindings()
+        self._make_room()
 
     def action_stop(self) -> None:
         """As interrupt, for keys that mean it elsewhere: where nothing runs they say so."""
@@ -259,6 +264,7 @@ class LoopdbgApp(App[int]):
             self.header.progress = None
             self._set_slow(False)
             self.prompt.say(*message.said)
+            self._make_room()
             if message.quits:
                 self.exit(0)
             if message.view is not None:

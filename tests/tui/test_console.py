@@ -70,6 +70,15 @@ async def test_why_by_key_and_earlier_lines_by_arrow() -> None:
         assert screen.app.prompt.line.value == ""
 
 
+async def test_what_a_key_says_leaves_the_body_in_sight_on_a_small_screen() -> None:
+    async with opened(*sample("newton_sqrt.onnx"), size=(80, 24)) as screen:
+        await screen.press("s", "s", "W")
+        seen = "\n".join(screen.visible())
+        assert "▶   half" in seen and "unchanged" in seen and "esc close" in seen
+        await screen.press("escape")
+        assert "Back edges" in "\n".join(screen.visible())
+
+
 async def test_quit_in_the_console_leaves() -> None:
     async with opened(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("colon")
