@@ -46,13 +46,14 @@ test: $(INSTALLED)-test $(EXTENSIONS) samples  ## run all tests (ARGS for pytest
 	$(Q)$(BIN)/pytest $(ARGS)
 
 # Python itself is not built for it, so the library comes first; C++ libraries throw through it, so theirs comes along.
-# Leaks are what Python leaves behind at exit; tests/unit/test_leaks.py looks for ours.
+# Leaks are what Python leaves behind at exit (tests/unit/test_leaks.py looks for ours), and some tests ask for more
+# memory than there is.
 sanitize: export LOOPDBG_DEBUG_BUILD := address
 sanitize:  ## run the tests with bounds checks and under AddressSanitizer (ARGS for pytest)
 	$(Q)$(MAKE) --no-print-directory build
 	$(Q)$(MAKE) --no-print-directory $(INSTALLED)-test samples
 	$(Q)LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libstdc++.so)" \
-	    PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0 $(BIN)/pytest $(ARGS)
+	    PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 $(BIN)/pytest $(ARGS)
 
 check: $(INSTALLED)-dev  ## lint, format, types, import contracts
 	$(Q)$(BIN)/ruff check .
