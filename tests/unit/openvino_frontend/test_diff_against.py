@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -48,6 +49,8 @@ PREDICTED: dict[str, tuple[str, Callable[[], Net], tuple[Any, ...]]] = {
 
 @pytest.mark.parametrize("case", PREDICTED)
 def test_what_differs_is_what_is_predicted(openvino: Peer, save: Save, case: str) -> None:
+    if case == "swapped values" and "asan" in os.environ.get("LD_PRELOAD", ""):
+        pytest.skip("OpenVINO's answer depends on where its memory comes from")
     rule, net, inputs = PREDICTED[case]
     lockstep, free = against(openvino, save, net(), *inputs)
     assert lockstep.same and lockstep.loops[0].iterations == 3
