@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from ..runtime.errors import LoopdbgError, UsageError
+from ..runtime.errors import InterruptError, LoopdbgError, UsageError
 from . import commands as commands  # registers them
 from .command import Quit, find, is_command, split
 from .completion import complete
@@ -146,6 +146,8 @@ class Console:
             for number, line in enumerate(lines, 1):
                 try:
                     self.execute(line)
+                except InterruptError:
+                    raise
                 except LoopdbgError as error:
                     raise UsageError(f"{path}, line {number}: {error}") from error
             self.finish()

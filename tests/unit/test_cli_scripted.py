@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import signal
 import sys
+import threading
 from pathlib import Path
 from typing import Protocol
 
@@ -134,6 +137,26 @@ def test_an_assertion_fails_at_the_prompt_and_can_be_looked_at(run: Runner, monk
     assert done.status == 7
     assert "1.4142157" in done.out.splitlines()
     assert "err > 0.01 is false at main ▸ sqrt, iteration 3" in done.err
+
+
+@pytest.mark.parametrize(
+    "arguments", [["-ex", "continue", "-ex", "echo never", "--batch"], ["--break", "1 > 2"], ["-i"]]
+)
+def test_ctrl_c_ends_commands_that_nobody_types(
+    run: Runner, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("continue\necho never\n"))
+    timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    # A session may run a loop that never ends; only Ctrl-C brings it back.
+    done = run(str(SAMPLES / "loop_infinite.xml"), *arguments)
+    timer.join()
+    assert done.status == 130
+    assert "interrupted in loop" in done.out and "never" not in done.out
+
+
+def test_what_is_wrong_with_an_assertion_is_said_in_its_own_words(run: Runner) -> None:
+    assert "column 5 of 'err<<1'" in run(NEWTON, "--assert", "err<<1").err
 
 
 @pytest.mark.parametrize("option", ["--break", "--assert"])

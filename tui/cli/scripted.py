@@ -6,9 +6,10 @@ import argparse
 import sys
 import time
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...runtime.errors import LimitError, LoopdbgError, UsageError
+from ...runtime.errors import InterruptError, LimitError, LoopdbgError, UsageError
 from ...runtime.model import Run as Result
 from . import report, terminal
 
@@ -69,7 +70,7 @@ def run(session: SessionSurface, options: argparse.Namespace) -> tuple[int, Resu
     for text in options.breaks or ():
         session.breakpoints.add(f"if {text}")
     console = Console(session, (lambda line: None) if quiet else terminal.out)
-    console.on_stop = asserts.test
+    console.on_stop = partial(_stopped, asserts)
     started = time.perf_counter()
     status = 0
     enough = options.batch or quiet or options.breaks or options.asserts
@@ -84,10 +85,21 @@ def run(session: SessionSurface, options: argparse.Namespace) -> tuple[int, Resu
             console.run(options.commands)
         except AssertionFailed:
             status = ASSERTION_FAILED
+        except InterruptError:
+            # The commands that were to come are not what whoever pressed Ctrl-C wants.
+            if not asking:
+                raise
+        if asking and sys.stdin.isatty():
+            console.on_stop = asserts.test
         if asking:
             prompt(console)
     except Quit as quit_:
         status = status or quit_.status
+    except InterruptError as interrupted:
+        # The console has said it already, where it says anything.
+        if quiet or session.stop.reason is not Reason.INTERRUPT:
+            terminal.err(f"loopdbg: {interrupted}")
+        status = interrupted.exit_status
     seconds = time.perf_counter() - started
     stop = session.stop
     if asserts.failed:
@@ -115,6 +127,18 @@ def run(session: SessionSurface, options: argparse.Namespace) -> tuple[int, Resu
     return status, result, stopped, seconds
 
 
+def _stopped(asserts: _Asserts, stop: Stop) -> None:
+    """Look at a stop while nobody types.
+
+    Raises:
+        AssertionFailed: something that should hold does not.
+        InterruptError: Ctrl-C ended the command.
+    """
+    asserts.test(stop)
+    if stop.reason == "interrupt":
+        raise InterruptError(stop.text)
+
+
 class AssertionFailed(Exception):
     """What should hold at every boundary does not; ends the commands."""
 
@@ -124,6 +148,11 @@ class _Asserts:
 
     def __init__(self, session: SessionSurface, texts: Iterable[str]) -> None:
         self._session = session
+        from ...debugger.expressions import parse
+
+        texts = list(texts)
+        for text in texts:
+            parse(text)  # says what is wrong in the user's own words
         self._texts = {session.breakpoints.add(f"if not ({text})").number: text for text in texts}
         #: The first that was false, and where.
         self.failed = ""
@@ -166,6 +195,10 @@ def prompt(console: Any) -> None:
         line = line if line.strip() or console.collecting else last
         try:
             console.execute(line)
+        except InterruptError as interrupted:
+            if not asked:
+                raise
+            terminal.out(str(interrupted))
         except LoopdbgError as error:
             terminal.out(f"error: {error}")
         except AssertionFailed:
