@@ -24,6 +24,7 @@ from .graph import Array
 from .ops.eager import Eager
 from .ops.primitives import Elementwise, NotNative, OwnLoop, Step, View
 from .ops.registry import Op
+from .ops.weights import fits, panels
 
 Shape = tuple[int, ...]
 _EAGER = Eager()
@@ -33,9 +34,6 @@ MAX_OUTER = 32
 BLOCK = 64
 #: As many bytes at most are taken for a block.
 MOST_BLOCK_BYTES = 1 << 26
-#: Products with weights of so many bytes go to panels (panels.h): smaller ones take no longer with BLAS, and what
-#: larger ones take is the way from the memory.
-PANEL_BYTES = (1 << 15, 1 << 23)
 
 
 @dataclass(frozen=True)
@@ -335,23 +333,16 @@ class _Binder:
         return self.reshape(out, shape)
 
     def weighted(self, a: Buffer, b: Buffer) -> Buffer:
-        k, n = b.shape if b.ndim == 2 else (0, 0)
-        least, most = PANEL_BYTES
-        if (
-            b.known is None
-            or not a.dtype == b.dtype == np.float32
-            or not least <= b.size * 4 <= most
-            or not a.ndim
-            or a.shape[-1] != k
-            or not 0 < a.size <= kernels.PANEL_ROWS * k
-        ):
+        if not fits(a, b):
             return self.matmul(a, b)
+        k, n = b.shape
         a = self._contiguous(a)
-        packed = self._packed(b, b.known)
+        packed = b.known is not None
+        b = self._contiguous(b) if b.known is None else self._packed(b, b.known)
         out = self._new((*a.shape[:-1], n), a.dtype)
         self.cost += 20 + share(a.size * n, 16)
         kernel = _plain(kernels.special_kernel, "panels", a.dtype)
-        self.calls.append(CallSpec(kernel, (a, packed, out), (a.size // k, k, n)))
+        self.calls.append(CallSpec(kernel, (a, b, out), (a.size // k, k, n), extra=(int(packed),)))
         return out
 
     def _packed(self, b: Buffer, weights: Array) -> Buffer:
@@ -373,6 +364,7 @@ class _Binder:
         sources: Sequence[tuple[Buffer, View]],
         others: Sequence[Buffer],
         conditional: bool,
+        only: bool = False,
     ) -> Buffer:
         """Calls for a block of iterations, then those for one, and before them one that says which (kernels.pyx)."""
         if not _is_count(iteration):
@@ -387,6 +379,8 @@ class _Binder:
         size = min(BLOCK, count)
         together = self._together(step, views, others, size) if size > 1 else None
         if together is None:
+            if only:
+                raise NotNative
             size = 4 * count + 4  # never worth a block
         self.cost = cost + share(self.cost - cost, size)
         self.calls = []
@@ -609,20 +603,6 @@ def _rows(x: Buffer, view: View) -> Buffer:
     if array.size:
         offset += array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
     return Buffer(x.kind, x.index, x.dtype, array.shape, array.strides, offset)
-
-
-def panels(weights: Array) -> Array:
-    """A matrix ``[k, n]`` as panels.h wants it: ``[n / PANEL, k, PANEL]``, zeros beyond n, each row in a cache line."""
-    k, n = weights.shape
-    count = -(-n // kernels.PANEL)
-    size = count * k * kernels.PANEL
-    memory = np.zeros(size + 16, np.float32)
-    first = -memory.__array_interface__["data"][0] % 64 // 4
-    packed = memory[first : first + size].reshape(count, k, kernels.PANEL)
-    for panel in range(count):
-        columns = weights[:, panel * kernels.PANEL : (panel + 1) * kernels.PANEL]
-        packed[panel, :, : columns.shape[1]] = columns
-    return packed
 
 
 def copies(dtype: np.dtype[Any]) -> kernels.Kernel:

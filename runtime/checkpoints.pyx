@@ -451,6 +451,7 @@ cdef class Checkpoints(Loops):
             self.restore_loop(reader, k)
         for k, pc in enumerate(self.branches):
             self.s.code[<int>pc].taken = c.taken[k]
+        self.drop_blocks()
         self.latest = weakref.ref(c)
 
     cdef int translate(self, Layout layout, int spec) except -2:

@@ -30,4 +30,5 @@ cdef extern from "call.h":
 cdef int set_kernel(Call *call, object kernel) except -1
 cdef int opcode(const Call *call) noexcept nogil
 cdef bint is_loop(const Call *call) noexcept nogil
+cdef void drop_block(Call *call) noexcept nogil
 cdef bint is_gather(const Call *call) noexcept nogil

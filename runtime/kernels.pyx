@@ -29,6 +29,8 @@ cdef extern from "panels.h" nogil:
     const Tiling *loopdbg_find_tiling(int kind) noexcept
     void loopdbg_panels(const Tiling *tiling, const float *x, const float *weights, float *out, npy_intp m, npy_intp k,
                         npy_intp n, int backwards) noexcept
+    void loopdbg_unpacked(const Tiling *tiling, const float *x, const float *weights, float *out, npy_intp m, npy_intp k,
+                          npy_intp n) noexcept
 
 cdef extern from "bytes.h" nogil:
     void loopdbg_bytes(char *target, const char *source, size_t n) noexcept
@@ -87,6 +89,17 @@ def use_tiling(int kind):
     if found != NULL:
         _tiling = found
     return found != NULL
+
+
+def rows_product(a, b):
+    """``a [..., k] @ b [k, n]`` of float32 arrays, each sum in the order that panels.h has."""
+    cdef np.ndarray x = np.ascontiguousarray(a), weights = np.ascontiguousarray(b)
+    cdef np.ndarray out = np.empty((*a.shape[:-1], b.shape[1]), np.float32)
+    cdef npy_intp k = b.shape[0], n = b.shape[1], m = out.size // n
+    with nogil:
+        loopdbg_unpacked(_tiling, <const float *>np.PyArray_DATA(x), <const float *>np.PyArray_DATA(weights),
+                         <float *>np.PyArray_DATA(out), m, k, n)
+    return out
 
 
 cdef Kernel _kernel(inner_loop loop, void *data, str driver, object out, run_call one=NULL):
@@ -257,7 +270,12 @@ cdef int run_arg(Call *c) noexcept nogil:
 
 
 cdef int run_panels(Call *c) noexcept nogil:
-    """dims: rows, length of a sum, columns. Backwards every other time."""
+    """dims: rows, length of a sum, columns; extra: the weights are in panels, which go backwards every other time."""
+    if not c.extra[0]:
+        loopdbg_unpacked(_tiling, <const float *>(c.cell[0][0] + c.offset[0]),
+                         <const float *>(c.cell[1][0] + c.offset[1]), <float *>(c.cell[2][0] + c.offset[2]), c.dims[0],
+                         c.dims[1], c.dims[2])
+        return 0
     c.status = not c.status
     loopdbg_panels(_tiling, <const float *>(c.cell[0][0] + c.offset[0]), <const float *>(c.cell[1][0] + c.offset[1]),
                    <float *>(c.cell[2][0] + c.offset[2]), c.dims[0], c.dims[1], c.dims[2], not c.status)
@@ -325,6 +343,12 @@ cdef bint is_loop(const Call *call) noexcept nogil:
 
 cdef bint is_gather(const Call *call) noexcept nogil:
     return call.run == run_gather
+
+
+cdef void drop_block(Call *call) noexcept nogil:
+    """Let the call compute its block anew, if it is one that decides on blocks."""
+    if call.run == run_block:
+        call.extra[3] = -1
 
 
 cdef bint short_rows(Call *call, Kernel k) noexcept:

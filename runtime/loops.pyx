@@ -71,7 +71,7 @@ cdef class Loops(Nodes):
         for k, last in enumerate(plan.lasts):
             loop.lasts[k].source, loop.lasts[k].outer, loop.lasts[k].edge = last.source, last.outer, last.edge
         if plan.iteration >= 0:
-            declared = plan.loop.iteration.type
+            declared = self.plan.slots[plan.iteration].type
             wide = declared.dtype != np.int32
             loop.iteration_wide = wide
             self.own(plan.iteration, self.spec(np.dtype(np.int64 if wide else np.int32), _one(declared)))
@@ -375,6 +375,7 @@ cdef class Loops(Nodes):
         if loop.condition_input >= 0:
             self.s.slots[loop.condition_input].data[0] = keep
         loop.i, loop.keep, loop.reported = iteration, keep, 1
+        self.drop_blocks()
         return None
 
     def count_entry(self, int index, int64_t iterations, reason, trip):

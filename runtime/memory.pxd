@@ -6,6 +6,7 @@ from .state cimport Instr, State
 cdef class Memory:
     cdef State s
     cdef readonly object plan
+    cdef list code               # the plan's instructions, some of them replaced by what runs ahead
     cdef int nslots
     cdef int ncode
     cdef int nloops

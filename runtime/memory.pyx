@@ -27,7 +27,7 @@ cdef class Memory:
     """One execution's slots. ``known`` values are those that follow from constants and shapes alone."""
 
     def __cinit__(self, plan):
-        self.plan = plan
+        self.plan, self.code = plan, list(plan.code)
         self.nslots, self.ncode, self.nloops = len(plan.slots), len(plan.code), len(plan.loops)
         # Behind the plan's slots: for each loop what its back edges carried before, iteration, condition, trip count.
         self.s.nslots = self.nslots + sum(len(p.edges) + 3 for p in plan.loops)

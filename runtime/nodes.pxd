@@ -10,9 +10,14 @@ cdef class Nodes(Varied):
     cdef object quiet            # the context that operators run in, without warnings
     cdef dict replaced           # slot -> value in place of what its node, a constant, gives; never changed itself
     cdef public int64_t seed     # of random operators that have none of their own
+    cdef list aheads             # positions of nodes that may run ahead
+    cdef bint by_hand            # something was changed by hand: nothing runs ahead
 
     cdef int load_code(self) except -1
+    cdef int run_ahead(self, bint allowed) except -1
+    cdef int drop_blocks(self) except -1
     cdef int bind_node(self, int pc) except -1
+    cdef int bind_as(self, int pc, object instruction) except -1
     cdef int install(self, int pc, object instruction, object bound) except -1
     cdef int is_general(self, int pc)
     cdef int run_node(self, int pc) except -1

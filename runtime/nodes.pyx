@@ -7,7 +7,7 @@ cimport numpy as np
 from numpy cimport npy_intp
 
 from .groups cimport ask_for_groups
-from .kernels cimport Call, set_kernel
+from .kernels cimport Call, drop_block, set_kernel
 from .memory cimport free_calls
 from .state cimport *
 from .varying cimport Varied
@@ -49,6 +49,7 @@ cdef class Nodes(Varied):
         self.keep = [None] * self.ncode
         self.native = True
         self.replaced = {}
+        self.aheads = []
         # NumPy's warnings off in a context of its own: np.errstate takes 1.5 us a node, this 0.05.
         self.quiet = contextvars.copy_context()
         self.quiet.run(np.seterr, all="ignore")
@@ -62,7 +63,11 @@ cdef class Nodes(Varied):
             ins.loop, ins.target = instruction.loop, instruction.target
             ins.condition = instruction.inputs[0] if instruction.kind == Kind.BRANCH else -1
             if instruction.kind == Kind.NODE:
-                for slot in set(instruction.inputs):
+                read = set(instruction.inputs)
+                if instruction.ahead is not None:
+                    read.update(instruction.ahead.inputs)
+                    self.aheads.append(k)
+                for slot in read:
                     if slot >= 0:
                         self.consumers[slot].append(k)
                 for slot in instruction.outputs:
@@ -76,9 +81,53 @@ cdef class Nodes(Varied):
                     ins.moves[j].source, ins.moves[j].target = source, target
         return self.load_consumers()
 
+    cdef int run_ahead(self, bint allowed) except -1:
+        """Whether nodes may use what was computed for a block of iterations. They may not once something was changed by
+        hand: it could be what they would have read."""
+        if self.by_hand == allowed:
+            self.by_hand = not allowed
+            self.s.generation += 1
+            for pc in self.aheads:
+                self.forget(pc)
+                self.s.code[<int>pc].kind = UNBOUND
+                self.s.code[<int>pc].calm = 0
+        return 0
+
+    cdef int drop_blocks(self) except -1:
+        """The execution was put elsewhere: what was computed for a block of iterations is of others."""
+        cdef Instr *ins
+        cdef int k
+        for pc in self.aheads:
+            ins = self.s.code + <int>pc
+            if ins.varying != NULL or ins.shelf != NULL:
+                self.forget(pc)
+                ins.kind = UNBOUND
+                ins.calm = 0
+                self.s.generation += 1
+            for k in range(ins.ncalls):
+                drop_block(ins.calls + k)
+        return 0
+
     cdef int bind_node(self, int pc) except -1:
         """Bind the node at pc on what its inputs are now. 0: it has to run in Python."""
         instruction = self.plan.code[pc]
+        if instruction.ahead is not None and not self.by_hand:
+            self.code[pc], met = instruction.ahead, self.met[pc]
+            try:
+                if self.bind_as(pc, instruction.ahead):
+                    return 1
+            except NotNative:
+                pass
+            except Exception:
+                # It is bound as it stands.
+                if strict_binding:
+                    raise
+            self.met[pc] = met
+        self.code[pc] = instruction
+        return self.bind_as(pc, instruction)
+
+    cdef int bind_as(self, int pc, object instruction) except -1:
+        """Bind what runs at pc."""
         inputs = []
         for slot in instruction.inputs:
             if slot < 0:

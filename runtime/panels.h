@@ -23,15 +23,16 @@ typedef float loopdbg_v8 __attribute__((vector_size(32), aligned(4), may_alias))
 typedef float loopdbg_v16 __attribute__((vector_size(64), aligned(4), may_alias));
 
 /* R rows with one panel, W vectors of N floats at a time; sums stay in registers where R * W of them fit.
- * y[r * n + 0..63] = x[r * k + 0..k-1] @ panel */
+ * y[r * n + 0..63] = x[r * k + 0..k-1] @ panel, whose rows are `stride` floats apart */
 #define TILE(name, attributes, V, N, W, R)                                                                    \
-    attributes static void name(float const *panel, float const *x, float *y, npy_intp k, npy_intp n) {       \
+    attributes static void name(float const *panel, float const *x, float *y, npy_intp k, npy_intp n,         \
+                                npy_intp stride) {                                                            \
         for (int first = 0; first < LOOPDBG_PANEL; first += N * W) {                                          \
             float const *w = panel + first;                                                                   \
             V sum[R][W];                                                                                      \
             for (int r = 0; r < R; r++)                                                                       \
                 for (int q = 0; q < W; q++) sum[r][q] = (V){0};                                               \
-            for (npy_intp j = 0; j < k; j++, w += LOOPDBG_PANEL)                                              \
+            for (npy_intp j = 0; j < k; j++, w += stride)                                                     \
                 for (int r = 0; r < R; r++)                                                                   \
                     for (int q = 0; q < W; q++) sum[r][q] += x[r * k + j] * *(V const *)(w + q * N);          \
             for (int r = 0; r < R; r++)                                                                       \
@@ -39,7 +40,7 @@ typedef float loopdbg_v16 __attribute__((vector_size(64), aligned(4), may_alias)
         }                                                                                                     \
     }
 
-typedef void (*loopdbg_tile)(float const *panel, float const *x, float *y, npy_intp k, npy_intp n);
+typedef void (*loopdbg_tile)(float const *panel, float const *x, float *y, npy_intp k, npy_intp n, npy_intp stride);
 
 /* Tiles of 6, 4, 2 and 1 rows, and up to how many rows they are no slower than BLAS. */
 enum { LOOPDBG_TILES = 4, LOOPDBG_TILE_ROWS = 6 };
@@ -96,15 +97,31 @@ static void loopdbg_panels(loopdbg_tiling const *tiling, float const *x, float c
             for (; row + rows <= m; row += rows) {
                 float *y = out + row * n + first;
                 if (n - first >= LOOPDBG_PANEL) {
-                    tiling->tiles[t](panel, x + row * k, y, k, n);
+                    tiling->tiles[t](panel, x + row * k, y, k, n, LOOPDBG_PANEL);
                     continue;
                 }
-                tiling->tiles[t](panel, x + row * k, rest, k, LOOPDBG_PANEL);
+                tiling->tiles[t](panel, x + row * k, rest, k, LOOPDBG_PANEL, LOOPDBG_PANEL);
                 for (int r = 0; r < rows; r++)
                     memcpy(y + r * n, rest + r * LOOPDBG_PANEL, (size_t)(n - first) * sizeof(float));
             }
         }
     }
+}
+
+/* The same with weights [k, n] as they are. */
+static void loopdbg_unpacked(loopdbg_tiling const *tiling, float const *x, float const *weights, float *out, npy_intp m,
+                             npy_intp k, npy_intp n) {
+    npy_intp whole = n / LOOPDBG_PANEL * LOOPDBG_PANEL, row = 0;
+    for (int t = 0; t < LOOPDBG_TILES; t++)
+        for (int rows = loopdbg_tile_rows[t]; row + rows <= m; row += rows)
+            for (npy_intp first = 0; first < whole; first += LOOPDBG_PANEL)
+                tiling->tiles[t](weights + first, x + row * k, out + row * n + first, k, n, n);
+    for (row = 0; row < m; row++)
+        for (npy_intp c = whole; c < n; c++) {
+            float sum = 0;
+            for (npy_intp j = 0; j < k; j++) sum += x[row * k + j] * weights[j * n + c];
+            out[row * n + c] = sum;
+        }
 }
 
 #endif

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+from .ahead import in_plain, iteration_of
+from .dependence import can_change
 from .errors import ModelError
 from .graph import (
     MAIN,
@@ -25,10 +27,9 @@ from .graph import (
     ScanOutput,
     SlicedInput,
     Value,
-    bodies,
-    walk,
 )
-from .ops.registry import Op, resolve
+from .ops.registry import Op, ResolvedOperation, resolve
+from .ops.weights import weighted
 
 
 class Kind(IntEnum):
@@ -60,6 +61,8 @@ class Instruction:
     inside: int = -1
     #: JUMP and JOIN: what a branch's results are copied to.
     moves: tuple[tuple[int, int], ...] = ()
+    #: NODE: what gives the same in less time as long as nothing was changed by hand (ahead.py).
+    ahead: Instruction | None = None
 
 
 @dataclass
@@ -170,6 +173,7 @@ def compile_graph(graph: Graph) -> Plan:
 @dataclass
 class _Compiler:
     plan: Plan
+    ahead: dict[Node, ResolvedOperation] = field(default_factory=dict)
 
     def new(self, value: Value) -> int:
         if value not in self.plan.slot_of:
@@ -206,16 +210,19 @@ class _Compiler:
                 self.operation(node, inside)
 
     def operation(self, node: Operation, inside: int) -> None:
-        self.emit(
-            Instruction(
-                Kind.NODE,
-                node,
-                resolve(node, self.plan.graph.system),
-                tuple(self.maybe(value, node.describe()) for value in node.inputs),
-                tuple(-1 if value is None else self.new(value) for value in node.outputs),
-            ),
-            inside,
-        )
+        instruction = self.instruction(node, node, inside)
+        if node in self.ahead:
+            instruction.ahead = self.instruction(node, self.ahead[node], inside)
+        self.emit(instruction, inside)
+
+    def instruction(self, node: Operation, run: Operation, inside: int) -> Instruction:
+        """What runs ``run`` for ``node``."""
+        system = self.plan.graph.system
+        inputs = tuple(self.maybe(value, node.describe()) for value in run.inputs)
+        constants = [None if slot < 0 else self.plan.slots[slot].constant for slot in inputs]
+        op = weighted(run, resolve(run, system), system, constants)
+        outputs = tuple(-1 if value is None else self.new(value) for value in node.outputs)
+        return Instruction(Kind.NODE, node, op, inputs, outputs, inside=inside)
 
     def branch(self, node: If, inside: int, path: str) -> None:
         condition = node.inputs[0]
@@ -259,10 +266,15 @@ class _Compiler:
             Instruction(Kind.ENTER, node, inputs=tuple(s for s in reads if s >= 0), loop=plan.index), inside
         )
         plan.head = self.emit(Instruction(Kind.HEAD, node, loop=plan.index), inside)
+        number = iteration_of(node)
+        ahead = in_plain(node, self.plan.graph.system, number)
+        self.ahead.update(ahead)
+        if ahead:
+            self.new(number)
         self.graph(node.body, plan.index, plan.path)
         plan.condition = self.maybe(node.condition, where)
         plan.condition_input = self.maybe(node.condition_input, where)
-        plan.iteration = self.maybe(node.iteration, where)
+        plan.iteration = self.maybe(number if ahead else node.iteration, where)
         self.ports(plan, initials, where)
         plan.condition_can_change = can_change(node)
         plan.next = self.emit(Instruction(Kind.NEXT, node, loop=plan.index), inside)
@@ -299,34 +311,3 @@ class _Compiler:
         index = next((k for k, e in enumerate(plan.edges) if e.edge in wanted), -1)
         source = plan.edges[index].param if index >= 0 else self.slot(output.result, where)
         return LastPlan(output, source, self.new(output.outer), index)
-
-
-def can_change(loop: Loop) -> bool:
-    """True where something that differs between iterations reaches the condition.
-
-    A carried value that is passed through unchanged counts as the same in every iteration.
-    """
-    if loop.condition is None:
-        return False
-    varying: set[Value] = {edge.param for edge in loop.back_edges if edge.result is not edge.param}
-    varying.update(sliced.inner for sliced in loop.sliced_inputs)
-    if loop.iteration is not None:
-        varying.add(loop.iteration)
-    _spread(loop.body, varying)
-    return loop.condition in varying
-
-
-def _spread(graph: Graph, varying: set[Value]) -> None:
-    """Add to ``varying`` whatever is computed from it; an operator without inputs may be random, and counts."""
-    for node in graph.nodes:
-        hit = any(value in varying for value in node.inputs)
-        for _, inner in bodies(node):
-            if isinstance(node, Loop):
-                # Inside an inner loop nearly everything varies; what leaves it depends on what enters it.
-                varying.update(i.inner for i in node.invariants if i.outer in varying)
-            _spread(inner, varying)
-            captured = {value for n in walk(inner) for value in n.inputs if value is not None}
-            hit = hit or bool(captured & varying) or any(value in varying for value in inner.outputs)
-        random = isinstance(node, Operation) and node.op_type.startswith(("Random", "Bernoulli", "Multinomial"))
-        if hit or random:
-            varying.update(value for value in node.outputs if value is not None)

@@ -6,7 +6,7 @@ from .memory cimport Memory
 from .state cimport Family, Port, Varying
 
 cdef class Varied(Memory):
-    cdef list met                # position -> shapes of its inputs when it was last bound
+    cdef list met                # position -> what was last bound there, and the shapes of its inputs
     cdef dict appends            # (result slot, loop) -> slot of the parameter that a back edge carries it to
     cdef dict held               # (position, key of a binding) -> the arrays behind it
     cdef int64_t keys

@@ -48,9 +48,10 @@ cdef class Varied(Memory):
 
     cdef object varied(self, int pc, object op, list inputs):
         """A node bound for a range of shapes: (Followed, Bound, whole copy or None); None where that cannot be."""
+        instruction = self.code[pc]
         shapes = [None if i is None else i.shape for i in inputs]
-        before, self.met[pc] = self.met[pc], shapes
-        followed = None if before is None else follow(before, shapes)
+        before, self.met[pc] = self.met[pc], (instruction, shapes)
+        followed = None if before is None or before[0] is not instruction else follow(before[1], shapes)
         if followed is None:
             return None
         given = []
@@ -68,7 +69,6 @@ cdef class Varied(Memory):
                 any(out.known is not None or axis_that_varies(out.shape) == -2 for out in bound.outputs):
             return None
         ranges.decide(bound)
-        instruction = self.plan.code[pc]
         appended = None
         for k, slot in enumerate(instruction.outputs):
             param = self.appends.get((slot, instruction.inside), -1)

@@ -4,10 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import onnx.parser
 
 import loopdbg
 from loopdbg.runtime.frontends import onnx as frontend
+from loopdbg.runtime.graph import (
+    BackEdge,
+    Graph,
+    LastValueOutput,
+    Loop,
+    Operation,
+    ScanOutput,
+    SlicedInput,
+    System,
+    TensorType,
+    Value,
+)
+
+_RNG = np.random.default_rng(3)
+
+
+def floats(*shape: int) -> Any:
+    """Random float32 numbers."""
+    return _RNG.standard_normal(shape).astype(np.float32)
 
 
 def proto(text: str, opset: int = 21) -> onnx.ModelProto:
@@ -18,6 +38,14 @@ def proto(text: str, opset: int = 21) -> onnx.ModelProto:
 def model(text: str, opset: int = 21) -> loopdbg.Model:
     """The same, loaded."""
     return loopdbg.Model(frontend.from_proto(proto(text, opset), "test"))
+
+
+def with_weights(text: str, **weights: Any) -> loopdbg.Model:
+    """A model whose main graph has these initializers."""
+    source = proto(text)
+    source.graph.initializer.extend(onnx.numpy_helper.from_array(array, name) for name, array in weights.items())
+    onnx.checker.check_model(source)
+    return loopdbg.Model(frontend.from_proto(source, "test"))
 
 
 def run(text: str, opset: int = 21, **inputs: Any) -> dict[str, Any]:
@@ -82,3 +110,33 @@ b (int64 M, float v0) => (float v, float[N] s) {
   }> (M, , v0)
 }
 """
+
+
+def cell_model(
+    cell: str, states: int, shapes: list[tuple[int, ...]], attributes: dict[str, str], batch_size: int = 1
+) -> loopdbg.Model:
+    """A TensorIterator over 9 rows of 6 with one of OpenVINO's cells of 8; ``shapes``: of its weights."""
+
+    def value(name: str, *shape: int, constant: Any = None) -> Value:
+        return Value(name, TensorType(np.dtype(np.float32), shape), constant)
+
+    x, part, row = value("X", batch_size, 9, 6), value("part", batch_size, 1, 6), value("row", batch_size, 6)
+    shape = Value("shape", constant=np.array([batch_size, 6]))
+    first, params, results, last = (
+        [value(f"{word}{k}", batch_size, 8) for k in range(states)] for word in ("h", "p", "r", "l")
+    )
+    weights = [value(f"w{k}", *of, constant=floats(*of) / 2) for k, of in enumerate(shapes)]
+    collected = value("rows", 9 * batch_size, 8)
+    nodes: list[Any] = [
+        Operation("row", "Reshape", "opset1", 1, [part, shape], [row], {"special_zero": "false"}),
+        Operation("cell", cell, "opset4", 4, [row, *params, *weights], results, {"hidden_size": "8", **attributes}),
+    ]
+    edges = [BackEdge(a, b, c) for a, b, c in zip(first, params, results, strict=True)]
+    loop = Loop(
+        "ti", "TensorIterator", "opset1", 1, [x, *first], [*last, collected],
+        body=Graph("body", [part, *params], results, nodes, [shape, *weights]), system=System.OPENVINO,
+        counted_by_slices=True, sliced_inputs=[SlicedInput(x, part, 1)], back_edges=edges,
+        last_values=[LastValueOutput(e.result, out, e) for e, out in zip(edges, last, strict=True)],
+        scan_outputs=[ScanOutput(results[0], collected, 0, stack=False)],
+    )  # fmt: skip
+    return loopdbg.Model(Graph("main", [x, *first], [*last, collected], [loop], system=System.OPENVINO))

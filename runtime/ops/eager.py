@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from .. import kernels
 from ..graph import Array
 from .primitives import Elementwise, OwnLoop, Step, View
+from .weights import fits
 
 
 class Eager:
@@ -38,7 +40,7 @@ class Eager:
         return np.asarray(np.matmul(a, b))
 
     def weighted(self, a: Array, b: Array) -> Array:
-        return self.matmul(a, b)
+        return np.asarray(kernels.rows_product(a, b)) if fits(a, b) else self.matmul(a, b)
 
     def blocks(
         self,
@@ -48,6 +50,7 @@ class Eager:
         sources: Sequence[tuple[Array, View]],
         others: Sequence[Array],
         conditional: bool,
+        only: bool = False,
     ) -> Array:
         i = int(iteration.reshape(()))
         return np.asarray(step(self, [view(x)[i] for x, view in sources], others))

@@ -58,7 +58,7 @@ class Primitives(Protocol[T]):
         """NumPy's matmul, ranks 1 and up, batch axes broadcast."""
 
     def weighted(self, a: T, b: T) -> T:
-        """``matmul`` where ``b`` is used again and again, and rounding may differ: it may be kept in another layout."""
+        """``matmul`` where ``b`` is used again and again: each sum in the order of panels.h, if they fit it."""
 
     def blocks(
         self,
@@ -68,11 +68,13 @@ class Primitives(Protocol[T]):
         sources: Sequence[tuple[T, View]],
         others: Sequence[T],
         conditional: bool,
+        only: bool = False,
     ) -> T:
         """``step(p, parts, others)`` for one iteration of the innermost loop, where ``parts`` are the rows that the
         sources have for it. It may be computed for many iterations at once.
 
-        ``trips``: the trip count, if there is one; ``conditional``: a condition may end the loop at any iteration.
+        ``trips``: the trip count, if there is one; ``conditional``: a condition may end the loop at any iteration;
+        ``only``: where it cannot be computed for many at once, it is of no use.
         """
 
     def where(self, condition: T, a: T, b: T) -> T:

@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 
 import loopdbg
 from loopdbg.runtime import batch, bind
+from loopdbg.runtime.engine import Engine
 from loopdbg.runtime.errors import LoopdbgError
 from loopdbg.runtime.frontends import onnx as frontend
+from loopdbg.runtime.ops import weights as panels
 from models import proto
 
 ROW = "float[1,4]"
@@ -38,7 +40,7 @@ def every_product_is_worth_it() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(batch, "LEAST_WEIGHTS", 1)
         patch.setattr(bind, "BLOCK", 4)
-        patch.setattr(bind, "PANEL_BYTES", (1, 1 << 20))
+        patch.setattr(panels, "PANEL_BYTES", (1, 1 << 20))
         yield
 
 
@@ -205,3 +207,31 @@ def test_products_agree_within_rounding(program: Program) -> None:
 @given(programs(products=False))
 def test_everything_else_agrees_to_the_bit(program: Program) -> None:
     check(program, np.testing.assert_array_equal)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(programs(products=True), st.integers(0, 6))
+def test_what_runs_ahead_gives_what_it_gives_alone(program: Program, back: int) -> None:
+    """In Python node by node; and stopped, put back to a boundary of the outer loop, and run again."""
+    model = load(program)
+    told, wanted = outcome(model, program, True)
+    again = load(program)
+    engine = Engine(again.plan)
+    engine.native = False
+    if wanted:
+        engine.start(again.check(program.inputs))
+        engine.resume()
+        for name, value in again.results(engine).items():
+            np.testing.assert_array_equal(value, wanted[name])
+    if told[0] is None:
+        engine = Engine(model.plan)
+        engine.start(model.check(program.inputs))
+        engine.stop_at(0, back)
+        assert engine.resume()[0] == "boundary"
+        checkpoint = engine.save()
+        engine.clear_stops()
+        for _ in range(2):
+            assert engine.resume()[0] == "end"
+            for name, value in model.results(engine).items():
+                np.testing.assert_array_equal(value, wanted[name])
+            engine.restore(checkpoint)

@@ -1,0 +1,92 @@
+"""Products with weights: matrices that are constant, and read again in every iteration.
+
+They are done in the layout and the order of ``panels.h``, whoever does them: the plain plan, a block of iterations at
+once, and NumPy's arrays in Python give the same to the bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .. import kernels
+from ..graph import Array, Operation, System
+from .registry import Op
+
+#: Weights of so many bytes go to panels: smaller ones take no longer with BLAS, and what larger ones take is the way
+#: from the memory.
+PANEL_BYTES = (1 << 15, 1 << 23)
+
+#: Operators, in both systems' words and lower case, with products inside whose weights are mostly constants.
+_TYPES = "matmul gemm lstmcell grucell rnncell lstm gru rnn lstmsequence grusequence rnnsequence"
+WEIGHTED = frozenset(_TYPES.split())
+
+
+def weighted(node: Operation, op: Op, system: System, constants: Sequence[Array | None]) -> Op:
+    """The operator of ``node`` as plans run it; ``constants``: of each input its numbers, where they are constant."""
+    if op.native and is_weighted(node, system) and any(w is not None and is_large(w) for w in constants[1:]):
+        return on_weights(op)
+    return op
+
+
+def is_weighted(node: Operation, system: System) -> bool:
+    """An operator of the system's own with products inside."""
+    own = system is not System.ONNX or node.domain in ("", "ai.onnx")
+    return own and node.op_type.lower() in WEIGHTED
+
+
+def is_large(weights: Array) -> bool:
+    """Enough for panels."""
+    return weights.nbytes >= PANEL_BYTES[0]
+
+
+def on_weights(op: Op, known_only: bool = False) -> Op:
+    """``op`` with products as panels.h does them; ``known_only``: those alone whose weights the binder knows."""
+    return replace(op, function=partial(_on_weights, op.function, known_only))
+
+
+def _on_weights(function: Callable[..., Any], known_only: bool, p: Any, *inputs: Any, **keywords: Any) -> Any:
+    return function(Weighted(p, known_only), *inputs, **keywords)
+
+
+class Weighted:
+    """Other primitives, whose products go by the name of ``weighted``."""
+
+    def __init__(self, p: Any, known_only: bool = False) -> None:
+        self._p = p
+        self._known_only = known_only
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._p, name)
+
+    def matmul(self, a: Any, b: Any) -> Any:
+        if self._known_only and getattr(b, "known", None) is None:
+            return self._p.matmul(a, b)
+        return self._p.weighted(a, b)
+
+
+def fits(a: Any, b: Any) -> bool:
+    """Rows and a matrix that panels.h multiplies: anything with a dtype and a shape."""
+    least, most = PANEL_BYTES
+    if len(b.shape) != 2 or not len(a.shape) or not a.dtype == b.dtype == np.float32:
+        return False
+    k, n = b.shape
+    return bool(a.shape[-1] == k and least <= k * n * 4 <= most and 0 < a.size <= kernels.PANEL_ROWS * k)
+
+
+def panels(weights: Array) -> Array:
+    """A matrix ``[k, n]`` as panels.h wants it: ``[n / PANEL, k, PANEL]``, zeros beyond n, each row in a cache line."""
+    k, n = weights.shape
+    count = -(-n // kernels.PANEL)
+    size = count * k * kernels.PANEL
+    memory = np.zeros(size + 16, np.float32)
+    first = -memory.__array_interface__["data"][0] % 64 // 4
+    packed = memory[first : first + size].reshape(count, k, kernels.PANEL)
+    for panel in range(count):
+        columns = weights[:, panel * kernels.PANEL : (panel + 1) * kernels.PANEL]
+        packed[panel, :, : columns.shape[1]] = columns
+    return packed
