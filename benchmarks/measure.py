@@ -18,8 +18,10 @@ from twins import NoTwinError
 
 # A runner's turn in a round lasts at least this long: shorter runs are repeated.
 TURN_SECONDS = 0.01
-# On several threads, workers of the one that just ran may spin for a while and take a core from the next.
+# On several threads, workers of the one that just ran may spin for a while and take a core from the next; and it takes
+# longer until they are where they stay.
 SETTLE_SECONDS = 0.1
+SEVERAL_THREADS = 5
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,8 @@ def _rounds(
     for key, runner in prepared.items():
         if seconds[key] < 0.5:  # the first run also bound, allocated and warmed up
             seconds[key] = _timed(runner, 1, pause)
-    repeats = {key: max(1, math.ceil(TURN_SECONDS / seconds[key])) for key in prepared}
+    turn = TURN_SECONDS * (1 if threads == 1 else SEVERAL_THREADS)
+    repeats = {key: max(1, math.ceil(turn / seconds[key])) for key in prepared}
     one_round = sum(seconds[key] * repeats[key] + pause for key in prepared) or 1.0
     rounds = min(max(int(effort.seconds / one_round), effort.least_rounds), effort.most_rounds)
     taken: dict[str, list[float]] = {key: [] for key in prepared}
@@ -96,12 +99,13 @@ def _rounds(
 
 
 def _timed(runner: Prepared, repeats: int, pause: float) -> float:
-    """Seconds of one run."""
+    """Seconds of one run. After a pause the cores have to wake up first, in a run that does not count."""
     run = runner.run
     gc.disable()
     try:
         if pause:
             time.sleep(pause)
+            run()
         started = time.perf_counter()
         for _ in range(repeats):
             run()

@@ -292,11 +292,15 @@ class Finder:
 
     def _is_large(self, product: Node) -> bool:
         """False where the weights are known to be few; exact products need to know them."""
-        weights = product.inputs[1]
-        constant = None if weights is None else self.outer.get(weights, weights).constant
+        constant = self._weights(product)
         if self.exact:
             return constant is not None and is_large(constant)
         return constant is None or constant.size >= batch.LEAST_WEIGHTS
+
+    def _weights(self, product: Node) -> Array | None:
+        """What a product multiplies with, where that is constant."""
+        weights = product.inputs[1]
+        return None if weights is None else self.outer.get(weights, weights).constant
 
     def _follower(self, node: Node) -> Node | None:
         """The only node that uses ``node``, if it adds or multiplies something that is the same in every iteration."""
@@ -318,7 +322,7 @@ class Finder:
         rows = {source.inner for source in chain.sources} | {out for _, _, out in steps}
         others = list(dict.fromkeys(v for _, inputs, _ in steps for v in inputs if v is not None and v not in rows))
         bounded = loop.trip_count is not None or loop.counted_by_slices or loop.fixed_trips is not None
-        block = _Block(
+        block = Block(
             [source.inner for source in chain.sources],
             others,
             steps,
@@ -326,6 +330,7 @@ class Finder:
             can_change(loop) or not bounded,
             last.describe(),
             self.exact,
+            all(self._weights(node) is not None for node in chain.nodes if _is_product(node)),
         )
         tensors = [source.outer for source in chain.sources]
         indices = [source.index for source in chain.sources]
@@ -338,7 +343,7 @@ def _is_product(node: Node) -> bool:
 
 
 @dataclass
-class _Block:
+class Block:
     """The operator of a chain: ``(iteration, trip count, sources, their indices, others) -> last output``."""
 
     inner: list[Value]
@@ -348,6 +353,7 @@ class _Block:
     conditional: bool
     where: str
     exact: bool
+    constant: bool
 
     def __call__(self, p: Any, number: Any, trips: Any, *tensors: Any) -> Any:
         count = len(self.sources)
@@ -359,7 +365,7 @@ class _Block:
 
     def step(self, p: Any, parts: Sequence[Any], others: Sequence[Any]) -> Any:
         """One iteration, or the rows of many."""
-        p = _Exactly(p) if self.exact else Weighted(p, known_only=True)
+        p = _Exactly(p) if self.exact else Weighted(p, known_only=not self.constant)
         known: dict[Value | None, Any] = {None: None}
         known.update(zip(self.inner, parts, strict=True))
         known.update(zip(self.others, others, strict=True))

@@ -118,8 +118,8 @@ def strides_of(shape: Sequence[int], itemsize: int) -> Shape:
     return tuple(reversed(strides))
 
 
-def bind(op: Op, inputs: Sequence[Input | None]) -> Bound:
-    """Bind ``op`` to inputs of these dtypes and shapes.
+def bind(op: Op, inputs: Sequence[Input | None], block: int | None = None) -> Bound:
+    """Bind ``op`` to inputs of these dtypes and shapes. ``block``: see :data:`BLOCK`.
 
     Raises:
         NotNative: it has to run in Python.
@@ -129,7 +129,7 @@ def bind(op: Op, inputs: Sequence[Input | None]) -> Bound:
         raise NotNative
     if op.pure and all(i is None or i.known is not None for i in inputs):
         return _fold(op, [i if i is None else i.known for i in inputs])
-    bound = _Binder(inputs).bind(op)
+    bound = _Binder(inputs, block=block).bind(op)
     if any(len(call.outer) > MAX_OUTER for call in bound.calls):
         raise NotNative
     return bound
@@ -177,6 +177,7 @@ class _Binder:
     guards: dict[int, Array] = field(default_factory=dict)
     packed: dict[Any, Buffer] = field(default_factory=dict)
     cost: int = 5
+    block: int | None = None
 
     def bind(self, op: Op) -> Bound:
         arguments = [
@@ -376,7 +377,7 @@ class _Binder:
         if not count:
             raise NotNative
         before, cost = self.calls, self.cost
-        size = min(BLOCK, count)
+        size = min(self.block or BLOCK, count)
         together = self._together(step, views, others, size) if size > 1 else None
         if together is None:
             if only:

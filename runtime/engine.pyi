@@ -5,6 +5,7 @@ from .fuse import Group
 from .graph import Array, StoppedBy
 from .observers import Observers
 from .plan import Plan
+from .stream import Stream
 
 class Engine(Observers):
     plan: Plan
@@ -12,6 +13,8 @@ class Engine(Observers):
     hot_after: int
     seed: int
     fuse: bool
+    block: int | None
+    streams: dict[int, Stream]
     on_boundary: Callable[[int], object] | None
     on_tick: Callable[[], object] | None
     @property
@@ -59,6 +62,8 @@ class Engine(Observers):
         scans: Sequence[Array],
         lasts: Mapping[int, Any],
     ) -> None: ...
+    def stream_scan(self, index: int, k: int, stream: Stream) -> Array | None: ...
+    def supply(self, index: int, outputs: Mapping[int, Any], iterations: int, reason: StoppedBy | None) -> None: ...
     def count_entry(self, index: int, iterations: int, reason: StoppedBy, trip: int | None) -> None: ...
     def previous(self, index: int, k: int) -> Any: ...
     def was_swapped(self, index: int, k: int) -> bool: ...

@@ -13,6 +13,7 @@ from .kernels cimport Call
 from .scalar cimport enter_program, next_break, run_program
 from .specs cimport extent_of
 from .state cimport *
+from .stream cimport loopdbg_append
 
 cdef extern from "time.h" nogil:
     struct timespec:
@@ -161,7 +162,7 @@ cdef int next_fast(State *s, LoopState *loop) noexcept nogil:
     for k in range(loop.nscans):
         c = loop.scans + k
         put(c.buffer + c.count * c.nbytes, s.slots[c.result].data, c.nbytes)
-        c.count += 1
+        loopdbg_append(&c.count)
     if loop.condition >= 0:
         loop.keep = s.slots[loop.condition].data[0] != 0
         if loop.condition_input >= 0:

@@ -2,6 +2,8 @@
 
 from numpy cimport npy_intp
 
+from .stream cimport CStream
+
 cdef extern from "call.h":
     cdef enum:
         MAX_ARGS "LOOPDBG_MAX_ARGS"
@@ -31,4 +33,5 @@ cdef int set_kernel(Call *call, object kernel) except -1
 cdef int opcode(const Call *call) noexcept nogil
 cdef bint is_loop(const Call *call) noexcept nogil
 cdef void drop_block(Call *call) noexcept nogil
+cdef void follow_stream(Call *call, const CStream *stream) noexcept nogil
 cdef bint is_gather(const Call *call) noexcept nogil

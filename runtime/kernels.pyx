@@ -32,6 +32,8 @@ cdef extern from "panels.h" nogil:
     void loopdbg_unpacked(const Tiling *tiling, const float *x, const float *weights, float *out, npy_intp m, npy_intp k,
                           npy_intp n) noexcept
 
+from .stream cimport CStream, loopdbg_wait
+
 cdef extern from "bytes.h" nogil:
     void loopdbg_bytes(char *target, const char *source, size_t n) noexcept
 
@@ -296,7 +298,7 @@ cdef int run_block(Call *c) noexcept nogil:
 
     dims: iterations in a block, sources, calls, bytes of a trip count (0: there is none). extra: how many iterations the
     sources allow, bytes of the iteration number, the condition can end the loop earlier, the block's first iteration
-    (-1: there is no block).
+    (-1: there is no block), a stream that tells how many iterations the sources have yet (0: all).
     """
     cdef npy_intp i = <npy_intp>read_int(c.cell[0][0] + c.offset[0], c.extra[1])
     cdef npy_intp size = c.dims[0], left = c.extra[0] - i
@@ -318,11 +320,16 @@ cdef int run_block(Call *c) noexcept nogil:
                 left = trips - i
         # A block costs about as much as a quarter of its iterations one by one.
         if 4 * left < size:
+            if c.extra[4] and not loopdbg_wait(<const CStream *><void *>c.extra[4], i + 1):
+                return 1
             for k in range(c.dims[1]):
                 one = c + c.dims[2] + 3 + k
                 one.offset[0] = one.extra[0] + i * one.extra[1]
             return -<int>(c.dims[2] + 2)
-        base = c.extra[3] = min(i, c.extra[0] - size)
+        base = min(i, c.extra[0] - size)
+        if c.extra[4] and not loopdbg_wait(<const CStream *><void *>c.extra[4], base + size):
+            return 1
+        c.extra[3] = base
         for k in range(c.dims[1]):
             one = c + 1 + k
             one.offset[0] = one.extra[0] + base * one.extra[1]
@@ -349,6 +356,12 @@ cdef void drop_block(Call *call) noexcept nogil:
     """Let the call compute its block anew, if it is one that decides on blocks."""
     if call.run == run_block:
         call.extra[3] = -1
+
+
+cdef void follow_stream(Call *call, const CStream *stream) noexcept nogil:
+    """Let the call wait for what it reads, if it is one that decides on blocks."""
+    if call.run == run_block:
+        call.extra[4] = <npy_intp><void *>stream
 
 
 cdef bint short_rows(Call *call, Kernel k) noexcept:

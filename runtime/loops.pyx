@@ -15,6 +15,7 @@ from .hot cimport enter_loop, leave_loop, put, swap_slots
 from .nodes cimport Nodes
 from .specs cimport extent_of
 from .state cimport *
+from .stream cimport Stream, loopdbg_append
 
 import math
 
@@ -299,7 +300,7 @@ cdef class Loops(Nodes):
         if c.count == c.capacity:
             self.grow_scan(index, k)
         put(c.buffer + c.count * c.nbytes, r.data, c.nbytes)
-        c.count += 1
+        loopdbg_append(&c.count)
         return 0
 
     cdef int begin_scan(self, int index, int k, int spec) except -1:
@@ -389,6 +390,38 @@ cdef class Loops(Nodes):
             loop.parts = trip
         else:
             loop.trip = -1 if trip is None else trip
+
+    def stream_scan(self, int index, int k, Stream stream):
+        """Let a stream tell, while the loop runs on, how many elements a scan output has.
+
+        Returns the output as it will be, in memory that stays where it is; None where there is no room for all elements
+        yet, or they do not stand in it in order.
+        """
+        cdef LoopState *loop = self.s.loops + index
+        cdef Scan *c = loop.scans + k
+        cdef int64_t expected = loop.trip if loop.trip >= 0 else loop.parts if loop.counted else -1
+        if c.spec < 0 or not c.plain or not isinstance(self.scan_arrays.get((index, k)), np.ndarray):
+            return None
+        if expected > c.capacity:
+            self.grow_scan(index, k)
+        if not 2 <= expected <= c.capacity:
+            return None
+        rows = self.scan_arrays[index, k]
+        stream.c.count, stream.c.gone, stream.rows, stream.source = &c.count, 0, expected, self
+        dtype, shape = self.specs[c.spec]
+        return join(rows[: expected * c.nbytes].view(dtype).reshape((expected, *shape)), self.plan.loops[index].scans[k].output)
+
+    def supply(self, int index, outputs, int64_t iterations, reason):
+        """Leave a loop, stopped at its boundary before iteration 0, as if it had run: it has, in another engine.
+
+        ``outputs``: slot -> value of each output.
+        """
+        cdef LoopState *loop = self.s.loops + index
+        for slot, value in outputs.items():
+            self.store(slot, value)
+            self.set_known(slot, None)
+        loop.i, loop.ended = iterations, _REASONS[reason]
+        leave_loop(&self.s, loop)
 
     cdef int exit_slow(self, int index) except -1:
         """Leave a loop whatever the specs are."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from .graph import (
 )
 from .notes import observed
 from .plan import LoopPlan, Plan, compile_graph
+
+if TYPE_CHECKING:
+    from .wavefront import Wavefront
 
 #: What a model takes and gives: an array, a list of them (a sequence), None (an empty optional).
 Data = Any
@@ -151,7 +154,7 @@ class Model:
             if graph is None:
                 self._may_optimise = False
             else:
-                self._optimised = _Shared(compile_graph(graph))
+                self._optimised = _with_followers(graph)
         return self._optimised if self._may_optimise else None
 
     def __repr__(self) -> str:
@@ -252,7 +255,7 @@ class Model:
         on_tick: Callable[[Run], object] | None,
         begin: Callable[[Engine], object] | None = None,
     ) -> Run:
-        with shared.lend() as engine:
+        with shared.lend() as (engine, wavefront):
             # The inputs have the first slots of every plan of a model.
             engine.start(given)
             engine.fuse = on_iteration is None
@@ -262,22 +265,31 @@ class Model:
             engine.set_hook(None if on_iteration is None else _hook(engine, on_iteration))
             engine.on_tick = None if on_tick is None else lambda: on_tick(Run({}, self.totals(engine)))
             run = Run()
+            if wavefront is not None and (begin is not None or on_iteration is not None or max_iterations is not None):
+                wavefront = None
             try:
-                what, index = engine.resume()
+                what, index = engine.resume() if wavefront is None else wavefront.resume(engine)
             finally:
                 engine.set_hook(None)
                 engine.on_tick = None
             if what == "end":
                 run.outputs = self.results(engine)
-                run.loops = [
-                    replace(loop, notes=(*loop.notes, *observed(plan, engine))) if loop.entries else loop
-                    for loop, plan in zip(self.totals(engine), engine.plan.loops, strict=True)
-                ]
+                run.loops = self._told(engine)
+                for follower in [] if wavefront is None else wavefront.taken:
+                    told = self._told(follower.engine)
+                    run.loops[follower.index : follower.index + len(told)] = told
             else:
                 run.stopped_by = StoppedBy.LIMIT if what == "limit" else StoppedBy.INTERRUPT
                 run.loops = self.totals(engine, run.stopped_by)
                 run.message = _where(engine, what, index, max_iterations)
             return run
+
+    def _told(self, engine: Engine) -> list[LoopTotals]:
+        """How the loops of a run that ended went, with what was noticed."""
+        return [
+            replace(loop, notes=(*loop.notes, *observed(plan, engine))) if loop.entries else loop
+            for loop, plan in zip(self.totals(engine), engine.plan.loops, strict=True)
+        ]
 
     def results(self, engine: Engine) -> dict[str, Data]:
         """The outputs of an engine that ran to the end, by name; copies.
@@ -304,23 +316,39 @@ def _hook(engine: Engine, on_iteration: OnIteration) -> Callable[[int], None]:
     return hook
 
 
-class _Shared:
-    """A plan's own engine, whose nodes stay bound between runs; a concurrent run gets one of its own."""
+def _with_followers(graph: Graph) -> _Shared:
+    """The plan of an optimised graph, and what its loops may have beside them."""
+    from .wavefront import Wavefront, find_links, in_waves
 
-    def __init__(self, plan: Plan) -> None:
+    links = find_links(graph)
+    if not links:
+        return _Shared(compile_graph(graph))
+    graph = in_waves(graph)
+    plan = compile_graph(graph)
+    return _Shared(plan, Wavefront(graph, plan, links))
+
+
+class _Shared:
+    """A plan's own engine, whose nodes stay bound between runs; a concurrent run gets one of its own.
+
+    ``wavefront``: what runs some of its loops beside it.
+    """
+
+    def __init__(self, plan: Plan, wavefront: Wavefront | None = None) -> None:
         self.plan = plan
+        self.wavefront = wavefront
         self.engine: Engine | None = None
         self._lock = threading.Lock()
 
     @contextmanager
-    def lend(self) -> Iterator[Engine]:
+    def lend(self) -> Iterator[tuple[Engine, Wavefront | None]]:
         if not self._lock.acquire(blocking=False):
-            yield Engine(self.plan)
+            yield Engine(self.plan), None
             return
         try:
             if self.engine is None:
                 self.engine = Engine(self.plan)
-            yield self.engine
+            yield self.engine, self.wavefront
         finally:
             self._lock.release()
 

@@ -11,6 +11,7 @@ cdef class Nodes(Varied):
     cdef dict replaced           # slot -> value in place of what its node, a constant, gives; never changed itself
     cdef public int64_t seed     # of random operators that have none of their own
     cdef list aheads             # positions of nodes that may run ahead
+    cdef public dict streams     # input slot -> the stream that tells how much of it is there
     cdef bint by_hand            # something was changed by hand: nothing runs ahead
 
     cdef int load_code(self) except -1
@@ -23,3 +24,4 @@ cdef class Nodes(Varied):
     cdef int run_node(self, int pc) except -1
     cdef int replace_constant(self, int pc, int slot) except -1
     cdef int run_in_python(self, int pc, object instruction) except -1
+    cdef int wait_for_rows(self, object instruction) except -1

@@ -10,6 +10,7 @@ cdef class Varied(Memory):
     cdef dict appends            # (result slot, loop) -> slot of the parameter that a back edge carries it to
     cdef dict held               # (position, key of a binding) -> the arrays behind it
     cdef int64_t keys
+    cdef public object block     # iterations that are computed at once where that is possible; None: as is best
 
     cdef object varied(self, int pc, object op, list inputs)
     cdef int vary(self, int pc, object instruction, object followed, object bound, object appended, list arrays) except -1

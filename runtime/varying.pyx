@@ -62,7 +62,7 @@ cdef class Varied(Memory):
                 i = binding.Input(i.slot, i.dtype, shape, None, i.peek)
             given.append(i)
         try:
-            bound = binding.bind(op, given)
+            bound = binding.bind(op, given, self.block)
         except Exception:
             return None     # bound on plain shapes, it says what is wrong
         if any(axis_that_varies(given[k].shape) != -1 for k in bound.guards) or \

@@ -11,7 +11,7 @@ import pytest
 import loopdbg
 from loopdbg.runtime import batch, bind, kernels
 from loopdbg.runtime import model as model_module
-from loopdbg.runtime.ahead import _Block
+from loopdbg.runtime.ahead import Block
 from loopdbg.runtime.errors import ExecutionError, LimitError
 from loopdbg.runtime.graph import (
     BackEdge,
@@ -52,7 +52,7 @@ def blocks(graph: Graph) -> list[str]:
     return [
         str(node.outputs[0].name)
         for node in walk(graph)
-        if isinstance(node, ResolvedOperation) and isinstance(node.op.function, _Block) and node.outputs[0] is not None
+        if isinstance(node, ResolvedOperation) and isinstance(node.op.function, Block) and node.outputs[0] is not None
     ]
 
 

@@ -1,0 +1,310 @@
+"""Loops that run side by side: a loop over the rows that another one makes begins when the first of them are there.
+
+The ONNX specification says of Loop that loops which feed each other can be executed "diagonally", as a wavefront. The
+layers of a recurrent network are such loops. Each follower runs in an engine and a thread of its own; its products of
+rows (``ahead.py``) wait for the rows that they read. The first loop runs in the engine of the whole graph, which takes
+the followers' results when it gets to their place; where a follower failed, that engine runs the loop itself.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as StillRunning
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from .ahead import Block
+from .dependence import can_change, uses
+from .engine import Engine
+from .errors import LoopdbgError
+from .graph import Array, Graph, Loop, Node, Value, captured
+from .ops.registry import ResolvedOperation
+from .plan import Plan, compile_graph
+from .stream import Stream
+
+#: Iterations of a follower that are computed at once: it is that far behind at least, and a product of 12 rows takes
+#: little more a row than one of 64.
+BLOCK = 12
+#: A follower's products that are worth a thread: so many multiplications.
+LEAST_WORK = 1 << 23
+Data = Any
+#: How often somebody who waits looks whether Ctrl-C was pressed, in seconds.
+_LOOK = 0.05
+_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
+
+def threads() -> int:
+    """How many threads a run may use: as many as there are cores, unless a variable that BLAS heeds allows fewer."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    allowed = [int(text) for text in map(os.environ.get, _VARIABLES) if text and text.isdecimal() and int(text)]
+    return min([cores, *allowed])
+
+
+@dataclass(frozen=True)
+class Link:
+    """A loop that can begin while another one runs, both on the graph's top level.
+
+    ``leader``, ``follower``: which of the loops there; ``scan``: which of the leader's scan outputs is ``rows``;
+    ``level``: how many of the loops the follower's other inputs need.
+    """
+
+    leader: int
+    scan: int
+    rows: Value
+    follower: int
+    level: int
+
+
+def find_links(graph: Graph) -> list[Link]:
+    """Which loops of an optimised graph can begin early; a leader has one follower."""
+    levels = _levels(graph)
+    loops = [node for node in graph.nodes if isinstance(node, Loop)]
+    links: dict[int, Link] = {}
+    for k, loop in enumerate(loops):
+        needs = sorted((levels.get(value, 0), id(value), value) for value in _needs(loop))
+        if not needs or not needs[-1][0]:
+            continue
+        last, _, rows = needs[-1]
+        other = needs[-2][0] if len(needs) > 1 else 0
+        leader = loops[last - 1]
+        scan = next((n for n, scan in enumerate(leader.scan_outputs) if scan.outer is rows), -1)
+        if scan < 0 or other == last or last - 1 in links:
+            continue
+        if _runs_to_its_count(leader) and _reads_rows(loop, rows):
+            links[last - 1] = Link(last - 1, scan, rows, k, other)
+    return list(links.values())
+
+
+def _needs(loop: Loop) -> list[Value]:
+    """Values around a loop that it reads, and that are no constants."""
+    return [value for value in captured(Graph("", nodes=[loop])) if value.constant is None]
+
+
+def _runs_to_its_count(loop: Loop) -> bool:
+    bounded = loop.trip_count is not None or loop.counted_by_slices or loop.fixed_trips is not None
+    return bounded and not can_change(loop)
+
+
+def _reads_rows(loop: Loop, rows: Value) -> bool:
+    """Only blocks read a value, as what has a row an iteration."""
+    sliced = [sliced.inner for sliced in loop.sliced_inputs if sliced.outer is rows]
+    blocks = _blocks(loop, rows)
+    used = uses(loop)
+    return bool(blocks) and used[rows] == len(sliced) + len(blocks) and not any(used[inner] for inner in sliced)
+
+
+def _blocks(loop: Loop, rows: Value) -> list[Block]:
+    """The operators of a body that look at ``rows`` iteration by iteration."""
+    return [
+        node.op.function
+        for node in loop.body.nodes
+        if isinstance(node, ResolvedOperation) and isinstance(node.op.function, Block)
+        if rows in node.inputs and rows not in node.op.function.others
+    ]
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    """Threads that stay: one that is woken goes on on the core where it was, a new one shares ours for a while. Nobody
+    waits for a free one whom somebody in here waits for."""
+    return ThreadPoolExecutor(64, "loopdbg")
+
+
+def in_waves(graph: Graph) -> Graph:
+    """The graph with each node of its top level in front of all loops that it does not need; loops keep their order."""
+    levels = _levels(graph)
+    loops = [node for node in graph.nodes if isinstance(node, Loop)]
+    before: list[list[Node]] = [[] for _ in range(len(loops) + 1)]
+    for node in graph.nodes:
+        if not isinstance(node, Loop):
+            before[_level(node, levels)].append(node)
+    nodes = list(before[0])
+    for loop, others in zip(loops, before[1:], strict=True):
+        nodes += [loop, *others]
+    return replace(graph, nodes=nodes)
+
+
+def _level(node: Node, levels: Mapping[Value, int]) -> int:
+    """How many of the loops have to run before ``node``."""
+    return max((levels.get(value, 0) for value in captured(Graph("", nodes=[node]))), default=0)
+
+
+def _levels(graph: Graph) -> dict[Value, int]:
+    """The same of each value that nodes of the top level make."""
+    levels: dict[Value, int] = {}
+    loops = 0
+    for node in graph.nodes:
+        loops += isinstance(node, Loop)
+        level = loops if isinstance(node, Loop) else _level(node, levels)
+        levels.update((value, level) for value in node.outputs if value is not None)
+    return levels
+
+
+class Follower:
+    """One loop in an engine of its own. ``index``: of the loop in the plan of the whole graph."""
+
+    def __init__(self, graph: Graph, plan: Plan, link: Link) -> None:
+        loop = [node for node in graph.nodes if isinstance(node, Loop)][link.follower]
+        self.link = link
+        self.index = plan.loop_of(loop).index
+        needs = _needs(loop)
+        outputs = [value for value in loop.outputs if value is not None]
+        self.plan = compile_graph(replace(graph, inputs=needs, outputs=outputs, nodes=[loop], output_names=[]))
+        self.engine = Engine(self.plan)
+        self.engine.block, self.engine.fuse = BLOCK, True
+        self._rows = self.plan.slot_of[link.rows]
+        self._blocks = _blocks(loop, link.rows)
+        self._weights = sum(v.constant.size for b in self._blocks for v in b.others if v.constant is not None)
+        self._stream = Stream()
+        self.engine.streams = {self._rows: self._stream}
+        #: Slots of the whole graph's plan, and of this one.
+        self._inputs = [(plan.slot_of[v], self.plan.slot_of[v]) for v in needs if v is not link.rows]
+        self._outputs = [(plan.slot_of[v], self.plan.slot_of[v]) for v in outputs]
+        self._given: dict[int, Data] = {}
+        self._running: Future[bool] | None = None
+        #: Who follows this loop, whether it may in this run, and whether it does.
+        self.next: Follower | None = None
+        self.then: Follower | None = None
+        self.led: Follower | None = None
+
+    def prepare(self, engine: Engine) -> bool:
+        """Take what the loop needs beside its rows from the engine of the whole graph; False: it is not there."""
+        if not all(engine.has_value(slot) for slot, _ in self._inputs):
+            return False
+        self._given = {own: engine.value(slot) for slot, own in self._inputs}
+        return True
+
+    def launch(self, leader: Engine, index: int, free: int) -> bool:
+        """Begin, while the leader stands after its first iteration. ``free``: threads that may still be begun."""
+        rows = leader.stream_scan(index, self.link.scan, self._stream)
+        if rows is None or not all(_in_order(block, self.link.rows, rows) for block in self._blocks):
+            return False
+        if max(len(rows), rows.shape[-2] if rows.ndim > 1 else 0) * self._weights < LEAST_WORK:
+            return False
+        self.engine.start({**self._given, self._rows: rows})
+        self.engine.set_limits(refuse_endless=True)
+        self.led = None
+        self._running = _pool().submit(self._run, free - 1)
+        return True
+
+    def _run(self, free: int) -> bool:
+        """In another thread: run the loop. False: it did not get to its end."""
+        try:
+            if free > 0 and self.then is not None:
+                self.engine.stop_at(0, 1)
+                if self.engine.resume()[0] != "boundary":
+                    return False
+                if self.then.launch(self.engine, 0, free):
+                    self.led = self.then
+                self.engine.clear_stops()
+            return self.engine.resume()[0] == "end"
+        except (LoopdbgError, MemoryError):
+            return False  # the engine of the whole graph runs the loop itself, and says what is wrong
+
+    def finish(self, engine: Engine) -> bool:
+        """Hand the results to the engine of the whole graph, which stands where the loop begins; False: there are none."""
+        assert self._running is not None
+        while not self._running.done():
+            try:
+                self._running.result(_LOOK)
+            except StillRunning:
+                if engine.on_tick is not None:
+                    engine.on_tick()
+            except KeyboardInterrupt:
+                engine.interrupt()
+                return False
+        if not self._running.result():
+            return False
+        self._running = None
+        iterations, _, _, reason, _ = self.engine.loop_state(0)
+        engine.supply(self.index, {slot: self.engine.value(own) for slot, own in self._outputs}, iterations, reason)
+        return True
+
+    def abandon(self) -> None:
+        """Nobody wants the results."""
+        if self._running is not None:
+            self._stream.close()
+            self.engine.interrupt()
+            self._running.result()
+            self._running = None
+            self.engine.clear_interrupt()
+        if self.led is not None:
+            self.led.abandon()
+
+
+def _in_order(block: Block, value: Value, rows: Array) -> bool:
+    """What a block sees of ``rows`` in iteration i is what iteration i of the leader appends."""
+    for source in block.sources:
+        if source.outer is value:
+            seen = source.view(np.zeros(()), block.where)(rows)
+            ahead = seen.__array_interface__["data"][0] == rows.__array_interface__["data"][0]
+            if not ahead or seen.size != rows.size or len(seen) * seen.strides[0] != rows.nbytes:
+                return False
+            if not rows.flags.c_contiguous:
+                return False
+    return True
+
+
+class Wavefront:
+    """Runs the engine of a graph with its followers beside it."""
+
+    def __init__(self, graph: Graph, plan: Plan, links: Sequence[Link]) -> None:
+        self._followers = [Follower(graph, plan, link) for link in links]
+        loops = [plan.loop_of(node).index for node in graph.nodes if isinstance(node, Loop)]
+        self._led = {loops[follower.link.leader]: follower for follower in self._followers}
+        for follower in self._followers:
+            follower.next = self._led.get(follower.index)
+        #: Whose results the last run took.
+        self.taken: list[Follower] = []
+
+    def resume(self, engine: Engine) -> tuple[str, int]:
+        """As :meth:`Engine.resume`, for a run to the end."""
+        self.taken = []
+        if threads() < 2:
+            return engine.resume()
+        waiting = set(self._led)
+        running: dict[int, Follower] = {}
+        try:
+            while True:
+                engine.clear_stops()
+                for index in waiting:
+                    engine.stop_at(index, 1)
+                for index in running:
+                    engine.stop_at(index, 0)
+                what, index = engine.resume()
+                if what != "boundary":
+                    return what, index
+                follower = running.get(index)
+                if follower is not None:
+                    if follower.finish(engine):
+                        self.taken.append(follower)
+                    else:
+                        follower.abandon()
+                    del running[index]
+                    if follower.led is not None and follower in self.taken:
+                        running[follower.led.index] = follower.led
+                elif index in waiting:
+                    waiting.discard(index)
+                    follower = self._led[index]
+                    if self._prepare(follower, engine) and follower.launch(engine, index, threads() - 1):
+                        running[follower.index] = follower
+        finally:
+            for follower in running.values():
+                follower.abandon()
+            engine.clear_stops()
+
+    def _prepare(self, first: Follower, engine: Engine) -> bool:
+        """Give all who may follow one another what they need, so that nobody asks while the engine runs."""
+        if not first.prepare(engine):
+            return False
+        follower = first
+        follower.then = None
+        while (then := follower.next) is not None and then.link.level <= first.link.leader and then.prepare(engine):
+            follower.then, then.then = then, None
+            follower = then
+        return True
