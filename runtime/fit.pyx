@@ -6,6 +6,7 @@ Everything here gives up (0) where memory, a spec or another binding is needed; 
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free
 
+from .kernels cimport drop_block
 from .specs cimport extent_of, spec_of
 from .state cimport *
 
@@ -29,8 +30,11 @@ cdef int matches(State *s, Varying *v, int64_t *extent) noexcept nogil:
 
 
 cdef void shelve(Instr *ins) noexcept nogil:
-    """Put a node's binding aside."""
+    """Put a node's binding aside, without what it computed for a block of iterations."""
     cdef Varying *v = ins.varying
+    cdef int k
+    for k in range(ins.ncalls):
+        drop_block(ins.calls + k)
     v.ncalls, v.nguards = ins.ncalls, ins.nguards
     v.calls, v.guards, v.cells, v.outer = ins.calls, ins.guards, ins.cells, ins.outer
     ins.calls, ins.guards, ins.cells, ins.outer, ins.varying = NULL, NULL, NULL, NULL, NULL

@@ -100,11 +100,6 @@ cdef class Nodes(Varied):
         cdef int k
         for pc in self.aheads:
             ins = self.s.code + <int>pc
-            if ins.varying != NULL or ins.shelf != NULL:
-                self.forget(pc)
-                ins.kind = UNBOUND
-                ins.calm = 0
-                self.s.generation += 1
             for k in range(ins.ncalls):
                 drop_block(ins.calls + k)
         return 0

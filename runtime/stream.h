@@ -14,7 +14,7 @@ typedef struct {
 static inline void loopdbg_append(int64_t *count) { __atomic_store_n(count, *count + 1, __ATOMIC_RELEASE); }
 
 /* Wait until so many rows are there; 0: they will not be. */
-static int loopdbg_wait(loopdbg_stream const *stream, int64_t rows) {
+static inline int loopdbg_wait(loopdbg_stream const *stream, int64_t rows) {
     struct timespec const moment = {0, 20000};
     for (int turn = 0;; turn++) {
         if (__atomic_load_n(stream->count, __ATOMIC_ACQUIRE) >= rows) return 1;

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as StillRunning
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +24,9 @@ from .graph import Array, Graph, Loop, Node, Value, captured
 from .ops.registry import ResolvedOperation
 from .plan import Plan, compile_graph
 from .stream import Stream
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 #: Iterations of a follower that are computed at once: it is that far behind at least, and a product of 12 rows takes
 #: little more a row than one of 64.
@@ -112,6 +113,10 @@ def _blocks(loop: Loop, rows: Value) -> list[Block]:
 def _pool() -> ThreadPoolExecutor:
     """Threads that stay: one that is woken goes on on the core where it was, a new one shares ours for a while. Nobody
     waits for a free one whom somebody in here waits for."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_pool.cache_clear)  # a forked process has none of the threads
     return ThreadPoolExecutor(64, "loopdbg")
 
 
@@ -207,12 +212,12 @@ class Follower:
             return False  # the engine of the whole graph runs the loop itself, and says what is wrong
 
     def finish(self, engine: Engine) -> bool:
-        """Hand the results to the engine of the whole graph, which stands where the loop begins; False: there are none."""
+        """Hand the results to the engine of the whole graph, which stands where the loop begins; False: none."""
         assert self._running is not None
         while not self._running.done():
             try:
                 self._running.result(_LOOK)
-            except StillRunning:
+            except TimeoutError:
                 if engine.on_tick is not None:
                     engine.on_tick()
             except KeyboardInterrupt:

@@ -220,6 +220,18 @@ def test_two_runs_at_once() -> None:
         np.testing.assert_array_equal(results[k], rows)
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_process_has_threads_of_its_own() -> None:
+    m = network(*TWO)
+    inputs = given(40)
+    wanted = m.run(inputs)["rows"]
+    child = os.fork()
+    if not child:
+        signal.alarm(20)
+        os._exit(not np.array_equal(m.run(inputs)["rows"], wanted))
+    assert os.waitpid(child, 0)[1] == 0
+
+
 def test_ctrl_c_while_both_run() -> None:
     m = network(*TWO)
     inputs = given(1_000_000)
