@@ -496,6 +496,8 @@ cdef int enter_program(State *s, LoopState *loop) noexcept nogil:
         root.scans[k].count, root.scans[k].capacity = loop.scans[k].count, loop.scans[k].capacity
     for k in range(root.nslices):
         root.slices[k].base, root.slices[k].step = loop.slices[k].base, loop.slices[k].step
+    for k in range(1, program.nloops):
+        core.loops[k].ended = 0
     core.at_loop = core.suspended = 0
     s.program_runs += 1
     run_program(s, program)
@@ -542,6 +544,11 @@ cdef void leave_program(State *s, Program *program, int status) noexcept nogil:
     for k in range(program.ncode):
         if core.code[k].op == OP_BRANCH:
             s.code[program.positions[k]].taken = core.registers[core.code[k].a] != 0
+    for k in range(1, program.nloops):
+        if core.loops[k].ended:
+            loop = s.loops + core.loops[k].index
+            loop.i, loop.trip = core.loops[k].i, core.loops[k].trips
+            loop.keep, loop.ended = core.loops[k].keep, core.loops[k].ended
     # The inner loops that were running become frames of the engine.
     at = core.at_loop
     while core.loops[at].parent >= 0:

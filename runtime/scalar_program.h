@@ -97,6 +97,7 @@ typedef struct {
     /* the running loop */
     int64_t i, trips, parts, stop_before; /* trips, parts: -1 is none */
     int keep, counted;
+    int ended; /* why an inner loop ended last; 0: not since the program was entered */
     int64_t *iterations, *entries, *by_reason;
 } scalar_loop;
 

@@ -169,6 +169,7 @@ static int scalar_run(scalar_program *p, int const volatile *watch, int64_t *bud
             if (L->parent < 0) goto leave_head;
             *L->iterations += L->i;
             ++L->by_reason[ended];
+            L->ended = ended;
             for (int k = 0; k < L->nouts; k++) REG(uint64_t, L->outs[k].to) = REG(uint64_t, L->outs[k].from);
             in = p->code + L->after;
             L = p->loops + L->parent;

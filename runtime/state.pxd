@@ -112,6 +112,7 @@ cdef extern from "scalar_program.h" nogil:
         int64_t stop_before
         int keep
         int counted
+        int ended
         int64_t *iterations
         int64_t *entries
         int64_t *by_reason
