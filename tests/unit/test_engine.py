@@ -534,13 +534,14 @@ def test_loops_nested_as_deep_as_a_file_can_hold() -> None:
 
 
 def test_why_an_inner_loop_ended_in_a_scalar_program() -> None:
-    """By its condition in the first iterations of the outer loop, then by its trip count."""
+    """By its trip count, and in the last iterations of the outer loop by its condition."""
     m = model("""
     g (int64 M, int64 five, bool yes) => (int64 total) {
       total = Loop <body = outer (int64 i, bool c, int64 t) => (bool c_out, int64 t_out) {
         c_out = Identity (c)
+        left = Sub (M, i)
         t_out = Loop <body = inner (int64 j, bool d, int64 u) => (bool d_out, int64 u_out) {
-          less = Less (j, i)
+          less = Less (j, left)
           d_out = Identity (less)
           u_out = Add (u, j)
         }> (five, yes, t)
@@ -550,9 +551,9 @@ def test_why_an_inner_loop_ended_in_a_scalar_program() -> None:
     run = m.execute(inputs)
     assert m._engine is not None
     assert m._engine.program_runs
-    assert run.loops[1].reasons == {StoppedBy.CONDITION: 5, StoppedBy.TRIP_COUNT: 395}
-    assert run.loops[1].stopped_by is StoppedBy.TRIP_COUNT
-    assert m._engine.loop_state(1)[:2] == (5, 5)
+    assert run.loops[1].reasons == {StoppedBy.TRIP_COUNT: 396, StoppedBy.CONDITION: 4}
+    assert run.loops[1].stopped_by is StoppedBy.CONDITION
+    assert m._engine.loop_state(1)[:2] == (2, 5)
 
 
 def test_more_loops_in_a_body_than_a_scalar_program_holds() -> None:
