@@ -113,30 +113,49 @@ b (int64 M, float v0) => (float v, float[N] s) {
 
 
 def cell_model(
-    cell: str, states: int, shapes: list[tuple[int, ...]], attributes: dict[str, str], batch_size: int = 1
+    cell: str,
+    states: int,
+    shapes: list[tuple[int, ...]],
+    attributes: dict[str, str],
+    batch_size: int = 1,
+    layers: int = 1,
 ) -> loopdbg.Model:
-    """A TensorIterator over 9 rows of 6 with one of OpenVINO's cells of 8; ``shapes``: of its weights."""
+    """TensorIterators over 9 rows with one of OpenVINO's cells of 8; ``shapes``: of its weights, for the first layer.
+
+    The input is ``X [batch_size, 9, 6]``; each further layer reads what the one before collected.
+    """
 
     def value(name: str, *shape: int, constant: Any = None) -> Value:
         return Value(name, TensorType(np.dtype(np.float32), shape), constant)
 
-    x, part, row = value("X", batch_size, 9, 6), value("part", batch_size, 1, 6), value("row", batch_size, 6)
-    shape = Value("shape", constant=np.array([batch_size, 6]))
-    first, params, results, last = (
-        [value(f"{word}{k}", batch_size, 8) for k in range(states)] for word in ("h", "p", "r", "l")
-    )
-    weights = [value(f"w{k}", *of, constant=floats(*of) / 2) for k, of in enumerate(shapes)]
-    collected = value("rows", 9 * batch_size, 8)
-    nodes: list[Any] = [
-        Operation("row", "Reshape", "opset1", 1, [part, shape], [row], {"special_zero": "false"}),
-        Operation("cell", cell, "opset4", 4, [row, *params, *weights], results, {"hidden_size": "8", **attributes}),
-    ]
-    edges = [BackEdge(a, b, c) for a, b, c in zip(first, params, results, strict=True)]
-    loop = Loop(
-        "ti", "TensorIterator", "opset1", 1, [x, *first], [*last, collected],
-        body=Graph("body", [part, *params], results, nodes, [shape, *weights]), system=System.OPENVINO,
-        counted_by_slices=True, sliced_inputs=[SlicedInput(x, part, 1)], back_edges=edges,
-        last_values=[LastValueOutput(e.result, out, e) for e, out in zip(edges, last, strict=True)],
-        scan_outputs=[ScanOutput(results[0], collected, 0, stack=False)],
-    )  # fmt: skip
-    return loopdbg.Model(Graph("main", [x, *first], [*last, collected], [loop], system=System.OPENVINO))
+    def loop(n: int, x: Value, size: int) -> Loop:
+        part, row = value(f"part{n}", batch_size, 1, size), value(f"row{n}", batch_size, size)
+        kept, collected = value(f"kept{n}", batch_size, 1, 8), value(f"rows{n}", batch_size, 9, 8)
+        in_shape = Value("in_shape", constant=np.array([batch_size, size]))
+        out_shape = Value("out_shape", constant=np.array([batch_size, 1, 8]))
+        first, params, results, last = (
+            [value(f"{word}{n}{k}", batch_size, 8) for k in range(states)] for word in ("h", "p", "r", "l")
+        )
+        of = [(shapes[0][0], size), *shapes[1:]] if n else shapes
+        weights = [value(f"w{n}{k}", *shape, constant=floats(*shape) / 2) for k, shape in enumerate(of)]
+        nodes: list[Any] = [
+            Operation("row", "Reshape", "opset1", 1, [part, in_shape], [row], {"special_zero": "false"}),
+            Operation("cell", cell, "opset4", 4, [row, *params, *weights], results, {"hidden_size": "8", **attributes}),
+            Operation("kept", "Reshape", "opset1", 1, [results[0], out_shape], [kept], {"special_zero": "false"}),
+        ]
+        edges = [BackEdge(a, b, c) for a, b, c in zip(first, params, results, strict=True)]
+        return Loop(
+            f"ti{n}", "TensorIterator", "opset1", 1, [x, *first], [*last, collected],
+            body=Graph("body", [part, *params], [*results, kept], nodes, [in_shape, out_shape, *weights]),
+            system=System.OPENVINO, counted_by_slices=True, sliced_inputs=[SlicedInput(x, part, 1)], back_edges=edges,
+            last_values=[LastValueOutput(e.result, out, e) for e, out in zip(edges, last, strict=True)],
+            scan_outputs=[ScanOutput(kept, collected, 1, stack=False)],
+        )  # fmt: skip
+
+    x = value("X", batch_size, 9, 6)
+    loops: list[Loop] = []
+    for n in range(layers):
+        loops.append(loop(n, loops[-1].scan_outputs[0].outer if loops else x, 8 if loops else 6))
+    inputs = [x, *(edge.initial for one in loops for edge in one.back_edges if isinstance(edge.initial, Value))]
+    outputs = [value for one in loops for value in one.outputs if value is not None]
+    return loopdbg.Model(Graph("main", inputs, outputs, list(loops), system=System.OPENVINO))

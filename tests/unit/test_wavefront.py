@@ -16,7 +16,7 @@ from loopdbg.runtime.errors import ExecutionError, InterruptError
 from loopdbg.runtime.ops import weights as panels
 from loopdbg.runtime.optimise import optimise
 from loopdbg.runtime.wavefront import find_links, in_waves
-from models import floats, with_weights
+from models import cell_model, floats, with_weights
 
 
 @pytest.fixture(autouse=True)
@@ -130,6 +130,15 @@ def test_four_layers(threads: int, others: list[int], monkeypatch: pytest.Monkey
     m = network(layer(1, "X"), layer(2, "s1"), layer(3, "s2"), layer(4, "s3"), last=4)
     assert links(m) == [(0, 1), (1, 2), (2, 3)]
     check(m, given(50), *others)
+
+
+@pytest.mark.parametrize("batch_size", [1, 2])
+def test_layers_of_openvino(batch_size: int) -> None:
+    """Parts of the rows; with a batch of 2 the collected rows are not in the order in which they come."""
+    m = cell_model("LSTMCell", 2, [(32, 6), (32, 8), (32,)], {}, batch_size, layers=3)
+    assert links(m) == [(0, 1), (1, 2)]
+    inputs = {port.name: floats(*port.shape) for port in m.inputs}
+    check(m, inputs, *([1] if batch_size == 1 else []))
 
 
 def test_what_stands_between_the_loops_and_needs_neither_comes_first() -> None:
