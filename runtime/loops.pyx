@@ -409,7 +409,9 @@ cdef class Loops(Nodes):
         rows = self.scan_arrays[index, k]
         stream.c.count, stream.c.gone, stream.rows, stream.source = &c.count, 0, expected, self
         dtype, shape = self.specs[c.spec]
-        return join(rows[: expected * c.nbytes].view(dtype).reshape((expected, *shape)), self.plan.loops[index].scans[k].output)
+        whole = join(rows[: expected * c.nbytes].view(dtype).reshape((expected, *shape)),
+                     self.plan.loops[index].scans[k].output)
+        return whole if np.PyArray_BYTES(whole) == c.buffer else None
 
     def supply(self, int index, outputs, int64_t iterations, reason):
         """Leave a loop, stopped at its boundary before iteration 0, as if it had run: it has, in another engine.

@@ -318,9 +318,9 @@ def _hook(engine: Engine, on_iteration: OnIteration) -> Callable[[int], None]:
 
 def _with_followers(graph: Graph) -> _Shared:
     """The plan of an optimised graph, and what its loops may have beside them."""
-    from .wavefront import Wavefront, find_links, in_waves
+    from .wavefront import Wavefront, find_links, in_waves, threads
 
-    links = find_links(graph)
+    links = find_links(graph) if threads() > 1 else []
     if not links:
         return _Shared(compile_graph(graph))
     graph = in_waves(graph)

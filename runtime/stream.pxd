@@ -13,5 +13,5 @@ cdef extern from "stream.h" nogil:
 @cython.final
 cdef class Stream:
     cdef CStream c
-    cdef int64_t rows            # in the end
+    cdef readonly int64_t rows   # in the end
     cdef object source           # whose count it is

@@ -187,9 +187,9 @@ class Follower:
     def launch(self, leader: Engine, index: int, free: int) -> bool:
         """Begin, while the leader stands after its first iteration. ``free``: threads that may still be begun."""
         rows = leader.stream_scan(index, self.link.scan, self._stream)
-        if rows is None or not all(_in_order(block, self.link.rows, rows) for block in self._blocks):
+        if rows is None or self._stream.rows * self._weights < LEAST_WORK:
             return False
-        if max(len(rows), rows.shape[-2] if rows.ndim > 1 else 0) * self._weights < LEAST_WORK:
+        if not all(_in_order(block, self.link.rows, rows) for block in self._blocks):
             return False
         self.engine.start({**self._given, self._rows: rows})
         self.engine.set_limits(refuse_endless=True)
@@ -244,13 +244,14 @@ class Follower:
 
 def _in_order(block: Block, value: Value, rows: Array) -> bool:
     """What a block sees of ``rows`` in iteration i is what iteration i of the leader appends."""
+    if not rows.flags.c_contiguous:
+        return False
     for source in block.sources:
         if source.outer is value:
             seen = source.view(np.zeros(()), block.where)(rows)
-            ahead = seen.__array_interface__["data"][0] == rows.__array_interface__["data"][0]
-            if not ahead or seen.size != rows.size or len(seen) * seen.strides[0] != rows.nbytes:
+            if seen.__array_interface__["data"][0] != rows.__array_interface__["data"][0]:
                 return False
-            if not rows.flags.c_contiguous:
+            if seen.size != rows.size or len(seen) * seen.strides[0] != rows.nbytes:
                 return False
     return True
 
