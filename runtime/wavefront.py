@@ -9,9 +9,13 @@ the followers' results when it gets to their place; where a follower failed, tha
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -211,19 +215,16 @@ class Follower:
         except (LoopdbgError, MemoryError):
             return False  # the engine of the whole graph runs the loop itself, and says what is wrong
 
-    def finish(self, engine: Engine) -> bool:
-        """Hand the results to the engine of the whole graph, which stands where the loop begins; False: none."""
+    def finish(self, engine: Engine, stopped: Callable[[], bool]) -> bool:
+        """Hand the results to the engine of the whole graph, which stands where the loop begins; False: there are none,
+        or somebody ``stopped`` the run."""
         assert self._running is not None
-        while not self._running.done():
-            try:
+        while not self._running.done() and not stopped():
+            with suppress(TimeoutError):
                 self._running.result(_LOOK)
-            except TimeoutError:
-                if engine.on_tick is not None:
-                    engine.on_tick()
-            except KeyboardInterrupt:
-                engine.interrupt()
-                return False
-        if not self._running.result():
+            if engine.on_tick is not None:
+                engine.on_tick()
+        if stopped() or not self._running.result():
             return False
         self._running = None
         iterations, _, _, reason, _ = self.engine.loop_state(0)
@@ -267,12 +268,36 @@ class Wavefront:
             follower.next = self._led.get(follower.index)
         #: Whose results the last run took.
         self.taken: list[Follower] = []
+        self._stopped = False
 
     def resume(self, engine: Engine) -> tuple[str, int]:
         """As :meth:`Engine.resume`, for a run to the end."""
         self.taken = []
         if threads() < 2:
             return engine.resume()
+        with self._ctrl_c(engine):
+            return self._resume(engine)
+
+    @contextmanager
+    def _ctrl_c(self, engine: Engine) -> Iterator[None]:
+        """Ctrl-C stops the engine, as it does while that runs, also while it waits for a follower."""
+        self._stopped = False
+        on_main = threading.current_thread() is threading.main_thread()
+        if not on_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+            yield
+            return
+
+        def stop(number: int, frame: FrameType | None) -> None:
+            self._stopped = True
+            engine.on_signal(number, frame)
+
+        signal.signal(signal.SIGINT, stop)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def _resume(self, engine: Engine) -> tuple[str, int]:
         waiting = set(self._led)
         running: dict[int, Follower] = {}
         try:
@@ -287,7 +312,7 @@ class Wavefront:
                     return what, index
                 follower = running.get(index)
                 if follower is not None:
-                    if follower.finish(engine):
+                    if follower.finish(engine, lambda: self._stopped):
                         self.taken.append(follower)
                     else:
                         follower.abandon()

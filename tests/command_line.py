@@ -78,8 +78,13 @@ def start(
 
 
 def finish(process: subprocess.Popen[str], seconds: float = 60) -> Ran:
-    """Wait for a process to end."""
-    out, err = process.communicate(timeout=seconds)
+    """Wait for a process to end; one that does not is ended."""
+    try:
+        out, err = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise
     return Ran(process.returncode, out or "", err or "")
 
 

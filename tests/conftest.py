@@ -1,10 +1,14 @@
 """Shared by all tests: a binder that fails for any reason but NotNative fails the test."""
 
+import signal
 from collections.abc import Iterator
 
 import pytest
 
 from loopdbg.runtime import nodes
+
+# What is started in the background of a shell ignores Ctrl-C, and so do its children.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

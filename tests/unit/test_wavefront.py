@@ -12,7 +12,8 @@ import pytest
 
 import loopdbg
 from loopdbg.runtime import batch, bind, wavefront
-from loopdbg.runtime.errors import ExecutionError, InterruptError
+from loopdbg.runtime.errors import ExecutionError
+from loopdbg.runtime.graph import StoppedBy
 from loopdbg.runtime.ops import weights as panels
 from loopdbg.runtime.optimise import optimise
 from loopdbg.runtime.wavefront import find_links, in_waves
@@ -241,15 +242,23 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
     assert os.waitpid(child, 0)[1] == 0
 
 
-def test_ctrl_c_while_both_run() -> None:
-    m = network(*TWO)
-    inputs = given(1_000_000)
+@pytest.mark.parametrize("waiting", [False, True])
+def test_ctrl_c(waiting: bool) -> None:
+    """While both loops run, and while the first one is over and waits for the other."""
+    m = network(TWO[0], layer(2, "s1", "p = Sin (sum) q = Cos (p) r = Sin (q) t = Cos (r) o = Tanh (t)"))
     m.run(given(40))
-    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    with pytest.raises(InterruptError, match=r"interrupted in loop 'Loop_[01]', iteration \d+"):
-        m.run(inputs)
-    timer.join()
+    sent = []
+
+    def tick(run: Any) -> None:
+        if not sent and (run.loops[0].stopped_by is not None) == waiting:
+            sent.append(run.loops[0].iterations)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    run = m.execute(given(1_000_000), on_tick=tick)
+    assert sent
+    assert run.stopped_by is StoppedBy.INTERRUPT
+    assert run.message.startswith(f"interrupted in loop 'Loop_{int(waiting)}', iteration ")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     check(m, given(40), 1)
 
 
