@@ -156,6 +156,32 @@ def test_rows_that_are_not_there_fail_as_ever() -> None:
         m.run(inputs, on_iteration=lambda frame: None)
 
 
+def test_what_would_fail_in_an_iteration_that_never_comes() -> None:
+    """A block would look a token up that the table does not have."""
+    m = with_weights(
+        """
+    g (int64 M, int64[r] tokens, float[1,8] h0) => (float[1,8] h) {
+      h = Loop <body = step (int64 i, bool c, float[1,8] h_in) => (bool keep, float[1,8] h_out) {
+        keep = Identity (c)
+        token = Gather <axis = 0> (tokens, i)
+        x = Gather <axis = 0> (table, token)
+        x_W = MatMul (x, W)
+        h_out = Add (x_W, h_in)
+      }> (M, , h0)
+    }""",
+        W=WEIGHTS["W"],
+        table=floats(5, 1, 8),
+    )
+    assert ahead(m) == ["x_W"]
+    inputs = {"M": 20, "tokens": np.arange(40) % 5, "h0": floats(1, 8)}
+    same(m.run(inputs, exact=True), alone(m, inputs))
+    inputs["tokens"][21] = 99
+    for _ in range(2):
+        same(m.run(inputs, exact=True), alone(m, inputs))
+    with pytest.raises(loopdbg.LoopdbgError, match=r"Gather .* iteration 21: .*99"):
+        m.run({**inputs, "M": 30}, exact=True)
+
+
 def test_runs_with_other_rows() -> None:
     m = layer()
     for rows in (3, 1, 0, 9, 9, 2, 30, 7):
