@@ -58,5 +58,29 @@ def test_an_onnx_model_needs_neither_lxml_nor_a_screen(command: str) -> None:
     assert imported(command, str(SAMPLES / "newton_sqrt.onnx")).isdisjoint(("lxml", "scipy", *SCREENS))
 
 
+DEBUGGER = """
+import os, sys
+from loopdbg.tui.cli import main
+sys.stdout = open(os.devnull, "w")
+main(sys.argv[1:])
+print(*[name for name in sys.modules if name.startswith("loopdbg.debugger.")], file=sys.__stdout__)
+"""
+
+
+@pytest.mark.parametrize("command", ["run", "info"])
+@pytest.mark.parametrize("model", ["newton_sqrt.onnx", "lstm.xml"])
+def test_what_only_runs_needs_no_debugger(command: str, model: str) -> None:
+    """But for how values and ends of loops are worded."""
+    done = subprocess.run(
+        [sys.executable, "-c", DEBUGGER, command, str(SAMPLES / model)],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert set(done.stdout.split()) <= {"loopdbg.debugger.text", "loopdbg.debugger.ending"}
+
+
 def test_this_test_would_notice() -> None:
     assert "onnx" in imported("run", str(SAMPLES / "newton_sqrt.onnx"))

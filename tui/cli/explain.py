@@ -6,9 +6,8 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from ...debugger.explain import Explanation, explain, json_lines
-from ...debugger.source import source
 from ...runtime.errors import UsageError
 from ...runtime.graph import System
 from ...runtime.model import Model
@@ -16,6 +15,9 @@ from ..text import printable
 from . import terminal
 from .command import Command, did_you_mean
 from .recorded import model_of
+
+if TYPE_CHECKING:
+    from ...debugger.explain import Explanation
 
 
 class Explain(Command):
@@ -49,6 +51,9 @@ exit status: 0 done, 1 bad model, 2 wrong usage"""
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def run(self, options: argparse.Namespace) -> int:
+        from ...debugger.explain import explain, json_lines
+        from ...debugger.source import source
+
         model = model_of(options.model)
         system = None if options.system is None else System(options.system)
         found = explain(model, system)
@@ -70,6 +75,8 @@ exit status: 0 done, 1 bad model, 2 wrong usage"""
 
 
 def _text(model: Model, found: list[Explanation]) -> Iterator[str]:
+    from ...debugger.source import source
+
     if not found:
         yield f"{model.name} has no loop; its main graph:"
         yield ""
