@@ -47,14 +47,14 @@ test: $(INSTALLED)-test $(EXTENSIONS) samples  ## run all tests (ARGS for pytest
 
 # Python itself is not built for it, so the library comes first, but for our dlopen (tests/dlopen.c); C++ libraries throw
 # through it, so theirs comes along. Leaks are what Python leaves behind at exit (tests/unit/test_leaks.py looks for ours),
-# and some tests ask for more memory than there is.
+# some tests ask for more memory than there is, and in some a peer has to crash.
 sanitize: export LOOPDBG_DEBUG_BUILD := address
 sanitize:  ## run the tests with bounds checks and under AddressSanitizer (ARGS for pytest)
 	$(Q)$(MAKE) --no-print-directory build
 	$(Q)$(MAKE) --no-print-directory $(INSTALLED)-test samples
 	$(Q)$(CC) -shared -fPIC -o build/dlopen.so tests/dlopen.c
 	$(Q)LD_PRELOAD="$(CURDIR)/build/dlopen.so $$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libstdc++.so)" \
-	    PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:verify_asan_link_order=0 \
+	    PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:verify_asan_link_order=0:handle_segv=0 \
 	    $(BIN)/pytest $(ARGS)
 
 check: $(INSTALLED)-dev  ## lint, format, types, import contracts
