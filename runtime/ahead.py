@@ -22,7 +22,7 @@ import numpy as np
 
 from . import batch
 from .batch import Rows
-from .dependence import can_change, made_in, uses
+from .dependence import made_in, runs_to_its_count, uses
 from .graph import Array, Loop, Node, Operation, SlicedInput, System, TensorType, Value
 from .ops.primitives import NotNative, View
 from .ops.recurrent_openvino import STATES, input_half, state_half
@@ -321,13 +321,12 @@ class Finder:
         steps = [(self._op(node), tuple(node.inputs), node.outputs[0]) for node in chain.nodes]
         rows = {source.inner for source in chain.sources} | {out for _, _, out in steps}
         others = list(dict.fromkeys(v for _, inputs, _ in steps for v in inputs if v is not None and v not in rows))
-        bounded = loop.trip_count is not None or loop.counted_by_slices or loop.fixed_trips is not None
         block = Block(
             [source.inner for source in chain.sources],
             others,
             steps,
             chain.sources,
-            can_change(loop) or not bounded,
+            not runs_to_its_count(loop),
             last.describe(),
             self.exact,
             all(self._weights(node) is not None for node in chain.nodes if _is_product(node)),

@@ -33,7 +33,7 @@ cdef class Changes(Checkpoints):
         cdef LoopState *loop
         cdef int spec = self.s.slots[slot].spec, folded = self.s.slots[slot].flags & FOLDED
         self.settle()
-        self.run_ahead(False)
+        self.note_hand(True)
         value = self.as_value(slot, value)
         for index in range(self.nloops):
             loop = self.s.loops + index

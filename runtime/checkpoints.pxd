@@ -62,6 +62,7 @@ cdef class Checkpoint:
     cdef list held
     cdef bytes block                 # numbers of small tensors: slots, then back edges' previous values
     cdef dict replaced               # constants set by hand
+    cdef bint by_hand                # something was
     cdef tuple taken                 # of each If: its last branch
     cdef tuple logs                  # of each scan output of each loop: its log, or None
     cdef LoopMark *loops

@@ -194,7 +194,7 @@ cdef class Checkpoints(Loops):
         cdef Layout layout = Layout.__new__(Layout, self.nslots)
         cdef int k
         self.settle()
-        c.plan, c.position, c.replaced = self.plan, self.position, self.replaced
+        c.plan, c.position, c.replaced, c.by_hand = self.plan, self.position, self.replaced, self.by_hand
         c.pc, c.depth = self.s.pc, self.s.depth
         self.make_room(c)
         for k in range(self.s.depth):
@@ -451,6 +451,7 @@ cdef class Checkpoints(Loops):
             self.restore_loop(reader, k)
         for k, pc in enumerate(self.branches):
             self.s.code[<int>pc].taken = c.taken[k]
+        self.note_hand(c.by_hand)
         self.drop_blocks()
         self.latest = weakref.ref(c)
 

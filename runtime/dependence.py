@@ -23,6 +23,12 @@ def can_change(loop: Loop) -> bool:
     return loop.condition in varying
 
 
+def runs_to_its_count(loop: Loop) -> bool:
+    """True where the number of iterations is known when the loop is entered."""
+    bounded = loop.trip_count is not None or loop.counted_by_slices or loop.fixed_trips is not None
+    return bounded and not can_change(loop)
+
+
 def _spread(graph: Graph, varying: set[Value]) -> None:
     """Add to ``varying`` whatever is computed from it; an operator without inputs may be random, and counts."""
     for node in graph.nodes:

@@ -80,7 +80,7 @@ cdef class Engine(Observers):
             if self.look(slot) is not array and self.known[slot] is None:
                 self.set_constant(slot, array)     # it was changed by hand
                 self.unbind_consumers(slot)
-        self.run_ahead(True)
+        self.note_hand(False)
         self.begin_varying()
         self.fuser.begin(self)
         for slot, value in inputs.items():

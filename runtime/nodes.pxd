@@ -12,10 +12,10 @@ cdef class Nodes(Varied):
     cdef public int64_t seed     # of random operators that have none of their own
     cdef list aheads             # positions of nodes that may run ahead
     cdef public dict streams     # input slot -> the stream that tells how much of it is there
-    cdef bint by_hand            # something was changed by hand: nothing runs ahead
+    cdef bint by_hand            # something of this execution was changed by hand: nothing runs ahead
 
     cdef int load_code(self) except -1
-    cdef int run_ahead(self, bint allowed) except -1
+    cdef int note_hand(self, bint by_hand) except -1
     cdef int drop_blocks(self) except -1
     cdef int bind_node(self, int pc) except -1
     cdef int bind_as(self, int pc, object instruction) except -1

@@ -82,11 +82,11 @@ cdef class Nodes(Varied):
                     ins.moves[j].source, ins.moves[j].target = source, target
         return self.load_consumers()
 
-    cdef int run_ahead(self, bint allowed) except -1:
-        """Whether nodes may use what was computed for a block of iterations. They may not once something was changed by
-        hand: it could be what they would have read."""
-        if self.by_hand == allowed:
-            self.by_hand = not allowed
+    cdef int note_hand(self, bint by_hand) except -1:
+        """Whether something was changed by hand. Then no node uses what was computed for a block of iterations: the change
+        could be of what it would have read."""
+        if self.by_hand != by_hand:
+            self.by_hand = by_hand
             self.s.generation += 1
             for pc in self.aheads:
                 self.forget(pc)

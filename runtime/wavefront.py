@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .ahead import Block
-from .dependence import can_change, uses
+from .dependence import runs_to_its_count, uses
 from .engine import Engine
 from .errors import LoopdbgError
 from .graph import Array, Graph, Loop, Node, Value, captured
@@ -80,7 +80,7 @@ def find_links(graph: Graph) -> list[Link]:
         scan = next((n for n, scan in enumerate(leader.scan_outputs) if scan.outer is rows), -1)
         if scan < 0 or other == last or last - 1 in links:
             continue
-        if _runs_to_its_count(leader) and _reads_rows(loop, rows):
+        if runs_to_its_count(leader) and _reads_rows(loop, rows):
             links[last - 1] = Link(last - 1, scan, rows, k, other)
     return list(links.values())
 
@@ -88,11 +88,6 @@ def find_links(graph: Graph) -> list[Link]:
 def _needs(loop: Loop) -> list[Value]:
     """Values around a loop that it reads, and that are no constants."""
     return [value for value in captured(Graph("", nodes=[loop])) if value.constant is None]
-
-
-def _runs_to_its_count(loop: Loop) -> bool:
-    bounded = loop.trip_count is not None or loop.counted_by_slices or loop.fixed_trips is not None
-    return bounded and not can_change(loop)
 
 
 def _reads_rows(loop: Loop, rows: Value) -> bool:

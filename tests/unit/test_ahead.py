@@ -285,6 +285,33 @@ def test_a_part_of_a_sliced_input_that_is_changed() -> None:
     same(m.results(engine), alone(m, {**inputs, "X": changed}))
 
 
+def test_a_checkpoint_taken_after_a_change_is_of_the_changed_execution() -> None:
+    """Also in an engine in which nobody changed anything; and one from before the change is as if there were none."""
+    m, inputs = layer(), given()
+    engine = Engine(m.plan)
+    engine.start(m.check(inputs))
+    at(engine, 0, 5)
+    before = engine.save()
+    x = next(slot for slot, value in enumerate(m.plan.slots) if value.name == "x")
+    while not np.array_equal(engine.value(x), inputs["X"][5]):
+        engine.clear_stops()
+        engine.stop_at_node()
+        assert engine.resume()[0] == "node"
+    engine.set_value(x, 2 * inputs["X"][5])
+    after = engine.save()
+    changed = inputs["X"].copy()
+    changed[5] *= 2
+    wanted = {before: alone(m, inputs), after: alone(m, {**inputs, "X": changed})}
+    other = Engine(m.plan)
+    other.start(m.check(inputs))
+    for mark in (after, before, after, before):
+        for one in (engine, other):
+            one.restore(mark)
+            one.clear_stops()
+            assert one.resume()[0] == "end"
+            same(m.results(one), wanted[mark])
+
+
 def at(engine: Engine, index: int, iteration: int) -> None:
     engine.stop_at(index, iteration)
     assert engine.resume()[0] == "boundary"

@@ -134,8 +134,10 @@ def _stopped(asserts: _Asserts, stop: Stop) -> None:
         AssertionFailed: something that should hold does not.
         InterruptError: Ctrl-C ended the command.
     """
+    from ...debugger.stop import Reason
+
     asserts.test(stop)
-    if stop.reason == "interrupt":
+    if stop.reason is Reason.INTERRUPT:
         raise InterruptError(stop.text)
 
 
@@ -147,9 +149,9 @@ class _Asserts:
     """What has to hold at every boundary: breakpoints that stop where it does not."""
 
     def __init__(self, session: SessionSurface, texts: Iterable[str]) -> None:
-        self._session = session
         from ...debugger.expressions import parse
 
+        self._session = session
         texts = list(texts)
         for text in texts:
             parse(text)  # says what is wrong in the user's own words
