@@ -157,6 +157,7 @@ def test_ctrl_c_ends_commands_that_nobody_types(
 
 def test_what_is_wrong_with_an_assertion_is_said_in_its_own_words(run: Runner) -> None:
     assert "column 5 of 'err<<1'" in run(NEWTON, "--assert", "err<<1").err
+    assert "no value 'er' (in 'er<1')" in run(NEWTON, "--assert", "er<1").err
 
 
 @pytest.mark.parametrize("option", ["--break", "--assert"])

@@ -152,10 +152,13 @@ class _Asserts:
         from ...debugger.expressions import parse
 
         self._session = session
-        texts = list(texts)
+        self._texts: dict[int, str] = {}
         for text in texts:
             parse(text)  # says what is wrong in the user's own words
-        self._texts = {session.breakpoints.add(f"if not ({text})").number: text for text in texts}
+            try:
+                self._texts[session.breakpoints.add(f"if not ({text})").number] = text
+            except UsageError as error:
+                raise UsageError(str(error).replace(f"not ({text})", text)) from None
         #: The first that was false, and where.
         self.failed = ""
         self.where = ""
