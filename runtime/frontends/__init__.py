@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from ..errors import ModelError
@@ -35,8 +38,23 @@ def read(path: str | os.PathLike[str]) -> Graph:
         raise ModelError(f"{path}: not a model file by its suffix '{path.suffix}'; {hint}")
     if not path.is_file():
         raise ModelError(f"{path}: no such file; give the path of a model file")
-    graph: Graph = importlib.import_module(f".{module}", __package__).read(path)
+    with _uninterrupted():
+        frontend = importlib.import_module(f".{module}", __package__)
+    graph: Graph = frontend.read(path)
     return graph
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Ctrl-C waits: what is left of a compiled module whose import was broken off can crash the process later."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _known() -> str:

@@ -91,6 +91,8 @@ class LoopBuilder:
         self.body = body
         self.is_loop = layer.kind == "loop"
         self.constants: list[Value] = []
+        #: The back edge that each Result feeds, the first of several. Two Results may show one value.
+        self.edge_of: dict[int, BackEdge] = {}
         self.loop = Loop(
             name=layer.name,
             op_type=layer.type,
@@ -100,6 +102,8 @@ class LoopBuilder:
             outputs=[outputs[port.id] for port in layer.outputs],
             body=body.graph,
             system=System.OPENVINO,
+            input_ports=[port.id for port in layer.inputs if port.id in inputs],
+            output_ports=[port.id for port in layer.outputs],
         )
 
     def build(self) -> Loop:
@@ -238,7 +242,7 @@ class LoopBuilder:
             source = SlicedInput(outer, parameter, entry.axis, start, end, entry.stride, entry.part_size)
         if edge is not None:
             # With a slice too: part 0 first, the back edge afterwards (SEMANTICS 0.6).
-            self.loop.back_edges.append(BackEdge(source, parameter, self.body.results[edge.source]))
+            self._carry(source, parameter, edge)
         elif isinstance(source, SlicedInput):
             self.loop.sliced_inputs.append(source)
         else:
@@ -274,7 +278,12 @@ class LoopBuilder:
         zero = np.zeros([1] * len(declared.shape or ()), declared.dtype or np.int64)
         initial = Value(f"{self.layer.name}/{parameter.name}/initial", TensorType(zero.dtype, zero.shape), zero)
         self.constants.append(initial)
-        self.loop.back_edges.append(BackEdge(initial, parameter, self.body.results[edge.source]))
+        self._carry(initial, parameter, edge)
+
+    def _carry(self, initial: Value | SlicedInput, parameter: Value, edge: BackEdgeEntry) -> None:
+        carried = BackEdge(initial, parameter, self.body.results[edge.source])
+        self.loop.back_edges.append(carried)
+        self.edge_of.setdefault(edge.source, carried)
 
     def _outputs(self, taken: list[Entry]) -> list[Entry]:
         """Say for every output port where it comes from. Returned: the concatenated ones, by output port."""
@@ -300,7 +309,7 @@ class LoopBuilder:
                 )
             result = self.body.results[output.internal]
             if output.axis is None:
-                self.loop.last_values.append(LastValueOutput(result, outer))
+                self.loop.last_values.append(LastValueOutput(result, outer, self.edge_of.get(output.internal)))
                 continue
             if output.stride == 0:
                 raise self.document.error(

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from ..graph import Loop, SlicedInput, TensorType, Value
+from ..graph import Loop, SlicedInput, TensorType, Value, read_in
 
 _PLUGIN = "OpenVINO's CPU plugin"
 
@@ -32,11 +32,11 @@ def _slices(loop: Loop) -> Iterator[str]:
     for sliced in (*loop.sliced_inputs, *carried):
         if sliced.axis < 0:  # B23
             yield f"OpenVINO refuses the negative axis of the sliced input '{sliced.inner.name}'."
-        elif _starts_inside(sliced):  # B22
+        elif sliced.start != sliced.end and _starts_inside(sliced):  # B22
             end = "the front" if sliced.stride > 0 else "the back"
             yield (
                 f"{_PLUGIN} would slice '{sliced.outer.name}' from {end}: "
-                f"it counts with start={sliced.start} but does not move to it."
+                f"it counts with start={sliced.start} but does not move to it, or it refuses the loop."
             )
     for sliced in carried:
         yield (
@@ -71,13 +71,14 @@ def _shared_ports(ports: Mapping[Value, int]) -> Iterator[str]:
 
 def _back_edges(loop: Loop, ports: Mapping[Value, int]) -> Iterator[str]:
     written = {edge.param: edge.result for edge in loop.back_edges}
+    used = read_in(loop.body)
     for param, result in written.items():
         # B8: it copies back edge after back edge, in the order of the external ports, and a result that is
         # itself a Parameter may have the next iteration's value by then.
         moved = result in written and written[result] is not result
         # A carried iteration number is fed by no port and comes last.
         before = ports.get(result, sys.maxsize) < ports.get(param, sys.maxsize)
-        if moved and before:
+        if moved and before and param in used:
             yield (
                 f"{_PLUGIN} would carry the next iteration's '{result.name}' into '{param.name}': "
                 "it writes back edges one after another."
@@ -90,15 +91,14 @@ def _back_edges(loop: Loop, ports: Mapping[Value, int]) -> Iterator[str]:
         and edge.result is not edge.param
     ]
     if wide:  # B29; 64-bit integers differ only once they do not fit into 32 bits, which a run tells
-        yield f"{_PLUGIN} computes {', '.join(wide)} (float64) as float32; its result would differ in the last digits."
+        yield f"{_PLUGIN} computes {', '.join(wide)} (float64) as float32; its result can differ in the last digits."
 
 
 def _outputs(loop: Loop) -> Iterator[str]:
     for scan in loop.scan_outputs:
         if scan.axis < 0:  # B23
-            instead = "the last part alone" if loop.trip_count is not None else "uninitialised memory"
             yield (
-                f"{_PLUGIN} would give {instead} for '{scan.outer.name}': "
+                f"{_PLUGIN} refuses the loop or returns something else as '{scan.outer.name}': "
                 f"it does not concatenate along the negative axis {scan.axis}."
             )
 

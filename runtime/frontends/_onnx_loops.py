@@ -79,6 +79,15 @@ def _loop(header: Node, attributes: Mapping[str, Any], inner: Inner, at: str) ->
             f" {1 + len(initials)}: condition and {carried}"
         )
     _same_outputs(header, len(body.outputs) - 1, "one less than its body", at)
+    for what, value in (
+        ("trip count", trip_count),
+        ("condition", condition),
+        ("iteration number, body input 0,", body.inputs[0]),
+        ("condition, body input 1,", body.inputs[1]),
+        ("condition, body output 0,", body.outputs[0]),
+    ):
+        if value is not None and not isinstance(value.type, TensorType):
+            raise ModelError(f"{at}: its {what} '{value.name}' is {value.type}; it has to be a tensor of one element")
     loop = Loop(
         **vars(header),
         body=body,

@@ -10,10 +10,16 @@ from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TypeProto
 
 from ..errors import ModelError
 from ..graph import ANY, Graph, Value
-from ._onnx_values import value_type
+from ._onnx_values import domain_of, value_type
 
 #: Domain, name, overload.
 FunctionKey = tuple[str, str, str]
+
+
+def function_key(proto: FunctionProto | NodeProto) -> FunctionKey:
+    """What tells a function from others, of the function itself or of a node that may call it."""
+    name = proto.name if isinstance(proto, FunctionProto) else proto.op_type
+    return domain_of(proto.domain), name, proto.overload
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,11 @@ from onnx import AttributeProto, GraphProto, NodeProto, SparseTensorProto, Tenso
 from ..dtypes import from_onnx
 from ..errors import ModelError, UnsupportedError, one_line
 from ..graph import ANY, Array, Dim, OptionalType, SequenceType, TensorType, ValueType
+
+
+def domain_of(name: str) -> str:
+    """A domain as operators are told apart by it: ONNX's own has two names."""
+    return "" if name == "ai.onnx" else name
 
 
 def value_type(proto: TypeProto, at: str) -> ValueType:
@@ -100,20 +106,30 @@ def text(data: bytes) -> Any:
         return data
 
 
+@cache
+def _kinds(op_type: str, domain: str, version: int) -> dict[str, int]:
+    """The types that the attributes of an operator have; empty where ONNX has no such operator."""
+    if not onnx.defs.has(op_type, version, domain):
+        return {}
+    known: Mapping[str, Any] = onnx.defs.get_schema(op_type, version, domain).attributes
+    return {name: int(attribute.type.value) for name, attribute in known.items()}
+
+
 def attributes(
-    node: NodeProto, bound: Mapping[str, AttributeProto] | None, base_dir: str, at: str
+    node: NodeProto, version: int, bound: Mapping[str, AttributeProto] | None, base_dir: str, at: str
 ) -> tuple[dict[str, Any], dict[str, GraphProto]]:
     """A node's attributes as plain Python values and arrays, and those that are graphs apart.
 
-    ``bound``: what a function's caller gives for the function's attributes, None outside of functions. What
-    it does not give is left out.
+    ``version``: that of the node's operator set. ``bound``: what a function's caller gives for the function's
+    attributes, None outside of functions. What it does not give is left out.
 
     Raises:
-        ModelError: an attribute without type or one that cannot be read.
+        ModelError: an attribute without type or of another than its operator's, or one that cannot be read.
         UnsupportedError: a list of graphs, a sparse tensor, an unsupported element type.
     """
     plain: dict[str, Any] = {}
     graphs: dict[str, GraphProto] = {}
+    kinds = _kinds(node.op_type, domain_of(node.domain), version)
     for proto in node.attribute:
         given: AttributeProto | None = proto
         if proto.ref_attr_name:
@@ -123,11 +139,28 @@ def attributes(
             given = bound.get(proto.ref_attr_name)
         if given is None:
             continue
+        what = f"{at}: attribute '{proto.name}'"
+        wanted_kind = kinds.get(proto.name)
+        if wanted_kind is not None and given.type not in (wanted_kind, AttributeProto.UNDEFINED):
+            raise ModelError(
+                f"{what} is of the kind {_kind(given.type)}, and {node.op_type} takes {_kind(wanted_kind)}; correct the"
+                " writer of the file"
+            )
         if given.type == AttributeProto.GRAPH:
             graphs[proto.name] = given.g
-        else:
-            plain[proto.name] = _attribute(given, base_dir, f"{at}: attribute '{proto.name}'")
+            continue
+        plain[proto.name] = value = _attribute(given, base_dir, what)
+        # What a Constant holds is data, and strings may be any bytes; the attributes of other operators are words.
+        words = wanted_kind is not None and node.op_type != "Constant"
+        if words and any(isinstance(part, bytes) for part in (value if isinstance(value, list) else [value])):
+            raise ModelError(f"{what} is not UTF-8, so the file is damaged; export the model again")
     return plain, graphs
+
+
+def _kind(code: int) -> str:
+    """``INTS``: a type of attributes as the specification calls it."""
+    names = dict(zip(AttributeProto.AttributeType.values(), AttributeProto.AttributeType.keys(), strict=True))
+    return str(names.get(code, code))
 
 
 def _attribute(proto: AttributeProto, base_dir: str, at: str) -> Any:
@@ -154,6 +187,6 @@ def _attribute(proto: AttributeProto, base_dir: str, at: str) -> Any:
             return [value_type(item, at) for item in proto.type_protos]
         case AttributeProto.UNDEFINED:
             raise ModelError(f"{at} has no type; the writer of the file has to state it")
-    names = dict(zip(AttributeProto.AttributeType.values(), AttributeProto.AttributeType.keys(), strict=True))
-    kind = names.get(proto.type, str(proto.type))
-    raise UnsupportedError(f"{at} is of the kind {kind}, which is not supported; store dense tensors instead")
+    raise UnsupportedError(
+        f"{at} is of the kind {_kind(proto.type)}, which is not supported; store dense tensors instead"
+    )

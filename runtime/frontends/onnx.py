@@ -18,10 +18,13 @@ from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProt
 from ..errors import LoopdbgError, ModelError, UnsupportedError, one_line
 from ..graph import ANY, Array, Graph, Node, Operation, System, TensorType, Value
 from . import _onnx_loops
+from ._onnx_limits import check_calls, check_depth
 from ._onnx_notes import Sources
-from ._onnx_scope import Context, FunctionKey, Scope, all_names
-from ._onnx_values import array, attributes, dense, value_type
+from ._onnx_scope import Context, FunctionKey, Scope, all_names, function_key
+from ._onnx_values import array, attributes, dense, domain_of, value_type
 
+#: Versions of operator sets are small numbers that ONNX itself holds in 32 bits.
+_NO_OPSET = 1 << 31
 #: Inner graphs of any other operator are not ours to run.
 _CONTROL_FLOW = ("Loop", "Scan", "If", "SequenceMap")
 
@@ -43,6 +46,11 @@ def read(path: str | os.PathLike[str]) -> Graph:
         raise ModelError(f"{where}: cannot be read: {error.strerror or one_line(error)}") from None
     if not data.strip():
         raise ModelError(f"{where}: the file is empty; export the model again")
+    try:
+        if form == "onnxtxt":
+            check_depth(data)
+    except UnsupportedError as error:
+        raise UnsupportedError(f"{where}, {error}") from None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # "The onnxtxt format is experimental"
@@ -86,6 +94,7 @@ def from_proto(model: ModelProto, where: str) -> Graph:
         for name in (n for proto in (model.graph, *model.functions) for n in all_names(proto)):
             if not isinstance(name, str):  # protobuf gives bytes for text that is not UTF-8
                 raise ModelError(f"the name {name!r} is not UTF-8, so the file is damaged; export the model again")
+        check_calls(model)
         return _Reader(model, os.path.dirname(os.path.abspath(where))).main()
     except LoopdbgError as error:
         raise type(error)(f"{where}: {_printable(str(error))}") from None
@@ -98,17 +107,11 @@ def _printable(message: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)
 
 
-def _domain(name: str) -> str:
-    return "" if name == "ai.onnx" else name
-
-
 class _Reader:
     def __init__(self, model: ModelProto, base_dir: str) -> None:
         self.model = model
         self.base_dir = base_dir
-        self.functions: dict[FunctionKey, FunctionProto] = {
-            (_domain(f.domain), f.name, f.overload): f for f in model.functions
-        }
+        self.functions: dict[FunctionKey, FunctionProto] = {function_key(f): f for f in model.functions}
         self.sources = Sources()
 
     def main(self) -> Graph:
@@ -196,6 +199,9 @@ class _Reader:
             value = scope.find(info.name, f"the list of outputs{scope.place or ' of the model'}")
             if value is None:
                 raise ModelError(f"output '{info.name}'{scope.place} is an input that the call leaves out")
+            if value.type is ANY:
+                # A value of an outer graph that says nothing of itself there: what the body declares it to be counts.
+                value.type = scope.value(info.name).type
             scope.graph.outputs.append(value)
 
     def nodes(self, scope: Scope) -> None:
@@ -205,10 +211,10 @@ class _Reader:
         scope.position = len(scope.proto.node)
 
     def node(self, proto: NodeProto, scope: Scope) -> None:
-        domain = _domain(proto.domain)
+        domain = domain_of(proto.domain)
         context = scope.context
         header = Node(scope.node_name(proto), proto.op_type, domain, context.opsets.get(domain, 0), [], [])
-        key = (domain, proto.op_type, proto.overload)
+        key = function_key(proto)
         function = self.functions.get(key)
         if function is None and not header.version:
             raise ModelError(
@@ -220,7 +226,7 @@ class _Reader:
         if function is not None:
             self.call(proto, key, header, scope, at)
             return
-        plain, graphs = attributes(proto, context.attributes, self.base_dir, at)
+        plain, graphs = attributes(proto, header.version, context.attributes, self.base_dir, at)
         header.outputs = [scope.value(name) if name else None for name in proto.output]
         if domain == "" and proto.op_type in _CONTROL_FLOW:
 
@@ -283,7 +289,19 @@ class _Reader:
 
 
 def _opsets(imports: Any) -> dict[str, int]:
-    return {_domain(entry.domain): int(entry.version) for entry in imports}
+    """The versions of the operator sets that a model or a function imports.
+
+    Raises:
+        ModelError: a version that no operator set can have.
+    """
+    found = {domain_of(entry.domain): int(entry.version) for entry in imports}
+    for domain, version in found.items():
+        if not 0 < version < _NO_OPSET:
+            raise ModelError(
+                f"it imports version {version} of the operator set '{domain or 'ai.onnx'}', which cannot be; correct"
+                " opset_import"
+            )
+    return found
 
 
 def _bind(

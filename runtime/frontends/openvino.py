@@ -11,7 +11,7 @@ import heapq
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from ..graph import Graph, If, Node, Operation, System, TensorType, Value
+from ..graph import Graph, If, Loop, Node, Operation, System, TensorType, Value, bodies
 from ._ir_blobs import Blobs, element_type, tensor_type
 from ._ir_loops import LoopBuilder, Scope, check_internal, external_input
 from ._ir_xml import Document, Element, Layer, Network, Port, ids, names
@@ -25,8 +25,9 @@ _NOT_NODES = ("parameter", "const", "constant", "result")
 def read(path: Path) -> Graph:
     """Read an ``.xml`` and, where a constant needs it, the ``.bin`` beside it.
 
-    Values have the layer's name (``name.0``, ``name.1`` where it has several outputs); inputs and outputs of
-    the model have the names that OpenVINO gives them (``any_name``). Constants are read-only views of the
+    Values have the layer's name (``name.0``, ``name.1`` where it has several outputs, and a number at its end where
+    another value of the same scope has it already); inputs and outputs of the model have the names that OpenVINO gives
+    them (``any_name``). Constants are read-only views of the
     ``.bin``.
 
     Raises:
@@ -40,6 +41,7 @@ def read(path: Path) -> Graph:
     graph.opsets = dict(sorted(builder.opsets.items(), key=lambda item: item[1]))
     _name_inputs(document, scope)
     graph.output_names = _output_names(document, scope)
+    _tell_apart(graph, set())
     return graph
 
 
@@ -242,6 +244,28 @@ class _Builder:
                 raise document.error(layer.element, f"{layer}: no {which}_port_map output fills its output port {port}")
         scope.graph.outputs = [results[port] for port in ports]
         return scope.graph
+
+
+def _tell_apart(graph: Graph, taken: set[str], known: Collection[Value] = ()) -> None:
+    """Give every value of a scope a name of its own; ``taken``: names of the graph around the branch of an If, and
+    ``known`` what it has from there.
+
+    An IR knows values by their ports, so that layers of one graph may have one name.
+    """
+    made = (value for node in graph.nodes for value in node.outputs if value is not None)
+    own = dict.fromkeys(value for value in (*graph.inputs, *graph.constants, *made) if value not in known)
+    for value in own:
+        name, number = value.name, 1
+        while value.name in taken:
+            number += 1
+            value.name = f"{name}_{number}"
+        taken.add(value.name)
+    for node in graph.nodes:
+        for _, inner in bodies(node):
+            if isinstance(node, Loop):
+                _tell_apart(inner, set())
+            else:
+                _tell_apart(inner, set(taken), {*known, *own})
 
 
 def _any_name(document: Document, layer: Layer, port: Port, own: str) -> str:

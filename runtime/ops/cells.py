@@ -17,7 +17,6 @@ import numpy as np
 from ..errors import ModelError, UnsupportedError
 from .activations import RECURRENT
 from .choice import bounded
-from .eager import Eager
 from .matmul import product, transposed
 from .primitives import NotNative
 from .support import constant, full
@@ -253,7 +252,7 @@ def run(p: P, directions: Sequence[Direction], lengths: T | None) -> tuple[T, tu
     stays; a reverse direction starts at the sequence's own end.
     """
     steps = directions[0].products.shape[0]
-    if not isinstance(p, Eager) and steps * len(directions) > LONGEST_NATIVE:
+    if p.emits and steps * len(directions) > LONGEST_NATIVE:
         raise NotNative(f"a sequence of {steps} steps")
     hidden = directions[0].state[0]
     masks = _masks(p, lengths, steps, hidden.shape[0])

@@ -53,7 +53,7 @@ def _to_string(x: Array) -> Array:
     return texts
 
 
-_TO_STRING = OwnLoop("to_string", _to_string, _STRING)
+_TO_STRING = OwnLoop("to_string", _to_string)
 
 
 @cache
@@ -69,7 +69,7 @@ def _from_string(to: Dtype) -> OwnLoop:
         values = [parse(text) for text in x.ravel()]
         return np.array(values, to).reshape(x.shape)
 
-    return OwnLoop(f"string_to_{to.name}", eager, to)
+    return OwnLoop(f"string_to_{to.name}", eager)
 
 
 @cache
@@ -88,7 +88,7 @@ def _to_float8(to: Dtype, saturate: bool, round_mode: str) -> OwnLoop:
             wide = np.clip(wide, -largest, largest)
         return wide.astype(to)
 
-    return OwnLoop(f"to_{to.name}", eager, to)
+    return OwnLoop(f"to_{to.name}", eager)
 
 
 @onnx("Cast", since=1)

@@ -1,4 +1,9 @@
-"""The primitives computed by NumPy: what every operator means, and how Python instructions run."""
+"""The primitives computed at once, on arrays: what every operator means, and how Python instructions run.
+
+Whatever has a kernel is computed by it, walking as the binder would let it walk (``arithmetic``): a node gives the same
+bits in Python as where it is bound. NumPy itself computes on types that have no kernels: strings, float8, int4 and the
+like.
+"""
 
 from __future__ import annotations
 
@@ -8,28 +13,62 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels
+from .. import arithmetic, kernels
 from ..graph import Array
+from ..walks import walk
 from .primitives import Elementwise, OwnLoop, Step, View
 from .weights import fits
+
+_WIDE = np.dtype(np.int64)
 
 
 class Eager:
     """Implements :class:`~.primitives.Primitives` on NumPy arrays."""
 
+    emits = False
+
     def map(self, function: Elementwise, *inputs: Array) -> Array:
-        result = function.eager(*inputs) if isinstance(function, OwnLoop) else function(*inputs)
-        return np.asarray(result)
+        kernel = arithmetic.elementwise(function, tuple([x.dtype for x in inputs]))
+        if kernel is None:
+            return _without_kernel(function, inputs)
+        result = arithmetic.compute(kernel, *inputs)
+        if result is None:
+            raise ZeroDivisionError(function.failure if isinstance(function, OwnLoop) else "division by zero")
+        return result
 
     def reduce(self, ufunc: np.ufunc, x: Array, axes: Sequence[int], keepdims: bool) -> Array:
         if not axes:
-            return x.copy()
-        return np.asarray(ufunc.reduce(x, axis=tuple(axes), keepdims=keepdims, dtype=x.dtype))
+            return np.array(x, order="C")
+        kernel = arithmetic.fold(ufunc, x.dtype)
+        if kernel is None or (not x.size and ufunc in arithmetic.IDEMPOTENT):
+            return np.asarray(ufunc.reduce(x, axis=tuple(axes), keepdims=keepdims, dtype=x.dtype))
+        x = kernels.tidy(x)
+        out = np.empty([1 if d in axes else extent for d, extent in enumerate(x.shape)], x.dtype)
+        if ufunc in arithmetic.IDENTITY:
+            out.fill(arithmetic.IDENTITY[ufunc](x.dtype))
+        else:
+            out[...] = x[tuple([slice(extent) for extent in out.shape])]
+        if x.size:
+            spread = (x.shape, arithmetic.spread(out, axes))
+            kernels.run(kernel, (out, x, out), *walk(x.shape, (spread, arithmetic.layout(x), spread)))
+        return out if keepdims else out.reshape([extent for d, extent in enumerate(x.shape) if d not in axes])
 
     def accumulate(self, ufunc: np.ufunc, x: Array, axis: int) -> Array:
-        return np.asarray(ufunc.accumulate(x, axis=axis, dtype=x.dtype))
+        kernel = arithmetic.running(ufunc, x.dtype)
+        if kernel is None:
+            return np.asarray(ufunc.accumulate(x, axis=axis, dtype=x.dtype))
+        out = np.array(x, order="C")
+        if out.size and out.shape[axis] > 1:
+            ahead = out[(*(slice(None),) * axis, slice(1, None))]
+            kernels.run(kernel, (out, ahead, ahead), *arithmetic.running_walk(out, axis))
+        return out
 
     def arg(self, which: str, x: Array, axis: int, last: bool) -> Array:
+        if arithmetic.has_extremes(x):
+            out = np.empty([1 if d == axis else extent for d, extent in enumerate(x.shape)], np.int64)
+            kernel = arithmetic.special("arg", out.dtype)
+            kernels.run(kernel, (_in_order(x), out), extra=arithmetic.extreme_numbers(which, x, axis, last))
+            return out
         find = np.argmax if which == "max" else np.argmin
         if not last:
             return np.asarray(find(x, axis=axis, keepdims=True), dtype=np.int64)
@@ -37,7 +76,21 @@ class Eager:
         return np.asarray(x.shape[axis] - 1 - flipped)
 
     def matmul(self, a: Array, b: Array) -> Array:
-        return np.asarray(np.matmul(a, b))
+        kernel = arithmetic.product(a.dtype, b.dtype)
+        if kernel is None or not a.ndim or not b.ndim:
+            return np.asarray(np.matmul(a, b))
+        a2, b2 = kernels.tidy(a), kernels.tidy(b)
+        if a.ndim == 1:
+            a2 = _in_order(a2).reshape(1, -1)
+        if b.ndim == 1:
+            b2 = _in_order(b2).reshape(-1, 1)
+        shape = arithmetic.product_shape(a2, b2)
+        out = np.empty(shape, kernel.out)
+        if out.size:
+            kernels.run(kernel, (a2, b2, out), *arithmetic.product_walk(a2, b2, out))
+        if a.ndim > 1 and b.ndim > 1:
+            return out
+        return out.reshape(shape[:-2] + (shape[-2:-1] if a.ndim > 1 else ()) + (shape[-1:] if b.ndim > 1 else ()))
 
     def weighted(self, a: Array, b: Array) -> Array:
         return np.asarray(kernels.rows_product(a, b)) if fits(a, b) else self.matmul(a, b)
@@ -50,19 +103,26 @@ class Eager:
         sources: Sequence[tuple[Array, View]],
         others: Sequence[Array],
         conditional: bool,
-        only: bool = False,
     ) -> Array:
         i = int(iteration.reshape(()))
-        return np.asarray(step(self, [view(x)[i] for x, view in sources], others))
+        return np.asarray(step(self, [np.array(view(x)[i], order="C") for x, view in sources], others))
 
     def where(self, condition: Array, a: Array, b: Array) -> Array:
-        return np.where(condition, a, b)
+        if condition.dtype != np.bool_ or a.dtype != b.dtype or a.dtype.hasobject:
+            return np.where(condition, a, b)
+        result = arithmetic.compute(arithmetic.where(a.dtype), condition, a, b)
+        assert result is not None
+        return result
 
     def cast(self, x: Array, dtype: np.dtype[Any]) -> Array:
-        return x.astype(dtype)
+        if x.dtype == dtype:
+            return x
+        kernel = arithmetic.cast(x.dtype, dtype)
+        result = None if kernel is None else arithmetic.compute(kernel, x)
+        return x.astype(dtype, order="C") if result is None else result
 
     def reshape(self, x: Array, shape: Sequence[int]) -> Array:
-        return x.reshape(tuple(shape))
+        return _in_order(x).reshape(tuple(shape))
 
     def transpose(self, x: Array, perm: Sequence[int]) -> Array:
         return x.transpose(tuple(perm))
@@ -71,11 +131,11 @@ class Eager:
         return np.broadcast_to(x, tuple(shape))
 
     def slice(self, x: Array, starts: Sequence[int], steps: Sequence[int], extents: Sequence[int]) -> Array:
-        index = []
+        index: list[Any] = []
         for start, step, extent in zip(starts, steps, extents, strict=True):
             stop = start + step * extent
             index.append(slice(start, None if stop < 0 else stop, step) if extent else slice(0, 0))
-        return x[tuple(index)]
+        return x[(*index, ...)]
 
     def slice_at(self, x: Array, axis: int, start: Array, end: Array) -> Array:
         index = [slice(None)] * x.ndim
@@ -96,10 +156,41 @@ class Eager:
         return out
 
     def gather(self, x: Array, indices: Array, axis: int) -> Array:
-        return np.take(x, indices, axis=axis)
+        return _tensor(np.take(x, indices, axis=axis))
 
     def constant(self, array: Array) -> Array:
         return array
 
     def value(self, x: Array) -> Array:
         return x
+
+
+def _in_order(x: Array) -> Array:
+    """An array in row-major order; NumPy's own function for that gives scalars an axis."""
+    return x if x.flags.c_contiguous else np.array(x, order="C")
+
+
+def _without_kernel(function: Elementwise, inputs: Sequence[Array]) -> Array:
+    """A function on types that have no native loops."""
+    if not isinstance(function, OwnLoop):
+        return np.asarray(function(*inputs))
+    if function.eager is not None:
+        return np.asarray(function.eager(*inputs))
+    # Integers of less than 8 bits: what does not fit wraps around as it does in wider ones.
+    wide = [x.astype(_WIDE) for x in inputs]
+    kernel = arithmetic.elementwise(function, tuple([x.dtype for x in wide]))
+    if kernel is None or any(x.dtype != inputs[0].dtype or x.dtype.kind == "f" for x in inputs):
+        raise TypeError(f"{function.name} has no loop for {', '.join(x.dtype.name for x in inputs)}")
+    result = arithmetic.compute(kernel, *wide)
+    if result is None:
+        raise ZeroDivisionError(function.failure)
+    return result.astype(inputs[0].dtype)
+
+
+def _tensor(element: Any) -> Array:
+    """A tensor, also where NumPy gives the one element of a scalar: numbers as its own kind of them, strings as str."""
+    if isinstance(element, np.ndarray | np.generic):
+        return np.asarray(element)
+    tensor = np.empty((), object)
+    tensor[()] = element
+    return tensor

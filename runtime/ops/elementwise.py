@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import reduce
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError
-from ..graph import Array
 from .primitives import Elementwise, OwnLoop
 from .registry import onnx, openvino
 from .support import (
@@ -32,47 +30,19 @@ Binary = Callable[[P, T, T], T]
 # --- Elementwise functions that NumPy's ufuncs lack. Integer ones: both inputs of one dtype, results wrap around.
 
 
-def _integer_loop(name: str, compute: Callable[[Array, Array], Any]) -> OwnLoop:
-    def eager(a: Array, b: Array) -> Array:
-        result = np.asarray(compute(a, b))
-        if result.size and not np.all(b):
-            raise ZeroDivisionError("integer division by zero")
-        return result
-
-    return OwnLoop(name, eager)
-
-
-def _truncating_quotient(a: Array, b: Array) -> Any:
-    quotient = np.floor_divide(a, b)
-    inexact = np.remainder(a, b) != 0
-    return quotient + (inexact & ((a < 0) != (b < 0))).astype(a.dtype)
-
-
-def _integer_power(a: Array, b: Array) -> Array:
-    if np.any((b < 0) & (a == 0)):
-        raise ZeroDivisionError("zero to a negative integer power")
-    result = np.power(a, np.maximum(b, b.dtype.type(0)))
-    small = np.where(a == 1, a, np.where(a + a.dtype.type(1) == 0, np.where(b % 2 == 0, -a, a), a.dtype.type(0)))
-    return np.where(b < 0, small, result)
-
-
-def _erf(x: Array) -> Array:
-    values = np.fromiter(map(math.erf, x.ravel().tolist()), np.float64, x.size)
-    return values.reshape(x.shape).astype(x.dtype)
-
-
+_BY_ZERO = "integer division by zero"
 #: a / b toward zero; a zero divisor is an error. The smallest integer / -1 is itself.
-DIVIDE_TRUNCATE = _integer_loop("trunc_divide", _truncating_quotient)
+DIVIDE_TRUNCATE = OwnLoop("trunc_divide", failure=_BY_ZERO)
 #: a / b toward minus infinity; a zero divisor is an error.
-DIVIDE_FLOOR = _integer_loop("floor_divide", np.floor_divide)
+DIVIDE_FLOOR = OwnLoop("floor_divide", failure=_BY_ZERO)
 #: What DIVIDE_TRUNCATE leaves; it has the sign of a.
-REMAINDER_TRUNCATE = _integer_loop("trunc_remainder", np.fmod)
+REMAINDER_TRUNCATE = OwnLoop("trunc_remainder", failure=_BY_ZERO)
 #: What DIVIDE_FLOOR leaves; it has the sign of b.
-REMAINDER_FLOOR = _integer_loop("floor_modulo", np.remainder)
+REMAINDER_FLOOR = OwnLoop("floor_modulo", failure=_BY_ZERO)
 #: a ** b on integers; a negative exponent truncates 1 / a ** -b toward zero, and of a zero is an error.
-POWER_INTEGER = OwnLoop("integer_power", _integer_power)
+POWER_INTEGER = OwnLoop("integer_power", failure="zero to a negative integer power")
 #: The Gauss error function on float32 and float64.
-ERF = OwnLoop("erf", _erf)
+ERF = OwnLoop("erf")
 
 
 # --- One input.

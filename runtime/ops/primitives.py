@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from ..errors import LoopdbgError
 from ..graph import Array
 
 
@@ -20,14 +21,26 @@ class NotNative(Exception):
     """Raised while kernels are bound: this operator, on these dtypes and shapes, has to run in Python."""
 
 
+#: What binding an operator may raise: there is no kernel, or it rejects its inputs, as it does in Python.
+REFUSALS: tuple[type[Exception], ...] = (
+    NotNative,
+    LoopdbgError,
+    ValueError,
+    IndexError,
+    ZeroDivisionError,
+    OverflowError,
+)
+
+
 @dataclass(frozen=True)
 class OwnLoop:
-    """An elementwise function that NumPy's ufuncs lack: its meaning, and the name of our inner loop for it."""
+    """An elementwise function that NumPy's ufuncs lack: the name of our inner loop for it (inner_loops.h says what it
+    means), or, for types that have none, what computes it in Python."""
 
     name: str
-    eager: Callable[..., Array]
-    #: Dtype of the result; None: that of the first input.
-    dtype: np.dtype[Any] | None = None
+    eager: Callable[..., Array] | None = None
+    #: What is wrong where the loop fails.
+    failure: str = ""
 
 
 Elementwise = np.ufunc | OwnLoop
@@ -39,7 +52,12 @@ T = TypeVar("T")
 
 
 class Primitives(Protocol[T]):
-    """See the module. Shapes are tuples of int; ``axis`` and ``axes`` are already non-negative."""
+    """See the module. Shapes are tuples of int; ``axis`` and ``axes`` are already non-negative.
+
+    ``emits``: each call is one more in what is bound, and nothing is computed yet.
+    """
+
+    emits: bool
 
     def map(self, function: Elementwise, *inputs: T) -> T:
         """Elementwise with NumPy broadcasting. All inputs have the dtypes that the function's loop takes."""

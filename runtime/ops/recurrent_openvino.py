@@ -67,7 +67,7 @@ def _cell(p: P, gates: int, x: T, w: T, bias: T | None, step: Step, state: tuple
     return step(p, inputs_product(p, x, w, bias), state)
 
 
-# --- A cell in two halves: what the input alone decides can be computed for many steps at once (runtime/optimise.py).
+# --- A cell in two halves: what the input alone decides can be computed for many steps at once (runtime/ahead.py).
 
 #: How many states a cell has; they stand between X and the weights.
 STATES = {"lstmcell": 2, "grucell": 1, "rnncell": 1}
@@ -137,25 +137,22 @@ def lstm_cell(
     activations_beta: Floats = (),
     clip: float = 0.0,
     input_forget: bool = False,
-    weights_format: str = "fico",
 ) -> tuple[T, ...]:
     """The sixth input is optional. The written specification's TensorIterator example has another form with five: W
-    and R joined [4H, I + H], and B. Opset 1 could have peepholes f, i, o, ``input_forget`` (i = 1 - f) and another
-    ``weights_format``."""
+    and R joined [4H, I + H], and B. Opset 1 could have peepholes f, i, o and ``input_forget`` (i = 1 - f). What its
+    ``weights_format`` says is without effect: OpenVINO writes ifco there, and reads the weights as f, i, c, o.
+    """
     hidden = _hidden_size(initial_h, hidden_size)
     if b is None and r.ndim == 1:
         b = r
         of_shape(w, "joined W and R", (4 * hidden, x.shape[-1] + hidden))
         w, r = columns(p, w, 0, x.shape[-1]), columns(p, w, x.shape[-1], x.shape[-1] + hidden)
-    order = weights_format.lower()
-    if sorted(order) != sorted("fico"):
-        raise ModelError(f'weights_format="{weights_format}" is no order of f, i, c, o')
     peep = None
     if peepholes is not None:
         forget, enter, leave = (columns(p, peepholes, k * hidden, (k + 1) * hidden) for k in range(3))
         peep = (enter, leave, forget)
     functions = _functions(activations, activations_alpha, activations_beta, 3)
-    step = LstmStep(r, functions, order, peep, "i" if input_forget else "", clip)
+    step = LstmStep(r, functions, "fico", peep, "i" if input_forget else "", clip)
     return _cell(p, 4, x, w, b, step, (initial_h, initial_c), r)
 
 
@@ -181,7 +178,7 @@ def gru_cell(
     return _cell(p, 3, x, w, bias, GruStep(r, functions, linear_before_reset, kept, clip), (initial_h,), r)
 
 
-@openvino("RNNCell", since=3)
+@openvino("RNNCell")
 def rnn_cell(
     p: P,
     x: T,

@@ -17,7 +17,7 @@ from .support import Dtype, axes_of, axis_of, cast, constant, full, is_float, is
 P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
 T = Any
 Reduction = Callable[[P, T, tuple[int, ...], bool], T]
-_FLOAT64, _INT32 = np.dtype(np.float64), np.dtype(np.int32)
+_FLOAT64, _INT32, _INT64 = np.dtype(np.float64), np.dtype(np.int32), np.dtype(np.int64)
 
 
 def _count(x: T, axes: Sequence[int]) -> int:
@@ -42,7 +42,9 @@ def _product(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
 
 
 def _mean(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
-    total = p.reduce(np.add, cast(p, x, working_dtype(x.dtype)), axes, keepdims)
+    # The count of what is averaged need not fit integers of 8 or 16 bits.
+    inner = _INT64 if is_integer(x.dtype) and x.dtype.itemsize < 4 else working_dtype(x.dtype)
+    total = p.reduce(np.add, cast(p, x, inner), axes, keepdims)
     divide = np.divide if is_float(x.dtype) else DIVIDE_TRUNCATE
     return cast(p, p.map(divide, total, constant(p, _count(x, axes), total.dtype)), x.dtype)
 

@@ -1,8 +1,9 @@
 """The one table of operators.
 
 An operator is a function ``op(p, *inputs, **attributes)`` that says what it means in terms of a few primitives ``p``
-(see :class:`~.primitives.Primitives`). The function runs in two ways: with :class:`~.eager.Eager` it computes with
-NumPy, and with the binder of ``runtime.bind`` it emits native kernel calls. Both derive from this one text.
+(see :class:`~.primitives.Primitives`). The function runs in two ways: with :class:`~.eager.Eager` it computes at once,
+and with the binder of ``runtime.bind`` it emits calls for the engine. Both derive from this one text, and both run the
+kernels that ``runtime.arithmetic`` names.
 
 ``@onnx("Add", since=7)`` registers it for ONNX from that opset on, ``@openvino("Add")`` for OpenVINO. Attributes
 arrive as keyword arguments; for OpenVINO, whose XML attributes are text, the annotation says how to read them.
@@ -121,6 +122,12 @@ def _load_families() -> None:
         importlib.import_module(f"{__package__}.{family}")
 
 
+def definitions() -> list[tuple[System, str, Definition]]:
+    """Every operator there is, in each of its versions: system, domain, definition."""
+    _load_families()
+    return [(system, domain, entry) for (system, domain, _), entries in _TABLE.items() for entry in entries]
+
+
 def find(system: System, domain: str, op_type: str, version: int) -> Definition | None:
     """The definition that is valid at an opset version, or None."""
     _load_families()
@@ -141,7 +148,7 @@ def resolve(node: Operation, system: System) -> Op:
     definition = find(system, domain, node.op_type, node.version)
     if definition is not None:
         keywords = _keywords(node, definition.function, system)
-        random = "draws" in _parameters(definition.function)[0]
+        random = "draws" in _signature(definition.function).attributes
         return Op(definition.function, keywords, definition.native, definition.pure, random)
     if system is System.ONNX:
         from .onnx_reference import reference_op
@@ -154,19 +161,52 @@ def resolve(node: Operation, system: System) -> Op:
     )
 
 
+@dataclass(frozen=True)
+class _Signature:
+    """What an operator's function takes. ``optional``: for each input whether it may be absent; ``variadic``: it takes
+    any number of inputs, and they may not."""
+
+    attributes: Mapping[str, inspect.Parameter]
+    hints: Mapping[str, Any]
+    least: int
+    optional: Sequence[bool]
+    variadic: bool
+
+
 @cache
-def _parameters(function: Function) -> tuple[dict[str, inspect.Parameter], dict[str, Any], int]:
-    parameters = inspect.signature(function).parameters
-    keyword_only = {n: p for n, p in parameters.items() if p.kind is inspect.Parameter.KEYWORD_ONLY}
-    variadic = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters.values())
-    positional = sum(p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for p in parameters.values()) - 1
-    return keyword_only, get_type_hints(function), -1 if variadic else positional
+def _signature(function: Function) -> _Signature:
+    _, *parameters = inspect.signature(function).parameters.values()
+    hints = get_type_hints(inspect.unwrap(function))
+    attributes = {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+    inputs = [p for p in parameters if p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+    variadic = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
+    # Nothing here takes any number of inputs and is content with none.
+    least = sum(p.default is inspect.Parameter.empty for p in inputs) or int(variadic)
+    optional = [type(None) in get_args(hints.get(p.name)) for p in inputs]
+    return _Signature(attributes, hints, least, optional, variadic)
+
+
+def _check_inputs(node: Operation, signature: _Signature) -> None:
+    """Hold a node to the number of inputs that its operator takes, and to those that may be left out.
+
+    Raises:
+        ModelError: there are too few or too many, or one is absent that must not be.
+    """
+    count, most = len(node.inputs), len(signature.optional)
+    given = f"{count} input{'' if count == 1 else 's'}"
+    if count > most and not signature.variadic:
+        raise ModelError(f"{node.describe()} has {given}; it takes at most {most}")
+    if count < signature.least:
+        raise ModelError(f"{node.describe()} has {given}; it needs at least {signature.least}")
+    for k, value in enumerate(node.inputs):
+        if value is None and not (k < most and signature.optional[k]):
+            raise ModelError(f"{node.describe()} lacks its input {k}, which is not optional")
 
 
 def _keywords(node: Operation, function: Function, system: System) -> dict[str, Any]:
-    keyword_only, hints, positional = _parameters(function)
-    if 0 <= positional < len(node.inputs):
-        raise ModelError(f"{node.describe()} has {len(node.inputs)} inputs; it takes at most {positional}")
+    signature = _signature(function)
+    _check_inputs(node, signature)
+    keyword_only, hints = signature.attributes, signature.hints
     keywords: dict[str, Any] = {}
     for name, text in node.attributes.items():
         if name not in keyword_only or name == "draws":

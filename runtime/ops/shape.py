@@ -69,7 +69,7 @@ def reshape(p: P, x: T, shape: T, *, allowzero: int = 0) -> T:
 
 
 @openvino("Reshape")
-def openvino_reshape(p: P, x: T, shape: T, *, special_zero: bool) -> T:
+def openvino_reshape(p: P, x: T, shape: T, *, special_zero: bool = True) -> T:
     wanted = ints(p, shape)
     copied = _zeros(wanted) if special_zero else []
     if x.size == 0 and wanted.count(-1) == 1:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError, UnsupportedError
-from ..extents import Extent, broadcast_shapes
+from ..extents import Extent
+from ..walks import broadcast_shapes
 
 P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
 T = Any

@@ -1,7 +1,7 @@
 """Products with weights: matrices that are constant, and read again in every iteration.
 
-They are done in the layout and the order of ``panels.h``, whoever does them: the plain plan, a block of iterations at
-once, and NumPy's arrays in Python give the same to the bit.
+They are done in the layout and the order of ``panels.h``, whoever does them: kernels one iteration after the other, a
+block of iterations at once, and NumPy's arrays in Python give the same to the bit.
 """
 
 from __future__ import annotations
@@ -26,11 +26,9 @@ _TYPES = "matmul gemm lstmcell grucell rnncell lstm gru rnn lstmsequence grusequ
 WEIGHTED = frozenset(_TYPES.split())
 
 
-def weighted(node: Operation, op: Op, system: System, constants: Sequence[Array | None]) -> Op:
-    """The operator of ``node`` as plans run it; ``constants``: of each input its numbers, where they are constant."""
-    if op.native and is_weighted(node, system) and any(w is not None and is_large(w) for w in constants[1:]):
-        return on_weights(op)
-    return op
+def weighted(node: Operation, op: Op, system: System, settled: Sequence[bool]) -> Op:
+    """The operator of ``node`` as plans run it; ``settled``: of each input whether it follows from constants alone."""
+    return on_weights(op) if op.native and is_weighted(node, system) and any(settled[1:]) else op
 
 
 def is_weighted(node: Operation, system: System) -> bool:
@@ -44,28 +42,25 @@ def is_large(weights: Array) -> bool:
     return weights.nbytes >= PANEL_BYTES[0]
 
 
-def on_weights(op: Op, known_only: bool = False) -> Op:
-    """``op`` with products as panels.h does them; ``known_only``: those alone whose weights the binder knows."""
-    return replace(op, function=partial(_on_weights, op.function, known_only))
+def on_weights(op: Op) -> Op:
+    """``op`` with products as panels.h does them."""
+    return replace(op, function=partial(_on_weights, op.function))
 
 
-def _on_weights(function: Callable[..., Any], known_only: bool, p: Any, *inputs: Any, **keywords: Any) -> Any:
-    return function(Weighted(p, known_only), *inputs, **keywords)
+def _on_weights(function: Callable[..., Any], p: Any, *inputs: Any, **keywords: Any) -> Any:
+    return function(Weighted(p), *inputs, **keywords)
 
 
 class Weighted:
     """Other primitives, whose products go by the name of ``weighted``."""
 
-    def __init__(self, p: Any, known_only: bool = False) -> None:
+    def __init__(self, p: Any) -> None:
         self._p = p
-        self._known_only = known_only
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._p, name)
 
     def matmul(self, a: Any, b: Any) -> Any:
-        if self._known_only and getattr(b, "known", None) is None:
-            return self._p.matmul(a, b)
         return self._p.weighted(a, b)
 
 
