@@ -1,28 +1,23 @@
 """What sliced inputs and the iteration number alone decide, computed for a block of iterations at once.
 
 A product with weights whose rows are known before the loop runs (``X[i] @ W``) reads its weights once for many
-iterations, and not once for each. Two plans are made of what is found here:
-
-* The optimised graph (``optimise.py``) has one node for such a product together with the cheap nodes that lead to it
-  and follow it.
-* The plain plan keeps every node, and each gives what it gives alone, to the bit: the order of a sum in ``panels.h``
-  does not depend on the number of rows. :func:`in_plain` says how its products may be run instead.
+iterations, and not once for each. Every node stays, and gives what it gives alone, to the bit: the order of a sum in
+``panels.h`` does not depend on the number of rows. :func:`run_ahead` says how such products may be run instead.
 
 A recurrent cell of OpenVINO is cut in two for that: the product of its input, and the rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from . import batch
 from .batch import Rows
-from .dependence import made_in, runs_to_its_count, uses
+from .dependence import made_in, runs_to_its_count
 from .graph import Array, Loop, Node, Operation, SlicedInput, System, TensorType, Value
 from .ops.primitives import NotNative, View
 from .ops.recurrent_openvino import STATES, input_half, state_half
@@ -42,14 +37,10 @@ _EXACT = _words(
     "abs add cast clamp clip convert div divide flatten gather identity mul multiply neg negative relu reshape squeeze"
     " sub subtract transpose unsqueeze"
 )
-#: Such whose functions NumPy computes several elements at a time.
-_CHEAP = _EXACT | _words("elu exp gelu hardsigmoid leakyrelu log prelu sigmoid softplus sqrt swish tanh")
 #: What an iteration number goes through on its way to a Gather; conversions only to types that can hold it.
 _RESHAPES = _words("identity squeeze unsqueeze reshape")
 _CONVERSIONS = {"cast": ("to", (6, 7)), "convert": ("destination_type", ("i32", "i64"))}
 _PRODUCTS = _words("matmul gemm")
-#: What may follow a product in its block: of its size, and next to nothing beside it.
-_FOLLOWERS = _words("add sub subtract mul multiply")
 
 
 def is_ours(node: Node, system: System) -> bool:
@@ -62,12 +53,12 @@ def iteration_of(loop: Loop) -> Value:
     return loop.iteration or Value(f"{loop.name}_iteration", TensorType(np.dtype(np.int64), ()))
 
 
-def in_plain(loop: Loop, system: System, number: Value) -> dict[Node, ResolvedOperation]:
+def run_ahead(loop: Loop, system: System, number: Value) -> dict[Node, ResolvedOperation]:
     """Nodes of a loop's body, and how they may be run as long as nothing in the loop is changed by hand.
 
     ``number``: what :func:`iteration_of` gave.
     """
-    finder = Finder(loop, system, exact=True)
+    finder = Finder(loop, system)
     made: dict[Node, ResolvedOperation] = {}
     if finder.found():
         cells = {halves[0]: (cell, halves[1]) for cell, halves in finder.halves.items()}
@@ -127,19 +118,15 @@ class Chain:
 
 @dataclass
 class Finder:
-    """The products of one loop's body that can be computed for many iterations at once.
-
-    ``exact``: only those, and only with such nodes before them, that give the same as alone; each for itself.
-    """
+    """The products of one loop's body that can be computed for many iterations at once, each with the nodes before it;
+    only such that give the same as alone."""
 
     loop: Loop
     system: System
-    exact: bool = False
     chains: list[Chain] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         loop = self.loop
-        self.uses = uses(loop)
         self.made: dict[Value, Node] = {
             value: node for node in loop.body.nodes for value in node.outputs if value is not None
         }
@@ -152,12 +139,12 @@ class Finder:
         self.halves: dict[Node, list[ResolvedOperation]] = {}
 
     def found(self) -> bool:
-        """Find the chains; later products take earlier ones with them."""
+        """Find the chains."""
         if any(edge.param is self.loop.iteration for edge in self.loop.back_edges):
             return False  # what counts as the iteration number there is a carried value
         products: list[Node] = []
         for node in self.loop.body.nodes:
-            if not is_ours(node, self.system) or isinstance(node, ResolvedOperation):
+            if not is_ours(node, self.system):
                 continue
             word = node.op_type.lower()
             if word in STATES and self.system is System.OPENVINO:
@@ -174,15 +161,9 @@ class Finder:
             elif self._is_row(node, word):
                 if word in _PRODUCTS:
                     products.append(node)
-                if word not in _PRODUCTS or not self.exact:
+                else:
                     self.rows.add(out)
-        taken: set[Node] = set()
-        for node in reversed(products):
-            if node not in taken:
-                chain = self._chain(node)
-                if chain is not None:
-                    self.chains.append(chain)
-                    taken.update([] if self.exact else chain.nodes)
+        self.chains = [chain for chain in map(self._chain, products) if chain is not None]
         return bool(self.chains)
 
     def _op(self, node: Node) -> Op:
@@ -201,12 +182,9 @@ class Finder:
         out = Value(f"{cell.name}_input")
         half = replace(op, function=partial(input_half, op.function, states))
         product = resolved(replace(cell, outputs=[out]), half, [x, *weights])
-        rest = on_weights(replace(op, function=partial(state_half, op.function, states)), known_only=not self.exact)
+        rest = on_weights(replace(op, function=partial(state_half, op.function, states)))
         self.halves[cell] = [product, resolved(cell, rest, [out, *cell.inputs[1:]])]
         self.made[out] = product
-        self.uses[out] = 1
-        if not self.exact:
-            self.rows.add(out)
         return [product]
 
     def _is_number(self, node: Node, word: str) -> bool:
@@ -244,27 +222,20 @@ class Finder:
         if word in _PRODUCTS:
             if node.inputs[0] not in self.rows or any(value in self.rows for value in node.inputs[1:]):
                 return False
-        elif word not in (_EXACT if self.exact else _CHEAP):
+        elif word not in _EXACT:
             return False
         op = self._op(node)
         return op.native and op.pure
 
     def _chain(self, product: Node) -> Chain | None:
-        """The product with what leads to it and, where only the chain needs it, what follows."""
+        """The product with what leads to it; None where its weights are few, or not known."""
+        weights = self._weights(product)
+        if weights is None or not is_large(weights):
+            return None
         nodes: dict[Node, None] = {}
         sources: dict[Value, Source] = {}
         self._collect(product, nodes, sources)
-        chain = list(nodes)
-        if not any(self._is_large(node) for node in chain if _is_product(node)):
-            return None
-        for node in chain[:-1]:
-            if _is_product(node) and self._used_beside(node, nodes):
-                return None
-        if self.exact or isinstance(product, ResolvedOperation):
-            return Chain(chain, list(sources.values()))
-        while (follower := self._follower(chain[-1])) is not None:
-            chain.append(follower)
-        return Chain(chain, list(sources.values()))
+        return Chain(list(nodes), list(sources.values()))
 
     def _collect(self, node: Node, nodes: dict[Node, None], sources: dict[Value, Source]) -> None:
         stack: list[tuple[Node, bool]] = [(node, False)]
@@ -284,36 +255,15 @@ class Finder:
                 elif value in self.rows:
                     stack.append((self.made[value], False))
 
-    def _used_beside(self, node: Node, nodes: Mapping[Node, None]) -> bool:
-        """Something else than the chain uses what ``node`` gives."""
-        out = node.outputs[0]
-        assert out is not None
-        return self.uses[out] != sum(out in user.inputs for user in nodes)
-
-    def _is_large(self, product: Node) -> bool:
-        """False where the weights are known to be few; exact products need to know them."""
-        constant = self._weights(product)
-        if self.exact:
-            return constant is not None and is_large(constant)
-        return constant is None or constant.size >= batch.LEAST_WEIGHTS
-
     def _weights(self, product: Node) -> Array | None:
         """What a product multiplies with, where that is constant."""
         weights = product.inputs[1]
         return None if weights is None else self.outer.get(weights, weights).constant
 
-    def _follower(self, node: Node) -> Node | None:
-        """The only node that uses ``node``, if it adds or multiplies something that is the same in every iteration."""
-        out = node.outputs[0]
-        assert out is not None
-        if self.uses[out] != 1:
-            return None
-        user = next((n for n in self.loop.body.nodes if out in n.inputs), None)
-        if user is None or user.op_type.lower() not in _FOLLOWERS or not is_ours(user, self.system):
-            return None
-        if self._inside(value for value in user.inputs if value is not out):
-            return None
-        return user
+    def weights_of(self, chain: Chain, sources: Sequence[Source]) -> int:
+        """How many weights the product of a chain has, if it reads one of these sources."""
+        weights = self._weights(chain.nodes[-1])
+        return 0 if weights is None or not any(source in chain.sources for source in sources) else weights.size
 
     def node(self, chain: Chain, number: Value) -> ResolvedOperation:
         """A node that does what a chain does. ``number``: the iteration's."""
@@ -328,17 +278,10 @@ class Finder:
             chain.sources,
             not runs_to_its_count(loop),
             last.describe(),
-            self.exact,
-            all(self._weights(node) is not None for node in chain.nodes if _is_product(node)),
         )
         tensors = [source.outer for source in chain.sources]
         indices = [source.index for source in chain.sources]
         return resolved(last, Op(block, {}), [number, loop.trip_count, *tensors, *indices, *others])
-
-
-def _is_product(node: Node) -> bool:
-    """A product with weights, its second input; the input half of a cell is one."""
-    return node.op_type.lower() in _PRODUCTS or isinstance(node, ResolvedOperation)
 
 
 @dataclass
@@ -351,8 +294,6 @@ class Block:
     sources: list[Source]
     conditional: bool
     where: str
-    exact: bool
-    constant: bool
 
     def __call__(self, p: Any, number: Any, trips: Any, *tensors: Any) -> Any:
         count = len(self.sources)
@@ -360,11 +301,11 @@ class Block:
         views = [
             (x, source.view(index, self.where)) for x, source, index in zip(outer, self.sources, indices, strict=True)
         ]
-        return p.blocks(self.step, number, trips, views, others, self.conditional, self.exact)
+        return p.blocks(self.step, number, trips, views, others, self.conditional)
 
     def step(self, p: Any, parts: Sequence[Any], others: Sequence[Any]) -> Any:
         """One iteration, or the rows of many."""
-        p = _Exactly(p) if self.exact else Weighted(p, known_only=not self.constant)
+        p = _Exactly(p)
         known: dict[Value | None, Any] = {None: None}
         known.update(zip(self.inner, parts, strict=True))
         known.update(zip(self.others, others, strict=True))

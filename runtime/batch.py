@@ -57,6 +57,7 @@ class Batched:
         self.p = p
         self.count = count
         self.pays = False
+        self.emits: bool = p.emits
 
     # -- helpers
 

@@ -11,25 +11,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
-from . import kernels
+from . import arithmetic, kernels
+from .arithmetic import IDENTITY, MAX_OUTER, layout, strides_of
 from .batch import Batched, Rows
-from .extents import Extent, broadcast_shapes, share, whole
+from .extents import Extent, share, whole
 from .graph import Array
 from .ops.eager import Eager
-from .ops.primitives import Elementwise, NotNative, OwnLoop, Step, View
+from .ops.primitives import Elementwise, NotNative, Step, View
 from .ops.registry import Op
 from .ops.weights import fits, panels
+from .slices import strided
+from .walks import broadcast_shapes, stride_along, walk
 
 Shape = tuple[int, ...]
 _EAGER = Eager()
-#: Outer axes that a call can have (``run_outer`` in kernels.pyx); NumPy's arrays may have 64 axes.
-MAX_OUTER = 32
 #: Iterations that are computed at once where that is possible: a GEMM of 64 rows takes 5 % more a row than one of 500.
 BLOCK = 64
 #: As many bytes at most are taken for a block.
@@ -108,16 +107,6 @@ class Input:
     peek: Callable[[], Array]
 
 
-def strides_of(shape: Sequence[int], itemsize: int) -> Shape:
-    """Row-major strides in bytes."""
-    strides = []
-    step = itemsize
-    for extent in reversed(shape):
-        strides.append(step)
-        step *= extent
-    return tuple(reversed(strides))
-
-
 def bind(op: Op, inputs: Sequence[Input | None], block: int | None = None) -> Bound:
     """Bind ``op`` to inputs of these dtypes and shapes. ``block``: see :data:`BLOCK`.
 
@@ -146,30 +135,17 @@ def _fold(op: Op, arrays: Sequence[Array | None]) -> Bound:
     return Bound(outputs, [], list(results), {}, 1)
 
 
-@cache
-def _ufunc_kernel(ufunc: np.ufunc, dtypes: tuple[np.dtype[Any], ...]) -> kernels.Kernel | None:
-    return kernels.ufunc_kernel(ufunc, dtypes)
-
-
 def _need(kernel: kernels.Kernel | None) -> kernels.Kernel:
     if kernel is None:
         raise NotNative
     return kernel
 
 
-#: What reductions start from, as NumPy's do.
-_IDENTITY: dict[np.ufunc, Callable[[np.dtype[Any]], Any]] = {
-    np.add: lambda dtype: 0,
-    np.multiply: lambda dtype: 1,
-    np.logical_and: lambda dtype: True,
-    np.logical_or: lambda dtype: False,
-}
-_IDEMPOTENT = (np.maximum, np.minimum)
-
-
 @dataclass
 class _Binder:
     """Implements :class:`~.ops.primitives.Primitives` on buffers."""
+
+    emits = True
 
     inputs: Sequence[Input | None]
     calls: list[CallSpec] = field(default_factory=list)
@@ -213,7 +189,7 @@ class _Binder:
 
     def _copy(self, x: Buffer) -> Buffer:
         out = self._new(x.shape, x.dtype)
-        self._elementwise(_plain(kernels.copy_kernel, x.dtype), (x,), out)
+        self._elementwise(arithmetic.copy(x.dtype), (x,), out)
         return out
 
     def _contiguous(self, x: Buffer) -> Buffer:
@@ -229,86 +205,56 @@ class _Binder:
         if 0 in shape:
             return
         buffers = (*inputs, out)
-        rows = [[shape[d], *(_stride(b, d - len(shape)) for b in buffers)] for d in range(len(shape)) if shape[d] != 1]
-        rows = _coalesce(rows)
-        inner = _choose_inner(rows)
-        n, *steps = rows.pop(inner) if rows else [1] + [0] * len(buffers)
         self.cost += 5 + share(math.prod(shape), 2)
-        self.calls.append(CallSpec(kernel, buffers, (n,), tuple(steps), tuple(map(tuple, rows))))
+        self.calls.append(CallSpec(kernel, buffers, *walk(shape, [layout(x) for x in buffers])))
 
     # -- primitives
 
     def map(self, function: Elementwise, *inputs: Buffer) -> Buffer:
-        if isinstance(function, OwnLoop):
-            kernel = _need(_plain(kernels.own_kernel, function.name, inputs[0].dtype))
-            out_dtype = function.dtype or inputs[0].dtype
-            if any(i.dtype != inputs[0].dtype for i in inputs):
-                raise NotNative
-        else:
-            if function is np.power and inputs[0].dtype.kind != "f":
-                raise NotNative  # NumPy's integer loop raises, which needs the GIL
-            kernel = _need(_ufunc_kernel(function, tuple(i.dtype for i in inputs)))
-            out_dtype = kernel.out
-        out = self._new(broadcast_shapes(*(i.shape for i in inputs)), out_dtype)
+        kernel = _need(arithmetic.elementwise(function, tuple(i.dtype for i in inputs)))
+        shape = broadcast_shapes(*(i.shape for i in inputs))
+        if not kernel.exact and not arithmetic.in_order(walk(shape, [layout(x) for x in inputs])[1], inputs):
+            inputs = tuple(map(self._contiguous, inputs))
+        out = self._new(shape, kernel.out)
         self._elementwise(kernel, inputs, out)
         return out
 
     def reduce(self, ufunc: np.ufunc, x: Buffer, axes: Sequence[int], keepdims: bool) -> Buffer:
-        kernel = _need(_ufunc_kernel(ufunc, (x.dtype, x.dtype)))
         if not axes:
             return self._copy(x)
-        if kernel.out != x.dtype:
-            raise NotNative
+        kernel = _need(arithmetic.fold(ufunc, x.dtype))
         kept = tuple(1 if d in axes else extent for d, extent in enumerate(x.shape))
         out = self._new(kept, x.dtype)
-        if ufunc in _IDENTITY:
-            start = self.constant(np.array(_IDENTITY[ufunc](x.dtype), x.dtype))
-        elif ufunc in _IDEMPOTENT and x.size:  # the first element may be counted twice
+        if ufunc in IDENTITY:
+            start = self.constant(np.array(IDENTITY[ufunc](x.dtype), x.dtype))
+        elif x.size:  # the first element may be counted twice
             start = self.slice(x, [0] * x.ndim, [1] * x.ndim, kept)
         else:
             raise NotNative
-        self._elementwise(_plain(kernels.copy_kernel, x.dtype), (start,), out)
-        spread = Buffer(
-            out.kind,
-            out.index,
-            out.dtype,
-            x.shape,
-            tuple(0 if d in axes else stride for d, stride in enumerate(out.strides)),
-        )
+        self._elementwise(arithmetic.copy(x.dtype), (start,), out)
+        spread = Buffer(out.kind, out.index, out.dtype, x.shape, arithmetic.spread(out, axes))
         if x.size:
             self._elementwise(kernel, (spread, x), spread)
         return out if keepdims else self.reshape(out, [e for d, e in enumerate(x.shape) if d not in axes])
 
     def accumulate(self, ufunc: np.ufunc, x: Buffer, axis: int) -> Buffer:
-        kernel = _need(_ufunc_kernel(ufunc, (x.dtype, x.dtype)))
-        if kernel.out != x.dtype:
-            raise NotNative
+        kernel = _need(arithmetic.running(ufunc, x.dtype))
         out = self._copy(x)
-        n = x.shape[axis]
-        if x.size == 0 or n == 1:
+        if x.size == 0 or x.shape[axis] == 1:
             return out
-        # out[k+1] = ufunc(out[k], out[k+1]): one call a line, in order, as ufunc.accumulate does it.
-        step = out.strides[axis]
-        ahead = Buffer(out.kind, out.index, out.dtype, out.shape, out.strides, offset=step)
-        outer = tuple(
-            (extent, stride, stride, stride)
-            for d, (extent, stride) in enumerate(zip(out.shape, out.strides, strict=True))
-            if d != axis and extent > 1
-        )
+        ahead = Buffer(out.kind, out.index, out.dtype, out.shape, out.strides, offset=out.strides[axis])
         self.cost += x.size * 2
-        self.calls.append(CallSpec(kernel, (out, ahead, ahead), (n - 1,), (step, step, step), outer))
+        self.calls.append(CallSpec(kernel, (out, ahead, ahead), *arithmetic.running_walk(out, axis)))
         return out
 
     def arg(self, which: str, x: Buffer, axis: int, last: bool) -> Buffer:
-        char = kernels.type_char(x.dtype)
-        if not char or x.dtype == np.float16 or x.size == 0:
+        if not arithmetic.has_extremes(x):
             raise NotNative
         x = self._contiguous(x)
         out = self._new(tuple(1 if d == axis else e for d, e in enumerate(x.shape)), np.dtype(np.int64))
-        outer, inner = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
-        extra = (ord(char), outer, x.shape[axis], inner, int(which == "max"), int(last))
         self.cost += x.size * 2
-        self.calls.append(CallSpec(_plain(kernels.special_kernel, "arg", out.dtype), (x, out), extra=extra))
+        extra = arithmetic.extreme_numbers(which, x, axis, last)
+        self.calls.append(CallSpec(arithmetic.special("arg", out.dtype), (x, out), extra=extra))
         return out
 
     def matmul(self, a: Buffer, b: Buffer) -> Buffer:
@@ -316,22 +262,13 @@ class _Binder:
             raise ValueError("matmul needs inputs of rank 1 or more")
         a2 = self.reshape(a, (1, *a.shape)) if a.ndim == 1 else a
         b2 = self.reshape(b, (*b.shape, 1)) if b.ndim == 1 else b
-        (m, k), n = a2.shape[-2:], b2.shape[-1]
-        if b2.shape[-2] != k:
-            raise ValueError(f"matmul: {list(a.shape)} and {list(b.shape)} do not fit ({k} and {b2.shape[-2]})")
-        kernel = _need(_ufunc_kernel(np.matmul, (a.dtype, b.dtype)))
-        batch = broadcast_shapes(a2.shape[:-2], b2.shape[:-2])
-        out = self._new((*batch, m, n), kernel.out)
+        shape = arithmetic.product_shape(a2, b2)
+        kernel = _need(arithmetic.product(a.dtype, b.dtype))
+        out = self._new(shape, kernel.out)
         if out.size:
-            steps = (0, 0, 0, *a2.strides[-2:], *b2.strides[-2:], *out.strides[-2:])
-            depth = len(batch)
-            outer = tuple(
-                (batch[d], *(_stride(x, d - depth - 2) for x in (a2, b2, out))) for d in range(depth) if batch[d] != 1
-            )
-            self.cost += 20 + share(out.size * k, 8)
-            self.calls.append(CallSpec(kernel, (a2, b2, out), (1, m, k, n), steps, outer))
-        shape = list(batch) + ([m] if a.ndim > 1 else []) + ([n] if b.ndim > 1 else [])
-        return self.reshape(out, shape)
+            self.cost += 20 + share(out.size * a2.shape[-1], 8)
+            self.calls.append(CallSpec(kernel, (a2, b2, out), *arithmetic.product_walk(a2, b2, out)))
+        return self.reshape(out, shape[:-2] + (shape[-2:-1] if a.ndim > 1 else ()) + (shape[-1:] if b.ndim > 1 else ()))
 
     def weighted(self, a: Buffer, b: Buffer) -> Buffer:
         if not fits(a, b):
@@ -342,7 +279,7 @@ class _Binder:
         b = self._contiguous(b) if b.known is None else self._packed(b, b.known)
         out = self._new((*a.shape[:-1], n), a.dtype)
         self.cost += 20 + share(a.size * n, 16)
-        kernel = _plain(kernels.special_kernel, "panels", a.dtype)
+        kernel = arithmetic.special("panels", a.dtype)
         self.calls.append(CallSpec(kernel, (a, b, out), (a.size // k, k, n), extra=(int(packed),)))
         return out
 
@@ -365,7 +302,6 @@ class _Binder:
         sources: Sequence[tuple[Buffer, View]],
         others: Sequence[Buffer],
         conditional: bool,
-        only: bool = False,
     ) -> Buffer:
         """Calls for a block of iterations, then those for one, and before them one that says which (kernels.pyx)."""
         if not _is_count(iteration):
@@ -380,25 +316,19 @@ class _Binder:
         size = min(self.block or BLOCK, count)
         together = self._together(step, views, others, size) if size > 1 else None
         if together is None:
-            if only:
-                raise NotNative
-            size = 4 * count + 4  # never worth a block
+            raise NotNative
         self.cost = cost + share(self.cost - cost, size)
         self.calls = []
         part = step(self, self._parts(views, 1, False), others)
         out = self._new(part.shape, part.dtype)
         self._row(part, out)
         alone, self.calls = self.calls, []
-        calls: list[CallSpec] = []
-        if together is not None:
-            calls, rows = together
-            if rows.shape[1:] != out.shape or rows.dtype != out.dtype:
-                raise NotNative
-            row = Buffer(rows.kind, rows.index, rows.dtype, out.shape, rows.strides[1:], rows.offset)
-            self._row(row, out)
-            self.calls[-1] = replace(self.calls[-1], extra=(row.offset, rows.strides[0]))
-        else:
-            self.calls = [_special("skip", extra=(0,))]
+        calls, rows = together
+        if rows.shape[1:] != out.shape or rows.dtype != out.dtype:
+            raise NotNative
+        row = Buffer(rows.kind, rows.index, rows.dtype, out.shape, rows.strides[1:], rows.offset)
+        self._row(row, out)
+        self.calls[-1] = replace(self.calls[-1], extra=(row.offset, rows.strides[0]))
         buffers = (iteration,) if trips is None else (iteration, trips)
         dims = (size, len(views), len(calls), 0 if trips is None else trips.dtype.itemsize)
         extra = (count, iteration.dtype.itemsize, int(conditional), -1)
@@ -440,19 +370,19 @@ class _Binder:
         """One call that copies."""
         if not target.size:
             raise NotNative
-        self._elementwise(_plain(kernels.copy_kernel, source.dtype), (source,), target)
+        self._elementwise(arithmetic.copy(source.dtype), (source,), target)
 
     def where(self, condition: Buffer, a: Buffer, b: Buffer) -> Buffer:
         if condition.dtype != np.bool_ or a.dtype != b.dtype or a.dtype.hasobject:
             raise NotNative
         out = self._new(broadcast_shapes(condition.shape, a.shape, b.shape), a.dtype)
-        self._elementwise(_plain(kernels.where_kernel, a.dtype), (condition, a, b), out)
+        self._elementwise(arithmetic.where(a.dtype), (condition, a, b), out)
         return out
 
     def cast(self, x: Buffer, dtype: np.dtype[Any]) -> Buffer:
         if x.dtype == dtype:
             return x
-        kernel = _need(_plain(kernels.cast_kernel, x.dtype, dtype))
+        kernel = _need(arithmetic.cast(x.dtype, dtype))
         out = self._new(x.shape, dtype)
         self._elementwise(kernel, (x,), out)
         return out
@@ -482,7 +412,7 @@ class _Binder:
         shape = tuple(whole(extent) for extent in shape)
         if broadcast_shapes(x.shape, shape) != shape:
             raise ValueError(f"cannot broadcast {list(x.shape)} to {list(shape)}")
-        strides = tuple(_stride(x, d - len(shape)) for d in range(len(shape)))
+        strides = tuple(stride_along(x.shape, x.strides, d - len(shape)) for d in range(len(shape)))
         known = None if x.known is None else np.broadcast_to(x.known, shape)
         return Buffer(x.kind, x.index, x.dtype, shape, strides, x.offset, known)
 
@@ -510,7 +440,7 @@ class _Binder:
         outer = math.prod(x.shape[:axis])
         extra = (outer, length, block, extent, start.dtype.itemsize, end.dtype.itemsize)
         self.cost += 10 + out.size
-        kernel = _plain(kernels.special_kernel, "slice_at", x.dtype)
+        kernel = arithmetic.special("slice_at", x.dtype)
         self.calls.append(CallSpec(kernel, (x, start, end, out), extra=extra))
         return out
 
@@ -522,7 +452,7 @@ class _Binder:
         fill: Any = None,
     ) -> Buffer:
         out = self._new(shape, dtype)
-        copy = _plain(kernels.copy_kernel, dtype)
+        copy = arithmetic.copy(dtype)
         if fill is not None:
             value = self.constant(np.array(fill, dtype))
             # Only what the one piece leaves: 3x, with typed fills, for a border around 256x256.
@@ -547,7 +477,7 @@ class _Binder:
             block = math.prod(x.shape[axis + 1 :]) * x.dtype.itemsize
             extra = (math.prod(x.shape[:axis]), x.shape[axis], block, indices.size, indices.dtype.itemsize)
             self.cost += 10 + out.size
-            kernel = _plain(kernels.special_kernel, "gather", x.dtype)
+            kernel = arithmetic.special("gather", x.dtype)
             self.calls.append(CallSpec(kernel, (x, indices, out), extra=extra))
         return out
 
@@ -582,41 +512,22 @@ class _Binder:
         raise NotNative
 
 
-@cache
-def _plain(make: Callable[..., Any], *arguments: Any) -> Any:
-    """Kernels are immutable: one a dtype is enough."""
-    return make(*arguments)
-
-
 def _is_count(x: Buffer) -> bool:
     return x.size == 1 and x.dtype in (np.int32, np.int64)
 
 
 def _special(driver: str, buffers: tuple[Buffer, ...] = (), dims: Shape = (), extra: Shape = ()) -> CallSpec:
-    return CallSpec(_plain(kernels.special_kernel, driver, np.dtype(np.int64)), buffers, dims, extra=extra)
+    return CallSpec(arithmetic.special(driver, np.dtype(np.int64)), buffers, dims, extra=extra)
 
 
 def _rows(x: Buffer, view: View) -> Buffer:
     """A buffer seen as rows: the view is taken of an array with the same strides whose memory is never touched."""
     base = np.zeros(1, x.dtype)
-    array = view(as_strided(base, x.shape, x.strides))
+    array = view(strided(base, x.shape, x.strides))
     offset = x.offset
     if array.size:
         offset += array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
     return Buffer(x.kind, x.index, x.dtype, array.shape, array.strides, offset)
-
-
-def copies(dtype: np.dtype[Any]) -> kernels.Kernel:
-    """The kernel that copies elements as they are; one a dtype."""
-    kernel: kernels.Kernel = _plain(kernels.copy_kernel, dtype)
-    return kernel
-
-
-def _stride(buffer: Buffer, axis: int) -> int:
-    """The stride along ``axis`` (negative, from the end) when the buffer is broadcast."""
-    if -axis > buffer.ndim or buffer.shape[axis] == 1:
-        return 0
-    return buffer.strides[axis]
 
 
 def _place(index: int, length: int) -> int:
@@ -635,22 +546,3 @@ def _around(shape: Shape, starts: Sequence[int], extents: Sequence[int]) -> list
                 blocks.append((tuple(first), tuple(e - f for f, e in zip(first, end, strict=True))))
         low[d], high[d] = start, start + extent
     return blocks
-
-
-def _coalesce(rows: list[list[int]]) -> list[list[int]]:
-    """Join neighbouring axes that all arguments walk through as one."""
-    joined: list[list[int]] = []
-    for row in rows:
-        if joined and all(a == b * row[0] for a, b in zip(joined[-1][1:], row[1:], strict=True)):
-            joined[-1] = [joined[-1][0] * row[0], *row[1:]]
-        else:
-            joined.append(row)
-    return joined
-
-
-def _choose_inner(rows: list[list[int]]) -> int:
-    """The axis for the inner loop: the last, unless it is short and another one is much longer."""
-    if not rows:
-        return -1
-    longest = max(range(len(rows)), key=lambda d: rows[d][0])
-    return longest if rows[-1][0] < 8 and rows[longest][0] >= 4 * rows[-1][0] else len(rows) - 1

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .bind import Buffer, CallSpec, _Binder, _stride
+from .bind import Buffer, CallSpec, _Binder
 from .graph import Array
 from .joint import Joint, Shape, Step
+from .walks import stride_along
 
 #: Bytes of one tensor in a block. Inputs, outputs and what lies between share the 32 KB or more of the nearest cache;
 #: on much less than this, the calls cost more than the elements.
@@ -80,7 +81,7 @@ class Emitter:
             shape = (*(1 for _ in shape[:last]), height, *shape[last + 1 :])
         buffers = []
         for buffer in step.buffers:
-            strides = tuple(_stride(buffer, d - len(shape)) for d in range(len(shape)))
+            strides = tuple(stride_along(buffer.shape, buffer.strides, d - len(shape)) for d in range(len(shape)))
             buffers.append(Buffer("place", self._place(buffer, step), buffer.dtype, shape, strides))
         emitter._elementwise(step.kernel, buffers[:-1], buffers[-1])
 
@@ -89,7 +90,7 @@ class Emitter:
             steps = (0,) * len(self.axes)
         else:
             axes = [d for d, extent in enumerate(step.shape) if extent != 1][: len(self.axes)]
-            steps = tuple(_stride(buffer, d - len(step.shape)) for d in axes)
+            steps = tuple(stride_along(buffer.shape, buffer.strides, d - len(step.shape)) for d in axes)
             steps = (*steps[:-1], steps[-1] * self.height)
         place = Place("slot", buffer.index, buffer.offset, steps)
         if buffer.kind == "temp":

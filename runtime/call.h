@@ -16,6 +16,9 @@ typedef struct loopdbg_call {
     void *data;
     int nargs;
     int status;
+    /* The loop takes one step for each argument and computes each element from those in its place alone. A kernel says
+     * so of itself; whoever calls the loop in another way asks first. */
+    int elementwise;
     /* An argument's address is *cell + offset: buffers move (swapped back edges, slices), cells stay. */
     char **cell[LOOPDBG_MAX_ARGS];
     npy_intp offset[LOOPDBG_MAX_ARGS];

@@ -92,8 +92,9 @@ cdef class Changes(Checkpoints):
         """A running loop slices it."""
         plan = self.plan.loops[index]
         name = plan.slices[k].sliced.outer.name
-        if not isinstance(value, np.ndarray) or value.dtype.hasobject:
-            raise UsageError(f"'{name}' is sliced by {plan.loop.describe()}; it must be a tensor of numbers")
+        words = "strings" if self.s.loops[index].slices[k].part_spec == 0 else "numbers"
+        if not isinstance(value, np.ndarray) or value.dtype.hasobject != (words == "strings"):
+            raise UsageError(f"'{name}' is sliced by {plan.loop.describe()}; it must be a tensor of {words}")
         try:
             cut(value, plan.slices[k].sliced, plan.loop.describe())
         except ExecutionError as error:
@@ -102,9 +103,10 @@ cdef class Changes(Checkpoints):
     cdef int set_part(self, int index, int k, object value) except -1:
         """The part that an iteration sees, in place of the one that was cut; later iterations get theirs."""
         cdef int slot = self.s.loops[index].slices[k].inner
-        if not isinstance(value, np.ndarray) or value.dtype.hasobject:
-            raise UsageError(f"'{self.plan.slots[slot].name}' is a part of a sliced input; it must be a tensor of numbers")
-        self.put_owner(slot, value, self.spec(value.dtype, value.shape), 0)
+        words = "strings" if self.s.loops[index].slices[k].part_spec == 0 else "numbers"
+        if not isinstance(value, np.ndarray) or value.dtype.hasobject != (words == "strings"):
+            raise UsageError(f"'{self.plan.slots[slot].name}' is a part of a sliced input; it must be a tensor of {words}")
+        self.put_owner(slot, value, 0 if value.dtype.hasobject else self.spec(value.dtype, value.shape), 0)
         self.set_known(slot, None)
         if self.at_head(index):
             self.s.loops[index].edited = 1
@@ -124,8 +126,7 @@ cdef class Changes(Checkpoints):
                 if loop.slices[k].outer == slot:
                     hit = True
                     self.cut_slice(index, k)
-                    if loop.i < loop.slices[k].parts:
-                        self.s.slots[loop.slices[k].inner].data = loop.slices[k].base + loop.i * loop.slices[k].step
+                    self.put_part(index, k, loop.i)
             if hit:
                 counts = [loop.slices[k].parts for k in range(loop.nslices)]
                 counts += [len(cut(self.look(self.plan.slot_of[e.sliced.outer]), e.sliced, plan.loop.describe()))

@@ -6,17 +6,17 @@ from libc.stdint cimport int64_t
 from .loops cimport Loops
 
 cdef struct LoopMark:
-    int64_t i, trip, parts, iterations, entries
+    int64_t i, trip, parts, first_parts, iterations, entries
     int64_t by_reason[4]
     double seconds, elapsed
-    int keep, ended, reported, edited, active, fast_enter, trip_spec, initial_spec
+    int keep, ended, reported, edited, active
 
 cdef struct EdgeMark:
     int in_spare, spec, keeping
     Py_ssize_t nbytes
 
 cdef struct SliceMark:
-    int direct, outer_spec, part_spec
+    int direct, outer_spec, part_spec, shown_spec
     Py_ssize_t offset, step
     int64_t parts, at
 
@@ -94,7 +94,6 @@ cdef class Checkpoints(Loops):
     cdef int mark_slices(self, Checkpoint c, Layout layout) except -1
     cdef int mark_slots(self, Layout layout) except -1
     cdef int mark_edges(self, Checkpoint c) except -1
-    cdef Py_ssize_t spec_bytes(self, int spec) except -1
     cdef int mark_scans(self, Checkpoint c) except -1
     cdef Log log_scan(self, Checkpoint c, int index, int k)
     cdef int copy_values(self, Checkpoint c, Checkpoint before) except -1

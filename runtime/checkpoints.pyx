@@ -151,6 +151,11 @@ cdef class Reader:
     """How much of a checkpoint was read while it is restored."""
 
 
+cdef inline bint holds_parts(int keeping, int active, int direct) noexcept:
+    """Does a checkpoint refer to the rearranged parts of a sliced input?"""
+    return (active or keeping == PART) and not direct
+
+
 cdef class Checkpoints(Loops):
     """Saves and restores executions."""
 
@@ -244,8 +249,7 @@ cdef class Checkpoints(Loops):
         mark.seconds = loop.seconds
         mark.elapsed = now() - loop.entered if self.s.depth and self.s.stack[0] == index else 0
         mark.keep, mark.ended, mark.reported, mark.edited = loop.keep, loop.ended, loop.reported, loop.edited
-        mark.active, mark.fast_enter = loop.active, loop.fast_enter
-        mark.trip_spec, mark.initial_spec = loop.trip_spec, loop.initial_spec
+        mark.active, mark.first_parts = loop.active, loop.first_parts
 
     cdef int mark_slices(self, Checkpoint c, Layout layout) except -1:
         """Which part of each sliced input the slot inside shows; one that was set by hand is kept as any value is."""
@@ -261,7 +265,8 @@ cdef class Checkpoints(Loops):
             for k in range(loop.nslices):
                 s = loop.slices + k
                 slot = self.s.slots + s.inner
-                mark.direct, mark.outer_spec, mark.part_spec = s.direct, s.outer_spec, slot.spec
+                mark.direct, mark.outer_spec = s.direct, s.outer_spec
+                mark.part_spec, mark.shown_spec = s.part_spec, slot.spec
                 mark.offset, mark.step, mark.parts = s.offset, s.step, s.parts
                 if slot.owner != NULL and slot.spec != 0 and not slot.flags & OWN and not loop.edited:
                     valid = loop.active or not s.direct or (self.s.slots[s.outer].spec == s.outer_spec and
@@ -305,18 +310,12 @@ cdef class Checkpoints(Loops):
         for index in range(self.nloops):
             for k in range(self.s.loops[index].nedges):
                 e = self.s.loops[index].edges + k
-                mark.in_spare, mark.spec, mark.keeping = e.in_spare, e.spare_spec, EMPTY
-                if e.in_spare and not e.identity and e.spare_owner != NULL:
-                    mark.keeping = SMALL if e.spare_spec else REFERENCE
-                    mark.nbytes = self.spec_bytes(e.spare_spec)
+                mark.in_spare, mark.spec, mark.keeping = e.in_spare, e.spare.spec, EMPTY
+                if e.in_spare and not e.identity and e.spare.owner != NULL:
+                    mark.keeping = SMALL if e.spare.spec else REFERENCE
+                    mark.nbytes = e.spare.nbytes
                 mark += 1
         return 0
-
-    cdef Py_ssize_t spec_bytes(self, int spec) except -1:
-        if spec == 0:
-            return 0
-        dtype, shape = self.specs[spec]
-        return math.prod(shape) * dtype.itemsize
 
     cdef int mark_scans(self, Checkpoint c) except -1:
         cdef ScanMark *mark = c.scans
@@ -401,14 +400,14 @@ cdef class Checkpoints(Loops):
         for index in range(self.nloops):
             for k in range(self.s.loops[index].nslices):
                 s = self.s.loops[index].slices + k
-                if layout.keeping[s.inner] == PART and not s.direct:
+                if holds_parts(layout.keeping[s.inner], self.s.loops[index].active, s.direct):
                     c.held.append(self.slice_arrays[index, k])
             for k in range(self.s.loops[index].nedges):
                 e = self.s.loops[index].edges + k
                 if edge.keeping == REFERENCE:
-                    c.held.append(<object>e.spare_owner)
+                    c.held.append(<object>e.spare.owner)
                 elif edge.keeping == SMALL:
-                    memcpy(block, e.spare, edge.nbytes)
+                    memcpy(block, e.spare.data, edge.nbytes)
                     block += edge.nbytes
                 edge += 1
         return 0
@@ -519,9 +518,9 @@ cdef class Checkpoints(Loops):
             loop.by_reason[k] = mark.by_reason[k]
         loop.seconds, loop.entered = mark.seconds, now() - mark.elapsed
         loop.keep, loop.ended, loop.reported, loop.edited = mark.keep, mark.ended, mark.reported, mark.edited
-        loop.active, loop.fast_enter, loop.checked = mark.active, mark.fast_enter, 0
-        loop.trip_spec = self.translate(layout, mark.trip_spec)
-        loop.initial_spec = self.translate(layout, mark.initial_spec)
+        # The next entry is looked at: it rests on nothing that was so at another moment.
+        loop.active, loop.fast_enter, loop.checked = mark.active, 0, 0
+        loop.first_parts = mark.first_parts
         if loop.heat >= loop.hot_at:
             loop.heat, loop.hot_at = 0, self.s.hot_after
         for k in range(loop.nslices):
@@ -540,15 +539,16 @@ cdef class Checkpoints(Loops):
         cdef int keeping = layout.keeping[s.inner]
         reader.slice += 1
         s.direct, s.outer_spec = mark.direct, self.translate(layout, mark.outer_spec)
+        s.part_spec = self.translate(layout, mark.part_spec)
         s.offset, s.step, s.parts = mark.offset, mark.step, mark.parts
-        if keeping == PART and not mark.direct:
+        if holds_parts(keeping, reader.c.loops[index].active, mark.direct):
             self.slice_arrays[index, k] = reader.c.held[reader.held]
             reader.held += 1
-        if keeping == PART or (self.s.loops[index].active and mark.direct):
+        if keeping == PART or self.s.loops[index].active:
             self.base_of(index, k)
         if keeping == PART:
-            self.put_owner(s.inner, self.slice_arrays[index, k], self.translate(layout, mark.part_spec), 0)
-            slot.nbytes = self.spec_bytes(slot.spec)
+            self.put_owner(s.inner, self.slice_arrays[index, k], self.translate(layout, mark.shown_spec), 0)
+            slot.nbytes = self.bytes_of_spec(slot.spec)
             slot.data = s.base + mark.at * s.step
         elif keeping == STALE and slot.owner != NULL and slot.spec != 0:
             slot.data = np.PyArray_BYTES(<object>slot.owner)
@@ -560,7 +560,7 @@ cdef class Checkpoints(Loops):
         if s.direct:
             plan = self.plan.loops[index]
             self.slice_arrays[index, k] = cut(self.look(s.outer), plan.slices[k].sliced, plan.loop.describe())
-        s.base = np.PyArray_BYTES(self.slice_arrays[index, k])
+        s.base = NULL if s.part_spec == 0 else np.PyArray_BYTES(self.slice_arrays[index, k])
         return 0
 
     cdef int restore_edge(self, Reader reader, int index, int k) except -1:
@@ -573,9 +573,9 @@ cdef class Checkpoints(Loops):
             self.put_spare(e, reader.c.held[reader.held], 0)
             reader.held += 1
         elif mark.keeping == SMALL:
-            if e.spare_spec != spec or e.spare_owner == NULL:
+            if e.spare.spec != spec or e.spare.owner == NULL:
                 self.put_spare(e, np.empty(self.specs[spec][1], self.specs[spec][0]), spec)
-            memcpy(e.spare, reader.block, mark.nbytes)
+            memcpy(e.spare.data, reader.block, mark.nbytes)
             reader.block += mark.nbytes
         return 0
 
@@ -591,6 +591,7 @@ cdef class Checkpoints(Loops):
         if found is not None and found[0] is log and found[2] == entry_before and isinstance(rows, np.ndarray):
             there = min(<int64_t>found[1], mark.count)
         scan.count, scan.plain, scan.nbytes = mark.count, mark.plain, mark.nbytes
+        scan.objects = log is not None and log.objects is not None and mark.count > 0
         scan.spec = self.translate(reader.c.layout, mark.spec)
         scan.out_count = -1
         if log is None or mark.count == 0 or log.objects is not None:

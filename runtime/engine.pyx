@@ -13,12 +13,14 @@ from libc.stdlib cimport calloc, free
 cimport numpy as np
 
 from .fusing cimport Fuser
-from .hot cimport now, run_plan
+from .hot cimport LOOPDBG_CHECKED, is_warm, now, previous_of, run_plan
 from .observers cimport Observers
 from .scalar cimport free_program, make_program
 from .state cimport *
 
-import signal
+import contextlib
+# Not the module around it, which makes an enum of every number: 6 us a run.
+import _signal as signal
 import threading
 import time
 
@@ -32,6 +34,7 @@ np.import_array()
 
 _REASONS = {RUNNING: None, BY_TRIP_COUNT: StoppedBy.TRIP_COUNT, BY_CONDITION: StoppedBy.CONDITION,
             BY_INPUT: StoppedBy.INPUT_EXHAUSTED}
+cdef int _SIGINT = signal.SIGINT
 # How long run_plan may run before signals and limits are looked at.
 cdef double SLICE_SECONDS = 0.01
 # How long an interrupt waits for a boundary.
@@ -50,6 +53,7 @@ cdef class Engine(Observers):
     cdef double interrupted          # when an interrupt was first seen, 0: none was
     cdef public object on_boundary   # called with the loop's index at every boundary while hooks are on
     cdef public object on_tick       # called about every 10 ms of a run
+    cdef bint checking               # a program is compared with the engine
     cdef Fuser fuser
 
     def __init__(self, plan):
@@ -72,26 +76,29 @@ cdef class Engine(Observers):
         copied: they must not change while the execution lasts.
         """
         cdef int k
-        for slot in self.replaced:
-            self.set_known(slot, None)
-            self.unbind_producer(slot)
-        self.replaced = {}
-        for slot, array in self.plan.constants:
-            if self.look(slot) is not array and self.known[slot] is None:
-                self.set_constant(slot, array)     # it was changed by hand
-                self.unbind_consumers(slot)
-        self.note_hand(False)
+        if self.by_hand:
+            for slot in self.replaced:
+                self.set_known(slot, None)
+                self.unbind_producer(slot)
+            self.replaced = {}
+            for slot, array in self.plan.constants:
+                if self.look(slot) is not array and self.known[slot] is None:
+                    self.set_constant(slot, array)     # it was changed by hand
+                    self.unbind_consumers(slot)
+            self.note_hand(False)
         self.begin_varying()
         self.fuser.begin(self)
         for slot, value in inputs.items():
             if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-                value = aligned(value)
+                if not np.PyArray_ISCARRAY_RO(value):
+                    value = aligned(value)
                 self.put_owner(slot, value, self.spec(value.dtype, value.shape), 0)
             else:
                 self.put_owner(slot, value, 0, 0)
         for k in range(self.nloops):
-            self.s.loops[k].active = 0
+            self.s.loops[k].active = self.s.loops[k].keep = 0
             self.s.loops[k].i = 0
+            self.s.loops[k].trip = self.s.loops[k].parts = -1
             self.s.loops[k].ended = RUNNING
             self.s.loops[k].edited = 0
             self.s.loops[k].iterations = self.s.loops[k].entries = 0
@@ -99,6 +106,7 @@ cdef class Engine(Observers):
             self.s.loops[k].heat, self.s.loops[k].hot_at = 0, self.s.hot_after
             for j in range(4):
                 self.s.loops[k].by_reason[j] = 0
+        self.drop_blocks()
         self.s.pc = self.s.depth = 0
         self.s.interrupt = 0
         self.s.suspended = NULL
@@ -175,15 +183,10 @@ cdef class Engine(Observers):
         Where a condition cannot change but its value is known only after iteration 0, that iteration still runs.
         """
         cdef int k
+        cdef int64_t limit = INT64_MAX if max_iterations is None else max_iterations
         for k in range(self.nloops):
-            plan = self.plan.loops[k]
-            self.s.loops[k].limit = INT64_MAX if max_iterations is None else max_iterations
-            self.s.loops[k].endless_at = -1
-            bounded = plan.loop.counted_by_slices or plan.loop.fixed_trips is not None
-            if refuse_endless and max_iterations is None and not bounded and not plan.condition_can_change:
-                constant = plan.condition < 0 or (self.known[plan.condition] is not None and
-                                                  bool(self.known[plan.condition].reshape(-1)[:1].all()))
-                self.s.loops[k].endless_at = 0 if constant else 1
+            self.s.loops[k].limit = limit
+            self.s.loops[k].endless_at = self.s.loops[k].endless_from if refuse_endless and max_iterations is None else -1
 
     def raise_limit(self, int index, int64_t more):
         """Let a loop that reached its limit go on for some iterations."""
@@ -228,21 +231,17 @@ cdef class Engine(Observers):
         self.running = True
         self.moment += 1
         self.s.fresh = 1
-        handler = None
-        on_main = threading.current_thread() is threading.main_thread()
+        # Where somebody else decides what Ctrl-C means, that holds.
+        on_main = threading.get_ident() == threading.main_thread().ident and signal.getsignal(_SIGINT) is signal.default_int_handler
         if on_main:
-            handler = signal.getsignal(signal.SIGINT)
-            if handler is not signal.default_int_handler:
-                on_main = False   # somebody else decides what Ctrl-C means
-            else:
-                signal.signal(signal.SIGINT, self.on_signal)
+            signal.signal(_SIGINT, self.on_signal)
         try:
             return self.run()
         finally:
             self.settle()
             self.running = False
             if on_main:
-                signal.signal(signal.SIGINT, handler)
+                signal.signal(_SIGINT, signal.default_int_handler)
 
     def on_signal(self, number, frame):
         """First Ctrl-C: stop at the next boundary. A second one, while a hook hangs, is an ordinary interrupt."""
@@ -251,7 +250,7 @@ cdef class Engine(Observers):
         self.interrupt()
 
     cdef object run(self):
-        cdef int status
+        cdef int status, index
         self.tick_time = time.monotonic()
         self.s.budget = self.slice_budget
         self.interrupted = 0
@@ -264,7 +263,9 @@ cdef class Engine(Observers):
                 if self.s.interrupt or time.monotonic() - self.tick_time > SLICE_SECONDS:
                     status = S_TICK
             elif status == S_SLOW:
-                self.control_slow(self.s.pc)
+                index = self.control_slow(self.s.pc)
+                if index >= 0 and is_warm(self.s.loops + index):
+                    self.heat_up()
             elif status == S_BOUNDARY:
                 stop = self.at_boundary(self.s.code[self.s.pc].loop)
                 if stop is not None:
@@ -304,7 +305,34 @@ cdef class Engine(Observers):
             loop.program = make_program(&self.s, self.plan, index) if self.native else NULL
             if loop.program == NULL:
                 loop.hot_at = 9 * loop.heat
+            elif LOOPDBG_CHECKED and k == self.s.depth - 1 and not (loop.observers or self.s.watch or self.checking):
+                self.checking, self.running = True, False
+                runs = self.s.program_runs
+                try:
+                    self.checks().program(self, index)
+                finally:
+                    self.checking, self.running, self.s.program_runs = False, True, runs
         return 0
+
+    def run_to(self, int index, int64_t iteration):
+        """Run on to a loop's boundary, or its end, whatever stops were asked for; they stay."""
+        cdef LoopState *loop = self.s.loops + index
+        asked = (loop.next_event, loop.event_at_end)
+        loop.next_event, loop.event_at_end = min(loop.next_event, iteration), 1
+        try:
+            return self.run()
+        finally:
+            self.settle()
+            loop.next_event, loop.event_at_end = asked
+
+    @contextlib.contextmanager
+    def without_programs(self):
+        """Scalar programs rest."""
+        native, self.s.resting = self.s.resting, 1
+        try:
+            yield
+        finally:
+            self.s.resting = native
 
     cdef object at_boundary(self, int index):
         cdef LoopState *loop = self.s.loops + index
@@ -334,6 +362,8 @@ cdef class Engine(Observers):
     cdef int no_slice(self, int index) except -1:
         cdef LoopState *loop = self.s.loops + index
         cdef int k
+        if loop.stream != NULL and loop.stream.gone:
+            raise ExecutionError(f"{self.at(index)}: the rows that it reads come no more")
         for k in range(loop.nslices):
             if loop.slices[k].parts <= loop.i:
                 sliced = self.plan.loops[index].slices[k].sliced
@@ -395,6 +425,11 @@ cdef class Engine(Observers):
         return self.s.program_runs
 
     @property
+    def shapes_met(self):
+        """How many shapes it knows from all its executions: what it keeps of each is never forgotten."""
+        return self.specs.met
+
+    @property
     def pc(self):
         """Position of the instruction that runs next."""
         return self.s.pc
@@ -415,13 +450,10 @@ cdef class Engine(Observers):
     def previous(self, int index, int k):
         """A copy of what back edge k carried into the iteration before; only at a boundary, after an iteration."""
         cdef Edge *e = self.s.loops[index].edges + k
-        if e.identity:
-            return self.value(e.param)
-        if not e.in_spare:
-            return self.value(e.result)
-        if e.spare_spec == 0:
-            return <object>e.spare_owner
-        return self.tensor(e.spare, e.spare_spec).copy()
+        cdef Slot *before = previous_of(&self.s, e)
+        if before.spec == 0:
+            return self.plain_copy(<object>before.owner if before.owner != NULL else None)
+        return self.tensor(before.data, before.spec).copy()
 
     def was_swapped(self, int index, int k):
         """True where the last boundary moved back edge k by exchanging buffers (the result's slot holds the previous)."""

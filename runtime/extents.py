@@ -200,25 +200,6 @@ def varies(extents: Iterable[Any]) -> bool:
     return any(type(extent) is Extent for extent in extents)
 
 
-def broadcast_shapes(*shapes: Sequence[Any]) -> tuple[Any, ...]:
-    """As NumPy's, for shapes that may vary.
-
-    Raises:
-        ValueError: the shapes do not fit.
-    """
-    if not any(map(varies, shapes)):
-        return np.broadcast_shapes(*(tuple(shape) for shape in shapes))
-    rank = max(map(len, shapes))
-    result: list[Any] = [1] * rank
-    for shape in shapes:
-        for d, extent in enumerate(shape, rank - len(shape)):
-            if extent != 1 and not (result[d] is extent or result[d] == extent):
-                if result[d] != 1:
-                    raise ValueError(f"shapes {', '.join(map(str, shapes))} cannot be broadcast together")
-                result[d] = extent
-    return tuple(result)
-
-
 def follow(before: Sequence[tuple[int, ...] | None], after: Sequence[tuple[int, ...] | None]) -> Followed | None:
     """Take two shapes of each input, of two executions of a node, as two points on a line.
 

@@ -13,7 +13,10 @@ import numpy as np
 from .engine import Engine
 from .errors import UsageError
 from .graph import MAIN, Array, Loop, Node, StoppedBy, Value, ValueType, visible
-from .plan import Kind
+from .plan import Kind, LoopPlan, Plan
+
+#: The branches that lead to a node: positions of BRANCHes, and which way each must have gone.
+Way = tuple[tuple[int, bool], ...]
 
 
 class NodeState(StrEnum):
@@ -151,6 +154,11 @@ class Frame:
         return self._plan is not None and (not running or self._engine.pc == self._plan.head)
 
     @property
+    def around(self) -> Frame | None:
+        """The frame in which this loop runs; None of the main graph."""
+        return None if self._plan is None else Frame(self._engine, self._plan.parent)
+
+    @property
     def carried(self) -> Mapping[str, Any]:
         """Parameter name -> the carried value that this iteration got, or at a boundary that the next one gets."""
         self._state()
@@ -186,7 +194,7 @@ class Frame:
         self._state()
         assert self._plan is not None
         count, whole, newest = self._engine.scan_view(self._index, k, length)
-        return count, tuple(whole.shape), whole.dtype.name, [np.array(row) for row in newest]
+        return count, tuple(whole.shape), whole.dtype.name, [np.array(row, newest.dtype) for row in newest]
 
     @property
     def values(self) -> Values:
@@ -244,22 +252,38 @@ class Frame:
         """True where a body node computed the value in the iteration that runs."""
         return all(n.state is NodeState.DONE for n in self.nodes if value in n.node.outputs)
 
+    def ways(self) -> dict[Value, Way]:
+        """What the nodes inside the body's Ifs compute, with the branches that lead there."""
+        plan: Plan = self._engine.plan
+        if self._index not in plan.ways:
+            plan.ways[self._index] = {value: way for value, way in made_in(plan, self._plan) if way}
+        return plan.ways[self._index]
+
+    def went(self, way: Way) -> bool:
+        """True where the Ifs of the body went that way when they last ran."""
+        return all(self._engine.taken(pc) is word for pc, word in way)
+
     def scope(self) -> dict[str, Value]:
-        """The values of the graph by name. Names as the body sees them: its own before those of enclosing graphs."""
+        """The values of the graph by name. Names as the body sees them: its own before those of enclosing graphs; of
+        those that both branches of an If use, the branch that was taken last."""
         plans = self._engine.plan.loops
         graphs = []
         index = self._index
         while index >= 0:
             graphs.append(plans[index].loop.body)
             index = plans[index].parent
-        return visible([*graphs, self._engine.plan.graph])
+        found = visible([*graphs, self._engine.plan.graph])
+        for value, way in self.ways().items():
+            if found[value.name] is not value and self.went(way):
+                found[value.name] = value
+        return found
 
 
 class Values(Mapping[str, Any]):
     """The values of a frame by name; reading one copies it.
 
-    A body value that the current iteration has not computed yet has the value of the iteration before; in iteration 0
-    it has none, and is not listed.
+    A body value that the current iteration has not computed yet has the value of the iteration before; it has none,
+    and is not listed, in iteration 0 and where that iteration took another branch.
     """
 
     def __init__(self, frame: Frame) -> None:
@@ -267,6 +291,7 @@ class Values(Mapping[str, Any]):
         self._scope = frame.scope()
         # Which node of the body makes a value; a body can have thousands of both.
         self._made = {value: node for node in frame.nodes for value in node.node.outputs if value is not None}
+        self._ways = frame.ways()
 
     def _read(self, value: Value) -> tuple[bool, Any]:
         frame = self._frame
@@ -276,13 +301,21 @@ class Values(Mapping[str, Any]):
             return False, None
         made_here = self._made.get(value)
         if made_here is not None and made_here.state is not NodeState.DONE:
-            if frame._index < 0 or frame.iteration == 0:
+            if frame._index < 0 or frame.iteration == 0 or not self._is_left(value, made_here):
                 return False, None
             # The last boundary may have swapped this result's buffer with its parameter's.
             for k, edge in enumerate(frame._plan.edges if frame._plan else []):
                 if edge.result == slot and engine.was_swapped(frame._index, k):
                     slot = edge.param
         return True, engine.value(slot)
+
+    def _is_left(self, value: Value, node: BodyNode) -> bool:
+        """Whether the iteration before computed what this one has not."""
+        frame = self._frame
+        way = self._ways.get(value, ())
+        # Where this iteration came by an If, which way the one before went is not known any more.
+        decided = not frame.at_boundary and any(pc < frame._engine.pc for pc, _ in way)
+        return node.state is not NodeState.SKIPPED and not decided and frame.went(way)
 
     def read(self, value: Value) -> tuple[bool, Any]:
         """Whether a value of the loop graph has one now, and a copy of it; tells values that share a name apart."""
@@ -297,9 +330,21 @@ class Values(Mapping[str, Any]):
             raise KeyError(f"{where} has no value '{name}'{hint}")
         there, value = self._read(self._scope[name])
         if not there:
-            when = "" if self._frame._index < 0 else f" in iteration {self._frame.iteration}"
-            raise KeyError(f"'{name}' is not computed yet{when}")
+            raise KeyError(self._absent(name, self._scope[name]))
         return value
+
+    def _absent(self, name: str, value: Value) -> str:
+        """Why a value has none."""
+        frame = self._frame
+        if frame._index < 0:
+            return f"'{name}' is not computed yet"
+        between = frame.at_boundary and frame.iteration > 0
+        made = self._made.get(value)
+        if made is not None and (
+            made.state is NodeState.SKIPPED or (between and not frame.went(self._ways.get(value, ())))
+        ):
+            return f"'{name}' has no value in iteration {frame.iteration - between}, which took the other branch"
+        return f"'{name}' is not computed yet in iteration {frame.iteration}"
 
     def __iter__(self) -> Iterator[str]:
         return (name for name, value in self._scope.items() if self._read(value)[0])
@@ -310,3 +355,26 @@ class Values(Mapping[str, Any]):
 
 def _start(code: list[Any], node: Node) -> int:
     return next(pc for pc, i in enumerate(code) if i.node is node and i.kind is Kind.BRANCH)
+
+
+def made_in(plan: Plan, loop: LoopPlan | None) -> Iterator[tuple[Value, Way]]:
+    """What a body's nodes compute (None: those of the main graph), those inside Ifs included, each with the branches
+    that lead to it."""
+    branches: list[tuple[int, bool]] = []
+    pc, end = (0, len(plan.code) - 1) if loop is None else (loop.head + 1, loop.next)
+    while pc < end:
+        instruction = plan.code[pc]
+        node = instruction.node
+        outputs: list[Value | None] = [] if node is None else node.outputs
+        if instruction.kind is Kind.ENTER:
+            pc = plan.loops[instruction.loop].exit
+        elif instruction.kind is Kind.BRANCH:
+            branches.append((pc, True))
+            outputs = []
+        elif instruction.kind is Kind.JUMP:
+            branches[-1] = (branches[-1][0], False)
+            outputs = []
+        elif instruction.kind is Kind.JOIN:
+            branches.pop()
+        yield from ((value, tuple(branches)) for value in outputs if value is not None)
+        pc += 1

@@ -19,11 +19,14 @@ from typing import Any
 
 import numpy as np
 
-from .bind import Buffer, CallSpec, _choose_inner, _coalesce, _stride, strides_of
+from .arithmetic import layout, strides_of
+from .bind import Buffer, CallSpec
 from .blocks import BLOCK, Emitter, Place
 from .graph import Array
 from .joint import Joint, Shape, Step, walked
+from .ops.primitives import NotNative
 from .ops.registry import Op
+from .walks import choose_inner, coalesce, rows_of, stride_along
 
 Spec = tuple[np.dtype[Any], Shape]
 
@@ -121,7 +124,7 @@ def _shapes(nodes: Sequence[Candidate], slots: Slots) -> list[Shape]:
         joint = Joint()
         try:
             results = joint.apply(node.op, _arguments(node, {}, slots))
-        except Exception:
+        except NotNative:
             continue
         shapes = [step.shape for step in joint.steps if not step.once] or [result.shape for result in results]
         for shape in map(walked, shapes):
@@ -239,8 +242,7 @@ class _Grouper:
             for slot, result in zip(node.outputs, results, strict=False):
                 if slot >= 0:
                     self._check_result(slot, result)
-        except Exception:
-            # Whatever it is, by itself the node was bound.
+        except (NotNative, _Unfit):
             del self.joint.steps[steps:], self.joint.temps[temps:]
             self.rows = rows
             return False
@@ -274,10 +276,10 @@ class _Grouper:
         if step.once and walked(step.shape)[: len(self.axes)] != self.axes:
             self._check_start(step)
             return
-        if step.fold is not None or not step.exact:
+        if step.fold is not None or not step.kernel.exact:
             # Where NumPy gets another axis than the last one, how it computes depends on the extents.
-            rows = _coalesce(_rows(step.shape, step.buffers))
-            if rows and _choose_inner(rows) != len(rows) - 1:
+            rows = coalesce(rows_of(step.shape, [layout(x) for x in step.buffers]))
+            if rows and choose_inner(rows) != len(rows) - 1:
                 raise _Unfit
         for buffer in step.inputs:
             if step.fold is None or buffer != step.out:
@@ -311,7 +313,7 @@ class _Grouper:
         axes = [d for d, extent in enumerate(shape) if extent != 1][: len(self.axes)]
         if tuple(shape[d] for d in axes) != self.axes:
             raise _Unfit
-        return tuple(_stride(buffer, d - len(shape)) for d in axes)
+        return tuple(stride_along(buffer.shape, buffer.strides, d - len(shape)) for d in axes)
 
     def _check_access(self, buffer: Buffer, shape: Shape) -> None:
         """A step over ``shape`` may read or write memory of the group only in the rows of its own block."""
@@ -387,10 +389,6 @@ class _Grouper:
             if step.fold is not None and self.rows[step.out.index] is None
             if step.out.index in outer and step.out.dtype.kind == "f"
         ]
-
-
-def _rows(shape: Shape, buffers: Sequence[Buffer]) -> list[list[int]]:
-    return [[shape[d], *(_stride(b, d - len(shape)) for b in buffers)] for d in range(len(shape)) if shape[d] != 1]
 
 
 def _inside(buffer: Buffer, depth: int, limit: int) -> bool:

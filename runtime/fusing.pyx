@@ -4,7 +4,6 @@ from .groups cimport free_group, make_group
 from .memory cimport Memory
 from .state cimport *
 
-from . import nodes as binding_nodes
 from .plan import Kind
 
 
@@ -90,14 +89,7 @@ cdef class Fuser:
         self.groups = [group for group in self.groups if not run[0] <= group.first <= run[len(run) - 1]]
         slots = fuse.Slots(lambda slot: m.specs[m.s.slots[<int>slot].spec], lambda slot: m.known[slot],
                            lambda slot: m.consumers[slot], self.ports)
-        try:
-            groups = fuse.plan_groups(nodes, slots, self.unfolded)
-        except Exception:
-            # They run by themselves as well; see nodes.strict_binding.
-            if binding_nodes.strict_binding:
-                raise
-            return 0
-        for group in groups:
+        for group in fuse.plan_groups(nodes, slots, self.unfolded):
             ins = m.s.code + <int>group.first
             ins.group = make_group(&m.s, group)
             ins.group.loop = m.plan.code[run[0]].inside

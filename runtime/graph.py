@@ -227,6 +227,9 @@ class Loop(Node):
     invariants: list[Invariant] = field(default_factory=list)
     last_values: list[LastValueOutput] = field(default_factory=list)
     scan_outputs: list[ScanOutput] = field(default_factory=list)
+    #: The numbers that the file gives the loop's ports (an IR's ``external_port_id``); empty where it gives none.
+    input_ports: list[int] = field(default_factory=list)
+    output_ports: list[int] = field(default_factory=list)
     #: Where a real runtime does something else with this loop (SEMANTICS 0.2), one sentence each.
     notes: list[str] = field(default_factory=list)
 
@@ -288,11 +291,24 @@ def own_values(graph: Graph) -> Iterator[Value]:
 
 
 def visible(graphs: Iterable[Graph]) -> dict[str, Value]:
-    """What a body sees, by name; ``graphs``: the body, then those around it. Names of its own come first."""
+    """What a body sees, by name; ``graphs``: the body, then those around it. Names of its own come first, those that
+    the model's outputs go by last."""
     found: dict[str, Value] = {}
+    outputs: dict[str, Value] = {}
     for graph in graphs:
         for value in own_values(graph):
             found.setdefault(value.name, value)
+        outputs.update(zip(graph.output_names, graph.outputs, strict=False))
+    return outputs | found
+
+
+def read_in(graph: Graph) -> set[Value]:
+    """Every value that something in a graph reads: its nodes, the graphs inside it, and its outputs."""
+    found = set(graph.outputs)
+    for node in graph.nodes:
+        found.update(value for value in node.inputs if value is not None)
+        for _, inner in bodies(node):
+            found |= read_in(inner)
     return found
 
 

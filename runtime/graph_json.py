@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from .errors import LoopdbgError, ModelError, one_line
 from .graph import (
     Array,
     BackEdge,
+    Dim,
     Graph,
     If,
     Invariant,
@@ -36,6 +37,8 @@ from .graph import (
     TensorType,
     Value,
     ValueType,
+    bodies,
+    own_values,
 )
 
 #: Of the JSON's form; what has another one is not read.
@@ -74,7 +77,9 @@ def from_json(text: str) -> Graph:
             raise ModelError("the text is no loop graph")
         if told["version"] != VERSION:
             raise ModelError(f"the loop graph has form {told['version']}; this program reads form {VERSION}")
-        return _Reader(told["values"]).graph(told["graph"])
+        graph = _Reader(told["values"]).graph(told["graph"])
+        _check(graph, frozenset())
+        return graph
     except LoopdbgError:
         raise
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
@@ -147,7 +152,7 @@ class _Writer:
             "body": self.graph(loop.body),
             "system": loop.system.value,
             **{name: self.value(getattr(loop, name)) for name in _LOOP_VALUES},
-            **{name: getattr(loop, name) for name in _LOOP_PLAIN},
+            **{name: getattr(loop, name) for name in (*_LOOP_FLAGS, *_LOOP_PORTS, "fixed_trips", "notes")},
             "sliced_inputs": [self.sliced(s) for s in loop.sliced_inputs],
             "back_edges": [
                 {
@@ -182,7 +187,7 @@ class _Writer:
         return {
             "outer": self.value(sliced.outer),
             "inner": self.value(sliced.inner),
-            **{name: getattr(sliced, name) for name in _SLICE_PLAIN},
+            **{name: getattr(sliced, name) for name in (*_SLICE_NUMBERS, "drop_axis")},
         }
 
     def attribute(self, value: Any) -> Any:
@@ -214,8 +219,11 @@ _LOOP_VALUES = (
     "ignored_condition",
     "iteration",
 )
-_LOOP_PLAIN = ("minus_one_is_no_limit", "counted_by_slices", "fixed_trips", "notes")
-_SLICE_PLAIN = ("axis", "start", "end", "stride", "part_size", "drop_axis")
+_LOOP_FLAGS = ("minus_one_is_no_limit", "counted_by_slices")
+#: Not in traces of older versions.
+_LOOP_PORTS = ("input_ports", "output_ports")
+#: In the order of :class:`SlicedInput`.
+_SLICE_NUMBERS = ("axis", "start", "end", "stride", "part_size")
 
 
 def _type(kind: ValueType) -> dict[str, Any]:
@@ -231,7 +239,7 @@ class _Reader:
     def __init__(self, values: list[dict[str, Any]]) -> None:
         self.values = [
             Value(
-                told["name"],
+                _text(told["name"]),
                 _read_type(told["type"]) if "type" in told else TensorType(),
                 _read_array(told["constant"]) if "data" in told.get("constant", ()) else None,
             )
@@ -239,23 +247,21 @@ class _Reader:
         ]
 
     def value(self, number: int) -> Value:
-        if number < 0:
-            raise ValueError(f"value {number}")
-        return self.values[number]
+        return self.values[_whole(number)]
 
     def maybe(self, number: int | None) -> Value | None:
         return None if number is None else self.value(number)
 
     def graph(self, told: Mapping[str, Any]) -> Graph:
         return Graph(
-            told["name"],
+            _text(told["name"]),
             [self.value(v) for v in told["inputs"]],
             [self.value(v) for v in told["outputs"]],
             [self.node(n) for n in told["nodes"]],
             [self.value(v) for v in told["constants"]],
-            list(told.get("output_names", ())),
+            [_text(name) for name in told.get("output_names", ())],
             System(told["system"]),
-            dict(told.get("opsets", {})),
+            {_text(name): _whole(version) for name, version in told.get("opsets", {}).items()},
             {
                 # A default too large to be kept still says that the input may be left out.
                 name: _read_array(array) if "data" in array else np.empty(0, dtype_of("object"))
@@ -265,7 +271,8 @@ class _Reader:
 
     def node(self, told: Mapping[str, Any]) -> Node:
         inputs, outputs = [self.maybe(v) for v in told["in"]], [self.maybe(v) for v in told["out"]]
-        header = (told["name"], told["op"], told["domain"], told["version"], inputs, outputs)
+        words = (_text(told["name"]), _text(told["op"]), _text(told["domain"]))
+        header = (*words, _whole(told["version"]), inputs, outputs)
         if "loop" in told:
             return self.loop(Node(*header), told["loop"])
         if "then" in told:
@@ -277,26 +284,112 @@ class _Reader:
         loop = Loop(**vars(header), body=self.graph(told["body"]), system=System(told["system"]))
         for name in _LOOP_VALUES:
             setattr(loop, name, self.maybe(told[name]))
-        for name in _LOOP_PLAIN:
-            setattr(loop, name, told[name])
+        for name in _LOOP_FLAGS:
+            setattr(loop, name, _flag(told[name]))
+        for name in _LOOP_PORTS:
+            setattr(loop, name, [_number(port) for port in told.get(name, ())])
+        trips = told["fixed_trips"]
+        loop.fixed_trips = None if trips is None else _whole(trips)
+        loop.notes = [_text(note) for note in told["notes"]]
         loop.sliced_inputs = [self.sliced(s) for s in told["sliced_inputs"]]
         for e in told["back_edges"]:
             initial = self.sliced(e["initial"]) if isinstance(e["initial"], dict) else self.value(e["initial"])
             loop.back_edges.append(BackEdge(initial, self.value(e["param"]), self.value(e["result"])))
         loop.invariants = [Invariant(self.value(a), self.value(b)) for a, b in told["invariants"]]
         for v in told["last_values"]:
-            edge = None if v["edge"] is None else loop.back_edges[v["edge"]]
+            edge = None if v["edge"] is None else loop.back_edges[_whole(v["edge"])]
             loop.last_values.append(LastValueOutput(self.value(v["result"]), self.value(v["outer"]), edge))
         loop.scan_outputs = [
-            ScanOutput(self.value(s["result"]), self.value(s["outer"]), s["axis"], s["stack"], s["reverse"])
+            ScanOutput(
+                self.value(s["result"]),
+                self.value(s["outer"]),
+                _number(s["axis"]),
+                _flag(s["stack"]),
+                _flag(s["reverse"]),
+            )
             for s in told["scan_outputs"]
         ]
         return loop
 
     def sliced(self, told: Mapping[str, Any]) -> SlicedInput:
-        return SlicedInput(
-            self.value(told["outer"]), self.value(told["inner"]), **{name: told[name] for name in _SLICE_PLAIN}
-        )
+        axis, start, end, stride, part = (_number(told[name]) for name in _SLICE_NUMBERS)
+        outer, inner = self.value(told["outer"]), self.value(told["inner"])
+        return SlicedInput(outer, inner, axis, start, end, stride, part, _flag(told["drop_axis"]))
+
+
+def _check(graph: Graph, around: frozenset[Value]) -> None:
+    """What nodes read has to be there, as in any graph that a frontend made: whoever follows a value back relies on it.
+
+    Raises:
+        ValueError: something is read before it is computed, or nothing computes it.
+    """
+    known = around.union(graph.inputs, graph.constants)
+    for node in graph.nodes:
+        _require(known, node.inputs, node)
+        made = [value for value in node.outputs if value is not None]
+        if not known.isdisjoint(made) or len(set(made)) != len(made):
+            raise ValueError(f"{node.describe()} computes a value that is there already")
+        for _, body in bodies(node):
+            _check(body, known)
+        if isinstance(node, Loop):
+            _check_loop(node, known)
+        elif isinstance(node, If) and any(len(body.outputs) != len(node.outputs) for _, body in bodies(node)):
+            raise ValueError(f"{node.describe()} has other outputs than its branches")
+        known = known.union(made)
+    _require(known, graph.outputs, graph)
+    if graph.output_names and len(graph.output_names) != len(graph.outputs):
+        raise ValueError(f"there are {len(graph.output_names)} names for {len(graph.outputs)} outputs")
+
+
+def _check_loop(loop: Loop, known: frozenset[Value]) -> None:
+    outputs, params = set(loop.outputs), set(loop.body.inputs)
+    inside = known.union(own_values(loop.body))
+    sliced = [*loop.sliced_inputs, *(e.initial for e in loop.back_edges if isinstance(e.initial, SlicedInput))]
+    _require(known, [loop.trip_count, loop.initial_condition], loop)
+    _require(known, [e.initial for e in loop.back_edges if isinstance(e.initial, Value)], loop)
+    _require(known, [*(s.outer for s in sliced), *(i.outer for i in loop.invariants)], loop)
+    _require(params, [loop.condition_input, loop.iteration, *(e.param for e in loop.back_edges)], loop)
+    _require(params, [*(s.inner for s in sliced), *(i.inner for i in loop.invariants)], loop)
+    _require(inside, [loop.condition, loop.ignored_condition, *(e.result for e in loop.back_edges)], loop)
+    _require(inside, [*(v.result for v in loop.last_values), *(s.result for s in loop.scan_outputs)], loop)
+    for ports, values in ((loop.input_ports, loop.inputs), (loop.output_ports, loop.outputs)):
+        if ports and len(ports) != len(values):
+            raise ValueError(f"{loop.describe()} has {len(ports)} ports for {len(values)} values")
+    _require(outputs, [*(v.outer for v in loop.last_values), *(s.outer for s in loop.scan_outputs)], loop)
+
+
+def _require(known: Collection[Value | None], read: Iterable[Value | None], where: object) -> None:
+    for value in read:
+        if value is not None and value not in known:
+            raise ValueError(f"{where} reads '{value.name}', which is not there")
+
+
+def _whole(told: Any) -> int:
+    if _number(told) < 0:
+        raise ValueError(f"{told} stands where there should be a number from 0 on")
+    return int(told)
+
+
+def _number(told: Any) -> int:
+    if type(told) is not int or abs(told) > 1 << 63:
+        raise ValueError(f"{told!r:.60} stands where there should be a whole number")
+    return told
+
+
+def _flag(told: Any) -> bool:
+    if not isinstance(told, bool):
+        raise ValueError(f"{told!r:.60} stands where there should be true or false")
+    return told
+
+
+def _text(told: Any) -> str:
+    if not isinstance(told, str):
+        raise ValueError(f"{told!r:.60} stands where there should be a text")
+    return told
+
+
+def _dim(told: Any) -> Dim:
+    return told if told is None or isinstance(told, str) else _number(told)
 
 
 def _read_type(told: Mapping[str, Any]) -> ValueType:
@@ -306,13 +399,15 @@ def _read_type(told: Mapping[str, Any]) -> ValueType:
         return OptionalType(_read_type(told["optional"]))
     name = told["dtype"]
     dtype = None if name is None else dtype_of("object" if name == "string" else name)
-    return TensorType(dtype, None if told["shape"] is None else tuple(told["shape"]))
+    return TensorType(dtype, None if told["shape"] is None else tuple(map(_dim, told["shape"])))
 
 
 def _read_array(told: Mapping[str, Any]) -> Array:
     text = told["data"]
     data = text if told["dtype"] == "string" else base64.b64decode(text, validate=True)
-    array: Array = decode(told["dtype"], tuple(told["shape"]), data)
+    array = decode(_text(told["dtype"]), tuple(map(_whole, told["shape"])), data)
+    if not isinstance(array, np.ndarray):
+        raise ValueError(f"{told['dtype']} is no type of a tensor")
     return array
 
 
@@ -328,7 +423,9 @@ def _read_attribute(told: Any) -> Any:
         case "bytes":
             return base64.b64decode(value)
         case "array":
-            return _read_array(value) if "data" in value else Omitted(value["dtype"], tuple(value["shape"]))
+            if "data" in value:
+                return _read_array(value)
+            return Omitted(_text(value["dtype"]), tuple(map(_whole, value["shape"])))
         case "map":
             return {key: _read_attribute(element) for key, element in value.items()}
         case "type":

@@ -2,19 +2,33 @@
 
 from libc.stdint cimport int32_t, int64_t
 
-from .state cimport LoopState, State
+from .state cimport Edge, Instr, LoopState, Slot, State
+
+cdef extern from *:
+    """
+    #ifdef LOOPDBG_DEBUG_BUILD
+    #define LOOPDBG_CHECKED 1
+    #else
+    #define LOOPDBG_CHECKED 0
+    #endif
+    """
+    # Builds with bounds checks compare what is fast with what is plain.
+    enum:
+        LOOPDBG_CHECKED
 
 cdef extern from "bytes.h" nogil:
     void loopdbg_bytes(char *target, const char *source, size_t n) noexcept
 
 cdef double now() noexcept nogil
 cdef int decide(const LoopState *loop) noexcept nogil
-cdef void enter_loop(State *s, int index) noexcept nogil
+cdef void enter(State *s, int index, int64_t trip) noexcept nogil
+cdef int takes_copy(const Edge *e, const Slot *result) noexcept nogil
+cdef int can_cross(const State *s, const LoopState *loop) noexcept nogil
+cdef void cross(State *s, LoopState *loop) noexcept nogil
 cdef void leave_loop(State *s, LoopState *loop) noexcept nogil
 cdef int show_previous(State *s, LoopState *loop) noexcept nogil
 cdef int observe(State *s, LoopState *loop) noexcept nogil
 cdef void append_records(State *s, LoopState *loop) noexcept nogil
-cdef void swap_slots(State *s, int a, int b) noexcept nogil
 cdef int run_plan(State *s) noexcept nogil
 
 
@@ -28,3 +42,25 @@ cdef inline void put(char *target, const char *source, Py_ssize_t nbytes) noexce
         target[0] = source[0]
     else:
         loopdbg_bytes(target, source, nbytes)
+
+
+cdef inline Slot *previous_of(State *s, Edge *e) noexcept nogil:
+    """Where a boundary left what a back edge carried before."""
+    if e.identity:
+        return s.slots + e.param
+    return &e.spare if e.in_spare else s.slots + e.result
+
+
+cdef inline int is_warm(const LoopState *loop) noexcept nogil:
+    """Did the loop just run often enough to be looked at for a program or for groups?"""
+    return loop.heat == loop.hot_at or loop.heat == loop.fuse_at
+
+
+cdef inline int is_checked(const LoopState *loop) noexcept nogil:
+    """Is the boundary after this iteration compared with what it has to be? Not each: that copies everything carried."""
+    return loop.i < 100
+
+
+cdef inline int ran_once(const State *s, const Instr *ins) noexcept nogil:
+    """Did a node whose inputs stay as they are run in this entry of its loop?"""
+    return ins.done == s.loops[ins.once].entries and not s.by_hand

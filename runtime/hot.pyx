@@ -13,7 +13,7 @@ from .kernels cimport Call
 from .scalar cimport enter_program, next_break, run_program
 from .specs cimport extent_of
 from .state cimport *
-from .stream cimport loopdbg_append
+from .stream cimport loopdbg_append, loopdbg_wait
 
 cdef extern from "time.h" nogil:
     struct timespec:
@@ -45,61 +45,76 @@ cdef int decide(const LoopState *loop) noexcept nogil:
     return RUNNING
 
 
-cdef int enter_fast(State *s, LoopState *loop) noexcept nogil:
-    """Enter a loop on the same specs as the last time; 0 where that is not so."""
+cdef int can_enter(const State *s, const LoopState *loop) noexcept nogil:
+    """Is everything as ``enter`` needs it, as in the entry before? Else ``Loops.prepare_entry`` has to see to it."""
+    cdef int k
+    cdef int64_t trip
+    cdef const Edge *e
+    cdef const Slot *initial
+    cdef const Slot *p
+    if not loop.fast_enter:
+        return 0
+    if loop.trip_slot >= 0:
+        if s.slots[loop.trip_slot].spec != loop.trip_spec:
+            return 0
+        trip = read_int(s.slots + loop.trip_slot)
+        if trip < -1 and not loop.negative_is_zero:
+            return 0
+    if loop.initial_slot >= 0 and s.slots[loop.initial_slot].spec != loop.initial_spec:
+        return 0
+    for k in range(loop.nedges):
+        e = loop.edges + k
+        initial, p = s.slots + e.initial, s.slots + e.param
+        if initial.spec == 0:
+            return 0
+        if initial.spec != p.spec and (initial.nbytes > p.capacity or not e.swap or
+                                       not in_family(s, e, e.initial, e.param)):
+            return 0
+    for k in range(loop.nslices):
+        if loop.slices[k].part_spec == 0 or s.slots[loop.slices[k].outer].spec != loop.slices[k].outer_spec or \
+                s.slots[loop.slices[k].inner].spec != loop.slices[k].part_spec:
+            return 0
+    for k in range(loop.nscans):
+        if loop.scans[k].objects:
+            return 0
+    return 1
+
+
+cdef int64_t trip_of(const State *s, const LoopState *loop) noexcept nogil:
+    """The trip count that an entry begins with."""
+    cdef int64_t trip = loop.fixed_trips if loop.trip_slot < 0 else read_int(s.slots + loop.trip_slot)
+    return 0 if trip < 0 and loop.trip_slot >= 0 and loop.negative_is_zero else trip
+
+
+cdef void enter(State *s, int index, int64_t trip) noexcept nogil:
+    """What an entry begins with. Buffers are there, and have been looked at."""
+    cdef LoopState *loop = s.loops + index
     cdef int k
     cdef Edge *e
     cdef Slice *c
     cdef Slot *p
     cdef Py_ssize_t least
-    cdef int64_t parts = -1
-    if not loop.fast_enter:
-        return 0
-    if loop.trip_slot >= 0 and s.slots[loop.trip_slot].spec != loop.trip_spec:
-        return 0
-    if loop.initial_slot >= 0 and s.slots[loop.initial_slot].spec != loop.initial_spec:
-        return 0
+    loop.trip = trip
+    loop.keep = 1 if loop.initial_slot < 0 else s.slots[loop.initial_slot].data[0] != 0
     for k in range(loop.nedges):
         e = loop.edges + k
-        if s.slots[e.initial].spec != s.slots[e.param].spec and (
-                s.slots[e.initial].nbytes > s.slots[e.param].capacity or not e.swap or
-                not in_family(s, e, e.initial, e.param)):
-            return 0
-    for k in range(loop.nslices):
-        c = loop.slices + k
-        if s.slots[c.outer].spec != c.outer_spec:
-            return 0
-    loop.trip = loop.fixed_trips
-    if loop.trip_slot >= 0:
-        loop.trip = read_int(s.slots + loop.trip_slot)
-        if loop.trip < 0:
-            if loop.negative_is_zero:
-                loop.trip = 0
-            elif loop.trip != -1:
-                return 0
-    for k in range(loop.nedges):
-        e = loop.edges + k
+        if e.initial < 0 or s.slots[e.initial].spec == 0:
+            continue
         p = s.slots + e.param
         if p.spec != s.slots[e.initial].spec:
             least = min(p.nbytes, s.slots[e.initial].nbytes)
             p.spec, p.nbytes = s.slots[e.initial].spec, s.slots[e.initial].nbytes
             spec_changed(s, e.param, least)
         put(p.data, s.slots[e.initial].data, p.nbytes)
+    loop.parts = loop.first_parts
     for k in range(loop.nslices):
         c = loop.slices + k
-        c.base = s.slots[c.outer].data + c.offset
-        if parts < 0 or c.parts < parts:
-            parts = c.parts
+        if c.direct:
+            c.base = s.slots[c.outer].data + c.offset
+        if loop.parts < 0 or c.parts < loop.parts:
+            loop.parts = c.parts
     for k in range(loop.nscans):
         loop.scans[k].count = 0
-    loop.parts = parts
-    loop.keep = 1 if loop.initial_slot < 0 else s.slots[loop.initial_slot].data[0] != 0
-    return 1
-
-
-cdef void enter_loop(State *s, int index) noexcept nogil:
-    """What fast and slow entries share."""
-    cdef LoopState *loop = s.loops + index
     if loop.condition_input >= 0:
         s.slots[loop.condition_input].data[0] = loop.keep
     loop.i = 0
@@ -119,85 +134,104 @@ cdef inline int in_family(const State *s, const Edge *e, int a, int b) noexcept 
     return e.family != NULL and extent_of(e.family, s.slots[a].spec) >= 0 and extent_of(e.family, s.slots[b].spec) >= 0
 
 
-cdef void swap_slots(State *s, int a, int b) noexcept nogil:
-    """Exchange the buffers of a parameter and its result, specs included."""
-    cdef Slot old = s.slots[a]
-    cdef Py_ssize_t least
-    s.slots[a] = s.slots[b]
-    s.slots[b] = old
-    if s.slots[a].spec != old.spec:
-        least = min(s.slots[a].nbytes, old.nbytes)
-        spec_changed(s, a, least)
-        spec_changed(s, b, least)
-        if s.writer[b] >= 0 and s.code[s.writer[b]].varying == NULL:
-            s.code[s.writer[b]].kind = UNBOUND
+cdef int takes_copy(const Edge *e, const Slot *result) noexcept nogil:
+    """Does the parameter of a back edge get a copy of the result, and not its buffer? Sequences, optionals and strings
+    are never changed once they are made: they move."""
+    return not e.swap or (result.spec != 0 and result.flags & ~SHARED != OWN)
 
 
-cdef int next_fast(State *s, LoopState *loop) noexcept nogil:
-    """The boundary after an iteration: scan elements, condition, back edges. Nothing is written before all is sure."""
+cdef int can_cross(const State *s, const LoopState *loop) noexcept nogil:
+    """Is everything as ``cross`` needs it? Else ``Loops.prepare_boundary`` has to see to it."""
     cdef int k
-    cdef Edge *e
-    cdef Scan *c
-    cdef Slot *p
-    cdef Slot *r
-    cdef char *data
-    cdef PyObject *owner
+    cdef const Edge *e
+    cdef const Scan *c
+    cdef const Slot *p
+    cdef const Slot *r
+    if loop.yielded >= 0 and s.slots[loop.yielded].spec != loop.yielded_spec:
+        return 0
     for k in range(loop.nscans):
         c = loop.scans + k
         if s.slots[c.result].spec != c.spec or c.count == c.capacity:
             return 0
-    if loop.condition >= 0 and s.slots[loop.condition].nbytes != 1:
-        return 0
-    for k in range(loop.nedges):
-        e = loop.edges + k
-        r = s.slots + e.result
-        p = s.slots + e.param
-        if p.spec != r.spec:
-            if p.spec == 0 or r.spec == 0 or not e.swap or r.flags & FOLDED or not in_family(s, e, e.param, e.result):
-                return 0
-        elif p.spec == 0:
+    for k in range(loop.nslices):
+        if loop.slices[k].part_spec == 0 or s.slots[loop.slices[k].inner].spec != loop.slices[k].part_spec:
             return 0
-        if (not e.swap or r.flags & FOLDED) and not e.identity and e.spare_spec != p.spec:
+    for k in range(loop.nkept):
+        if s.slots[loop.kept[k].source].spec != s.slots[loop.kept[k].target].spec or \
+                not s.slots[loop.kept[k].target].flags & OWN:
             return 0
-    for k in range(loop.nscans):
-        c = loop.scans + k
-        put(c.buffer + c.count * c.nbytes, s.slots[c.result].data, c.nbytes)
-        loopdbg_append(&c.count)
-    if loop.condition >= 0:
-        loop.keep = s.slots[loop.condition].data[0] != 0
-        if loop.condition_input >= 0:
-            s.slots[loop.condition_input].data[0] = loop.keep
-    # All results are taken before any parameter is written: copies first, then the pointers move.
-    for k in range(loop.nedges):
-        e = loop.edges + k
-        if not e.identity:
-            r = s.slots + e.result
-            e.in_spare = not e.swap or r.flags & FOLDED
-            if e.in_spare:
-                put(e.spare, r.data, r.nbytes)
     for k in range(loop.nedges):
         e = loop.edges + k
         if e.identity:
             continue
+        r = s.slots + e.result
         p = s.slots + e.param
-        data = p.data
-        owner = p.owner
-        if e.in_spare:
-            p.data = e.spare
-            p.owner = e.spare_owner
-            e.spare = data
-            e.spare_owner = owner
-            p.capacity = p.nbytes
+        if p.spec == 0 or r.spec == 0 or (p.spec != r.spec and not in_family(s, e, e.param, e.result)):
+            return 0
+        # Values of no bytes need a buffer, too: one that is none holds no value.
+        if takes_copy(e, r) and (e.spare.owner == NULL or e.spare.capacity < r.nbytes):
+            return 0
+    return 1
+
+
+cdef void cross(State *s, LoopState *loop) noexcept nogil:
+    """The boundary after an iteration. Everything that it yields is taken before anything is written (SEMANTICS 0.6)."""
+    cdef int k, keep = 1
+    cdef Edge *e
+    cdef Scan *c
+    cdef Slot *r
+    for k in range(loop.nscans):
+        c = loop.scans + k
+        if not c.objects:
+            put(c.buffer + c.count * c.nbytes, s.slots[c.result].data, c.nbytes)
+            loopdbg_append(&c.count)
+    for k in range(loop.nkept):
+        r = s.slots + loop.kept[k].source
+        if r.spec:
+            put(s.slots[loop.kept[k].target].data, r.data, r.nbytes)
+    if loop.yielded >= 0:
+        keep = s.slots[loop.yielded].data[0] != 0
+    for k in range(loop.nedges):
+        e = loop.edges + k
+        if e.identity:
             continue
         r = s.slots + e.result
-        if p.spec != r.spec or p.capacity != r.capacity:
-            swap_slots(s, e.param, e.result)
+        e.in_spare = takes_copy(e, r)
+        if e.in_spare and r.spec:
+            put(e.spare.data, r.data, r.nbytes)
+            e.spare.spec, e.spare.nbytes = r.spec, r.nbytes
+    # What was carried before is in the spare from now on, or in the result's slot.
+    for k in range(loop.nedges):
+        e = loop.edges + k
+        if e.identity:
             continue
-        p.data = r.data
-        p.owner = r.owner
-        r.data = data
-        r.owner = owner
-    return 1
+        if e.in_spare:
+            exchange(s, e.param, &e.spare, -1)
+        else:
+            exchange(s, e.param, s.slots + e.result, e.result)
+    if loop.condition >= 0:
+        loop.keep = keep
+    if loop.yielded >= 0 and loop.condition_input >= 0:
+        s.slots[loop.condition_input].data[0] = keep
+    loop.i += 1
+    loop.heat += 1
+    s.pc = loop.head
+
+
+cdef inline void exchange(State *s, int param, Slot *other, int result) noexcept nogil:
+    """Exchange the buffer of a parameter with that of its result, or with one that is no slot's (-1)."""
+    cdef Slot old = s.slots[param]
+    cdef Py_ssize_t least
+    s.slots[param] = other[0]
+    other[0] = old
+    if s.slots[param].spec == old.spec:
+        return
+    least = min(s.slots[param].nbytes, old.nbytes)
+    spec_changed(s, param, least)
+    if result >= 0:
+        spec_changed(s, result, least)
+        if s.writer[result] >= 0 and s.code[s.writer[result]].varying == NULL:
+            s.code[s.writer[result]].kind = UNBOUND
 
 
 cdef int exit_fast(State *s, LoopState *loop) noexcept nogil:
@@ -264,19 +298,16 @@ cdef int ask_hooks(State *s, int index) noexcept nogil:
 
 cdef int show_previous(State *s, LoopState *loop) noexcept nogil:
     """Let the derived slots show what back edges carried before; 0: a spec is another than before."""
-    cdef int k, spec
+    cdef int k
     cdef Edge *e
     cdef Slot *slot
+    cdef Slot *before
     for k in range(loop.nedges):
         e = loop.edges + k
         slot = s.slots + loop.first_derived + k
-        if e.in_spare and not e.identity:
-            spec = e.spare_spec
-            slot.data = e.spare
-        else:
-            spec = s.slots[e.param if e.identity else e.result].spec
-            slot.data = s.slots[e.param if e.identity else e.result].data
-        if slot.spec != spec:
+        before = previous_of(s, e)
+        slot.data = before.data
+        if slot.spec != before.spec:
             return 0
     return 1
 
@@ -358,6 +389,9 @@ cdef int run_plan(State *s) noexcept nogil:
                     return S_NODE
             s.moved = 1
             s.fresh = 0
+        if ins.once >= 0 and kind != FUSED and ran_once(s, ins):
+            s.pc += 1
+            continue
         if kind == NATIVE:
             if ins.varying != NULL and not fit(s, ins):
                 return S_PYTHON
@@ -373,6 +407,8 @@ cdef int run_plan(State *s) noexcept nogil:
                         return S_PYTHON
                     call -= k    # so many are passed over
                 call += 1
+            if ins.once >= 0:
+                ins.done = s.loops[ins.once].entries
             s.pc += 1
             s.budget -= ins.cost
             if s.budget < 0:
@@ -380,6 +416,8 @@ cdef int run_plan(State *s) noexcept nogil:
         elif kind == HEAD:
             loop = s.loops + ins.loop
             loop.ended = decide(loop)
+            if loop.stream != NULL and not loop.ended and not loopdbg_wait(loop.stream, min(loop.i + 1, loop.stream.rows)):
+                return S_NO_SLICE
             # Before anybody looks: what the next iteration gets.
             if loop.i < loop.parts and not loop.edited:
                 for k in range(loop.nslices):
@@ -409,7 +447,7 @@ cdef int run_plan(State *s) noexcept nogil:
             # A trip count of INT64_MAX is how exporters write "no limit".
             if loop.endless_at >= 0 and loop.i >= loop.endless_at and (loop.trip < 0 or loop.trip == INT64_MAX):
                 return S_LIMIT
-            if loop.program != NULL and not s.watch and not s.stepping & STEPPING and loop.i > 0 and not loop.edited:
+            if loop.program != NULL and not s.resting and not s.watch and not s.stepping & STEPPING and loop.i > 0 and not loop.edited:
                 if enter_program(s, loop):
                     if s.suspended != NULL:
                         return S_TICK
@@ -420,21 +458,19 @@ cdef int run_plan(State *s) noexcept nogil:
             s.pc += 1
         elif kind == NEXT:
             loop = s.loops + ins.loop
-            if not next_fast(s, loop):
+            if (LOOPDBG_CHECKED and is_checked(loop)) or not can_cross(s, loop):
                 return S_SLOW
-            loop.i += 1
-            s.pc = loop.head
+            cross(s, loop)
             s.budget -= 10
-            loop.heat += 1
-            if loop.heat == loop.hot_at or loop.heat == loop.fuse_at:
+            if is_warm(loop):
                 return S_HOT
             if s.budget < 0:
                 return S_TICK
         elif kind == ENTER:
             loop = s.loops + ins.loop
-            if not enter_fast(s, loop):
+            if LOOPDBG_CHECKED or not can_enter(s, loop):
                 return S_SLOW
-            enter_loop(s, ins.loop)
+            enter(s, ins.loop, trip_of(s, loop))
         elif kind == EXIT:
             loop = s.loops + ins.loop
             if not exit_fast(s, loop):

@@ -16,6 +16,7 @@
 
 #include "bytes.h"
 #include "call.h"
+#include "scalar_ops.h"
 
 #define LOOP(name) static void name(char **args, npy_intp const *dims, npy_intp const *steps, void *data)
 
@@ -102,8 +103,30 @@ LOOP(loopdbg_where) {
 #define FLOATS(X) X('f', f32, float) X('d', f64, double)
 #define NUMBERS(X) INTEGERS(X) FLOATS(X)
 
-/* conversions, C's rules; to bool: is not zero. Float to integer outside the range is undefined in C, and NumPy
- * answers with what the machine gives; so do these. */
+/* conversions, C's rules; to bool: is not zero. Float to integer outside the range is undefined in C. What is given then
+ * is what single numbers give on x86, in NumPy and ONNX Runtime as well: the smallest integer, of 64 bits for what has 64
+ * bits or is uint32, else of 32 bits, and of that the lower bits. Said outright, it is the same for one number and for
+ * many, which machine instructions alone are not. */
+#define IN_RANGE(V, LIMIT) (((V) >= -LIMIT) & ((V) < LIMIT) ? (V) : -LIMIT)
+#define WHOLE(N, T)                                                                                           \
+    static inline int32_t whole_i32_##N(T v) { return (int32_t)IN_RANGE(v, (T)0x1p31); }                      \
+    static inline int64_t whole_i64_##N(T v) { return (int64_t)IN_RANGE(v, (T)0x1p63); }                      \
+    static inline uint64_t whole_u64_##N(T v) {                                                               \
+        int large = v >= (T)0x1p63;                                                                           \
+        return (uint64_t)whole_i64_##N(large ? v - (T)0x1p63 : v) ^ (uint64_t)large << 63;                    \
+    }
+WHOLE(f32, float)
+WHOLE(f64, double)
+/* A float, of the type named F, as each type of integers. */
+#define AS_i8(F, V) (int8_t)whole_i32_##F(V)
+#define AS_i16(F, V) (int16_t)whole_i32_##F(V)
+#define AS_i32(F, V) whole_i32_##F(V)
+#define AS_i64(F, V) whole_i64_##F(V)
+#define AS_u8(F, V) (uint8_t)whole_i32_##F(V)
+#define AS_u16(F, V) (uint16_t)whole_i32_##F(V)
+#define AS_u32(F, V) (uint32_t)whole_i64_##F(V)
+#define AS_u64(F, V) whole_u64_##F(V)
+
 #define CAST(NAME, FROM, TO, EXPRESSION)                                                                      \
     LOOP(NAME) {                                                                                              \
         char const *src = args[0];                                                                            \
@@ -121,8 +144,16 @@ LOOP(loopdbg_where) {
     CAST(cast_##N##_u32, T, uint32_t, (uint32_t)v) CAST(cast_##N##_u64, T, uint64_t, (uint64_t)v)              \
     CAST(cast_##N##_f32, T, float, (float)v) CAST(cast_##N##_f64, T, double, (double)v)                        \
     CAST(cast_##N##_bool, T, uint8_t, (uint8_t)(v != 0))
-NUMBERS(CAST_FROM)
+INTEGERS(CAST_FROM)
 CAST_FROM('?', bool, uint8_t)
+#define CAST_FROM_FLOAT(C, N, T)                                                                              \
+    CAST(cast_##N##_i8, T, int8_t, AS_i8(N, v)) CAST(cast_##N##_i16, T, int16_t, AS_i16(N, v))                 \
+    CAST(cast_##N##_i32, T, int32_t, AS_i32(N, v)) CAST(cast_##N##_i64, T, int64_t, AS_i64(N, v))              \
+    CAST(cast_##N##_u8, T, uint8_t, AS_u8(N, v)) CAST(cast_##N##_u16, T, uint16_t, AS_u16(N, v))               \
+    CAST(cast_##N##_u32, T, uint32_t, AS_u32(N, v)) CAST(cast_##N##_u64, T, uint64_t, AS_u64(N, v))            \
+    CAST(cast_##N##_f32, T, float, (float)v) CAST(cast_##N##_f64, T, double, (double)v)                        \
+    CAST(cast_##N##_bool, T, uint8_t, (uint8_t)(v != 0))
+FLOATS(CAST_FROM_FLOAT)
 
 /* float16, as NumPy converts it: to the nearest, ties to even; the upper bits of a NaN stay. Whatever is no float goes
  * through float32. */
@@ -171,7 +202,7 @@ TO_HALF(loopdbg_to_half_f32, float, uint32_t, 23, 127)
 TO_HALF(loopdbg_to_half_f64, double, uint64_t, 52, 1023)
 
 #define CAST_HALF(C, N, T)                                                                                    \
-    CAST(cast_f16_##N, uint16_t, T, (T)loopdbg_from_half(v))                                                  \
+    CAST(cast_f16_##N, uint16_t, T, AS_##N(f32, loopdbg_from_half(v)))                                        \
     CAST(cast_##N##_f16, T, uint16_t, loopdbg_to_half_f32((float)v))
 INTEGERS(CAST_HALF)
 CAST(cast_f16_f32, uint16_t, float, loopdbg_from_half(v))
@@ -284,21 +315,57 @@ LOOP(erf_f64) {
 #ifndef WIDE
 #define WIDE
 #endif
-#define ROWS_BODY(T, A, B, OPERATOR)                                                                          \
-    for (npy_intp r = 0; r < axis[0]; r++, a += axis[1], b += axis[2], out += axis[3]) {                      \
-        T const *x = (T const *)a, *y = (T const *)b;                                                         \
+/* One row: x and y are its inputs, z its output. */
+#define MAP_BODY(T, A, B, EXPRESSION)                                                                         \
+    for (npy_intp i = 0; i < n; i++) {                                                                        \
+        T a = x[A], b = y[B];                                                                                 \
+        z[i] = EXPRESSION;                                                                                    \
+    }
+#define ROWS_BODY(T, A, B, EXPRESSION)                                                                        \
+    for (npy_intp r = 0; r < axis[0]; r++, p += axis[1], q += axis[2], out += axis[3]) {                      \
+        T const *x = (T const *)p, *y = (T const *)q;                                                         \
         T *z = (T *)out;                                                                                      \
-        for (npy_intp i = 0; i < n; i++) z[i] = x[A] OPERATOR y[B];                                           \
+        MAP_BODY(T, A, B, EXPRESSION)                                                                         \
     }
-#define ROWS(NAME, T, OPERATOR)                                                                               \
-    WIDE LOOP(NAME) {                                                                                              \
+#define ROWS(ID, NAME, C, T, R, EXPRESSION)                                                                   \
+    WIDE LOOP(rows_##ID) {                                                                                    \
         npy_intp const *axis = (npy_intp const *)data, n = dims[0];                                           \
-        char const *a = args[0], *b = args[1];                                                                \
+        char const *p = args[0], *q = args[1];                                                                \
         char *out = args[2];                                                                                  \
-        if (!steps[0]) ROWS_BODY(T, 0, i, OPERATOR)                                                           \
-        else if (!steps[1]) ROWS_BODY(T, i, 0, OPERATOR)                                                      \
-        else ROWS_BODY(T, i, i, OPERATOR)                                                                     \
+        if (!steps[0]) ROWS_BODY(T, 0, i, EXPRESSION)                                                         \
+        else if (!steps[1]) ROWS_BODY(T, i, 0, EXPRESSION)                                                    \
+        else ROWS_BODY(T, i, i, EXPRESSION)                                                                   \
     }
+SCALAR_FLOATS(ROWS)
+ROWS(subtract_f32, "", 'f', float, float, a - b)
+ROWS(subtract_f64, "", 'd', double, double, a - b)
+ROWS(divide_f32, "", 'f', float, float, a / b)
+ROWS(divide_f64, "", 'd', double, double, a / b)
+
+/* The same operations along one axis, with any steps. */
+#define MAP(ID, NAME, C, T, R, EXPRESSION)                                                                    \
+    WIDE LOOP(map_##ID) {                                                                                     \
+        npy_intp n = dims[0], size = sizeof(T);                                                               \
+        T const *x = (T const *)args[0], *y = (T const *)args[1];                                             \
+        T *z = (T *)args[2];                                                                                  \
+        (void)data;                                                                                           \
+        if (steps[2] == size && steps[0] == size && steps[1] == size) MAP_BODY(T, i, i, EXPRESSION)           \
+        else if (steps[2] == size && !steps[0] && steps[1] == size) MAP_BODY(T, 0, i, EXPRESSION)             \
+        else if (steps[2] == size && steps[0] == size && !steps[1]) MAP_BODY(T, i, 0, EXPRESSION)             \
+        else                                                                                                  \
+            for (npy_intp i = 0; i < n; i++) {                                                                \
+                T a = *(T const *)(args[0] + i * steps[0]), b = *(T const *)(args[1] + i * steps[1]);         \
+                *(T *)(args[2] + i * steps[2]) = EXPRESSION;                                                  \
+            }                                                                                                 \
+    }
+SCALAR_FLOATS(MAP)
+#define MAP_PICK(ID, NAME, C, T, R, EXPRESSION) if (type == C && !strcmp(name, NAME)) return map_##ID;
+/* What stands in for a ufunc's loop for a type, element by element; NULL: NumPy's own will do. */
+static loopdbg_loop loopdbg_map(char const *name, char type) {
+    SCALAR_FLOATS(MAP_PICK)
+    return NULL;
+}
+
 /* NumPy's pairwise sum of up to 128 neighbours, to the bit: eight sums side by side, then added in pairs. */
 #define ROWS_SUM(NAME, T)                                                                                     \
     LOOP(NAME) {                                                                                              \
@@ -319,10 +386,8 @@ LOOP(erf_f64) {
             *(T *)out += sum;                                                                                 \
         }                                                                                                     \
     }
-#define ROWS_ALL(C, N, T)                                                                                     \
-    ROWS(rows_add_##N, T, +) ROWS(rows_subtract_##N, T, -) ROWS(rows_multiply_##N, T, *)                       \
-    ROWS(rows_divide_##N, T, /) ROWS_SUM(rows_sum_##N, T)
-FLOATS(ROWS_ALL)
+#define ROWS_SUMS(C, N, T) ROWS_SUM(rows_sum_##N, T)
+FLOATS(ROWS_SUMS)
 
 #define ROWS_PICK(C, N, T)                                                                                    \
     case C:                                                                                                   \
@@ -330,6 +395,8 @@ FLOATS(ROWS_ALL)
         if (!strcmp(name, "subtract")) return rows_subtract_##N;                                              \
         if (!strcmp(name, "multiply")) return rows_multiply_##N;                                              \
         if (!strcmp(name, "divide")) return rows_divide_##N;                                                  \
+        if (!strcmp(name, "maximum")) return rows_maximum_##N;                                                \
+        if (!strcmp(name, "minimum")) return rows_minimum_##N;                                                \
         if (!strcmp(name, "sum")) return rows_sum_##N;                                                        \
         break;
 /* What does two axes at once for a ufunc of two inputs of a type, or NULL. "sum": add, into where it reads. */

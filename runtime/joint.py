@@ -8,27 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from .arithmetic import elementwise
 from .bind import Buffer, _Binder
 from .graph import Array
 from .kernels import Kernel
-from .ops.primitives import Elementwise, NotNative, OwnLoop
+from .ops.primitives import Elementwise, NotNative
 from .ops.registry import Op
 
 Shape = tuple[int, ...]
-
-#: Correctly rounded: they give the same bits however their arguments lie in memory. NumPy's other loops may compute in
-#: another way where elements are not neighbours.
-_EXACT: set[object] = (
-    {np.add, np.subtract, np.multiply, np.divide, np.reciprocal, np.sqrt, np.square}
-    | {np.negative, np.absolute, np.sign, np.floor, np.ceil, np.trunc, np.rint}
-    | {np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal, np.isnan, np.isinf, np.isfinite}
-    | {np.logical_and, np.logical_or, np.logical_xor, np.logical_not}
-    | {np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert, np.left_shift, np.right_shift}
-)
 
 
 def walked(shape: Shape) -> Shape:
@@ -43,7 +33,6 @@ class Step:
     kernel: Kernel
     inputs: tuple[Buffer, ...]
     out: Buffer
-    exact: bool = True
     fold: np.ufunc | None = None
     #: What a reduction starts from.
     once: bool = False
@@ -68,7 +57,6 @@ class Joint(_Binder):
         super().__init__(())
         self.steps: list[Step] = []
         self._loose = False
-        self._exact = True
         self._fold: np.ufunc | None = None
 
     def apply(self, op: Op, arguments: Sequence[Buffer | None]) -> list[Buffer]:
@@ -93,26 +81,17 @@ class Joint(_Binder):
         return list(results)
 
     def _elementwise(self, kernel: Kernel, inputs: Sequence[Buffer], out: Buffer) -> None:
-        step = Step(kernel, tuple(inputs), out, self._exact, self._fold)
+        step = Step(kernel, tuple(inputs), out, self._fold)
         if 0 in step.shape:
             raise NotNative
         self.steps.append(step)
 
     def map(self, function: Elementwise, *inputs: Buffer) -> Buffer:
-        whole_numbers = all(i.dtype.kind in "biu" for i in inputs)
-        self._exact = isinstance(function, OwnLoop) or function in _EXACT or whole_numbers
-        if self._loose and not self._exact:
-            raise Unsettled
-        try:
-            return super().map(function, *inputs)
-        finally:
-            self._exact = True
-
-    def cast(self, x: Buffer, dtype: np.dtype[Any]) -> Buffer:
-        # Out of range, what a compiled loop makes of a float depends on whether it runs on several at once.
-        if x.dtype.kind == "f" and dtype.kind in "iu" and x.dtype != dtype:
-            raise NotNative
-        return super().cast(x, dtype)
+        if self._loose:
+            kernel = elementwise(function, tuple(i.dtype for i in inputs))
+            if kernel is not None and not kernel.exact:
+                raise Unsettled
+        return super().map(function, *inputs)
 
     def reduce(self, ufunc: np.ufunc, x: Buffer, axes: Sequence[int], keepdims: bool) -> Buffer:
         if self._loose:

@@ -1,8 +1,8 @@
 """Kernel calls: what the engine runs without the GIL. Shared structs only; call.h says what their fields are."""
 
+from .stream cimport CStream
 from numpy cimport npy_intp
 
-from .stream cimport CStream
 
 cdef extern from "call.h":
     cdef enum:
@@ -19,6 +19,7 @@ cdef extern from "call.h":
         void *data
         int nargs
         int status
+        int elementwise
         char **cell[4]
         npy_intp offset[4]
         npy_intp dims[4]
@@ -31,7 +32,7 @@ cdef extern from "call.h":
 
 cdef int set_kernel(Call *call, object kernel) except -1
 cdef int opcode(const Call *call) noexcept nogil
-cdef bint is_loop(const Call *call) noexcept nogil
-cdef void drop_block(Call *call) noexcept nogil
+cdef bint is_single(const Call *call) noexcept nogil
 cdef void follow_stream(Call *call, const CStream *stream) noexcept nogil
+cdef void drop_block(Call *call) noexcept nogil
 cdef bint is_gather(const Call *call) noexcept nogil

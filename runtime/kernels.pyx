@@ -15,6 +15,7 @@ cdef extern from "inner_loops.h" nogil:
     void loopdbg_where(char **, const npy_intp *, const npy_intp *, void *) noexcept
     inner_loop loopdbg_cast(char from_type, char to_type) noexcept
     inner_loop loopdbg_rows(const char *name, char type) noexcept
+    inner_loop loopdbg_map(const char *name, char type) noexcept
     int loopdbg_gather(const char *x, const char *indices, char *out, npy_intp outer, npy_intp length, npy_intp block,
                        npy_intp n, npy_intp index_size) noexcept
     inner_loop loopdbg_own(const char *name, char type) noexcept
@@ -34,6 +35,8 @@ cdef extern from "panels.h" nogil:
 
 from .stream cimport CStream, loopdbg_wait
 
+from libc.string cimport memset
+
 cdef extern from "bytes.h" nogil:
     void loopdbg_bytes(char *target, const char *source, size_t n) noexcept
 
@@ -43,6 +46,10 @@ cdef extern from "scalars.h" nogil:
 
 np.import_array()
 np.import_ufunc()
+
+cdef enum:
+    MAX_OUTER = 32     # outer axes of a call
+    BUILT_IN = 24      # type numbers of NumPy's own types are below
 
 # Products with panels of weights, as this processor does them best (panels.h): columns of a panel, and most rows.
 cdef const Tiling *_tiling = loopdbg_find_tiling(0)
@@ -64,21 +71,38 @@ def type_char(dtype):
     return _BY_SIZE.get((dtype.kind, dtype.itemsize), "") if dtype.isnative else ""
 
 
+# Correctly rounded: they give the same bits however their arguments lie in memory. NumPy's other loops may compute in
+# another way where elements are not neighbours.
+_EXACT = frozenset({
+    np.add, np.subtract, np.multiply, np.divide, np.reciprocal, np.sqrt, np.square,
+    np.negative, np.absolute, np.sign, np.floor, np.ceil, np.trunc, np.rint,
+    np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal, np.isnan, np.isinf, np.isfinite,
+    np.logical_and, np.logical_or, np.logical_xor, np.logical_not,
+    np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert, np.left_shift, np.right_shift,
+})
+
+
 @cython.final
 cdef class Kernel:
     """One C function bound to dtypes: an inner loop with its data, and how it is driven.
 
     ``driver``: "loop" (inner loop with outer axes), "checked" (the same; the loop reports failure), or one that needs no
-    loop (``special_kernel``). ``out``: dtype of the result. ``one``: what to run instead where there is one element; ``rows`` and
-    ``sums``: the loop to run instead where the inner axis is short.
+    loop (``special_kernel``). ``out``: dtype of the result. ``elementwise``: the loop computes each element from those in its
+    place; a gufunc's does not. ``exact``: what comes of an element depends on nothing else, not on the steps either.
+
+    ``sizes``: of the arguments' elements, where it is not exact. ``one``: what to run instead where there is one element; ``fold``: the loop to run instead where the output is one
+    element that is read as well; ``rows`` and ``sums``: the same where the inner axis is short.
     """
 
     cdef inner_loop loop
     cdef void *data
     cdef run_call one
-    cdef inner_loop rows, sums
+    cdef inner_loop fold, rows, sums
     cdef readonly str driver
     cdef readonly object out
+    cdef readonly bint elementwise
+    cdef readonly bint exact
+    cdef npy_intp sizes[MAX_ARGS]
 
 
 def use_tiling(int kind):
@@ -96,7 +120,7 @@ def use_tiling(int kind):
 def rows_product(a, b):
     """``a [..., k] @ b [k, n]`` of float32 arrays, each sum in the order that panels.h has."""
     cdef np.ndarray x = np.ascontiguousarray(a), weights = np.ascontiguousarray(b)
-    cdef np.ndarray out = np.empty((*a.shape[:-1], b.shape[1]), np.float32)
+    cdef np.ndarray out = np.empty((*a.shape[: a.ndim - 1], b.shape[1]), np.float32)
     cdef npy_intp k = b.shape[0], n = b.shape[1], m = out.size // n
     with nogil:
         loopdbg_unpacked(_tiling, <const float *>np.PyArray_DATA(x), <const float *>np.PyArray_DATA(weights),
@@ -104,9 +128,10 @@ def rows_product(a, b):
     return out
 
 
-cdef Kernel _kernel(inner_loop loop, void *data, str driver, object out, run_call one=NULL):
+cdef Kernel _kernel(inner_loop loop, void *data, str driver, object out, bint elementwise, run_call one=NULL):
     cdef Kernel kernel = Kernel.__new__(Kernel)
     kernel.loop, kernel.data, kernel.driver, kernel.out, kernel.one = loop, data, driver, out, one
+    kernel.elementwise = kernel.exact = elementwise
     return kernel
 
 
@@ -120,8 +145,9 @@ def ufunc_kernel(np.ufunc ufunc, tuple dtypes):
 
     The result's dtype is ``.out``. Object loops are never given (they need the GIL).
     """
-    cdef int k
+    cdef int k, j
     cdef Kernel kernel
+    cdef inner_loop instead
     cdef object signatures = (<object>ufunc).types     # "ff->f" and the like, in the order of the loops
     wanted = [type_char(d) for d in dtypes]
     if "" in wanted or len(wanted) != ufunc.nin or ufunc.nout != 1:
@@ -130,11 +156,19 @@ def ufunc_kernel(np.ufunc ufunc, tuple dtypes):
         inputs, _, output = signature.partition("->")
         out = np.dtype(output)
         if type_char(out) and [type_char(np.dtype(char)) for char in inputs] == wanted:
-            kernel = _kernel(<inner_loop><void *>ufunc.functions[k], <void *>ufunc.data[k], "loop", out)
+            kernel = _kernel(<inner_loop><void *>ufunc.functions[k], <void *>ufunc.data[k], "loop", out,
+                             (<object>ufunc).signature is None)
+            kernel.exact = ufunc in _EXACT or all(np.dtype(char).kind in "biu" for char in inputs)
+            for j, char in enumerate(inputs + output):
+                kernel.sizes[j] = np.dtype(char).itemsize
             if all(char == wanted[0] for char in wanted):
                 kernel.one = _one(ufunc.__name__, ord(wanted[0]))
                 if len(wanted) == 2:
                     kernel.rows = loopdbg_rows(ufunc.__name__.encode(), ord(wanted[0]))
+                    instead = loopdbg_map(ufunc.__name__.encode(), ord(wanted[0]))
+                    if instead != NULL:
+                        # NumPy's loop reduces: several elements at once, or in pairs.
+                        kernel.fold, kernel.loop, kernel.exact = kernel.loop, instead, True
                 if ufunc is np.add:
                     kernel.sums = loopdbg_rows(b"sum", ord(wanted[0]))
             return kernel
@@ -147,19 +181,19 @@ def own_kernel(str name, dtype):
     cdef inner_loop loop = NULL
     if char:
         loop = loopdbg_own(name.encode(), ord(char))
-    return None if loop == NULL else _kernel(loop, NULL, "checked", dtype, _one(name, ord(char)))
+    return None if loop == NULL else _kernel(loop, NULL, "checked", dtype, True, _one(name, ord(char)))
 
 
 def copy_kernel(dtype):
     """Copy elements of any fixed-size dtype, strides on both sides."""
     size = dtype.itemsize
-    return _kernel(<inner_loop>loopdbg_copy, <void *><npy_intp>size, "loop", dtype, _one("copy", size))
+    return _kernel(<inner_loop>loopdbg_copy, <void *><npy_intp>size, "loop", dtype, True, _one("copy", size))
 
 
 def where_kernel(dtype):
     """Choose between two arrays of any fixed-size dtype by a boolean one."""
     size = dtype.itemsize
-    return _kernel(<inner_loop>loopdbg_where, <void *><npy_intp>size, "loop", dtype, _one("where", size))
+    return _kernel(<inner_loop>loopdbg_where, <void *><npy_intp>size, "loop", dtype, True, _one("where", size))
 
 
 def cast_kernel(source, target):
@@ -168,12 +202,106 @@ def cast_kernel(source, target):
     cdef inner_loop loop = NULL
     if a and b:
         loop = loopdbg_cast(ord(a), ord(b))
-    return None if loop == NULL else _kernel(loop, NULL, "loop", target, _one("cast " + b, ord(a)))
+    return None if loop == NULL else _kernel(loop, NULL, "loop", target, True, _one("cast " + b, ord(a)))
 
 
 def special_kernel(str driver, out):
     """A kernel that is all driver: "gather", "arg", "slice_at", "panels", "block", "skip"; its numbers are ``extra``."""
-    return _kernel(NULL, NULL, driver, out)
+    return _kernel(NULL, NULL, driver, out, False)
+
+
+def run(Kernel kernel, tuple arrays, tuple dims=(), tuple steps=(), tuple outer=(), tuple extra=()):
+    """Run a kernel on arrays, inputs then output, as the engine runs it on slots. False: it could not be done.
+
+    The arrays are aligned; what is not given by steps is contiguous.
+    """
+    cdef Call call
+    cdef char *data[MAX_ARGS]
+    cdef npy_intp axes[MAX_OUTER * (MAX_ARGS + 1)]
+    cdef int j, n = 0
+    if len(outer) > MAX_OUTER:
+        raise ValueError(f"{len(outer)} outer axes")
+    point(&call, data, arrays)
+    for j, value in enumerate(dims):
+        call.dims[j] = value
+    for j, value in enumerate(steps):
+        call.steps[j] = value
+    for j, value in enumerate(extra):
+        call.extra[j] = value
+    call.nouter, call.outer = <int>len(outer), axes
+    for row in outer:
+        for value in row:
+            axes[n] = value
+            n += 1
+    set_kernel(&call, kernel)
+    with nogil:
+        j = call.run(&call)
+    return j == 0
+
+
+cdef int point(Call *call, char **data, tuple arrays) except -1:
+    """A call with nothing but its arguments."""
+    cdef int j, k
+    memset(call, 0, sizeof(Call))
+    call.nargs = <int>len(arrays)
+    for j in range(call.nargs):
+        data[j] = np.PyArray_BYTES(arrays[j])
+        call.cell[j] = data + j
+        for k in range(j):
+            if data[k] == data[j]:
+                call.cell[j] = data + k     # as a reduction has it
+    return 0
+
+
+def tidy(x):
+    """An array as kernels take it: aligned."""
+    return x if isinstance(x, np.ndarray) and np.PyArray_ISALIGNED(x) else np.array(x, order="C")
+
+
+def mapped(Kernel kernel, tuple inputs):
+    """What an elementwise kernel gives for arrays of one shape, or single elements beside it, in row-major order.
+
+    None: it could not be done. NotImplemented: the arrays lie in another way.
+    """
+    cdef int j, k, rank = -1, count = <int>len(inputs)
+    cdef npy_intp n = 1
+    cdef Call call
+    cdef char *data[MAX_ARGS]
+    cdef np.ndarray x, widest = None
+    for j in range(count):
+        if not isinstance(inputs[j], np.ndarray):
+            return NotImplemented
+        x = inputs[j]
+        if not np.PyArray_IS_C_CONTIGUOUS(x) or not np.PyArray_ISALIGNED(x):
+            return NotImplemented
+        if widest is None or (n == 1 and (np.PyArray_SIZE(x) != 1 or np.PyArray_NDIM(x) > rank)):
+            widest, rank, n = x, np.PyArray_NDIM(x), np.PyArray_SIZE(x)
+    for j in range(count):
+        x = inputs[j]
+        if np.PyArray_NDIM(x) > rank:
+            return NotImplemented
+        if np.PyArray_SIZE(x) != 1:
+            if np.PyArray_NDIM(x) != rank:
+                return NotImplemented
+            for k in range(rank):
+                if np.PyArray_DIM(x, k) != np.PyArray_DIM(widest, k):
+                    return NotImplemented
+    if (<np.dtype>kernel.out).type_num < BUILT_IN:
+        out = np.PyArray_EMPTY(rank, np.PyArray_DIMS(widest), (<np.dtype>kernel.out).type_num, 0)
+    else:
+        out = np.empty((<object>widest).shape, kernel.out)
+    if n == 0:
+        return out
+    point(&call, data, (*inputs, out))
+    call.dims[0] = n
+    for j in range(count):
+        x = inputs[j]
+        call.steps[j] = 0 if np.PyArray_SIZE(x) == 1 else np.PyArray_ITEMSIZE(x)
+    call.steps[count] = 0 if n == 1 else (<np.dtype>kernel.out).itemsize
+    set_kernel(&call, kernel)
+    with nogil:
+        j = call.run(&call)
+    return out if j == 0 else None
 
 
 # Drivers. Each gets its addresses afresh from the cells.
@@ -190,7 +318,7 @@ cdef int run_loop(Call *c) noexcept nogil:
 cdef inline int odometer(Call *c, int nouter, void *data) noexcept nogil:
     """Over the first so many outer axes; the inner loop does the rest."""
     cdef char *args[MAX_ARGS]
-    cdef npy_intp index[32]
+    cdef npy_intp index[MAX_OUTER]
     cdef npy_intp *axis
     cdef int j, d, width = c.nargs + 1
     for j in range(c.nargs):
@@ -320,8 +448,6 @@ cdef int run_block(Call *c) noexcept nogil:
                 left = trips - i
         # A block costs about as much as a quarter of its iterations one by one.
         if 4 * left < size:
-            if c.extra[4] and not loopdbg_wait(<const CStream *><void *>c.extra[4], i + 1):
-                return 1
             for k in range(c.dims[1]):
                 one = c + c.dims[2] + 3 + k
                 one.offset[0] = one.extra[0] + i * one.extra[1]
@@ -343,9 +469,9 @@ cdef int opcode(const Call *call) noexcept nogil:
     return loopdbg_opcode(call.run)
 
 
-cdef bint is_loop(const Call *call) noexcept nogil:
-    """True where a call is one inner loop and nothing else."""
-    return call.run == run_loop
+cdef bint is_single(const Call *call) noexcept nogil:
+    """True where a call is one elementwise inner loop on a single element, and nothing else."""
+    return call.elementwise and call.run == run_loop and call.dims[0] == 1 and not call.nouter
 
 
 cdef bint is_gather(const Call *call) noexcept nogil:
@@ -364,6 +490,11 @@ cdef void follow_stream(Call *call, const CStream *stream) noexcept nogil:
         call.extra[4] = <npy_intp><void *>stream
 
 
+cdef bint folds(const Call *call) noexcept:
+    """True where a call reduces along its inner axis."""
+    return call.steps[0] == 0 and call.steps[2] == 0 and call.cell[0] == call.cell[2] and call.offset[0] == call.offset[2]
+
+
 cdef bint short_rows(Call *call, Kernel k) noexcept:
     """True where a loop over two axes fits what is called: a map, or a sum into where it reads."""
     cdef npy_intp size
@@ -372,8 +503,7 @@ cdef bint short_rows(Call *call, Kernel k) noexcept:
         return False
     size = k.out.itemsize
     if step[2] == 0:
-        return k.sums != NULL and call.dims[0] <= SHORT_SUM and step[0] == 0 and step[1] == size and call.cell[0] == call.cell[2] and \
-            call.offset[0] == call.offset[2]
+        return k.sums != NULL and call.dims[0] <= SHORT_SUM and folds(call) and step[1] == size
     return step[2] == size and step[0] + step[1] >= size and step[0] in (0, size) and step[1] in (0, size)
 
 
@@ -381,6 +511,10 @@ def decide(Kernel k, dims, steps, outer):
     """Take the decisions of ``set_kernel`` on extents that vary, which narrows the range in which they hold."""
     if k.one != NULL and dims and not outer:
         dims[0] == 1
+    if not k.exact and dims and not outer:
+        dims[0] == 1
+    if k.fold != NULL:
+        steps[0] == 0, steps[2] == 0
     if k.rows != NULL and outer and not dims[0] > SHORT:
         size = k.out.itemsize
         steps[0] + steps[1] >= size
@@ -391,7 +525,12 @@ def decide(Kernel k, dims, steps, outer):
 cdef int set_kernel(Call *call, object kernel) except -1:
     """Fill in what a call takes from its kernel; dims, steps, cells and outer axes are set already."""
     cdef Kernel k = kernel
-    call.loop, call.data = k.loop, k.data
+    cdef int j
+    call.loop, call.data, call.elementwise = k.loop, k.data, k.elementwise
+    if k.elementwise and not k.exact and call.dims[0] == 1 and not call.nouter:
+        # A single element is computed as those of many are, one beside the other.
+        for j in range(call.nargs):
+            call.steps[j] = k.sizes[j]
     if k.one != NULL and call.dims[0] == 1 and not call.nouter:
         call.run = k.one
     elif short_rows(call, k):
@@ -399,6 +538,8 @@ cdef int set_kernel(Call *call, object kernel) except -1:
         call.loop = k.sums if call.steps[2] == 0 else k.rows
         call.run = run_rows
     elif k.driver == "loop":
+        if k.fold != NULL and folds(call):
+            call.loop, call.elementwise = k.fold, False
         call.run = run_outer if call.nouter else run_loop
     elif k.driver == "checked":
         call.data = &call.status

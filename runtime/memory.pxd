@@ -24,7 +24,9 @@ cdef class Memory:
     cdef int own(self, int k, int spec) except -1
     cdef int set_constant(self, int k, object array) except -1
     cdef int store(self, int k, object value) except -1
+    cdef Py_ssize_t bytes_of_spec(self, int spec) except -1
     cdef object tensor(self, char *data, int spec)
+    cdef object plain_copy(self, object value)
     cdef object look(self, int k)
 
 cdef void free_calls(Instr *ins) noexcept

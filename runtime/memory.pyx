@@ -17,10 +17,15 @@ from .specs cimport Specs
 from .state cimport *
 
 import math
+import os
 
 import numpy as np
 
+from .errors import ExecutionError
+
 np.import_array()
+
+_ALL_MEMORY = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 cdef class Memory:
@@ -59,13 +64,14 @@ cdef class Memory:
             for k in range(self.nloops):
                 loop = self.s.loops + k
                 for j in range(loop.nedges):
-                    Py_XDECREF(loop.edges[j].spare_owner)
+                    Py_XDECREF(loop.edges[j].spare.owner)
                 free_program(loop.program)
                 free(loop.breaks)
                 free(loop.edges)
                 free(loop.slices)
                 free(loop.scans)
                 free(loop.lasts)
+                free(loop.kept)
         if self.s.slots:
             for k in range(self.nslots):
                 Py_XDECREF(self.s.slots[k].owner)
@@ -171,6 +177,8 @@ cdef class Memory:
         """Copy a value into a slot: tensors into the slot's own buffer, anything else as it is."""
         if isinstance(value, np.generic):
             value = np.asarray(value)
+        elif isinstance(value, str):
+            value = np.array(value, object)     # one element of a tensor of strings, as NumPy gives it
         if not isinstance(value, np.ndarray) or value.dtype.hasobject:
             return self.put_owner(k, value, 0, 0)
         if not value.dtype.isnative:
@@ -178,6 +186,12 @@ cdef class Memory:
         self.own(k, self.spec(value.dtype, value.shape))
         np.copyto(self.look(k), value)
         return 0
+
+    cdef Py_ssize_t bytes_of_spec(self, int spec) except -1:
+        if spec == 0:
+            return 0
+        dtype, shape = self.specs[spec]
+        return math.prod(shape) * dtype.itemsize
 
     cdef object tensor(self, char *data, int spec):
         """An array over memory that stays valid only until the engine goes on."""
@@ -203,7 +217,9 @@ cdef class Memory:
 
     def value(self, int slot):
         """A copy of what a slot holds: an array, a list, or None. The caller knows whether it was computed."""
-        value = self.look(slot)
+        return self.plain_copy(self.look(slot))
+
+    cdef object plain_copy(self, object value):
         return value.copy() if isinstance(value, np.ndarray) else list(value) if isinstance(value, list) else value
 
     def is_known(self, int slot):
@@ -229,6 +245,21 @@ cdef void free_calls(Instr *ins) noexcept:
     free(ins.outer)
     ins.calls, ins.guards, ins.cells, ins.outer = NULL, NULL, NULL, NULL
     ins.ncalls = ins.nguards = 0
+
+
+def memory_for(nbytes, who):
+    """An array of so many bytes (at least one). ``who()`` says what they are for.
+
+    Raises:
+        ExecutionError: the machine has not as many.
+    """
+    try:
+        if nbytes > _ALL_MEMORY:
+            raise MemoryError
+        return np.empty(max(nbytes, 1), np.uint8)
+    except MemoryError:
+        raise ExecutionError(f"{who()} needs {nbytes / 2**30:,.1f} GB, and this machine has {_ALL_MEMORY / 2**30:,.1f} GB; "
+                             f"run fewer iterations (--max-iterations N), or smaller tensors") from None
 
 
 def aligned(array):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .engine import Engine
-from .errors import ExecutionError, InputError, InterruptError, LimitError, LoopdbgError, ModelError
+from .errors import ExecutionError, InputError, InterruptError, LimitError, ModelError
 from .frame import Frame
 from .graph import (
     MAIN,
@@ -28,16 +27,20 @@ from .graph import (
     Value,
     ValueType,
     bodies,
+    loops,
 )
 from .notes import observed
 from .plan import LoopPlan, Plan, compile_graph
 
 if TYPE_CHECKING:
-    from .wavefront import Wavefront
+    from .wavefront import Follower, Wavefront
 
 #: What a model takes and gives: an array, a list of them (a sequence), None (an empty optional).
 Data = Any
 OnIteration = Callable[[Frame], object]
+
+#: A run on ever new shapes binds anew in any case; an engine that met so many is put away with what it keeps of them.
+MOST_SHAPES = 1000
 
 
 @dataclass(frozen=True)
@@ -116,15 +119,13 @@ class Model:
         names = graph.output_names or [v.name for v in graph.outputs]
         self.outputs = [Port(name, v.type) for name, v in zip(names, graph.outputs, strict=True)]
         self.loops = _tree(graph, MAIN)
+        self._names = {port.name for port in self.inputs}
         self._plan: Plan | None = None
-        self._plain: _Shared | None = None
-        self._optimised: _Shared | None = None
-        self._may_optimise = True
-
-    @property
-    def _engine(self) -> Engine | None:
-        """The engine of the plain plan, for tests; None: it has not run."""
-        return None if self._plain is None else self._plain.engine
+        #: Its nodes stay bound between runs; whoever runs has the lock, and others beside it engines of their own.
+        self._engine: Engine | None = None
+        #: Loops that may run beside others in headless runs; None: it was not looked yet.
+        self._wavefront: Wavefront | None = None
+        self._lock = threading.Lock()
 
     @property
     def name(self) -> str:
@@ -145,21 +146,9 @@ class Model:
                 raise type(error)(f"{self.path or self.name}: {error}") from None
         return self._plan
 
-    def _fast(self) -> _Shared | None:
-        """The optimised plan; None where nothing can be optimised, or where it failed and the plain plan did not."""
-        if self._may_optimise and self._optimised is None:
-            from .optimise import optimise
-
-            graph = optimise(self.graph)
-            if graph is None:
-                self._may_optimise = False
-            else:
-                self._optimised = _with_followers(graph)
-        return self._optimised if self._may_optimise else None
-
     def __repr__(self) -> str:
         ports = ", ".join(map(str, self.inputs)), ", ".join(map(str, self.outputs))
-        return f"<Model {self.name}: ({ports[0]}) -> ({ports[1]}), {len(self.plan.loops)} loops>"
+        return f"<Model {self.name}: ({ports[0]}) -> ({ports[1]}), {sum(1 for _ in loops(self.graph))} loops>"
 
     def check(self, inputs: Mapping[str, Data]) -> dict[int, Data]:
         """Check inputs against the signature; returns them by slot, defaults filled in.
@@ -170,15 +159,19 @@ class Model:
         Raises:
             InputError: an input is missing, unknown, or has the wrong dtype or shape.
         """
-        known = {port.name: port for port in self.inputs}
-        for name in inputs:
-            if name not in known:
-                have = ", ".join(f"'{n}'" for n in known) or "none"
-                raise InputError(f"the model has no input '{name}'; it has {have}")
+        if not inputs.keys() <= self._names:
+            name = next(name for name in inputs if name not in self._names)
+            have = ", ".join(f"'{port.name}'" for port in self.inputs) or "none"
+            raise InputError(f"the model has no input '{name}'; it has {have}")
         checked: dict[int, Data] = {}
         named: dict[str, int] = {}
         for (value, slot), port in zip(self.plan.inputs, self.inputs, strict=True):
             if port.name in inputs:
+                given = inputs[port.name]
+                # What fits to the letter needs no second look.
+                if type(given) is np.ndarray and given.dtype == port.dtype and given.shape == port.shape:
+                    checked[slot] = given
+                    continue
                 checked[slot] = check_value(port.name, port.type, inputs[port.name], named)
             elif port.optional:
                 checked[slot] = self.graph.defaults[value.name]
@@ -194,15 +187,13 @@ class Model:
         *,
         on_iteration: OnIteration | None = None,
         max_iterations: int | None = None,
-        exact: bool = False,
     ) -> dict[str, Data]:
         """Run to the end; returns the outputs by name.
 
         ``on_iteration(frame)`` is called at every boundary of every loop: before iteration 0, and after each iteration
         (after the last one ``frame.stopped_by`` says why the loop ends).
 
-        ``exact``: node by node as the model has them, which is what ``on_iteration`` and sessions get anyway. Otherwise
-        loops may be optimised as a whole, and products of floats rounded differently (docs/speed.md).
+        Every way of running gives the same bits, with or without hooks, as stepping does.
 
         Raises:
             InputError: inputs that do not fit the signature.
@@ -210,7 +201,7 @@ class Model:
             LimitError: ``max_iterations`` was reached in a loop, or a loop that nothing can end was refused.
             InterruptError: Ctrl-C.
         """
-        run = self.execute(inputs, on_iteration=on_iteration, max_iterations=max_iterations, exact=exact)
+        run = self._run(self.check(inputs or {}), on_iteration, max_iterations, told=False)
         if run.stopped_by is StoppedBy.LIMIT:
             raise LimitError(run.message)
         if run.stopped_by is StoppedBy.INTERRUPT:
@@ -225,38 +216,25 @@ class Model:
         max_iterations: int | None = None,
         on_tick: Callable[[Run], object] | None = None,
         begin: Callable[[Engine], object] | None = None,
-        exact: bool = False,
     ) -> Run:
         """As :meth:`run`, but tells how the loops went, and returns also where a limit or an interrupt ended it.
 
         ``on_tick(run)`` is called a few times a second at most, with the totals so far. ``begin(engine)`` may bring the
         engine, which stands before the first instruction, to where the run is to go on; no hook is called till then.
         """
-        given = self.check(inputs or {})
-        fast = None if exact or on_iteration is not None or begin is not None else self._fast()
-        if fast is not None:
-            try:
-                return self._execute(fast, given, None, max_iterations, on_tick)
-            except (LoopdbgError, MemoryError):
-                pass  # the plain plan says what is wrong, if anything is
-        if self._plain is None:
-            self._plain = _Shared(self.plan)
-        run = self._execute(self._plain, given, on_iteration, max_iterations, on_tick, begin)
-        if fast is not None:
-            self._may_optimise, self._optimised = False, None
-        return run
+        return self._run(self.check(inputs or {}), on_iteration, max_iterations, on_tick, begin)
 
-    def _execute(
+    def _run(
         self,
-        shared: _Shared,
         given: Mapping[int, Data],
         on_iteration: OnIteration | None,
         max_iterations: int | None,
-        on_tick: Callable[[Run], object] | None,
+        on_tick: Callable[[Run], object] | None = None,
         begin: Callable[[Engine], object] | None = None,
+        told: bool = True,
     ) -> Run:
-        with shared.lend() as (engine, wavefront):
-            # The inputs have the first slots of every plan of a model.
+        engine = self._borrow()
+        try:
             engine.start(given)
             engine.fuse = on_iteration is None
             engine.set_limits(max_iterations, refuse_endless=True)
@@ -265,24 +243,60 @@ class Model:
             engine.set_hook(None if on_iteration is None else _hook(engine, on_iteration))
             engine.on_tick = None if on_tick is None else lambda: on_tick(Run({}, self.totals(engine)))
             run = Run()
-            if wavefront is not None and (begin is not None or on_iteration is not None or max_iterations is not None):
-                wavefront = None
+            beside: Sequence[Follower] = ()
             try:
-                what, index = engine.resume() if wavefront is None else wavefront.resume(engine)
+                if on_iteration is None and begin is None and max_iterations is None and engine is self._engine:
+                    what, index, beside = self._side_by_side(engine)
+                else:
+                    what, index = engine.resume()
             finally:
                 engine.set_hook(None)
                 engine.on_tick = None
             if what == "end":
                 run.outputs = self.results(engine)
-                run.loops = self._told(engine)
-                for follower in [] if wavefront is None else wavefront.taken:
-                    told = self._told(follower.engine)
-                    run.loops[follower.index : follower.index + len(told)] = told
+                if told:
+                    run.loops = self._told(engine)
+                    for follower in beside:
+                        loops = self._told(follower.engine)
+                        run.loops[follower.index : follower.index + len(loops)] = loops
             else:
                 run.stopped_by = StoppedBy.LIMIT if what == "limit" else StoppedBy.INTERRUPT
                 run.loops = self.totals(engine, run.stopped_by)
                 run.message = _where(engine, what, index, max_iterations)
             return run
+        finally:
+            self._give_back(engine)
+
+    def _side_by_side(self, engine: Engine) -> tuple[str, int, Sequence[Follower]]:
+        """Run to the end, loops beside others where that can be; tells which loops ran so."""
+        if len(self.loops) < 2:
+            return *engine.resume(), ()
+        if self._wavefront is None:
+            from .wavefront import Wavefront
+
+            self._wavefront = Wavefront(self.graph, self.plan)
+        what, index = self._wavefront.resume(engine)
+        return what, index, self._wavefront.taken
+
+    def _borrow(self) -> Engine:
+        """An engine to run on, and to give back."""
+        if not self._lock.acquire(blocking=False):
+            return Engine(self.plan)
+        try:
+            if self._engine is None:
+                self._engine = Engine(self.plan)
+        except BaseException:
+            self._lock.release()
+            raise
+        return self._engine
+
+    def _give_back(self, engine: Engine) -> None:
+        """Nobody runs on it any more."""
+        if engine is not self._engine:
+            return
+        if engine.shapes_met > MOST_SHAPES:
+            self._engine = self._wavefront = None
+        self._lock.release()
 
     def _told(self, engine: Engine) -> list[LoopTotals]:
         """How the loops of a run that ended went, with what was noticed."""
@@ -314,43 +328,6 @@ def _hook(engine: Engine, on_iteration: OnIteration) -> Callable[[int], None]:
         on_iteration(Frame(engine, index))  # whatever it returns stops nothing
 
     return hook
-
-
-def _with_followers(graph: Graph) -> _Shared:
-    """The plan of an optimised graph, and what its loops may have beside them."""
-    from .wavefront import Wavefront, find_links, in_waves, threads
-
-    links = find_links(graph) if threads() > 1 else []
-    if not links:
-        return _Shared(compile_graph(graph))
-    graph = in_waves(graph)
-    plan = compile_graph(graph)
-    return _Shared(plan, Wavefront(graph, plan, links))
-
-
-class _Shared:
-    """A plan's own engine, whose nodes stay bound between runs; a concurrent run gets one of its own.
-
-    ``wavefront``: what runs some of its loops beside it.
-    """
-
-    def __init__(self, plan: Plan, wavefront: Wavefront | None = None) -> None:
-        self.plan = plan
-        self.wavefront = wavefront
-        self.engine: Engine | None = None
-        self._lock = threading.Lock()
-
-    @contextmanager
-    def lend(self) -> Iterator[tuple[Engine, Wavefront | None]]:
-        if not self._lock.acquire(blocking=False):
-            yield Engine(self.plan), None
-            return
-        try:
-            if self.engine is None:
-                self.engine = Engine(self.plan)
-            yield self.engine, self.wavefront
-        finally:
-            self._lock.release()
 
 
 def load(path: str | Path) -> Model:

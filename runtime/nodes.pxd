@@ -11,7 +11,7 @@ cdef class Nodes(Varied):
     cdef dict replaced           # slot -> value in place of what its node, a constant, gives; never changed itself
     cdef public int64_t seed     # of random operators that have none of their own
     cdef list aheads             # positions of nodes that may run ahead
-    cdef public dict streams     # input slot -> the stream that tells how much of it is there
+    cdef dict streams            # slot -> the stream that tells how many of its rows are there
     cdef bint by_hand            # something of this execution was changed by hand: nothing runs ahead
 
     cdef int load_code(self) except -1
@@ -21,7 +21,7 @@ cdef class Nodes(Varied):
     cdef int bind_as(self, int pc, object instruction) except -1
     cdef int install(self, int pc, object instruction, object bound) except -1
     cdef int is_general(self, int pc)
+    cdef int run_anyhow(self, int pc) except -1
     cdef int run_node(self, int pc) except -1
     cdef int replace_constant(self, int pc, int slot) except -1
     cdef int run_in_python(self, int pc, object instruction) except -1
-    cdef int wait_for_rows(self, object instruction) except -1

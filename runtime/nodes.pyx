@@ -1,4 +1,4 @@
-"""Nodes: bound to kernels when they are first met, on the dtypes and shapes that their inputs then have; or run by NumPy."""
+"""Nodes: bound to kernels when they are first met, on the dtypes and shapes that their inputs then have; or run in Python."""
 
 from cpython.object cimport PyObject
 from libc.stdlib cimport calloc, malloc
@@ -10,7 +10,7 @@ from .groups cimport ask_for_groups
 from .kernels cimport Call, drop_block, follow_stream, set_kernel
 from .memory cimport free_calls
 from .state cimport *
-from .stream cimport Stream, loopdbg_wait
+from .stream cimport Stream
 from .varying cimport Varied
 
 cdef extern from "Python.h":
@@ -63,6 +63,7 @@ cdef class Nodes(Varied):
             ins.kind = <int>instruction.kind
             ins.loop, ins.target = instruction.loop, instruction.target
             ins.condition = instruction.inputs[0] if instruction.kind == Kind.BRANCH else -1
+            ins.once, ins.done = instruction.once, -1
             if instruction.kind == Kind.NODE:
                 read = set(instruction.inputs)
                 if instruction.ahead is not None:
@@ -86,7 +87,7 @@ cdef class Nodes(Varied):
         """Whether something was changed by hand. Then no node uses what was computed for a block of iterations: the change
         could be of what it would have read."""
         if self.by_hand != by_hand:
-            self.by_hand = by_hand
+            self.by_hand = self.s.by_hand = by_hand
             self.s.generation += 1
             for pc in self.aheads:
                 self.forget(pc)
@@ -95,9 +96,11 @@ cdef class Nodes(Varied):
         return 0
 
     cdef int drop_blocks(self) except -1:
-        """The execution was put elsewhere: what was computed for a block of iterations is of others."""
+        """The execution was put elsewhere: what was computed for a block of iterations, or once an entry, is of others."""
         cdef Instr *ins
         cdef int k
+        for k in range(self.ncode):
+            self.s.code[k].done = -1
         for pc in self.aheads:
             ins = self.s.code + <int>pc
             for k in range(ins.ncalls):
@@ -238,6 +241,13 @@ cdef class Nodes(Varied):
 
     cdef int run_node(self, int pc) except -1:
         """Run the node at pc, bound if that is possible, and move on."""
+        cdef int once = self.s.code[pc].once
+        self.run_anyhow(pc)
+        if once >= 0:
+            self.s.code[pc].done = self.s.loops[once].entries
+        return 0
+
+    cdef int run_anyhow(self, int pc) except -1:
         cdef Instr *ins = self.s.code + pc
         instruction = self.plan.code[pc]
         trouble = None
@@ -306,8 +316,6 @@ cdef class Nodes(Varied):
 
     cdef int run_in_python(self, int pc, object instruction) except -1:
         arguments = [None if slot < 0 else self.look(slot) for slot in instruction.inputs]
-        if self.streams:
-            self.wait_for_rows(instruction)
         try:
             if instruction.op.random:
                 results = self.quiet.run(self.apply_random, pc, instruction, arguments)
@@ -327,21 +335,6 @@ cdef class Nodes(Varied):
                 result = kept_elements(result, arguments)
             self.store(slot, result)
             self.set_known(slot, None)
-        return 0
-
-    cdef int wait_for_rows(self, object instruction) except -1:
-        """Wait for what a node reads of a stream in this iteration."""
-        cdef int64_t rows
-        cdef int there
-        cdef Stream stream
-        for slot in instruction.inputs:
-            if slot in self.streams:
-                stream = self.streams[slot]
-                rows = min(self.s.loops[<int>instruction.inside].i + 1, stream.rows)
-                with nogil:
-                    there = loopdbg_wait(&stream.c, rows)
-                if not there:
-                    raise ExecutionError(f"{self.at(instruction.inside)}: the rows that it reads come no more")
         return 0
 
     def apply_random(self, int pc, instruction, arguments):

@@ -11,12 +11,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from .engine import Engine
-from .graph import System
+from .peer_counts import trip_count_note
 from .plan import LoopPlan
 
 _PLUGIN = "OpenVINO's CPU plugin"
 _INT32 = np.iinfo(np.int32)
-_INT64_MAX = np.iinfo(np.int64).max
 
 
 def observed(plan: LoopPlan, engine: Engine) -> Iterator[str]:
@@ -26,21 +25,21 @@ def observed(plan: LoopPlan, engine: Engine) -> Iterator[str]:
 
 
 def _trip_count(plan: LoopPlan, engine: Engine) -> Iterator[str]:
-    # A constant one is read in 64 bits, and what it does is in Loop.notes.
+    # What a constant one does is in Loop.notes.
     if plan.trip_count < 0 or engine.is_known(plan.trip_count):
         return
+    if plan.initial_condition >= 0 and not np.asarray(engine.value(plan.initial_condition)).reshape(-1)[:1].all():
+        return  # nothing runs anywhere
     given = int(np.asarray(engine.value(plan.trip_count)).reshape(()))
-    if given == -1 and plan.loop.system is System.ONNX:
-        yield f"{_PLUGIN} would take the trip count -1 as no limit."
-    elif given < 0:  # B14
-        yield f"{_PLUGIN} would return uninitialised memory for the trip count {given}."
-    elif given > _INT32.max and given != _INT64_MAX:  # B15
-        trips = max(int(np.array(given).astype(np.int32)), 0)
-        yield f"{_PLUGIN} would run {trips} trips: it truncates the trip count {given} to 32 bits."
+    note = trip_count_note(plan.loop, given, engine.loop_state(plan.index)[0])
+    if note:
+        yield note
 
 
 def _carried(plan: LoopPlan, engine: Engine) -> Iterator[str]:
     for edge in plan.edges:
+        if edge.edge.result is edge.edge.param:
+            continue  # it is handed through as it came
         value = engine.value(edge.param)
         if not isinstance(value, np.ndarray) or value.dtype not in (np.int64, np.uint64) or not value.size:
             continue

@@ -11,7 +11,7 @@ from libc.string cimport memset
 cimport numpy as np
 
 from .changes cimport Changes
-from .hot cimport append_records, show_previous
+from .hot cimport append_records, previous_of, show_previous
 from .memory cimport free_calls
 from .state cimport *
 
@@ -87,12 +87,22 @@ cdef class Observers(Changes):
     def slot_at_boundary(self, int index, int slot):
         """The slot that has a body value at a boundary after an iteration that computed it.
 
-        A result that a back edge carries has moved to the edge's parameter by then.
+        A result that a back edge carries may have moved to the edge's parameter by then. What an iteration gets stays
+        where it is, also where it is the result of another back edge: at a boundary it is what the next one gets.
         """
+        cdef LoopState *loop = self.s.loops + index
         cdef int k
-        for k in range(self.s.loops[index].nedges):
-            if self.s.loops[index].edges[k].result == slot:
-                return self.s.loops[index].edges[k].param
+        if slot == loop.iteration or slot == loop.condition_input:
+            return slot
+        for k in range(loop.nedges):
+            if loop.edges[k].param == slot:
+                return slot
+        for k in range(loop.nslices):
+            if loop.slices[k].inner == slot:
+                return slot
+        for k in range(loop.nedges):
+            if loop.edges[k].result == slot:
+                return loop.edges[k].param
         return slot
 
     # -- predicates
@@ -250,10 +260,9 @@ cdef class Observers(Changes):
             for k in range(loop.nedges):
                 e = loop.edges + k
                 slot = self.s.slots + loop.first_derived + k
-                spec = e.spare_spec if e.in_spare and not e.identity else \
-                    self.s.slots[e.param if e.identity else e.result].spec
+                spec = previous_of(&self.s, e).spec
                 if slot.spec != spec:
-                    slot.spec, slot.nbytes = spec, self.spec_bytes(spec)
+                    slot.spec, slot.nbytes = spec, self.bytes_of_spec(spec)
                     self.unbind_consumers(loop.first_derived + k)
             show_previous(&self.s, loop)
         for recording in list(self.recordings.values()):
@@ -409,7 +418,7 @@ cdef class Observers(Changes):
             record.row = 16
             for j in range(record.nvalues):
                 record.specs[j] = self.s.slots[record.slots[j]].spec
-                record.nbytes[j] = self.spec_bytes(record.specs[j])
+                record.nbytes[j] = self.bytes_of_spec(record.specs[j])
                 record.offsets[j] = record.row
                 record.row += (record.nbytes[j] + 7) // 8 * 8
             self.s.generation += 1

@@ -40,7 +40,7 @@ class Origins:
         return value
 
     def scalar(self, value: Value | None) -> Any:
-        """The number or truth of a one-element constant, also of a Constant node; None where there is none."""
+        """The number or truth of a one-element constant, also of a Constant node; None where none is known."""
         if value is None:
             return None
         value = self.origin(value)
@@ -50,4 +50,10 @@ class Origins:
             data = next(iter(node.attributes.values()), None)
         if data is None or np.size(data) != 1:
             return None
-        return np.asarray(data).reshape(()).item()
+        element = np.asarray(data).reshape(())
+        return None if element.dtype.kind in "OSU" else element.item()
+
+    def integer(self, value: Value | None) -> int | None:
+        """The integer that a one-element constant is; None where none is known, or where it is something else."""
+        number = self.scalar(value)
+        return number if type(number) is int else None

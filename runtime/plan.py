@@ -7,11 +7,11 @@ knows dtypes or shapes; the engine binds instructions to kernels when it first m
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from .ahead import in_plain, iteration_of
+from .ahead import iteration_of, run_ahead
 from .dependence import can_change
 from .errors import ModelError
 from .graph import (
@@ -27,9 +27,11 @@ from .graph import (
     ScanOutput,
     SlicedInput,
     Value,
+    walk,
 )
 from .ops.registry import Op, ResolvedOperation, resolve
 from .ops.weights import weighted
+from .origins import Origins
 
 
 class Kind(IntEnum):
@@ -63,6 +65,9 @@ class Instruction:
     moves: tuple[tuple[int, int], ...] = ()
     #: NODE: what gives the same in less time as long as nothing was changed by hand (ahead.py).
     ahead: Instruction | None = None
+    #: NODE: index of the outermost loop in whose entries its inputs stay as they are, so that it runs once an entry as
+    #: long as nothing was changed by hand; -1: none.
+    once: int = -1
 
 
 @dataclass
@@ -118,13 +123,18 @@ class LoopPlan:
     initial_condition: int = -1
     condition: int = -1
     condition_input: int = -1
+    #: What an iteration gives the next one's condition input: the condition, also one that is ignored (SEMANTICS 0.3).
+    yielded: int = -1
     iteration: int = -1
     edges: list[EdgePlan] = field(default_factory=list)
     slices: list[SlicePlan] = field(default_factory=list)
     lasts: list[LastPlan] = field(default_factory=list)
     scans: list[ScanPlan] = field(default_factory=list)
-    #: Values that can differ between iterations reach the condition.
-    condition_can_change: bool = False
+    #: (what an iteration got, slot that keeps it): for outputs that return it, since the boundary writes over it.
+    kept: list[tuple[int, int]] = field(default_factory=list)
+    #: The iteration before which it is sure that nothing can end the loop unless its trip count does (SEMANTICS 0.3): 1
+    #: where the condition is always the same but known only once it was computed. -1: something can.
+    endless_from: int = -1
 
 
 @dataclass
@@ -139,6 +149,11 @@ class Plan:
     outputs: list[tuple[str, int]] = field(default_factory=list)
     constants: list[tuple[int, Array]] = field(default_factory=list)
     slot_of: dict[Value, int] = field(default_factory=dict)
+    #: Values that nodes make of constants alone.
+    settled: set[Value] = field(default_factory=set)
+    #: What the nodes inside the Ifs of a body compute (-1: of the main graph), with the branches that lead there; found
+    #: when frames first ask for it.
+    ways: dict[int, dict[Value, tuple[tuple[int, bool], ...]]] = field(default_factory=dict)
 
     def loop_of(self, loop: Loop) -> LoopPlan:
         """The plan of one of the graph's loops."""
@@ -151,14 +166,18 @@ class Plan:
                 yield pc
 
 
-def compile_graph(graph: Graph) -> Plan:
-    """Lay a graph out as a plan.
+def compile_graph(graph: Graph, settled: Set[Value] = frozenset()) -> Plan:
+    """Lay a graph out as a plan. ``settled``: inputs of the graph that follow from constants.
 
     Raises:
         UnsupportedError: an operator that nothing can run; it names operator, node and opset.
         ModelError: a node uses a value that its scope does not have.
     """
-    compiler = _Compiler(Plan(graph))
+    compiler = _Compiler(Plan(graph, settled=set(settled)), Origins.of(graph))
+    for node in walk(graph):
+        # Before anything looks at it: from here on a node has the inputs and the attributes that its operator demands.
+        if isinstance(node, Operation):
+            compiler.ops[node] = resolve(node, graph.system)
     compiler.graph(graph, -1, MAIN)
     plan = compiler.plan
     plan.code.append(Instruction(Kind.END))
@@ -173,7 +192,11 @@ def compile_graph(graph: Graph) -> Plan:
 @dataclass
 class _Compiler:
     plan: Plan
+    origins: Origins
+    ops: dict[Operation, Op] = field(default_factory=dict)
     ahead: dict[Node, ResolvedOperation] = field(default_factory=dict)
+    #: Slot -> index of the innermost loop whose iterations give it other values; -1 (and absent): none does.
+    varies: dict[int, int] = field(default_factory=dict)
 
     def new(self, value: Value) -> int:
         if value not in self.plan.slot_of:
@@ -213,22 +236,45 @@ class _Compiler:
         instruction = self.instruction(node, node, inside)
         if node in self.ahead:
             instruction.ahead = self.instruction(node, self.ahead[node], inside)
+        instruction.once = self.once(instruction, inside)
         self.emit(instruction, inside)
+
+    def once(self, instruction: Instruction, inside: int) -> int:
+        """See :attr:`Instruction.once`; notes in which loop the outputs vary."""
+        assert instruction.op is not None
+        # Of loops around one another the inner one has the higher number.
+        varies = max((self.varies.get(slot, -1) for slot in instruction.inputs), default=-1)
+        if instruction.op.random or not instruction.op.pure:
+            varies = inside
+        self.varies.update((slot, varies) for slot in instruction.outputs)
+        if varies == inside or not instruction.inputs:
+            return -1
+        while self.plan.loops[inside].parent != varies:
+            inside = self.plan.loops[inside].parent
+        return inside
 
     def instruction(self, node: Operation, run: Operation, inside: int) -> Instruction:
         """What runs ``run`` for ``node``."""
         system = self.plan.graph.system
         inputs = tuple(self.maybe(value, node.describe()) for value in run.inputs)
-        constants = [None if slot < 0 else self.plan.slots[slot].constant for slot in inputs]
-        op = weighted(run, resolve(run, system), system, constants)
+        settled = [slot < 0 or self.is_settled(self.plan.slots[slot]) for slot in inputs]
+        op = self.ops.get(run) or resolve(run, system)
+        if op.pure and not op.random and all(settled):
+            self.plan.settled.update(value for value in node.outputs if value is not None)
+        op = weighted(run, op, system, settled)
         outputs = tuple(-1 if value is None else self.new(value) for value in node.outputs)
         return Instruction(Kind.NODE, node, op, inputs, outputs, inside=inside)
+
+    def is_settled(self, value: Value) -> bool:
+        """Does it follow from constants alone?"""
+        return value.constant is not None or value in self.plan.settled
 
     def branch(self, node: If, inside: int, path: str) -> None:
         condition = node.inputs[0]
         assert condition is not None
         start = self.emit(Instruction(Kind.BRANCH, node, inputs=(self.slot(condition, node.describe()),)), inside)
         outputs = tuple(-1 if value is None else self.new(value) for value in node.outputs)
+        self.varies.update((slot, inside) for slot in outputs)
         self.plan.code[start].outputs = outputs
         ends = []
         for word, branch, kind in (
@@ -267,20 +313,25 @@ class _Compiler:
         )
         plan.head = self.emit(Instruction(Kind.HEAD, node, loop=plan.index), inside)
         number = iteration_of(node)
-        ahead = in_plain(node, self.plan.graph.system, number)
+        ahead = run_ahead(node, self.plan.graph.system, number)
         self.ahead.update(ahead)
         if ahead:
             self.new(number)
+        aliases = {invariant.inner for invariant in node.invariants}
+        unchanged = {edge.param for edge in node.back_edges if edge.param is edge.result}
+        for value in (*node.body.inputs, *([number] if ahead else [])):
+            if value not in aliases:
+                self.varies[self.new(value)] = inside if value in unchanged else plan.index
         self.graph(node.body, plan.index, plan.path)
         plan.condition = self.maybe(node.condition, where)
         plan.condition_input = self.maybe(node.condition_input, where)
+        ignored = None if node.condition_input is None else node.ignored_condition
+        plan.yielded = self.maybe(node.condition or ignored, where)
         plan.iteration = self.maybe(number if ahead else node.iteration, where)
         self.ports(plan, initials, where)
-        plan.condition_can_change = can_change(node)
+        plan.endless_from = self.endless_from(node)
         plan.next = self.emit(Instruction(Kind.NEXT, node, loop=plan.index), inside)
-        for value in node.outputs:
-            if value is not None:
-                self.new(value)
+        self.varies.update((self.new(value), inside) for value in node.outputs if value is not None)
         plan.lasts = [self.last(plan, output, where) for output in node.last_values]
         plan.scans = [ScanPlan(s, self.slot(s.result, where), self.new(s.outer)) for s in node.scan_outputs]
         outputs = (*(last.outer for last in plan.lasts), *(scan.outer for scan in plan.scans))
@@ -288,7 +339,13 @@ class _Compiler:
 
     def ports(self, plan: LoopPlan, initials: list[int], where: str) -> None:
         node = plan.loop
-        made = {value for inner in node.body.nodes for value in inner.outputs if value is not None}
+        # What is computed once an entry has to stay where it is.
+        made = {
+            value
+            for inner in node.body.nodes
+            for value in inner.outputs
+            if value is not None and self.varies[self.slot(value, where)] == plan.index
+        }
         results = [edge.result for edge in node.back_edges]
         for edge, initial in zip(node.back_edges, initials, strict=True):
             plan.edges.append(
@@ -306,8 +363,20 @@ class _Compiler:
             for sliced in node.sliced_inputs
         ]
 
+    def endless_from(self, node: Loop) -> int:
+        if node.counted_by_slices or node.fixed_trips is not None or can_change(node):
+            return -1
+        if node.condition is None or self.origins.scalar(node.condition):
+            return 0
+        return 0 if self.origins.origin(node.condition) is node.condition_input else 1
+
     def last(self, plan: LoopPlan, output: LastValueOutput, where: str) -> LastPlan:
         wanted = [output.edge] if output.edge else [e.edge for e in plan.edges if e.edge.result is output.result]
         index = next((k for k, e in enumerate(plan.edges) if e.edge in wanted), -1)
         source = plan.edges[index].param if index >= 0 else self.slot(output.result, where)
+        got = {plan.iteration, plan.condition_input, *(e.param for e in plan.edges), *(s.inner for s in plan.slices)}
+        if index < 0 and source in got:
+            kept = self.new(Value(f"{output.result.name}", output.result.type))
+            plan.kept.append((source, kept))
+            source = kept
         return LastPlan(output, source, self.new(output.outer), index)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from . import kernels
-from .bind import Bound, Buffer, CallSpec, Varied, copies
+from . import arithmetic, kernels
+from .bind import Bound, Buffer, CallSpec, Varied
 from .extents import now
 
 
@@ -70,7 +70,7 @@ def whole_copy(bound: Bound, output: int, slot: int) -> int | None:
         size = target.dtype.itemsize
         if (
             len(call.buffers) == 2
-            and call.kernel is copies(target.dtype)
+            and call.kernel is arithmetic.copy(target.dtype)
             and (source.kind, source.index, source.offset, target.offset) == ("slot", slot, 0, 0)
             and not call.outer
             and call.steps == (size, size)

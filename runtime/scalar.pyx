@@ -10,7 +10,8 @@ from libc.stdint cimport int64_t, INT64_MAX
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
-from .kernels cimport Call, is_gather, is_loop, opcode
+from .hot cimport ran_once
+from .kernels cimport Call, is_gather, is_single, opcode
 from .state cimport *
 
 from .plan import Kind
@@ -37,17 +38,19 @@ cdef class Maker:
     cdef set written         # slots that the loop writes
     cdef list code           # (op, d, a, b, c)
     cdef list positions      # instruction -> position in the plan
+    cdef list once           # positions of nodes that are left out
     cdef list calls
     cdef list loads
     cdef list loops
     cdef dict starts         # position in the plan -> instruction
     cdef list patches        # (instruction, position) of jumps
+    cdef int branches        # how many Ifs the instruction stands in
     cdef dict instead        # slot -> register that has its value at the boundary ahead, while predicates are laid out
 
     def __init__(self, plan):
         self.plan = plan
         self.registers, self.values, self.written = {}, [], set()
-        self.code, self.positions, self.calls, self.loads, self.loops = [], [], [], [], []
+        self.code, self.positions, self.calls, self.loads, self.loops, self.once = [], [], [], [], [], []
         self.starts, self.patches, self.instead = {}, [], {}
 
     cdef int slot(self, int k) except -1:
@@ -104,6 +107,11 @@ cdef class Maker:
             self.starts[pc] = len(self.code)
             if ins.trap:
                 raise NotScalar
+            # Inside branches and inner loops it may not have run yet.
+            if current == 0 and ins.once >= 0 and not self.branches and ran_once(self.s, ins):
+                self.once.append(pc)
+                pc += 1
+                continue
             if ins.kind == NATIVE:
                 if ins.nguards or ins.varying != NULL:
                     raise NotScalar
@@ -121,6 +129,7 @@ cdef class Maker:
             elif ins.kind == BRANCH:
                 if self.s.slots[ins.condition].nbytes != 1:
                     raise NotScalar
+                self.branches += 1
                 self.patches.append((self.emit(pc, OP_BRANCH, a=self.slot(ins.condition)), ins.target))
             elif ins.kind == JUMP or ins.kind == JOIN:
                 for k in range(ins.nmoves):
@@ -128,6 +137,7 @@ cdef class Maker:
                         raise NotScalar
                     self.emit(pc, OP_copy_8, d=self.slot(ins.moves[k].target), a=self.slot(ins.moves[k].source))
                     self.written.add(ins.moves[k].target)
+                self.branches -= ins.kind == JOIN
                 if ins.kind == JUMP:
                     self.patches.append((self.emit(pc, OP_JUMP), ins.target))
             else:
@@ -143,8 +153,9 @@ cdef class Maker:
             registers = [self.argument(call, j) for j in range(call.nargs)]
             inputs = (registers[: call.nargs - 1] + [0, 0, 0])[:3]
             self.emit(pc, op, registers[call.nargs - 1], inputs[0], inputs[1], inputs[2])
-        elif is_loop(call) and call.dims[0] == 1 and call.nouter == 0:
-            self.calls.append((<size_t>call.loop, <size_t>call.data, [self.argument(call, j) for j in range(call.nargs)]))
+        elif is_single(call):
+            self.calls.append((<size_t>call.loop, <size_t>call.data, [self.argument(call, j) for j in range(call.nargs)],
+                               [call.steps[j] for j in range(call.nargs)]))
             self.emit(pc, OP_CALL, a=len(self.calls) - 1)
         elif is_gather(call) and call.extra[0] == 1 and call.extra[3] == 1 and 0 < call.extra[2] <= 8:
             # extra: outer count, axis length, block bytes, number of indices, bytes of an index
@@ -163,6 +174,11 @@ cdef class Maker:
         cdef Edge *e
         cdef int k
         moves = []
+        for k in range(loop.nkept):
+            if self.s.slots[loop.kept[k].source].spec != self.s.slots[loop.kept[k].target].spec:
+                raise NotScalar
+            moves.append((self.slot(loop.kept[k].source), self.slot(loop.kept[k].target)))
+            self.written.add(loop.kept[k].target)
         for k in range(loop.nedges):
             e = loop.edges + k
             if self.s.slots[e.param].spec != self.s.slots[e.result].spec:
@@ -170,6 +186,8 @@ cdef class Maker:
             if not e.identity:
                 moves.append((self.slot(e.result), self.slot(e.param)))
                 self.written.add(e.param)
+        if loop.condition_input >= 0 and loop.yielded >= 0:
+            moves.append((self.slot(loop.yielded), self.slot(loop.condition_input)))
         for slot in (loop.iteration, loop.condition_input):
             if slot >= 0:
                 self.written.add(slot)
@@ -237,8 +255,8 @@ cdef class Maker:
                 instead[slot] = self.register(("count", index, slot), -1,
                                               <size_t>&self.s.slots[derived + loop.nedges].data, 8)
                 self.emit(position, OP_COUNT, d=instead[slot], a=-1 if entering else 1, b=wide)
-        condition = loop.initial_slot if entering else loop.condition
-        for slot in (derived + loop.nedges + 1, loop.condition_input):
+        for slot, later in ((derived + loop.nedges + 1, loop.condition), (loop.condition_input, loop.yielded)):
+            condition = loop.initial_slot if entering else later
             if slot >= 0 and (condition >= 0 or index != self.loops[0]["index"]):
                 instead[slot] = self.slot(condition) if condition >= 0 else -1
         if index == self.loops[0]["index"]:
@@ -349,11 +367,16 @@ cdef int fill(Program *program, Maker maker, int root) except -1:
         core.code[k].a, core.code[k].b, core.code[k].c = a, b, c
         program.positions[k] = maker.positions[k]
     core.calls = <scalar_call *>room(len(maker.calls), sizeof(scalar_call))
-    for k, (loop_address, data, args) in enumerate(maker.calls):
+    for k, (loop_address, data, args, steps) in enumerate(maker.calls):
         core.calls[k].loop, core.calls[k].data = <inner_loop><size_t>loop_address, <void *><size_t>data
         core.calls[k].nargs = len(args)
         for j, register in enumerate(args):
             core.calls[k].args[j] = register
+            core.calls[k].steps[j] = steps[j]
+    program.nonce = len(maker.once)
+    program.once = <int *>room(program.nonce, sizeof(int))
+    for k, position in enumerate(maker.once):
+        program.once[k] = position
     program.nloads = len(maker.loads)
     core.loads = <scalar_load *>room(program.nloads, sizeof(scalar_load))
     for k, (slot, offset, block, length, base, index, wide) in enumerate(maker.loads):
@@ -437,6 +460,7 @@ cdef void free_program(Program *program) noexcept:
     free(program.core.loads)
     free(program.core.loops)
     free(program.positions)
+    free(program.once)
     free(program.values)
     free(program)
 
@@ -453,9 +477,7 @@ cdef int64_t next_break(const LoopState *loop, int64_t first) noexcept nogil:
 cdef int64_t bound(const LoopState *loop) noexcept nogil:
     """The first boundary of a loop at which the engine has to look itself."""
     cdef int64_t first = min(loop.limit, loop.next_event, next_break(loop, loop.i + 1))
-    if loop.endless_at >= 0 and (loop.trip < 0 or loop.trip == INT64_MAX):
-        first = min(first, max(loop.endless_at, 1))
-    return first
+    return scalar_stop(first, loop.endless_at, loop.trip)
 
 
 cdef int enter_program(State *s, LoopState *loop) noexcept nogil:
@@ -473,13 +495,15 @@ cdef int enter_program(State *s, LoopState *loop) noexcept nogil:
         return 0
     if loop.i + 1 >= bound(loop):
         return 0
+    for k in range(program.nonce):
+        if not ran_once(s, s.code + program.once[k]):
+            return 0
     for k in range(1, program.nloops):
         inner = s.loops + core.loops[k].index
         if inner.event_at_end:
             return 0
-        core.loops[k].stop_before = min(inner.limit, inner.next_event, next_break(inner, 0))
-        if inner.endless_at >= 0 and inner.trip_slot < 0:
-            core.loops[k].stop_before = min(core.loops[k].stop_before, max(inner.endless_at, 1))
+        core.loops[k].stop = min(inner.limit, inner.next_event, next_break(inner, 0))
+        core.loops[k].endless_at = inner.endless_at
     for k in range(program.nregisters):
         v = program.values + k
         if v.slot >= 0:

@@ -1,5 +1,5 @@
-/* Arithmetic on single elements: one list of operations, from which both the calls that the engine makes one at a time
- * (scalars.h) and the instructions of scalar programs (scalar_run.h) are made.
+/* Arithmetic on single elements: one list of operations, from which the calls that the engine makes one at a time
+ * (scalars.h) and the instructions of scalar programs (scalar_run.h) are made, and some loops as well (inner_loops.h).
  *
  * NumPy's inner loops spend 8 to 10 ns on dispatch where there is a single number; these take 1 to 2 ns and give the
  * same bits: plain C arithmetic on the same types.
@@ -12,25 +12,36 @@
 
 /* X(id, name of the ufunc or of our own loop, type character of the inputs, T of the inputs, R of the result,
  *   expression over a, b)
- * U is the type in which integer arithmetic wraps without being undefined. NumPy's maximum and minimum hand a NaN on,
- * the first one if both are. */
-#define SCALAR_BINARY_OF(X, C, N, T, U)                                                                       \
+ * U is the type in which integer arithmetic wraps without being undefined. */
+#define SCALAR_INTEGER_OF(X, C, N, T, U)                                                                      \
     X(add_##N, "add", C, T, T, (U)a + (U)b)                                                                   \
-    X(subtract_##N, "subtract", C, T, T, (U)a - (U)b)                                                         \
     X(multiply_##N, "multiply", C, T, T, (U)a * (U)b)                                                         \
+    X(maximum_##N, "maximum", C, T, T, a >= b ? a : b)                                                        \
+    X(minimum_##N, "minimum", C, T, T, a <= b ? a : b)                                                        \
+    SCALAR_EITHER_OF(X, C, N, T, U)
+/* What of floats depends on more than their values: of two NaNs the first one is handed on (processors do that, but
+ * compilers exchange what is added and multiplied), of two zeros the first one is the extreme. So each element is the
+ * same whatever stands beside it; NumPy's loops for these differ in that from size to size and stride to stride. */
+#define SCALAR_FLOAT_OF(X, C, N, T)                                                                           \
+    X(add_##N, "add", C, T, T, a + (a != a ? a : b))                                                          \
+    X(multiply_##N, "multiply", C, T, T, a * (a != a ? a : b))                                                \
+    X(maximum_##N, "maximum", C, T, T, a >= b || a != a ? a : b)                                              \
+    X(minimum_##N, "minimum", C, T, T, a <= b || a != a ? a : b)
+#define SCALAR_FLOATS(X) SCALAR_FLOAT_OF(X, 'f', f32, float) SCALAR_FLOAT_OF(X, 'd', f64, double)
+#define SCALAR_EITHER_OF(X, C, N, T, U)                                                                       \
+    X(subtract_##N, "subtract", C, T, T, (U)a - (U)b)                                                         \
     X(less_##N, "less", C, T, uint8_t, a < b)                                                                 \
     X(less_equal_##N, "less_equal", C, T, uint8_t, a <= b)                                                    \
     X(greater_##N, "greater", C, T, uint8_t, a > b)                                                           \
     X(greater_equal_##N, "greater_equal", C, T, uint8_t, a >= b)                                              \
     X(equal_##N, "equal", C, T, uint8_t, a == b)                                                              \
-    X(not_equal_##N, "not_equal", C, T, uint8_t, a != b)                                                      \
-    X(maximum_##N, "maximum", C, T, T, a >= b || a != a ? a : b)                                              \
-    X(minimum_##N, "minimum", C, T, T, a <= b || a != a ? a : b)
+    X(not_equal_##N, "not_equal", C, T, uint8_t, a != b)
 #define SCALAR_BINARY(X)                                                                                      \
-    SCALAR_BINARY_OF(X, 'f', f32, float, float)                                                               \
-    SCALAR_BINARY_OF(X, 'd', f64, double, double)                                                             \
-    SCALAR_BINARY_OF(X, 'i', i32, int32_t, uint32_t)                                                          \
-    SCALAR_BINARY_OF(X, 'l', i64, int64_t, uint64_t)                                                          \
+    SCALAR_FLOATS(X)                                                                                          \
+    SCALAR_EITHER_OF(X, 'f', f32, float, float)                                                               \
+    SCALAR_EITHER_OF(X, 'd', f64, double, double)                                                             \
+    SCALAR_INTEGER_OF(X, 'i', i32, int32_t, uint32_t)                                                         \
+    SCALAR_INTEGER_OF(X, 'l', i64, int64_t, uint64_t)                                                         \
     X(divide_f32, "divide", 'f', float, float, a / b)                                                         \
     X(divide_f64, "divide", 'd', double, double, a / b)                                                       \
     X(logical_and, "logical_and", '?', uint8_t, uint8_t, a && b)                                              \

@@ -40,6 +40,7 @@ typedef struct {
     void *data;
     int nargs;
     int32_t args[LOOPDBG_MAX_ARGS];
+    npy_intp steps[LOOPDBG_MAX_ARGS];
 } scalar_call;
 
 /* A Gather of one element from a tensor that the loop does not write. */
@@ -96,10 +97,19 @@ typedef struct {
     scalar_recorder *recorders;
     /* the running loop */
     int64_t i, trips, parts, stop_before; /* trips, parts: -1 is none */
+    int64_t stop, endless_at;             /* of an inner loop: what stop_before comes from where it is entered */
     int keep, counted;
     int ended; /* why an inner loop ended last; 0: not since the program was entered */
     int64_t *iterations, *entries, *by_reason;
 } scalar_loop;
+
+/* A trip count that ends nothing: INT64_MAX is how exporters write "no limit". */
+static inline int scalar_endless(int64_t trips) { return trips < 0 || trips == INT64_MAX; }
+
+/* The first iteration before which a loop has to stop: `endless_at` (-1: none) holds where nothing ends it. */
+static inline int64_t scalar_stop(int64_t stop, int64_t endless_at, int64_t trips) {
+    return endless_at >= 0 && endless_at < stop && scalar_endless(trips) ? endless_at : stop;
+}
 
 enum { SCALAR_TICK, SCALAR_AT_INSN, SCALAR_AT_NEXT, SCALAR_AT_HEAD };
 

@@ -71,9 +71,9 @@ static int scalar_run(scalar_program *p, int const volatile *watch, int64_t *bud
             case OP_CALL: {
                 scalar_call const *call = p->calls + in->a;
                 char *args[LOOPDBG_MAX_ARGS];
-                npy_intp const one = 1, steps[LOOPDBG_MAX_ARGS] = {8, 8, 8, 8};
+                npy_intp const one = 1;
                 for (int k = 0; k < call->nargs; k++) args[k] = R + call->args[k];
-                call->loop(args, &one, steps, call->data);
+                call->loop(args, &one, call->steps, call->data);
                 fuel -= 8;
                 in++;
                 continue;
@@ -117,6 +117,7 @@ static int scalar_run(scalar_program *p, int const volatile *watch, int64_t *bud
                 for (int k = 0; k < inner->ninit; k++)
                     REG(uint64_t, inner->init[k].to) = REG(uint64_t, inner->init[k].from);
                 inner->i = 0;
+                inner->stop_before = scalar_stop(inner->stop, inner->endless_at, inner->trips);
                 ++*inner->entries;
                 L = inner;
                 if (L->nrecorders) scalar_records_add(R, L, 0);
@@ -147,7 +148,6 @@ static int scalar_run(scalar_program *p, int const volatile *watch, int64_t *bud
                     memcpy(s->buffer + s->count++ * s->nbytes, R + s->from, (size_t)s->nbytes);
                 }
                 L->keep = keep;
-                if (L->cond_in >= 0) REG(uint8_t, L->cond_in) = (uint8_t)keep;
                 if (L->staged) {
                     uint64_t taken[16];
                     for (k = 0; k < L->nmoves; k++) taken[k] = REG(uint64_t, L->moves[k].from);

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from .errors import ExecutionError
 from .graph import Array, ScanOutput, SlicedInput
+
+
+def strided(array: Array, shape: Sequence[int], strides: Sequence[int]) -> Array:
+    """The memory of an array with other shape and strides, read-only; of any dtype."""
+    if array.dtype.isbuiltin == 1:
+        return as_strided(array, shape, strides, writeable=False)
+    # NumPy's array interface has no words for all dtypes of ml_dtypes: as bytes, and back.
+    raw = array.view(np.dtype((np.void, array.dtype.itemsize)))
+    return as_strided(raw, shape, strides, writeable=False).view(array.dtype)
 
 
 def cut(array: Array, sliced: SlicedInput, where: str) -> Array:
@@ -24,7 +33,30 @@ def cut(array: Array, sliced: SlicedInput, where: str) -> Array:
     axis = sliced.axis + array.ndim if sliced.axis < 0 else sliced.axis
     if not 0 <= axis < array.ndim:
         raise ExecutionError(f"{name} has no axis {sliced.axis}")
-    length = array.shape[axis]
+    first, step, count = parts_along(array.shape[axis], sliced, axis, name)
+    shape = list(array.shape)
+    strides = list(array.strides)
+    if sliced.drop_axis:
+        del shape[axis], strides[axis]
+    else:
+        shape[axis] = sliced.part_size
+    if count == 0:
+        try:
+            return np.empty((0, *shape), array.dtype)
+        except ValueError:  # NumPy counts the other dimensions even so
+            raise ExecutionError(f"{name}: parts of shape {shape} are too large to be cut") from None
+    index = [slice(None)] * array.ndim
+    index[axis] = slice(first, None)
+    return strided(array[tuple(index)], (count, *shape), (step * array.strides[axis], *strides))
+
+
+def parts_along(length: int, sliced: SlicedInput, axis: int, name: str) -> tuple[int, int, int]:
+    """Where part 0 begins in an axis of that length, the step from part to part (0 where there is one at most), and how
+    many parts there are.
+
+    Raises:
+        ExecutionError: the range lies outside, stride is 0, or a part would not have ``part_size`` elements.
+    """
     start, end = (length + 1 + v if v < 0 else v for v in (sliced.start, sliced.end))
     low, high = (end, start) if sliced.stride < 0 else (start, end)
     stride, size = abs(sliced.stride), sliced.part_size
@@ -32,25 +64,15 @@ def cut(array: Array, sliced: SlicedInput, where: str) -> Array:
     asked = f"start {sliced.start}, end {sliced.end}, stride {sliced.stride}, part size {size}"
     if stride == 0 or size < 1 or not 0 <= low <= high <= length:
         raise ExecutionError(f"{name} cannot be cut along axis {axis} with {asked}")
-    count = math.ceil(span / stride)
+    count = -(-span // stride)
     if count and (count - 1) * stride + size > span:
         raise ExecutionError(
             f"{name} does not cut evenly along axis {axis}: part {count - 1} would have fewer than {size} elements "
             f"({asked})"
         )
     first = high - size if sliced.stride < 0 else low
-    step = -stride if sliced.stride < 0 else stride
-    shape = list(array.shape)
-    strides = list(array.strides)
-    if sliced.drop_axis:
-        del shape[axis], strides[axis]
-    else:
-        shape[axis] = size
-    if count == 0:
-        return np.empty((0, *shape), array.dtype)
-    index = [slice(None)] * array.ndim
-    index[axis] = slice(first, None)
-    return as_strided(array[tuple(index)], (count, *shape), (step * array.strides[axis], *strides), writeable=False)
+    step = 0 if count < 2 else -stride if sliced.stride < 0 else stride
+    return first, step, count
 
 
 def join(stacked: Array, port: ScanOutput) -> Array:

@@ -40,6 +40,11 @@ cdef class Specs:
     def __len__(self):
         return self.end
 
+    @property
+    def met(self):
+        """How many shapes and families are remembered, each in its own entry."""
+        return len(self.ids) + len(self.kin)
+
     def __getitem__(self, int spec):
         found = self.shapes.get(spec, self)
         if found is not self:

@@ -5,8 +5,11 @@ from libc.stdint cimport int64_t
 from numpy cimport npy_intp
 
 from .kernels cimport Call, inner_loop
+from .stream cimport CStream
 
 cdef extern from "scalar_program.h" nogil:
+    int64_t scalar_stop(int64_t stop, int64_t endless_at, int64_t trips)
+
     enum:
         SCALAR_TICK
         SCALAR_AT_INSN
@@ -38,6 +41,7 @@ cdef extern from "scalar_program.h" nogil:
         void *data
         int nargs
         int args[4]
+        npy_intp steps[4]
 
     ctypedef struct scalar_load:
         int slot
@@ -110,6 +114,8 @@ cdef extern from "scalar_program.h" nogil:
         int64_t trips
         int64_t parts
         int64_t stop_before
+        int64_t stop
+        int64_t endless_at
         int keep
         int counted
         int ended
@@ -284,6 +290,7 @@ cdef struct Instr:
     int ncalls
     int nguards
     int nmoves
+    int once             # index of the loop in whose entries it runs once; -1: it runs whenever it is met
     Call *calls
     Varying *varying     # NULL: bound on one spec
     Guard *guards
@@ -296,6 +303,7 @@ cdef struct Instr:
     int churn            # how often it was bound
     int calm             # Python executions since its inputs last changed; -1: nothing to bind until they do
     int trap             # stop before it
+    int64_t done         # the entry of that loop in which it ran last; -1: none
     char **cells         # addresses of temps
     npy_intp *outer      # outer axes of all calls
     int64_t binding      # differs whenever the node is bound anew
@@ -313,15 +321,14 @@ cdef struct Edge:
     int swap
     int identity         # passed through unchanged
     int in_spare         # where the previous value is: the spare, or (swapped) the result's slot
-    char *spare
-    PyObject *spare_owner
-    int spare_spec
+    Slot spare           # a second buffer for the parameter of an edge that copies
     Family *family       # of the specs that the carried value had so far, where they differed; NULL: they did not
 
 cdef struct Slice:
     int outer
     int inner
     int outer_spec
+    int part_spec        # 0: strings, which Python has to put where they are read
     int direct           # parts are contiguous in the outer tensor itself
     char *base
     Py_ssize_t offset    # of part 0
@@ -331,7 +338,8 @@ cdef struct Slice:
 cdef struct Scan:
     int result
     int outer
-    int spec             # of an element; -1: none seen yet
+    int spec             # of the elements, or while there are none of those seen last; -1: none ever, or Python objects
+    int objects          # the elements are Python objects
     int plain            # stacked or concatenated on a leading axis, forward: the buffer is the output
     char *buffer
     Py_ssize_t nbytes    # of an element
@@ -354,8 +362,10 @@ cdef struct Program:
     int ncode
     int nloops
     int nloads
+    int nonce
     ProgramValue *values
     int *positions       # instruction of the program -> position in the plan
+    int *once            # positions of nodes that are left out: they ran in this entry
 
 # A register and where its value lives. ``written``: the loop changes it, so that leaving the program writes it back.
 cdef struct ProgramValue:
@@ -381,24 +391,30 @@ cdef struct LoopState:
     # slots, -1 where absent
     int trip_slot
     int initial_slot
-    int condition
+    int condition        # what decides whether the next iteration runs
     int condition_input
+    int yielded          # what an iteration gives the next one's condition input: the condition, also where it is ignored
     int iteration
     int trip_spec
     int initial_spec
+    int yielded_spec     # -1: not looked at yet
     int iteration_wide   # the iteration number is int64 (else int32)
     int negative_is_zero # ONNX: a negative trip count runs no iteration; else -1 is no limit
     int counted          # as many iterations as sliced inputs have parts
     int64_t fixed_trips  # -1: none
-    int fast_enter
+    int fast_enter       # the last entry was one that needs no Python on the same specs
+    int64_t first_parts  # parts of sliced inputs that have a back edge; -1: there are none
     int nedges
     int nslices
     int nscans
     int nlasts
+    int nkept
+    const CStream *stream # what tells how many iterations have their rows; NULL: all have them
     Edge *edges
     Slice *slices
     Scan *scans
     Last *lasts
+    Move *kept           # outputs that take what an iteration got: it is gone once the boundary is crossed
     # the running loop
     int active
     int64_t i
@@ -422,6 +438,7 @@ cdef struct LoopState:
     int64_t *breaks      # iterations at which every entry stops, in order
     int nbreaks
     int64_t limit
+    int64_t endless_from # the plan's; -1: something can end the loop
     int64_t endless_at   # refuse to go past this iteration where nothing can end the loop; -1: may go on
     # scalar programs (scalar.pyx)
     Program *program     # NULL: none
@@ -492,6 +509,8 @@ cdef struct State:
     int64_t generation
     int64_t hot_after    # a loop that ran this often is worth a scalar program; -1: none is
     int fusing           # nodes run in groups; then only what leaves them can be looked at
+    int resting          # no program is entered
+    int by_hand          # something of this execution was changed by hand: everything runs whenever it is met
     int64_t program_runs # how often one was entered in this execution
     Program *suspended   # the one that a time slice ended in, NULL: none
     int interrupt

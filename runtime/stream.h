@@ -7,6 +7,7 @@
 
 typedef struct {
     int64_t const *count; /* of the rows that are there */
+    int64_t rows;         /* that there will be */
     int gone;             /* nobody appends, or nobody wants to read, any more */
 } loopdbg_stream;
 

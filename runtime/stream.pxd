@@ -6,6 +6,7 @@ from libc.stdint cimport int64_t
 cdef extern from "stream.h" nogil:
     ctypedef struct CStream "loopdbg_stream":
         const int64_t *count
+        int64_t rows
         int gone
     void loopdbg_append(int64_t *count) noexcept
     int loopdbg_wait(const CStream *stream, int64_t rows) noexcept
@@ -13,5 +14,4 @@ cdef extern from "stream.h" nogil:
 @cython.final
 cdef class Stream:
     cdef CStream c
-    cdef readonly int64_t rows   # in the end
     cdef object source           # whose count it is

@@ -6,11 +6,11 @@ from .memory cimport Memory
 from .state cimport Family, Port, Varying
 
 cdef class Varied(Memory):
+    cdef public object block     # iterations that are computed at once where that is possible; None: as is best
     cdef list met                # position -> what was last bound there, and the shapes of its inputs
     cdef dict appends            # (result slot, loop) -> slot of the parameter that a back edge carries it to
     cdef dict held               # (position, key of a binding) -> the arrays behind it
     cdef int64_t keys
-    cdef public object block     # iterations that are computed at once where that is possible; None: as is best
 
     cdef object varied(self, int pc, object op, list inputs)
     cdef int vary(self, int pc, object instruction, object followed, object bound, object appended, list arrays) except -1

@@ -28,6 +28,7 @@ import numpy as np
 from . import bind as binding
 from . import ranges
 from .extents import Extent, axis_that_varies, follow, now
+from .ops.primitives import REFUSALS
 
 np.import_array()
 
@@ -63,7 +64,7 @@ cdef class Varied(Memory):
             given.append(i)
         try:
             bound = binding.bind(op, given, self.block)
-        except Exception:
+        except REFUSALS:
             return None     # bound on plain shapes, it says what is wrong
         if any(axis_that_varies(given[k].shape) != -1 for k in bound.guards) or \
                 any(out.known is not None or axis_that_varies(out.shape) == -2 for out in bound.outputs):

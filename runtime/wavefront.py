@@ -1,9 +1,10 @@
 """Loops that run side by side: a loop over the rows that another one makes begins when the first of them are there.
 
-The ONNX specification says of Loop that loops which feed each other can be executed "diagonally", as a wavefront. The
-layers of a recurrent network are such loops. Each follower runs in an engine and a thread of its own; its products of
-rows (``ahead.py``) wait for the rows that they read. The first loop runs in the engine of the whole graph, which takes
-the followers' results when it gets to their place; where a follower failed, that engine runs the loop itself.
+The ONNX specification says of Loop that loops which feed each other can be executed "diagonally", as a wavefront.
+Layers of a recurrent network are such loops. Each follower runs the same instructions as ever, in an engine and a
+thread of its own; before each iteration it waits for the row that this one reads, and its products of rows
+(``ahead.py``) for a block of them. The first loop runs in the engine of the whole graph, which takes the followers'
+results when it gets to their place; where a follower failed, that engine runs the loop itself.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -20,12 +21,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .ahead import Block
+from .ahead import Finder, Source
 from .dependence import runs_to_its_count, uses
 from .engine import Engine
 from .errors import LoopdbgError
-from .graph import Array, Graph, Loop, Node, Value, captured
-from .ops.registry import ResolvedOperation
+from .graph import Array, Graph, Loop, Value, captured
 from .plan import Plan, compile_graph
 from .stream import Stream
 
@@ -54,58 +54,50 @@ def threads() -> int:
 class Link:
     """A loop that can begin while another one runs, both on the graph's top level.
 
-    ``leader``, ``follower``: which of the loops there; ``scan``: which of the leader's scan outputs is ``rows``;
-    ``level``: how many of the loops the follower's other inputs need.
+    ``leader``, ``follower``: which of the nodes there; ``scan``: which of the leader's scan outputs is ``rows``;
+    ``after``: the last of the nodes that make what the follower needs beside its rows, -1: none does. ``sources``: how
+    it takes its rows; ``weights``: of the products with them.
     """
 
     leader: int
     scan: int
     rows: Value
     follower: int
-    level: int
+    after: int
+    sources: tuple[Source, ...]
+    weights: int
 
 
 def find_links(graph: Graph) -> list[Link]:
-    """Which loops of an optimised graph can begin early; a leader has one follower."""
-    levels = _levels(graph)
-    loops = [node for node in graph.nodes if isinstance(node, Loop)]
+    """Which loops of a graph can begin early; a leader has one follower."""
+    made = {value: k for k, node in enumerate(graph.nodes) for value in node.outputs if value is not None}
     links: dict[int, Link] = {}
-    for k, loop in enumerate(loops):
-        needs = sorted((levels.get(value, 0), id(value), value) for value in _needs(loop))
-        if not needs or not needs[-1][0]:
+    for k, loop in enumerate(graph.nodes):
+        if not isinstance(loop, Loop):
             continue
-        last, _, rows = needs[-1]
-        other = needs[-2][0] if len(needs) > 1 else 0
-        leader = loops[last - 1]
-        scan = next((n for n, scan in enumerate(leader.scan_outputs) if scan.outer is rows), -1)
-        if scan < 0 or other == last or last - 1 in links:
+        needs = sorted(((made.get(value, -1), id(value), value) for value in _needs(loop)), reverse=True)
+        if not needs:
             continue
-        if runs_to_its_count(leader) and _reads_rows(loop, rows):
-            links[last - 1] = Link(last - 1, scan, rows, k, other)
+        leader, _, rows = needs[0]
+        first = graph.nodes[leader]
+        after = needs[1][0] if len(needs) > 1 else -1
+        if leader < 0 or not isinstance(first, Loop) or after >= leader or leader in links:
+            continue
+        scan = next((n for n, scan in enumerate(first.scan_outputs) if scan.outer is rows), -1)
+        if scan < 0 or not runs_to_its_count(first):
+            continue
+        finder = Finder(loop, graph.system)
+        sources = tuple(source for source in finder.sources.values() if source.outer is rows) if finder.found() else ()
+        # Nothing else may read them: only what a source takes waits for its row.
+        if sources and uses(loop)[rows] == len(sources):
+            weights = sum(finder.weights_of(chain, sources) for chain in finder.chains)
+            links[leader] = Link(leader, scan, rows, k, after, sources, weights)
     return list(links.values())
 
 
 def _needs(loop: Loop) -> list[Value]:
     """Values around a loop that it reads, and that are no constants."""
     return [value for value in captured(Graph("", nodes=[loop])) if value.constant is None]
-
-
-def _reads_rows(loop: Loop, rows: Value) -> bool:
-    """Only blocks read a value, as what has a row an iteration."""
-    sliced = [sliced.inner for sliced in loop.sliced_inputs if sliced.outer is rows]
-    blocks = _blocks(loop, rows)
-    used = uses(loop)
-    return bool(blocks) and used[rows] == len(sliced) + len(blocks) and not any(used[inner] for inner in sliced)
-
-
-def _blocks(loop: Loop, rows: Value) -> list[Block]:
-    """The operators of a body that look at ``rows`` iteration by iteration."""
-    return [
-        node.op.function
-        for node in loop.body.nodes
-        if isinstance(node, ResolvedOperation) and isinstance(node.op.function, Block)
-        if rows in node.inputs and rows not in node.op.function.others
-    ]
 
 
 @cache
@@ -119,53 +111,24 @@ def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(64, "loopdbg")
 
 
-def in_waves(graph: Graph) -> Graph:
-    """The graph with each node of its top level in front of all loops that it does not need; loops keep their order."""
-    levels = _levels(graph)
-    loops = [node for node in graph.nodes if isinstance(node, Loop)]
-    before: list[list[Node]] = [[] for _ in range(len(loops) + 1)]
-    for node in graph.nodes:
-        if not isinstance(node, Loop):
-            before[_level(node, levels)].append(node)
-    nodes = list(before[0])
-    for loop, others in zip(loops, before[1:], strict=True):
-        nodes += [loop, *others]
-    return replace(graph, nodes=nodes)
-
-
-def _level(node: Node, levels: Mapping[Value, int]) -> int:
-    """How many of the loops have to run before ``node``."""
-    return max((levels.get(value, 0) for value in captured(Graph("", nodes=[node]))), default=0)
-
-
-def _levels(graph: Graph) -> dict[Value, int]:
-    """The same of each value that nodes of the top level make."""
-    levels: dict[Value, int] = {}
-    loops = 0
-    for node in graph.nodes:
-        loops += isinstance(node, Loop)
-        level = loops if isinstance(node, Loop) else _level(node, levels)
-        levels.update((value, level) for value in node.outputs if value is not None)
-    return levels
-
-
 class Follower:
     """One loop in an engine of its own. ``index``: of the loop in the plan of the whole graph."""
 
     def __init__(self, graph: Graph, plan: Plan, link: Link) -> None:
-        loop = [node for node in graph.nodes if isinstance(node, Loop)][link.follower]
+        loop = graph.nodes[link.follower]
+        assert isinstance(loop, Loop)
         self.link = link
         self.index = plan.loop_of(loop).index
         needs = _needs(loop)
         outputs = [value for value in loop.outputs if value is not None]
-        self.plan = compile_graph(replace(graph, inputs=needs, outputs=outputs, nodes=[loop], output_names=[]))
+        inside = replace(graph, inputs=needs, outputs=outputs, nodes=[loop], output_names=[], defaults={})
+        # What multiplies with weights has to know that they are some, wherever it runs.
+        self.plan = compile_graph(inside, plan.settled & set(needs))
         self.engine = Engine(self.plan)
         self.engine.block, self.engine.fuse = BLOCK, True
         self._rows = self.plan.slot_of[link.rows]
-        self._blocks = _blocks(loop, link.rows)
-        self._weights = sum(v.constant.size for b in self._blocks for v in b.others if v.constant is not None)
         self._stream = Stream()
-        self.engine.streams = {self._rows: self._stream}
+        self.engine.read_stream(self._rows, self._stream)
         #: Slots of the whole graph's plan, and of this one.
         self._inputs = [(plan.slot_of[v], self.plan.slot_of[v]) for v in needs if v is not link.rows]
         self._outputs = [(plan.slot_of[v], self.plan.slot_of[v]) for v in outputs]
@@ -186,9 +149,9 @@ class Follower:
     def launch(self, leader: Engine, index: int, free: int) -> bool:
         """Begin, while the leader stands after its first iteration. ``free``: threads that may still be begun."""
         rows = leader.stream_scan(index, self.link.scan, self._stream)
-        if rows is None or self._stream.rows * self._weights < LEAST_WORK:
+        if rows is None or self._stream.rows * self.link.weights < LEAST_WORK:
             return False
-        if not all(_in_order(block, self.link.rows, rows) for block in self._blocks):
+        if not all(_in_order(source, rows) for source in self.link.sources):
             return False
         self.engine.start({**self._given, self._rows: rows})
         self.engine.set_limits(refuse_endless=True)
@@ -238,26 +201,22 @@ class Follower:
             self.led.abandon()
 
 
-def _in_order(block: Block, value: Value, rows: Array) -> bool:
-    """What a block sees of ``rows`` in iteration i is what iteration i of the leader appends."""
+def _in_order(source: Source, rows: Array) -> bool:
+    """What iteration i takes of ``rows`` is what iteration i of the leader appends."""
     if not rows.flags.c_contiguous:
         return False
-    for source in block.sources:
-        if source.outer is value:
-            seen = source.view(np.zeros(()), block.where)(rows)
-            if seen.__array_interface__["data"][0] != rows.__array_interface__["data"][0]:
-                return False
-            if seen.size != rows.size or len(seen) * seen.strides[0] != rows.nbytes:
-                return False
-    return True
+    seen = source.view(np.zeros(()), "rows")(rows)
+    if seen.__array_interface__["data"][0] != rows.__array_interface__["data"][0]:
+        return False
+    return seen.size == rows.size and len(seen) * seen.strides[0] == rows.nbytes
 
 
 class Wavefront:
     """Runs the engine of a graph with its followers beside it."""
 
-    def __init__(self, graph: Graph, plan: Plan, links: Sequence[Link]) -> None:
-        self._followers = [Follower(graph, plan, link) for link in links]
-        loops = [plan.loop_of(node).index for node in graph.nodes if isinstance(node, Loop)]
+    def __init__(self, graph: Graph, plan: Plan) -> None:
+        self._followers = [Follower(graph, plan, link) for link in find_links(graph)]
+        loops = {k: plan.loop_of(node).index for k, node in enumerate(graph.nodes) if isinstance(node, Loop)}
         self._led = {loops[follower.link.leader]: follower for follower in self._followers}
         for follower in self._followers:
             follower.next = self._led.get(follower.index)
@@ -268,7 +227,7 @@ class Wavefront:
     def resume(self, engine: Engine) -> tuple[str, int]:
         """As :meth:`Engine.resume`, for a run to the end."""
         self.taken = []
-        if threads() < 2:
+        if not self._followers or threads() < 2:
             return engine.resume()
         with self._ctrl_c(engine):
             return self._resume(engine)
@@ -330,7 +289,7 @@ class Wavefront:
             return False
         follower = first
         follower.then = None
-        while (then := follower.next) is not None and then.link.level <= first.link.leader and then.prepare(engine):
+        while (then := follower.next) is not None and then.link.after < first.link.leader and then.prepare(engine):
             follower.then, then.then = then, None
             follower = then
         return True
