@@ -15,8 +15,8 @@ from .values import Delta
 class Difference:
     """Two values that are not the same.
 
-    ``role``: carried, scan, condition, result, output. ``iteration`` computed it; None: it is what a loop was entered
-    with, or lies outside of loops.
+    ``role``: carried, scan, condition, result, output; of a cause also node, constant, sliced input, iteration number,
+    input. ``iteration`` computed it; None: it is what a loop was entered with, or lies outside of loops.
     """
 
     role: str
@@ -33,7 +33,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class NodeDifference:
-    """The first node of a body whose result differs although it is fed the same."""
+    """A node whose result differs although it is fed the same; ``other``: what stands in its place on the right."""
 
     node: str
     name: str
@@ -41,6 +41,41 @@ class NodeDifference:
     #: Input name -> what the node got.
     inputs: Sequence[tuple[str, Any]]
     difference: Difference
+    other: str = ""
+    other_op_type: str = ""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Where a difference comes from: a node that is fed the same, or else ``source``, what comes in and differs.
+
+    ``remark``: why the search ended there, where it did not come to either.
+    """
+
+    source: Difference | None = None
+    node: NodeDifference | None = None
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Written:
+    """Something that differs before anything runs.
+
+    ``kind``: constant, operator, attributes, inputs, sliced input, initial value, back edge, condition, initial
+    condition, scan output, trip count. ``place``: the path of the loop on the left, or ``main``. Of constants both
+    values are there, of anything else a text. ``deciding``: the condition depends on it.
+    """
+
+    kind: str
+    place: str
+    name: str
+    other: str
+    left_text: str
+    right_text: str
+    deciding: bool = False
+    left: Any = None
+    right: Any = None
+    delta: Delta | None = None
 
 
 @dataclass(frozen=True)
@@ -62,12 +97,14 @@ class TripDifference:
     right_ended: StoppedBy | None
     #: How many entries differ in this.
     entries: int = 1
+    #: What was seen that makes it so; empty where nothing was.
+    because: str = ""
     reasons: list[Reason] = field(default_factory=list)
 
 
 @dataclass
 class LoopFindings:
-    """One pair of loops. ``matched``: by path, by name, by position, --map."""
+    """One pair of loops. ``matched``: by path, name, structure, position, --map."""
 
     left: str
     right: str
@@ -85,13 +122,18 @@ class LoopFindings:
     first: Difference | None = None
     #: Where it stands in time, to tell which loop's came first.
     position: tuple[int, ...] = ()
-    node: NodeDifference | None = None
+    cause: Cause | None = None
     trips: TripDifference | None = None
     #: Iterations of the last entry on either side; None: it was never entered, or nobody can tell.
     left_trips: int | None = None
     right_trips: int | None = None
     growth: Growth = field(default_factory=Growth)
     reasons: list[Reason] = field(default_factory=list)
+
+    @property
+    def node(self) -> NodeDifference | None:
+        """The node to blame; None where none is, or none is known."""
+        return None if self.cause is None else self.cause.node
 
     @property
     def compared(self) -> bool:
@@ -121,6 +163,8 @@ class Comparison:
     mode: str
     left: str
     right: str
+    #: What differs before anything runs; the runs may be the same all the same.
+    written: list[Written] = field(default_factory=list)
     loops: list[LoopFindings] = field(default_factory=list)
     outputs: list[Difference] = field(default_factory=list)
     #: How many outputs were compared.

@@ -123,8 +123,6 @@ def _empty(profile: LoopProfile) -> list[Reason]:
         return []
     if loop.system is System.ONNX and loop.counted_by_slices:
         return [Reason("B19", "onnxruntime refuses a Scan over nothing, and openvino returns uninitialised memory.")]
-    if loop.scan_outputs:
-        return [Reason("B3", "openvino gives a scan output of no iteration another shape.")]
     return []
 
 
@@ -146,7 +144,8 @@ def _conversion(graph: Graph, around: tuple[str, ...]) -> Iterator[Reason]:
                 yield Reason(
                     "B8", f"openvino cannot read a file with a body that hands on its input '{handed}' directly."
                 )
-            outer = next((value.name for value in captured(node.body)), None) if node.counted_by_slices else None
+            free = (value.name for value in captured(node.body) if value.constant is None)
+            outer = next(free, None) if node.counted_by_slices else None
             if outer is not None:
                 yield Reason("B21", f"openvino cannot convert a Scan whose body uses an outer value, '{outer}'.")
         for _, inner in bodies(node):
@@ -180,6 +179,7 @@ class PeerSide:
     ):
         self.label = label
         self.loops = [LoopInfo(path, loop.name) for loop, path in loops]
+        self.graph: Graph | None = None
         self.outputs: Mapping[str, Data] | None = None
         self._paths = loops
         self._rows = rows
@@ -192,6 +192,9 @@ class PeerSide:
             for k in range(count + 1):
                 carried = {name: rows[k - 1] for names, rows in followed for name in names} if k else {}
                 yield Boundary(path, (), k, None, StoppedBy.CONDITION if k == count else None, carried)
+
+    def moment(self, loop: str, entry: tuple[int, ...], iteration: int | None) -> None:
+        """Nothing is known of what happens inside."""
 
     def reasons(self, loop: str) -> list[Reason]:
         """None of its own."""
@@ -229,6 +232,7 @@ class _Outermost:
     def __init__(self, side: ModelSide, paths: Sequence[str]) -> None:
         self.label = side.label
         self.loops = [LoopInfo(loop.path, loop.name) for loop in side.loops if loop.path in paths]
+        self.graph: Graph | None = None
         self.outputs: Mapping[str, Data] | None = None
         self._side = side
 
@@ -240,6 +244,9 @@ class _Outermost:
                 yield replace(
                     boundary, condition=None, scanned={}, carried=boundary.carried if boundary.iteration else {}
                 )
+
+    def moment(self, loop: str, entry: tuple[int, ...], iteration: int | None) -> None:
+        """Nobody asks: of the other side nothing is known."""
 
     def reasons(self, loop: str) -> list[Reason]:
         """Those of the model."""

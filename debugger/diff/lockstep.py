@@ -15,12 +15,15 @@ import numpy as np
 from ...runtime.engine import Engine
 from ...runtime.errors import UnsupportedError
 from ...runtime.frame import Frame
-from ...runtime.graph import Array, BackEdge, Loop, SlicedInput, TensorType, Value
+from ...runtime.graph import Array, BackEdge, Loop, SlicedInput, Value
 from ...runtime.plan import LoopPlan
 from ...runtime.slices import cut
 from ..peers.process import Loaded, Peer, PeerError
+from .align import Alignment
 from .bodies import BodyJob, BodyModel, fed_values
-from .findings import Comparison, Difference, Failure, LoopFindings, NodeDifference
+from .cause import Tracer
+from .findings import Comparison, Difference, Failure, LoopFindings
+from .moment import Computed, Iteration, scalar
 from .profile import Profile, cannot_be_handed_over, is_double, is_wide
 from .rules import fitting
 from .sides import ModelSide
@@ -59,6 +62,7 @@ class Lockstep:
         self.result = Comparison("lockstep", side.label, "" if peer is None else peer.name)
         self._loops: dict[int, _Loop] = {}
         self._seen = 0
+        self._aligned = Alignment.of_itself(side.model.graph)
         self._narrow = peer is not None and peer.name == "openvino"
         tolerance = options.tolerance
         self._tolerance = replace(tolerance, single=True) if self._narrow else tolerance
@@ -119,9 +123,9 @@ class Lockstep:
             if len(parts) > frame.iteration
         )
         if loop.iteration is not None:
-            feeds[loop.iteration] = _scalar(frame.iteration, loop.iteration, np.int64)
+            feeds[loop.iteration] = scalar(frame.iteration, loop.iteration, np.int64)
         if loop.condition_input is not None and loop.condition_input not in feeds:
-            feeds[loop.condition_input] = _scalar(engine.loop_state(plan.index)[2], loop.condition_input, np.bool_)
+            feeds[loop.condition_input] = scalar(engine.loop_state(plan.index)[2], loop.condition_input, np.bool_)
         return feeds
 
     # -- one iteration
@@ -217,12 +221,12 @@ class Lockstep:
         findings.iterations += 1
         findings.differing += beyond
         findings.growth.add(iteration, worst, relative, beyond)
-        if beyond and findings.node is None and findings.differing == 1:
-            self._find_node(state, plan, frame)
+        if beyond and findings.cause is None and findings.differing == 1:
+            self._find_cause(state, plan, frame)
 
-    # -- the first node that differs
+    # -- where the first difference comes from
 
-    def _find_node(self, state: _Loop, plan: LoopPlan, frame: Frame) -> None:
+    def _find_cause(self, state: _Loop, plan: LoopPlan, frame: Frame) -> None:
         values = frame.values
         feeds = {**state.steady, **state.feeds, **{value: values[value.name] for value in state.drawn}}
         loaded = None
@@ -230,59 +234,32 @@ class Lockstep:
             made = state.body.job(feeds, everything=True)
             loaded = self._peer.open(made.job)
             given = loaded.run({name: feeds[value] for value, name in made.inputs.items()})
-            theirs = dict(zip(made.outputs, given, strict=True))
+            answers = dict(zip(made.outputs, given, strict=True))
         except (PeerError, UnsupportedError) as error:
             self.result.note(f"{plan.path}: which node differs could not be found: {error}")
             return
         finally:
             if loaded is not None:
                 loaded.close()
-        loop = plan.loop
-        for node in loop.body.nodes:
-            for value in node.outputs:
-                if value is None or value not in theirs or value in state.drawn or value.name not in values:
-                    continue
-                mine = values[value.name]
-                delta = compare(mine, theirs[value], self._tolerance)
-                if delta.kind:
-                    inputs = [
-                        (source.name, _input(source, feeds, values)) for source in node.inputs if source is not None
-                    ]
-                    difference = Difference(
-                        "node",
-                        value.name,
-                        value.name,
-                        delta,
-                        plan.path,
-                        frame.entry,
-                        frame.iteration - 1,
-                        mine,
-                        theirs[value],
-                    )
-                    state.findings.node = NodeDifference(node.name, value.name, node.op_type, inputs, difference)
-                    return
+        ours = Iteration(feeds, (), frame.values)
+        theirs = Computed({**answers, **feeds})
+        first = state.findings.first
+        assert first is not None
+        tracer = Tracer(self._aligned, ours, theirs, self._tolerance, first)
+        for value in plan.loop.body.outputs:
+            cause = tracer.cause(value, value)
+            if cause is not None:
+                state.findings.cause = cause
+                return
         self.result.note(
             f"{plan.path}: node by node, and without its optimisations, {self._peer.name} agrees: "
             "they make the difference"
         )
 
 
-def _input(value: Value, feeds: Mapping[Value, Any], values: Mapping[str, Any]) -> Any:
-    if value in feeds:
-        return feeds[value]
-    return value.constant if value.constant is not None else values.get(value.name)
-
-
 def _carrier(loop: Loop, sliced: SlicedInput) -> BackEdge | None:
     """The back edge whose parameter gets part 0 of a slice."""
     return next((edge for edge in loop.back_edges if edge.initial is sliced), None)
-
-
-def _scalar(number: Any, value: Value, usual: Any) -> Array:
-    """What a body's parameter for the iteration number or the condition gets, of the type that it declares."""
-    kind = value.type if isinstance(value.type, TensorType) else TensorType()
-    rank = len(kind.shape or ())
-    return np.full((1,) * rank, number, usual if kind.dtype is None else kind.dtype)
 
 
 def _results(plan: LoopPlan, frame: Frame) -> dict[Value, tuple[str, str, Any]]:

@@ -1,4 +1,8 @@
-"""Which loop and which value of one side is which of the other: by path, by name, by --map, else by position."""
+"""Which loop and which value of one side is which of the other: by --map, by path and name, else by what they do or by
+their order.
+
+Names that end in a number are exporters': one more node shifts them, so that they are no evidence.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...runtime.errors import UsageError
+from .align import is_numbered, likeness
 from .sides import LoopInfo
 
 
@@ -35,7 +40,7 @@ class Matched:
 
 
 def match_loops(left: Sequence[LoopInfo], right: Sequence[LoopInfo], names: Mapping[str, str]) -> Matched:
-    """Pair the loops level by level: what --map says, the same path, the same name, then the order."""
+    """Pair the loops level by level: by --map, the same path, the same name, then what they do, and the order."""
     matched = Matched([], [], [])
     _level(left, right, names, (), matched)
     return matched
@@ -51,9 +56,8 @@ def _level(
     found: dict[int, tuple[int, str]] = {}
     tests: tuple[tuple[str, Callable[[LoopInfo, LoopInfo], bool]], ...] = (
         ("--map", lambda a, b: b.path in (names.get(a.path), names.get(a.name)) or names.get(a.name) == b.name),
-        ("path", lambda a, b: a.path == b.path),
-        ("name", lambda a, b: a.name == b.name),
-        ("position", lambda a, b: True),
+        ("path", lambda a, b: a.path == b.path and _tells(a, b)),
+        ("name", lambda a, b: a.name == b.name and _tells(a, b)),
     )
     for how, fits in tests:
         for k, one in enumerate(left):
@@ -63,6 +67,11 @@ def _level(
             match = next((j for j, other in enumerate(right) if j not in taken and fits(one, other)), None)
             if match is not None:
                 found[k] = match, how
+    for k, j in _most_alike(left, right, found):
+        one, other = left[k], right[j]
+        how = "path" if one.path == other.path else "name" if one.name == other.name else "position"
+        known = one.loop is not None and other.loop is not None
+        found[k] = j, "structure" if known and how == "position" else how
     order = [found[k][0] for k in sorted(found)]
     matched.in_order = matched.in_order and order == sorted(order)
     matched.only_left += [loop.path for k, loop in enumerate(left) if k not in found]
@@ -72,6 +81,30 @@ def _level(
         pair = Pair(len(matched.pairs), left[k], right[j], how, around)
         matched.pairs.append(pair)
         _level(left[k].children, right[j].children, names, (*around, pair.index), matched)
+
+
+def _tells(a: LoopInfo, b: LoopInfo) -> bool:
+    """Whether the name that two loops share says that they are the same."""
+    return not is_numbered(a.name) or a.loop is None or b.loop is None
+
+
+def _most_alike(
+    left: Sequence[LoopInfo], right: Sequence[LoopInfo], found: Mapping[int, tuple[int, str]]
+) -> Iterator[tuple[int, int]]:
+    """Pairs of the rest, those first whose bodies have most in common; of equal ones those with one name, in order."""
+    taken = {j for j, _ in found.values()}
+    marks = []
+    for k, a in enumerate(left):
+        for j, b in enumerate(right):
+            if k not in found and j not in taken:
+                alike = likeness(a.loop, b.loop) if a.loop is not None and b.loop is not None else 0.0
+                marks.append((-alike, a.name != b.name, abs(k - j), k, j))
+    done: set[int] = set()
+    for *_, k, j in sorted(marks):
+        if k not in done and j not in taken:
+            done.add(k)
+            taken.add(j)
+            yield k, j
 
 
 def chosen(pairs: Sequence[Pair], wanted: Sequence[str]) -> list[Pair]:
@@ -105,13 +138,18 @@ class Names:
 
 
 def match_names(left: Mapping[str, Any], right: Mapping[str, Any], names: Mapping[str, str]) -> Names:
-    """Pair values by --map and by name; those left over in their order, where type and shape fit."""
+    """Pair values by --map and by name; those left over in their order, where type and shape fit.
+
+    A name with a number tells only where both sides have the same names.
+    """
+    alike = left.keys() == right.keys()
     pairs: dict[str, tuple[str, str]] = {}
     for name in left:
         if name in names and names[name] in right:
             pairs[name] = names[name], "--map"
     for name in left:
-        if name not in pairs and name in right and name not in {other for other, _ in pairs.values()}:
+        there = name in right and name not in {other for other, _ in pairs.values()}
+        if name not in pairs and there and (alike or not is_numbered(name)):
             pairs[name] = name, "name"
     for name, value in left.items():
         if name in pairs:
@@ -119,7 +157,7 @@ def match_names(left: Mapping[str, Any], right: Mapping[str, Any], names: Mappin
         taken = {other for other, _ in pairs.values()}
         free = [other for other in right if other not in taken and _alike(value, right[other])]
         if free:
-            pairs[name] = free[0], "position"
+            pairs[name] = free[0], "name" if free[0] == name else "position"
     taken = {other for other, _ in pairs.values()}
     return Names(
         [(name, *pairs[name]) for name in left if name in pairs],

@@ -28,19 +28,18 @@ _BOTH = (_ORT, _OV)
 #: In the order of the table; the first that matches counts.
 RULES = (
     Rule("B1", "although the loop's cond is absent", _BOTH, ("trips",)),
-    Rule("B3", "a scan output of no iteration", (_OV,), ("values",)),
     Rule("B7", "returns the iteration number", (_ORT,), ("values",)),
     Rule("B8", "writes back edges one after another", (_OV,), ("values", "failure")),
     Rule("B9", "would compute wrong values: the body returns its input", (_ORT,), ("values", "trips")),
-    Rule("B10", "a scan output of strings", (_ORT,), ("values",)),
+    Rule("B10", "moves the strings out of", (_ORT,), ("values",)),
     Rule(
         "B14",
-        "trip count -\\d+ (for|as) no limit|uninitialised memory for the trip count",
+        "trip count -\\d+ for no limit|uninitialised memory for the trip count",
         (_OV,),
         ("trips", "values", "failure"),
     ),
     Rule("B15", "truncates the trip count", (_OV,), ("trips", "values")),
-    Rule("B16", "initial values as scan outputs", (_OV,), ("values",)),
+    Rule("B16", "cond is always false, and|since the loop's cond is always false", (_OV,), ("values", "failure")),
     Rule("B17", "omitted output", (_ORT,), ("failure",)),
     Rule("B19", "a Scan over nothing", _BOTH, ("values", "failure")),
     Rule("B21", "a Scan whose body uses an outer value", (_OV,), ("failure",)),

@@ -10,21 +10,29 @@ from typing import Any, Protocol
 from ...runtime.engine import Engine
 from ...runtime.errors import ExecutionError, InterruptError
 from ...runtime.frame import Frame
+from ...runtime.graph import Graph, Loop, Value
 from ...runtime.model import Data, LoopNode, Model, load
 from ...runtime.notes import observed
 from ..boundary import Boundary, read
+from ..trace.frames import RecordedFrame
+from ..trace.outline import Outline
 from ..trace.schema import MAGIC
 from .findings import Reason
+from .moment import Iteration, Moment, given
 from .rules import reasons_of
 
 
 @dataclass(frozen=True)
 class LoopInfo:
-    """A loop of one side and the loops inside it, in the order in which they run."""
+    """A loop of one side and the loops inside it, in the order in which they run.
+
+    ``loop``: it in the loop graph of its side; None where that is not known.
+    """
 
     path: str
     name: str
     children: tuple[LoopInfo, ...] = ()
+    loop: Loop | None = None
 
 
 class Side(Protocol):
@@ -39,11 +47,18 @@ class Side(Protocol):
         """The outermost loops."""
 
     @property
+    def graph(self) -> Graph | None:
+        """The loop graph; None where it is not known."""
+
+    @property
     def outputs(self) -> Mapping[str, Data] | None:
         """What the run gave; None until its boundaries were read to the end, or where it did not come to one."""
 
     def boundaries(self) -> Iterator[Boundary]:
         """All boundaries, from the start."""
+
+    def moment(self, loop: str, entry: tuple[int, ...], iteration: int | None) -> Moment | None:
+        """One iteration with all its values; None for the iteration: the boundary before iteration 0."""
 
     def reasons(self, loop: str) -> list[Reason]:
         """Where some runtime does something else with a loop."""
@@ -59,6 +74,7 @@ class ModelSide:
         self.model = model
         self.label = label or model.name
         self.loops = [_info(loop) for loop in model.loops]
+        self.graph: Graph | None = model.graph
         self.outputs: Mapping[str, Data] | None = None
         self.limit = limit
         self.limited = False
@@ -102,6 +118,20 @@ class ModelSide:
                 }
             return
 
+    def moment(self, loop: str, entry: tuple[int, ...], iteration: int | None) -> Moment | None:
+        """Runs the model again, as far as that; its values are those of the run that stands there."""
+        got: dict[Value, Any] = {}
+        for frame in self.frames():
+            if (frame.path, frame.entry) != (loop, entry):
+                continue
+            if frame.iteration == (0 if iteration is None else iteration + 1):
+                assert frame.loop is not None
+                # The frame stands as long as nobody asks for the next one.
+                return frame.values if iteration is None else Iteration(got, frame.loop.body.inputs, frame.values)
+            if frame.iteration == iteration:
+                got = given(frame)
+        return None
+
     def reasons(self, loop: str) -> list[Reason]:
         """From the notes on the model, and on the numbers of its last run."""
         plan = next(plan for plan in self.model.plan.loops if plan.path == loop)
@@ -109,7 +139,7 @@ class ModelSide:
 
 
 def _info(loop: LoopNode) -> LoopInfo:
-    return LoopInfo(loop.path, loop.name, tuple(_info(child) for child in loop.children))
+    return LoopInfo(loop.path, loop.name, tuple(_info(child) for child in loop.children), loop.loop)
 
 
 class TraceSide:
@@ -117,7 +147,9 @@ class TraceSide:
 
     def __init__(self, trace: Any) -> None:
         self.label = Path(trace.path).name
-        self.loops = _recorded(trace.loops, None)
+        self.outline = Outline(trace)
+        self.loops = _recorded(self.outline, -1)
+        self.graph: Graph | None = self.outline.graph
         self.outputs: Mapping[str, Data] | None = trace.outputs
         self.trace = trace
 
@@ -126,14 +158,31 @@ class TraceSide:
         found: Iterator[Boundary] = self.trace.boundaries()
         return found
 
+    def moment(self, loop: str, entry: tuple[int, ...], iteration: int | None) -> Moment | None:
+        """What was recorded of it, and what follows from that."""
+        index = next(body.index for body in self.outline.loops if body.path == loop)
+        started = self.outline.started(index, entry)
+        if started is None:
+            return None
+        first = RecordedFrame.at(self.outline, started[1])
+        if iteration is None:
+            return first.values
+        before, after = first.mark_at(iteration), first.mark_at(iteration + 1)
+        if after is None:
+            return None
+        got = {} if before is None else given(RecordedFrame.at(self.outline, before))
+        params = () if first.loop is None else first.loop.body.inputs
+        return Iteration(got, params, RecordedFrame.at(self.outline, after).values)
+
     def reasons(self, loop: str) -> list[Reason]:
         """A trace has none of its own."""
         return []
 
 
-def _recorded(loops: Sequence[Any], parent: int | None) -> tuple[LoopInfo, ...]:
+def _recorded(outline: Outline, parent: int) -> tuple[LoopInfo, ...]:
     return tuple(
-        LoopInfo(loop.path, loop.name, _recorded(loops, loop.index)) for loop in loops if loop.parent == parent
+        LoopInfo(body.path, body.loop.name, _recorded(outline, body.index), body.loop)
+        for body in outline.inside(parent)
     )
 
 

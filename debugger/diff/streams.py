@@ -9,13 +9,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...runtime.graph import Loop, StoppedBy
-from ..boundary import Boundary, read
-from .findings import Comparison, Difference, LoopFindings, NodeDifference, TripDifference
+from ...runtime.graph import Loop, SlicedInput, StoppedBy, Value
+from ..boundary import Boundary
+from .align import Alignment, LoopPair
+from .cause import Tracer
+from .findings import Cause, Comparison, Difference, LoopFindings, TripDifference
 from .matching import Matched, Names, Pair, chosen, match_loops, match_names
 from .rules import fitting
 from .sides import ModelSide, Side
 from .values import Tolerance, compare
+from .written import written
 
 #: A place in time: for each loop, outermost first, the index of its pair and its iteration.
 Position = tuple[int, ...]
@@ -43,9 +46,13 @@ def compare_sides(
     matched = match_loops(left.loops, right.loops, options.names)
     _say_unmatched(result, matched)
     pairs = chosen(matched.pairs, options.loops)
+    alignment = _alignment(left, right, matched, options)
+    if alignment is not None:
+        paths = {pair.left.loop: pair.left.path for pair in pairs if pair.left.loop is not None}
+        result.written = written(alignment, paths, not options.loops)
     merges = [pairs] if matched.in_order else [[pair] for pair in pairs]
     for some in merges:
-        merge = _Merge(left, right, some, options)
+        merge = _Merge(left, right, some, options, alignment)
         merge.run()
         result.loops += merge.findings.values()
     for side in (left, right):
@@ -56,7 +63,26 @@ def compare_sides(
         loop.reasons = list(dict.fromkeys([*left.reasons(loop.left), *right.reasons(loop.right)]))
         if loop.trips is not None:
             loop.trips.reasons = fitting(loop.reasons, "trips", peer)
+            loop.trips.because = _because(loop)
     return result
+
+
+def _alignment(left: Side, right: Side, matched: Matched, options: Options) -> Alignment | None:
+    if left.graph is None or right.graph is None:
+        return None
+    loops = [(p.left.loop, p.right.loop) for p in matched.pairs if p.left.loop is not None and p.right.loop is not None]
+    return Alignment(left.graph, right.graph, loops, options.names)
+
+
+def _because(loop: LoopFindings) -> str:
+    """What makes trip counts differ, as far as values tell."""
+    first, trips = loop.first, loop.trips
+    if first is None or trips is None or first.entry > trips.entry:
+        return ""
+    what = "the condition" if first.role == "condition" else f"'{first.name}'"
+    entry = "" if first.entry == trips.entry else f" of entry {'/'.join(map(str, first.entry))}"
+    when = "before iteration 0" if first.iteration is None else f"in iteration {first.iteration}{entry}"
+    return f"{what} differs {when}"
 
 
 def _say_unmatched(result: Comparison, matched: Matched) -> None:
@@ -91,10 +117,14 @@ class _Entry:
 class _Merge:
     """One reading of both streams."""
 
-    def __init__(self, left: Side, right: Side, pairs: Sequence[Pair], options: Options) -> None:
+    def __init__(
+        self, left: Side, right: Side, pairs: Sequence[Pair], options: Options, alignment: Alignment | None
+    ) -> None:
         self.left = left
         self.right = right
         self.options = options
+        self.alignment = alignment
+        self.pairs = pairs
         single = len(pairs) == 1
         self.places = [
             {(pair.left, pair.right)[side].path: (pair, () if single else pair.around) for pair in pairs}
@@ -119,7 +149,7 @@ class _Merge:
             else:
                 self._both(a[0], a[1], a[2], b[2])
                 a, b = next(lefts, None), next(rights, None)
-        self._first_nodes()
+        self._causes()
 
     def _places(self, side: Side, which: int) -> Iterator[tuple[Position, Pair, Boundary]]:
         """The boundaries of the loops that are compared, each with its place in time."""
@@ -160,22 +190,34 @@ class _Merge:
                     # A model and its conversion may stack and concatenate: axes of length 1 come and go.
                     delta = compare(left[name], right[other], self.options.tolerance, loose_shape=role == "scan")
                     yield Difference(role, name, other, delta, a.loop, a.entry, iteration, left[name], right[other])
-        if a.condition is not None and b.condition is not None and (a.ended is None) == (b.ended is None):
+        if a.condition is not None and b.condition is not None:
             delta = compare(a.condition, b.condition, self.options.tolerance)
-            yield Difference(
-                "condition", "condition", "condition", delta, a.loop, a.entry, iteration, a.condition, b.condition
-            )
+            name, other = (_condition_name(info.loop, iteration) for info in (pair.left, pair.right))
+            yield Difference("condition", name, other, delta, a.loop, a.entry, iteration, a.condition, b.condition)
 
     def _names(self, pair: Pair, role: str, left: Mapping[str, Any], right: Mapping[str, Any]) -> Names:
         """Which value is which, settled where the first boundary has both."""
         key = (pair.index, role)
         if key not in self.names:
-            names = self.names[key] = match_names(left, right, self.options.names)
+            names = self.names[key] = self._aligned(pair, role, left, right)
             findings = self.findings[pair.index]
-            findings.values += [(name, other, how) for name, other, how in names if how != "name"]
+            findings.values += [(name, other, how) for name, other, how in names if name != other or how == "--map"]
             findings.only_left += names.only_left
             findings.only_right += names.only_right
         return self.names[key]
+
+    def _aligned(self, pair: Pair, role: str, left: Mapping[str, Any], right: Mapping[str, Any]) -> Names:
+        """By structure where both models are known, else by name and order."""
+        ports = None if self.alignment is None or pair.left.loop is None else self.alignment.loops.get(pair.left.loop)
+        if ports is None:
+            return match_names(left, right, self.options.names)
+        if role == "carried":
+            told = [(a.param.name, b.param.name, how) for a, b, how in ports.edges]
+        else:
+            told = [(a.outer.name, b.outer.name, how) for a, b, how in ports.scans]
+        told = [(name, other, how) for name, other, how in told if name in left and other in right]
+        here, there = {name for name, _, _ in told}, {other for _, other, _ in told}
+        return Names(told, [name for name in left if name not in here], [name for name in right if name not in there])
 
     def _ended(self, pair: Pair, boundary: Boundary, which: int) -> None:
         if boundary.ended is None:
@@ -198,50 +240,49 @@ class _Merge:
         else:
             findings.trips.entries += 1
 
-    # -- the first node that differs
+    # -- where the first difference comes from
 
-    def _first_nodes(self) -> None:
-        """Of each loop that differs, which node of the body computed the first value that does.
+    def _causes(self) -> None:
+        """Of each loop that differs, what makes the first value that does: both sides are looked at there again."""
+        for pair in self.pairs:
+            findings = self.findings[pair.index]
+            if findings.first is not None and self.alignment is not None:
+                findings.cause = self._cause(pair, findings.first, self.alignment)
 
-        Models are run again up to there; of a trace it can be told where body values were recorded.
-        """
-        for findings in self.findings.values():
-            first = findings.first
-            if first is None or first.iteration is None:
-                continue
-            place = (first.entry, first.iteration + 1)
-            left, right = _moment(self.left, findings.left, *place), _moment(self.right, findings.right, *place)
-            if left is not None and right is not None:
-                findings.node = self._first_node(findings, first, left, right)
-
-    def _first_node(
-        self, findings: LoopFindings, first: Difference, left: _Moment, right: _Moment
-    ) -> NodeDifference | None:
-        nodes = _body(self.left, findings.left)
-        others = right.boundary.computed
-        for name, value in left.boundary.computed.items():
-            other = self.options.names.get(name, name)
-            if other not in others:
-                continue
-            delta = compare(value, others[other], self.options.tolerance)
-            if delta.kind:
-                difference = Difference(
-                    "node", name, other, delta, first.loop, first.entry, first.iteration, value, others[other]
-                )
-                node = next((n for n in nodes if any(v is not None and v.name == name for v in n.outputs)), None)
-                if node is None:
-                    return NodeDifference(name, name, "", (), difference)
-                inputs = [(v.name, left.values.get(v.name, v.constant)) for v in node.inputs if v is not None]
-                return NodeDifference(node.name, name, node.op_type, inputs, difference)
-        return None
+    def _cause(self, pair: Pair, first: Difference, alignment: Alignment) -> Cause | None:
+        ports = None if pair.left.loop is None else alignment.loops.get(pair.left.loop)
+        values = None if ports is None else _computed(ports, first)
+        if values is None:
+            return None
+        place = (first.entry, first.iteration)
+        left, right = self.left.moment(pair.left.path, *place), self.right.moment(pair.right.path, *place)
+        if left is None or right is None:
+            return None
+        return Tracer(alignment, left, right, self.options.tolerance, first).cause(*values)
 
 
-@dataclass
-class _Moment:
-    """A boundary with its body values, and what the iteration before it saw, by name."""
+def _computed(ports: LoopPair, first: Difference) -> tuple[Value, Value] | None:
+    """The values in both loop graphs that came to differ: of a back edge its result, or what it begins with."""
+    if first.role == "carried":
+        edge = next(((a, b) for a, b, _ in ports.edges if a.param.name == first.name), None)
+        if edge is None:
+            return None
+        if first.iteration is not None:
+            return edge[0].result, edge[1].result
+        begin = [one.initial.outer if isinstance(one.initial, SlicedInput) else one.initial for one in edge]
+        return begin[0], begin[1]
+    if first.role == "scan":
+        return next(((a.result, b.result) for a, b, _ in ports.scans if a.outer.name == first.name), None)
+    if first.iteration is None:
+        left, right = ports.left.initial_condition, ports.right.initial_condition
+    else:
+        left, right = ports.left.condition, ports.right.condition
+    return None if left is None or right is None else (left, right)
 
-    boundary: Boundary
-    values: Mapping[str, Any]
+
+def _condition_name(loop: Loop | None, iteration: int | None) -> str:
+    value = None if loop is None else loop.initial_condition if iteration is None else loop.condition
+    return "condition" if value is None else value.name
 
 
 def _position(pair: Pair, around: tuple[int, ...], boundary: Boundary) -> Position:
@@ -251,37 +292,3 @@ def _position(pair: Pair, around: tuple[int, ...], boundary: Boundary) -> Positi
     for index, iteration in zip(around, boundary.entry, strict=True):
         place += [index, iteration]
     return (*place, pair.index, boundary.iteration)
-
-
-def _moment(side: Side, loop: str, entry: tuple[int, ...], iteration: int) -> _Moment | None:
-    """One boundary with its body values; None where they are not to be had."""
-    got: Mapping[str, Any] = {}
-    if isinstance(side, ModelSide):
-        for frame in side.frames():
-            if (frame.path, frame.entry) != (loop, entry):
-                continue
-            if frame.iteration == iteration - 1:
-                got = frame.carried
-            elif frame.iteration == iteration:
-                # Parameters have the next iteration's values by now.
-                values = {**frame.values, **got}
-                counter = frame.loop.iteration if frame.loop is not None else None
-                if counter is not None:
-                    values[counter.name] = iteration - 1
-                return _Moment(read(frame, computed=True), values)
-        return None
-    for boundary in side.boundaries():
-        if (boundary.loop, boundary.entry) != (loop, entry):
-            continue
-        if boundary.iteration == iteration - 1:
-            got = boundary.carried
-        elif boundary.iteration == iteration:
-            return _Moment(boundary, {**got, **boundary.computed}) if boundary.computed else None
-    return None
-
-
-def _body(side: Side, path: str) -> Sequence[Any]:
-    if not isinstance(side, ModelSide):
-        return ()
-    loop: Loop = next(plan.loop for plan in side.model.plan.loops if plan.path == path)
-    return loop.body.nodes
