@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +23,11 @@ import numpy as np
 from ...runtime.encoding import encode
 from ...runtime.engine import Engine
 from ...runtime.errors import InterruptError, TraceError, UsageError
-from ...runtime.graph import Array
+from ...runtime.graph import Array, OptionalType
 from ...runtime.model import Model
 from ...runtime.plan import LoopPlan
+from .cells import places, text, whole
+from .database import DAMAGE
 from .ports import PortKind, Tapped, result_slots, results, tap
 
 if TYPE_CHECKING:
@@ -122,10 +124,9 @@ class Saver:
         )
 
 
-def save(store: Store, states: Sequence[LoopState]) -> None:
-    """Write a checkpoint, and forget the oldest."""
+def save(store: Store, states: Sequence[LoopState], boundary: int) -> None:
+    """Write a checkpoint, which comes after a boundary or is of it, and forget the oldest."""
     (last,) = store.execute("SELECT coalesce(max(id), 0) FROM checkpoint")[0]
-    (boundary,) = store.execute("SELECT coalesce(max(id), 0) FROM boundary")[0]
     number = last + 1
     told = []
     for state in states:
@@ -202,9 +203,7 @@ class Position:
         """True for an entry that lies in an iteration that runs, and that is run again since nothing is known of it."""
         if any((state.loop, state.around) == (loop, around) for state in self.path):
             return False
-        lineage = [loop]
-        while (parent := trace.loops[lineage[0]].parent) is not None:
-            lineage.insert(0, parent)
+        lineage = trace.around(loop)
         for state in self.path:
             depth = len(state.around)
             if state.ended and lineage[depth : depth + 1] == [state.loop] and around[:depth] == state.around:
@@ -244,9 +243,7 @@ def _from_boundaries(trace: Trace, model: Model) -> Position:
     if last is None:
         return Position([], 0)
     entry = trace.entry(last.entry)
-    chain = [entry.loop]
-    while (parent := trace.loops[chain[0]].parent) is not None:
-        chain.insert(0, parent)
+    chain = trace.around(entry.loop)
     taps = tap(model.plan, nodes=trace.nodes)
     if [(t.kind, t.name) for loop in taps for t in loop] != [
         one for loop in trace.loops for one in trace.ports(loop.index)
@@ -290,7 +287,7 @@ def _recorded_state(trace: Trace, model: Model, taps: list[Tapped], mark: Mark) 
     for one in taps[entry.loop]:
         if one.kind is PortKind.SCAN:
             rows = trace.port_values(one.port, "entry = ? AND iteration BETWEEN 1 AND ?", mark.entry, mark.iteration)
-            scans.append(np.stack(rows) if rows else np.empty((0,)))
+            scans.append(_joined(trace, np.stack, rows))
         elif one.kind is PortKind.CARRIED:
             carried += trace.port_values(one.port, "id = ?", mark.id)
         elif one.kind is PortKind.NODE and one.slot in free:
@@ -307,15 +304,35 @@ def _from_checkpoint(trace: Trace, model: Model) -> Position:
     row = next(trace.rows("SELECT id, boundary, state FROM checkpoint ORDER BY id DESC LIMIT 1"), None)
     if row is None:
         return Position([], 0)
-    number, boundary, text = row
+    number, boundary, states = row
     try:
-        return Position([_saved_state(trace, model, number, told) for told in json.loads(text)], boundary)
-    except (ValueError, KeyError, TypeError, IndexError) as error:
+        path = [_saved_state(trace, model, number, told) for told in json.loads(text(states))]
+        return Position(path, whole(boundary))
+    except DAMAGE as error:
         raise trace.damaged(error) from None
 
 
+def _joined(trace: Trace, join: Callable[[list[Array]], Array], rows: list[Any]) -> Array:
+    """The elements of a scan output in one array."""
+    if not rows:
+        return np.empty((0,))
+    if any(not isinstance(row, np.ndarray) or row.dtype != rows[0].dtype for row in rows):
+        raise trace.damaged("elements of a scan output are of several types")
+    try:
+        return join(rows)
+    except ValueError as error:
+        raise trace.damaged(error) from None
+
+
+def _counted(rows: Any, count: int) -> Any:
+    if len(rows) != count:
+        raise ValueError(f"{len(rows)} elements of a scan output stand where there should be {count}")
+    return rows
+
+
 def _saved_state(trace: Trace, model: Model, number: int, told: Mapping[str, Any]) -> LoopState:
-    loop, around, iteration = int(told["loop"]), str(told["around"]), int(told["iteration"])
+    loop, iteration = whole(told["loop"], 0, len(trace.loops) - 1), whole(told["iteration"])
+    around = text(told["around"])
     plan = model.plan.loops[loop]
     parts: dict[str, list[Any]] = {"carried": [], "last": []}
     for role, type_, data in trace.rows(
@@ -327,15 +344,16 @@ def _saved_state(trace: Trace, model: Model, number: int, told: Mapping[str, Any
     scans = []
     for k in range(len(plan.scans)):
         rows = [
-            trace.decoded(type_, data)
-            for type_, data in trace.rows(
-                "SELECT type, data FROM checkpoint_scan WHERE loop = ? AND around = ? AND scan = ? ORDER BY first",
+            _counted(trace.decoded(type_, data), whole(count))
+            for type_, data, count in trace.rows(
+                "SELECT type, data, count FROM checkpoint_scan WHERE loop = ? AND around = ? AND scan = ?"
+                " ORDER BY first",
                 loop,
                 around,
                 k,
             )
         ]
-        scans.append(np.concatenate(rows) if rows else np.empty((0,)))
+        scans.append(_joined(trace, np.concatenate, rows))
     free = result_slots(model.plan, plan) if iteration else []
     if (
         len(parts["carried"]) != len(plan.edges)
@@ -343,9 +361,9 @@ def _saved_state(trace: Trace, model: Model, number: int, told: Mapping[str, Any
         or any(len(rows) != iteration for rows in scans)
     ):
         raise trace.damaged(f"checkpoint {number} is not whole")
-    places = tuple(int(part) for part in around.split("/")) if around else ()
     lasts = dict(zip(free, parts["last"], strict=True))
-    return LoopState(loop, places, iteration, bool(told["keep"]), parts["carried"], lasts, scans, bool(told["ended"]))
+    entry = places(around, len(trace.around(loop)) - 1)
+    return LoopState(loop, entry, iteration, bool(told["keep"]), parts["carried"], lasts, scans, bool(told["ended"]))
 
 
 # -- going on
@@ -368,8 +386,18 @@ def go_to(engine: Engine, position: Position, trace: Trace) -> None:
         iterations = tuple(engine.loop_state(k)[0] for k in engine.stack)
         if (what, index, iterations) != ("boundary", state.loop, (*state.around, 0)):
             raise TraceError(f"{trace.path}: the run does not come by where the recorded one was; it cannot go on")
+        for edge, value in zip(engine.plan.loops[state.loop].edges, state.carried, strict=True):
+            before = engine.value(edge.param)
+            optional = isinstance(edge.edge.param.type, OptionalType) and (before is None or value is None)
+            if _kind(before) != _kind(value) and not optional:
+                raise trace.damaged(f"a carried value is {_kind(value)} there, and {_kind(before)} in the model")
         engine.forward(state.loop, state.iteration, state.keep, state.carried, state.scans, state.lasts)
     engine.clear_stops()
+
+
+def _kind(value: Any) -> str:
+    """What does not change from iteration to iteration."""
+    return value.dtype.name if isinstance(value, np.ndarray) else "sequence" if isinstance(value, list) else "other"
 
 
 def _count_before(engine: Engine, position: Position, trace: Trace) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -16,9 +17,10 @@ import numpy as np
 
 from ...runtime.encoding import decode
 from ...runtime.errors import LoopdbgError, ModelError, TraceError, one_line
-from .schema import APPLICATION_ID, MAGIC, VERSION
-from .writer import read_shape
+from .cells import maybe, shape, text
+from .schema import APPLICATION_ID, MAGIC, TABLES, VERSION
 
+_TABLES = re.findall(r"CREATE TABLE (\w+)", TABLES)
 #: Decoded values that other rows refer to are kept, up to so many.
 _KEPT = 64
 #: What cells that are not what they should be lead to.
@@ -78,8 +80,9 @@ class Database:
                     f"{path}: is a trace of version {version}; this program reads version {VERSION}: "
                     f"record it again, or open it with the program that wrote it"
                 )
+            trace._check_tables()
             trace.look()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # names of tables are in SQLite's messages
             if trace is not None:
                 trace.close()
             raise _broken(path, error) from None
@@ -91,6 +94,14 @@ class Database:
 
     def look(self) -> None:
         """Read what is needed anyway, so that a file that is broken from the start is found when it is opened."""
+
+    def _check_tables(self) -> None:
+        """Tables are tables: a view in place of one may have rows without end."""
+        self._db.execute("PRAGMA trusted_schema = OFF")
+        there = set(self.rows("SELECT type, name FROM sqlite_master"))
+        for name in _TABLES:
+            if ("table", name) not in there:
+                raise self.damaged(f"there is no table {name}")
 
     def close(self) -> None:
         """Let go of the file."""
@@ -130,8 +141,8 @@ class Database:
 
     def damaged(self, what: object) -> TraceError:
         """The error that says so."""
-        text = one_line(what) if isinstance(what, Exception) else str(what)
-        return TraceError(f"{self.path}: the trace is damaged: {text}")
+        told = one_line(what) if isinstance(what, Exception) else str(what)
+        return TraceError(f"{self.path}: the trace is damaged: {told}")
 
     def value(self, row: int, type_: int, same: int | None, data: bytes | str | None) -> Any:
         """The value of a row of ``value``: its id, type, same and data."""
@@ -139,6 +150,8 @@ class Database:
             return self.decoded(type_, data)
         if same not in self._kept:
             for other, held in self.rows("SELECT type, data FROM value WHERE id = ?", same):
+                if other != type_:
+                    raise self.damaged(f"value {row} refers to {same}, which is of another type")
                 self._kept[same] = self.decoded(other, held)
                 break
             else:
@@ -158,14 +171,15 @@ class Database:
         except ModelError as error:  # a dtype that nobody knows
             raise self.damaged(error) from None
 
+    @checked
     def dtype(self, type_: int) -> str:
         """The name of the dtype that a type's number stands for."""
         return self._type(type_)[0]
 
     def _type(self, number: int) -> tuple[str, tuple[int, ...] | None]:
         if number not in self._types:
-            for id_, dtype, shape in self.rows("SELECT id, dtype, shape FROM type"):
-                self._types[id_] = dtype, read_shape(shape)
+            for id_, dtype, dims in self.rows("SELECT id, dtype, shape FROM type"):
+                self._types[id_] = text(dtype), maybe(shape, dims)
         if number not in self._types:
             raise self.damaged(f"there is no type {number}")
         return self._types[number]
@@ -197,12 +211,12 @@ def _mend(path: Path) -> None:
 
 
 def _broken(path: Path, error: Exception) -> TraceError:
-    text = one_line(error)
-    if "unable to open" in text or "readonly" in text:
+    told = one_line(error)
+    if "unable to open" in told or "readonly" in told:
         # The log of a trace that was not closed needs a file beside it.
         hint = "; its recording was cut off: copy it and the file with -wal to a folder that can be written to"
-        return TraceError(f"{path}: cannot be opened ({text}){hint if _has_log(path) else ''}")
-    return TraceError(f"{path}: the trace is damaged: {text}")
+        return TraceError(f"{path}: cannot be opened ({told}){hint if _has_log(path) else ''}")
+    return TraceError(f"{path}: the trace is damaged: {told}")
 
 
 def _has_log(path: Path) -> bool:

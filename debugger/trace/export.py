@@ -14,9 +14,9 @@ import numpy as np
 
 from ...runtime.errors import UsageError, one_line
 from ...runtime.graph import Array
+from .cells import maybe, real
 from .ports import PortKind
 from .reader import RecordedLoop, Trace
-from .writer import read_shape
 
 _STATISTICS = ("min", "max", "mean", "norm")
 _PLAIN_KINDS = "biufc"
@@ -64,24 +64,22 @@ class Exporter:
     def _columns(self, only: set[str] | None) -> Iterator[Column]:
         known: set[str] = set()
         taken: set[str] = set()
-        for port, loop, kind, name in self.trace.rows("SELECT id, loop, kind, name FROM port ORDER BY id"):
-            if loop not in self._prefix or kind == PortKind.CAPTURE:
+        ports = ((loop, *one) for loop in self._prefix for one in self.trace.numbered_ports(loop))
+        for loop, port, kind, name in sorted(ports, key=lambda one: one[1]):
+            if kind == PortKind.CAPTURE:
                 continue
             known.add(name)
             if only is not None and name not in only:
                 continue
-            types = tuple(
-                (dtype, read_shape(shape))
-                for dtype, shape in self.trace.rows(
-                    "SELECT dtype, shape FROM type WHERE id IN (SELECT DISTINCT type FROM value WHERE port = ?)", port
-                )
-            )
+            types = tuple(self.trace.types(port))
             if not types:
                 continue
             full = f"{self._prefix[loop]}{name}"
             if full in taken:
                 # A scan output may be called as a body value is.
                 full = f"{self._prefix[loop]}{kind}.{name}"
+            if full in taken:
+                raise self.trace.damaged(f"'{name}' was recorded twice")
             taken.add(full)
             yield Column(port, loop, full, types)
         missing = sorted((only or set()) - known)
@@ -98,7 +96,7 @@ class Exporter:
             UsageError: the file cannot be written.
         """
         try:
-            with path.open("w", newline="", encoding="utf-8") as file:
+            with path.open("w", newline="", encoding="utf-8", errors="backslashreplace") as file:
                 table = csv.writer(file)
                 header = ["loop", "entry", "iteration", "condition", "ended", "time"]
                 for column in self.columns:
@@ -154,22 +152,16 @@ class Exporter:
 
     def _index_arrays(self, archive: zipfile.ZipFile, loop: RecordedLoop) -> int:
         """Which boundary each row of the other arrays is."""
-        rows = list(
-            self.trace.rows(
-                "SELECT e.around, b.iteration, b.condition, b.time FROM boundary b JOIN entry e ON e.id = b.entry"
-                " WHERE e.loop = ? ORDER BY b.id",
-                loop.index,
-            )
-        )
+        marks = list(self.trace.marks("WHERE entry IN (SELECT id FROM entry WHERE loop = ?) ORDER BY id", loop.index))
         prefix = self._prefix[loop.index]
-        _write(archive, f"{prefix}@iteration", np.array([row[1] for row in rows], np.int64))
-        _write(archive, f"{prefix}@time", np.array([row[3] for row in rows], np.float64))
-        if any(row[2] is not None for row in rows):
-            _write(archive, f"{prefix}@condition", np.array([bool(row[2]) for row in rows], np.bool_))
+        _write(archive, f"{prefix}@iteration", np.array([mark.iteration for mark in marks], np.int64))
+        _write(archive, f"{prefix}@time", np.array([mark.time for mark in marks], np.float64))
+        if any(mark.condition is not None for mark in marks):
+            _write(archive, f"{prefix}@condition", np.array([bool(mark.condition) for mark in marks], np.bool_))
         if loop.parent is not None:
-            around = [[int(part) for part in row[0].split("/")] for row in rows]
+            around = [self.trace.entry(mark.entry).around for mark in marks]
             _write(archive, f"{prefix}@entry", np.array(around, np.int64))
-        return len(rows)
+        return len(marks)
 
     def _arrays(self, archive: zipfile.ZipFile, column: Column) -> None:
         types = [(dtype, shape) for dtype, shape in column.types if dtype != "none"]
@@ -178,16 +170,17 @@ class Exporter:
             return
         for around, iteration, value in self._each(column):
             # What changes its shape stands by itself, boundary by boundary.
-            where = ".".join(part for part in (around.replace("/", "."), str(iteration)) if part)
+            where = ".".join(map(str, (*around, iteration)))
             for suffix, array in _pieces(value):
                 _write(archive, f"{column.name}@{where}{suffix}", array)
 
     def _stack(self, archive: zipfile.ZipFile, column: Column, shape: tuple[int, ...]) -> None:
         (count,) = next(self.trace.rows("SELECT count(*) FROM value WHERE port = ?", column.port))
         with archive.open(f"{column.name}.npy", "w", force_zip64=True) as file:
-            for k, (_, _, value) in enumerate(self._each(column)):
+            written = 0
+            for _, _, value in self._each(column):
                 array = _savable(value)
-                if not k:
+                if not written:
                     header = {
                         "descr": np.lib.format.dtype_to_descr(array.dtype),
                         "fortran_order": False,
@@ -195,16 +188,19 @@ class Exporter:
                     }
                     np.lib.format.write_array_header_2_0(file, header)
                 file.write(array.tobytes())
+                written += 1
+        if written != count:
+            raise self.trace.damaged(f"{count - written} values of '{column.name}' are of no boundary")
 
-    def _each(self, column: Column) -> Iterator[tuple[str, int, Any]]:
+    def _each(self, column: Column) -> Iterator[tuple[tuple[int, ...], int, Any]]:
         """(entry, iteration, value) at every boundary that has one."""
-        for around, iteration, *row in self.trace.rows(
-            "SELECT e.around, b.iteration, v.id, v.type, v.same, v.data FROM value v"
-            " JOIN boundary b ON b.id = v.boundary JOIN entry e ON e.id = b.entry"
-            " WHERE v.port = ? ORDER BY v.boundary",
+        for boundary, *row in self.trace.rows(
+            "SELECT boundary, id, type, same, data FROM value WHERE port = ?"
+            " AND boundary IN (SELECT id FROM boundary) ORDER BY boundary",
             column.port,
         ):
-            yield around, iteration, self.trace.value(*row)
+            (mark,) = self.trace.marks("WHERE id = ?", boundary)
+            yield self.trace.entry(mark.entry).around, mark.iteration, self.trace.value(*row)
 
 
 class _Cells:
@@ -226,16 +222,20 @@ class _Cells:
         if row is None or row[0] != boundary:
             return [""] if self._number or self._text else [""] * len(_STATISTICS)
         self._next = next(self._rows, None)
+        try:
+            number, *statistics = (maybe(real, cell) for cell in row[5:])
+        except ValueError as error:
+            raise self._trace.damaged(error) from None
         if not self._number and not self._text:
-            told = row[6:]
-            if row[5] is not None:
+            if number is not None:
                 # A tensor that has one element now.
-                told = (row[5], row[5], row[5], abs(row[5]))
-            return ["" if number is None else number for number in told]
-        if row[5] is not None and not self._text and math.isfinite(row[5]):
+                statistics = [number, number, number, abs(number)]
+            return ["" if cell is None else cell for cell in statistics]
+        if number is not None and not self._text and math.isfinite(number):
             dtype = self._trace.dtype(row[2])
-            return [_word(bool(row[5])) if dtype == "bool" else _shortest(row[5], dtype)]
-        value = np.asarray(self._trace.value(*row[1:5])).reshape(-1)[0]
+            return [_word(bool(number)) if dtype == "bool" else _shortest(number, dtype)]
+        # Of one element, as all that this port had.
+        (value,) = np.asarray(self._trace.value(*row[1:5])).reshape(-1)
         return [value if isinstance(value, str) else str(value)]
 
 

@@ -14,6 +14,7 @@ from ...runtime.graph import MAIN, Array, If, Loop, Node, ScanOutput, StoppedBy,
 from ...runtime.slices import join
 from ..expressions import parse
 from ..iterations import Iterations
+from ..moment import when
 from ..scope import FrameScope
 from .outline import Body, Outline
 from .ports import PortKind
@@ -61,7 +62,7 @@ class RecordedFrame:
         return cls(outline, entry.loop, mark.id, entry, mark, mark.iteration, over=over)
 
     def __repr__(self) -> str:
-        return f"<RecordedFrame {self.path}, iteration {self.iteration}>"
+        return f"<RecordedFrame {self.path}{'' if self.loop is None else f', {when(self)}'}>"
 
     def __getitem__(self, expression: str) -> Any:
         """The value of an expression, as ``frame["max(abs(h))"]``.
@@ -70,6 +71,14 @@ class RecordedFrame:
             UsageError: it is no expression, or something in it has no value here.
         """
         return parse(expression).evaluate(FrameScope(self, self.history))
+
+    def iteration_of(self, name: str) -> int | None:
+        """The iteration that the value of a name is of; None for what is the same in all of them.
+
+        Raises:
+            UsageError: the loop has no value of that name.
+        """
+        return FrameScope(self).iteration_of(name)
 
     @property
     def name(self) -> str:

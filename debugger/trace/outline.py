@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-from ...runtime.graph import BackEdge, Graph, Loop, Node, SlicedInput, Value, loops, own_values, visible
+from ...runtime.graph import BackEdge, Graph, Loop, Node, SlicedInput, Value, bodies, loops, own_values, visible
 from .ports import PortKind
 from .reader import Entry, Mark, RecordedLoop, Trace
 
@@ -21,8 +22,9 @@ class Outline:
         self.trace = trace
         self.graph = trace.graph
         found = list(loops(trace.graph))
-        if len(found) != len(trace.loops):
-            raise trace.damaged(f"its graph has {len(found)} loops, and {len(trace.loops)} were recorded")
+        recorded = [(one.name, one.op_type, one.parent) for one in trace.loops]
+        if recorded != list(_described(trace.graph, None, itertools.count())):
+            raise trace.damaged("its graph has other loops than were recorded")
         self.loops = [Body(one, loop) for one, loop in zip(trace.loops, found, strict=True)]
         self.inputs = trace.inputs
         self._entries: dict[tuple[int, tuple[int, ...]], tuple[Entry, Mark]] = {}
@@ -151,6 +153,17 @@ class Body:
     def makers(self) -> dict[Value, Node]:
         """Which node computes a value."""
         return {value: node for node in _nodes(self.loop.body) for value in node.outputs if value is not None}
+
+
+def _described(graph: Graph, parent: int | None, numbers: Iterator[int]) -> Iterator[tuple[str, str, int | None]]:
+    """Name, operator and parent of each loop, outer before inner."""
+    for node in graph.nodes:
+        inside = parent
+        if isinstance(node, Loop):
+            inside = next(numbers)
+            yield node.name, node.op_type, parent
+        for _, body in bodies(node):
+            yield from _described(body, inside, numbers)
 
 
 def _nodes(graph: Graph) -> list[Node]:

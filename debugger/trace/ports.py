@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
+import numpy as np
+
 from ...runtime.engine import Engine
 from ...runtime.errors import UsageError
+from ...runtime.frame import made_in
 from ...runtime.graph import If, Node, Value
 from ...runtime.plan import LoopPlan, Plan
-from ..boundary import made_in
 
 
 class PortKind(StrEnum):
@@ -94,7 +96,8 @@ def read(engine: Engine, index: int, one: Tap) -> Any:
         if engine.taken(pc) is not taken:
             return MISSING
     if one.scan >= 0:
-        return engine.scan_view(index, one.scan, 1)[2][-1].copy()
+        newest = engine.scan_view(index, one.scan, 1)[2]
+        return np.array(newest[-1], newest.dtype)  # a scalar string is no array
     if one.previous:
         return engine.previous(index, one.edge)
     slot = one.slot

@@ -10,10 +10,11 @@ from functools import cached_property
 from typing import Any
 
 from ...runtime.errors import ModelError, TraceError, UsageError
-from ...runtime.graph import Graph, StoppedBy
+from ...runtime.graph import MAIN, Graph, StoppedBy
 from ...runtime.graph_json import from_json
 from ...runtime.model import Data, LoopTotals
 from ..boundary import Boundary
+from .cells import maybe, places, real, text, whole
 from .database import DAMAGE, Database, checked
 from .ports import PortKind
 
@@ -52,7 +53,7 @@ class Mark:
     iteration: int
     condition: bool | None
     ended: StoppedBy | None
-    time: float
+    time: int | float
 
 
 class Trace(Database):
@@ -81,7 +82,7 @@ class Trace(Database):
     @checked
     def meta(self) -> Mapping[str, Any]:
         """What the trace says of itself; ``docs/traces.md`` lists the keys."""
-        return dict(self.rows("SELECT key, value FROM meta WHERE key <> 'graph'"))
+        return {text(key): value for key, value in self.rows("SELECT key, value FROM meta WHERE key <> 'graph'")}
 
     @property
     def model(self) -> str:
@@ -97,7 +98,7 @@ class Trace(Database):
     @checked
     def every(self) -> int:
         """Every how-manieth boundary was recorded, besides the first and last of each entry."""
-        return int(self.meta.get("every", 1))
+        return whole(self.meta.get("every", 1), 1)
 
     @property
     def nodes(self) -> bool:
@@ -105,13 +106,11 @@ class Trace(Database):
         return bool(self.meta.get("nodes"))
 
     @property
+    @checked
     def only(self) -> list[str] | None:
         """The names of the values that were recorded; None: no choice was made."""
         told = self.meta.get("only")
-        try:
-            return None if told is None else [str(name) for name in json.loads(told)]
-        except DAMAGE as error:
-            raise self.damaged(error) from None
+        return None if told is None else [text(name) for name in json.loads(text(told))]
 
     @property
     def whole(self) -> bool:
@@ -137,9 +136,9 @@ class Trace(Database):
     @cached_property
     def graph(self) -> Graph:
         """The model's loop graph, without its large constants."""
-        for (text,) in self.rows("SELECT value FROM meta WHERE key = 'graph'"):
+        for (told,) in self.rows("SELECT value FROM meta WHERE key = 'graph'"):
             try:
-                return from_json(text)
+                return from_json(told)
             except ModelError as error:
                 raise TraceError(f"{self.path}: {error}") from None
         raise TraceError(f"{self.path}: the trace holds no loop graph")
@@ -148,10 +147,25 @@ class Trace(Database):
     @checked
     def loops(self) -> Sequence[RecordedLoop]:
         """The model's loops, outer before inner."""
-        return [
-            RecordedLoop(*row)
-            for row in self.rows("SELECT id, path, name, op_type, system, parent FROM loop ORDER BY id")
-        ]
+        found: list[RecordedLoop] = []
+        for number, *words, parent in self.rows("SELECT id, path, name, op_type, system, parent FROM loop ORDER BY id"):
+            if number != len(found):
+                raise self.damaged(f"loop {number} stands where loop {len(found)} should")
+            # Outer before inner: so none is inside itself.
+            around = maybe(lambda cell: whole(cell, 0, len(found) - 1), parent)
+            path, name, op_type, system = map(text, words)
+            outside = MAIN if around is None else found[around].path
+            if not path.startswith(f"{outside} ▸ ") or any(path == one.path for one in found):
+                raise self.damaged(f"the path of loop {number} is not its own")
+            found.append(RecordedLoop(number, path, name, op_type, system, around))
+        return found
+
+    def around(self, loop: int) -> list[int]:
+        """The loop and those around it, outermost first."""
+        chain = [loop]
+        while (parent := self.loops[chain[0]].parent) is not None:
+            chain.insert(0, parent)
+        return chain
 
     @property
     def inputs(self) -> dict[str, Data]:
@@ -171,16 +185,31 @@ class Trace(Database):
         for index, iterations, entries, stopped, reasons, trips, seconds in self.rows(
             "SELECT loop, iterations, entries, stopped_by, reasons, trip_count, seconds FROM total ORDER BY loop"
         ):
-            loop = self.loops[index]
-            counts = {StoppedBy(word): int(count) for word, count in json.loads(reasons).items()}
-            by = None if stopped is None else StoppedBy(stopped)
-            told.append(LoopTotals(loop.name, loop.path, iterations, entries, by, counts, trips, seconds))
+            loop = self.loops[whole(index)]
+            counts = {StoppedBy(word): whole(count) for word, count in json.loads(text(reasons)).items()}
+            by = maybe(StoppedBy, stopped)
+            numbers = whole(iterations), whole(entries)
+            told.append(LoopTotals(loop.name, loop.path, *numbers, by, counts, maybe(_integer, trips), real(seconds)))
         return told
+
+    @checked
+    def counts(self, until: int) -> dict[int, tuple[int, int, StoppedBy | None]]:
+        """Of each loop that was entered up to a boundary: iterations, entries, and why it ended last before that."""
+        return {
+            whole(loop): (whole(iterations), whole(entries), maybe(StoppedBy, ended))
+            for loop, iterations, entries, ended in self.rows(
+                "SELECT e.loop, sum(b.most), count(*), (SELECT x.ended FROM boundary x JOIN entry y ON y.id = x.entry"
+                " WHERE y.loop = e.loop AND x.id < ?1 AND x.ended IS NOT NULL ORDER BY x.id DESC LIMIT 1) FROM"
+                " (SELECT entry, max(iteration) AS most FROM boundary WHERE id <= ?1 GROUP BY entry) b"
+                " JOIN entry e ON e.id = b.entry GROUP BY e.loop",
+                until,
+            )
+        }
 
     @checked
     def _tensors(self, kind: str) -> dict[str, Data]:
         return {
-            name: self.decoded(type_, data)
+            text(name): self.decoded(type_, data)
             for name, type_, data in self.rows(
                 "SELECT name, type, data FROM tensor WHERE kind = ? ORDER BY rowid", kind
             )
@@ -211,10 +240,14 @@ class Trace(Database):
             for id_, loop, around, trips in self.rows(
                 "SELECT id, loop, around, trip_count FROM entry WHERE id = ?", number
             ):
-                self._entries[id_] = Entry(id_, loop, _around(around), trips)
+                self._entries[id_] = self._entry(id_, loop, around, trips)
         if number not in self._entries:
             raise self.damaged(f"there is no entry {number}")
         return self._entries[number]
+
+    def _entry(self, number: Any, loop: Any, around: Any, trips: Any) -> Entry:
+        index = whole(loop, 0, len(self.loops) - 1)
+        return Entry(whole(number), index, places(around, len(self.around(index)) - 1), maybe(_integer, trips))
 
     def entries(self, loop: str | int | None = None) -> Iterator[Entry]:
         """The entries of a loop, or of all, in the order of time."""
@@ -223,7 +256,7 @@ class Trace(Database):
             f"SELECT id, loop, around, trip_count FROM entry{where} ORDER BY id", *given
         ):
             try:
-                entry = Entry(id_, index, _around(around), trips)
+                entry = self._entry(id_, index, around, trips)
             except DAMAGE as error:
                 raise self.damaged(error) from None
             yield entry
@@ -234,8 +267,8 @@ class Trace(Database):
             f"SELECT id, entry, iteration, condition, ended, time FROM boundary {where or 'ORDER BY id'}", *given
         ):
             try:
-                stopped = None if ended is None else StoppedBy(ended)
-                mark = Mark(id_, entry, int(iteration), None if condition is None else bool(condition), stopped, time)
+                runs = None if condition is None else bool(whole(condition))
+                mark = Mark(whole(id_), whole(entry), whole(iteration), runs, maybe(StoppedBy, ended), real(time))
             except DAMAGE as error:
                 raise self.damaged(error) from None
             yield mark
@@ -375,12 +408,25 @@ class Trace(Database):
     def _ports(self) -> dict[int, list[tuple[int, PortKind, str]]]:
         ports: dict[int, list[tuple[int, PortKind, str]]] = {}
         for id_, loop, kind, name in self.rows("SELECT id, loop, kind, name FROM port ORDER BY id"):
-            ports.setdefault(loop, []).append((id_, PortKind(kind), name))
+            index = whole(loop, 0, len(self.loops) - 1)
+            ports.setdefault(index, []).append((whole(id_), PortKind(kind), text(name)))
         return ports
+
+    @checked
+    def types(self, port: int) -> list[tuple[str, tuple[int, ...] | None]]:
+        """Every dtype and shape that a port's values have."""
+        return [
+            self._type(number)
+            for (number,) in self.rows("SELECT DISTINCT type FROM value WHERE port = ? ORDER BY 1", port)
+        ]
 
     @cached_property
     def _port_of(self) -> dict[tuple[int, PortKind, str], int]:
         return {(loop, kind, name): id_ for loop, ports in self._ports.items() for id_, kind, name in reversed(ports)}
+
+    def numbered_ports(self, loop: int) -> list[tuple[int, PortKind, str]]:
+        """The same with their numbers in the file."""
+        return self._ports.get(loop, [])
 
     def ports(self, loop: int) -> list[tuple[PortKind, str]]:
         """What was recorded of a loop: kinds and names."""
@@ -397,5 +443,5 @@ def _bytes(value: Any) -> int:
     return sum(map(_bytes, value)) if isinstance(value, list) else getattr(value, "nbytes", 0) + 100
 
 
-def _around(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split("/")) if text else ()
+def _integer(cell: Any) -> int:
+    return whole(cell, -(1 << 63))

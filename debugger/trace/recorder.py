@@ -8,7 +8,7 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -31,6 +31,8 @@ from .writer import Portion, Store, Writer, create
 #: What waits for the writer may be this old, in seconds, or this large, in bytes; then the run waits.
 PATIENCE = 0.1
 ROOM = 64 << 20
+#: So many bytes go into one transaction, so that no more is lost where a disk is full.
+PIECE = 256 << 10
 #: What a value costs beside its elements, roughly.
 _OVERHEAD = 200
 
@@ -67,6 +69,15 @@ class _Tapped:
     sources: dict[int, object]
     entry: int = 0
     open: _Open = field(default_factory=_Open)
+
+
+@dataclass
+class _Piece:
+    """What goes into one transaction: boundaries by loop, entries, and what else is written."""
+
+    loops: list[tuple[_Tapped, _Open]]
+    entries: list[tuple[Any, ...]]
+    then: list[Callable[[Store], None]]
 
 
 class Recorder:
@@ -120,6 +131,8 @@ class Recorder:
             recorder._go_on(store, position, again)
         except sqlite3.Error as error:
             raise UsageError(f"{path}: cannot be written: {one_line(error)}") from None
+        except (ValueError, TypeError) as error:
+            raise TraceError(f"{path}: the trace is damaged: {one_line(error)}") from None
         recorder._write_to(store)
         return recorder
 
@@ -172,15 +185,23 @@ class Recorder:
         self._then: list[Callable[[Store], None]] = []
         self._next_boundary = self._next_entry = 1
         self._waiting = 0
+        #: What waits and makes a piece of its own, and the bytes of what came since.
+        self._sealed: list[_Piece] = []
+        self._unsealed = 0
         self._since = 0.0
         self._told = False
         self._run: Run | None = None
-        self.recorded = 0
         self._start = time.perf_counter()
 
     def _write_to(self, store: Store) -> None:
         self.path = store.path
+        self._store = store
         self._writer = Writer(store, self._take)
+
+    @property
+    def recorded(self) -> int:
+        """How many boundaries are in the file by this recorder."""
+        return self._store.written
 
     # -- the run's side
 
@@ -191,13 +212,18 @@ class Recorder:
         loop = self._loops[index]
         iteration, _, keep, ended, _ = engine.loop_state(index)
         now = time.perf_counter()
+        if self._writer.fault is not None:
+            raise self._writer.fault
         if self._writer.error is not None:
-            self._tell(self._writer.error)
+            # A fault of ours is raised when the recorder is closed.
+            if isinstance(self._writer.error, LoopdbgError):
+                self._tell(self._writer.error)
             return
         states = None if self._saver is None else self._saver.at(engine, now)
         if iteration and self._every > 1 and iteration % self._every and ended is None:
             if states is not None:
-                self._save(states)
+                with self._lock:
+                    self._save(states, self._next_boundary - 1)
             return
         entry = None
         if iteration == 0:
@@ -217,8 +243,6 @@ class Recorder:
                 loop.entry = self._next_entry
                 self._next_entry += 1
                 self._entries.append((loop.entry, index, *entry))
-            if states is not None:
-                self._then.append(lambda store: save(store, states))
             out = loop.open
             if ended is not None:
                 out.ended[len(out.ids)] = ended.value
@@ -228,14 +252,18 @@ class Recorder:
             out.conditions.append(keep if loop.has_condition else None)
             out.times.append(now - self._start)
             out.values.append(found)
+            if states is not None:
+                self._save(states, self._next_boundary)
             self._next_boundary += 1
-            self.recorded += 1
+            self._unsealed += size
+            if self._unsealed > PIECE:
+                self._sealed.append(self._seal())
         if self._waiting > ROOM or now - self._since > PATIENCE:
             self._writer.flush()
 
-    def _save(self, states: list[LoopState]) -> None:
-        with self._lock:
-            self._then.append(lambda store: save(store, states))
+    def _save(self, states: list[LoopState], boundary: int) -> None:
+        """``boundary``: the newest one that the states come after, or are of. The lock is held."""
+        self._then.append(lambda store: save(store, states, boundary))
 
     def _tell(self, error: LoopdbgError) -> None:
         if not self._told:
@@ -245,16 +273,26 @@ class Recorder:
 
     # -- the writer's side
 
-    def _take(self) -> Portion:
-        """All that waits, from the writer's thread."""
+    def _seal(self) -> _Piece:
+        """All that came since the last piece. The lock is held."""
+        taken = [(loop, loop.open) for loop in self._loops if loop.open.ids]
+        for loop, _ in taken:
+            loop.open = _Open()
+        entries, self._entries = self._entries, []
+        then, self._then = self._then, []
+        self._unsealed = 0
+        return _Piece(taken, entries, then)
+
+    def _take(self) -> Iterator[Portion]:
+        """All that waits, in the order of time, from the writer's thread."""
         with self._lock:
-            taken = [(loop, loop.open) for loop in self._loops if loop.open.ids]
-            for loop, _ in taken:
-                loop.open = _Open()
-            entries, self._entries = self._entries, []
-            then, self._then = self._then, []
+            pieces, self._sealed = [*self._sealed, self._seal()], []
             self._waiting = 0
-        return Portion([_batch(loop, out) for loop, out in taken], entries, then)
+        # Each is forgotten as soon as it is written.
+        pieces.reverse()
+        while pieces:
+            piece = pieces.pop()
+            yield Portion([_batch(loop, out) for loop, out in piece.loops], piece.entries, piece.then)
 
     # -- the end
 

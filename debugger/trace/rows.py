@@ -75,8 +75,25 @@ class Types:
 
 #: id, boundary, port, type, number, min, max, mean, norm, not_finite, same, data
 ValueRow = tuple[Any, ...]
-#: Boundary -> the row with the data, of a source that several ports share.
-_Written = dict[int, int]
+
+
+@dataclass
+class _Written:
+    """Of a source that several ports share: the row with the data, for each boundary.
+
+    ``entered``: boundaries where a loop is entered. What is carried there is what each back edge begins with, so ports
+    that take one result share nothing yet.
+    """
+
+    entered: frozenset[int]
+    rows: dict[int, int] = field(default_factory=dict)
+
+    def row(self, boundary: int) -> int | None:
+        return self.rows.get(boundary)
+
+    def note(self, boundary: int, row: int) -> None:
+        if boundary not in self.entered:
+            self.rows.setdefault(boundary, row)
 
 
 class Encoder:
@@ -110,7 +127,8 @@ class Encoder:
     def values(self, batch: Batch) -> Iterator[list[ValueRow]]:
         """Rows of ``value``, a port at a time."""
         keys = [batch.sources.get(port, port) for port in batch.columns]
-        written: dict[object, _Written] = {key: {} for key in keys if keys.count(key) > 1}
+        entered = frozenset(int(id_) for id_, i in zip(batch.ids, batch.iterations, strict=True) if i == 0)
+        written = {key: _Written(entered) for key in keys if keys.count(key) > 1}
         for key, (port, column) in zip(keys, batch.columns.items(), strict=True):
             here = (batch.loop, key), port, written.get(key)
             if isinstance(column, np.ndarray):
@@ -149,14 +167,14 @@ class Encoder:
         kind = self.types.number(dtype, shape)
         row = self._next(1)
         newest = self._newest.get(source)
-        same = written.get(id_) if written else None
+        same = written.row(id_) if written is not None else None
         if same is None and newest is not None and newest.type == kind and newest.data == data:
             same = newest.row
         if same is None or data is None:
             self._newest[source] = _Newest(row, kind, data)
             same = None
         if written is not None:
-            written.setdefault(id_, same or row)
+            written.note(id_, same or row)
         return (row, id_, port, kind, None, None, None, None, None, None, same, data if same is None else None)
 
     def _run(
@@ -183,7 +201,7 @@ class Encoder:
         told: list[ValueRow] = []
         newest = self._newest.get(source)
         for k, row in enumerate(rows):
-            same = written.get(ids[k]) if written else None
+            same = written.row(ids[k]) if written is not None else None
             if same is not None:
                 told.append((*row, same, None))
                 continue
@@ -194,7 +212,7 @@ class Encoder:
                 newest = _Newest(first + k, kind, piece)
                 told.append((*row, None, piece))
             if written is not None:
-                written[ids[k]] = newest.row
+                written.note(ids[k], newest.row)
         if newest is not None:
             self._newest[source] = newest
         return told

@@ -1,4 +1,4 @@
-"""The file of a trace, written by a thread of its own.
+"""The file of a trace, written by a thread of its own. It has one writer at a time (``lock.py``).
 
 The file is in WAL mode while it grows: what is committed outlives a kill -9 at any moment, since the kernel has it; a
 reader can look on at the same time; and nothing waits for the disk but a checkpoint of the log (synchronous = NORMAL:
@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from ...runtime.errors import LoopdbgError, TraceError, UsageError, one_line
+from .cells import shape
+from .lock import Lock
 from .rows import Batch, Encoder, Types
 from .schema import APPLICATION_ID, MAGIC, TABLES, VERSION
 
@@ -45,18 +47,32 @@ class Portion:
 
 
 class Store:
-    """The open database of a trace that is written; used by one thread at a time."""
+    """The open database of a trace that is written; used by one thread at a time. It lets go of the lock when closed.
 
-    def __init__(self, path: Path) -> None:
+    Raises:
+        UsageError: without a lock given: somebody else writes it.
+    """
+
+    def __init__(self, path: Path, lock: Lock | None = None) -> None:
         self.path = path
-        self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
+        self._lock = lock or Lock(target(path))
+        try:
+            self._open()
+        except BaseException:
+            self._lock.close()
+            raise
+
+    def _open(self) -> None:
+        #: How many boundaries were written.
+        self.written = 0
+        self._db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, cached_statements=256)
         self._db.execute("PRAGMA busy_timeout = 10000")
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
         self._db.execute("PRAGMA wal_autocheckpoint = 4000")
         self.types = Types()
-        for number, dtype, shape in self._db.execute("SELECT id, dtype, shape FROM type ORDER BY id"):
-            self.types.add(number, dtype, read_shape(shape))
+        for number, dtype, dims in self._db.execute("SELECT id, dtype, shape FROM type ORDER BY id"):
+            self.types.add(number, dtype, None if dims is None else shape(dims))
         (last,) = self._db.execute("SELECT coalesce(max(id), 0) FROM value").fetchone()
         self.encoder = Encoder(self.types, last + 1)
 
@@ -73,6 +89,7 @@ class Store:
                 act(self)
             self.insert("type", 3, self.types.take_new())
             self._db.execute("COMMIT")
+            self.written += sum(len(batch.ids) for batch in portion.batches)
         except BaseException:
             # The disk may be full: then there is nothing to roll back.
             with contextlib.suppress(sqlite3.Error):
@@ -95,6 +112,12 @@ class Store:
         """One statement of whoever has something else to write."""
         return self._db.execute(sql, parameters).fetchall()
 
+    def held(self) -> int:
+        """How many boundaries the file has, those included that were there before."""
+        with contextlib.suppress(sqlite3.Error):
+            return int(self._db.execute("SELECT count(*) FROM boundary").fetchone()[0])
+        return self.written
+
     def close(self) -> None:
         """Make it one plain file, and close it."""
         try:
@@ -104,17 +127,10 @@ class Store:
                 self._db.execute("PRAGMA journal_mode = DELETE")
         finally:
             self._db.close()
+            self._lock.close()
 
 
 _VALUE = "value (id, boundary, port, type, number, min, max, mean, norm, not_finite, same, data)"
-
-
-def read_shape(text: str | None) -> tuple[int, ...] | None:
-    """The shape in a row of ``type``: ``[2,3]``."""
-    if text is None:
-        return None
-    inner = text.strip()[1:-1].strip()
-    return tuple(int(part) for part in inner.split(",")) if inner else ()
 
 
 def create(path: Path, rows: Mapping[str, Iterable[Sequence[Any]]], *, force: bool = False) -> Store:
@@ -125,9 +141,14 @@ def create(path: Path, rows: Mapping[str, Iterable[Sequence[Any]]], *, force: bo
     Raises:
         UsageError: there is a file that is no trace, or a trace and not ``force``; or the folder cannot be written to.
     """
-    check_target(path, force=force)
+    given, path = path, target(path)
+    check_target(given, force=force)
     new = path.with_name(f".{path.name}.{os.getpid()}.new")
+    lock = None
     try:
+        lock = Lock(path)
+        # Whoever wrote it may just have come to an end.
+        check_target(given, force=force)
         new.unlink(missing_ok=True)
         db = sqlite3.connect(new, isolation_level=None)
         try:
@@ -145,11 +166,20 @@ def create(path: Path, rows: Mapping[str, Iterable[Sequence[Any]]], *, force: bo
         for beside in ("-wal", "-shm", "-journal"):
             path.with_name(path.name + beside).unlink(missing_ok=True)
         os.replace(new, path)
-        return Store(path)
-    except (sqlite3.Error, OSError) as error:
+        return Store(given, lock)
+    except BaseException as error:
         with contextlib.suppress(OSError):
             new.unlink(missing_ok=True)
-        raise UsageError(f"{path}: cannot be written: {_reason(error)}") from None
+        if lock is not None:
+            lock.close()
+        if isinstance(error, sqlite3.Error | OSError):
+            raise UsageError(f"{given}: cannot be written: {_reason(error)}") from None
+        raise
+
+
+def target(path: Path) -> Path:
+    """The file itself where the path is a link: it is what is replaced, and what SQLite has its files beside."""
+    return Path(os.path.realpath(path))
 
 
 def check_target(path: Path, *, force: bool = False) -> None:
@@ -160,8 +190,10 @@ def check_target(path: Path, *, force: bool = False) -> None:
     """
     if path.is_dir():
         raise UsageError(f"{path}: is a folder; give a file, such as {path / 'run.loopdb'}")
-    if not path.parent.is_dir():
-        raise UsageError(f"{path}: there is no folder '{path.parent}'")
+    if not target(path).parent.is_dir():
+        raise UsageError(f"{path}: there is no folder '{target(path).parent}'")
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{path}: is no regular file; it is left as it is, give another name")
     if path.exists() and path.stat().st_size:
         if not is_trace(path):
             raise UsageError(f"{path}: is there already, and is no trace; it is left as it is, give another name")
@@ -186,7 +218,7 @@ def _reason(error: Exception) -> str:
 class Writer:
     """Writes what ``take()`` has to give, in a thread of its own, every :data:`INTERVAL` seconds."""
 
-    def __init__(self, store: Store, take: Callable[[], Portion]) -> None:
+    def __init__(self, store: Store, take: Callable[[], Iterable[Portion]]) -> None:
         self._store = store
         self._take = take
         self._wake = threading.Event()
@@ -196,6 +228,8 @@ class Writer:
         self._asked = self._done = 0
         #: Why nothing is written any more.
         self.error: LoopdbgError | None = None
+        #: What is wrong with this program itself, if anything.
+        self.fault: Exception | None = None
         self._thread = threading.Thread(target=self._work, name="loopdbg-trace", daemon=True)
         self._thread.start()
 
@@ -205,7 +239,7 @@ class Writer:
             self._asked += 1
             number = self._asked
             self._wake.set()
-            while self._done < number and self.error is None:
+            while self._done < number and self.error is None and self.fault is None:
                 self._rested.wait()
 
     def close(self, last: Portion | None = None) -> None:
@@ -226,24 +260,25 @@ class Writer:
         finally:
             with contextlib.suppress(sqlite3.Error):
                 self._store.close()
+        if self.fault is not None:
+            raise self.fault
         if self.error is not None:
             raise self.error
 
     def _work(self) -> None:
-        while self.error is None:
+        while self.error is None and self.fault is None:
             self._wake.wait(INTERVAL)
             with self._rested:
                 self._wake.clear()
                 asked, closing = self._asked, self._closing
             try:
-                portion = self._take()
-                if portion:
-                    self._store.write(portion)
+                for portion in self._take():
+                    if portion:
+                        self._store.write(portion)
             except (sqlite3.Error, OSError, LoopdbgError) as error:
                 self.error = self._explain(error)
-            except Exception as error:  # a bug of ours: told as well, and nobody waits for ever
-                told = f"{type(error).__name__}: {one_line(error)}"
-                self.error = TraceError(f"{self._store.path}: recording failed: {told}")
+            except Exception as fault:  # of ours: raised where the run can see it, and nobody waits for ever
+                self.fault = fault
             with self._rested:
                 self._done = asked
                 self._rested.notify_all()
@@ -253,4 +288,7 @@ class Writer:
     def _explain(self, error: Exception) -> LoopdbgError:
         if isinstance(error, LoopdbgError):
             return error
-        return TraceError(f"{self._store.path}: recording stopped: {_reason(error)}; what was written before is whole")
+        held = self._store.held()
+        told = "nothing of the run is" if not held else f"the first {held} boundar{'y is' if held == 1 else 'ies are'}"
+        rest = f"{told} in the file, and --resume goes on from there"
+        return TraceError(f"{self._store.path}: recording stopped: {_reason(error)}; {rest}")

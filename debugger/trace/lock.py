@@ -1,0 +1,52 @@
+"""A trace has one writer: whoever writes one holds the lock that stands beside it."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+from pathlib import Path
+
+from ...runtime.errors import UsageError
+
+
+class Lock:
+    """Held until it is closed, or until the program ends in whatever way; the file beside the trace is then gone, or a
+    plain file that locks nothing.
+
+    Not a lock on the trace itself, where SQLite has its own.
+
+    Raises:
+        UsageError: somebody else holds it.
+    """
+
+    def __init__(self, trace: Path) -> None:
+        self._path = trace.with_name(f"{trace.name}-lock")
+        while True:
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+                    os.close(self._file)
+                    text = f"{trace}: another run is being recorded there; wait for its end, or give another name"
+                    raise UsageError(text) from None
+                # A file system that knows no locks.
+            if self._is_there():
+                return
+            # Whoever held it took it away in between.
+            os.close(self._file)
+
+    def _is_there(self) -> bool:
+        with contextlib.suppress(OSError):
+            return os.path.samestat(os.fstat(self._file), os.stat(self._path))
+        return False
+
+    def close(self) -> None:
+        """Let go of it."""
+        if self._file >= 0:
+            with contextlib.suppress(OSError):
+                os.unlink(self._path)
+            os.close(self._file)
+            self._file = -1
