@@ -21,7 +21,7 @@ class Arming:
 
     def add(self, breakpoint_: Breakpoint) -> None:
         """Let the engine ask for a breakpoint itself, where it can."""
-        if not breakpoint_.tested:
+        if not breakpoint_.tested or breakpoint_.in_main:
             return
         for index in breakpoint_.loops:
             found = filter_of(breakpoint_, self._engine, index)
@@ -40,7 +40,9 @@ class Arming:
 
     def is_slow(self, breakpoint_: Breakpoint) -> bool:
         """True where a breakpoint is tested in Python at every boundary of some loop."""
-        if not breakpoint_.tested:
+        if breakpoint_.kind is Kind.BOUNDARY:
+            return breakpoint_.condition is not None
+        if not breakpoint_.tested or breakpoint_.in_main:
             return False
         keys = [breakpoint_.predicates.get(index) for index in breakpoint_.loops]
         return any(key is None or self._engine.is_refused(key) for key in keys)
@@ -56,14 +58,21 @@ class Arming:
             if not breakpoint_.enabled:
                 continue
             nodes |= breakpoint_.nodes
+            if breakpoint_.in_main:
+                if not breakpoint_.passed:
+                    nodes |= breakpoint_.traps
+                continue
             for index in breakpoint_.loops:
                 if breakpoint_.kind is Kind.ITERATION:
                     at.setdefault(index, set()).add(breakpoint_.iterations[-1])
                 elif breakpoint_.kind is Kind.END:
                     engine.stop_at_end(index)
+                elif breakpoint_.kind is Kind.BOUNDARY:
+                    engine.stop_at(index, 0)
             if breakpoint_.tested:
-                asked.update(breakpoint_.predicates.values())
-                if len(breakpoint_.predicates) < len(breakpoint_.loops):
+                if not _unproved(breakpoint_):
+                    asked.update(breakpoint_.predicates.values())
+                if _unproved(breakpoint_) or len(breakpoint_.predicates) < len(breakpoint_.loops):
                     slow.append(breakpoint_)
         for index in range(len(engine.plan.loops)):
             engine.set_breaks(index, at.get(index, ()))
@@ -92,8 +101,17 @@ class Arming:
             hit = False
             for breakpoint_ in slow:
                 # Each of them: one that compares with the boundary before must see them all.
-                asked_here = index in breakpoint_.loops and index not in breakpoint_.predicates
+                first = _unproved(breakpoint_)
+                asked_here = index in breakpoint_.loops and (first or index not in breakpoint_.predicates)
                 hit |= asked_here and test(breakpoint_, index)
+                # The next question is for the engine: stop, so that it is asked from here on.
+                hit |= first and not _unproved(breakpoint_) and bool(breakpoint_.predicates)
             return hit
 
         return hook
+
+
+def _unproved(breakpoint_: Breakpoint) -> bool:
+    """True of a condition that had no value yet: it is tested in Python until it has one, so that it is known whether
+    it ever had."""
+    return breakpoint_.kind is Kind.CONDITION and not breakpoint_.evaluated

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..runtime.frame import Frame
-from ..runtime.graph import StoppedBy, Value
-from ..runtime.plan import Kind, LoopPlan, Plan
+from ..runtime.frame import Frame, made_in
+from ..runtime.graph import StoppedBy
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,28 +66,3 @@ def read(frame: Frame, *, computed: bool = False, only: Collection[str] | None =
         scanned,
         values,
     )
-
-
-def made_in(plan: Plan, loop: LoopPlan) -> Iterator[tuple[Value, tuple[tuple[int, bool], ...]]]:
-    """What a body's nodes compute, those inside Ifs included, each with the branches that lead to it.
-
-    A branch is the position of its BRANCH, and which way it must have gone.
-    """
-    branches: list[tuple[int, bool]] = []
-    pc = loop.head + 1
-    while pc < loop.next:
-        instruction = plan.code[pc]
-        node = instruction.node
-        outputs: list[Value | None] = [] if node is None else node.outputs
-        if instruction.kind is Kind.ENTER:
-            pc = plan.loops[instruction.loop].exit
-        elif instruction.kind is Kind.BRANCH:
-            branches.append((pc, True))
-            outputs = []
-        elif instruction.kind is Kind.JUMP:
-            branches[-1] = (branches[-1][0], False)
-            outputs = []
-        elif instruction.kind is Kind.JOIN:
-            branches.pop()
-        yield from ((value, tuple(branches)) for value in outputs if value is not None)
-        pc += 1

@@ -32,6 +32,12 @@ class Kind(StrEnum):
     END = "end"
     NAN = "nan"
     WATCH = "watch"
+    #: Every boundary of a loop.
+    BOUNDARY = "boundary"
+
+
+#: Stands for the main graph where loops are named by their indices.
+MAIN_GRAPH = -1
 
 
 class Mode(StrEnum):
@@ -59,9 +65,10 @@ class Memory:
 class Breakpoint:
     """One breakpoint, watchpoint or logpoint.
 
-    ``loops``: indices of the loops at whose boundaries it is tested; ``nodes``: positions in the plan of the nodes that
-    it stops before. ``iterations``: that of the loop itself last, those of the loops around it before. ``log``: what to
-    print instead of stopping. ``commands``: console commands that a stop runs.
+    ``loops``: indices of the loops at whose boundaries it is tested, or :data:`MAIN_GRAPH` alone: it is tested once, as
+    soon as that has all its values, which is seen before the nodes at ``traps``. ``nodes``: positions in the plan of
+    the nodes that it stops before. ``iterations``: that of the loop itself last, those of the loops around it before.
+    ``log``: what to print instead of stopping. ``commands``: console commands that a stop runs.
     """
 
     number: int
@@ -69,6 +76,7 @@ class Breakpoint:
     text: str
     loops: tuple[int, ...] = ()
     nodes: frozenset[int] = frozenset()
+    traps: frozenset[int] = frozenset()
     iterations: tuple[int, ...] = ()
     expression: Expression | None = None
     condition: Expression | None = None
@@ -78,6 +86,10 @@ class Breakpoint:
     enabled: bool = True
     ignore: int = 0
     hits: int = 0
+    #: Whether its expression ever had a value where it was tested.
+    evaluated: bool = False
+    #: One in the main graph was tested already before where this stands.
+    passed: bool = False
     log: str | None = None
     commands: list[str] = field(default_factory=list)
     #: The engine's predicates for it, by loop.
@@ -109,6 +121,11 @@ class Breakpoint:
         """True where somebody has to test it at every boundary of its loops."""
         return self.kind in (Kind.CONDITION, Kind.NAN, Kind.WATCH)
 
+    @property
+    def in_main(self) -> bool:
+        """True where it is about values of the main graph, which no boundary has."""
+        return self.loops == (MAIN_GRAPH,)
+
     def holds(self, frame: TimedFrame) -> bool:
         """Whether it hits at the boundary that a frame stands at, its extra condition aside.
 
@@ -123,15 +140,25 @@ class Breakpoint:
             return frame.iteration == self.iterations[-1] and entry == around and frame.stopped_by is None
         if self.kind is Kind.END:
             return frame.stopped_by is not None
+        if self.kind is Kind.BOUNDARY:
+            return True
+        if self.passed:
+            return False
         try:
             return self.tested and self._test(frame)
         except ExpressionError as error:
+            self.passed = self.in_main
             self.failure = str(error)
             return True
 
     def prime(self, frame: TimedFrame) -> None:
-        """Note what is so at a boundary that was reached by other means than running up to it."""
-        if frame.index in self.loops and self.tested and (self.mode is Mode.SETTLES or not self._stateless(frame)):
+        """Note what is so at a boundary, or in the main graph, where that was reached by other means than running up to
+        it."""
+        if self.in_main:
+            self.passed = False
+            self.memory.clear()
+            self.holds(frame)
+        elif frame.index in self.loops and self.tested and (self.mode is Mode.SETTLES or not self._stateless(frame)):
             self.memory.pop(frame.index, None)
             self.holds(frame)
 
@@ -185,10 +212,13 @@ class Breakpoint:
         try:
             if self.kind is Kind.CONDITION:
                 assert self.expression is not None
-                return self.expression.truth(scope)
+                hit = self.expression.truth(scope)
+                self.evaluated, self.passed = True, self.in_main
+                return hit
             now = self._seen(frame, scope)
         except NoValueError:
             return False
+        self.evaluated, self.passed = True, self.in_main
         settled = False
         if self.kind is Kind.NAN:
             hit = bool(now) and self._before(key, last, frame, scope) is not True

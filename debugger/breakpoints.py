@@ -89,6 +89,19 @@ class Breakpoints(Sequence[Breakpoint]):
         breakpoint_.condition = condition
         breakpoint_.failure = ""
 
+    def untested(self) -> list[tuple[Breakpoint, str]]:
+        """Those whose expression had no value wherever they could be tested, and why, for when the model has ended."""
+        entered = {total.path for total in self._session.totals if total.entries}
+        told = []
+        for one in self._all:
+            if one.kind is not Kind.CONDITION or one.evaluated or not one.enabled or one.expression is None:
+                continue
+            places = self._session.places
+            never = [places.called(p.index) for p in places.loops if p.index in one.loops and p.path not in entered]
+            why = places.homes(one.expression)
+            told.append((one, f"{why}; loop '{never[0]}' was never entered" if never else why))
+        return told
+
     def clear(self) -> None:
         """Forget all."""
         for breakpoint_ in list(self._all):

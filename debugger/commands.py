@@ -223,7 +223,9 @@ def _delete(console: Console, rest: str) -> None:
 def _print(console: Console, rest: str) -> None:
     if not rest:
         raise UsageError("print needs an expression; info values lists the names")
-    for line in value_lines(parse(rest).evaluate(console.scope)):
+    expression, scope = parse(rest), console.scope
+    first, *more = value_lines(expression.evaluate(scope))
+    for line in (first + scope.remark(expression.present), *more):
         console.say(line)
 
 

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 from ..runtime.errors import UsageError
 from .command import ALIASES, COMMANDS, find, split
+from .expression.tokens import PLACE_WORDS, WATCH_WORDS
 from .expressions import completion_start, completions
 from .names import mask, quote
 
 if TYPE_CHECKING:
     from .console import Console
 
-_PLACES = ("iter", "line", "op", "if", "end", "nan")
-_MODES = ("changes", "crosses", "settles", "shape", "nan", "sign")
 _TOPICS = ("breakpoints", "branches", "displays", "frame", "history", "loops", "values")
 
 Found = tuple[int, list[str]]
@@ -81,14 +80,14 @@ def _place(console: Console, rest: str) -> Found:
     if " " in outside:
         return len(rest), []
     computed = sorted({quote(v.name) for _, node in places.nodes() for v in node.outputs if v is not None})
-    return 0, [word for word in (*_PLACES, *computed) if word.startswith(rest)]
+    return 0, [word for word in (*PLACE_WORDS, *computed) if word.startswith(rest)]
 
 
 def _watch(console: Console, rest: str) -> Found:
     start, found = _expression(console, rest)
     typed = rest[start:]
     if re.search(r"\w`?\s+$", rest[:start]) and not typed.startswith("`"):
-        found = [mode for mode in _MODES if mode.startswith(typed)]
+        found = [mode for mode in WATCH_WORDS if mode.startswith(typed)]
     return start, found
 
 

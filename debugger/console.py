@@ -30,6 +30,8 @@ class Console:
         #: Gets every stop that a command came to, once it was told.
         self.on_stop: Callable[[Stop], object] | None = None
         self.next_display = 1
+        #: Breakpoints of which somebody else says that they were never tested.
+        self.answered: frozenset[int] = frozenset()
         #: Which frame of the stack commands are about: 0 is the innermost.
         self.selected = 0
         self._collecting: list[str] | None = None
@@ -160,6 +162,10 @@ class Console:
         self.say(stop.text if stop.reason is not Reason.ERROR else f"error: {stop.text}")
         for line in next_line(self.session):
             self.say(line)
+        if stop.reason is Reason.DONE:
+            for one, why in self.session.breakpoints.untested():
+                if one.number not in self.answered:
+                    self.say(f"{one.word} {one.number} ({one.title}) was never tested: {why}")
         for number, text in self.displays.items():
             self.say(f"{number}: {text} = {self.value_of(text)}")
         if self.on_stop is not None:
@@ -170,7 +176,8 @@ class Console:
     def value_of(self, text: str) -> str:
         """A display's value, or why it has none."""
         try:
-            return show(parse(text).evaluate(self.scope), 100)
+            expression, scope = parse(text), self.scope
+            return show(expression.evaluate(scope), 100) + scope.remark(expression.present)
         except ExpressionError as error:
             return f"<{error.problem}>"
         except LoopdbgError as error:

@@ -11,9 +11,9 @@ from ..runtime.engine import Engine
 from ..runtime.errors import UsageError
 from ..runtime.frame import Frame, NodeState
 from ..runtime.graph import Loop, Value
-from .expressions import Target, assign, parse, parse_target, quote, show
+from .expressions import Target, assign, parse, parse_target, show
 from .history import History
-from .names import mask
+from .names import mask, quote
 from .scope import FrameScope
 
 #: The sign of an assignment, apart from comparisons.

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..runtime.errors import ExecutionError
 from ..runtime.graph import Graph, Loop, SlicedInput, TensorType, Value, bodies, walk
 from ..runtime.origins import Origins
-from ..runtime.slices import cut
+from ..runtime.slices import parts_along
+
+if TYPE_CHECKING:
+    from .surface import FrameSurface
 
 #: What exporters write for "no trip count": nothing runs that often.
 _UNREACHABLE = int(np.iinfo(np.int64).max)
@@ -31,14 +35,18 @@ class LoopKind(StrEnum):
 class Ending:
     """What can end a loop.
 
-    ``trips``: the most iterations, where that number is known; ``count``: the outer value that gives it otherwise;
-    ``slices``: the inputs whose parts are counted. ``decides``: the body's condition can end the loop; ``known``: what
-    it always is, ``passed``: it is the initial one, handed on. ``initial``: None where it is known only at the entry.
+    ``trips``: the most iterations, where that number is known; ``given``: as the model has it, which may be negative;
+    ``count``: the outer value that gives it otherwise; ``slices``: the inputs whose parts are counted; ``uneven``:
+    those of known numbers that disagree, so that nothing can run. ``decides``: the body's condition can end the loop;
+    ``known``: what it always is, ``passed``: it is the initial one, handed on. ``initial``: None where it is known only
+    at the entry.
     """
 
     trips: int | None = None
+    given: int | None = None
     count: Value | None = None
     slices: tuple[SlicedInput, ...] = ()
+    uneven: tuple[tuple[SlicedInput, int], ...] = ()
     decides: bool = False
     known: bool | None = None
     passed: bool = False
@@ -62,33 +70,52 @@ class Ending:
 
 def ending(loop: Loop, origins: Origins) -> Ending:
     """What can end a loop; ``origins`` are those of the whole model."""
-    known = origins.scalar(loop.condition)
+    always = origins.scalar(loop.condition)
     passed = loop.condition is not None and origins.origin(loop.condition) is loop.condition_input
     initial = True if loop.initial_condition is None else origins.scalar(loop.initial_condition)
     trips = loop.fixed_trips
     count: Value | None = None
     slices: tuple[SlicedInput, ...] = ()
+    uneven: tuple[tuple[SlicedInput, int], ...] = ()
+    given: int | None = None
     unreachable = False
     if loop.counted_by_slices:
         slices = sliced_inputs(loop)
-        trips = next((number for number in map(parts, slices) if number is not None), None)
+        known = tuple(
+            (port, number) for port, number in zip(slices, map(parts, slices), strict=True) if number is not None
+        )
+        uneven = known if len({number for _, number in known}) > 1 else ()
+        trips = known[0][1] if known and not uneven else None
     elif trips is None and loop.trip_count is not None:
-        number = origins.scalar(loop.trip_count)
+        number = origins.integer(loop.trip_count)
         unreachable = number is not None and number >= _UNREACHABLE
         if number is None:
             count = loop.trip_count
         elif not unreachable and not (number == -1 and loop.minus_one_is_no_limit):
-            trips = max(int(number), 0)
+            given = number
+            trips = max(given, 0)
     return Ending(
         trips,
+        given,
         count,
         slices,
-        loop.condition is not None and not passed and (known is None or not known),
-        None if known is None else bool(known),
+        uneven,
+        loop.condition is not None and not passed and (always is None or not always),
+        None if always is None else bool(always),
         passed,
         None if initial is None else bool(initial),
         unreachable,
     )
+
+
+def given_trip_count(frame: FrameSurface) -> int | None:
+    """The trip count of a frame as the loop was given it: a negative one, which runs nothing, as it is."""
+    loop, trips = frame.loop, frame.trip_count
+    if trips == 0 and loop is not None and loop.trip_count is not None:
+        there, number = frame.values.read(loop.trip_count)
+        if there and np.size(number) == 1 and int(np.asarray(number).reshape(())) < 0:
+            return int(np.asarray(number).reshape(()))
+    return trips
 
 
 def sliced_inputs(loop: Loop) -> tuple[SlicedInput, ...]:
@@ -100,12 +127,11 @@ def sliced_inputs(loop: Loop) -> tuple[SlicedInput, ...]:
 def parts(port: SlicedInput) -> int | None:
     """How many parts the declared shape gives; None where it does not tell."""
     shape = port.outer.type.shape if isinstance(port.outer.type, TensorType) else None
-    if shape is None or not -len(shape) <= port.axis < len(shape) or not isinstance(shape[port.axis], int):
+    length = shape[port.axis] if shape is not None and -len(shape) <= port.axis < len(shape) else None
+    if not isinstance(length, int):
         return None
-    # One byte, however large the tensor would be.
-    whole = np.broadcast_to(np.int8(0), [dim if isinstance(dim, int) else 1 for dim in shape])
     try:
-        return len(cut(whole, port, port.outer.name))
+        return parts_along(length, port, port.axis, port.outer.name)[2]
     except ExecutionError:
         return None
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from ..runtime.engine import Engine
 from ..runtime.errors import UsageError
-from ..runtime.graph import Node
+from ..runtime.graph import Node, visible
 from ..runtime.plan import Kind, LoopPlan
+from .expressions import Expression
 from .places import Places
 from .source import positions
 
@@ -60,6 +61,17 @@ class EnginePlaces(Places):
 
     def inside(self, position: int) -> int:
         return self._engine.plan.code[position].inside
+
+    def traps(self, expression: Expression) -> frozenset[int]:
+        scope = visible([self.graph])
+        made = {scope[name] for name in expression.names}
+        code = self._engine.plan.code
+        # A loop and an If have several instructions; their outputs are there after the last.
+        last = max(
+            (pc for pc, i in enumerate(code) if i.node is not None and made.intersection(i.node.outputs)), default=-1
+        )
+        after = range(last + 1, len(code))
+        return frozenset(pc for pc in after if code[pc].kind in _STOPPABLE and code[pc].inside < 0)
 
     def before_loops(self, position: int) -> bool:
         return bool(self.loops) and position < min(plan.enter for plan in self.loops)

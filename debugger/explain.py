@@ -138,6 +138,18 @@ def ends(loop: Loop, phrases: Phrases) -> Iterator[str]:
     if found.initial is False:
         yield "It never starts: the initial condition is the constant false."
         return
+    if found.uneven:
+        told = ", ".join(f"{named(port.outer)} has {count}" for port, count in found.uneven)
+        yield f"Nothing runs: the sliced inputs disagree on the number of parts ({told}), which is an error."
+        return
+    if found.trips == 0:
+        if found.slices:
+            why = f"{', '.join(named(port.outer) for port in found.slices)} has no part"
+        else:
+            given = found.trips if found.given is None else found.given
+            why = f"the trip count is {given}" + (", and a negative one is none" if given < 0 else "")
+        yield f"Nothing runs: {why}. The carried values come out as they went in."
+        return
     if found.decides and found.known is False:
         yield "After one iteration: the body's condition is always false."
     elif found.decides and found.limited:
@@ -178,9 +190,6 @@ def _iterations(count: int) -> str:
 def _zero(loop: Loop, found: Ending) -> Iterator[str]:
     """Whether it can be that nothing runs."""
     reasons = []
-    if found.trips == 0:
-        yield "So nothing runs, and the carried values come out as they went in."
-        return
     if found.count is not None:
         least = "0" if loop.minus_one_is_no_limit else "0 or negative"
         reasons.append(f"{named(found.count)} is {least}")

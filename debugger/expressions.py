@@ -12,6 +12,7 @@ Everything that can be wrong with an expression is an :class:`ExpressionError`, 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from .expression.complete import completion_start, completions
 from .expression.errors import ExpressionError, NoValueError, ScopeError, UnknownNameError
 from .expression.evaluate import Scope
 from .expression.lower import Lowered, Ref, lower
-from .expression.nodes import Name, Node, Past
+from .expression.nodes import Name, Node, Past, State
 from .expression.parser import parse_tree
 from .expression.targets import Target, assign, parse_target
 from .expression.tokens import quote
@@ -55,6 +56,10 @@ class Expression:
         self._tree = tree
         #: The names of the values that it reads.
         self.names = frozenset(node.name for node in tree.walk() if isinstance(node, Name))
+        #: Those of them that it reads as they are now.
+        self.present = frozenset(_present(tree))
+        #: Whether it asks for what a loop is doing, or for other iterations than the present one.
+        self.uses_loop = any(isinstance(node, Past | State) for node in tree.walk())
         #: Whether it reads other iterations than the present one.
         self.uses_history = any(isinstance(node, Past) for node in tree.walk())
 
@@ -81,6 +86,16 @@ class Expression:
     def lower(self) -> Lowered | None:
         """As an operator that the engine can hold at each boundary without Python; None where there is none."""
         return lower(self.text, self._tree)
+
+
+def _present(tree: Node) -> Iterator[str]:
+    """The names that stand outside of what is read in another iteration."""
+    if isinstance(tree, Name):
+        yield tree.name
+    if isinstance(tree, Past):
+        return
+    for child in tree.children():
+        yield from _present(child)
 
 
 def parse(text: str) -> Expression:

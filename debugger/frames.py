@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ..runtime import frame as runtime
 from .expressions import parse
+from .moment import when, whose
 from .scope import FrameScope
 from .text import dtype_name, value_text
 
@@ -28,6 +29,9 @@ class Frame(runtime.Frame):
     def __init__(self, session: Running, index: int) -> None:
         super().__init__(session._engine, index)
         self._session = session
+
+    def __repr__(self) -> str:
+        return f"<Frame {self.path}{'' if self.loop is None else f', {when(self)}'}>"
 
     @property
     def history(self) -> Iterations:
@@ -50,9 +54,22 @@ class Frame(runtime.Frame):
         """
         return parse(expression).evaluate(FrameScope(self, self.history))
 
+    def iteration_of(self, name: str) -> int | None:
+        """The iteration that the value of a name is of; None for what is the same in all of them.
+
+        Before iteration 3 that is 3 for what a parameter gets, and 2 for what the body computed; inside of it 2 for
+        what is not computed yet.
+
+        Raises:
+            UsageError: the loop has no value of that name.
+        """
+        return FrameScope(self).iteration_of(name)
+
     def show(self, expression: str) -> Shown:
         """The same as something that a notebook draws."""
-        return Shown(expression, self[expression])
+        found = parse(expression)
+        scope = FrameScope(self, self.history)
+        return Shown(expression, found.evaluate(scope), scope.remark(found.present))
 
     def _repr_html_(self) -> str:
         loop = self.loop
@@ -61,29 +78,35 @@ class Frame(runtime.Frame):
         limit = "no limit" if self.trip_count is None else str(self.trip_count)
         ended = f", ended by {self.stopped_by.value.replace('_', ' ')}" if self.stopped_by else ""
         condition = "" if self.condition is None else f", condition {str(self.condition).lower()}"
-        head = f"<b>{_text(self.path)}</b>, iteration {self.iteration} / {limit}{condition}{ended}"
+        head = f"<b>{_text(self.path)}</b>, {when(self)} / {limit}{condition}{ended}"
         edges = [
             (e.param, "" if e.previous is None else value_text(e.previous), value_text(e.value) if e.ready else "·")
             for e in self.back_edges
         ]
         scans = [(name, dtype_name(value.dtype), str(list(value.shape))) for name, value in self.scan_outputs.items()]
-        return head + _table(("carried", "previous", "new"), edges) + _table(("scan output", "dtype", "so far"), scans)
+        return head + _table(("carried", *whose(self)), edges) + _table(("scan output", "dtype", "so far"), scans)
 
 
 class Shown:
     """A value with a name; a notebook shows its type, its statistics and, for a tensor, its elements as colours."""
 
-    def __init__(self, name: str, value: Any) -> None:
+    def __init__(self, name: str, value: Any, remark: str = "") -> None:
         self.name = name
         self.value = value
+        #: Which iterations its parts are of, where that is not the frame's.
+        self.remark = remark
 
     def __repr__(self) -> str:
-        return f"{self.name} = {value_text(self.value, 80)}"
+        return f"{self.name} = {value_text(self.value, 80)}{self.remark}"
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         return np.array(self.value, dtype=dtype, copy=copy)
 
     def _repr_html_(self) -> str:
+        drawn = self._drawn()
+        return f"{drawn}<br>{_text(self.remark.strip(' #'))}" if self.remark else drawn
+
+    def _drawn(self) -> str:
         if isinstance(self.value, list):
             rows = [(str(k), value_text(element, 80)) for k, element in enumerate(self.value[:_CELLS])]
             return f"<b>{_text(self.name)}</b>: sequence of {len(self.value)}" + _table(("", ""), rows)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from ..runtime.frame import NodeState
+from ..runtime.graph import Node
+from .breakpoints import Kind
 from .surface import FrameSurface, SessionSurface
 from .text import value_text
 
@@ -15,7 +17,9 @@ def listing(session: SessionSurface, frame: FrameSurface) -> list[str]:
     whole = session.places.source
     lines = whole if frame.loop is None else whole.within(frame.loop)
     states = {entry.node: entry for entry in frame.nodes}
-    marked = {session.places.node_at(pc) for one in session.breakpoints for pc in one.nodes}
+    places = session.places
+    marked: set[Node] = {places.node_at(pc) for one in session.breakpoints for pc in one.nodes}
+    marked.update(places.loops[k].loop for b in session.breakpoints if b.kind is Kind.BOUNDARY for k in b.loops)
     now = next((entry.node for entry in frame.nodes if entry.state is NodeState.NEXT), None)
     values = frame.values
     text = list(lines.text())
@@ -26,6 +30,8 @@ def listing(session: SessionSurface, frame: FrameSurface) -> list[str]:
         state = states.get(line.node) if line.node is not None else None
         beside = ""
         if state is not None and state.state is NodeState.DONE and line.values:
-            beside = ", ".join(value_text(values[v.name], _WIDTH) for v in line.values if v.name in values)
+            # Not by name: the branches of an If may use the same.
+            found = [values.read(value) for value in line.values]
+            beside = ", ".join(value_text(value, _WIDTH) for there, value in found if there)
         told.append(f"{sign} {line.number:>3}  {written:<{column}}{beside}".rstrip())
     return told

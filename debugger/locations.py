@@ -8,24 +8,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..runtime.errors import UsageError
-from ..runtime.graph import Node
-from .breakpoint import Breakpoint, Kind, Mode
-from .expressions import Expression, parse, quote
-from .names import mask, unquote
+from ..runtime.graph import Loop, Node
+from .breakpoint import MAIN_GRAPH, Breakpoint, Kind, Mode
+from .expression.tokens import WATCH_WORDS
+from .expressions import Expression, parse
+from .names import mask, quote, unquote
 
 if TYPE_CHECKING:
     from .standing import Standing
 
 _IN = re.compile(r"(?:^|\s+)in\s+(?P<loop>\S+)\s*$")
 _IF = re.compile(r"\s+if\s+")
-_MODES = {
-    "changes": Mode.CHANGES,
-    "crosses": Mode.CROSSES,
-    "settles": Mode.SETTLES,
-    "shape": Mode.SHAPE,
-    "nan": Mode.NAN,
-    "sign": Mode.SIGN,
-}
+#: How a watched value changes, and the number that it may be about, after everything else.
+_HOW = re.compile(rf"\s+(?P<mode>{'|'.join(WATCH_WORDS)})(?:\s+(?P<level>\S+))?\s*$")
+_LEVELS = (Mode.CROSSES, Mode.SETTLES)
 
 
 class LocationReader:
@@ -59,14 +55,18 @@ class LocationReader:
     def _in_loop(self) -> str:
         if self.loop is None:
             return ""
-        plan = self.session.places.loops[self.loop]
-        names = [other.loop.name for other in self.session.places.loops]
-        return f" in {quote(plan.loop.name if names.count(plan.loop.name) == 1 else plan.path)}"
+        return f" in {quote(self.session.places.called(self.loop))}"
 
     def location(self) -> Breakpoint:
         made = self._location()
-        if self.condition is not None:
-            self._check(self.condition, made.loops or tuple(self._loops_of_nodes(made.nodes)))
+        if self.condition is None:
+            return made
+        self._check(self.condition, made.loops or tuple(self._loops_of_nodes(made.nodes)))
+        if made.kind is Kind.BOUNDARY:
+            # Every boundary where something holds: what conditions are for, which the engine tests itself.
+            made.kind, made.expression = Kind.CONDITION, self.condition
+            made.text = f"{made.text} if {self.condition.text}"
+        else:
             made.condition = self.condition
         return made
 
@@ -75,8 +75,7 @@ class LocationReader:
         word, _, rest = place.partition(" ")
         rest = rest.strip()
         if word == "if":
-            expression = parse(rest)
-            return self._made(Kind.CONDITION, loops=self._loops_for(expression), expression=expression)
+            return self._about(Kind.CONDITION, parse(rest))
         if word == "iter":
             return self._iteration(rest)
         if place == "end":
@@ -86,19 +85,32 @@ class LocationReader:
                 self._here()
                 loops = range(len(self.session.places.loops)) if self.loop is None else (self.loop,)
                 return self._made(Kind.NAN, loops=tuple(loops))
-            expression = parse(rest)
-            return self._made(Kind.NAN, loops=self._loops_for(expression), expression=expression)
+            return self._about(Kind.NAN, parse(rest))
         self.session.places.check_nodes()
         if word == "op":
-            return self._made(Kind.NODE, nodes=self._of_type(rest))
+            return self._at(self._of_type(rest))
         number = rest if word == "line" else place
         if word == "line" and not number.isdecimal():
             raise UsageError("break line needs the number of a line; list shows them")
         if number.isdecimal():
-            return self._made(Kind.NODE, nodes=frozenset({self.session.places.node_of_line(int(number))}))
+            return self._at(frozenset({self.session.places.node_of_line(int(number))}))
         if not place:
             return self._next_node()
-        return self._made(Kind.NODE, nodes=self._named(unquote(place)))
+        return self._at(self._named(unquote(place)))
+
+    def _at(self, nodes: frozenset[int]) -> Breakpoint:
+        """Before nodes; of a loop at each of its boundaries."""
+        places = self.session.places
+        loops = {places.node_at(pc) for pc in nodes}
+        if all(isinstance(node, Loop) for node in loops):
+            return self._made(Kind.BOUNDARY, loops=tuple(p.index for p in places.loops if p.loop in loops))
+        return self._made(Kind.NODE, nodes=nodes)
+
+    def _about(self, kind: Kind, expression: Expression) -> Breakpoint:
+        """Where an expression can be tested: at the boundaries of a loop, or once in the main graph."""
+        loops = self._loops_for(expression)
+        traps = self.session.places.traps(expression) if loops == (MAIN_GRAPH,) else frozenset[int]()
+        return self._made(kind, loops=loops, traps=traps, expression=expression)
 
     def _next_node(self) -> Breakpoint:
         places = self.session.places
@@ -106,31 +118,39 @@ class LocationReader:
         line = places.source.line_of(places.node_at(pc))
         if line is not None:
             self.text = f"line {line.number}{self._in_loop()}"
-        return self._made(Kind.NODE, nodes=frozenset({pc}))
+        return self._at(frozenset({pc}))
 
     def watch(self) -> Breakpoint:
-        words = self.place.split(" ")
         mode, level, text = Mode.CHANGES, None, self.place
-        if len(words) > 1 and words[-1] in ("changes", "shape", "nan", "sign"):
-            mode, text = _MODES[words[-1]], " ".join(words[:-1])
-        elif len(words) > 2 and words[-2] in ("crosses", "settles"):
-            mode, text = _MODES[words[-2]], " ".join(words[:-2])
-            try:
-                level = float(words[-1])
-            except ValueError:
-                raise UsageError(f"'{words[-2]}' needs a number, not '{words[-1]}'") from None
-        elif len(words) > 1 and words[-1] in ("crosses", "settles"):
-            raise UsageError(f"'{words[-1]}' needs a number: watch {words[0]} {words[-1]} 0.5")
+        found = _HOW.search(mask(text))
+        if found is not None and (found["level"] is None or Mode(found["mode"]) in _LEVELS):
+            mode, text = Mode(found["mode"]), text[: found.start()].strip()
+            if mode in _LEVELS:
+                level = self._level(found["mode"], found["level"], text)
         if not text:
             raise UsageError("watch needs a value: watch h, watch err crosses 1e-3, watch x settles 1e-6")
         expression = parse(text)
         loops = self._loops_for(expression)
+        if loops == (MAIN_GRAPH,):
+            raise UsageError(
+                f"nothing changes from boundary to boundary in '{expression.text}': "
+                f"{self.session.places.homes(expression)}; break if tests it once"
+            )
         made = self._made(Kind.WATCH, loops=loops, expression=expression)
         made.mode, made.level = mode, level
         if self.condition is not None:
             self._check(self.condition, loops)
             made.condition = self.condition
         return made
+
+    @staticmethod
+    def _level(word: str, number: str | None, watched: str) -> float:
+        if number is None:
+            raise UsageError(f"'{word}' needs a number: watch {watched} {word} 0.5")
+        try:
+            return float(number)
+        except ValueError:
+            raise UsageError(f"'{word}' needs a number, not '{number}'") from None
 
     def _made(self, kind: Kind, **fields: Any) -> Breakpoint:
         return Breakpoint(0, kind, self.text, **fields)
@@ -164,15 +184,23 @@ class LocationReader:
         return self._made(Kind.ITERATION, loops=(index,), iterations=numbers)
 
     def _loops_for(self, expression: Expression) -> tuple[int, ...]:
-        """The loop whose values an expression is about: the present one if it has them all, else the first that has."""
+        """The loop whose values an expression is about: the present one if it has them all, else the first that has,
+        else the main graph."""
         if self.loop is not None:
             self._check(expression, (self.loop,))
             return (self.loop,)
-        here = self._here()
-        for index in (here, *range(len(self.session.places.loops))):
-            if expression.names <= self.session.places.names(index):
+        places = self.session.places
+        # What no loop has to do with is tested where it is computed, unless a loop that runs has it.
+        plain = bool(expression.names) and not expression.uses_loop and expression.names <= places.names(MAIN_GRAPH)
+        running = [self.session.frame.index] if plain else [places.here()]
+        others = [MAIN_GRAPH] if plain else range(len(places.loops))
+        for index in (*running, *others):
+            if (index >= 0 or plain) and expression.names <= places.names(index):
                 self._check(expression, (index,))
                 return (index,)
+        if expression.names and all(places.home(name) for name in expression.names):
+            raise UsageError(f"'{expression.text}' cannot be tested anywhere: {places.homes(expression)}")
+        here = self._here()
         self._check(expression, (here,))
         return (here,)
 

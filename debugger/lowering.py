@@ -6,6 +6,7 @@ is made again where the engine stops. So a watchpoint becomes "differs from befo
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -74,7 +75,9 @@ class _Slots:
         self._engine = engine
         self._index = index
         self.plan = engine.plan.loops[index]
-        self._scope = Frame(engine, index).scope()
+        # Of what both branches of an If call the same another slot counts in each iteration: for Python to look at.
+        several = _several(engine, index)
+        self._scope = {name: value for name, value in Frame(engine, index).scope().items() if name not in several}
         self.needs_body = False
 
     def of(self, ref: Ref) -> int | None:
@@ -114,6 +117,16 @@ class _Slots:
             if instruction.inside == self._index:
                 found += [self.now(slot) for slot in instruction.outputs if slot >= 0]
         return [slot for slot in dict.fromkeys(found) if _may_be_float(self._engine.plan.slots[slot])]
+
+
+def _several(engine: Engine, index: int) -> set[str]:
+    """Names that more than one branch in a body, or in those around it, uses."""
+    counted: Counter[tuple[int, str]] = Counter()
+    while True:
+        counted.update((index, value.name) for value in Frame(engine, index).ways())
+        if index < 0:
+            return {name for (_, name), count in counted.items() if count > 1}
+        index = engine.plan.loops[index].parent
 
 
 def _may_be_float(value: Value) -> bool:

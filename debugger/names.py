@@ -1,26 +1,29 @@
-"""Names of values as pseudo-code and expressions write them."""
+"""Names of values as pseudo-code, frames, screens and commands write them, and texts with such names in them."""
 
 from __future__ import annotations
 
 import re
 
-from ..runtime.graph import Value
-from .text import printable
+from ..runtime.graph import Loop, Value, own_values
+from .expression.tokens import quote, quoted_name
 
-_BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_QUOTED = re.compile(r"`[^`]*`|'[^']*'|\"[^\"]*\"")
+__all__ = ["mask", "named", "quote", "scan_names", "unquote"]
 
-
-def quote(name: str) -> str:
-    """A name as it is where it reads as one, others in backquotes: ``h_new``, ```/rnn/h:0```."""
-    return name if _BARE.fullmatch(name) else "`" + printable(name).replace("`", "``") + "`"
+_QUOTED = re.compile(r"""`[^`]*`|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\"""")
 
 
 def unquote(text: str) -> str:
-    """What stands between quotes of any kind; text without quotes as it is."""
+    """What stands between quotes of any kind; text without quotes as it is.
+
+    Raises:
+        ExpressionError: backquotes with an escape in them that there is not.
+    """
     if len(text) < 2 or text[0] != text[-1] or text[0] not in "`'\"":
         return text
-    return text[1:-1].replace("``", "`") if text[0] == "`" else text[1:-1]
+    if text[0] != "`":
+        return text[1:-1]
+    name, end = quoted_name(text, 0)
+    return name if end == len(text) else text
 
 
 def mask(text: str) -> str:
@@ -31,3 +34,16 @@ def mask(text: str) -> str:
 def named(value: Value | None) -> str:
     """The name of a value; ``_`` for an input or output that is left out."""
     return "_" if value is None else quote(value.name)
+
+
+def scan_names(loop: Loop) -> list[str]:
+    """What a loop's scan outputs are called where its body is looked at: as outside of it, unless the body has another
+    value of that name."""
+    own = {value.name for value in own_values(loop.body)}
+    names = []
+    for port in loop.scan_outputs:
+        name = port.outer.name
+        while name in own:
+            name += " (scan output)"
+        names.append(name)
+    return names

@@ -52,9 +52,9 @@ def _linear(length: str, constant: int, factor: int, index: str | None) -> str:
     return f"{text}-{times}"
 
 
-def scan_line(scan: ScanOutput, index: str, ending: Ending) -> tuple[str, str]:
-    """The assignment that collects an element, and what it means."""
-    outer, result = named(scan.outer), named(scan.result)
+def scan_line(scan: ScanOutput, outer: str, index: str, ending: Ending) -> tuple[str, str]:
+    """The assignment that collects an element, and what it means; ``outer``: the name of the whole."""
+    result = named(scan.result)
     order = ", the last iteration first" if scan.reverse else ""
     dims = rank(scan.result)
     if scan.stack:

@@ -59,6 +59,8 @@ _USUAL: Mapping[str, str] = {
     "special_zero": "true",
 }
 _LIMIT = np.iinfo(np.int32).max
+#: What NumPy's arrays have.
+_MOST_AXES = 64
 
 
 class Phrases:
@@ -162,12 +164,13 @@ def rank(value: Value | None) -> int | None:
 
 
 def subscript(parts: Mapping[int, str], dims: int | None) -> str | None:
-    """``:, i:i+1``: the parts by axis, all other axes whole; None where a negative axis of an unknown rank stops it."""
+    """``:, i:i+1``: the parts by axis, all other axes whole; None where a negative axis of an unknown rank stops it, or
+    one that no tensor has."""
     if dims is not None:
         parts = {axis + dims if axis < 0 else axis: part for axis, part in parts.items()}
         if any(not 0 <= axis < dims for axis in parts):
             return None
-    if not parts or (min(parts) < 0 <= max(parts)):
+    if not parts or (min(parts) < 0 <= max(parts)) or max(map(abs, parts)) > _MOST_AXES:
         return None
     if max(parts) < 0:
         return ", ".join(["...", *(parts.get(axis, ":") for axis in range(min(parts), 0))])
@@ -258,7 +261,8 @@ def _shape(p: Phrases, node: Operation, inputs: Sequence[Value | None]) -> str |
 def _gather(p: Phrases, node: Operation, inputs: Sequence[Value | None]) -> str | None:
     if str(node.attributes.get("batch_dims", 0)) != "0" or len(inputs) not in (2, 3):
         return None
-    axes = p.numbers(inputs[2]) if len(inputs) == 3 else [int(node.attributes.get("axis", 0))]
+    axis = node.attributes.get("axis", 0)
+    axes = p.numbers(inputs[2]) if len(inputs) == 3 else [axis] if isinstance(axis, int) else None
     if axes is None or len(axes) != 1:
         return None
     where = subscript({axes[0]: p.operand(inputs[1])}, None if axes[0] >= 0 else p.rank(inputs[0]))
@@ -267,11 +271,13 @@ def _gather(p: Phrases, node: Operation, inputs: Sequence[Value | None]) -> str 
 
 def _slice(p: Phrases, node: Operation, inputs: Sequence[Value | None]) -> str | None:
     """ONNX Slice of all versions, OpenVINO Slice-8: data, starts, ends, axes, steps."""
-    if len(inputs) == 1:  # opset 1: attributes
+    if len(inputs) == 1 and not node.domain:  # opset 1: attributes
         starts, ends = (list(node.attributes.get(name, ())) for name in ("starts", "ends"))
         axes = list(node.attributes.get("axes", range(len(starts))))
         ranges = [_range(str(a), str(b) if b <= _LIMIT else "", 1) for a, b in zip(starts, ends, strict=False)]
         return _cut(p, inputs[0], axes, ranges)
+    if not 3 <= len(inputs) <= 5:
+        return None
     if node.domain:  # OpenVINO has steps before axes
         data, start, end, step, axis = [*inputs, None, None][:5]
     else:

@@ -35,6 +35,9 @@ class RecordedPlaces(Places):
         super().check(expression, index)
         scope = self._outline.scope(index)
         for name in sorted(expression.names):
+            if index < 0 and name in scope and scope[name].name in self._outline.outputs:
+                # Known at the end, where it is tested.
+                continue
             if name in scope and not self._outline.holds(index, scope[name]):
                 raise UsageError(
                     f"the recording holds no value '{name}' (in '{expression.text}'); "

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from ..runtime.errors import UsageError
-from ..runtime.graph import StoppedBy
 from ..runtime.model import Data, LoopTotals
 from .breakpoints import Breakpoint, Kind
 from .recorded_places import RecordedPlaces
@@ -97,24 +96,13 @@ class Replay(Unrunnable, Standing):
             ]
         if self.done:
             return self.trace.totals
-        last = 0 if self._mark is None else self._mark.id
-        counted = {
-            loop: (iterations, entries, ended)
-            for loop, iterations, entries, ended in self.trace.rows(
-                "SELECT e.loop, sum(b.most), count(*), (SELECT x.ended FROM boundary x JOIN entry y ON y.id = x.entry"
-                " WHERE y.loop = e.loop AND x.id < ?1 AND x.ended IS NOT NULL ORDER BY x.id DESC LIMIT 1) FROM"
-                " (SELECT entry, max(iteration) AS most FROM boundary WHERE id <= ?1 GROUP BY entry) b"
-                " JOIN entry e ON e.id = b.entry GROUP BY e.loop",
-                last,
-            )
-        }
+        counted = self.trace.counts(0 if self._mark is None else self._mark.id)
         seconds = 0.0 if self._mark is None else self._mark.time
         told = []
         for loop in self.trace.loops:
             iterations, entries, ended = counted.get(loop.index, (0, 0, None))
-            by = None if ended is None else StoppedBy(ended)
             spent = seconds if loop.parent is None and entries else 0.0
-            told.append(LoopTotals(loop.name, loop.path, iterations, entries, by, {}, None, spent))
+            told.append(LoopTotals(loop.name, loop.path, iterations, entries, ended, {}, None, spent))
         return told
 
     # -- on
@@ -265,7 +253,16 @@ class Replay(Unrunnable, Standing):
         """On to a recorded boundary (None: the end), unless a breakpoint hits on the way."""
         here = 0 if self._mark is None else self._mark.id
         last = (1 << 63) - 1 if target is None else target.id
-        return self.stop if self._look("id BETWEEN ? AND ? ORDER BY id", here + 1, last) else self._go(target)
+        if self._look("id BETWEEN ? AND ? ORDER BY id", here + 1, last):
+            return self.stop
+        ended = self._go(target)
+        if target is not None:
+            return ended
+        # What the main graph has at its end was never at a boundary.
+        hits = self._hits(self._main())
+        if hits:
+            self.stop = self._hit_stop(hits, ended.text)
+        return self.stop
 
     def _look(self, which: str, *given: object, silently: bool = False) -> bool:
         """Stop at the first of some boundaries at which a breakpoint hits; False: at none of them."""
@@ -370,6 +367,8 @@ class Replay(Unrunnable, Standing):
         """Stand at a boundary, or at the end of the recording."""
         if mark is None:
             return self._end()
+        for breakpoint_ in self.breakpoints:
+            breakpoint_.passed = False
         self._place(mark)
         self.stop = self._where()
         return self.stop

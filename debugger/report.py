@@ -10,9 +10,12 @@ import numpy as np
 from ..runtime.errors import UsageError
 from ..runtime.frame import BodyNode, NodeState
 from .boundary import Boundary
-from .breakpoints import Breakpoint
+from .breakpoints import Breakpoint, Kind
+from .ending import given_trip_count
 from .expressions import show
-from .names import quote
+from .moment import when, whose
+from .names import quote, scan_names
+from .scope import FrameScope
 from .surface import FrameSurface, SessionSurface
 from .text import printable, value_text
 from .timeline import Branch
@@ -26,22 +29,25 @@ def frame_lines(frame: FrameSurface) -> list[str]:
     """A frame: where it is, what each back edge carries, the condition, what the scan outputs have."""
     if frame.loop is None:
         return [f"{printable(frame.path)}: the graph around the loops"]
-    limit = "no trip count" if frame.trip_count is None else f"trip count {frame.trip_count}"
-    told = [f"{printable(frame.path)}, iteration {frame.iteration} ({limit})"]
+    trips = given_trip_count(frame)
+    limit = "no trip count" if trips is None else f"trip count {trips}"
+    told = [f"{printable(frame.path)}, {when(frame)} ({limit})"]
     if frame.condition is not None:
         told[0] += f", condition {str(frame.condition).lower()}"
     if frame.stopped_by is not None:
         told[0] += f", ended by {frame.stopped_by.value.replace('_', ' ')}"
     edges = frame.back_edges
     width = max((len(quote(edge.param)) for edge in edges), default=0)
+    if edges:
+        told.append(f"  carried: {' → '.join(words for words in whose(frame) if words)}")
     for edge in edges:
         now = value_text(edge.value, _WIDTH) if edge.ready else "·"
         before = "" if edge.previous is None else f"{value_text(edge.previous, _WIDTH)} → "
         told.append(f"  {quote(edge.param):<{width}}  {before}{now}")
-    for k, port in enumerate(frame.loop.scan_outputs):
+    for k, name in enumerate(scan_names(frame.loop)):
         count, shape, dtype, tail = frame.scan_tail(k, 1)
         last = f", last {value_text(tail[-1], _WIDTH)}" if tail else ""
-        told.append(f"  {quote(port.outer.name)}: {dtype} {list(shape)}, {count} so far{last}")
+        told.append(f"  {quote(name)}: {dtype} {list(shape)}, {count} so far{last}")
     return told
 
 
@@ -107,6 +113,12 @@ def _places(one: Breakpoint, session: SessionSurface) -> list[str]:
         if all(map(places.before_loops, one.nodes)):
             told.append("never: a session begins after it")
         return told
+    if one.in_main:
+        return ["the main graph, once"]
+    if one.kind is Kind.BOUNDARY:
+        lines = [places.source.line_of(places.loops[k].loop) for k in one.loops]
+        told = [f"line {line.number}" for line in lines if line is not None and one.text != f"line {line.number}"]
+        return [*told, "every boundary"]
     loops = {places.loops[k].loop.name for k in one.loops}
     if len(loops) == 1 and len(places.loops) > 1 and " in " not in one.text:
         return [f"loop '{printable(loops.pop())}'"]
@@ -124,11 +136,11 @@ def next_line(session: SessionSurface) -> list[str]:
 
 def values_lines(frame: FrameSurface) -> list[str]:
     """Every value that a frame shows, by name."""
-    values, told = frame.values, []
+    values, told, scope = frame.values, [], FrameScope(frame)
     for name, value in sorted(frame.scope().items()):
         there, content = values.read(value)
         if there:
-            told.append(f"{quote(name)} = {show(content, 80)}")
+            told.append(f"{quote(name)} = {show(content, 80)}{scope.remark([name])}")
     return told or ["nothing has a value yet"]
 
 

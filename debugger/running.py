@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from ..runtime import frame as runtime
 from ..runtime.checkpoints import Checkpoint
 from ..runtime.engine import Engine
-from ..runtime.errors import ExecutionError, InterruptError, LoopdbgError, UsageError
+from ..runtime.errors import ExecutionError, InterruptError, LimitError, LoopdbgError, UsageError
 from ..runtime.model import Data, Model
 from . import goals
 from .arming import Arming
+from .breakpoint import MAIN_GRAPH, Kind
 from .breakpoints import Breakpoint
 from .engine_places import EnginePlaces
 from .frames import Frame
@@ -33,10 +34,11 @@ class Running(Standing):
 
     places: EnginePlaces
 
-    def __init__(self, model: Model, given: Mapping[int, Data], max_iterations: int | None) -> None:
+    def __init__(self, model: Model, given: Mapping[int, Data], max_iterations: int | None, attended: bool) -> None:
         self._engine = Engine(model.plan)
         super().__init__(model, EnginePlaces(self._engine))
         self.max_iterations = max_iterations
+        self.attended = attended
         self.timeline = Timeline()
         self._given = given
         self._arming = Arming(self._engine, self._test_at)
@@ -107,10 +109,15 @@ class Running(Standing):
         try:
             while True:
                 engine.clear_stops()
+                self._refuse_endless(goal)
                 goal.arm(engine)
                 self._arming.arm(() if quietly else self.breakpoints)
                 what, index = self._resume(raising)
-                if what in ("end", "limit", "interrupt", "error"):
+                if what == "end":
+                    # Values of the main graph are tested once they are there; the last ones are there now.
+                    hits = [] if quietly else self._hits(Frame(self, MAIN_GRAPH))
+                    break
+                if what in ("limit", "interrupt", "error"):
                     break
                 hits = [] if quietly else self._hits_here()
                 if hits or goal.reached(engine, what, index):
@@ -119,8 +126,10 @@ class Running(Standing):
                     self._save()
         finally:
             self._arming.disarm()
+            self._allow_endless()
         if hits:
             self.stop = self._hit_stop(hits)
+            self._outputs = None
         elif what in ("node", "boundary"):
             self.stop = self._explain(what)
         self.timeline.reached(self.position)
@@ -135,6 +144,11 @@ class Running(Standing):
         engine.on_tick = self._tick
         try:
             what, index = engine.resume()
+        except LimitError:
+            # Not an error of the model: a command that is refused.
+            self.stop = self._where()
+            self.timeline.reached(self.position)
+            raise
         except LoopdbgError as error:
             self.stop = Stop(Reason.ERROR, str(error))
             if raising:
@@ -147,6 +161,34 @@ class Running(Standing):
         if what in ("end", "limit", "interrupt"):
             self.stop = self._explain(what)
         return ("boundary" if what == "predicate" else what), index
+
+    def _refuse_endless(self, goal: goals.Goal) -> None:
+        """Let the engine refuse loops that nothing ends, where nobody could end them either. One that runs already may
+        go on where the goal, or a breakpoint that waits for nothing else, stops it for certain."""
+        if self.attended or self.max_iterations is not None:
+            return
+        bounded = not isinstance(goal, goals.Nothing | goals.End)
+        running = [self.places.loops[index] for index in self._engine.stack]
+        ended = any(plan.endless_from >= 0 and (bounded or self._surely_stops(plan.index)) for plan in running)
+        self._engine.set_limits(None, not ended)
+
+    def _allow_endless(self) -> None:
+        """Let what goes to a position run through any loop."""
+        if not self.attended and self.max_iterations is None:
+            self._engine.set_limits(None)
+
+    def _surely_stops(self, index: int) -> bool:
+        """True where a breakpoint stops in a running loop whatever happens."""
+        now = self._engine.loop_state(index)[0]
+        for one in self.breakpoints:
+            if not one.enabled or one.condition is not None or one.log is not None or one.ignore:
+                continue
+            if index in one.loops and one.kind is Kind.BOUNDARY:
+                return True
+            here = one.kind is Kind.ITERATION and one.loops == (index,) and len(one.iterations) == 1
+            if here and one.iterations[0] > now:
+                return True
+        return False
 
     def _tick(self) -> None:
         """Called about every 10 ms while the engine runs."""
@@ -229,9 +271,13 @@ class Running(Standing):
         self.prime(*self.breakpoints)
 
     def prime(self, *breakpoints: Breakpoint) -> None:
-        """Tell breakpoints that compare with the boundary before where the engine stands now."""
-        if self.places.at_boundary():
-            for breakpoint_ in breakpoints:
+        """Tell breakpoints that compare with the boundary before where the engine stands now, and those about the main
+        graph what there is of it."""
+        boundary = self.places.at_boundary()
+        for breakpoint_ in breakpoints:
+            if breakpoint_.in_main:
+                breakpoint_.prime(Frame(self, MAIN_GRAPH))
+            elif boundary:
                 breakpoint_.prime(self.frame)
 
     def _last_hit(

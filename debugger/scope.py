@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -10,8 +10,9 @@ import numpy as np
 
 from ..runtime.errors import InterruptError, UsageError, one_line
 from ..runtime.frame import BackEdge, NodeState
-from ..runtime.graph import Array, ScanOutput
+from ..runtime.graph import Array, ScanOutput, Value
 from .expressions import ScopeError, UnknownNameError
+from .names import quote, scan_names
 from .surface import FrameSurface, FrameValues
 
 __all__ = ["FrameScope", "History", "ScopeError", "UnknownNameError"]
@@ -32,7 +33,8 @@ class FrameScope:
     """The values of a frame.
 
     ``x@40`` is what x was in iteration 40: a parameter what that iteration got, a body value what it computed. So at
-    the boundary before iteration i a parameter shows its value in iteration i and a body value that in iteration i-1;
+    the boundary before iteration i a parameter shows its value in iteration i and a body value that in iteration i-1
+    (:meth:`remark` says so);
     ``previous`` is one iteration before the one that is shown. A scan output shows what it has collected when the
     iteration begins. What comes from outside of the loop is the same in every iteration of one entry.
 
@@ -71,14 +73,19 @@ class FrameScope:
 
     def names(self) -> Collection[str]:
         """Everything that has a value now."""
-        return [*self._values, *self._scans]
+        return [*self._values, *self._scans, *self._collected]
 
     def value(self, name: str) -> Any:
         """The value that the frame shows."""
         self._known(name)
+        if name in self._collected:
+            try:
+                return self._collected[name].scan_outputs[name]
+            except KeyError:
+                raise ScopeError(f"not all elements of '{name}' were recorded") from None
         if name in self._scans:
             try:
-                return self._frame.scan_outputs[name]
+                return self._frame.scan_outputs[self._scans[name].outer.name]
             except KeyError:
                 raise ScopeError(f"not all elements of '{name}' were recorded") from None
         try:
@@ -119,28 +126,24 @@ class FrameScope:
         return self._frame.values
 
     @cached_property
-    def _names(self) -> Collection[str]:
+    def _names(self) -> Mapping[str, Value]:
         return self._frame.scope()
 
     @cached_property
-    def _scans(self) -> frozenset[str]:
+    def _scans(self) -> dict[str, ScanOutput]:
         """Scan outputs, which a body does not see, but who looks at it does: what they have collected so far."""
         loop = self._frame.loop
-        if loop is None:
-            return frozenset()
-        names = self._frame.scope()
-        # A body value of the same name is what its body means.
-        return frozenset(s.outer.name for s in loop.scan_outputs if names.get(s.outer.name) in (None, s.outer))
+        return {} if loop is None else dict(zip(scan_names(loop), loop.scan_outputs, strict=True))
 
     @cached_property
     def _edges(self) -> list[BackEdge]:
         return self._frame.back_edges
 
     @cached_property
-    def _computed(self) -> dict[str, NodeState]:
+    def _states(self) -> dict[Value, NodeState]:
         """Body value -> where the node that makes it stands."""
         nodes = self._frame.nodes if self._frame.loop else []
-        return {v.name: entry.state for entry in nodes for v in entry.node.outputs if v is not None}
+        return {v: entry.state for entry in nodes for v in entry.node.outputs if v is not None}
 
     @cached_property
     def _parameters(self) -> frozenset[str]:
@@ -161,28 +164,57 @@ class FrameScope:
         return frozenset(entry.inner.name for entry in loop.sliced_inputs) - carried
 
     @cached_property
-    def _collecting(self) -> dict[str, ScanOutput]:
-        """The loop's scan outputs, but for those whose name the body uses for something else."""
-        loop = self._frame.loop
-        ports = loop.scan_outputs if loop else []
-        hidden = self._computed.keys() | self._parameters
-        return {port.outer.name: port for port in ports if port.outer.name not in hidden}
+    def _collected(self) -> dict[str, FrameSurface]:
+        """Scan outputs of the loops around, which go on while this one runs, and the frames that collect them."""
+        found: dict[str, FrameSurface] = {}
+        around = self._frame.around
+        while around is not None and around.loop is not None:
+            for port in around.loop.scan_outputs:
+                if self._names.get(port.outer.name) is port.outer:
+                    found[port.outer.name] = around
+            around = around.around
+        return found
+
+    def _state(self, name: str) -> NodeState | None:
+        """Where the node of the body stands that makes a value; None where none does."""
+        value = self._names.get(name)
+        return None if value is None or name in self._scans else self._states.get(value)
 
     def _known(self, name: str) -> None:
         if name not in self._names and name not in self._scans:
             raise UnknownNameError(f"loop '{self._frame.name}' has no value '{name}'")
 
-    def _shown(self, name: str) -> int | None:
-        """The iteration whose value is shown; None for what does not depend on it."""
+    def iteration_of(self, name: str) -> int | None:
+        """The iteration whose value is shown; None for what is the same in all of them."""
+        self._known(name)
+        return self._shown(name)
+
+    def remark(self, names: Collection[str]) -> str:
+        """Which of some names are of another iteration than the frame: ``  # y of iteration 3``; else ""."""
         frame = self._frame
+        if frame.loop is None:
+            return ""
+        of: dict[int, list[str]] = {}
+        for name in sorted(names):
+            shown = self._shown(name) if name in self._names or name in self._scans else None
+            if shown is not None and shown != frame.iteration:
+                of.setdefault(shown, []).append(quote(name))
+        told = [f"{', '.join(found)} of iteration {iteration}" for iteration, found in sorted(of.items())]
+        return f"  # {'; '.join(told)}" if told else ""
+
+    def _shown(self, name: str) -> int | None:
+        frame = self._frame
+        if frame.loop is None:
+            return None
         if name in self._parameters:
             # After the last iteration there is no further part of a sliced input: the last one is still shown.
             over = frame.at_boundary and frame.stopped_by is not None and frame.iteration > 0
             return frame.iteration - (over and name in self._sliced)
-        if name not in self._computed:
+        state = self._state(name)
+        if state is None:
             # What a scan output has collected so far grows; all else comes from outside.
-            return frame.iteration if name in self._collecting else None
-        done = not frame.at_boundary and self._computed[name] is NodeState.DONE
+            return frame.iteration if name in self._scans else None
+        done = not frame.at_boundary and state is NodeState.DONE
         return frame.iteration if done else frame.iteration - 1
 
     def _in(self, name: str, iteration: int, shown: int) -> Any:
@@ -192,7 +224,7 @@ class FrameScope:
         assert loop is not None
         if loop.iteration is not None and loop.iteration.name == name and iteration < shown:
             return np.full_like(self.value(name), iteration)
-        port = self._collecting.get(name)
+        port = self._scans.get(name)
         if port is not None and port.stack and iteration < shown:
             return _first(self.value(name), iteration, port)
         if iteration == shown - 1:
@@ -205,7 +237,11 @@ class FrameScope:
                     continue
                 if edge.param == name and boundary:
                     return edge.previous
-                if edge.result == name and name in self._computed and (boundary or shown == self._frame.iteration):
+                if (
+                    edge.result == name
+                    and self._state(name) is not None
+                    and (boundary or shown == self._frame.iteration)
+                ):
                     return edge.previous
         if self._history is None:
             raise ScopeError(f"what '{name}' was in iteration {iteration} is not kept here")

@@ -33,18 +33,25 @@ from .travel import Position, levels, nodes_until
 class Session(Running):
     """A model that runs under control.
 
+    ``attended``: False where nobody could interrupt a loop that nothing ends, so that running into one is an error.
+
     Raises:
         InputError: inputs that do not fit the signature.
         ExecutionError: a node failed before the first loop.
     """
 
     def __init__(
-        self, model: Model, inputs: Mapping[str, Data] | None = None, *, max_iterations: int | None = None
+        self,
+        model: Model,
+        inputs: Mapping[str, Data] | None = None,
+        *,
+        max_iterations: int | None = None,
+        attended: bool = True,
     ) -> None:
         self.inputs = dict(inputs or {})
         # Copies: a notebook may change its arrays while the session stands.
         given = {slot: copy.deepcopy(value) for slot, value in model.check(self.inputs).items()}
-        super().__init__(model, given, max_iterations)
+        super().__init__(model, given, max_iterations, attended)
         self.restart()
 
     def __repr__(self) -> str:

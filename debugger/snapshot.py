@@ -7,6 +7,7 @@ from typing import Any
 
 from ..runtime.frame import BackEdge, NodeState
 from ..runtime.graph import Array, Loop, StoppedBy
+from .names import scan_names
 from .session import Stop
 from .surface import FrameSurface, SessionSurface
 
@@ -127,9 +128,7 @@ def _scan(frame: FrameSurface) -> list[ScanSnapshot]:
     if frame.loop is None:
         return []
     scans = []
-    for k, port in enumerate(frame.loop.scan_outputs):
+    for k, (port, name) in enumerate(zip(frame.loop.scan_outputs, scan_names(frame.loop), strict=True)):
         count, shape, dtype, tail = frame.scan_tail(k, SCAN_TAIL)
-        scans.append(
-            ScanSnapshot(port.outer.name, port.axis, port.stack, port.reverse, count, shape, dtype, tuple(tail))
-        )
+        scans.append(ScanSnapshot(name, port.axis, port.stack, port.reverse, count, shape, dtype, tuple(tail)))
     return scans

@@ -28,7 +28,7 @@ from ..runtime.graph import (
 from ..runtime.origins import Origins
 from ..runtime.plan import Plan
 from .ending import Ending, LoopKind, ending
-from .names import named, quote
+from .names import named, quote, scan_names
 from .parts import scan_line, slice_line
 from .phrases import Phrases
 
@@ -308,7 +308,7 @@ class _LoopWriter:
     def _count(self) -> str:
         found = self.ending
         if found.trips is not None:
-            return str(found.trips)
+            return str(found.trips if found.given is None else found.given)
         if found.slices:
             return f"parts of {named(found.slices[0].outer)}"
         return "" if found.count is None else self.phrases.operand(found.count, bare=True)
@@ -324,7 +324,9 @@ class _LoopWriter:
         }[found.kind]
         if found.slices:
             told = f"{count} = parts of {named(found.slices[0].outer)} along axis {found.slices[0].axis}"
-            if found.trips is None:
+            if found.uneven:
+                told = "the sliced inputs disagree on the number of parts"
+            elif found.trips is None:
                 told = f"cut along axis {found.slices[0].axis}"
         elif found.count is not None and self.node.minus_one_is_no_limit:
             told += f", -1 in {count} = no limit"
@@ -347,8 +349,8 @@ class _LoopWriter:
         if self.own_condition and self.ending.decides and loop.condition is not None:
             text = f"{self.condition} = {self.phrases.operand(loop.condition, bare=True)}"
             self.inside(text, LineKind.CONDITION, "condition", values=(loop.condition,))
-        for scan in loop.scan_outputs:
-            text, comment = scan_line(scan, self.index, self.ending)
+        for scan, name in zip(loop.scan_outputs, scan_names(loop), strict=True):
+            text, comment = scan_line(scan, quote(name), self.index, self.ending)
             self.inside(text, LineKind.SCAN, comment, (scan,), (scan.outer,))
         self._back_edges()
         received = loop.condition_input

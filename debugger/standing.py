@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from ..runtime.errors import UsageError
 from ..runtime.graph import Loop, Node
-from ..runtime.model import Model
+from ..runtime.model import LoopTotals, Model
 from .breakpoints import Breakpoint, Breakpoints, Kind
 from .places import Places
 from .stop import ENDED, Reason, Stop
@@ -42,6 +42,11 @@ class Standing(ABC):
 
     @property
     @abstractmethod
+    def totals(self) -> list[LoopTotals]:
+        """How often each loop ran so far."""
+
+    @property
+    @abstractmethod
     def frame(self) -> TimedFrame:
         """The innermost running loop; the main graph where none runs; after the end the loop that ended last."""
 
@@ -68,9 +73,12 @@ class Standing(ABC):
 
     def check(self) -> Stop:
         """Test the breakpoints at the boundary that this stands at, as if it had just come there; without a hit nothing
-        changes. For breakpoints that are set at the boundary which they are about."""
+        changes. For breakpoints that are set at the boundary which they are about; of a model without loops, before its
+        first node."""
         with self._held():
-            if self.places.at_boundary():
+            if self.places.at_boundary() or self.frame.loop is None:
+                for breakpoint_ in self.breakpoints:
+                    breakpoint_.passed = False
                 hits = self._hits(self.frame)
                 if hits:
                     self.stop = self._hit_stop(hits)
@@ -139,7 +147,7 @@ class Standing(ABC):
         return hits
 
     def _matches(self, breakpoint_: Breakpoint, frame: TimedFrame, position: int) -> bool:
-        if position >= 0:
+        if position >= 0 and not breakpoint_.in_main:
             met = breakpoint_.kind is Kind.NODE and position in breakpoint_.nodes
         else:
             met = breakpoint_.holds(frame)
@@ -151,15 +159,16 @@ class Standing(ABC):
         else:
             self.logged.append(text)
 
-    def _hit_stop(self, hits: list[Breakpoint]) -> Stop:
-        """The stop for breakpoints that hit here; one that waits for NaN says which node made it, if it can."""
+    def _hit_stop(self, hits: list[Breakpoint], where: str = "") -> Stop:
+        """The stop for breakpoints that hit here; one that waits for NaN says which node made it, if it can. ``where``:
+        what the text calls this place, instead of what it is called without breakpoints."""
         told = []
         for breakpoint_ in hits:
             told.append(f"{breakpoint_.word} {breakpoint_.number} ({breakpoint_.title})")
             if breakpoint_.temporary:
                 self.breakpoints.delete(breakpoint_.number)
         numbers = tuple(breakpoint_.number for breakpoint_ in hits)
-        where = self._where().text
+        where = where or self._where().text
         failed = next((breakpoint_ for breakpoint_ in hits if breakpoint_.failure), None)
         if failed is not None:
             text = f"{failed.word} {failed.number} cannot be tested: {failed.failure}"

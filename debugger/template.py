@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .expressions import Expression, ExpressionError, Scope, parse, show
+from .names import mask
 
 #: Columns for one value.
 _WIDTH = 60
@@ -25,8 +26,9 @@ class Template:
                 plain += text[k]
                 k += 2
             elif text[k] == "{":
-                end = text.find("}", k)
-                if end < 0:
+                # A name or a string may hold a brace.
+                end = k + 1 + mask(text[k + 1 :]).find("}")
+                if end <= k:
                     raise ExpressionError(text, k, "this brace is not closed", "{{ stands for a brace")
                 self._parts += [plain, parse(text[k + 1 : end])]
                 plain = ""

@@ -73,7 +73,7 @@ def scalar_text(value: Any) -> str:
 def _odd_text(value: Any) -> str:
     """A number of an ``ml_dtypes`` type, whose own text has six digits whatever its precision is."""
     dtype = getattr(value, "dtype", None)
-    if dtype is None:
+    if not isinstance(dtype, np.dtype):
         return str(value)
     if "int" in dtype.name:
         return str(int(value))

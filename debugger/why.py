@@ -24,7 +24,7 @@ from .condition import (
     decision,
     decision_text,
 )
-from .ending import Ending, ending
+from .ending import Ending, ending, given_trip_count
 from .evidence import Evidence, Recent
 from .names import named
 from .phrases import Phrases
@@ -243,7 +243,9 @@ class _Reasoner:
             also = ""
             if runs and self.ending.decides:
                 also = f"; {self._told()}, so it would have gone on"
-            return f"{done}: the trip count is {self.frame.trip_count}{also}"
+            given = given_trip_count(self.frame)
+            negative = ", and a negative one runs nothing" if given is not None and given < 0 else ""
+            return f"{done}: the trip count is {given}{negative}{also}"
         if self.ended is StoppedBy.INPUT_EXHAUSTED:
             names = ", ".join(named(sliced.outer) for sliced in self.ending.slices)
             return f"{done}: {names} has {'no' if not runs else 'no more'} part"
@@ -253,6 +255,9 @@ class _Reasoner:
         """``keep = err_new > tol is false: 0.0 > 1e-06``."""
         if self.decides is None or self.decision is None:
             return "the condition is true"
+        was_set = self._set()
+        if was_set:
+            return was_set
         if self.phrases.constant(self.decides) is not None:
             which = "condition" if self.iteration else "initial condition"
             return f"the {which} is the constant {'true' if self.frame.condition else 'false'}"
@@ -264,6 +269,22 @@ class _Reasoner:
         values = self._decided()
         was = "" if self.frame.at_boundary or not self.iteration else f" (decided by iteration {self.iteration - 1})"
         return f"{told}{f': {values}' if values else ''}{was}"
+
+    def _set(self) -> str:
+        """That the condition in force is not what was computed: somebody has set it; else empty."""
+        assert self.decides is not None and self.decision is not None
+        data = self.phrases.constant(self.decides)
+        computed = self.evidence.truth(self.decision) if data is None else bool(np.asarray(data).reshape(-1)[:1].all())
+        force = self.frame.condition
+        if computed is None or force is None or computed is force:
+            return ""
+        name = self.phrases.operand(self.decides, bare=True)
+        text = decision_text(self.decision, self.phrases)
+        what = name if data is None else f"the {'condition' if self.iteration else 'initial condition'}"
+        values = self._decided() if data is None else ""
+        told = f"{name} = {text}" if data is None and text != name else what
+        words = {True: "true", False: "false"}
+        return f"the condition was set to {words[force]}; {told} is {words[computed]}{f': {values}' if values else ''}"
 
     def _decided(self) -> str:
         """The values of a condition that is one comparison."""

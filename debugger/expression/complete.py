@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from .errors import ExpressionError
 from .functions import FUNCTIONS
-from .parser import PAST_FUNCTIONS
-from .tokens import OPERATOR_WORDS, STATE_WORDS, quote
+from .tokens import OPERATOR_WORDS, PAST_FUNCTIONS, STATE_WORDS, in_backquotes, quote, quoted_name
 
 _WORDS = (*STATE_WORDS, *OPERATOR_WORDS, "true", "false", "none", "inf", "nan")
 _MOST = 200
@@ -47,13 +47,13 @@ def completions(text: str, cursor: int, names: Iterable[str]) -> list[str]:
         return []
     typed = text[start:cursor]
     quoted = typed.startswith("`")
-    wanted = typed[1:].replace("``", "`") if quoted else typed
+    wanted = _begun(typed) if quoted else typed
     first, later = [], []
     for name in sorted(set(names)):
         if name.startswith(wanted):
-            first.append(quote(name) if not quoted else _in_quotes(name))
+            first.append(quote(name) if not quoted else in_backquotes(name))
         elif wanted and any(part.startswith(wanted) for part in re.split(r"(?<=[^\w])|_", name)):
-            later.append(quote(name) if not quoted else _in_quotes(name))
+            later.append(quote(name) if not quoted else in_backquotes(name))
     found = first + later
     if not quoted:
         found += [f"{name}(" for name in sorted((*FUNCTIONS, *PAST_FUNCTIONS)) if name.startswith(wanted)]
@@ -61,8 +61,13 @@ def completions(text: str, cursor: int, names: Iterable[str]) -> list[str]:
     return found[:_MOST]
 
 
-def _in_quotes(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+def _begun(typed: str) -> str:
+    """As much of a name as stands after a backquote that is still open."""
+    try:
+        return quoted_name(typed + "`", 0)[0]
+    except ExpressionError:
+        # It ends within an escape.
+        return typed[1:]
 
 
 def _string_end(text: str, at: int, cursor: int) -> int:

@@ -11,6 +11,8 @@ from ..text import printable
 
 #: How much of a long expression a message shows around the character it is about.
 _SHOWN = 72
+#: What is wrong, and what to do about it, take at most so many characters each.
+_LONGEST = 400
 #: Close matches are looked for among this many names: more would take longer than the answer is worth.
 _NEAR_AMONG = 5000
 
@@ -32,10 +34,10 @@ class ExpressionError(UsageError):
     """
 
     def __init__(self, text: str, position: int, problem: str, hint: str = "") -> None:
-        self.problem = printable(problem)
+        self.problem = _short(printable(problem))
         self.text = text
         self.position = min(max(position, 0), len(text))
-        self.hint = printable(hint)
+        self.hint = _short(printable(hint))
         shown, _ = _window(text, self.position)
         where = f"{self.problem} at column {self.position + 1} of '{shown}'" if text.strip() else self.problem
         self.message = where + (f"; {self.hint}" if hint else "")
@@ -78,6 +80,11 @@ def _window(text: str, position: int) -> tuple[str, int]:
         end = start + _SHOWN
     before = ("…" if start else "") + printable(text[start:position])
     return before + printable(text[position:end]) + ("…" if end < len(text) else ""), len(before)
+
+
+def _short(text: str) -> str:
+    """Names can be of any length."""
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
 def _cells(char: str) -> int:

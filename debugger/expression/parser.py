@@ -26,15 +26,13 @@ from .nodes import (
     State,
     Unary,
 )
-from .tokens import CONSTANTS, OPERATOR_WORDS, STATE_WORDS, Kind, Token, tokenize
+from .tokens import CONSTANTS, OPERATOR_WORDS, PAST_FUNCTIONS, STATE_WORDS, Kind, Token, tokenize
 
 #: Brackets and powers inside one another, each of which takes a dozen calls to read; Python allows 1 000.
 MAX_NESTING = 30
 #: The depth of trees, which sums of many terms have too: every later step walks them by recursion.
 MAX_DEPTH = 100
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
-#: Called as functions are, but their argument is read in another iteration.
-PAST_FUNCTIONS = ("prev", "delta", "init")
 
 
 def parse_tree(text: str) -> Node:

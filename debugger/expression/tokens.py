@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -30,6 +31,12 @@ CONSTANTS: dict[str, Any] = {
 OPERATOR_WORDS = ("and", "or", "not")
 #: Bare, these are never names of values.
 RESERVED = frozenset((*STATE_WORDS, *CONSTANTS, *OPERATOR_WORDS))
+#: Called as functions are, but their argument is read in another iteration.
+PAST_FUNCTIONS = ("prev", "delta", "init")
+#: What ``break`` takes for a kind of place, and what ``watch`` takes for a way of changing.
+PLACE_WORDS = ("iter", "line", "op", "if", "end", "nan")
+WATCH_WORDS = ("changes", "crosses", "settles", "shape", "nan", "sign")
+_NEVER_BARE = RESERVED | {*FUNCTIONS, *PAST_FUNCTIONS, *PLACE_WORDS, *WATCH_WORDS, "in"}
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _NUMBER = re.compile(
@@ -37,6 +44,12 @@ _NUMBER = re.compile(
 )
 _SIGNS = ("...", "**", "//", "<=", ">=", "==", "!=", *"+-*/%<>()[]:,@=")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"'}
+#: A character of a quoted name by its number, as Python writes what cannot be printed.
+_NUMBERED = re.compile(r"x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})", re.A)
+#: Names between backquotes do not count towards the length of an expression: they are as long as the model has them.
+_NAMES = re.compile(r"`[^`]*`")
+#: Longer names are quoted, whatever their characters are.
+_BARE_LENGTH = 200
 #: What people type from habit, and what to write here.
 _HABITS = {
     "&": "write 'and' for truth values",
@@ -71,14 +84,24 @@ class Token:
 
 
 def quote(name: str) -> str:
-    """A value's name as expressions spell it: bare where it can be, else between backquotes.
+    """A value's name as it is written wherever it is shown, so that it can be typed back: bare where that reads as this
+    name and nothing else, otherwise between backquotes.
 
-    A backquote inside a name is written twice. Function names are quoted too, so that what follows cannot make a call
-    of them.
+    There a backquote is written twice, a backslash as well, and what cannot be printed as in Python: ``\\n``,
+    ``\\x1b``, ``\\u202e``. Words of the language and of the commands are quoted too: functions, since what follows
+    could make a call of them, and what ``break`` and ``watch`` take for a place.
     """
-    if _WORD.fullmatch(name) and name not in RESERVED and name not in FUNCTIONS:
+    if _WORD.fullmatch(name) and name not in _NEVER_BARE and len(name) <= _BARE_LENGTH:
         return name
-    return "`" + name.replace("`", "``") + "`"
+    return in_backquotes(name)
+
+
+def in_backquotes(name: str) -> str:
+    """The name between backquotes, where it could stand without them as well."""
+    text = name.replace("\\", "\\\\").replace("`", "``")
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return f"`{text}`"
 
 
 def tokenize(text: str) -> list[Token]:
@@ -87,8 +110,9 @@ def tokenize(text: str) -> list[Token]:
     Raises:
         ExpressionError: a character or a number that the language does not have, or a quote that is not closed.
     """
-    if len(text) > MAX_LENGTH:
-        raise ExpressionError(text, MAX_LENGTH, f"the expression has {len(text)} characters, more than {MAX_LENGTH}")
+    length = len(text) if len(text) <= MAX_LENGTH else len(_NAMES.sub("", text))
+    if length > MAX_LENGTH:
+        raise ExpressionError(text, MAX_LENGTH, f"the expression has {length} characters, more than {MAX_LENGTH}")
     tokens = []
     at = 0
     while at < len(text):
@@ -106,7 +130,8 @@ def tokenize(text: str) -> list[Token]:
 def _next(text: str, at: int) -> Token:
     char = text[at]
     if char == "`":
-        return _quoted_name(text, at)
+        name, end = quoted_name(text, at)
+        return Token(Kind.NAME, name, at, end)
     if char in "'\"":
         return _string(text, at)
     word = _WORD.match(text, at)
@@ -154,24 +179,46 @@ def _number(text: str, match: re.Match[str]) -> Token:
     return Token(Kind.NUMBER, value, match.start(), end)
 
 
-def _quoted_name(text: str, at: int) -> Token:
+def quoted_name(text: str, at: int) -> tuple[str, int]:
+    """The name between the backquotes that begin at ``at``, and where they end; what :func:`quote` writes.
+
+    Raises:
+        ExpressionError: the closing one is missing, or there is an escape that the language does not have.
+    """
+    characters: list[str] = []
     end = at + 1
-    while True:
-        end = text.find("`", end)
-        if end < 0:
-            raise ExpressionError(text, at, "a backquote that is not closed")
-        if not text.startswith("``", end):
-            break
-        end += 2
-    name = text[at + 1 : end].replace("``", "`")
-    if not name:
-        raise ExpressionError(text, at, "an empty name")
-    return Token(Kind.NAME, name, at, end + 1)
+    while end < len(text):
+        char = text[end]
+        if char == "`":
+            if not text.startswith("``", end):
+                return "".join(characters), end + 1
+            characters.append(char)
+            end += 2
+        elif char == "\\":
+            char, length = _escaped(text, end)
+            characters.append(char)
+            end += length
+        else:
+            characters.append(char)
+            end += 1
+    raise ExpressionError(text, at, "a backquote that is not closed")
+
+
+def _escaped(text: str, at: int) -> tuple[str, int]:
+    """The character that an escape in a quoted name stands for, and how long the escape is."""
+    simple = text[at + 1 : at + 2]
+    if simple in _ESCAPES:
+        return _ESCAPES[simple], 2
+    numbered = _NUMBERED.match(text, at + 1)
+    number = int(numbered[numbered.lastindex or 0], 16) if numbered else -1
+    if numbered is None or number > sys.maxunicode:
+        raise ExpressionError(text, at, f"an unknown escape '\\{simple}'", "write '\\\\' for a backslash")
+    return chr(number), 1 + len(numbered[0])
 
 
 def _string(text: str, at: int) -> Token:
     mark = text[at]
-    characters = []
+    characters: list[str] = []
     end = at + 1
     while end < len(text) and text[end] != mark:
         if text[end] == "\\":

@@ -15,6 +15,7 @@ import onnx
 import onnx.defs
 import onnx.helper
 import onnx.numpy_helper
+from google.protobuf.message import EncodeError  # type: ignore[import-untyped]
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 from ...runtime.errors import UnsupportedError, one_line
@@ -274,7 +275,7 @@ def serialized(model: ModelProto) -> bytes:
     """
     try:
         data: bytes = model.SerializeToString()
-    except Exception as error:  # protobuf has an error of its own for each of its halves
+    except (EncodeError, ValueError) as error:  # protobuf's two halves differ
         raise UnsupportedError(f"with its constants it is too large for one protobuf: {one_line(error)}") from None
     return data
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import pickle
@@ -22,6 +23,8 @@ from .jobs import Job
 
 #: The peers there are, and what to install for them.
 PEERS = ("onnxruntime", "openvino")
+#: So often it is looked whether a peer that does not answer is still there, in seconds.
+_GLANCE = 1.0
 _START = "import sys; sys.path.append(sys.argv[1]); from {} import main; main()"
 
 
@@ -78,7 +81,9 @@ class Peer:
         process, self._process = self._process, None
         if process is not None:
             assert process.stdin is not None and process.stdout is not None
-            process.kill()
+            # Its group: what the peer started as well. One that has died left its watcher there (child.py).
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             process.stdin.close()
             process.stdout.close()
@@ -144,9 +149,15 @@ class Peer:
         parts = []
         while length:
             wait = deadline - time.monotonic()
-            if wait <= 0 or not select.select([stream], [], [], wait)[0]:
+            if wait <= 0:
                 self.close()
                 raise PeerError("hung", f"no answer after {self.timeout:g} s (--timeout)")
+            # What the peer started may hold the pipe open when the peer is gone.
+            over = self._process.poll() is not None
+            if not select.select([stream], [], [], 0 if over else min(wait, _GLANCE))[0]:
+                if over:
+                    raise self._died()
+                continue
             part = os.read(stream, min(length, 1 << 20))
             if not part:
                 raise self._died()

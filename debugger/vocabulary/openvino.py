@@ -21,7 +21,8 @@ def openvino_terms(context: Context) -> Terms:
     if not iterator:
         trips = context.trip_count() or "-1 (no limit)"
         condition = f"execution_condition = {context.initial_condition()}"
-        found.add("inputs", [(f"trip_count = {trips}", "input 0"), (condition, "input 1")])
+        rows = [(f"trip_count = {trips}", f"input {_input(loop, 0)}"), (condition, f"input {_input(loop, 1)}")]
+        found.add("inputs", rows)
     found.add("port_map", [*_inputs(context, 0 if iterator else 2), *_outputs(context, iterator)])
     found.add("back_edges", _back_edges(context))
     if not own:
@@ -50,7 +51,7 @@ def _inputs(context: Context, first: int) -> Iterator[Row]:
         # An outer value can stand at several ports.
         rank = next((rank for rank, value in free if value is outer and rank >= first), None)
         free = [entry for entry in free if entry[0] != rank]
-        number = first + len(placed) if rank is None else rank
+        number = first + len(placed) if rank is None else _input(loop, rank)
         placed.append((number, (f"input {number} {context.phrases.operand(outer)} → {named(inner)}", how)))
     yield from (row for _, row in sorted(placed, key=lambda entry: entry[0]))
     if context.needs_iteration and loop.iteration is not None:
@@ -64,10 +65,10 @@ def _outputs(context: Context, iterator: bool) -> Iterator[Row]:
     loop = context.loop
     rows: list[tuple[int, Row]] = []
     for last in loop.last_values:
-        number = context.position(last.outer)
+        number = _output(loop, context.position(last.outer))
         rows.append((number, (f"output {number} {named(last.outer)} ← {context.operand(last.result)}", "last value")))
     for scan in loop.scan_outputs:
-        number = context.position(scan.outer)
+        number = _output(loop, context.position(scan.outer))
         order = " stride=-1" if scan.reverse else ""
         rows.append(
             (
@@ -80,6 +81,15 @@ def _outputs(context: Context, iterator: bool) -> Iterator[Row]:
         always = loop.condition is None or context.ending.passed
         result = "true" if always else context.operand(loop.condition)
         yield f"output -1 ← {result}", 'purpose="execution_condition"'
+
+
+def _input(loop: Loop, rank: int) -> int:
+    """The number of an input port: the file's own, of other systems its place."""
+    return loop.input_ports[rank] if loop.input_ports else rank
+
+
+def _output(loop: Loop, rank: int) -> int:
+    return loop.output_ports[rank] if loop.output_ports else rank
 
 
 def _back_edges(context: Context) -> Iterator[Row]:
@@ -120,7 +130,9 @@ def _translated(context: Context, found: Terms, iterator: bool) -> None:
         )
     if iterator and any(isinstance(node, Loop) and node.counted_by_slices for node in loop.body.nodes):
         found.cannot.append("OpenVINO's CPU plugin refuses a TensorIterator inside a TensorIterator")
-    wide = [named(edge.param) for edge in loop.back_edges if dtype(edge.param.type) in (np.dtype(np.float64),)]
+    # None, where no type is known, must not be compared: NumPy takes it for float64.
+    held = [(edge.param, dtype(edge.param.type)) for edge in loop.back_edges]
+    wide = [named(value) for value, kind in held if kind is not None and kind == np.float64]
     if wide:
         found.needs.append(f"OpenVINO's CPU plugin computes {', '.join(wide)} (float64) as float32")
 
