@@ -17,6 +17,7 @@ from textual.widgets import Footer
 from ..runtime.model import Data, Model
 from .driver import Command, Driver, Request, Stopped
 from .screens.help import HelpScreen
+from .text import printable
 from .view import Shown, View
 from .widgets.back_edges import BackEdges
 from .widgets.body import Body
@@ -92,6 +93,8 @@ class LoopdbgApp(App[int]):
     def __init__(self, driver: Driver, inputs_note: str = "") -> None:
         super().__init__()
         self.driver = driver
+        #: What is wrong with this program, found in the thread that drives the session.
+        self.fault: Exception | None = None
         # Kept, not looked up: a lookup searches the screen on top, which may be the help.
         self.header = Header(driver.model.name, id="header")
         self.message = Message(id="message")
@@ -260,6 +263,9 @@ class LoopdbgApp(App[int]):
     @on(Stopped)
     def stopped(self, message: Stopped) -> None:
         """A command ended."""
+        if message.fault is not None:
+            self.fault = message.fault
+            self.exit(1)
         try:
             self.header.progress = None
             self._set_slow(False)
@@ -275,7 +281,9 @@ class LoopdbgApp(App[int]):
                     self.prompt.say(f"error: {message.error}")
                 self.message.say(message.error, error=True)
                 if not typed:
-                    self.notify(message.error, title=f"{message.command} failed", severity="error", markup=False)
+                    self.notify(
+                        printable(message.error), title=f"{message.command} failed", severity="error", markup=False
+                    )
         finally:
             if not self.driver.busy:
                 if self._ticker is not None:
@@ -318,7 +326,11 @@ def replay_app(replay: Replay) -> int:
 
 
 def _run(driver: Driver, inputs_note: str) -> int:
+    app = LoopdbgApp(driver, inputs_note)
     try:
-        return LoopdbgApp(driver, inputs_note).run() or 0
+        status = app.run() or 0
+        if app.fault is not None:
+            raise app.fault
+        return status
     finally:
         driver.close()

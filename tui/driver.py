@@ -67,7 +67,8 @@ class Progress:
 class Stopped(Message):
     """A command ended; ``error`` is what went wrong, ``view`` None where not even a look was possible.
 
-    ``said``: what the console and logpoints printed meanwhile; ``quits``: the user asked to leave.
+    ``said``: what the console and logpoints printed meanwhile; ``quits``: the user asked to leave; ``fault``: what is
+    wrong with this program, to be raised.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class Stopped(Message):
         error: str | None = None,
         said: tuple[str, ...] = (),
         quits: bool = False,
+        fault: Exception | None = None,
     ) -> None:
         super().__init__()
         self.command = command
@@ -84,6 +86,7 @@ class Stopped(Message):
         self.error = error
         self.said = said
         self.quits = quits
+        self.fault = fault
 
 
 class WaitingSession(Session):
@@ -205,7 +208,11 @@ class Driver:
                     return
                 command = self._running = self._waiting.pop(0)
                 self._since = time.monotonic()
-            message = self._do(command)
+            try:
+                message = self._do(command)
+            except Exception as fault:
+                # Not hidden here, where nobody sees it: who shows what comes from this thread raises it.
+                message = Stopped(command, None, fault=fault)
             with self._changed:
                 self._running = None
                 if message.error is not None:
@@ -225,8 +232,8 @@ class Driver:
             error = str(problem)
         except Quit:
             quits = True
-        except Exception as problem:  # a bug of ours must not end the program either
-            error = _told(problem)
+        except MemoryError as problem:
+            error = f"out of memory: {one_line(problem)}"
         stop = self._session.stop
         if error is None and stop.reason is Reason.ERROR and stop is not before:
             error = stop.text
@@ -234,8 +241,10 @@ class Driver:
         self._said.clear()
         try:
             return Stopped(command, look(self._session, self._history), error, said, quits)
-        except Exception as problem:
-            return Stopped(command, None, error or _told(problem), said, quits)
+        except LoopdbgError as problem:
+            return Stopped(command, None, error or str(problem), said, quits)
+        except MemoryError as problem:
+            return Stopped(command, None, error or f"out of memory: {one_line(problem)}", said, quits)
 
     def _run(self, command: Request) -> None:
         session = self._session
@@ -262,7 +271,3 @@ class Driver:
                 session.back_node()
             case Command.BACK_ON:
                 session.reverse_continue()
-
-
-def _told(problem: Exception) -> str:
-    return f"{type(problem).__name__}: {one_line(problem)}"

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from ..debugger.names import quote, scan_names
 from ..runtime.graph import Graph, If, Loop, bodies
 from . import wording
-from .text import printable
 
 
 class Kind(Enum):
@@ -63,16 +63,16 @@ def listing(graph: Graph, loop: Loop | None, trip_count: int | None = None) -> t
 def _head_comment(loop: Loop, trip_count: int | None) -> str:
     if loop.counted_by_slices and loop.sliced_inputs:
         sliced = loop.sliced_inputs[0]
-        return f"as many as {printable(sliced.outer.name)} has parts along axis {sliced.axis}"
+        return f"as many as {quote(sliced.outer.name)} has parts along axis {sliced.axis}"
     return wording.kind(loop, trip_count)
 
 
 def _slices(loop: Loop) -> Iterator[Item]:
-    index = printable(loop.iteration.name) if loop.iteration is not None else "i"
+    index = quote(loop.iteration.name) if loop.iteration is not None else "i"
     for sliced in loop.sliced_inputs:
         yield Item(
             Kind.SLICE,
-            printable(sliced.inner.name),
+            quote(sliced.inner.name),
             wording.slice_text(sliced, index),
             depth=1,
             names=(sliced.inner.name,),
@@ -103,10 +103,10 @@ def _nodes(graph: Graph, depth: int, count: list[int], branches: tuple[tuple[str
 
 def _boundary(loop: Loop, trip_count: int | None) -> Iterator[Item]:
     if loop.back_edges:
-        params = ", ".join(printable(e.param.name) for e in loop.back_edges)
+        params = ", ".join(quote(e.param.name) for e in loop.back_edges)
         values = ", ".join(wording.operand(e.result) for e in loop.back_edges)
         yield Item(Kind.BOUNDARY, params, values, "back edges" if len(loop.back_edges) > 1 else "back edge", 1)
-    for scan in loop.scan_outputs:
-        yield Item(Kind.BOUNDARY, wording.scan_text(scan), comment="scan output", depth=1)
+    for scan, name in zip(loop.scan_outputs, scan_names(loop), strict=True):
+        yield Item(Kind.BOUNDARY, wording.scan_text(scan, name), comment="scan output", depth=1)
     if loop.condition is not None and wording.kind(loop, trip_count) == "do-while loop":
-        yield Item(Kind.BOUNDARY, f"while {printable(loop.condition.name)}", depth=0)
+        yield Item(Kind.BOUNDARY, f"while {quote(loop.condition.name)}", depth=0)

@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from ..debugger.session import Reason
 from ..debugger.snapshot import FrameSnapshot, Snapshot, take
 from ..debugger.surface import FrameSurface, SessionSurface
 from ..runtime.frame import NodeState
 from ..runtime.graph import Graph, Value, loops
+from ..runtime.slices import cut
 from . import wording
 from .plot import number_of
 
@@ -40,7 +43,8 @@ class Moment:
 # Views hold arrays, of which == makes no truth value: they are compared by identity.
 @dataclass(frozen=True, eq=False)
 class FrameView:
-    """One frame. ``values``: by name, of this iteration or, where that has computed none yet, of the one before.
+    """One frame. ``values``: by name, all of one iteration, the one that runs or at a boundary the one before; what a
+    body has from outside is the same in both.
 
     ``history``: the boundaries of this entry at which the session stopped, oldest first.
     """
@@ -122,7 +126,31 @@ def _values(live: FrameSurface, frame: FrameSnapshot) -> Mapping[str, Any]:
             value = readable.get(name, _ABSENT)
             if value is not _ABSENT:
                 values[name] = value
+        if frame.at_boundary and frame.iteration:
+            values.update(_got(live, frame))
+            for name in [name for name, value in values.items() if value is _ABSENT]:
+                del values[name]
     return MappingProxyType(values)
+
+
+def _got(live: FrameSurface, frame: FrameSnapshot) -> Mapping[str, Any]:
+    """What the iteration before got in those parameters that are another value in each; _ABSENT where that is not
+    known. At a boundary they hold what the next one gets already."""
+    loop = frame.loop
+    assert loop is not None
+    got: dict[str, Any] = {}
+    if loop.condition_input is not None:
+        got[loop.condition_input.name] = _ABSENT
+    if loop.iteration is not None:
+        there, number = live.values.read(loop.iteration)
+        got[loop.iteration.name] = np.full_like(number, frame.iteration - 1) if there else _ABSENT
+    for sliced in loop.sliced_inputs if frame.stopped_by is None else ():
+        there, whole = live.values.read(sliced.outer)
+        parts = cut(whole, sliced, frame.name) if there and isinstance(whole, np.ndarray) else ()
+        got[sliced.inner.name] = parts[frame.iteration - 1] if frame.iteration <= len(parts) else _ABSENT
+    for edge in frame.back_edges:
+        got[edge.param] = _ABSENT if edge.previous is None else edge.previous
+    return got
 
 
 def _sides(frame: FrameSnapshot, values: Mapping[str, Any]) -> tuple[float, float] | None:

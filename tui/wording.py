@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..debugger.names import quote
 from ..runtime.graph import If, Loop, Node, Operation, ScanOutput, SlicedInput, TensorType, Value
 from .text import printable, value_text
 
@@ -55,7 +56,7 @@ def operand(value: Value | None) -> str:
         text = value_text(value.constant, 24)
         if len(text) <= 24:
             return text
-    return printable(value.name)
+    return quote(value.name)
 
 
 def call(node: Node) -> str:
@@ -76,7 +77,7 @@ def _attribute(value: object) -> str:
 
 def results(node: Node) -> str:
     """``y, h``: the names that a node writes."""
-    return ", ".join(printable(v.name) for v in node.outputs if v is not None)
+    return ", ".join(quote(v.name) for v in node.outputs if v is not None)
 
 
 def producers(loop: Loop) -> dict[Value, Node]:
@@ -109,7 +110,7 @@ def condition_text(loop: Loop) -> str:
     """``keep = err_new > tol``: what the body yields as the condition, as far as it reads at a glance."""
     if loop.condition is None:
         return ""
-    name = printable(loop.condition.name)
+    name = quote(loop.condition.name)
     text = _expression(loop.condition, producers(loop), _DEPTH)
     return name if text == name else f"{name} = {text}"
 
@@ -144,8 +145,8 @@ def kind(loop: Loop, trip_count: int | None) -> str:
 
 def head(loop: Loop, trip_count: int | None) -> str:
     """The loop's first line: ``for i in range(25):``, ``while keep:``, ``do:``."""
-    i = printable(loop.iteration.name) if loop.iteration is not None else "i"
-    condition = "" if loop.condition is None or always(loop.condition) else printable(loop.condition.name)
+    i = quote(loop.iteration.name) if loop.iteration is not None else "i"
+    condition = "" if loop.condition is None or always(loop.condition) else quote(loop.condition.name)
     count = _count(loop, trip_count)
     if count:
         return f"for {i} in range({count}){f' while {condition}' if condition else ''}:"
@@ -161,14 +162,14 @@ def _count(loop: Loop, trip_count: int | None) -> str:
     if loop.fixed_trips is not None:
         return str(loop.fixed_trips)
     if loop.counted_by_slices and loop.sliced_inputs:
-        return f"parts of {printable(loop.sliced_inputs[0].outer.name)}"
+        return f"parts of {quote(loop.sliced_inputs[0].outer.name)}"
     return ""
 
 
 def ends(loop: Loop, trip_count: int | None) -> str:
     """What ends a loop: ``when keep is false (no trip count)``, ``after 25 iterations``, ..."""
     endless = loop.condition is not None and always(loop.condition)
-    condition = "" if loop.condition is None or endless else f"when {printable(loop.condition.name)} is false"
+    condition = "" if loop.condition is None or endless else f"when {quote(loop.condition.name)} is false"
     count = _count(loop, trip_count)
     if count:
         after = f"after {count} iteration{'' if count == '1' else 's'}" if count.isdigit() else f"after the {count}"
@@ -192,7 +193,7 @@ def _enters(loop: Loop) -> bool:
 
 def slice_text(sliced: SlicedInput, index: str) -> str:
     """``X[:, i:i+1, :]``; where the parts are not that plain: ``part i of X (stride -1, axis 0)``."""
-    name = printable(sliced.outer.name)
+    name = quote(sliced.outer.name)
     declared = sliced.outer.type
     rank = len(declared.shape) if isinstance(declared, TensorType) and declared.shape is not None else None
     plain = (sliced.start, sliced.end, sliced.stride, sliced.part_size) == (0, -1, 1, 1)
@@ -217,9 +218,10 @@ def _slice_note(sliced: SlicedInput) -> str:
     return ", ".join(parts)
 
 
-def scan_text(scan: ScanOutput) -> str:
-    """``xs.append(x_new)``, ``Y.concat(y, axis=1)``, and ``prepend`` where the last iteration stands first."""
-    inner, outer = printable(scan.result.name), printable(scan.outer.name)
+def scan_text(scan: ScanOutput, name: str) -> str:
+    """``xs.append(x_new)``, ``Y.concat(y, axis=1)``, and ``prepend`` where the last iteration stands first; ``name``:
+    that of the whole."""
+    inner, outer = quote(scan.result.name), quote(name)
     if scan.stack:
         axis = "" if scan.axis == 0 else f", axis={scan.axis}"
         return f"{outer}.{'prepend' if scan.reverse else 'append'}({inner}{axis})"

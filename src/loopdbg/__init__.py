@@ -9,10 +9,13 @@ session.step()
 session.frame.carried["h"]
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
+# Nothing is imported here, not even typing: the command line comes by before it can tell of a Ctrl-C.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from .debugger.replay import Replay
     from .debugger.session import Reason, Session, Stop, debug
     from .debugger.trace.reader import Trace
@@ -83,6 +86,8 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     for module, names in _HOMES.items():
         if name in names:
+            import importlib
+
             value = getattr(importlib.import_module(f"{__name__}.{module}"), name)
             globals()[name] = value
             return value

@@ -73,8 +73,12 @@ def did_you_mean(word: str, known: Sequence[str]) -> str:
     return f"; did you mean {' or '.join(repr(one) for one in near)}?" if near else ""
 
 
+#: Iterations are counted in so many bits.
+_MOST = 2**63 - 1
+
+
 def at_least(least: int) -> type[int]:
-    """An argparse type: a whole number that is not too small."""
+    """An argparse type: a whole number that is not too small, nor larger than what can be counted."""
 
     def read(text: str) -> int:
         try:
@@ -83,6 +87,8 @@ def at_least(least: int) -> type[int]:
             number = least - 1
         if number < least:
             raise argparse.ArgumentTypeError(f"'{text}' is no whole number from {least} on")
+        if number > _MOST:
+            raise argparse.ArgumentTypeError(f"'{text}' is too large; {_MOST} is the most")
         return number
 
     return read  # type: ignore[return-value]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
-import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -78,8 +76,7 @@ exit status: 0 the same, 6 they differ, 1 bad model or input, 2 wrong usage,
                 f"nothing could be compared: {'; '.join(notes) or 'neither has a loop or an output'}"
             )
         if options.json:
-            plain = not terminal.knows_unicode(sys.stdout)
-            terminal.out(json.dumps(diff_json.as_json(found), ensure_ascii=plain, allow_nan=False))
+            terminal.out_json(diff_json.as_json(found))
         else:
             for line in diff_report.lines(found):
                 terminal.out(line)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...debugger.diff.findings import (
+    Cause,
     Comparison,
     Difference,
     Failure,
@@ -15,6 +16,7 @@ from ...debugger.diff.findings import (
     NodeDifference,
     Reason,
     TripDifference,
+    Written,
 )
 from ...debugger.diff.live import Live
 from ..text import dtype_name
@@ -42,6 +44,7 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
     return {
         "mode": comparison.mode,
         "same": comparison.same,
+        "written": [_written(one) for one in comparison.written],
         "loops": [_loop(loop) for loop in comparison.loops],
         "outputs": {
             "compared": comparison.compared_outputs,
@@ -68,6 +71,7 @@ def _loop(loop: LoopFindings) -> dict[str, Any]:
         "trip_difference": None if loop.trips is None else _trips(loop.trips),
         "first": None if loop.first is None else _difference(loop.first),
         "node": None if loop.node is None else _node(loop.node),
+        "source": None if loop.cause is None else _source(loop.cause),
         "growth": {
             "first_beyond": loop.growth.first_beyond,
             "largest": _number(loop.growth.largest),
@@ -78,6 +82,23 @@ def _loop(loop: LoopFindings) -> dict[str, Any]:
     }
 
 
+def _written(one: Written) -> dict[str, Any]:
+    constant = one.delta is not None
+    return {
+        "kind": one.kind,
+        "place": one.place,
+        "left_name": one.name or None,
+        "right_name": one.other or None,
+        "decides": one.deciding,
+        "left": value_json(one.left) if constant else one.left_text,
+        "right": value_json(one.right) if constant else one.right_text,
+    }
+
+
+def _source(cause: Cause) -> dict[str, Any] | None:
+    return None if cause.source is None else {**_difference(cause.source), "remark": cause.remark or None}
+
+
 def _trips(trips: TripDifference) -> dict[str, Any]:
     return {
         "entry": list(trips.entry),
@@ -86,6 +107,7 @@ def _trips(trips: TripDifference) -> dict[str, Any]:
         "left_ended": None if trips.left_ended is None else trips.left_ended.value,
         "right_ended": None if trips.right_ended is None else trips.right_ended.value,
         "entries": trips.entries,
+        "because": trips.because or None,
         "reasons": [_reason(reason) for reason in trips.reasons],
     }
 
@@ -108,6 +130,7 @@ def _node(node: NodeDifference) -> dict[str, Any]:
         "node": node.node,
         "output": node.name,
         "op_type": node.op_type,
+        "other": {"node": node.other, "op_type": node.other_op_type},
         "inputs": {name: value_json(value) for name, value in node.inputs},
         "difference": _difference(node.difference),
     }

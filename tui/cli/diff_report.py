@@ -11,7 +11,8 @@ import numpy as np
 from ...debugger.diff.findings import Comparison, Difference, LoopFindings, Reason
 from ...debugger.diff.growth import Growth
 from ...debugger.diff.live import Live
-from ...runtime.graph import StoppedBy
+from ...debugger.diff.values import Tolerance, compare
+from ...runtime.graph import MAIN, StoppedBy
 from ..text import NOT_FINITE, number_text, printable, scalar_text, value_text
 
 _WIDTH = 72
@@ -48,11 +49,12 @@ def _comparison(comparison: Comparison) -> Iterator[str]:
         yield f"    {comparison.right} {failure.what}: {printable(failure.where)}"
         yield f"      {printable(failure.text[:_FAILURE])}"
         yield from _reasons(failure.reasons, "      ")
+    yield from _written(comparison, _sides(comparison))
     first = comparison.first
     if first is not None and first.first is not None:
         yield from _first(first, first.first, _sides(comparison))
     for loop in comparison.loops:
-        yield from _loop(loop, _sides(comparison), loop is first)
+        yield from _loop(loop, _sides(comparison), loop is first, comparison.mode)
     yield from _outputs(comparison)
     yield from _reasons(_told_nowhere(comparison), "    ")
 
@@ -75,6 +77,30 @@ def _sides(comparison: Comparison) -> tuple[str, str]:
     return "loopdbg", comparison.right
 
 
+# -- what differs before anything runs
+
+
+def _written(comparison: Comparison, sides: tuple[str, str]) -> Iterator[str]:
+    if not comparison.written:
+        return
+    yield "    written otherwise:"
+    for one in comparison.written[:_LISTED]:
+        where = "main graph" if one.place == MAIN else f"loop '{one.place}'"
+        name = f" '{one.name}'" if one.name else ""
+        deciding = ", which the condition depends on" if one.deciding and one.name else ""
+        yield f"      {printable(f'{where}: {one.kind}{name}{deciding}')}"
+        if one.delta is None:
+            wide = max(map(len, sides))
+            for side, text in zip(sides, (one.left_text, one.right_text), strict=True):
+                yield f"        {printable(side):<{wide}}  {printable(text)}"
+        else:
+            difference = Difference(one.kind, one.name, one.other, one.delta, left=one.left, right=one.right)
+            yield from _pair(difference, sides, "        ")
+    more = len(comparison.written) - _LISTED
+    if more > 0:
+        yield f"      ... and {more} more"
+
+
 # -- the first difference
 
 
@@ -82,15 +108,32 @@ def _first(loop: LoopFindings, first: Difference, sides: tuple[str, str]) -> Ite
     yield f"    first difference: {_place(first)}, {_role(first)}"
     node = loop.node
     if node is not None:
-        what = f"{node.op_type} '{node.node}'" if node.op_type else f"'{node.node}'"
+        what = f"{node.op_type} '{node.node}'"
+        if node.other_op_type != node.op_type:
+            what += f", in its place in {sides[1]} {node.other_op_type} '{node.other}'"
         yield f"      first node that differs: {printable(what)}"
         for name, value in node.inputs:
-            if value is not None:
-                yield f"        {printable(name)} = {value_text(value, _WIDTH)}"
+            yield f"        {printable(name)} = {value_text(value, _WIDTH)}"
         yield from _pair(node.difference, sides, "        ")
-        if node.difference.name == first.name or node.difference.left is first.left:
+        if _same_pair(node.difference, first):
+            return
+    elif loop.cause is not None and loop.cause.source is not None:
+        source = loop.cause.source
+        known = source.role != "result"
+        what = f"it comes from the {source.role} " if known else "it can be followed back to "
+        yield f"      {what}'{printable(source.name)}'"
+        yield from _pair(source, sides, "        ")
+        if loop.cause.remark:
+            yield f"        {printable(loop.cause.remark)}"
+        if _same_pair(source, first):
             return
     yield from _pair(first, sides, "      ")
+
+
+def _same_pair(one: Difference, other: Difference) -> bool:
+    """Whether two differences are of the same values, which need not be told twice."""
+    pairs = ((one.left, other.left), (one.right, other.right))
+    return all(not compare(a, b, Tolerance(0.0, 0.0)).kind for a, b in pairs)
 
 
 def _place(difference: Difference) -> str:
@@ -111,8 +154,9 @@ def _role(difference: Difference) -> str:
 
 def _pair(difference: Difference, sides: tuple[str, str], indent: str) -> Iterator[str]:
     wide = max(map(len, sides))
-    for side, value in zip(sides, (difference.left, difference.right), strict=True):
-        yield f"{indent}{printable(side):<{wide}}  {printable(difference.name)} = {value_text(value, _WIDTH)}"
+    names = difference.name, difference.other
+    for side, name, value in zip(sides, names, (difference.left, difference.right), strict=True):
+        yield f"{indent}{printable(side):<{wide}}  {printable(name)} = {value_text(value, _WIDTH)}"
     yield f"{indent}{_delta(difference)}"
 
 
@@ -137,7 +181,7 @@ def _short(number: float) -> str:
 # -- a loop
 
 
-def _loop(loop: LoopFindings, sides: tuple[str, str], told: bool) -> Iterator[str]:
+def _loop(loop: LoopFindings, sides: tuple[str, str], told: bool, mode: str) -> Iterator[str]:
     name = f"'{printable(loop.left)}'"
     if loop.matched not in ("path", "name") or loop.left != loop.right:
         name += f" and '{printable(loop.right)}' (matched by {loop.matched})"
@@ -153,7 +197,7 @@ def _loop(loop: LoopFindings, sides: tuple[str, str], told: bool) -> Iterator[st
         if alone:
             yield f"      only in {printable(side)}: {', '.join(map(printable, alone))}"
     if loop.trips is not None:
-        yield from _trips(loop, sides)
+        yield from _trips(loop, sides, mode)
     if loop.first is not None:
         if not told:
             yield f"      first difference: {_place(loop.first)}, {_role(loop.first)}"
@@ -167,7 +211,7 @@ def _trip_text(loop: LoopFindings) -> str:
     return f", trip count {loop.left_trips} on both sides"
 
 
-def _trips(loop: LoopFindings, sides: tuple[str, str]) -> Iterator[str]:
+def _trips(loop: LoopFindings, sides: tuple[str, str], mode: str) -> Iterator[str]:
     trips = loop.trips
     assert trips is not None
     entry = f" of the entry in iteration {'/'.join(map(str, trips.entry))}" if trips.entry else ""
@@ -177,9 +221,11 @@ def _trips(loop: LoopFindings, sides: tuple[str, str]) -> Iterator[str]:
         told.append(f"{printable(side)} {count}{why}")
     more = f"; {trips.entries} entries differ in it" if trips.entries > 1 else ""
     yield f"      trip count{entry}: {', '.join(told)}{more}"
+    if trips.because:
+        yield f"        {printable(trips.because)}"
     if trips.reasons:
         yield from _reasons(trips.reasons, "        ")
-    else:
+    elif not trips.because and mode != "streams":
         yield "        no rule predicts it"
 
 

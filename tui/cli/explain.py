@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...runtime.errors import UsageError
 from ...runtime.graph import System
 from ...runtime.model import Model
-from ..text import printable
 from . import terminal
 from .command import Command, did_you_mean
 from .recorded import model_of
@@ -67,10 +64,10 @@ exit status: 0 done, 1 bad model, 2 wrong usage"""
                 "loops": [one.json() for one in found],
                 "source": json_lines(source(model.graph)),
             }
-            terminal.out(json.dumps(told, ensure_ascii=not terminal.knows_unicode(sys.stdout), allow_nan=False))
+            terminal.out_json(told)
             return 0
         for line in _text(model, found):
-            terminal.out(printable(line))
+            terminal.out(line)
         return 0
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from ...runtime.errors import UsageError
 from . import terminal
 from .command import Command
+from .save import check_target
 
 
 class Export(Command):
@@ -39,9 +40,7 @@ docs/traces.md says how the arrays and the columns are called."""
         target: Path = options.output
         if target.suffix not in (".npz", ".csv"):
             raise UsageError(f"{target}: name it .npz for arrays or .csv for a table")
-        if target.is_dir() or not target.parent.is_dir():
-            what = "is a folder" if target.is_dir() else f"there is no folder '{target.parent}'"
-            raise UsageError(f"{target}: {what}")
+        check_target(target, [options.trace], "")
         with Trace.open(options.trace) as trace, trace.still():
             only = None if options.only is None else [name for name in options.only.split(",") if name]
             exporter = Exporter(trace, options.loop, only)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..text import printable
 from . import terminal
 from .command import Command
 from .loop_info import describe
@@ -38,10 +35,10 @@ ports and back edges."""
     def run(self, options: argparse.Namespace) -> int:
         told = describe(model_of(options.model))
         if options.json:
-            terminal.out(json.dumps(told, ensure_ascii=not terminal.knows_unicode(sys.stdout), allow_nan=False))
+            terminal.out_json(told)
         else:
             for line in lines(told):
-                terminal.out(printable(line))
+                terminal.out(line)
         return 0
 
 

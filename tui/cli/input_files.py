@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+import struct
+import tokenize
+import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -13,6 +17,12 @@ import numpy as np
 from ...runtime.errors import InputError, one_line
 from ...runtime.graph import Array, OptionalType, SequenceType, TensorType, ValueType
 from ...runtime.model import Data, Port
+
+#: What NumPy, the zip archive, what it is packed with and the parser of an array's header raise on a broken file.
+_UNREADABLE = (
+    *(ValueError, TypeError, KeyError, EOFError, OSError, RuntimeError, SyntaxError, OverflowError),
+    *(zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError),
+)
 
 
 def read_npy(path: Path, declared: TensorType) -> Array:
@@ -91,7 +101,7 @@ def _opened(path: Path) -> Iterator[Any]:
             loaded = np.load(file, allow_pickle=False)
         except MemoryError:
             raise InputError(f"{path}: too large for the memory, or damaged") from None
-        except Exception as error:  # zipfile, zlib and the header's parser have errors of their own
+        except _UNREADABLE as error:
             raise InputError(f"{path}: {_why(error)}") from None
         with nullcontext(loaded) if isinstance(loaded, np.ndarray) else loaded:
             yield loaded
@@ -102,7 +112,7 @@ def _entry(path: Path, archive: Any, name: str, declared: ValueType) -> Array:
         array = archive[name]
     except MemoryError:
         raise InputError(f"{path}: '{name}' is too large for the memory, or damaged") from None
-    except Exception as error:
+    except _UNREADABLE as error:
         raise InputError(f"{path}: '{name}' cannot be read: {_why(error)}") from None
     if not isinstance(array, np.ndarray):  # an entry that is no array comes as bytes
         raise InputError(f"{path}: '{name}' is no array; save it with np.savez")
@@ -133,6 +143,7 @@ def _as_declared(array: Array, declared: ValueType) -> Array:
 
 def _read_pb(path: Path, declared: ValueType) -> Data:
     import onnx
+    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
     from onnx import numpy_helper
 
     readers: dict[type, tuple[Any, Any]] = {
@@ -145,5 +156,5 @@ def _read_pb(path: Path, declared: ValueType) -> Data:
         return convert(message.FromString(path.read_bytes()))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or one_line(error)}") from None
-    except Exception as error:  # protobuf's and onnx's own
+    except (DecodeError, ValueError, TypeError, LookupError, RuntimeError) as error:  # protobuf's and onnx's own
         raise InputError(f"{path}: not a {message.__name__}: {one_line(error)}") from None

@@ -17,6 +17,8 @@ from .input_files import read_npy
 
 #: How strict JSON, which has no such numbers, often spells them.
 _NOT_FINITE = ("NaN", "Infinity", "-Infinity")
+#: NumPy's largest rank, and one more for sequences.
+_DEPTH = 65
 _ANSWERS = {"true": True, "false": False}
 
 
@@ -32,7 +34,18 @@ def parse(name: str, declared: ValueType, text: str) -> Data:
     if text.endswith(".npy") and isinstance(declared, TensorType) and (not strings or os.path.exists(text)):
         return read_npy(Path(text), declared)
     data = _text(text) if strings else _json(name, declared, text)
+    if _is_deep(data):
+        raise InputError(f"input '{name}' ({declared}): {text!r:.60}... has more than {_DEPTH} brackets in one another")
     return _convert(name, declared, data)
+
+
+def _is_deep(data: Any) -> bool:
+    """Whether lists and objects stand in one another deeper than any tensor of a sequence."""
+    level = [data] if isinstance(data, list | dict) else []
+    for _ in range(_DEPTH):
+        inside = (inner for one in level for inner in (one.values() if isinstance(one, dict) else one))
+        level = [inner for inner in inside if isinstance(inner, list | dict)]
+    return bool(level)
 
 
 def _text(text: str) -> Any:

@@ -129,6 +129,11 @@ def _given(words: Sequence[str], ports: dict[str, Port]) -> dict[str, Data]:
     return given
 
 
+def beside(model: Path) -> Path:
+    """The file that has the inputs of a model where nothing is asked for."""
+    return model.with_suffix(".inputs.npz")
+
+
 Source = Callable[[], dict[str, Data]]
 
 
@@ -141,7 +146,7 @@ def _source(model: Model, asked: str | None, no_search: bool) -> tuple[Source | 
         return lambda: read_npz(path, model.inputs), asked, False
     if no_search or model.path is None:
         return None, "", False
-    sidecar = model.path.with_suffix(".inputs.npz")
+    sidecar = beside(model.path)
     if sidecar.is_file():
         return lambda: read_npz(sidecar, model.inputs), sidecar.name, True
     folder = model.path.parent / "test_data_set_0"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -110,7 +111,13 @@ def _constant(value: Value) -> dict[str, Any]:
 
 def _known(value: Value | None, origins: Origins) -> dict[str, Any] | None:
     """An outer value that a loop is controlled by, and what it is where that is known."""
-    return None if value is None else {"from": value.name, "value": origins.scalar(value)}
+    return None if value is None else {"from": value.name, "value": _number(value, origins)}
+
+
+def _number(value: Value, origins: Origins) -> bool | int | float | None:
+    """A number that is known and that JSON has a word for."""
+    number = origins.scalar(value)
+    return number if isinstance(number, bool | int | float) and math.isfinite(number) else None
 
 
 def _decided(value: Value | None, origins: Origins) -> dict[str, Any] | None:
@@ -122,7 +129,7 @@ def _decided(value: Value | None, origins: Origins) -> dict[str, Any] | None:
     if maker is not None and maker.op_type != "Constant":
         names = ", ".join("" if operand is None else operand.name for operand in maker.inputs)
         by = f"{maker.op_type}({names})"
-    return {"from": value.name, "value": origins.scalar(value), "by": by}
+    return {"from": value.name, "value": _number(value, origins), "by": by}
 
 
 def _kind(loop: Loop, origins: Origins) -> tuple[str, str]:
@@ -145,6 +152,9 @@ def _kind(loop: Loop, origins: Origins) -> tuple[str, str]:
 
 def _limit(loop: Loop, found: Ending) -> str:
     """What bounds the number of iterations."""
+    if found.uneven:
+        told = ", ".join(f"'{port.outer.name}' has {count}" for port, count in found.uneven)
+        return f"with an error: its sliced inputs disagree on the number of parts ({told})"
     if found.slices:
         many = "" if found.trips is None else f" ({found.trips})"
         names = ", ".join(f"'{port.outer.name}'" for port in found.slices)
@@ -152,6 +162,8 @@ def _limit(loop: Loop, found: Ending) -> str:
     if found.count is not None:
         unless = " (-1: no limit)" if loop.minus_one_is_no_limit else ""
         return f"after '{found.count.name}' iterations{unless}"
+    if found.given is not None and found.given < 0:
+        return f"before iteration 0 (the trip count is {found.given})"
     return f"after {found.trips} iteration{'' if found.trips == 1 else 's'}"
 
 

@@ -20,7 +20,6 @@ _OF_A_RUN = (
     "seed",
     "dim",
     "max_iterations",
-    "exact",
     "record",
     "record_nodes",
     "every",

@@ -183,7 +183,9 @@ class Recording:
         except TraceError as problem:
             self._told(problem)
         path = recorder.path
-        size = path.stat().st_size if path.exists() else 0
+        # Where the disk is full, or somebody reads it just now, its log stays beside it.
+        files = (path, path.with_name(f"{path.name}-wal"))
+        size = sum(file.stat().st_size for file in files if file.exists())
         self._summary = {"file": str(path), "boundaries": recorder.recorded, "bytes": size}
 
     def _told(self, error: LoopdbgError) -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from pathlib import Path
-from typing import Any
 
 from ...runtime.errors import ExecutionError, InterruptError, LimitError, TraceError, UsageError
 from ...runtime.graph import StoppedBy
@@ -16,7 +14,7 @@ from ...runtime.model import Model, OnIteration, load
 from ...runtime.model import Run as Result
 from . import report, scripted, terminal
 from .command import Command
-from .inputs import Inputs, add_run_options, gather
+from .inputs import Inputs, add_run_options, beside, gather
 from .progress import Progress
 from .recorded import is_database, opened
 from .recording import Recording, Resumed, add_record_options, check_options
@@ -65,25 +63,27 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
         add_run_options(parser)
         add_record_options(parser)
         parser.add_argument("--output", type=Path, metavar="F.npz", help="save the outputs under their names")
-        parser.add_argument(
-            "--exact", action="store_true", help="node by node, as the debugger runs it: floats rounded the same"
-        )
         parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
         scripted.add_options(parser)
 
     def run(self, options: argparse.Namespace) -> int:
         if options.output is not None:
-            check_target(options.output)
+            check_target(options.output, _read(options))
         if is_database(options.model):
             return self._replay(options)
         check_options(options)
         model = load(options.model)
-        resumed = None if options.resume is None else Resumed(options.resume, model)
+        if options.resume is None:
+            return self._run(model, None, options)
+        with closing(Resumed(options.resume, model)) as resumed:
+            return self._run(model, resumed, options)
+
+    def _run(self, model: Model, resumed: Resumed | None, options: argparse.Namespace) -> int:
         inputs = gather(model, options) if resumed is None else Inputs(resumed.inputs, resumed.note, chosen_here=True)
         if scripted.wanted(options):
             return self._debug(model, inputs, options)
         with Recording(options, model, inputs.values, resumed) as recording:
-            result, seconds = _execute(model, inputs, options.max_iterations, recording.hook, resumed, options.exact)
+            result, seconds = _execute(model, inputs, options.max_iterations, recording.hook, resumed)
             recording.finish(result)
         return self._tell(model, inputs, options, result, seconds, recording)
 
@@ -95,12 +95,13 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
             terminal.err(f"inputs: {inputs.note}")
         from ...debugger.session import Session
 
-        session = Session(model, inputs.values, max_iterations=options.max_iterations)
+        attended = scripted.asks(options) and sys.stdin.isatty()
+        session = Session(model, inputs.values, max_iterations=options.max_iterations, attended=attended)
         status, result, stopped, seconds = scripted.run(session, options)
         if result is not None:
             return status or self._tell(model, inputs, options, result, seconds)
         if options.json:
-            self._print_json({"stopped": stopped})
+            terminal.out_json({"stopped": stopped})
         return status
 
     def _replay(self, options: argparse.Namespace) -> int:
@@ -117,13 +118,8 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
                 seconds = sum(loop.seconds for loop in result.loops)
                 return status or self._tell(replay.model, Inputs(replay.inputs, ""), options, result, seconds)
             if options.json:
-                self._print_json({"stopped": stopped})
+                terminal.out_json({"stopped": stopped})
             return status
-
-    @staticmethod
-    def _print_json(told: dict[str, Any]) -> None:
-        # Where signs cannot be encoded they are escaped, not replaced: the names must stay what they are.
-        terminal.out(json.dumps(told, ensure_ascii=not terminal.knows_unicode(sys.stdout), allow_nan=False))
 
     def _tell(
         self,
@@ -146,7 +142,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
             told = report.as_json(result, seconds)
             if recording is not None and recording.summary:
                 told["recorded"] = recording.summary
-            self._print_json(told)
+            terminal.out_json(told)
         else:
             for note in report.notes(result):
                 terminal.err(f"note: {note}")
@@ -162,13 +158,20 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
         return _STATUS[result.stopped_by] or (TraceError.exit_status if failed else 0)
 
 
+def _read(options: argparse.Namespace) -> list[Path]:
+    """Files that a run reads or records; a model's other files are none that outputs could replace."""
+    model = Path(options.model)
+    of_the_model = [model, model.with_suffix(".bin"), beside(model)] if model.name else []
+    named = [options.inputs, options.record, options.resume]
+    return [*of_the_model, *(Path(path) for path in named if path is not None)]
+
+
 def _execute(
     model: Model,
     inputs: Inputs,
     max_iterations: int | None,
     hook: OnIteration | None,
     resumed: Resumed | None,
-    exact: bool,
 ) -> tuple[Result, float]:
     """Run it; seconds are those of the run alone, without reading and compiling."""
     watched = sys.stderr.isatty()
@@ -186,7 +189,6 @@ def _execute(
                 max_iterations=max_iterations,
                 on_tick=progress.tick if progress else None,
                 begin=resumed.begin if resumed else None,
-                exact=exact,
             )
     except ExecutionError as error:
         # What was run is part of what went wrong, unless the user chose it.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -13,16 +14,44 @@ from ...runtime.graph import Array
 from ...runtime.model import Data
 
 
-def check_target(path: Path) -> None:
-    """Find out before a long run whether its outputs can be saved at all.
+def check_target(path: Path, read: Iterable[Path] = (), option: str = "--output ") -> None:
+    """Find out before a long run whether something can be saved there at all, and whether it may.
+
+    ``read``: files that the command reads or writes otherwise.
 
     Raises:
-        UsageError: the path is a folder, or lies in none.
+        UsageError: the path is a folder, or lies in none; what is there is no file that a command like this one wrote.
     """
+    told = f"{option}{path}"
     if path.is_dir():
-        raise UsageError(f"--output {path}: is a folder; give a file, such as {path / 'outputs.npz'}")
-    if not path.parent.is_dir():
-        raise UsageError(f"--output {path}: there is no folder '{path.parent}'")
+        raise UsageError(f"{told}: is a folder; give a file, such as {path / 'outputs.npz'}")
+    folder = Path(os.path.realpath(path)).parent
+    if not folder.is_dir():
+        raise UsageError(f"{told}: there is no folder '{folder}'")
+    left = "it is left as it is, give another name"
+    if any(one_file(path, other) for other in read):
+        raise UsageError(f"{told}: this command reads or records that file; {left}")
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{told}: is no regular file; {left}")
+    if path.exists() and path.suffix != ".csv" and path.stat().st_size and not _is_archive(path):
+        raise UsageError(f"{told}: is there already, and is no .npz; {left}")
+
+
+def one_file(path: Path, other: Path) -> bool:
+    """Whether both are one file, there already or not."""
+    try:
+        return path.samefile(other)
+    except OSError:
+        return os.path.realpath(path) == os.path.realpath(other)
+
+
+def _is_archive(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(2) == b"PK"
+    except OSError:
+        # Writing it will tell.
+        return True
 
 
 def save(path: Path, outputs: Mapping[str, Data]) -> list[str]:

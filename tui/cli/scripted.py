@@ -54,6 +54,12 @@ def wanted(options: argparse.Namespace) -> bool:
     return bool(options.breaks or options.asserts or options.commands or options.batch or options.asking)
 
 
+def asks(options: argparse.Namespace) -> bool:
+    """True where commands are asked for after those given; from a pipe as well, where that was wanted."""
+    enough = options.batch or options.json or options.breaks or options.asserts
+    return bool(options.asking or (not enough and sys.stdin.isatty()))
+
+
 def run(session: SessionSurface, options: argparse.Namespace) -> tuple[int, Result | None, dict[str, Any], float]:
     """Drive a session, or a recording, as the options say.
 
@@ -63,18 +69,19 @@ def run(session: SessionSurface, options: argparse.Namespace) -> tuple[int, Resu
         UsageError: a command or an expression makes no sense.
     """
     from ...debugger.console import Console, Quit
+    from ...debugger.report import frame_lines
     from ...debugger.stop import Reason
 
     quiet = options.json
     asserts = _Asserts(session, options.asserts or ())
-    for text in options.breaks or ():
-        session.breakpoints.add(f"if {text}")
+    breaks = {session.breakpoints.add(f"if {text}").number: text for text in options.breaks or ()}
     console = Console(session, (lambda line: None) if quiet else terminal.out)
+    given = {**asserts.texts, **breaks}
+    console.answered = frozenset(given)
     console.on_stop = partial(_stopped, asserts)
     started = time.perf_counter()
     status = 0
-    enough = options.batch or quiet or options.breaks or options.asserts
-    asking = options.asking or (not enough and sys.stdin.isatty())
+    asking = asks(options)
     try:
         try:
             # What is so before iteration 0 already is met there.
@@ -102,6 +109,8 @@ def run(session: SessionSurface, options: argparse.Namespace) -> tuple[int, Resu
         status = interrupted.exit_status
     seconds = time.perf_counter() - started
     stop = session.stop
+    # Read before anything is told: where a recording cannot be read on, that is the one error.
+    shown = [] if quiet or asking or session.done else list(frame_lines(session.frame))
     if asserts.failed:
         terminal.err(f"loopdbg: assertion failed: {asserts.failed} is false {asserts.where}")
         status = ASSERTION_FAILED
@@ -113,10 +122,14 @@ def run(session: SessionSurface, options: argparse.Namespace) -> tuple[int, Resu
         terminal.err(f"loopdbg: {stop.text}")
         # A breakpoint whose expression makes no sense here is the user's, a node that fails the model's.
         status = status or (UsageError.exit_status if stop.breakpoints else 1)
-    if status in (ASSERTION_FAILED, STOPPED) and not quiet and not asking and not session.done:
-        from ...debugger.report import frame_lines
-
-        for line in frame_lines(session.frame):
+    if session.done and not asking:
+        for one, why in session.breakpoints.untested():
+            if one.number in given:
+                word = "assertion" if one.number in asserts.texts else "--break"
+                terminal.err(f"loopdbg: {word} '{given[one.number]}' was never tested: {why}")
+                status = status or UsageError.exit_status
+    if status in (ASSERTION_FAILED, STOPPED):
+        for line in shown:
             terminal.out(line)
     result = None
     if session.done and session.outputs is not None:
@@ -152,11 +165,12 @@ class _Asserts:
         from ...debugger.expressions import parse
 
         self._session = session
-        self._texts: dict[int, str] = {}
+        #: What must hold, by the number of the breakpoint that stops where it does not.
+        self.texts: dict[int, str] = {}
         for text in texts:
             parse(text)  # says what is wrong in the user's own words
             try:
-                self._texts[session.breakpoints.add(f"if not ({text})").number] = text
+                self.texts[session.breakpoints.add(f"if not ({text})").number] = text
             except UsageError as error:
                 raise UsageError(str(error).replace(f"not ({text})", text)) from None
         #: The first that was false, and where.
@@ -169,7 +183,7 @@ class _Asserts:
         Raises:
             AssertionFailed: one is false here, and none was before.
         """
-        failed = [self._texts[number] for number in stop.breakpoints if number in self._texts]
+        failed = [self.texts[number] for number in stop.breakpoints if number in self.texts]
         if failed and not self.failed and stop.reason != "error":
             self.failed, self.where = failed[0], _where(self._session)
             raise AssertionFailed

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import json
 import os
 import sys
-from typing import TextIO
+from typing import Any, TextIO
 
 from ..text import printable
 
@@ -48,7 +49,23 @@ def knows_unicode(stream: TextIO) -> bool:
 
 
 def out(text: str) -> None:
-    """Write lines to stdout; once its reader is gone, to nowhere."""
+    """Write one line to stdout; once its reader is gone, to nowhere.
+
+    Here and in :func:`err` and :func:`out_json` names and strings out of files lose what would move the cursor, end the
+    line or turn text around: whatever made the line need not think of it.
+    """
+    _out(printable(text))
+
+
+def out_json(told: Any) -> None:
+    """Write a JSON object to stdout. Its strings stay what they are: what a terminal would obey is escaped."""
+    text = json.dumps(told, ensure_ascii=not knows_unicode(sys.stdout), allow_nan=False)
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
+    _out(text)
+
+
+def _out(text: str) -> None:
     try:
         print(text, file=sys.stdout)
     except BrokenPipeError:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...debugger.names import quote
 from ...runtime.frame import BackEdge
 from ..cells import NOT_YET, norm_value, type_of
 from ..lines import Column, Line, Role, Span, line, table
-from ..text import delta_text, printable, sparkline
+from ..text import delta_text, sparkline
 from ..view import Shown, numbers
 from .pane import Pane
 
@@ -66,13 +67,13 @@ def _row(edge: BackEdge, room: int, first: bool) -> list[Span]:
     newest = edge.value if edge.ready and edge.value is not None else edge.previous
     delta = delta_text(edge.previous, edge.value) if edge.ready and not first else ""
     return [
-        (printable(edge.param), Role.NAME),
+        (quote(edge.param), Role.NAME),
         (type_of(newest, edge.type), Role.DIM),
         told(edge.previous, not first, Role.PLAIN),
         ("→", Role.DIM),
         told(edge.value, edge.ready, Role.VALUE),
         (delta, Role.PLAIN),
-        (printable(edge.result), Role.DIM),
+        (quote(edge.result), Role.DIM),
     ]
 
 

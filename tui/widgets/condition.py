@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...debugger.names import quote
 from ...runtime.graph import Loop, StoppedBy
 from .. import wording
 from ..cells import short_value
 from ..lines import Line, Role, Span, line
 from ..plot import Points, points, progress
-from ..text import printable
 from ..view import FrameView, Moment, Shown
 from .pane import Pane
 
@@ -72,7 +72,7 @@ def _now(shown: Shown, loop: Loop) -> list[Line]:
     name = loop.condition.name
     computed = between or name in values or loop.condition.constant is not None
     if not computed:
-        return [_row("now", ("·", Role.DIM), (f"  {printable(name)} is not computed yet", Role.DIM))]
+        return [_row("now", ("·", Role.DIM), (f"  {quote(name)} is not computed yet", Role.DIM))]
     value = frame.condition if between else _truth(shown.frame, loop)
     return [_row("now", (_word(value), Role.VALUE), *_sides(shown.frame, loop))]
 
@@ -145,7 +145,7 @@ def _why(reason: StoppedBy, loop: Loop, iteration: int) -> str:
     when = f"after {iteration}" if iteration else "at entry"
     if reason is StoppedBy.CONDITION:
         condition = loop.condition if iteration else loop.initial_condition
-        name = printable(condition.name) if condition is not None else "the condition"
+        name = quote(condition.name) if condition is not None else "the condition"
         return f"{when}: {name} is false"
     word = {StoppedBy.TRIP_COUNT: "the trip count is reached", StoppedBy.INPUT_EXHAUSTED: "no part is left"}
     return f"{when}: {word.get(reason, str(reason))}"
@@ -154,7 +154,7 @@ def _why(reason: StoppedBy, loop: Loop, iteration: int) -> str:
 def _ignored(loop: Loop) -> list[Line]:
     if loop.ignored_condition is None:
         return []
-    name = printable(loop.ignored_condition.name)
+    name = quote(loop.ignored_condition.name)
     return [_row("note", (f"{name} is ignored: the loop's cond is absent", Role.DIM))]
 
 

@@ -12,6 +12,8 @@ from textual.message import Message
 from textual.suggester import Suggester
 from textual.widgets import Input, Static
 
+from ..text import printable
+
 #: So many lines of output are kept.
 _KEPT = 400
 
@@ -107,7 +109,7 @@ class Console(Vertical):
         """Show lines below what is there."""
         if lines:
             self.display = True
-            self._said = [*self._said, *lines][-_KEPT:]
+            self._said = [*self._said, *map(printable, lines)][-_KEPT:]
             self._show()
 
     def _show(self) -> None:

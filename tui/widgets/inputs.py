@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...debugger.names import quote
 from ...runtime.graph import Value, walk
 from ..cells import NOT_YET, short_value, type_of
 from ..lines import Column, Line, Role, Span, line, table
-from ..text import printable
 from ..view import Shown, graph_of
 from .pane import Pane
 
@@ -37,7 +37,7 @@ class Inputs(Pane):
 def _row(name: str, value: Any, origin: str, width: int, there: bool = True, dim: bool = False) -> list[Span]:
     role = Role.DIM if dim else Role.PLAIN
     return [
-        (printable(name), role if dim else Role.NAME),
+        (quote(name), role if dim else Role.NAME),
         (type_of(value) if there else "", Role.DIM),
         (_value(value, width) if there else NOT_YET, role),
         (origin, Role.DIM),
@@ -60,9 +60,7 @@ def _sliced(shown: Shown, width: int) -> list[list[Span]]:
         total = "" if frame.trip_count is None else f" of {frame.trip_count}"
         part = "all parts read" if frame.stopped_by is not None else f"part {frame.iteration}{total}"
         kind = type_of(outer, sliced.outer.type)
-        rows.append(
-            [(printable(sliced.outer.name), Role.NAME), (kind, Role.DIM), (part, Role.VALUE), ("sliced", Role.DIM)]
-        )
+        rows.append([(quote(sliced.outer.name), Role.NAME), (kind, Role.DIM), (part, Role.VALUE), ("sliced", Role.DIM)])
     return rows
 
 
@@ -70,7 +68,7 @@ def _invariants(shown: Shown, width: int) -> list[list[Span]]:
     loop = shown.frame.frame.loop
     values = shown.frame.values
     return [
-        _row(i.inner.name, values.get(i.inner.name), printable(i.outer.name), width, i.inner.name in values)
+        _row(i.inner.name, values.get(i.inner.name), quote(i.outer.name), width, i.inner.name in values)
         for i in (loop.invariants if loop is not None else ())
     ]
 

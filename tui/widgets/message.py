@@ -6,6 +6,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from ..driver import Progress
+from ..text import printable
 
 
 class Message(Static):
@@ -27,6 +28,6 @@ class Message(Static):
         self._put(f"{progress.command}: {progress.seconds:.1f} s{done} · esc interrupts", False)
 
     def _put(self, text: str, error: bool) -> None:
-        self.text = text
+        self.text = text = printable(text)
         self.set_class(error, "-error")
         self.update(Content(text))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...debugger.names import quote
 from ..cells import short_value, type_of
 from ..lines import Column, Line, Role, Span, line, table
-from ..text import printable
 from ..view import Shown
 from .pane import Pane
 
@@ -26,10 +26,10 @@ class Outputs(Pane):
             return [line(("the model has not ended yet", Role.DIM))]
         if not outputs:
             return [line(("none", Role.DIM))]
-        names = max(len(printable(name)) + len(type_of(value)) for name, value in outputs) + 4
+        names = max(len(quote(name)) + len(type_of(value)) for name, value in outputs) + 4
         rows: list[list[Span]] = [
             [
-                (printable(name), Role.NAME),
+                (quote(name), Role.NAME),
                 (type_of(value), Role.DIM),
                 (short_value(value, max(12, width - names)), Role.VALUE),
             ]

@@ -12,6 +12,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from ..lines import Line
+from ..text import printable
 from ..view import Shown
 from .strips import COMPONENTS, strip
 
@@ -45,7 +46,7 @@ class Pane(ScrollView, can_focus=True):
         if (title, subtitle) != self.heading:
             self.heading = (title, subtitle)
             # Content, not text: names out of a model may look like markup.
-            self.border_title, self.border_subtitle = Content(title), Content(subtitle)
+            self.border_title, self.border_subtitle = Content(printable(title)), Content(printable(subtitle))
 
     def watch_shown(self) -> None:
         self.rebuild()

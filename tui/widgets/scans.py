@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len
 
+from ...debugger.names import quote
 from ...debugger.snapshot import ScanSnapshot
 from ..cells import short_value
 from ..lines import Line, Role, Span, line
@@ -30,25 +31,40 @@ class Scans(Pane):
 
     def build(self, shown: Shown, width: int, height: int) -> Sequence[Line]:
         frame = shown.frame.frame
+        around = _around(shown, width)
         if not frame.scans:
-            return [line(("none", Role.DIM))]
+            return around or [line(("none", Role.DIM))]
         each = (height - len(frame.scans)) // len(frame.scans) if self.roomy else self.app.size.height // _SHARE
         lines: list[Line] = []
         for scan in frame.scans:
             lines.append(_facts(scan, frame.trip_count, width))
             lines += _picture(scan, width, max(1, min(each, 64)))
-        return lines
+        return lines + around
 
 
-def _facts(scan: ScanSnapshot, trip_count: int | None, width: int) -> Line:
-    """``xs  f32 [4]  4 so far  last 1.4142157  stacked on axis 0``; the end is left out where there is no room."""
+def _around(shown: Shown, width: int) -> list[Line]:
+    """A line for each scan output of the loops around, which go on collecting."""
+    depth = shown.depth or 0
+    outer = [view.frame for view in reversed(shown.view.frames[1:depth])]
+    return [
+        _facts(scan, frame.trip_count, width, f"  of loop '{printable(frame.name)}'")
+        for frame in outer
+        for scan in frame.scans
+    ]
+
+
+def _facts(scan: ScanSnapshot, trip_count: int | None, width: int, whose: str = "") -> Line:
+    """``xs  f32 [4]  4 so far  last 1.4142157  stacked on axis 0``; the end is left out where there is no room.
+    ``whose``: the loop that it is of, where that is another than the one shown."""
     how = "stacked on" if scan.stack else "concatenated along"
     reverse = ", newest first" if scan.reverse else ""
     spans = [
-        (printable(scan.name), Role.NAME),
+        (quote(scan.name), Role.NAME),
         (f"  {type_text(scan.dtype, scan.shape)}", Role.VALUE),
         (f"  {scan.count} of {trip_count}" if trip_count is not None else f"  {scan.count} so far", Role.PLAIN),
     ]
+    if whose:
+        spans = [(text, Role.DIM) for text, _ in spans] + [(whose, Role.DIM)]
     how_span = (f"  {how} axis {scan.axis}{reverse}", Role.DIM)
     for more in ([_last(scan), how_span], [_last(scan)], [how_span]):
         longer = [*spans, *(span for span in more if span[0])]

@@ -1,4 +1,5 @@
-"""Lines as strips of a widget: the one place where roles become colours, which ``app.tcss`` names."""
+"""Lines as strips of a widget: the one place where roles become colours, which ``app.tcss`` names, and where names out
+of a file lose what a terminal would obey."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from ..lines import Line, Role, fit_spans
+from ..text import printable
 
 #: The component classes that a widget needs for :func:`strip`.
 COMPONENTS = {f"role--{role}" for role in Role} | {"role--current"}
@@ -19,6 +21,6 @@ def strip(widget: Widget, line: Line, width: int) -> Strip:
         base += widget.get_component_rich_style("role--current", partial=True)
     segments = [
         Segment(text, base + widget.get_component_rich_style(f"role--{role}", partial=True))
-        for text, role in fit_spans(line.spans, width)
+        for text, role in fit_spans(((printable(text), role) for text, role in line.spans), width)
     ]
     return Strip(segments).adjust_cell_length(width, base)
