@@ -71,7 +71,7 @@ def start(
         stdin=subprocess.DEVNULL,
         stdout=stdout,
         stderr=stderr,
-        text=True,
+        encoding="utf-8",
         encoding="utf-8",
         env={**os.environ, "PYTHONPATH": str(package), **(environment or {})},
     )

@@ -152,17 +152,17 @@ counts = Reshape(flat_counts, grid)
 return counts
 """,
     "test_loop11.onnx": """\
-trip_count, cond, y = inputs
+`trip_count`, `cond`, y = inputs
 y_in = y                       # initial value
-cond_in = cond                 # initial condition
-for iter_count in range(trip_count) while cond:  # for loop
+cond_in = `cond`               # initial condition
+for iter_count in range(`trip_count`) while `cond`:  # for loop
     cond_out = cond_in
     x = [1.0, 2.0, 3.0, 4.0, 5.0]
     one = 1
-    end = iter_count + 1
+    `end` = iter_count + 1
     slice_start = Unsqueeze(iter_count, axes=[0])
-    slice_end = Unsqueeze(end, axes=[0])
-    slice_out = x[iter_count:end]
+    slice_end = Unsqueeze(`end`, axes=[0])
+    slice_out = x[iter_count:`end`]
     y_out = y_in + slice_out
     scan_out = y_out
     res_scan.append(scan_out)  # scan output, new axis 0
@@ -273,6 +273,6 @@ for i in range(6):                           # 6 = parts of x along axis 0
     `sum_backwards.0`[5-i:6-i, :] = add_row  # scan output, concatenated on axis 0, the last iteration first
     total = add_row                          # back edge
 `sum_backwards.1` = total                    # last value
-return suffix_sums=`sum_backwards.0`, sum=`sum_backwards.1`
+return suffix_sums=`sum_backwards.0`, `sum`=`sum_backwards.1`
 """,
 }

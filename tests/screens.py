@@ -94,6 +94,8 @@ async def opened(
             yield screen
     finally:
         app.driver.close()
+        if app.fault is not None:
+            raise app.fault
 
 
 def sample(name: str, **changed: float) -> tuple[loopdbg.Model, dict[str, Any]]:

@@ -63,7 +63,7 @@ def _cases(test: Any) -> Iterator[Case]:
         return
     node = graph.node[0]
     opset = next(o.version for o in test.model.opset_import if o.domain in ("", "ai.onnx"))
-    settled, graphs = attributes(node, {}, "", test.name)
+    settled, graphs = attributes(node, opset, None, "", test.name)
     if graphs:
         return
     for inputs, outputs in test.data_sets:

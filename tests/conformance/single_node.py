@@ -43,6 +43,8 @@ class Described:
 class Strict:
     """The primitives on descriptions, each call held to the contract of ``Primitives``."""
 
+    emits = True
+
     def __init__(self) -> None:
         self.eager = Eager()
 

@@ -304,20 +304,14 @@ def test_lstm_cell_clips_and_takes_other_activations() -> None:
     close(result, [sigmoid(o) * np.tanh(cell), cell])
 
 
-def test_lstm_cell_1_couples_its_gates_and_reorders_its_weights() -> None:
-    """What only opset 1 had: i = 1 - f, another order of the gates, and peepholes f, i, o."""
+def test_lstm_cell_1_couples_its_gates_and_has_peepholes() -> None:
+    """What only opset 1 had: i = 1 - f, and peepholes f, i, o."""
     x, h, c, w, r, b = cell_inputs("LSTM")
     f, i, g, o = np.split(x @ w.T + h @ r.T + b, 4, axis=1)
     cell = sigmoid(f) * c + (1 - sigmoid(f)) * np.tanh(g)
     attributes = {"hidden_size": str(HIDDEN), "input_forget": "true"}
     result = ours(System.OPENVINO, "LSTMCell", [x, h, c, w, r, b], 2, version=1, attributes=attributes)
     close(result, [sigmoid(o) * np.tanh(cell), cell])
-
-    plain = ours(System.OPENVINO, "LSTMCell", [x, h, c, w, r, b], 2, version=1, attributes={})
-    order = [1, 3, 0, 2]  # iofc
-    moved = [np.concatenate([np.split(part, 4)[k] for k in order]) for part in (w, r, b)]
-    attributes = {"weights_format": "iofc"}
-    close(ours(System.OPENVINO, "LSTMCell", [x, h, c, *moved], 2, version=1, attributes=attributes), plain)
 
     peepholes = numbers(3 * HIDDEN, seed=6)
     pf, pi, po = np.split(peepholes, 3)
@@ -357,7 +351,6 @@ def test_openvino_sequences(op: str, direction: str, lengths: list[int], linear_
         ({"hidden_size": "4"}, "hidden_size is 4"),
         ({"activations": "tanh"}, "1 functions instead of 3"),
         ({"activations": "tanh,sine,tanh"}, "sine"),
-        ({"weights_format": "fic"}, "weights_format"),
         ({"clip": "often"}, "clip"),
     ],
 )

@@ -200,9 +200,10 @@ def test_what_goes_wrong_inside_is_an_ordinary_error() -> None:
 def test_it_is_imported_only_when_it_is_needed() -> None:
     code = (
         "import sys\n"
-        "from loopdbg.runtime.graph import Operation, System\n"
+        "from loopdbg.runtime.graph import Operation, System, TensorType, Value\n"
         "from loopdbg.runtime.ops.registry import resolve\n"
-        "resolve(Operation('n', 'Add', '', 21, [None, None], [None]), System.ONNX)\n"
+        "x = Value('x', TensorType())\n"
+        "resolve(Operation('n', 'Add', '', 21, [x, x], [None]), System.ONNX)\n"
         "assert 'onnx' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

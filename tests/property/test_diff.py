@@ -1,14 +1,18 @@
-"""Random loops, iteration by iteration and free-running against ONNX Runtime: the same to the bit."""
+"""Random loops: against ONNX Runtime the same to the bit, renamed throughout still aligned, and where one node or one
+constant was changed, diff finds that one and blames no other."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import onnx
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
 
 import loopdbg
+from loopdbg.debugger.diff.findings import Comparison
 from loopdbg.debugger.diff.live import compare_live
 from loopdbg.debugger.diff.sides import ModelSide
 from loopdbg.debugger.diff.streams import Options, compare_sides
@@ -17,8 +21,8 @@ from loopdbg.debugger.peers.onnx_writer import with_trajectories
 from loopdbg.debugger.peers.process import Peer
 from loopdbg.runtime.frontends import onnx as frontend
 from models import proto
-
-from .test_random_loops import Program, programs
+from strategies.mixed import BINARY, programs
+from strategies.written import Program
 
 EXACT = Options(Tolerance(0, 0))
 
@@ -46,3 +50,94 @@ def test_random_loops_written_and_read_again(program: Program) -> None:
     found = compare_sides(ModelSide(model, program.inputs), ModelSide(again, program.inputs), EXACT)
     assert found.same and found.loops, (program.text, found)
     assert {loop.matched for loop in found.loops} == {"path"}
+
+
+# ------------------------------------------------------------------ what differs is found, whatever it is called
+
+QUICK = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    """A graph and all bodies inside it."""
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.GRAPH:
+                yield from graphs(attribute.g)
+
+
+def renamed(source: onnx.ModelProto, draw: st.DataObject) -> onnx.ModelProto:
+    """The same model as another exporter would name it: numbers throughout, inputs and outputs alone keep theirs."""
+    source = onnx.ModelProto.FromString(source.SerializeToString())
+    kept = {value.name for value in (*source.graph.input, *source.graph.output)}
+    inside = list(graphs(source.graph))
+    found = [value.name for g in inside[1:] for value in g.input]
+    found += [name for g in inside for node in g.node for name in node.output]
+    old = sorted({name for name in found if name and name not in kept})
+    new = dict(zip(old, draw.draw(st.permutations([f"t{k}" for k in range(len(old))])), strict=True))
+    for g in inside:
+        for value in (*g.input, *g.output):
+            value.name = new.get(value.name, value.name)
+        for node in g.node:
+            node.input[:] = [new.get(name, name) for name in node.input]
+            node.output[:] = [new.get(name, name) for name in node.output]
+    return source
+
+
+def compared(program: Program, left: onnx.ModelProto, right: onnx.ModelProto) -> Comparison:
+    models = [loopdbg.Model(frontend.from_proto(source, "random")) for source in (left, right)]
+    random = np.random.default_rng(5)
+    # Numbers that tell one operator from another, in a loop that runs.
+    given = {name: random.standard_normal(value.shape).astype(np.float32) for name, value in program.inputs.items()}
+    given |= {"M": np.int64(3), "cond": np.True_}
+    return compare_sides(ModelSide(models[0], given), ModelSide(models[1], given), EXACT)
+
+
+@QUICK
+@given(programs(), st.data())
+def test_names_alone_make_no_difference(program: Program, data: st.DataObject) -> None:
+    source = proto(program.text)
+    found = compared(program, source, renamed(source, data))
+    assert found.same and not found.written, (program.text, found)
+    assert not [loop for loop in found.loops if loop.only_left or loop.only_right]
+
+
+@QUICK
+@given(programs(), st.data())
+def test_the_node_that_was_changed_is_blamed(program: Program, data: st.DataObject) -> None:
+    left, right = proto(program.text), proto(program.text)
+    places = [(g, k) for g in graphs(right.graph) for k, node in enumerate(g.node) if node.op_type in BINARY]
+    assume(places)
+    g, k = data.draw(st.sampled_from(places))
+    was = g.node[k].op_type
+    alone = sum(set(node.input) == set(g.node[k].input) and node.op_type in BINARY for node in g.node) == 1
+    g.node[k].op_type = data.draw(st.sampled_from([op for op in BINARY if op != was]))
+    name, now = g.node[k].output[0], g.node[k].op_type
+    found = compared(program, left, renamed(right, data))
+    first = found.first
+    if first is None:
+        return
+    assert first.cause is not None
+    node = first.cause.node
+    if node is not None:
+        assert (node.name, node.op_type, node.other_op_type) == (name, was, now), (program.text, found)
+    # Of nodes that do the same to the same it cannot be told which was changed.
+    assert node is not None or not alone, (program.text, name, now, found)
+
+
+@QUICK
+@given(programs(), st.data())
+def test_the_constant_that_was_changed_is_named(program: Program, data: st.DataObject) -> None:
+    left, right = proto(program.text), proto(program.text)
+    places = [node for g in graphs(right.graph) for node in g.node if node.op_type == "Constant"]
+    assume(places)
+    node = data.draw(st.sampled_from(places))
+    node.attribute[0].t.CopyFrom(onnx.numpy_helper.from_array(np.float32(0.75)))
+    found = compared(program, left, renamed(right, data))
+    assert [(one.kind, one.name, one.left, one.right) for one in found.written] == [
+        ("constant", node.output[0], np.float32(0.5), np.float32(0.75))
+    ], (program.text, found)
+    first = found.first
+    if first is not None:
+        assert first.cause is not None and first.cause.source is not None
+        assert (first.cause.source.role, first.cause.source.name) == ("constant", node.output[0]), (program.text, found)

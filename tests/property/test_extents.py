@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loopdbg.runtime import bind, ranges
-from loopdbg.runtime.extents import Extent, Span, broadcast_shapes, now, share, whole
-from loopdbg.runtime.graph import Operation, System
+from loopdbg.runtime.extents import Extent, Span, now, share, whole
+from loopdbg.runtime.graph import Operation, System, TensorType, Value
 from loopdbg.runtime.ops.registry import resolve
+from loopdbg.runtime.walks import broadcast_shapes
 
 small = st.integers(-12, 12)
 positive = st.integers(1, 12)
@@ -103,7 +104,7 @@ def test_what_needs_the_integer_pins() -> None:
 
 
 def _op(op_type: str, attributes: dict[str, Any], inputs: int, outputs: int = 1) -> Any:
-    node = Operation("n", op_type, "", 21, [None] * inputs, [None] * outputs, attributes=attributes)
+    node = Operation("n", op_type, "", 21, [Value("x", TensorType())] * inputs, [None] * outputs, attributes=attributes)
     return resolve(node, System.ONNX)
 
 

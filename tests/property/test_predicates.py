@@ -14,8 +14,7 @@ from loopdbg.runtime.engine import Engine
 from loopdbg.runtime.frame import Frame
 from loopdbg.runtime.ops.registry import Op
 from models import model
-
-from .test_scalar_programs import programs
+from strategies.scalars import programs
 
 COMPARISONS = (np.less, np.greater_equal, np.equal, np.not_equal)
 
@@ -24,8 +23,11 @@ COMPARISONS = (np.less, np.greater_equal, np.equal, np.not_equal)
 def questions(draw: st.DrawFn, m: loopdbg.Model) -> tuple[int, str, int, Any, float]:
     """(loop, what is read, edge, comparison, against what)."""
     loop = draw(st.integers(0, len(m.plan.loops) - 1))
-    kinds = ["value", "delta", "iteration", "condition", "body"]
     edge = draw(st.integers(0, len(m.plan.loops[loop].edges) - 1))
+    kinds = ["value", "delta", "iteration", "condition"]
+    result = m.plan.loops[loop].edges[edge].edge.result
+    if result not in m.plan.loops[loop].loop.body.inputs:  # what an iteration gets has a place of its own at a boundary
+        kinds.append("body")
     return (
         loop,
         draw(st.sampled_from(kinds)),

@@ -13,9 +13,9 @@ import loopdbg
 from engine_state import resume, step, visible
 from loopdbg.runtime.engine import Engine
 from models import model
+from strategies.scalars import programs
 
 from ..unit.test_checkpoints import MODELS
-from .test_scalar_programs import programs
 
 MOVES = st.lists(
     st.one_of(

@@ -87,11 +87,11 @@ def ahead(m: loopdbg.Model) -> list[str]:
 def alone(m: loopdbg.Model, inputs: dict[str, Any]) -> dict[str, Any]:
     """What the model gives where every node runs by itself, in Python."""
     other = loopdbg.Model(m.graph)
-    other.run(inputs, exact=True)
+    other.run(inputs)
     assert other._engine is not None
     other._engine.native = False
     other._engine.start(other.check(inputs))
-    return other.run(inputs, exact=True)
+    return other.run(inputs)
 
 
 def same(have: dict[str, Any], wanted: dict[str, Any]) -> None:
@@ -117,9 +117,9 @@ def test_a_product_gives_what_it_gives_alone(x_W: str, rows: int, rows_read: lis
     assert set(rows_read) == {min(rows, 4)}
     assert "x_W" in ahead(m)
     same(stepped, alone(m, inputs))
-    same(m.run(inputs, exact=True), stepped)
+    same(m.run(inputs), stepped)
     for trips in (0, 1, rows - 1):
-        same(m.run({**inputs, "M": trips}, exact=True), alone(m, {**inputs, "M": trips}))
+        same(m.run({**inputs, "M": trips}), alone(m, {**inputs, "M": trips}))
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_a_product_gives_what_it_gives_alone(x_W: str, rows: int, rows_read: lis
 )
 def test_what_may_differ_runs_where_it_stands(x_W: str) -> None:
     assert "x_W" not in ahead(layer(x_W))
-    same(layer(x_W).run(inputs := given(), exact=True), alone(layer(x_W), inputs))
+    same(layer(x_W).run(inputs := given()), alone(layer(x_W), inputs))
 
 
 def test_small_weights_are_not_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,26 +174,26 @@ def test_what_would_fail_in_an_iteration_that_never_comes() -> None:
     )
     assert ahead(m) == ["x_W"]
     inputs = {"M": 20, "tokens": np.arange(40) % 5, "h0": floats(1, 8)}
-    same(m.run(inputs, exact=True), alone(m, inputs))
+    same(m.run(inputs), alone(m, inputs))
     inputs["tokens"][21] = 99
     for _ in range(2):
-        same(m.run(inputs, exact=True), alone(m, inputs))
+        same(m.run(inputs), alone(m, inputs))
     with pytest.raises(loopdbg.LoopdbgError, match=r"Gather .* iteration 21: .*99"):
-        m.run({**inputs, "M": 30}, exact=True)
+        m.run({**inputs, "M": 30})
 
 
 def test_runs_with_other_rows() -> None:
     m = layer()
     for rows in (3, 1, 0, 9, 9, 2, 30, 7):
         inputs = given(rows)
-        same(m.run(inputs, exact=True), alone(m, inputs))
+        same(m.run(inputs), alone(m, inputs))
 
 
 def test_an_inner_loop_has_its_own_rows_in_each_entry() -> None:
     m = with_weights(NESTED, W=WEIGHTS["W"], zero=np.zeros(1, np.int64))
     assert ahead(m) == ["x_W"]
     inputs = {"M": 9, "X": floats(9, 9, 8), "h0": floats(1, 8)}
-    same(m.run(inputs, exact=True), alone(m, inputs))
+    same(m.run(inputs), alone(m, inputs))
 
 
 @pytest.mark.parametrize(

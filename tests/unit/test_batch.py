@@ -10,7 +10,7 @@ import pytest
 
 from loopdbg.runtime import batch
 from loopdbg.runtime.batch import Batched, Rows
-from loopdbg.runtime.graph import Operation, System
+from loopdbg.runtime.graph import Operation, System, TensorType, Value
 from loopdbg.runtime.ops.eager import Eager
 from loopdbg.runtime.ops.primitives import NotNative
 from loopdbg.runtime.ops.registry import resolve
@@ -27,8 +27,9 @@ def ints(*numbers: Any) -> Any:
     return np.array(numbers if len(numbers) > 1 else numbers[0], np.int64)
 
 
-def operator(op_type: str, **attributes: Any) -> Callable[..., tuple[Any, ...]]:
-    node = Operation("n", op_type, "", 21, [], [], attributes)
+def operator(op_type: str, count: int, outputs: int = 1, **attributes: Any) -> Callable[..., tuple[Any, ...]]:
+    values = [Value(f"v{k}", TensorType()) for k in range(count + outputs)]
+    node = Operation("n", op_type, "", 21, values[:count], values[count:], attributes)
     op = resolve(node, System.ONNX)
     return lambda p, *inputs: op.apply(p, inputs)
 
@@ -71,12 +72,7 @@ CASES: list[tuple[str, dict[str, Any], list[Any]]] = [
 
 @pytest.mark.parametrize(("op_type", "attributes", "inputs"), CASES, ids=[f"{c[0]}-{k}" for k, c in enumerate(CASES)])
 def test_rows_are_what_each_iteration_gives(op_type: str, attributes: dict[str, Any], inputs: list[Any]) -> None:
-    if op_type == "Split":
-        node = Operation("n", "Split", "", 21, [], [None, None], attributes)  # type: ignore[list-item]
-        op = resolve(node, System.ONNX)
-        function: Callable[..., tuple[Any, ...]] = lambda p, *given: op.apply(p, given)  # noqa: E731
-    else:
-        function = operator(op_type, **attributes)
+    function = operator(op_type, len(inputs), 2 if op_type == "Split" else 1, **attributes)
     together = function(Batched(Eager(), COUNT), *(Rows(x[0]) if isinstance(x, list) else x for x in inputs))
     for i in range(COUNT):
         alone = function(Eager(), *(np.asarray(x[0][i]) if isinstance(x, list) else x for x in inputs))

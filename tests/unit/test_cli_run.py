@@ -219,13 +219,3 @@ def test_a_failing_node_is_one_line_that_tells_the_inputs(capsys: pytest.Capture
     assert ran.status == 1
     assert "Gather" in ran.complaint
     assert ran.complaint.endswith("(inputs: made with --seed 0: x float32[4]; i as given)")
-
-
-def test_exact_runs_the_plain_plan(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(graph: object) -> None:
-        raise AssertionError("an optimised plan was made")
-
-    monkeypatch.setattr("loopdbg.runtime.optimise.optimise", refuse)
-    ran = loopdbg(capsys, "run", "--exact", SAMPLES / "lstm.xml")
-    assert ran.status == 0
-    assert "25 iterations" in ran.out

@@ -372,8 +372,9 @@ def test_a_condition_that_cannot_be_tested_stops_and_says_so(place: str) -> None
 
 def test_nan_needs_a_loop() -> None:
     talk = start(NO_LOOP, x=1.0)
-    for line in ("break nan", "break end", "break iter 3", "watch x", "break if x > 1"):
+    for line in ("break nan", "break end", "break iter 3", "break if iter > 1"):
         assert talk.one(line) == "error: the model has no loop"
+    assert talk.one("watch x").startswith("error: nothing changes from boundary to boundary in 'x'")
 
 
 # -- looking
@@ -412,7 +413,7 @@ def test_frames_of_nested_loops() -> None:
     talk = start(NESTED, M=9, K=9)
     talk("break iter 3,7", "c")
     said = talk("print iter", "up", "print iter")
-    assert said[:2] == ["7", "main ▸ Loop_1, iteration 3 (trip count 9)"] and said[-1] == "3"
+    assert said[:2] == ["7", "main ▸ Loop_1, in iteration 3 (trip count 9)"] and said[-1] == "3"
     assert talk("frame 0", "frame 1", "print iter")[-1] == "3"
     assert any(line.startswith("▶") for line in talk("list"))
     assert talk("up", "up")[-1] == "error: this is the outermost frame"
@@ -449,8 +450,8 @@ def test_displays() -> None:
         "1: v_out = <'v_out' is not computed yet in iteration 0>",
         "2: v_in * 2 = 10",
     ]
-    assert talk("step")[1:] == ["1: v_out = 6", "2: v_in * 2 = 12"]
-    assert talk("display") == ["1: v_out = 6", "2: v_in * 2 = 12"]
+    assert talk("step")[1:] == ["1: v_out = 6  # v_out of iteration 0", "2: v_in * 2 = 12"]
+    assert talk("display") == ["1: v_out = 6  # v_out of iteration 0", "2: v_in * 2 = 12"]
     assert talk("info displays") == ["1: v_out", "2: v_in * 2"]
     assert talk("undisplay 1", "step")[1:] == ["2: v_in * 2 = 14"]
     assert talk("undisplay", "step") == ["before iteration 3 of loop 'Loop_0'"]
@@ -459,7 +460,7 @@ def test_displays() -> None:
 
 def test_values_and_history() -> None:
     talk = count()
-    assert talk("info locals") == ["M = 20", "bound = 99", "c = true", "cond = true", "i = 0", "v0 = 5", "v_in = 5"]
+    assert talk("info locals") == ["M = 20", "bound = 99", "c = true", "`cond` = true", "i = 0", "v0 = 5", "v_in = 5"]
     assert talk.one("info h").endswith("of 512 MB, on 1 branch")
     assert talk.one("set history 2k").endswith("of 2 KB, on 1 branch")
     assert talk.session.timeline.limit == 2048

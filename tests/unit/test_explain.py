@@ -119,7 +119,7 @@ def test_a_while_loop_as_tensorrt() -> None:
 def test_a_tensor_iterator_in_three_vocabularies() -> None:
     own = sample("reverse_sum.xml")
     assert ("input 0 x → row", "axis=0 start=-1 end=0 stride=-1 part_size=1") in rows(own, "port_map")
-    assert ("output 0 `sum_backwards.0` ← add_row", "axis=0 stride=-1") in rows(own, "port_map")
+    assert ("output 2 `sum_backwards.0` ← add_row", "axis=0 stride=-1") in rows(own, "port_map")
     scan = sample("reverse_sum.xml", System.ONNX)
     assert scan.terms.what == "ONNX Scan"
     assert rows(scan, "inputs") == [("row : float32[1,2]", "input 1 x → body input 1, axis 0, backward")]
@@ -168,7 +168,7 @@ def test_what_ends_a_loop() -> None:
     assert ends(SUM) == "After exactly M iterations. Nothing runs where M is 0 or negative."
     assert ends(COUNT) == (
         "When keep = v_out < bound is false, or after M iterations, whichever comes first."
-        " The iteration that yields false still counts. Nothing runs where M is 0 or negative or cond is false."
+        " The iteration that yields false still counts. Nothing runs where M is 0 or negative or `cond` is false."
     )
     assert " ".join(sample("loop_do_while.xml").ends) == (
         "When digits_left = drop_digit > 0 is false; there is no trip count."

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from command_line import loopdbg
+from loopdbg import Trace, UsageError
+from loopdbg.debugger.trace.export import Exporter
 from models import COUNT, NESTED, SUM, model
 from recordings import record
 from screens import sample
@@ -174,4 +176,6 @@ def test_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     if os.path.exists("/dev/full"):
         link = tmp_path / "full.csv"
         link.symlink_to("/dev/full")
-        assert "cannot be written: No space left on device" in loopdbg(capsys, "export", path, link).complaint
+        assert "is no regular file" in loopdbg(capsys, "export", path, link).complaint
+        with Trace.open(path) as trace, pytest.raises(UsageError, match="cannot be written: No space left on device"):
+            Exporter(trace).csv(link)

@@ -332,7 +332,6 @@ def test_a_value_that_is_not_there_is_told_from_an_unknown_name() -> None:
         ("(1, 2)", 2, "unexpected ','", "lists are written [1, 2]"),
         ("'abc", 0, "a string that is not closed", ""),
         ("`abc", 0, "a backquote that is not closed", ""),
-        ("``", 0, "an empty name", ""),
         (r"'a\q'", 2, r"an unknown escape '\q'", r"write '\\' for a backslash"),
         ("12abc", 0, "a number that cannot be read", ""),
         ("1.2.3", 0, "a number that cannot be read", ""),

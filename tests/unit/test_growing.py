@@ -299,11 +299,9 @@ def test_every_way_of_running_gives_the_same(case: str) -> None:
     m, inputs = model(CASES[case][0]), inputs_of(case)
     # Softmax and Tanh: NumPy sums and rounds as it likes on other memory layouts, and so does onnxruntime.
     exact = case != "cache"
-    native = m.run(inputs, exact=True)
+    native = m.run(inputs)
     same_all(native, in_python(m, inputs), exact)
-    same_all(native, m.run(inputs, exact=True))  # on bindings that are there already
-    same_all(native, m.run(inputs), exact)  # optimised
-    same_all(native, m.run(inputs), exact)
+    same_all(native, m.run(inputs))  # on bindings that are there already
     same_all(native, peer(CASES[case][0], inputs), case not in ("cache", "mean"))
     same_all(inputs, inputs_of(case))  # nobody wrote into what was given
 
@@ -317,7 +315,7 @@ def test_one_engine_runs_any_length(case: str) -> None:
         if trips == 0 and case == "sequence":
             continue  # there is nothing to concatenate
         expected = in_python(m, inputs)
-        same_all(m.run(inputs, exact=True), expected, case != "cache")
+        same_all(m.run(inputs), expected, case != "cache")
         same_all(m.run(inputs), expected, case != "cache")
 
 
@@ -514,7 +512,7 @@ def test_openvino_concat_grows_too(tmp_path: Path) -> None:
     m = loopdbg.load(tmp_path / "append.xml")
     names = [port.name for port in m.inputs]
     inputs = {k: v for k, v in inputs_of("append").items() if k in names}
-    native = m.run(inputs, exact=True)
+    native = m.run(inputs)
     same_all(native, in_python(m, inputs))
     expected = np.concatenate([inputs["v0"], np.repeat(inputs["e"], 80)])
     np.testing.assert_array_equal(native["o0"], expected)
@@ -569,8 +567,8 @@ def test_nodes_stay_bound_while_shapes_grow() -> None:
     for case in ("append", "rows", "cache", "tokens", "twice", "prepend", "mean", "shrink"):
         m = model(CASES[case][0])
         inputs = inputs_of(case)
-        m.run(inputs, exact=True)
-        m.run(inputs, exact=True)
+        m.run(inputs)
+        m.run(inputs)
         engine = m._engine
         assert engine is not None
         unbound = [i.node for pc, i in enumerate(m.plan.code) if i.kind is Kind.NODE and not engine.is_native(pc)]
@@ -628,10 +626,10 @@ def test_bindings_are_kept_for_when_a_loop_starts_small_again() -> None:
                 return _function(*args, **keywords)
 
             object.__setattr__(op, "function", counted)
-    m.run(inputs, exact=True)
-    m.run(inputs, exact=True)
+    m.run(inputs)
+    m.run(inputs)
     assert calls > 0
     calls = 0
     for _ in range(20):
-        m.run(inputs, exact=True)
+        m.run(inputs)
     assert calls == 0

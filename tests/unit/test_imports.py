@@ -31,7 +31,7 @@ def imported(*arguments: str) -> set[str]:
         [sys.executable, "-c", LIST, *arguments],
         env={**os.environ, "PYTHONPATH": str(package)},
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         check=True,
         timeout=60,
     )
@@ -75,7 +75,7 @@ def test_what_only_runs_needs_no_debugger(command: str, model: str) -> None:
         [sys.executable, "-c", DEBUGGER, command, str(SAMPLES / model)],
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")},
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         check=True,
         timeout=60,
     )

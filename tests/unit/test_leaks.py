@@ -59,7 +59,7 @@ def test_memory_stays_flat_over_many_rounds() -> None:
         samples / name for name in ("newton_sqrt.onnx", "two_layer_lstm.onnx", "loop_nested.xml", "fibonacci.onnx")
     ]
     done = subprocess.run(
-        [sys.executable, "-c", _ROUNDS, rounds, *map(str, models)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", _ROUNDS, rounds, *map(str, models)], capture_output=True, encoding="utf-8", check=True
     )
     before, after = map(int, done.stdout.split())
     # A leak of one LSTM's weights (0.3 MB) or of one session a round would be ten times this.

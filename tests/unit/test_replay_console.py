@@ -549,7 +549,6 @@ def test_outputs_of_a_recording(tmp_path: Path, capsys: pytest.CaptureFixture[st
         (("--inputs", "x.npz", "--batch"), "--inputs: "),
         (("--seed", "0", "--batch"), "--seed: "),
         (("--max-iterations", "3", "--batch"), "--max-iterations: "),
-        (("--exact", "--batch"), "--exact: "),
         (("--record", "y.loopdb", "--batch"), "--record: "),
         (("--every", "3", "--batch"), "--every: "),
         (("--resume", "y.loopdb", "--batch"), "--resume: "),

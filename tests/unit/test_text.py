@@ -120,3 +120,15 @@ def test_sparklines_show_the_newest_values() -> None:
     assert sparkline([-1.7e308, 1.7e308], 2) == "▁█"
     assert sparkline([], 5) == ""
     assert sparkline([1, 2], 0) == ""
+
+
+def test_what_is_no_number_is_told_as_it_is() -> None:
+    """A damaged trace may hold something whose dtype is a text."""
+
+    class Odd:
+        dtype = "float32"
+
+        def __str__(self) -> str:
+            return "odd"
+
+    assert scalar_text(Odd()) == "odd"

@@ -450,12 +450,14 @@ def test_a_full_disk_ends_the_recording_not_the_run(tmp_path: Path, monkeypatch:
 
     run = loaded.execute(inputs, on_iteration=hook)
     recorder.finish(run)
-    with pytest.raises(TraceError, match="recording stopped: database or disk is full; what was written"):
+    with pytest.raises(TraceError, match="recording stopped: database or disk is full; the first") as raised:
         recorder.close()
     assert same(run.outputs["v"], loaded.run(inputs)["v"])
     assert len(told) == 1 and "disk is full" in told[0]
     with Trace.open(path) as trace:
         assert 0 < len(trace) < 3000
+        assert f"the first {len(trace)} boundaries are in the file" in str(raised.value)
+        assert recorder.recorded == len(trace)
         assert [b.iteration for b in trace.boundaries()] == list(range(len(trace)))
 
 

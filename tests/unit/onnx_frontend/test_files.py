@@ -98,7 +98,7 @@ def test_paths(tmp_path: Path) -> None:
 
 def test_only_the_front_end_that_is_needed_is_imported() -> None:
     code = "import sys, loopdbg.runtime.frontends; print([m for m in ('onnx', 'lxml') if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
     assert done.stdout.strip() == "[]"
 
 

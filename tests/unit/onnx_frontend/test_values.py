@@ -168,7 +168,10 @@ def test_attributes_that_are_refused() -> None:
     attribute.type = 0
     refused(model, "Constant 'Constant_0' (opset 16): attribute 'value' has no type")
     attribute.type = onnx.AttributeProto.SPARSE_TENSOR
-    assert isinstance(refused(model, "attribute 'value' is of the kind SPARSE_TENSOR"), UnsupportedError)
+    refused(model, "attribute 'value' is of the kind SPARSE_TENSOR, and Constant takes TENSOR")
+    attribute.name = "sparse_value"
+    assert isinstance(refused(model, "attribute 'sparse_value' is of the kind SPARSE_TENSOR"), UnsupportedError)
+    attribute.name = "value"
     attribute.ref_attr_name = "outer"
     refused(model, "attribute 'value' refers to the attribute 'outer' of a function, but stands in none")
 

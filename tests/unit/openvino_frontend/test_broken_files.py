@@ -9,10 +9,7 @@ from typing import Any
 import pytest
 from lxml import etree
 
-from loopdbg.runtime.errors import ModelError
-from loopdbg.runtime.frontends.openvino import read
-
-from .ir import (
+from ir import (
     Net,
     Save,
     branching,
@@ -21,6 +18,8 @@ from .ir import (
     edge,
     running_sum,
 )
+from loopdbg.runtime.errors import ModelError
+from loopdbg.runtime.frontends.openvino import read
 
 LAYER = '<layer id="0" name="x" type="Parameter" version="opset1"><output><port id="0"/></output></layer>'
 RELU = (

@@ -10,17 +10,16 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from loopdbg.runtime.errors import ModelError, UnsupportedError
-from loopdbg.runtime.frontends.openvino import read
-from loopdbg.runtime.graph import (
-    TensorType,
-)
-
-from .ir import (
+from ir import (
     TRUE,
     Net,
     Save,
     tensor,
+)
+from loopdbg.runtime.errors import ModelError, UnsupportedError
+from loopdbg.runtime.frontends.openvino import read
+from loopdbg.runtime.graph import (
+    TensorType,
 )
 
 

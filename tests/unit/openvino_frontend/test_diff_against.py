@@ -10,13 +10,11 @@ import numpy as np
 import pytest
 
 import loopdbg
+from ir import Net, Save, carried_net, counting_loop, into, loop_parts, out, running_sum
 from loopdbg.debugger.diff.findings import Comparison
 from loopdbg.debugger.diff.live import compare_live
 from loopdbg.debugger.diff.streams import Options
 from loopdbg.debugger.peers.process import Peer
-
-from .ir import Net, Save, counting_loop, into, loop_parts, out, running_sum
-from .test_notes import carried_net
 
 ROWS = np.float32([[1, 1], [2, 2], [3, 3], [4, 4]])
 START = np.float32([[0, 0]])

@@ -7,15 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from loopdbg.runtime.errors import ModelError
-from loopdbg.runtime.frontends.openvino import read
-from loopdbg.runtime.graph import (
-    If,
-    Loop,
-    walk,
-)
-
-from .ir import (
+from ir import (
     TRUE,
     Change,
     Net,
@@ -26,6 +18,13 @@ from .ir import (
     into,
     loop_parts,
     out,
+)
+from loopdbg.runtime.errors import ModelError
+from loopdbg.runtime.frontends.openvino import read
+from loopdbg.runtime.graph import (
+    If,
+    Loop,
+    walk,
 )
 
 

@@ -9,19 +9,18 @@ import time
 import numpy as np
 import pytest
 
+from ir import (
+    Net,
+    Save,
+    check_consistent,
+    tensor,
+)
 from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.frontends.openvino import read
 from loopdbg.runtime.graph import (
     Operation,
     System,
     TensorType,
-)
-
-from .ir import (
-    Net,
-    Save,
-    check_consistent,
-    tensor,
 )
 
 
@@ -207,5 +206,5 @@ def test_reading_needs_neither_openvino_nor_onnx() -> None:
         "import sys; import loopdbg.runtime.frontends.openvino; "
         "print([name for name in ('openvino', 'onnx', 'ml_dtypes', 'textual') if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
     assert done.stdout.strip() == "[]"

@@ -7,14 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from loopdbg.runtime.errors import ModelError
-from loopdbg.runtime.frontends.openvino import read
-from loopdbg.runtime.graph import (
-    TensorType,
-    Value,
-)
-
-from .ir import (
+from ir import (
     TRUE,
     Net,
     Save,
@@ -25,6 +18,12 @@ from .ir import (
     loop_parts,
     out,
     the_loop,
+)
+from loopdbg.runtime.errors import ModelError
+from loopdbg.runtime.frontends.openvino import read
+from loopdbg.runtime.graph import (
+    TensorType,
+    Value,
 )
 
 

@@ -5,25 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from loopdbg.runtime.errors import ModelError
-from loopdbg.runtime.frontends.openvino import read
-from loopdbg.runtime.graph import (
-    SlicedInput,
-    System,
-)
-
-from .ir import (
+from ir import (
     Change,
     Net,
     Save,
     back,
     check_consistent,
-    edge,
     into,
     loop_parts,
     out,
     running_sum,
+    spec_example,
     the_loop,
+)
+from loopdbg.runtime.errors import ModelError
+from loopdbg.runtime.frontends.openvino import read
+from loopdbg.runtime.graph import (
+    SlicedInput,
+    System,
 )
 
 
@@ -242,64 +241,6 @@ def test_an_entry_for_a_port_without_an_edge(save: Save) -> None:
     net.edges = [text for text in net.edges if 'to-layer="2" to-port="1"' not in text]
     with pytest.raises(ModelError, match="nothing is connected to input port 1"):
         read(save(net))
-
-
-def spec_example() -> str:
-    """The structure of TensorIterator-1's second example: 25 steps of an LSTMCell, 512 -> 256, constants and
-    Parameters typed by their ports alone, an LSTMCell of five inputs."""
-
-    def ports(group: str, *numbered: tuple[int, str, str]) -> str:
-        inner = "".join(
-            f'<port id="{id}"{f" precision={chr(34)}{p}{chr(34)}" if p else ""}>'
-            + "".join(f"<dim>{dim}</dim>" for dim in dims.split())
-            + "</port>"
-            for id, p, dims in numbered
-        )
-        return f"<{group}>{inner}</{group}>"
-
-    def layer(id: int, type: str, *parts: str, version: str = "opset1") -> str:
-        return f'<layer id="{id}" type="{type}" version="{version}">{"".join(parts)}</layer>\n'
-
-    f, i = "FP32", "I64"
-    body = [
-        layer(0, "Parameter", ports("output", (0, f, "1 1 512"))),
-        layer(1, "Const", '<data offset="0" size="16"/>', ports("output", (1, i, "2"))),
-        layer(2, "Reshape", ports("input", (0, "", "1 1 512"), (1, "", "2")), ports("output", (2, f, "1 512"))),
-        layer(3, "Parameter", ports("output", (0, f, "1 256"))),
-        layer(4, "Parameter", ports("output", (0, f, "1 256"))),
-        layer(5, "Const", '<data offset="16" size="3145728"/>', ports("output", (1, f, "1024 768"))),
-        layer(6, "Const", '<data offset="3145744" size="4096"/>', ports("output", (1, f, "1024"))),
-        layer(
-            7,
-            "LSTMCell",
-            '<data hidden_size="256"/>',
-            ports("input", *((k, "", d) for k, d in enumerate(("1 512", "1 256", "1 256", "1024 768", "1024")))),
-            ports("output", (5, f, "1 256"), (6, f, "1 256")),
-        ),
-        layer(8, "Result", ports("input", (0, "", "1 256"))),
-        layer(9, "Result", ports("input", (0, "", "1 256"))),
-        layer(10, "Const", '<data offset="3149840" size="24"/>', ports("output", (1, i, "3"))),
-        layer(11, "Reshape", ports("input", (0, "", "1 256"), (1, "", "3")), ports("output", (2, f, "1 1 256"))),
-        layer(12, "Result", ports("input", (0, "", "1 1 256"))),
-    ]
-    edges = ["0 0 2 0", "1 1 2 1", "2 2 7 0", "3 0 7 1", "4 0 7 2", "5 1 7 3", "6 1 7 4"]
-    edges += ["7 6 8 0", "7 5 9 0", "7 5 11 0", "10 1 11 1", "11 2 12 0"]
-    iterator = layer(
-        3,
-        "TensorIterator",
-        ports("input", (0, "", "1 25 512"), (1, "", "1 256"), (2, "", "1 256")),
-        ports("output", (3, f, "1 25 256")),
-        "<port_map>",
-        into(0, 0, 'axis="1" start="0"') + into(1, 3) + into(2, 4) + out(3, 12, 'axis="1"'),
-        f"</port_map><back_edges>{back((8, 4), (9, 3))}</back_edges>",
-        f"<body><layers>{''.join(body)}</layers><edges>{''.join(map(edge, edges))}</edges></body>",
-    )
-    outer = [layer(k, "Parameter", ports("output", (0, f, d))) for k, d in enumerate(("1 25 512", "1 256", "1 256"))]
-    result = layer(4, "Result", ports("input", (0, "", "1 25 256")))
-    links = "".join(map(edge, ("0 0 3 0", "1 0 3 1", "2 0 3 2", "3 3 4 0")))
-    return (
-        f'<net name="spec" version="10"><layers>{"".join(outer)}{iterator}{result}</layers><edges>{links}</edges></net>'
-    )
 
 
 def test_the_written_spec_s_example(save: Save) -> None:

@@ -10,6 +10,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from ir import (
+    check_consistent,
+    the_loop,
+)
 from loopdbg.runtime.frontends.openvino import read
 from loopdbg.runtime.graph import (
     Graph,
@@ -18,11 +22,6 @@ from loopdbg.runtime.graph import (
     TensorType,
     Value,
     walk,
-)
-
-from .ir import (
-    check_consistent,
-    the_loop,
 )
 
 SAMPLES = Path(__file__).parents[3] / "sample_models"

@@ -1,47 +1,28 @@
-"""Random loops with invariants and products: the optimised plan gives what the plain one gives, errors and all.
-
-The thresholds are so low here that every product which can be put into blocks or panels is.
-"""
+"""Rows that are sliced, products of them, and invariants, some of which fail."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import onnx
-import pytest
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import loopdbg
-from loopdbg.runtime import batch, bind
-from loopdbg.runtime.engine import Engine
-from loopdbg.runtime.errors import LoopdbgError
 from loopdbg.runtime.frontends import onnx as frontend
-from loopdbg.runtime.ops import weights as panels
 from models import proto
+
+from . import written
 
 ROW = "float[1,4]"
 
 
 @dataclass
-class Program:
-    """A model in text form, its inputs, and the limit that it runs with."""
+class Program(written.Program):
+    """``max_iterations``: the limit that it runs with."""
 
-    text: str
-    inputs: dict[str, Any]
     max_iterations: int | None
-
-
-@pytest.fixture(autouse=True)
-def every_product_is_worth_it() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(batch, "LEAST_WEIGHTS", 1)
-        patch.setattr(bind, "BLOCK", 4)
-        patch.setattr(panels, "PANEL_BYTES", (1, 1 << 20))
-        yield
 
 
 #: Rows [1, 3] that depend on the iteration number alone. `{i}` is that number, `{to}` the name to make.
@@ -168,70 +149,3 @@ def load(program: Program) -> loopdbg.Model:
     source.graph.initializer.extend(weights())
     onnx.checker.check_model(source)
     return loopdbg.Model(frontend.from_proto(source, "random"))
-
-
-def outcome(model: loopdbg.Model, program: Program, exact: bool) -> tuple[Any, dict[str, Any]]:
-    """What a run tells, without outputs and seconds; and the outputs."""
-    try:
-        run = model.execute(program.inputs, max_iterations=program.max_iterations, exact=exact)
-    except LoopdbgError as error:
-        return (type(error), str(error)), {}
-    loops = [
-        (loop.path, loop.iterations, loop.entries, loop.stopped_by, loop.reasons, loop.trip_count, loop.notes)
-        for loop in run.loops
-    ]
-    return (run.stopped_by, run.message, loops), run.outputs
-
-
-def check(program: Program, same: Any) -> None:
-    plain = load(program)
-    expected, wanted = outcome(plain, program, True)
-    model = load(program)
-    for _ in range(2):  # the second time on instructions that are bound already
-        told, outputs = outcome(model, program, False)
-        assert told == expected
-        assert list(outputs) == list(wanted)
-        for name, value in outputs.items():
-            assert value.dtype == wanted[name].dtype
-            assert value.shape == wanted[name].shape
-            same(value, wanted[name])
-
-
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-@given(programs(products=True))
-def test_products_agree_within_rounding(program: Program) -> None:
-    check(program, lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5, equal_nan=True))
-
-
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
-@given(programs(products=False))
-def test_everything_else_agrees_to_the_bit(program: Program) -> None:
-    check(program, np.testing.assert_array_equal)
-
-
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
-@given(programs(products=True), st.integers(0, 6))
-def test_what_runs_ahead_gives_what_it_gives_alone(program: Program, back: int) -> None:
-    """In Python node by node; and stopped, put back to a boundary of the outer loop, and run again."""
-    model = load(program)
-    told, wanted = outcome(model, program, True)
-    again = load(program)
-    engine = Engine(again.plan)
-    engine.native = False
-    if wanted:
-        engine.start(again.check(program.inputs))
-        engine.resume()
-        for name, value in again.results(engine).items():
-            np.testing.assert_array_equal(value, wanted[name])
-    if told[0] is None:
-        engine = Engine(model.plan)
-        engine.start(model.check(program.inputs))
-        engine.stop_at(0, back)
-        assert engine.resume()[0] == "boundary"
-        checkpoint = engine.save()
-        engine.clear_stops()
-        for _ in range(2):
-            assert engine.resume()[0] == "end"
-            for name, value in model.results(engine).items():
-                np.testing.assert_array_equal(value, wanted[name])
-            engine.restore(checkpoint)

@@ -17,7 +17,7 @@ from loopdbg.runtime.graph import (
     bodies,
 )
 
-PRECISION = {"f32": "FP32", "f64": "FP64", "i64": "I64", "i32": "I32", "boolean": "BOOL"}
+PRECISION = {"f8e5m2": "F8E5M2", "f32": "FP32", "f64": "FP64", "i64": "I64", "i32": "I32", "boolean": "BOOL"}
 ELEMENT_TYPE = {"float32": "f32", "float64": "f64", "int64": "i64", "int32": "i32", "bool": "boolean"}
 TRUE = np.array(True)
 
@@ -87,8 +87,25 @@ class Net:
     def result(self, source: Source, **more: Any) -> int:
         return self.layer("Result", [source], 0, **more)
 
+    def save(self, folder: Path) -> Path:
+        """Write it as ``model.xml`` with its ``.bin``."""
+        return save_net(folder, self)
+
     def text(self) -> str:
         return f"<layers>{chr(10).join(self.layers)}</layers>\n<edges>{chr(10).join(self.edges)}</edges>"
+
+
+def save_net(folder: Path, net: Net | str, version: int = 11, blob: bytes | None = None) -> Path:
+    """Write a net (or any text) as ``model.xml``, and a ``.bin`` beside it."""
+    path = folder / "model.xml"
+    text = net
+    if isinstance(net, Net):
+        text = f'<?xml version="1.0"?>\n<net name="model" version="{version}">\n{net.text()}\n</net>\n'
+        blob = bytes(net.blob) if blob is None else blob
+    path.write_text(str(text))
+    if blob is not None:
+        path.with_suffix(".bin").write_bytes(blob)
+    return path
 
 
 def into(external: int, internal: int, more: str = "") -> str:
@@ -225,4 +242,104 @@ def branching(port: int = 3, condition_into: str = "", ids: tuple[int, int] = (1
         f"<then_body>{then.text()}</then_body><else_body>{other.text()}</else_body>"
     )
     net.result(net.layer("If", [c, x, y], name="if", version="opset8", extra=extra))
+    return net
+
+
+def spec_example(steps: int = 25, size: int = 512, hidden: int = 256) -> str:
+    """The structure of TensorIterator-1's second example: an LSTMCell of five inputs, constants and Parameters typed by
+    their ports alone, Reshapes without attributes.
+
+    The ``.bin`` has two int64, the cell's weights [4H, I + H] and biases, and three int64.
+    """
+
+    def ports(group: str, *numbered: tuple[int, str, str]) -> str:
+        inner = "".join(
+            f'<port id="{id}"{f" precision={chr(34)}{p}{chr(34)}" if p else ""}>'
+            + "".join(f"<dim>{dim}</dim>" for dim in dims.split())
+            + "</port>"
+            for id, p, dims in numbered
+        )
+        return f"<{group}>{inner}</{group}>"
+
+    def layer(id: int, type: str, *parts: str, version: str = "opset1") -> str:
+        return f'<layer id="{id}" type="{type}" version="{version}">{"".join(parts)}</layer>\n'
+
+    f, i = "FP32", "I64"
+    row, state = f"1 {size}", f"1 {hidden}"
+    width, biases = 4 * hidden * (size + hidden) * 4, 4 * hidden * 4
+    body = [
+        layer(0, "Parameter", ports("output", (0, f, f"1 {row}"))),
+        layer(1, "Const", '<data offset="0" size="16"/>', ports("output", (1, i, "2"))),
+        layer(2, "Reshape", ports("input", (0, "", f"1 {row}"), (1, "", "2")), ports("output", (2, f, row))),
+        layer(3, "Parameter", ports("output", (0, f, state))),
+        layer(4, "Parameter", ports("output", (0, f, state))),
+        layer(
+            5, "Const", f'<data offset="16" size="{width}"/>', ports("output", (1, f, f"{4 * hidden} {size + hidden}"))
+        ),
+        layer(6, "Const", f'<data offset="{16 + width}" size="{biases}"/>', ports("output", (1, f, f"{4 * hidden}"))),
+        layer(
+            7,
+            "LSTMCell",
+            f'<data hidden_size="{hidden}"/>',
+            ports(
+                "input",
+                *(
+                    (k, "", d)
+                    for k, d in enumerate((row, state, state, f"{4 * hidden} {size + hidden}", f"{4 * hidden}"))
+                ),
+            ),
+            ports("output", (5, f, state), (6, f, state)),
+        ),
+        layer(8, "Result", ports("input", (0, "", state))),
+        layer(9, "Result", ports("input", (0, "", state))),
+        layer(10, "Const", f'<data offset="{16 + width + biases}" size="24"/>', ports("output", (1, i, "3"))),
+        layer(11, "Reshape", ports("input", (0, "", state), (1, "", "3")), ports("output", (2, f, f"1 {state}"))),
+        layer(12, "Result", ports("input", (0, "", f"1 {state}"))),
+    ]
+    edges = ["0 0 2 0", "1 1 2 1", "2 2 7 0", "3 0 7 1", "4 0 7 2", "5 1 7 3", "6 1 7 4"]
+    edges += ["7 6 8 0", "7 5 9 0", "7 5 11 0", "10 1 11 1", "11 2 12 0"]
+    iterator = layer(
+        3,
+        "TensorIterator",
+        ports("input", (0, "", f"1 {steps} {size}"), (1, "", state), (2, "", state)),
+        ports("output", (3, f, f"1 {steps} {hidden}")),
+        "<port_map>",
+        into(0, 0, 'axis="1" start="0"') + into(1, 3) + into(2, 4) + out(3, 12, 'axis="1"'),
+        f"</port_map><back_edges>{back((8, 4), (9, 3))}</back_edges>",
+        f"<body><layers>{''.join(body)}</layers><edges>{''.join(map(edge, edges))}</edges></body>",
+    )
+    outer = [
+        layer(k, "Parameter", ports("output", (0, f, d))) for k, d in enumerate((f"1 {steps} {size}", state, state))
+    ]
+    result = layer(4, "Result", ports("input", (0, "", f"1 {steps} {hidden}")))
+    links = "".join(map(edge, ("0 0 3 0", "1 0 3 1", "2 0 3 2", "3 3 4 0")))
+    return (
+        f'<net name="spec" version="10"><layers>{"".join(outer)}{iterator}{result}</layers><edges>{links}</edges></net>'
+    )
+
+
+def carried_net(sources: Sequence[int | str], order: Sequence[int] = (0, 1, 2), element: str = "f32") -> Net:
+    """Three trips; carried value k gets what ``sources[k]`` says: a carried value itself, or "+" for k + 10."""
+    net = Net()
+    head = [net.constant(np.int64(3)), net.constant(TRUE)]
+    count = len(sources)
+    outer = [net.parameter("1", element, name=f"x{k}") for k in range(count)]
+    body = net.inner()
+    inner = [body.parameter("1", element, name=f"p{k}") for k in range(count)]
+    ten = body.constant(np.array([10], {"f32": "f4", "i64": "i8", "f64": "f8"}[element]))
+    made = [
+        body.layer("Add", [inner[k], ten], element=element, shape="1") if s == "+" else inner[int(s)]
+        for k, s in enumerate(sources)
+    ]
+    results = [body.result(value) for value in made]
+    keep = body.result(body.constant(np.array([True])))
+    order = list(order[:count])
+    entries = [into(2 + order[k], inner[k]) for k in range(count)]
+    entries += [out(2 + count + k, results[k]) for k in range(count)]
+    entries += [out(-1, keep, 'purpose="execution_condition"')]
+    parts = loop_parts(body, entries, back(*zip(results, inner, strict=True)))
+    inputs = [*head, *(outer[order.index(k)] for k in range(count))]
+    loop = net.layer("Loop", inputs, count, version="opset5", element=element, shape="1", extra=parts)
+    for k in range(count):
+        net.result((loop, 2 + count + k))
     return net

@@ -1,0 +1,204 @@
+"""Many random programs by hand, which the tests try few of: ``python tests/campaign.py sequences 20000``.
+
+``models``: each program in every way of running, against the oracle and a real runtime. ``sequences``: many runs on one
+Model, each against a process that ran nothing before. A case is made from its number and its features alone, so that
+``--only 'growing+nested 4711'`` runs one again, and prints it.
+
+Blocks of cases run in processes of their own: a crash or a hang is a finding like others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import agreement
+import fresh
+import sequences
+from strategies import models
+from strategies.draws import Draw, FromSeed
+from strategies.operators import OPERATORS
+from strategies.programs import Body, Branch, Constant, Loop, Node, Program
+
+#: Cases of one process, and seconds without a word after which it hangs.
+BLOCK, SILENCE = 40, 90
+#: What may come together; a scalar loop of hundreds of iterations has no room for tensors.
+_WITH_HOT = ("direct", "condition", "products", "branches", "nested", "openvino", "smooth")
+
+
+def features(draw: Draw, without: frozenset[str]) -> str:
+    """The features of a case."""
+    if draw.chance(15) and "hot" not in without:
+        chosen = {"hot"} | {name for name in _WITH_HOT if draw.chance(35)}
+    else:
+        rest = [name for name in models.FEATURES if name != "hot"]
+        chosen = {draw.pick(rest) for _ in range(draw.integer(1, 4))}
+    return "+".join(name for name in models.FEATURES if name in chosen - without)
+
+
+def named(number: int, wanted: str | None, without: frozenset[str]) -> str:
+    """A case's name: its features and its number, which say all."""
+    chosen = features(FromSeed(f"features {number}"), without) if wanted is None else wanted
+    return f"{chosen} {number}"
+
+
+def run(what: str, name: str, answers: fresh.Fresh | None) -> str:
+    """One case; what came of it."""
+    chosen = frozenset(name.rpartition(" ")[0].split("+")) - {""}
+    draw = FromSeed(name)
+    if what == "models":
+        program = models.program(draw, chosen)
+        return agreement.agree(program, models.feeds(program, draw), models.feeds(program, draw), draw)
+    made = sequences.case(draw, chosen, name)
+    if answers is None:
+        sequences.check(made.program, made.sequence)
+    else:
+        sequences.check(made.program, made.sequence, lambda *call: answers.call(sequences.alone, *call))
+    return f"{len(made.sequence)} runs"
+
+
+def block(what: str, names: list[str], processes: bool) -> Iterator[tuple[str, str]]:
+    """Run cases in a child: (name, what came of it)."""
+    left = list(names)
+    while left:
+        reads, writes = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(reads)
+            _child(what, left, writes, processes)
+        os.close(writes)
+        with os.fdopen(reads, "rb", buffering=0) as stream:
+            text = b""
+            while True:
+                if not select.select([stream], [], [], SILENCE)[0]:
+                    os.kill(child, signal.SIGKILL)
+                    break
+                piece = stream.read(1 << 16)
+                if not piece:
+                    break
+                text += piece
+                *lines, text = text.split(b"\n")
+                for line in lines:
+                    yield left.pop(0), line.decode()
+        _, status = os.waitpid(child, 0)
+        if left and status:
+            ended = os.WTERMSIG(status) if os.WIFSIGNALED(status) else status
+            yield left.pop(0), "HANG" if ended == signal.SIGKILL else f"CRASH: signal {ended}"
+
+
+def _child(what: str, names: list[str], writes: int, processes: bool) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    answers = fresh.Fresh() if processes else None
+    for name in names:
+        try:
+            said = run(what, name, answers)
+        except agreement.Differs as error:
+            said = f"DIFFERS: {error}"
+        except BaseException as error:
+            said = f"RAISED: {type(error).__name__}: {error}"
+        os.write(writes, said.replace("\n", " ")[:600].encode() + b"\n")
+    os._exit(0)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=("models", "sequences"))
+    parser.add_argument("count", nargs="?", type=int, default=1000)
+    parser.add_argument("--first", type=int, default=0, help="the number of the first case")
+    parser.add_argument("--features", help="of all cases, such as growing+nested; otherwise each has its own")
+    parser.add_argument("--without", default="", help="features that no case has, such as strings+openvino")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--same-process", action="store_true", help="answers from fresh Models, not fresh processes")
+    parser.add_argument("--only", metavar="NAME", help="one case, printed before it runs")
+    given = parser.parse_args()
+    if given.only is not None:
+        show(given.what, given.only)
+        print(run(given.what, given.only, None))
+        return 0
+    without = frozenset(given.without.split("+"))
+    names = [named(n, given.features, without) for n in range(given.first, given.first + given.count)]
+    blocks = [names[k : k + BLOCK] for k in range(0, len(names), BLOCK)]
+    came: collections.Counter[str] = collections.Counter()
+    start = time.monotonic()
+
+    def work(names: list[str]) -> list[tuple[str, str]]:
+        return list(block(given.what, names, not given.same_process))
+
+    with ThreadPoolExecutor(given.processes) as pool:
+        for found in pool.map(work, blocks):
+            for name, said in found:
+                kind = said.partition(":")[0]
+                came[kind] += 1
+                if kind.isupper():
+                    print(f"'{name}' {said}", flush=True)
+    print(f"{given.count} cases in {time.monotonic() - start:.0f} s:", dict(came))
+    return int(any(kind.isupper() for kind in came))
+
+
+def show(what: str, name: str) -> None:
+    """Print a case."""
+    chosen = frozenset(name.rpartition(" ")[0].split("+")) - {""}
+    draw = FromSeed(name)
+    if what == "models":
+        program = models.program(draw, chosen)
+        runs = [
+            sequences.Run("feeds", models.feeds(program, draw), ""),
+            sequences.Run("other", models.feeds(program, draw), ""),
+        ]
+    else:
+        made = sequences.case(draw, chosen, name)
+        program, runs = made.program, made.sequence
+    print(text(program))
+    for one in runs:
+        print(
+            one.kind, {key: value.tolist() if hasattr(value, "tolist") else value for key, value in one.feeds.items()}
+        )
+
+
+def text(program: Program) -> str:
+    """A program as a person reads it."""
+    lines = [f"inputs {', '.join(f'{v} {v.type.dtype}{list(v.type.shape)}' for v in program.inputs)}"]
+
+    def body(inner: Body, indent: str) -> None:
+        for node in inner.nodes:
+            if isinstance(node, Constant):
+                lines.append(f"{indent}{node.output} = {node.array.dtype} {node.array.tolist()}")
+            elif isinstance(node, Node):
+                more = f" {node.attributes}" if node.attributes else ""
+                lines.append(f"{indent}{node.output} = {OPERATORS[node.operator].onnx} {node.inputs}{more}")
+            elif isinstance(node, Branch):
+                lines.append(f"{indent}{node.outputs} = If {node.condition}")
+                for word, side, results in zip(("then", "else"), (node.then, node.other), node.results, strict=True):
+                    lines.append(f"{indent}  {word} gives {results}")
+                    body(side, f"{indent}    ")
+            else:
+                _loop(node, indent)
+                body(node.body, f"{indent}    ")
+
+    def _loop(loop: Loop, indent: str) -> None:
+        lines.append(
+            f"{indent}{loop.kind} {loop.name}: trip {loop.trip}, cond {loop.initial}, "
+            f"number {loop.number}, condition {loop.condition}, keep {loop.keep}"
+        )
+        for c in loop.carried:
+            lines.append(f"{indent}  carried {c.param} {c.param.type}: {c.initial}, {c.result} -> {c.output}")
+        for s in loop.sliced:
+            lines.append(f"{indent}  sliced {s.param}: {s.outer} axis {s.axis}{' backwards' * s.backwards}")
+        for o in loop.scanned:
+            lines.append(f"{indent}  scan {o.output}: {o.result} axis {o.axis}{' backwards' * o.backwards}")
+
+    body(program.body, "  ")
+    return "\n".join([*lines, f"outputs {program.outputs}"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

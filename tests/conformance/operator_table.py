@@ -1,0 +1,757 @@
+"""Inputs for every operator that can have kernels: odd values of every dtype, and sizes and shapes around what kernels
+treat apart. ``rows`` has a row for each registered operator, and a missing row is an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from loopdbg.runtime.graph import System
+from loopdbg.runtime.ops import registry
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+FLOATS = ("float16", "float32", "float64")
+INTS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+NUMBERS = FLOATS + INTS
+#: One of each size, for what only moves elements.
+MOVED = ("bool", "float16", "float32", "int64")
+SUMMED = (*FLOATS, "int8", "int32", "uint64")
+ALL = (*NUMBERS, "bool")
+_ONNX_ORDER = ("float32", "uint8", "int8", "uint16", "int16", "int32", "int64", "", "bool", "float16")
+ONNX_TYPE = {**{name: k for k, name in enumerate(_ONNX_ORDER, 1)}, "float64": 11, "uint32": 12, "uint64": 13}
+OPENVINO_TYPE = {"bool": "boolean", **{f"float{n}": f"f{n}" for n in (16, 32, 64)}}
+OPENVINO_TYPE.update({f"{'u' * u}int{n}": f"{'u' if u else 'i'}{n}" for u, n in product((0, 1), (8, 16, 32, 64))})
+
+
+@dataclass
+class Case:
+    """One node."""
+
+    inputs: list[Any]
+    attributes: dict[str, Any] = field(default_factory=dict)
+    n_outputs: int = 1
+
+
+#: (dtype, version) -> cases
+Cases = Callable[[str, int], Iterator[Case]]
+
+
+@dataclass
+class Row:
+    """``pointwise``: each element of the result comes of the elements in its place alone, and the inputs of a case are
+    vectors of one length. The test makes more cases of each."""
+
+    dtypes: Sequence[str]
+    cases: Cases
+    pointwise: bool = False
+    #: Conversions are many: of those fewer parts do.
+    few_parts: bool = False
+
+
+# ------------------------------------------------------------------ values
+
+
+@cache
+def values(dtype: str) -> Array:
+    """Odd values of a dtype, and some plain ones."""
+    kind = np.dtype(dtype)
+    if kind.kind == "b":
+        return np.array([False, True])
+    if kind.kind in "iu":
+        info = np.iinfo(kind)
+        small = [0, 1, 2, 3, 5, 7, 8, 31, 32, 33, 63, 64, 100, info.max, info.max - 1, info.min, info.min + 1]
+        return np.array(small + ([-1, -2, -7, -64] if kind.kind == "i" else [200]), kind)
+    info_f: Any = np.finfo(kind)
+    plain = [0.0, -0.0, 1, -1, 0.5, -0.5, 2, -2.5, 1.5, 3, -3.25, 0.1, 7, 88.5, -104, 300, -129.5, 65503, 2147483648.0]
+    plain += [-2147483649.0, 3e9, 5e9, 1e19, 2e19, -1e19, float("inf"), -float("inf")]
+    ends = [info_f.max, -info_f.max, info_f.tiny, -info_f.tiny, info_f.smallest_subnormal, -info_f.smallest_subnormal]
+    bits: Any = {2: np.uint16, 4: np.uint32, 8: np.uint64}[kind.itemsize]
+    quiet = np.array(np.nan, kind).view(bits)
+    sign = bits(1) << bits(8 * kind.itemsize - 1)
+    nans = [quiet, quiet | sign, quiet | bits(5), quiet | sign | bits(9)]
+    with np.errstate(all="ignore"):
+        return np.concatenate([np.array(plain).astype(kind), np.array(ends, kind), np.array(nans, bits).view(kind)])
+
+
+def pairs(a: Array, b: Array) -> tuple[Array, Array]:
+    """Every value beside every other."""
+    return np.repeat(a, len(b)), np.tile(b, len(a))
+
+
+def triples(dtype: str) -> list[Array]:
+    a = values(dtype)[:: max(1, len(values(dtype)) // 9)]
+    return [x.ravel() for x in np.meshgrid(a, a, a, indexing="ij")]
+
+
+def data(dtype: str, *shape: int, start: int = 0) -> Array:
+    """Odd values over and over; a step of 7 so that rows differ."""
+    given = values(dtype)
+    count = int(np.prod(shape, dtype=np.int64))
+    return given[(np.arange(count) * 7 + start) % len(given)].reshape(shape)
+
+
+def tame(dtype: str, *shape: int, seed: int = 0) -> Array:
+    """Numbers whose sums and products show in which order they were done."""
+    kind = np.dtype(dtype)
+    rng = np.random.default_rng([seed, *shape])
+    if kind.kind == "b":
+        return rng.integers(0, 2, shape).astype(kind)
+    if kind.kind in "iu":
+        return rng.integers(np.iinfo(kind).min, np.iinfo(kind).max, shape, kind.type, endpoint=True)
+    return rng.standard_normal(shape).astype(kind)
+
+
+def i64(*numbers: int) -> Array:
+    return np.array(numbers, np.int64)
+
+
+SHAPES: tuple[tuple[int, ...], ...] = ((), (1,), (7,), (0,), (3, 5), (2, 3, 4), (1, 1, 9), (4, 0), (33,), (2, 65))
+#: For reductions: short rows and long ones, and axes in front.
+LONG: tuple[tuple[int, ...], ...] = (
+    *((n,) for n in (1, 7, 8, 17, 64, 65, 129, 1025)),
+    *((12, 5), (5, 12), (3, 130), (130, 3), (2, 70, 3), (2, 3, 70), (1, 9, 1), (3, 0), (0, 3), ()),
+)
+
+# ------------------------------------------------------------------ pointwise
+
+
+def one(dtype: str, version: int) -> Iterator[Case]:
+    yield Case([values(dtype)])
+
+
+def two(dtype: str, version: int) -> Iterator[Case]:
+    yield Case(list(pairs(values(dtype), values(dtype))))
+
+
+def three(dtype: str, version: int) -> Iterator[Case]:
+    yield Case(triples(dtype))
+
+
+def with_attributes(cases: Cases, **attributes: Any) -> Cases:
+    def each(dtype: str, version: int) -> Iterator[Case]:
+        for case in cases(dtype, version):
+            yield Case(case.inputs, {**attributes, **case.attributes}, case.n_outputs)
+
+    return each
+
+
+def _divisions(dtype: str, version: int) -> Iterator[Case]:
+    a, b = pairs(values(dtype), values(dtype))
+    if np.dtype(dtype).kind != "f":
+        a, b = a[b != 0], b[b != 0]
+    yield Case([a, b])
+
+
+def _powers(dtype: str, version: int) -> Iterator[Case]:
+    a, b = pairs(values(dtype), values(dtype))
+    if np.dtype(dtype).kind == "i":
+        a, b = a[(a != 0) | (b >= 0)], b[(a != 0) | (b >= 0)]
+    yield Case([a, b])
+
+
+def _chosen(dtype: str, version: int) -> Iterator[Case]:
+    a, b = pairs(values(dtype), values(dtype))
+    yield Case([np.arange(len(a)) % 3 == 0, a, b])
+
+
+def _casts(system: System) -> Cases:
+    def each(dtype: str, version: int) -> Iterator[Case]:
+        for target in ALL:
+            if system is System.OPENVINO:
+                yield Case([values(dtype)], {"destination_type": OPENVINO_TYPE[target]})
+            else:
+                old = {"float32": "FLOAT", "float64": "DOUBLE"}.get(target, target.upper())
+                yield Case([values(dtype)], {"to": old if version < 6 else ONNX_TYPE[target]})
+
+    return each
+
+
+def _casts_like(dtype: str, version: int) -> Iterator[Case]:
+    for target in ALL:
+        yield Case([values(dtype), np.resize(values(target), len(values(dtype)))])
+
+
+def _ways(cases: Cases, *ways: dict[str, Any]) -> Cases:
+    """The same inputs with several sets of attributes."""
+
+    def each(dtype: str, version: int) -> Iterator[Case]:
+        for way in ways:
+            yield from with_attributes(cases, **way)(dtype, version)
+
+    return each
+
+
+def _either(new: Cases, old: Cases, since: int) -> Cases:
+    return lambda dtype, version: (new if version >= since else old)(dtype, version)
+
+
+def _quantised(dtype: str, version: int) -> Iterator[Case]:
+    x = values(dtype)
+    yield Case([x, np.float32(0.3).reshape(())])
+    yield Case([x, np.float32(0.3).reshape(()), np.array(2, dtype)])
+    grid = np.resize(x, (5, 7))
+    yield Case([grid, tame("float32", 7), np.resize(x, 7)], {"axis": 1})
+    yield Case([grid, tame("float32", 5)], {"axis": 0})
+
+
+# ------------------------------------------------------------------ reductions and products
+
+
+def _axes(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
+    found: list[tuple[int, ...]] = [tuple(range(len(shape)))]
+    if len(shape) > 1:
+        found += [(0,), (-1,)]
+    if len(shape) > 2:
+        found += [(1,), (0, 2), (1, 2)]
+    return found
+
+
+def _reductions(by_input: bool, keyword: str, yes: Any, no: Any) -> Cases:
+    def each(dtype: str, version: int) -> Iterator[Case]:
+        for k, shape in enumerate(LONG):
+            for axes in _axes(shape):
+                keep = {keyword: yes if k % 2 else no}
+                x = data(dtype, *shape) if k % 3 else tame(dtype, *shape)
+                if by_input:
+                    yield Case([x, i64(*axes)], keep)
+                else:
+                    yield Case([x], {**keep, **({"axes": list(axes)} if axes else {})})
+
+    return each
+
+
+def _whole_means(cases: Cases) -> Cases:
+    """Without the mean of no integers, which is an error."""
+    return lambda dtype, version: (
+        case for case in cases(dtype, version) if case.inputs[0].size or np.dtype(dtype).kind == "f"
+    )
+
+
+def _along(**attributes: Any) -> Cases:
+    """Operators with one axis, as an attribute."""
+
+    def each(dtype: str, version: int) -> Iterator[Case]:
+        for k, shape in enumerate(LONG):
+            for axis in range(-1, len(shape) - 1):
+                if shape[axis]:
+                    x = data(dtype, *shape) if k % 3 else tame(dtype, *shape)
+                    yield Case([x], {"axis": axis, **attributes})
+
+    return each
+
+
+def _running(*ways: dict[str, Any]) -> Cases:
+    def each(dtype: str, version: int) -> Iterator[Case]:
+        for shape in ((1,), (9,), (65,), (3, 5), (5, 3, 2), (3, 0)):
+            for axis in range(len(shape)):
+                for way in ways:
+                    yield Case([data(dtype, *shape), np.array(axis)], way)
+                    yield Case([tame(dtype, *shape), np.array(axis)], way)
+
+    return each
+
+
+PRODUCTS = (
+    *(((3, 4), (4, 5)), ((1, 1), (1, 1)), ((4,), (4,)), ((1,), (1,)), ((4,), (4, 3)), ((3, 4), (4,)), ((0, 4), (4, 3))),
+    *(((3, 0), (0, 2)), ((2, 3, 4), (4, 5)), ((2, 3, 4), (2, 4, 5)), ((1, 3, 4), (6, 4, 2)), ((2, 1, 3, 4), (5, 4, 3))),
+    *(((1, 65), (65, 33)), ((17, 65), (65, 33)), ((1, 128), (128, 96)), ((5, 128), (128, 96))),
+)
+
+
+def _products(dtype: str, version: int) -> Iterator[Case]:
+    for a, b in PRODUCTS:
+        yield Case([tame(dtype, *a), tame(dtype, *b, seed=1)])
+    yield Case([data(dtype, 5, 9), data(dtype, 9, 4, start=3)])
+
+
+def _turned_products(dtype: str, version: int) -> Iterator[Case]:
+    yield from _products(dtype, version)
+    for a, b in PRODUCTS:
+        if len(a) > 1 and len(b) > 1:
+            turned = {"transpose_a": "true", "transpose_b": "true"}
+            x, y = (tame(dtype, *s[:-2], s[-1], s[-2], seed=k) for k, s in enumerate((a, b)))
+            yield Case([x, y], turned)
+
+
+def _gemms(dtype: str, version: int) -> Iterator[Case]:
+    old = {"broadcast": 1} if version < 7 else {}
+    for m, k, n in ((3, 4, 5), (1, 1, 1), (1, 65, 33), (17, 128, 96), (2, 0, 3), (0, 2, 3)):
+        for turned in (0, 1):
+            a, b = tame(dtype, *((k, m) if turned else (m, k))), tame(dtype, *((n, k) if turned else (k, n)), seed=1)
+            for c in (tame(dtype, n, seed=2), data(dtype, m, n)):
+                factors = {"alpha": 0.5, "beta": 2.0} if turned else {}
+                yield Case([a, b, c], {"transA": turned, "transB": turned, **factors, **old})
+
+
+def _onnx_cells(gates: int, peepholes: bool) -> Cases:
+    def each(dtype: str, version: int) -> Iterator[Case]:
+        for length, batch, width, size in ((1, 1, 3, 2), (3, 2, 4, 5), (5, 1, 9, 17)):
+            for direction, d in (("forward", 1), ("reverse", 1), ("bidirectional", 2)):
+                x, w = tame(dtype, length, batch, width), tame(dtype, d, gates * size, width)
+                r, b = tame(dtype, d, gates * size, size), tame(dtype, d, 2 * gates * size)
+                inputs: list[Any] = [x, w, r, b]
+                attributes = {"direction": direction, "hidden_size": size}
+                yield Case(inputs, attributes, 2)
+                start = [None, tame(dtype, d, batch, size)]
+                if peepholes:
+                    start += [tame(dtype, d, batch, size, seed=5), tame(dtype, d, 3 * size)]
+                yield Case([*inputs, *start], {**attributes, "clip": 0.75}, 2)
+
+    return each
+
+
+def _cells(gates: int, states: int) -> Cases:
+    def each(dtype: str, version: int) -> Iterator[Case]:
+        for batch, width, size in ((1, 3, 2), (2, 4, 5), (1, 64, 33)):
+            start = [tame(dtype, batch, size, seed=k) for k in range(states)]
+            weights = [tame(dtype, gates * size, n) for n in (width, size)]
+            inputs = [tame(dtype, batch, width), *start, *weights, tame(dtype, gates * size)]
+            yield Case(inputs, {"hidden_size": str(size)}, states)
+
+    return each
+
+
+def _sequences(gates: int, states: int) -> Cases:
+    def each(dtype: str, version: int) -> Iterator[Case]:
+        for batch, length, width, size in ((1, 1, 3, 2), (2, 4, 3, 5), (1, 3, 9, 17)):
+            for direction, d in (("forward", 1), ("reverse", 1), ("bidirectional", 2)):
+                start = [tame(dtype, batch, d, size, seed=k) for k in range(states)]
+                weights = [tame(dtype, d, gates * size, n) for n in (width, size)]
+                lengths = np.full(batch, length, np.int64)
+                inputs = [tame(dtype, batch, length, width), *start, lengths, *weights, tame(dtype, d, gates * size)]
+                yield Case(inputs, {"hidden_size": str(size), "direction": direction}, states + 1)
+
+    return each
+
+
+def _batch_norms(dtype: str, version: int) -> Iterator[Case]:
+    for shape in ((2, 3), (2, 3, 5), (1, 3, 4, 17)):
+        rest = [tame(dtype, 3, seed=k) for k in range(3)]
+        yield Case([tame(dtype, *shape), *rest, np.abs(tame(dtype, 3, seed=9))])
+        yield Case([data(dtype, *shape), *rest, np.abs(tame(dtype, 3, seed=9))], {"epsilon": 0.25})
+        if version >= 14:
+            yield Case([tame(dtype, *shape), *rest, np.abs(tame(dtype, 3, seed=9))], {"training_mode": 1}, 3)
+
+
+def _layer_norms(dtype: str, version: int) -> Iterator[Case]:
+    for shape in ((7,), (3, 5), (2, 3, 65), (1, 200)):
+        for axis in range(-1, len(shape) - 1):
+            under = shape[axis:]
+            yield Case(
+                [tame(dtype, *shape), tame(dtype, *under, seed=1), tame(dtype, *under, seed=2)], {"axis": axis}, 3
+            )
+            yield Case([data(dtype, *shape), tame(dtype, *under, seed=1)], {"axis": axis})
+
+
+def _neighbours(dtype: str, version: int) -> Iterator[Case]:
+    for shape, size in (((1, 5, 3), 3), ((2, 9), 4), ((1, 3, 2, 2), 1)):
+        yield Case([tame(dtype, *shape)], {"size": size, "alpha": 0.5})
+        yield Case([data(dtype, *shape)], {"size": size})
+
+
+# ------------------------------------------------------------------ shapes and movement
+
+
+def _moves(*ways: Callable[[Array], Iterator[Case]]) -> Cases:
+    """Cases made of a tensor of each shape."""
+
+    def each(dtype: str, version: int) -> Iterator[Case]:
+        for shape in SHAPES:
+            for way in ways:
+                yield from way(data(dtype, *shape))
+
+    return each
+
+
+def _as_it_is(x: Array) -> Iterator[Case]:
+    yield Case([x])
+
+
+def _concats(dtype: str, version: int) -> Iterator[Case]:
+    for parts, axis in (((3,), 0), ((0, 2, 1), 0), ((1, 33, 2), 1), ((2, 2), 1)):
+        shapes = [(n, 3) if axis == 0 else (2, n) for n in parts]
+        yield Case([data(dtype, *shape, start=k) for k, shape in enumerate(shapes)], {"axis": axis})
+    yield Case([data(dtype, 1), data(dtype, 65, start=2)], {"axis": 0})
+
+
+def _text(cases: Cases) -> Cases:
+    """Attributes as an IR file has them."""
+
+    def text(value: Any) -> str:
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+    def each(dtype: str, version: int) -> Iterator[Case]:
+        for case in cases(dtype, version):
+            yield Case(case.inputs, {k: text(v) for k, v in case.attributes.items()}, case.n_outputs)
+
+    return each
+
+
+def _constants(dtype: str, version: int) -> Iterator[Case]:
+    yield Case([], {"value": data(dtype, 3, 5)})
+    yield Case([], {"value": data(dtype)})
+
+
+def _constants_of_shapes(dtype: str, version: int) -> Iterator[Case]:
+    for k, shape in enumerate(SHAPES):
+        yield Case([i64(*shape)], {"value": values(dtype)[k % len(values(dtype)) :][:1]})
+    yield Case([i64(2, 3)])
+
+
+def _expanded(x: Array) -> Iterator[Case]:
+    yield Case([x, i64(2, *x.shape)])
+    yield Case([x, i64(*(1,) * x.ndim)])
+
+
+def _eyes(dtype: str, version: int) -> Iterator[Case]:
+    for shape, k in product(((3, 5), (5, 3), (1, 1), (0, 2)), (-1, 0, 2)):
+        yield Case([data(dtype, *shape)], {"k": k})
+        yield Case([data(dtype, *shape)], {"k": k, "dtype": ONNX_TYPE["int32"]})
+
+
+def _gathers(dtype: str, version: int) -> Iterator[Case]:
+    for shape, axis in (((9,), 0), ((9, 3), 0), ((2, 9), 1), ((2, 9, 2), 1), ((2, 9, 5), -2)):
+        for index in (i64(3, -1, 0), np.array(2), np.array([[8, -9], [0, 1]], np.int32), i64()):
+            yield Case([data(dtype, *shape), index], {"axis": axis})
+
+
+def _openvino_gathers(dtype: str, version: int) -> Iterator[Case]:
+    for case in _gathers(dtype, version):
+        x, index = case.inputs
+        if version < 8:
+            index = np.abs(index)
+        yield Case([x, index, np.array(case.attributes["axis"])])
+    if version >= 7:
+        yield Case([data(dtype, 2, 5, 3), i64(0, 4, 1, 1).reshape(2, 2), np.array(1)], {"batch_dims": "1"})
+
+
+def _one_hots(dtype: str, version: int) -> Iterator[Case]:
+    off_on = values(dtype)[:2]
+    for index in (i64(0, 2, 4), i64(1, 3, 2, 0).reshape(2, 2), np.array(3)):
+        for axis in (-1, 0):
+            yield Case([index, np.array(5), off_on], {"axis": axis})
+
+
+def _openvino_one_hots(dtype: str, version: int) -> Iterator[Case]:
+    for case in _one_hots(dtype, version):
+        index, depth, (off, on) = case.inputs
+        yield Case([index, depth, np.array(on, dtype), np.array(off, dtype)], {"axis": str(case.attributes["axis"])})
+
+
+PADS = ((1, 1, 1, 1), (0, 2, 0, 0), (3, 0, 0, 0), (2, 0, 1, 3), (0, 0, 0, 0))
+MODES = ("constant", "edge", "reflect")
+
+
+def _padded(dtype: str, version: int) -> Iterator[Case]:
+    x, fill = data(dtype, 5, 6), values(dtype)[1]
+    for pads, mode in product(PADS, MODES):
+        if version < 2:
+            yield Case([x], {"paddings": list(pads), "mode": mode})
+        elif version < 11:
+            yield Case([x], {"pads": list(pads), "mode": mode, "value": 1.0})
+        else:
+            yield Case([x, i64(*pads), np.array(fill, dtype)], {"mode": mode})
+
+
+def _openvino_padded(dtype: str, version: int) -> Iterator[Case]:
+    x, fill = data(dtype, 5, 6), values(dtype)[1]
+    for pads, mode in product(PADS, (*MODES, "symmetric")):
+        yield Case([x, i64(*pads[:2]), i64(*pads[2:]), np.array(fill, dtype)], {"pad_mode": mode})
+
+
+def _ranges(*more: dict[str, Any]) -> Cases:
+    def each(dtype: str, version: int) -> Iterator[Case]:
+        for limits, way in product(((0, 10, 3), (2, 2, 1), (5, 1, 1), (3, 70, 1)), more):
+            yield Case([np.array(n, dtype) for n in limits], dict(way))
+        if np.dtype(dtype).kind == "f":
+            yield Case([np.array(n, dtype) for n in (0.1, 5, 0.7)], dict(more[0]))
+
+    return each
+
+
+def _reshaped(x: Array) -> Iterator[Case]:
+    if x.size:
+        yield Case([x, i64(-1)])
+        yield Case([x, i64(1, *x.shape)])
+    else:
+        yield Case([x, i64(0, 3)], {"allowzero": 1})
+
+
+def _reshaped_by_attribute(x: Array) -> Iterator[Case]:
+    if x.size:
+        yield Case([x], {"shape": [1, x.size]})
+
+
+def _openvino_reshaped(x: Array) -> Iterator[Case]:
+    for case in _reshaped(x):
+        yield Case(case.inputs, {"special_zero": False})
+
+
+SLICES = (
+    ((0,), (2,), (0,), (1,)),
+    ((-1,), (-100,), (0,), (-1,)),
+    ((1, 0), (100, -1), (1, 0), (2, 1)),
+    ((2,), (1,), (1,), (1,)),
+)
+
+
+def _sliced(dtype: str, version: int) -> Iterator[Case]:
+    for starts, ends, axes, steps in SLICES:
+        x = data(dtype, 5, 65)
+        if version >= 10:
+            yield Case([x, i64(*starts), i64(*ends), i64(*axes), i64(*steps)])
+        elif set(steps) == {1}:
+            yield Case([x], {"starts": list(starts), "ends": list(ends), "axes": list(axes)})
+
+
+def _openvino_sliced(dtype: str, version: int) -> Iterator[Case]:
+    for starts, ends, axes, steps in SLICES:
+        yield Case([data(dtype, 5, 65), i64(*starts), i64(*ends), i64(*steps), i64(*axes)])
+
+
+def _strided(dtype: str, version: int) -> Iterator[Case]:
+    x = data(dtype, 5, 65)
+    for begin, end, step, masks in (
+        ((0, 1), (3, 9), (1, 2), "0,0"),
+        ((4, 60), (0, 2), (-1, -3), "0,1"),
+        ((1, 0), (2, 65), (1, 1), "1,1"),
+    ):
+        yield Case([x, i64(*begin), i64(*end), i64(*step)], {"begin_mask": masks, "end_mask": masks})
+    yield Case([x, i64(1, 0), i64(2, 65)], {"begin_mask": "0,0", "end_mask": "0,0", "shrink_axis_mask": "1,0"})
+
+
+def _split(dtype: str, version: int) -> Iterator[Case]:
+    x = data(dtype, 6, 5)
+    if version >= 13:
+        yield Case([x, i64(1, 5)], {"axis": 0}, 2)
+        yield Case([x, i64(2, 0, 3)], {"axis": 1}, 3)
+    else:
+        yield Case([x], {"split": [1, 5], "axis": 0}, 2)
+    yield Case([x], {"axis": 0, **({"num_outputs": 3} if version >= 18 else {})}, 3)
+
+
+def _openvino_split(dtype: str, version: int) -> Iterator[Case]:
+    yield Case([data(dtype, 6, 5), np.array(0)], {"num_splits": "3"}, 3)
+    yield Case([data(dtype, 6, 5), np.array(-1)], {"num_splits": "5"}, 5)
+
+
+def _variadic_split(dtype: str, version: int) -> Iterator[Case]:
+    yield Case([data(dtype, 6, 5), np.array(0), i64(1, 5)], {}, 2)
+    yield Case([data(dtype, 6, 5), np.array(1), i64(2, 0, -1)], {}, 3)
+
+
+def _axes_given(shapes: Sequence[tuple[tuple[int, ...], tuple[int, ...]]], as_input: bool) -> Cases:
+    def each(dtype: str, version: int) -> Iterator[Case]:
+        for shape, axes in shapes:
+            x = data(dtype, *shape)
+            yield Case([x, i64(*axes)]) if as_input else Case([x], {"axes": list(axes)})
+
+    return each
+
+
+SQUEEZED = (((1, 3), (0,)), ((2, 1, 1), (1, 2)), ((1,), (-1,)), ((1, 0), (0,)))
+UNSQUEEZED = (((3,), (0,)), ((2, 3), (0, 3)), ((), (0,)), ((0,), (1,)))
+
+
+def _tiles(dtype: str, version: int) -> Iterator[Case]:
+    for shape, times in (((3,), (2,)), ((2, 3), (1, 4)), ((2, 1), (3, 0)), ((1, 33), (2, 2))):
+        yield Case([data(dtype, *shape), i64(*times)])
+
+
+def _tiles_1(dtype: str, version: int) -> Iterator[Case]:
+    yield Case([data(dtype, 2, 3), i64(4), i64(1)])
+
+
+TURNED = (((2, 3), (1, 0)), ((2, 3, 4), (2, 0, 1)), ((1, 33), (1, 0)), ((0, 2), (1, 0)), ((5,), (0,)))
+
+
+def _turned(dtype: str, version: int) -> Iterator[Case]:
+    for shape, order in TURNED:
+        yield Case([data(dtype, *shape)], {"perm": list(order)})
+
+
+def _openvino_turned(dtype: str, version: int) -> Iterator[Case]:
+    for shape, order in TURNED:
+        yield Case([data(dtype, *shape), i64(*order)])
+
+
+def _triangles(dtype: str, version: int) -> Iterator[Case]:
+    for shape, k, upper in product(((3, 5), (2, 4, 4)), (-1, 0, 2), (0, 1)):
+        yield Case([data(dtype, *shape), np.array(k)], {"upper": upper})
+
+
+def _flattened(dtype: str, version: int) -> Iterator[Case]:
+    for shape, axis in (((2, 3, 4), 0), ((2, 3, 4), 2), ((5,), 1), ((0, 3), 1)):
+        yield Case([data(dtype, *shape)], {"axis": axis})
+
+
+def _broadcasts(dtype: str, version: int) -> Iterator[Case]:
+    yield Case([data(dtype, 3, 1), i64(2, 3, 5)])
+    yield Case([data(dtype), i64(7)])
+    yield Case([data(dtype, 3), i64(3, 5), i64(0)], {"mode": "explicit"})
+    yield Case([data(dtype, 3, 1), i64(1, 5)], {"mode": "bidirectional"})
+
+
+def _dropped(dtype: str, version: int) -> Iterator[Case]:
+    yield Case([values(dtype)], {"is_test": 1} if version < 7 else {}, 2)
+
+
+# ------------------------------------------------------------------ the rows
+
+
+def _rows_of_onnx() -> dict[str, Row]:
+    rows: dict[str, Row] = {}
+
+    def add(names: str, dtypes: Sequence[str], cases: Cases, pointwise: bool = False) -> None:
+        rows.update(dict.fromkeys(names.split(), Row(dtypes, cases, pointwise, names.startswith("Cast"))))
+
+    add("Acos Acosh Asin Asinh Atan Atanh Ceil Cos Cosh Erf Exp Floor HardSwish IsNaN Log Mish", FLOATS, one, True)
+    add("Reciprocal Relu Round Sigmoid Sin Sinh Softplus Softsign Sqrt Tan Tanh", FLOATS, one, True)
+    add("Abs Neg Sign", NUMBERS, one, True)
+    add("Not", ("bool",), one, True)
+    add("BitwiseNot", INTS, one, True)
+    add("Identity", ALL, one, True)
+    add("Celu Elu LeakyRelu ThresholdedRelu", FLOATS, _ways(one, {}, {"alpha": 0.3}), True)
+    add("Swish", FLOATS, _ways(one, {}, {"alpha": 0.3}), True)
+    add("HardSigmoid", FLOATS, _ways(one, {}, {"alpha": 0.3, "beta": 0.1}), True)
+    add("Selu", FLOATS, _ways(one, {}, {"alpha": 0.3, "gamma": 2.0}), True)
+    add("Gelu", FLOATS, _ways(one, {}, {"approximate": "tanh"}), True)
+    add("IsInf", FLOATS, _ways(one, {}, {"detect_negative": 0}, {"detect_positive": 0}), True)
+    add("Cast", ALL, _casts(System.ONNX), True)
+    add("CastLike", ALL, _casts_like, True)
+    add("Clip", NUMBERS, _either(three, _ways(one, {"min": -1.0, "max": 5.0}, {"max": 0.0}, {"min": 0.0}), 11), True)
+    add("Add Sub Mul Max Min Sum Mean", NUMBERS, two, True)
+    add("Div", NUMBERS, _divisions, True)
+    add("Mod", NUMBERS, _ways(_divisions, {"fmod": 1}), True)
+    add("Pow", NUMBERS, _powers, True)
+    add("PRelu", NUMBERS, two, True)
+    add("Equal", ALL, two, True)
+    add("Less LessOrEqual Greater GreaterOrEqual", NUMBERS, two, True)
+    add("And Or Xor", ("bool",), two, True)
+    add("BitwiseAnd BitwiseOr BitwiseXor", INTS, two, True)
+    add("BitShift", INTS[4:], _ways(two, {"direction": "LEFT"}, {"direction": "RIGHT"}), True)
+    add("Where", ALL, _chosen, True)
+    add("Dropout", FLOATS, _dropped)
+    add("DequantizeLinear", ("int8", "uint8", "int32"), _quantised)
+
+    reduced = _either(_reductions(True, "keepdims", 1, 0), _reductions(False, "keepdims", 1, 0), 18)
+    add("ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMin ReduceProd", SUMMED, reduced)
+    add("ReduceSumSquare", SUMMED, reduced)
+    add("ReduceMean", SUMMED, _whole_means(reduced))
+    add("ReduceSum", SUMMED, _either(_reductions(True, "keepdims", 1, 0), _reductions(False, "keepdims", 1, 0), 13))
+    add("ArgMax ArgMin", SUMMED, _either(_ways(_along(), {}, {"select_last_index": 1}), _along(), 12))
+    add("Softmax LogSoftmax Hardmax", FLOATS, _along())
+    add("LpNormalization", FLOATS, _ways(_along(), {"p": 1}, {"p": 2}))
+    add("CumSum CumProd", SUMMED, _running({}, {"exclusive": 1}, {"reverse": 1}))
+    add("MatMul", (*FLOATS, "int32", "int64", "uint8"), _products)
+    add("Gemm", (*FLOATS, "int32", "int64"), _gemms)
+    add("LSTM", FLOATS, _onnx_cells(4, True))
+    add("GRU", FLOATS, _onnx_cells(3, False))
+    add("RNN", FLOATS, _onnx_cells(1, False))
+    add("BatchNormalization", FLOATS, _batch_norms)
+    add("LayerNormalization", FLOATS, _layer_norms)
+    add("LRN", FLOATS, _neighbours)
+
+    add("Concat", MOVED, _concats)
+    add("Constant", MOVED, _constants)
+    add("ConstantOfShape", MOVED, _constants_of_shapes)
+    add("Expand", MOVED, _moves(_expanded))
+    add("EyeLike", NUMBERS, _eyes)
+    add("Flatten", MOVED, _flattened)
+    add("Gather", MOVED, _gathers)
+    add("OneHot", MOVED, _one_hots)
+    add("Pad", MOVED, _padded)
+    add("Range", ("float32", "float64", "int16", "int32", "int64"), _ranges({}))
+    add("Reshape", MOVED, _either(_moves(_reshaped), _moves(_reshaped_by_attribute), 5))
+    add("Shape Size", MOVED, _moves(_as_it_is))
+    add("Slice", MOVED, _sliced)
+    add("Split", MOVED, _split)
+    add("Squeeze", MOVED, _either(_axes_given(SQUEEZED, True), _axes_given(SQUEEZED, False), 13))
+    add("Unsqueeze", MOVED, _either(_axes_given(UNSQUEEZED, True), _axes_given(UNSQUEEZED, False), 13))
+    add("Tile", MOVED, _either(_tiles, _tiles_1, 6))
+    add("Transpose", MOVED, _turned)
+    add("Trilu", MOVED, _triangles)
+    return rows
+
+
+def _rows_of_openvino() -> dict[str, Row]:
+    rows: dict[str, Row] = {}
+
+    def add(names: str, dtypes: Sequence[str], cases: Cases, pointwise: bool = False) -> None:
+        rows.update(dict.fromkeys(names.split(), Row(dtypes, _text(cases), pointwise, names.startswith("Convert"))))
+
+    add("Abs Negative Sign", NUMBERS, one, True)
+    add("Acos Acosh Asin Asinh Atan Atanh Cos Cosh Erf Exp Log Sin Sinh Sqrt Tan Tanh", FLOATS, one, True)
+    add("Ceiling Floor Identity", NUMBERS, one, True)
+    add("Gelu HSigmoid HSwish Mish ReLU Sigmoid SoftPlus SoftSign IsFinite IsNaN", FLOATS, one, True)
+    add("IsInf", FLOATS, _ways(one, {}, {"detect_negative": False}), True)
+    add("LogicalNot", ("bool",), one, True)
+    add("BitwiseNot", INTS, one, True)
+    add("Elu", FLOATS, _ways(one, {"alpha": 0.3}), True)
+    add("Clamp", NUMBERS, _ways(one, {"min": -1.0, "max": 5.0}), True)
+    add("Round", FLOATS, _ways(one, {}, {"mode": "half_away_from_zero"}), True)
+    add("Convert", ALL, _casts(System.OPENVINO), True)
+    add("ConvertLike", ALL, _casts_like, True)
+    add("Add Subtract Multiply Minimum Maximum SquaredDifference", NUMBERS, two, True)
+    add("Divide", NUMBERS, _ways(_divisions, {}, {"m_pythondiv": False}), True)
+    add("Mod FloorMod", NUMBERS, _divisions, True)
+    add("Power", NUMBERS, _powers, True)
+    add("PReLU", FLOATS, two, True)
+    add("Equal NotEqual Less LessEqual Greater GreaterEqual", NUMBERS, two, True)
+    add("LogicalAnd LogicalOr LogicalXor", ("bool",), two, True)
+    add("BitwiseAnd BitwiseOr BitwiseXor BitwiseLeftShift BitwiseRightShift", INTS, two, True)
+    add("Select", ALL, _chosen, True)
+    add("Swish", FLOATS, two, True)
+    add("HardSigmoid Selu", FLOATS, three, True)
+
+    reduced = _reductions(True, "keep_dims", True, False)
+    add("ReduceL1 ReduceL2 ReduceMax ReduceMin ReduceProd ReduceSum", SUMMED, reduced)
+    add("ReduceMean", SUMMED, _whole_means(reduced))
+    add("ReduceLogicalAnd ReduceLogicalOr", ("bool",), reduced)
+    add("Softmax LogSoftmax", FLOATS, _along())
+    add("CumSum", SUMMED, _running({}, {"exclusive": True}, {"reverse": True}))
+    add("MatMul", (*FLOATS, "int32", "int64"), _turned_products)
+    add("LSTMCell", FLOATS, _cells(4, 2))
+    add("GRUCell", FLOATS, _cells(3, 1))
+    add("RNNCell", FLOATS, _cells(1, 1))
+    add("LSTMSequence", FLOATS, _sequences(4, 2))
+    add("GRUSequence", FLOATS, _sequences(3, 1))
+    add("RNNSequence", FLOATS, _sequences(1, 1))
+
+    add("Broadcast", MOVED, _broadcasts)
+    add("Concat", MOVED, _concats)
+    add("Gather", MOVED, _openvino_gathers)
+    add("OneHot", MOVED, _openvino_one_hots)
+    add("Pad", MOVED, _openvino_padded)
+    add(
+        "Range",
+        ("float32", "float64", "int32", "int64"),
+        _either(_ranges({"output_type": "f32"}, {"output_type": "i64"}), _ranges({}), 4),
+    )
+    add("Reshape", MOVED, _moves(_openvino_reshaped))
+    add("ShapeOf", MOVED, _moves(_as_it_is))
+    add("Slice", MOVED, _openvino_sliced)
+    add("StridedSlice", MOVED, _strided)
+    add("Split", MOVED, _openvino_split)
+    add("VariadicSplit", MOVED, _variadic_split)
+    add("Squeeze", MOVED, _axes_given(SQUEEZED, True))
+    add("Unsqueeze", MOVED, _axes_given(UNSQUEEZED, True))
+    add("Tile", MOVED, _tiles)
+    add("Transpose", MOVED, _openvino_turned)
+    return rows
+
+
+ROWS = {System.ONNX: _rows_of_onnx(), System.OPENVINO: _rows_of_openvino()}
+
+
+def definitions() -> list[tuple[System, registry.Definition]]:
+    """Every registered operator that can have kernels, in each of its versions."""
+    return [(system, entry) for system, _, entry in registry.definitions() if entry.native]

@@ -1,0 +1,597 @@
+"""Every note on a peer, held against that peer: where the note stands it does what the note says, and in the nearest
+models without the note it does what loopdbg does.
+
+If one of these fails after an update, a runtime has changed: look at the note, and at docs/peers.md.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import loopdbg
+import models
+from ir import TRUE, Net, back, carried_net, into, loop_parts, out, running_sum
+from loopdbg.debugger.diff.values import Tolerance, compare
+from loopdbg.debugger.peers.jobs import IrJob, OnnxJob
+from loopdbg.debugger.peers.process import Peer, PeerError
+
+from .test_diff_against import GIVEN, SCAN, STOPS, SWAP, loop
+
+RUNTIME = Path(loopdbg.__file__).parent / "runtime"
+#: Where sentences about peers are made.
+MAKERS = ("frontends/_onnx_notes.py", "frontends/_ir_notes.py", "notes.py", "peer_counts.py")
+ORT, OV = "onnxruntime", "openvino"
+
+
+@dataclass
+class Case:
+    """A model, and what a peer makes of it.
+
+    ``says``: words of the note; empty: the note must not be there, and the peer does what loopdbg does. ``gives``: the
+    peer's outputs, or how it fails; None: anything but what loopdbg gives. ``file``: given as a file, else from memory.
+    """
+
+    model: str | Callable[[], Net]
+    says: str = ""
+    gives: Any = None
+    inputs: dict[str, Any] = field(default_factory=dict)
+    peers: tuple[str, ...] = (OV,)
+    file: bool = True
+
+
+def strings(*words: str) -> Any:
+    return np.array(words if len(words) > 1 else words[0], object)
+
+
+NO_COND = {"call": "a = Loop (m, , v)", "inputs": "int64 m, float v"}
+ALWAYS_FALSE = "f = Constant <value = bool {0}> () co = Identity (f) xo = Add (x, x)"
+STRINGS = {"inputs": "int64 m, string v, string w", "outputs": "string a, string[N] s", "call": "a, s = Loop (m, , v)"}
+STRINGS |= {"parameters": "int64 i, bool ci, string x", "results": "bool co, string xo, string e"}
+WORDS = {"v": strings("q"), "w": strings("ab"), "m": np.int64(3)}
+SCANNED = {"results": "bool co, float xo, float e", "call": "a, s = Loop (m, c, v)", "outputs": "float a, float[N] s"}
+IN_PLACE = {"results": "bool co, float xo, int64 i", "call": "a, s = Loop (m, c, v)", "outputs": "float a, int64[N] s"}
+INT64 = {"parameters": "int64 i, bool ci, int64 x", "outputs": "int64 a", "inputs": "int64 m, bool c, int64 v"}
+NEVER = {"inputs": "int64 m, float v", "call": "a, s = Loop (m, n, w)", "outputs": "float a, float[N] s"}
+NEVER |= {"results": "bool co, float xo, float xo", "before": "n = Constant <value = bool {0}> () w = Neg (v)"}
+OVER_NOTHING = {"k0": np.float32(10), "x": np.float32([1, 2, 3])}
+ROWS = np.float32([[1, 1], [2, 2], [3, 3], [4, 4]])
+ZERO = np.float32([[0, 0]])
+
+
+def trips(number: int) -> dict[str, str]:
+    """A constant trip count."""
+    return {"before": f"n = Constant <value = int64 {{{number}}}> ()", "inputs": "bool c, float v"}
+
+
+def given(**more: Any) -> dict[str, Any]:
+    return {**GIVEN, **more}
+
+
+def shared_port() -> Net:
+    net = Net()
+    x, y = net.parameter("4,2", name="x"), net.parameter("1,2", name="y")
+    body = net.inner()
+    part, q, r = (body.parameter("1,2", name=name) for name in ("part", "q", "r"))
+    total = body.layer("Add", [body.layer("Add", [part, q], shape="1,2"), r], shape="1,2")
+    entries = [into(0, part, 'axis="0"'), into(1, q), into(1, r), out(2, body.result(total), 'axis="0"')]
+    net.result((net.layer("TensorIterator", [x, y], shape="4,2", extra=loop_parts(body, entries)), 2))
+    return net
+
+
+def two_ports() -> Net:
+    net = Net()
+    x, y, z = net.parameter("4,2", name="x"), net.parameter("1,2", name="y"), net.parameter("1,2", name="z")
+    body = net.inner()
+    part, q, r = (body.parameter("1,2", name=name) for name in ("part", "q", "r"))
+    total = body.layer("Add", [body.layer("Add", [part, q], shape="1,2"), r], shape="1,2")
+    entries = [into(0, part, 'axis="0"'), into(1, q), into(2, r), out(3, body.result(total), 'axis="0"')]
+    net.result((net.layer("TensorIterator", [x, y, z], shape="4,2", extra=loop_parts(body, entries)), 3))
+    return net
+
+
+def sliced_and_carried() -> Net:
+    net = Net()
+    x, y = net.parameter("4,2", name="x"), net.parameter("4,2", name="y")
+    body = net.inner()
+    p, q = body.parameter("1,2", name="p"), body.parameter("1,2", name="q")
+    r = body.result(body.layer("Add", [p, q], shape="1,2"))
+    entries = [into(0, p, 'axis="0"'), into(1, q, 'axis="0"'), out(2, r, 'axis="0"')]
+    net.result((net.layer("TensorIterator", [x, y], shape="4,2", extra=loop_parts(body, entries, back((r, p)))), 2))
+    return net
+
+
+def inside(outer_is_loop: bool) -> Net:
+    """A TensorIterator in a TensorIterator, or in a Loop."""
+    net = Net()
+    head = [net.constant(np.int64(3)), net.constant(TRUE)] if outer_is_loop else []
+    x = net.parameter("4", name="x")
+    body = net.inner()
+    size = "4" if outer_is_loop else "1"
+    p = body.parameter(size, name="p")
+    inner = body.inner()
+    q = inner.parameter("1", name="q")
+    more = inner.result(inner.layer("Add", [q, inner.constant(np.float32([1]))], shape="1"))
+    made = body.layer(
+        "TensorIterator", [p], shape=size, extra=loop_parts(inner, [into(0, q, 'axis="0"'), out(1, more, 'axis="0"')])
+    )
+    r = body.result(made)
+    if outer_is_loop:
+        keep = out(-1, body.result(body.constant(np.array([True]))), 'purpose="execution_condition"')
+        parts = loop_parts(body, [into(2, p), out(3, r), keep], back((r, p)))
+        net.result((net.layer("Loop", [*head, x], version="opset5", shape="4", extra=parts), 3))
+    else:
+        parts = loop_parts(body, [into(0, p, 'axis="0"'), out(1, r)])
+        net.result((net.layer("TensorIterator", [x], shape="1", extra=parts), 1))
+    return net
+
+
+def counting(trips_given: str = "") -> Net:
+    """A Loop of the trip count that it is given, which ends where x is 3; its rows are joined if asked for."""
+    net = Net()
+    count, x0 = net.parameter("", "i64", name="trips"), net.parameter("1", name="x0")
+    body = net.inner()
+    x = body.parameter("1", name="x")
+    more = body.layer("Add", [x, body.constant(np.float32([1]))], shape="1")
+    keep = body.result(body.layer("Less", [more, body.constant(np.float32([3]))], element="boolean", shape="1"))
+    r = body.result(more)
+    entries = [into(2, x), out(3, r), out(-1, keep, 'purpose="execution_condition"')]
+    parts = loop_parts(body, [*entries, *([out(4, r, 'axis="0"')] if trips_given else [])], back((r, x)))
+    loop_ = net.layer("Loop", [count, net.constant(TRUE), x0], 1 + bool(trips_given), version="opset5", extra=parts)
+    for k in range(1 + bool(trips_given)):
+        net.result((loop_, 3 + k))
+    return net
+
+
+def counted(number: int) -> dict[str, Any]:
+    return {"trips": np.int64(number), "x0": np.float32([0])}
+
+
+def rows(start: str, joined: str = "") -> Callable[[], Net]:
+    return lambda: running_sum(f'axis="0" {start}', joined=joined, shape="4,2")
+
+
+STOPS_EARLY = "onnxruntime and OpenVINO would stop once the body's condition 'co' is false"
+FIRST_ALONE = "onnxruntime and OpenVINO would stop after the first iteration"
+FIRST_ROW = "onnxruntime would fill only the first row of 's'"
+EARLY = "from memory would carry the next iteration's"
+NO_LIMIT = "would take the trip count {} for no limit"
+GARBAGE = "would return uninitialised memory for the trip count {}"
+BOTH: tuple[str, ...] = (ORT, OV)
+TOTAL = {"x": ROWS, "start": ZERO}
+
+CASES: dict[str, list[Case]] = {
+    "B1: computed": [
+        Case(loop(STOPS, **NO_COND), STOPS_EARLY, [8], given(), BOTH),
+        Case(loop(STOPS), "", None, given(), BOTH),
+        Case(loop("co = Identity (ci) xo = Add (x, x)", **NO_COND), "", None, given(), BOTH),
+        # There is one iteration at most.
+        Case(
+            loop(STOPS, **{**NO_COND, **trips(1), "inputs": "float v", "call": "a = Loop (n, , v)"}),
+            "",
+            None,
+            given(),
+            BOTH,
+        ),
+    ],
+    "B1: always false": [
+        Case(loop(ALWAYS_FALSE, **NO_COND), FIRST_ALONE, [2], given(), BOTH),
+        *(
+            Case(
+                loop(ALWAYS_FALSE, **{**NO_COND, **trips(n), "inputs": "float v", "call": "a = Loop (n, , v)"}),
+                "",
+                None,
+                given(),
+                BOTH,
+            )
+            for n in (0, 1)
+        ),
+    ],
+    "B7": [
+        Case(loop(**IN_PLACE), "onnxruntime would give wrong numbers as 's'", [32, [5] * 5], given(), (ORT,)),
+        Case(
+            loop(
+                "co = Identity (ci) xo = Add (x, x) j = Identity (i)",
+                **{**IN_PLACE, "results": "bool co, float xo, int64 j"},
+            ),
+            "",
+            None,
+            given(),
+            BOTH,
+        ),
+    ],
+    "B8: an ONNX file": [
+        Case(loop(**SWAP), "OpenVINO refuses a file with this body", "failed", given()),
+        Case(loop(**SWAP), EARLY, [2, 2], given(), file=False),
+        Case(
+            loop(**{**SWAP, "nodes": "co = Identity (ci) xo = Add (x, y)", "results": "bool co, float xo, float x"}),
+            EARLY,
+            [48, 24],
+            given(),
+            file=False,
+        ),
+        Case(
+            loop("co = Identity (ci) e = Neg (x)", **{**INT64, "results": "bool co, int64 i, int64 e"})
+            .replace("(int64 a)", "(int64 a, int64[N] s)")
+            .replace("a = Loop", "a, s = Loop"),
+            EARLY,
+            [4, [-3, -1, -2, -3, -4]],
+            given(v=np.int64(3)),
+            file=False,
+        ),
+        Case(
+            loop(**{**SWAP, "nodes": "co = Identity (ci) yo = Add (x, y)", "results": "bool co, float y, float yo"}),
+            "",
+            None,
+            given(),
+            file=False,
+        ),
+        # Nothing reads the value that is written too early.
+        Case(
+            loop(**{**SWAP, "nodes": "co = Identity (ci) xo = Add (x, x)", "results": "bool co, float xo, float x"}),
+            "",
+            None,
+            given(),
+            file=False,
+        ),
+        Case(
+            loop(
+                **{
+                    **SWAP,
+                    "nodes": "co = Identity (ci) p = Identity (x) q = Identity (y)",
+                    "results": "bool co, float q, float p",
+                }
+            ),
+            "",
+            None,
+            given(),
+            BOTH,
+        ),
+    ],
+    "B9": [
+        Case(
+            SCAN.format(before="", state="ki", term="xi"),
+            "onnxruntime would compute wrong values: the body returns its input 'ki' directly",
+            [0, [10, 0, 0]],
+            OVER_NOTHING,
+            (ORT,),
+        ),
+        Case(SCAN.format(before="", state="ko", term="xi"), "", None, OVER_NOTHING, BOTH),
+    ],
+    "B10": [
+        Case(
+            loop("co = Identity (ci) xo = StringConcat (x, x) e = Identity (w)", **STRINGS),
+            FIRST_ROW,
+            ["q" * 8, ["ab", "", ""]],
+            WORDS,
+            (ORT,),
+        ),
+        Case(
+            loop("co = Identity (ci) xo = Identity (x) e = Identity (x)", **STRINGS),
+            FIRST_ROW,
+            ["q", ["q", "", ""]],
+            WORDS,
+            (ORT,),
+        ),
+        *(
+            Case(loop(f"co = Identity (ci) {nodes}", **STRINGS), "", None, WORDS, (ORT,))
+            for nodes in (
+                "xo = StringConcat (x, x) e = StringConcat (x, w)",
+                "xo = StringConcat (x, x) e = Identity (x)",
+                "xo = StringConcat (x, x) e = Identity (xo)",
+                'k = Constant <value_string = "k"> () xo = StringConcat (x, x) e = Identity (k)',
+            )
+        ),
+        Case(
+            loop(
+                "co = Identity (ci) xo = StringConcat (x, x) e = Identity (w)",
+                **{
+                    **STRINGS,
+                    **trips(1),
+                    "inputs": "string v, string w",
+                    "call": "a, s = Loop (n, , v)",
+                },
+            ),
+            "",
+            None,
+            WORDS,
+            (ORT,),
+        ),
+        Case(
+            """g (string k0, float[N] x) => (string k, string[M] y) { k, y = Scan <num_scan_inputs = 1,
+              body: graph = b (string ki, float xi) => (string ko, string yi) {
+                ko = Identity (ki) yi = Identity (ki) }> (k0, x) }""",
+            "",
+            None,
+            {"k0": strings("a"), "x": np.float32([1, 2])},
+            (ORT,),
+        ),
+    ],
+    "B14: no limit": [
+        Case(loop(STOPS), NO_LIMIT.format(-1), [8], given(m=np.int64(-1))),
+        Case(loop(STOPS), NO_LIMIT.format(-5), [8], given(m=np.int64(-5))),
+        Case(loop(STOPS, call="a = Loop (n, c, v)", **trips(-1)), NO_LIMIT.format(-1), [8], given()),
+        Case(loop(STOPS, call="a = Loop (n, c, v)", **trips(-5)), NO_LIMIT.format(-5), [8], given()),
+        Case(loop(STOPS), "", None, given(m=np.int64(0))),
+        Case(loop(STOPS), "", None, given(m=np.int64(-1), c=np.False_)),
+        Case(loop(STOPS), "", None, given(m=np.int64(2**63 - 1))),
+        Case(loop(STOPS, call="a = Loop (n, c, v)", **trips(0)), "", None, given()),
+        Case(counting, "", None, counted(-1)),
+        Case(lambda: counting("joined"), "", None, counted(-1)),
+    ],
+    "B14: uninitialised memory": [
+        Case(loop(STOPS, **SCANNED), GARBAGE.format(-5), None, given(m=np.int64(-5))),
+        Case(loop(STOPS, **SCANNED), GARBAGE.format(2**31), None, given(m=np.int64(2**31))),
+        Case(
+            loop(STOPS, **{**SCANNED, **trips(-5), "call": "a, s = Loop (n, c, v)"}), GARBAGE.format(-5), None, given()
+        ),
+        Case(loop(STOPS), "", None, given(m=np.int64(2**31))),
+        Case(loop(STOPS, **SCANNED), "", None, given(m=np.int64(-5), c=np.False_)),
+        Case(loop(STOPS, **SCANNED), "", None, given(m=np.int64(2**31 - 1))),
+        Case(counting, "", None, counted(2**31)),
+        Case(lambda: counting("joined"), GARBAGE.format(2**31), None, counted(2**31)),
+    ],
+    "B15": [
+        Case(loop(STOPS), "would run 2 trips at most: it truncates", [4], given(m=np.int64(2**32 + 2))),
+        Case(loop(STOPS), "would run 1 trip at most: it truncates", [2], given(m=np.int64(2**32 + 1))),
+        Case(loop(STOPS), "would run 2 trips at most: it truncates", [4], given(m=np.int64(2 - 2**32))),
+        Case(counting, "would run 2 trips at most: it truncates", [[2]], counted(2**32 + 2)),
+        # The condition ends it before that.
+        Case(loop(STOPS), "", None, given(m=np.int64(2**32 + 5))),
+        Case(loop(STOPS), "", None, given(m=np.int64(-(2**32)))),
+        Case(loop(STOPS, call="a = Loop (n, c, v)", **trips(2**32 + 1)), "", None, given()),
+    ],
+    "B16": [
+        Case(loop(**NEVER), "initial values or uninitialised memory as scan outputs", [-1, -1], given()),
+        Case(
+            loop(**{**NEVER, "call": "a, s = Loop (m, n, v)"}),
+            "initial values or uninitialised memory as scan outputs",
+            None,
+            given(),
+        ),
+        Case(
+            loop(**{**NEVER, "call": "a, s = Loop (m, c, v)", "inputs": "int64 m, bool c, float v"}), "", None, given()
+        ),
+        Case(
+            loop(**{**NEVER, **{"call": "a = Loop (m, n, w)", "results": "bool co, float xo", "outputs": "float a"}}),
+            "",
+            None,
+            given(),
+        ),
+    ],
+    "B16: refused": [
+        Case(
+            loop(
+                **{
+                    **NEVER,
+                    "results": "bool co, float xo, float xo, float xo",
+                    "call": "a, s, t = Loop (m, n, w)",
+                    "outputs": "float a, float[N] s, float[N] t",
+                }
+            ),
+            "OpenVINO refuses this loop: its cond is always false",
+            "failed",
+            given(),
+        ),
+    ],
+    "B17": [
+        Case(
+            loop(results="bool co, float xo, float xo", call=", s = Loop (m, c, v)", outputs="float[N] s"),
+            "onnxruntime would crash on the omitted output",
+            "crashed",
+            given(),
+            (ORT,),
+        ),
+        Case(
+            loop(results="bool co, float xo, float xo, float xo", call="a, , s = Loop (m, c, v)", outputs="float[N] s"),
+            "onnxruntime refuses the omitted output",
+            "failed",
+            given(),
+            (ORT,),
+        ),
+        Case(
+            loop(results="bool co, float xo, float xo", call="a, s = Loop (m, c, v)", outputs="float[N] s"),
+            "",
+            None,
+            given(),
+            BOTH,
+        ),
+    ],
+    "B22: from the front": [
+        Case(rows('start="1"'), "from the front: it counts with start=1", [[[6, 6]], [[6, 6]]], TOTAL),
+        Case(rows('start="-3"', 'axis="0"'), "from the front: it counts with start=-3", "failed", TOTAL),
+        Case(
+            rows('start="3" end="0" stride="-1"'), "from the back: it counts with start=3", [[[9, 9]], [[9, 9]]], TOTAL
+        ),
+        Case(rows(""), "", None, TOTAL),
+        Case(rows('start="-5"'), "", None, TOTAL),
+        Case(rows('start="-1" end="0" stride="-1"'), "", None, TOTAL),
+        Case(rows('start="4" end="0" stride="-1"'), "", None, TOTAL),
+        Case(rows('end="3"'), "", None, TOTAL),
+    ],
+    "B23: a sliced input": [
+        Case(lambda: running_sum('axis="-2"'), "OpenVINO refuses the negative axis", "failed", TOTAL),
+        Case(lambda: running_sum('axis="0"'), "", None, TOTAL),
+    ],
+    "B23: a scan output": [
+        Case(lambda: running_sum(joined='axis="-2"'), "does not concatenate along the negative axis", None, TOTAL),
+        Case(lambda: running_sum(joined='axis="0"'), "", None, TOTAL),
+    ],
+    "sliced and carried": [
+        Case(
+            sliced_and_carried,
+            "would ignore the back edge into 'p'",
+            [(ROWS * 11).tolist()],
+            {"x": ROWS, "y": ROWS * 10},
+        ),
+        Case(running_sum, "", None, TOTAL),
+    ],
+    "B24": [
+        Case(shared_port, "would give input port 1 to body Parameter 'q' alone", None, {"x": ROWS, "y": ZERO + 10}),
+        Case(two_ports, "", None, {"x": ROWS, "y": ZERO + 10, "z": ZERO + 10}),
+    ],
+    "B8: an IR": [
+        Case(lambda: carried_net([1, 0]), "would carry the next iteration's 'p0' into 'p1'", [[2], [2]]),
+        Case(lambda: carried_net(["+", 0, 1]), "would carry the next iteration's 'p0' into 'p1'", [[31], [21], [21]]),
+        Case(lambda: carried_net(["+", 0, 1], (2, 1, 0))),
+        Case(lambda: carried_net([1, 2, "+"])),
+        Case(lambda: carried_net([0, 0])),
+        Case(lambda: carried_net(["+", 0])),
+    ],
+    "B29: float64": [
+        Case(
+            lambda: carried_net(["+", 1], element="f64"),
+            "computes 'p0' (float64) as float32",
+            [[30.100000381469727], [0.2]],
+            {"x0": np.float64([0.1]), "x1": np.float64([0.2])},
+        ),
+        Case(lambda: carried_net([0, 1], element="f64"), "", None, {"x0": np.float64([0.1]), "x1": np.float64([0.2])}),
+        Case(lambda: carried_net(["+", 1])),
+    ],
+    "B29: int64": [
+        Case(
+            loop(**{**INT64, "results": "bool co, int64 xo"}),
+            "computes 'x' in 32 bits, and here it does not fit",
+            [0],
+            given(v=np.int64(2**30), m=np.int64(3)),
+        ),
+        Case(loop(**{**INT64, "results": "bool co, int64 xo"}), "", None, given(v=np.int64(2**20), m=np.int64(3))),
+        # Handed through, it stays whole.
+        Case(
+            loop("co = Identity (ci)", **{**INT64, "results": "bool co, int64 x"}),
+            "",
+            None,
+            given(v=np.int64(2**40)),
+            file=False,
+        ),
+    ],
+    "an outer value": [
+        Case(
+            loop(results="bool co, float v"),
+            "onnxruntime refuses this loop: its body returns the outer value 'v' directly",
+            "failed",
+            given(),
+            (ORT,),
+        ),
+        Case(
+            """g (float k0, float[N] x, float w) => (float k, float[M] y) { k, y = Scan <num_scan_inputs = 1,
+              body: graph = b (float ki, float xi) => (float ko, float w) { ko = Add (ki, xi) }> (k0, x) }""",
+            "onnxruntime refuses this loop: its body returns the outer value 'w' directly",
+            "failed",
+            {**OVER_NOTHING, "w": np.float32(7)},
+            (ORT,),
+        ),
+        Case(loop("co = Identity (ci) e = Identity (v)", results="bool co, float e"), "", None, given(), BOTH),
+    ],
+    "inside each other": [
+        Case(
+            lambda: inside(False),
+            "refuses a TensorIterator inside a TensorIterator",
+            "failed",
+            {"x": np.float32([1, 2, 3, 4])},
+        ),
+        Case(lambda: inside(True), "", None, {"x": np.float32([1, 2, 3, 4])}),
+    ],
+}
+ALL = [(name, k) for name, cases in CASES.items() for k in range(len(cases))]
+
+
+@pytest.fixture(scope="module")
+def peers() -> Iterator[dict[str, Peer]]:
+    with Peer(ORT, timeout=20) as one, Peer(OV, timeout=20) as other:
+        yield {ORT: one, OV: other}
+
+
+def written(case: Case, folder: Path) -> Path:
+    if isinstance(case.model, str):
+        path = folder / "model.onnx"
+        onnx.save(models.proto(case.model, 20), path)
+        return path
+    net = case.model()
+    path = folder / "model.xml"
+    path.write_text(f'<?xml version="1.0"?>\n<net name="model" version="11">\n{net.text()}\n</net>\n')
+    path.with_suffix(".bin").write_bytes(bytes(net.blob))
+    return path
+
+
+def noted(model: loopdbg.Model, inputs: dict[str, Any]) -> tuple[list[str], list[Any]]:
+    """All notes of a run, those on the model alone included, and its outputs."""
+    run = model.execute(inputs)
+    return [note for one in run.loops for note in one.notes], list(run.outputs.values())
+
+
+def inputs_of(case: Case, model: loopdbg.Model) -> dict[str, Any]:
+    if not case.inputs:
+        return {port.name: np.float32([k + 1]) for k, port in enumerate(model.inputs)}
+    return {port.name: np.asarray(case.inputs[port.name]) for port in model.inputs}
+
+
+def asked(peer: Peer, path: Path, inputs: dict[str, Any], file: bool) -> list[Any] | str:
+    """A peer's outputs, or how it failed."""
+    try:
+        if path.suffix == ".xml":
+            return peer.open(IrJob(str(path))).run({str(k): value for k, value in enumerate(inputs.values())})
+        job = OnnxJob(path=str(path)) if file else OnnxJob(data=path.read_bytes())
+        return peer.open(job).run(inputs)
+    except PeerError as error:
+        return error.what
+
+
+def alike(one: Sequence[Any], other: Sequence[Any]) -> bool:
+    return len(one) == len(other) and not any(compare(a, b, Tolerance()).kind for a, b in zip(one, other, strict=True))
+
+
+@pytest.mark.parametrize(("name", "k"), ALL)
+def test_peers_do_what_notes_say(peers: dict[str, Peer], tmp_path: Path, name: str, k: int) -> None:
+    case = CASES[name][k]
+    path = written(case, tmp_path)
+    model = loopdbg.load(path)
+    inputs = inputs_of(case, model)
+    notes, ours = noted(model, inputs)
+    for who in case.peers:
+        theirs = asked(peers[who], path, inputs, case.file)
+        if not case.says:
+            words = [other.says for other in CASES[name] if other.says]
+            assert not [note for note in notes if any(word in note for word in words)]
+            assert not isinstance(theirs, str) and alike(ours, theirs), theirs
+            continue
+        assert any(case.says in note for note in notes), notes
+        if isinstance(case.gives, str):
+            assert theirs == case.gives
+        elif case.gives is None:
+            assert isinstance(theirs, str) or not alike(ours, theirs)
+        else:
+            assert not isinstance(theirs, str), theirs
+            assert [np.asarray(value).tolist() for value in theirs] == case.gives
+            assert not alike(ours, theirs) or "float64" in case.says
+
+
+def templates() -> Iterator[tuple[str, re.Pattern[str]]]:
+    """Every sentence that the sources can make, each as a pattern: where it stands, and what it matches."""
+    for name in MAKERS:
+        for node in ast.walk(ast.parse((RUNTIME / name).read_text())):
+            told = node.value if isinstance(node, ast.Yield | ast.Return) else None
+            if isinstance(told, ast.Constant) and isinstance(told.value, str) and told.value:
+                yield f"{name}:{told.lineno}", re.compile(re.escape(told.value))
+            elif isinstance(told, ast.JoinedStr):
+                parts = [re.escape(str(p.value)) if isinstance(p, ast.Constant) else ".*" for p in told.values]
+                yield f"{name}:{told.lineno}", re.compile("".join(parts))
+
+
+def test_every_note_is_held_against_its_peer(tmp_path: Path) -> None:
+    found = list(templates())
+    assert len(found) > 15
+    notes: list[str] = []
+    for case in (case for cases in CASES.values() for case in cases if case.says):
+        model = loopdbg.load(written(case, tmp_path))
+        notes += noted(model, inputs_of(case, model))[0]
+    assert not [where for where, pattern in found if not any(pattern.fullmatch(note) for note in notes)]
+    assert not [name for name, cases in CASES.items() if not any(case.says for case in cases)]

@@ -1,0 +1,197 @@
+"""Every OpenVINO operator that we have, as openvino itself writes it.
+
+It is made with each of openvino's operator sets, saved, opened here, and run beside the CPU plugin.
+
+The version that a layer carries is that of the operator's class in openvino, which is not always the operator set that
+the written specification has it from: RNNCell says ``opset1``, LogicalXor ``opset2``, ScatterNDUpdate ``opset4``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import loopdbg
+from loopdbg.runtime.graph import Operation, System
+from loopdbg.runtime.ops import registry
+
+from .single_node import Array, close
+
+F32, I32, I64 = np.float32, np.int32, np.int64
+X = (np.arange(1, 7, dtype=F32) / 8).reshape(2, 3)
+WHOLE = np.array([[1, 2, 3], [4, 5, 6]], I32)
+TRUTH = np.array([[True, False, True]])
+HIDDEN = 4
+Case = tuple[list[Any], dict[str, Any]]
+
+
+class Fixed:
+    """An input that is a Const layer; the others are Parameters."""
+
+    def __init__(self, value: Any, dtype: Any = I64) -> None:
+        self.array = np.array(value, dtype)
+
+
+def weights(*shape: int) -> Fixed:
+    return Fixed(np.random.default_rng(sum(shape)).normal(size=shape), F32)
+
+
+def cell(gates: int, states: int, sequence: bool) -> Case:
+    """One of the recurrent cells, or a sequence of five steps of which the second row has three."""
+    names = {4: "sigmoid,tanh,tanh", 3: "sigmoid,tanh", 1: "tanh"}[gates].split(",")
+    attributes: dict[str, Any] = {"hidden_size": HIDDEN, "activations": names}
+    rows = (gates * HIDDEN,)
+    if not sequence:
+        state = np.full((2, HIDDEN), 0.5, F32)
+        return [X, *[state] * states, weights(*rows, 3), weights(*rows, HIDDEN), weights(*rows)], attributes
+    steps, state = np.repeat(X[:, None], 5, 1), np.full((2, 1, HIDDEN), 0.5, F32)
+    joined = [weights(1, *rows, 3), weights(1, *rows, HIDDEN), weights(1, *rows)]
+    return [steps, *[state] * states, Fixed([5, 3]), *joined], {**attributes, "direction": "forward"}
+
+
+UNARY = (
+    "Abs Acos Asin Atan Ceiling Cos Cosh Erf Exp Floor Gelu HSigmoid HSwish Identity IsFinite IsInf IsNaN Log Mish"
+    " Negative Relu Sigmoid Sign Sin Sinh SoftPlus SoftSign Sqrt Swish Tan Tanh"
+)
+BINARY = (
+    "Add Divide Equal FloorMod Greater GreaterEqual Less LessEqual Maximum Minimum Mod Multiply NotEqual PRelu Power"
+    " SquaredDifference Subtract"
+)
+CASES: dict[str, Case] = {
+    **dict.fromkeys(UNARY.split(), ([X], {})),
+    **dict.fromkeys(["Acosh", "Asinh", "Atanh"], ([X + 1], {})),
+    **dict.fromkeys(BINARY.split(), ([X, X[:, ::-1].copy()], {})),
+    **dict.fromkeys(["BitwiseAnd", "BitwiseOr", "BitwiseXor"], ([WHOLE, WHOLE], {})),
+    **dict.fromkeys(["BitwiseLeftShift", "BitwiseRightShift"], ([WHOLE, WHOLE], {})),
+    **dict.fromkeys(["LogicalAnd", "LogicalOr", "LogicalXor"], ([TRUTH, ~TRUTH], {})),
+    **dict.fromkeys(
+        ["ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"],
+        ([X, Fixed([1])], {"keep_dims": True}),
+    ),
+    **dict.fromkeys(["ReduceLogicalAnd", "ReduceLogicalOr"], ([TRUTH, Fixed([1])], {"keep_dims": True})),
+    **dict.fromkeys(["LogSoftmax", "Softmax"], ([X], {"axis": 1})),
+    "BitwiseNot": ([WHOLE], {}),
+    "Broadcast": ([X, Fixed([4, 2, 3])], {"mode": "numpy"}),
+    "Clamp": ([X], {"min": 0.2, "max": 0.6}),
+    "Concat": ([X, X], {"axis": 1}),
+    "Convert": ([X], {"destination_type": "i32"}),
+    "ConvertLike": ([X, WHOLE], {}),
+    "CumSum": ([X, Fixed(1)], {}),
+    "Elu": ([-X], {"alpha": 0.5}),
+    "GRUCell": cell(3, 1, False),
+    "GRUSequence": cell(3, 1, True),
+    "Gather": ([X, Fixed([1, 0]), Fixed(1)], {}),
+    "GatherElements": ([X, WHOLE // 4], {"axis": 1}),
+    "GatherND": ([X, Fixed([1, 1])], {}),
+    "HardSigmoid": ([X, Fixed(0.2, F32), Fixed(0.5, F32)], {}),
+    "LSTMCell": cell(4, 2, False),
+    "LSTMSequence": cell(4, 2, True),
+    "LogicalNot": ([TRUTH], {}),
+    "MatMul": ([X, X], {"transpose_a": False, "transpose_b": True}),
+    "Multinomial": (
+        [X, Fixed([2])],
+        {"convert_type": "i64", "with_replacement": True, "log_probs": False, "global_seed": 1, "op_seed": 1},
+    ),
+    "NonZero": ([X], {"output_type": "i64"}),
+    "OneHot": ([WHOLE, Fixed(4), Fixed(1, F32), Fixed(0, F32)], {"axis": -1}),
+    "Pad": ([X, Fixed([1, 1]), Fixed([0, 0])], {"pad_mode": "reflect"}),
+    "RNNCell": cell(1, 1, False),
+    "RNNSequence": cell(1, 1, True),
+    "RandomUniform": (
+        [Fixed([2, 3]), Fixed(0, F32), Fixed(1, F32)],
+        {"output_type": "f32", "global_seed": 1, "op_seed": 1},
+    ),
+    "Range": ([Fixed(0), Fixed(5), Fixed(1)], {"output_type": "i64"}),
+    "Reshape": ([X, Fixed([3, 2])], {"special_zero": False}),
+    "Round": ([X], {"mode": "half_to_even"}),
+    "ScatterElementsUpdate": ([X, Fixed([[0, 1, 0]]), X[1:], Fixed(0)], {}),
+    "ScatterNDUpdate": ([X, Fixed([[1]]), X[:1]], {}),
+    "ScatterUpdate": ([X, Fixed([1]), X[:1], Fixed(0)], {}),
+    "Select": ([TRUTH, X, -X], {"auto_broadcast": "numpy"}),
+    "Selu": ([-X, Fixed(1.6, F32), Fixed(1.05, F32)], {}),
+    "ShapeOf": ([X], {"output_type": "i64"}),
+    "Slice": ([X, Fixed([0]), Fixed([1]), Fixed([1]), Fixed([0])], {}),
+    "Split": ([X, Fixed(1)], {"num_splits": 3}),
+    "Squeeze": ([X[None], Fixed([0])], {}),
+    "StridedSlice": ([X, Fixed([0, 0]), Fixed([1, 2]), Fixed([1, 1])], {"begin_mask": [0, 0], "end_mask": [0, 0]}),
+    "Tile": ([X, Fixed([2, 1])], {}),
+    "TopK": ([X, Fixed(2)], {"axis": 1, "mode": "max", "sort": "value"}),
+    "Transpose": ([X, Fixed([1, 0])], {}),
+    "Unsqueeze": ([X, Fixed([0])], {}),
+    "VariadicSplit": ([X, Fixed(1), Fixed([1, 2])], {}),
+}
+#: What they draw is their own; dtype and shape are compared.
+RANDOM = ("Multinomial", "RandomUniform")
+
+
+def test_each_of_our_operators_is_in_the_table() -> None:
+    registry._load_families()
+    ours = {key[2] for key in registry._TABLE if key[0] is System.OPENVINO}
+    assert ours == {op_type.lower() for op_type in CASES}
+
+
+def made(op_type: str) -> Iterator[tuple[str, Any, list[Array]]]:
+    """The version that openvino gives the operator, a model of it, and its inputs: one for each of its classes."""
+    import openvino
+    from openvino import opset1
+    from openvino.utils.node_factory import NodeFactory
+
+    given, attributes = CASES[op_type]
+    sets = sorted((name for name in vars(openvino) if name.startswith("opset")), key=lambda name: int(name[5:]))
+    seen = set()
+    for opset in sets:
+        parameters = [opset1.parameter(x.shape, x.dtype.type) for x in given if not isinstance(x, Fixed)]
+        left = iter(parameters)
+        nodes = [opset1.constant(x.array) if isinstance(x, Fixed) else next(left) for x in given]
+        try:
+            node = NodeFactory(opset).create(op_type, nodes, attributes)
+        except RuntimeError as error:
+            assert "Couldn't create operation" in str(error), opset  # it has no such operator
+            continue
+        version = node.get_type_info().version_id
+        if version not in seen:
+            seen.add(version)
+            model = openvino.Model([opset1.result(output) for output in node.outputs()], parameters, "written")
+            yield version, model, [x for x in given if not isinstance(x, Fixed)]
+    assert seen, f"no operator set has {op_type}"
+
+
+@pytest.mark.parametrize("op_type", CASES)
+def test_as_openvino_writes_it(op_type: str, tmp_path: Path) -> None:
+    import openvino
+
+    for version, written, feeds in made(op_type):
+        path = tmp_path / f"{op_type}_{version}.xml"
+        openvino.save_model(written, path, compress_to_fp16=False)
+        model = loopdbg.load(path)
+        found = [node for node in model.graph.nodes if node.op_type.lower() == op_type.lower()]
+        assert [(node.domain, isinstance(node, Operation)) for node in found] == [(version, True)]
+        ours = list(model.run(dict(zip([port.name for port in model.inputs], feeds, strict=True))).values())
+        compiled = openvino.compile_model(written, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+        theirs = [np.array(result) for result in compiled(feeds).values()]
+        if op_type in RANDOM:
+            assert [(x.dtype, x.shape) for x in ours] == [(x.dtype, x.shape) for x in theirs]
+        else:
+            close(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("order", ["ifco", "fico", "iofc"])
+def test_weights_format_is_without_effect(order: str, tmp_path: Path) -> None:
+    """OpenVINO writes ifco unless it is told otherwise, and reads the weights as f, i, c, o whatever it says."""
+    import openvino
+
+    version, written, feeds = next(made("LSTMCell"))
+    assert version == "opset1"
+    path = tmp_path / "cell.xml"
+    openvino.save_model(written, path, compress_to_fp16=False)
+    text = path.read_text()
+    assert 'weights_format="ifco"' in text
+    path.write_text(text.replace('weights_format="ifco"', f'weights_format="{order}"'))
+    model = loopdbg.load(path)
+    ours = list(model.run(dict(zip([port.name for port in model.inputs], feeds, strict=True))).values())
+    compiled = openvino.compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    close(ours, [np.array(result) for result in compiled(feeds).values()], rtol=1e-4, atol=1e-5)

@@ -1,0 +1,61 @@
+"""A few hundred broken files of each run of the fuzzer; ``make fuzz`` tries thousands."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+RUN = Path(__file__).with_name("run.py")
+
+
+def test_broken_files_are_told_in_one_line() -> None:
+    ran = subprocess.run(
+        [sys.executable, RUN, "--count", "400", "--seed", "1"], capture_output=True, encoding="utf-8", timeout=280
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "400 files in " in ran.stdout and "; 0 faults" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("mischief", "told"),
+    [
+        ("raise ValueError('of ours')", "internal error"),
+        ("os.kill(os.getpid(), signal.SIGSEGV)", "signal 11"),
+        ("time.sleep(60)", "no end within 2 s"),
+        ("print('Traceback'); return 0", "Traceback"),
+        ("return 5", "exit status 5"),
+        ("raise MemoryError", "nothing says where"),
+        ("sys.stderr.write('loopdbg: a\\nloopdbg: b\\n'); return 1", "2 lines of error"),
+        ("bytearray(3 << 29); return 0", "nothing says where"),
+    ],
+)
+def test_faults_are_seen(mischief: str, told: str, tmp_path: Path) -> None:
+    """What the fuzzer is for, done on purpose by the one command that every kind uses."""
+    script = f"""
+import os, pathlib, signal, sys, time
+sys.path.insert(0, {str(RUN.parent)!r})
+import run
+from loopdbg.tui import cli
+run.KEPT = pathlib.Path({str(tmp_path)!r})
+run.ROOT = run.KEPT.parent
+calls = []
+def broken(arguments):
+    calls.append(arguments)
+    if len(calls) < 4:
+        return 0
+    {mischief}
+cli._run = broken
+def one(rng, folder):
+    (folder / "file").touch()
+    return ["info", str(folder)]
+run.kinds = lambda: {{"one": one}}
+sys.exit(run.main(["--count", "5", "--jobs", "1", "--seconds", "2"]))
+"""
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, encoding="utf-8", timeout=100)
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    assert told in ran.stdout
+    [kept, *_] = tmp_path.iterdir()
+    assert (kept / "file").exists() and "loopdbg info " in (kept / "README").read_text()

@@ -1,0 +1,255 @@
+"""Every name that is printed can be typed back, and then is that value: in the console, in expressions, in listings and
+on the screen, whatever a model calls its values."""
+
+from __future__ import annotations
+
+import io
+import re
+import tempfile
+from itertools import pairwise
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import loopdbg
+from loopdbg.debugger.console import Console
+from loopdbg.debugger.explain import explain
+from loopdbg.debugger.expression.functions import FUNCTIONS
+from loopdbg.debugger.expression.tokens import CONSTANTS, PAST_FUNCTIONS, PLACE_WORDS, STATE_WORDS, WATCH_WORDS
+from loopdbg.debugger.names import mask, named, quote, unquote
+from loopdbg.debugger.session import Session
+from loopdbg.debugger.source import LineKind
+from loopdbg.runtime.frontends import onnx as frontend
+from loopdbg.tui.listing import Kind, listing
+from loopdbg.tui.widgets.back_edges import _row
+from models import proto
+
+MODEL = """g (int64 n, float x0, float k) => (float last, float[N] all) {
+  last, all = Loop (n, , x0) <body = b (int64 i, bool c, float a) => (bool c2, float b, float e) {
+    c2 = Identity (c)
+    b = Add (a, k)
+    e = Mul (b, b)
+  }>
+}"""
+#: Names of the body, with the capture that it must not hide, and of the graph around.
+INNER, OUTER = ("i", "c", "a", "c2", "b", "e", "k"), ("n", "x0", "last", "all")
+#: The sum of `k` that is carried, the square of it that is collected, and so on, before iteration 2.
+NOW = {"i": 2, "a": 6.0, "b": 6.0, "e": 36.0, "k": 2.5, "n": 5, "x0": 1.0}
+
+WORDS = (
+    *STATE_WORDS, *CONSTANTS, *FUNCTIONS, *PAST_FUNCTIONS, *PLACE_WORDS, *WATCH_WORDS,
+    *("and", "or", "not", "in", "print", "continue", "break", "history", "frame", "set", "c", "x", "_", "é", "²"),
+    *("/rnn/h:0", "a.b", "a b", " a", "a ", "x if y", "x in y", "x nan", "x crosses 5", "x = 1", "9"),
+    *("`", "``", "a`b", "'", '"', "it's", 'say "x"', "\\", "a\\nb", "\\x41", "}", "{x}", "a: b", "a, b", "x[0]", "#"),
+    *("\n", "a\nb", "\x1b[31m", "\x85", "\u202ex", "\u2028", "\xa0", "x@1", "-x", "(x)", "x" * 300, "x y" * 900),
+)  # fmt: skip
+ANY = st.text(min_size=1, max_size=8)
+NAMES = st.sampled_from(WORDS) | ANY
+#: What an attribute of XML may hold.
+IN_XML = st.sampled_from([w for w in WORDS if not re.search("[\x00-\x1f]", w)]) | st.text(
+    st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"], exclude_characters="\ufffe\uffff"), max_size=8
+)
+
+
+def renamed(graph: onnx.GraphProto, new: dict[str, str]) -> None:
+    for value in (*graph.input, *graph.output):
+        value.name = new.get(value.name, value.name)
+    for node in graph.node:
+        for names in (node.input, node.output):
+            names[:] = [new.get(name, name) for name in names]
+        for attribute in node.attribute:
+            renamed(attribute.g, new)
+
+
+class Talk:
+    """A console whose lines can be asked for."""
+
+    def __init__(self, session: Session) -> None:
+        self.said: list[str] = []
+        self.console = Console(session, self.said.append)
+
+    def __call__(self, line: str) -> list[str]:
+        self.said.clear()
+        self.console.execute(line)
+        return list(self.said)
+
+
+def one(lines: list[str]) -> str:
+    """The value that `print` printed, without what it says of its iteration."""
+    assert lines
+    return lines[0].partition("  #")[0]
+
+
+def left_side(text: str) -> list[str]:
+    """The names that a line of pseudo-code writes, as they stand there."""
+    masked = mask(text)
+    end = masked.index(" = ")
+    cuts = [-2, *(found.start() for found in re.finditer(", ", masked[:end])), end]
+    return [text[a + 2 : b] for a, b in pairwise(cuts)]
+
+
+def check_listings(session: Session, talk: Talk) -> None:
+    """What pseudo-code and screens call the values that nodes write reads as those names."""
+    frame = session.frame
+    loop = frame.loop
+    assert loop is not None
+    for line in session.places.source.within(loop).lines:
+        if line.kind is LineKind.NODE:
+            assert left_side(line.text) == [named(value) for value in line.values]
+            assert [unquote(name) for name in left_side(line.text)] == [value.name for value in line.values]
+    told = "\n".join(talk("list"))
+    explained = "\n".join(line for found in explain(session.model) for line in found.lines())
+    shown = [item.left for item in listing(loop.body, loop, None) if item.kind is Kind.NODE]
+    for node in loop.body.nodes:
+        written = ", ".join(named(value) for value in node.outputs)
+        assert f"{written} = " in told and f"{written} = " in explained and written in shown
+    framed = talk("frame")
+    for edge in frame.back_edges:
+        assert any(line.startswith(f"  {quote(edge.param)} ") for line in framed)
+        assert _row(edge, 20, False)[0][0] == quote(edge.param)
+
+
+def check_values(session: Session, talk: Talk) -> None:
+    """Every value that there is can be had by the name that is printed for it."""
+    values = session.frame.values
+    listed = talk("info values")
+    for name, value in session.frame.scope().items():
+        there, content = values.read(value)
+        if not there:
+            continue
+        assert any(line.startswith(f"{quote(name)} = ") for line in listed)
+        if name not in session.frame.scan_outputs:
+            assert np.array_equal(session.frame[quote(name)], content)
+            assert talk(f"print {quote(name)}") == talk(f"print ({quote(name)})")
+
+
+@st.composite
+def distinct(draw: st.DrawFn, count: int, names: st.SearchStrategy[str]) -> list[str]:
+    return draw(st.lists(names, min_size=count, max_size=count, unique=True))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_names_of_an_onnx_model(data: st.DataObject) -> None:
+    inner = dict(zip(INNER, data.draw(distinct(len(INNER), NAMES)), strict=True))
+    # Those around may have names of the body as well, but for what ONNX does not allow.
+    taken = {inner[key] for key in ("k", "c2", "b", "e")}
+    outer = dict(zip(OUTER, data.draw(distinct(len(OUTER), NAMES.filter(lambda name: name not in taken))), strict=True))
+    source = proto(MODEL)
+    renamed(source.graph, inner | outer)
+    new = inner | outer
+    inputs = {new["n"]: 5, new["x0"]: 1.0, new["k"]: 2.5}
+    session = Session(loopdbg.Model(frontend.from_proto(source, "test")), inputs)
+    session.step(2)
+    talk = Talk(session)
+    check_listings(session, talk)
+    check_values(session, talk)
+
+    def value(key: str) -> str:
+        return one(talk(f"print {quote(new[key])}"))
+
+    hidden = set(inner.values())
+    for key, expected in NOW.items():
+        if key in inner or new[key] not in hidden:
+            assert value(key) == str(expected), (key, new[key])
+    [scan] = [line for line in talk("frame") if "so far" in line]
+    collected = unquote(scan[2 : mask(scan).index(":")])
+    assert one(talk(f"print {quote(collected)}[-1]")) == "36.0"
+    assert session.frame[f"len({quote(collected)})"] == 2
+
+    check_commands(session, talk, new, collected)
+
+
+def check_commands(session: Session, talk: Talk, new: dict[str, str], collected: str) -> None:
+    """`break`, `watch`, `log` and `set` take the names that are printed, at the boundary before iteration 2."""
+    a, b, k = (quote(new[key]) for key in "abk")
+    for test, expected in ((f"{a} > 8", 3), (f"{b} > 8", 3), (f"{k} > 2 and {a} > 10", 4)):
+        talk(f"break if {test}")
+        talk("continue")
+        assert session.frame.iteration == expected and session.stop.breakpoints, test
+        talk("delete")
+        talk("goto 2")
+    talk(f"break if len({quote(collected)}) > 3")
+    talk("continue")
+    assert session.frame.iteration == 4
+    talk("delete")
+    talk("goto 2")
+    for how, expected in ((a, 3), (f"{a} crosses 10", 4), (f"{b} changes", 3)):
+        talk(f"watch {how}")
+        talk("continue")
+        assert session.frame.iteration == expected and session.stop.breakpoints, how
+        talk("delete")
+        talk("goto 2")
+    talk(f"break {b} if {a} > 8")
+    talk("continue")
+    assert (session.frame.iteration, session.stop.reason) == (3, "breakpoint")
+    assert not session.frame.at_boundary
+    talk("delete")
+    talk("goto 2")
+    said = talk(f"log if {a} > 10: now {{{a}}}") and talk("continue")
+    assert "now 11.0" in said
+    talk("delete")
+    talk("goto 2")
+    talk(f"set {a} = {a} + 100")
+    assert session.frame.carried[new["a"]] == 106
+    talk(f"set {k} = 1")
+    assert one(talk(f"print {k}")) == "1.0"
+    completed = talk.console.complete(f"print {a[:1]}")
+    assert a in completed or len(completed) > 20
+
+
+def layers(root: ElementTree.Element, path: str) -> list[ElementTree.Element]:
+    return [layer for layer in root.findall(path) if layer.get("type") != "Result"]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+@pytest.mark.parametrize("sample", ["loop_for_condition", "reverse_sum", "loop_slice_concat"])
+def test_names_of_an_ir(sample: str, data: st.DataObject) -> None:
+    path = Path(__file__).parents[2] / "sample_models" / f"{sample}.xml"
+    tree = ElementTree.parse(path)
+    graphs = [layers(tree.getroot(), "layers/layer")]
+    graphs += [layers(body, "layers/layer") for body in tree.getroot().iter("body")]
+    inputs = np.load(path.with_suffix(".inputs.npz"))
+    main = graphs[0]
+    fed = [layer for layer in main if layer.get("type") == "Parameter"]
+    before = [layer.get("name", "") for layer in fed]
+    for found in graphs:
+        # Layers of one graph may share a name, but for the model's inputs.
+        for layer in found:
+            layer.set("name", data.draw(IN_XML))
+    for layer, name in zip(fed, data.draw(distinct(len(fed), IN_XML)), strict=True):
+        layer.set("name", name)
+    for element in tree.getroot().iter():
+        # What OpenVINO calls a tensor, where a file says so, is not what is tried here.
+        for word in ("names", "output_names"):
+            element.attrib.pop(word, None)
+    text = io.BytesIO()
+    tree.write(text, encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "model.xml"
+        copy.write_bytes(text.getvalue())
+        copy.with_suffix(".bin").write_bytes(path.with_suffix(".bin").read_bytes())
+        model = loopdbg.load(copy)
+        given_inputs = {port.name: inputs[old] for port, old in zip(model.inputs, before, strict=True)}
+        session = Session(model, given_inputs)
+        session.step(2)
+        talk = Talk(session)
+        check_listings(session, talk)
+        check_values(session, talk)
+        for edge in session.frame.back_edges:
+            name = quote(edge.param)
+            assert np.array_equal(session.frame[name], edge.value)
+            talk(f"watch {name}")
+            talk(f"break if any({name} != {name}) or shape({name}) == shape({name})")
+            talk("continue")
+            assert session.frame.iteration == 3
+            talk("delete")
+            talk("goto 2")
+            talk(f"set {name} = {name} * 2")
+            assert np.array_equal(session.frame.carried[edge.param], edge.value * 2)

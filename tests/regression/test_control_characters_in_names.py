@@ -1,0 +1,109 @@
+"""Names come from files: nothing in them moves a terminal's cursor, colours, ends a line or turns text around, in what
+the command line, the console, ``--json`` and the screen print."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import loopdbg as package
+from command_line import loopdbg
+from screens import opened
+
+TAGS = {
+    "escape sequence": "\x1b[31m",
+    "C1": "\x9b31m",
+    "reversed": "\u202etxt\u2066",
+    "carriage return": "a\r\bb",
+    "line break": "x\nloopdbg: forged",
+    "other breaks": "x\u2028y\x85z\x0bw",
+    "tab and delete": "a\tb\x7f",
+}
+COMMANDS = """
+info loops; step; list; info frame; info values; next; into; backtrace; why; break nan; break op Add; info breakpoints
+back; display iter; continue; continue; info history; info outputs; print nosuch; break if nosuch; watch nosuch; help
+""".replace("\n", ";").split(";")
+
+
+def save(folder: Path, tag: str, name: str = "model.onnx") -> Path:
+    def scalar(value: str, kind: int = TensorProto.FLOAT) -> onnx.ValueInfoProto:
+        return helper.make_tensor_value_info(value + tag, kind, [])
+
+    body = helper.make_graph(
+        [
+            helper.make_node("Add", [f"h{tag}", f"one{tag}"], [f"g{tag}"], name=f"add{tag}"),
+            helper.make_node("Identity", [f"c{tag}"], [f"c2{tag}"], name=f"same{tag}"),
+        ],
+        f"body{tag}",
+        [scalar("i", TensorProto.INT64), scalar("c", TensorProto.BOOL), scalar("h")],
+        [scalar("c2", TensorProto.BOOL), scalar("g"), scalar("g")],
+    )
+    loop = helper.make_node("Loop", [f"n{tag}", "", f"h0{tag}"], [f"r{tag}", f"s{tag}"], body=body, name=f"loop{tag}")
+    graph = helper.make_graph(
+        [loop],
+        f"graph{tag}",
+        [scalar("h0")],
+        [scalar("r"), helper.make_tensor_value_info(f"s{tag}", TensorProto.FLOAT, [f"t{tag}"])],
+        [numpy_helper.from_array(np.array(3), f"n{tag}"), numpy_helper.from_array(np.float32(1), f"one{tag}")],
+    )
+    path = folder / name
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), path)
+    return path
+
+
+def raw(text: str) -> list[str]:
+    """What a terminal would obey, and lines that begin as ours do."""
+    bad = sorted({c for c in text if c != "\n" and unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")})
+    return [repr(c) for c in bad] + [line for line in text.splitlines() if line.startswith("loopdbg: forged")]
+
+
+@pytest.mark.parametrize("tag", TAGS.values(), ids=TAGS.keys())
+def test_nothing_is_printed_raw(tmp_path: Path, capsys: pytest.CaptureFixture[str], tag: str) -> None:
+    path, trace = save(tmp_path, tag), tmp_path / "run.loopdb"
+    given = ("--input", f"h0{tag}=1")
+    asked = [word for line in COMMANDS for word in ("-ex", line.strip())]
+    runs: list[tuple[object, ...]] = [
+        ("run", path, *given, "--record", trace),
+        *(("info", file, *json) for file in (path, trace) for json in ((), ("--json",))),
+        *(("explain", file, *json) for file in (path, trace) for json in ((), ("--json",), ("--as", "openvino"))),
+        ("run", path),
+        ("run", path, *given, "--json"),
+        ("run", path, *given, "--break", "iter == 1"),
+        ("run", path, *given, "--break", "iter == 1", "--json"),
+        ("run", path, *given, "--assert", "iter < 1"),
+        ("run", path, *given, "--break", "nosuch > 1"),
+        ("run", path, "--input", "nosuch=1"),
+        ("run", path, "--input", f"h0{tag}=[1, 2]"),
+        ("run", path, *given, "--only", "nosuch", "--record", tmp_path / "other.loopdb"),
+        *(("run", path, *given, "-ex", line, "--batch") for line in ("print nosuch", "break if nosuch")),
+        ("run", path, *given, *asked, "--batch"),
+        ("run", trace, "-ex", "step", "-ex", "info frame", "-ex", "continue", "--batch"),
+        ("run", trace, "-ex", "step", "--json", "--batch"),
+        ("export", trace, tmp_path / "out.csv", "--only", "nosuch"),
+        ("diff", path, save(tmp_path, tag + "2", "other.onnx"), *given),
+        ("diff", path, trace, "--json"),
+    ]
+    for arguments in runs:
+        ran = loopdbg(capsys, *arguments)
+        assert not raw(ran.out), (arguments, ran.out)
+        assert not raw(ran.err), (arguments, ran.err)
+        if "--json" in arguments:
+            json.loads(ran.out)
+    # JSON says what the names are.
+    assert json.loads(loopdbg(capsys, "run", path, *given, "--json").out)["outputs"].keys() == {f"r{tag}", f"s{tag}"}
+
+
+@pytest.mark.parametrize("tag", TAGS.values(), ids=TAGS.keys())
+async def test_the_screen(tmp_path: Path, tag: str) -> None:
+    async with opened(package.load(save(tmp_path, tag)), {f"h0{tag}": np.float32(1)}, size=(110, 40)) as screen:
+        for keys in ("n", "n", "s", "colon"):
+            await screen.press(keys)
+            assert not [
+                line for line in screen.visible() for c in line if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp")
+            ]

@@ -1,0 +1,64 @@
+"""Ctrl-C while the program imports what it needs: one line and status 130, no traceback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from command_line import save
+from models import SUM
+
+#: ``python -m loopdbg``, which gets a Ctrl-C when a module is looked for.
+PROGRAM = """
+import os, runpy, signal, sys
+from importlib.abc import MetaPathFinder
+
+class Press(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == module:
+            sys.meta_path.remove(self)
+            os.kill(os.getpid(), signal.SIGINT)
+
+module = sys.argv.pop(1)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Press())
+runpy.run_module("loopdbg", run_name="__main__", alter_sys=True)
+"""
+
+
+@pytest.mark.parametrize(
+    "module", ["loopdbg.tui", "loopdbg.tui.cli", "argparse", "numpy", "numpy.linalg", "loopdbg.runtime.engine", "onnx"]
+)
+def test_it_is_told_in_one_line(tmp_path: Path, module: str) -> None:
+    arguments = ["run", str(save(tmp_path, SUM)), "--input", "M=2", "--input", "v0=1"]
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, module, *arguments],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr, done.stdout) == (130, "loopdbg: interrupted\n", "")
+
+
+def test_a_program_that_calls_main_keeps_its_own_way_with_ctrl_c() -> None:
+    """The command line within another program leaves the handler as it was."""
+    code = """
+import signal
+from loopdbg.__main__ import main
+signal.signal(signal.SIGINT, signal.default_int_handler)
+assert main(["--version"]) == 0
+assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+assert main(["--version"]) == 0
+assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+"""
+    package = Path(__file__).parents[2] / "src"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(package)}, capture_output=True, encoding="utf-8"
+    )
+    assert done.returncode == 0, done.stderr

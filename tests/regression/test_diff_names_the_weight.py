@@ -1,0 +1,34 @@
+"""diff blamed the first node that a changed weight reaches; the weight is what differs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from command_line import loopdbg, save
+
+MODEL = """g (int64 n, float[1,1] x0) => (float[1,1] last) {
+  W = Constant <value = float[1,1] {WEIGHT}> ()
+  last = Loop <body = b (int64 i, bool c, float[1,1] h) => (bool c2, float[1,1] h2) {
+    c2 = Identity (c)
+    product = MatMul (h, W)
+    h2 = Tanh (product)
+  }> (n, , x0)
+}"""
+
+
+def test_the_weight_is_named_and_no_node(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    pair = [save(tmp_path, MODEL.replace("WEIGHT", weight), f"{weight}.onnx") for weight in ("0.515625", "0.765625")]
+    ran = loopdbg(capsys, "diff", *pair, "--input", "n=3", "--input", "x0=[[1]]")
+    lines = [line.strip() for line in ran.out.splitlines()]
+    assert ran.status == 6
+    # Before anything runs, and again where its effect is first seen.
+    assert lines[1:5] == [
+        "written otherwise:",
+        "loop 'main ▸ Loop_1': constant 'W'",
+        "0.515625.onnx  W = [[0.515625]]",
+        "0.765625.onnx  W = [[0.765625]]",
+    ]
+    assert "it comes from the constant 'W'" in lines
+    assert "first node that differs" not in ran.out

@@ -1,0 +1,33 @@
+"""Declared dimensions that no tensor can have: counting the parts of one made NumPy refuse to broadcast."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from command_line import loopdbg, save
+
+MODEL = """g (float s0, float[DIMS] x) => (float s) {
+  s = Scan <num_scan_inputs = 1, scan_input_axes = [AXIS], body = b (float a, float[k] p) => (float a2) {
+    r = ReduceSum <keepdims = 0> (p)
+    a2 = Add (a, r)
+  }> (s0, x)
+}"""
+
+
+@pytest.mark.parametrize(
+    ("dims", "axis", "parts"),
+    [
+        (f"3,{2**63 - 1}", 1, 2**63 - 1),
+        (f"{2**63 - 1},3", 0, 2**63 - 1),
+        (f"{2**40},{2**40}", 1, 2**40),
+        (f"{2**40},3", 1, 3),
+    ],
+)
+def test_info_and_explain(dims: str, axis: int, parts: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = save(tmp_path, MODEL.replace("DIMS", dims).replace("AXIS", str(axis)))
+    assert loopdbg(capsys, "info", path).status == 0
+    told = loopdbg(capsys, "explain", path)
+    assert told.status == 0 and f"{parts} iterations" in told.out
+    assert "too large" in loopdbg(capsys, "run", path).complaint

@@ -1,0 +1,55 @@
+"""A Model that sees ever new shapes does not grow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from loopdbg.runtime.model import MOST_SHAPES
+from models import model
+
+GROWING = """
+g (float[n,k] x) => (float[n,k] y, float[a,b] z) {
+  four = Constant <value = int64 {4}> ()
+  yes = Constant <value = bool {1}> ()
+  y, z = Loop (four, yes, x, x)
+    <body = b (int64 i, bool c, float[n,k] q, float[c,d] w) => (bool c2, float[n,k] q2, float[e,f] w2) {
+    c2 = Identity (c)
+    one = Constant <value = float {1}> ()
+    q2 = Add (q, one)
+    w2 = Concat <axis = 0> (w, x)
+  }>
+}
+"""
+
+
+def test_shapes_are_forgotten() -> None:
+    m = model(GROWING)
+    met = []
+    for rows, columns in np.random.default_rng(0).integers(1, 60, (900, 2)):
+        outputs = m.run({"x": np.ones((rows, columns), np.float32)})
+        assert outputs["z"].shape == (5 * rows, columns)
+        met.append(0 if m._engine is None else m._engine.shapes_met)
+    assert max(met) <= MOST_SHAPES
+    assert min(met[100:]) < MOST_SHAPES // 4  # it began anew
+
+
+@pytest.mark.slow
+def test_memory_stays() -> None:
+    def megabytes() -> float:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 2**20
+
+    if not Path("/proc/self/statm").exists():
+        pytest.skip("no /proc here")
+    m = model(GROWING)
+    m.run({"x": np.ones((100, 100), np.float32)})
+    used = []
+    for shapes in (
+        np.random.default_rng(0).permutation([(a, b) for a in range(1, 101) for b in range(1, 101)]).reshape(5, -1, 2)
+    ):
+        for rows, columns in shapes:
+            m.run({"x": np.ones((rows, columns), np.float32)})
+        used.append(megabytes())
+    assert used[-1] - used[0] < 5

@@ -1,0 +1,61 @@
+"""Scan outputs of terabytes grew until the machine had no memory left, and what grew was not named."""
+
+from __future__ import annotations
+
+import re
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import loopdbg
+from command_line import save
+from models import model
+
+SCAN = """g (int64 n, bool go) => (float[m,k] y) {
+  y = Loop <body = b (int64 i, bool c) => (bool c2, float[k] e) {
+    c2 = Identity (c)
+    s = Constant <value = int64[1] {1000000}> ()
+    e = ConstantOfShape (s)
+  }> (n, go)
+}"""
+#: One node each, asked for 4 TB.
+NODES = {
+    "ConstantOfShape": "g (int64[k] s) => (float[n] y) { y = ConstantOfShape (s) }",
+    "Pad": """g (int64[k] s, float[1] x) => (float[n] y) {
+      zero = Constant <value = int64[1] {0}> ()
+      pads = Concat <axis = 0> (zero, s)
+      y = Pad (x, pads)
+    }""",
+    "Range": """g (int64[k] s) => (int64[n] y) {
+      shape = Constant <value = int64[1] {-1}> ()
+      zero = Constant <value = int64 {0}> ()
+      one = Constant <value = int64 {1}> ()
+      end = Squeeze (s)
+      y = Range (zero, end, one)
+    }""",
+}
+
+
+def test_a_scan_output_names_its_loop_and_what_it_needs(tmp_path: Path) -> None:
+    path = save(tmp_path, SCAN)
+    ran = subprocess.run(
+        [sys.executable, "-m", "loopdbg", "run", path, "--input", f"n={2**40}", "--input", "go=true"],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (3 << 29, 3 << 29)),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+    )
+    assert ran.returncode == 1
+    assert re.search(r"loop 'Loop_0', iteration \d+: scan output 'y' .*needs .* GB", ran.stderr), ran.stderr
+
+
+@pytest.mark.parametrize("op_type", NODES)
+def test_a_node_is_named(op_type: str) -> None:
+    inputs = {"s": [2**40], "x": [1.0]}
+    made = model(NODES[op_type])
+    given = {port.name: inputs[port.name] for port in made.inputs}
+    with pytest.raises(loopdbg.ExecutionError, match=op_type):
+        made.run(given)

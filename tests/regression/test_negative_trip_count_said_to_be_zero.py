@@ -1,0 +1,18 @@
+"""Of a trip count of -1, given when the model runs, why and frame said that it is 0."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import loopdbg
+from loopdbg.debugger.report import frame_lines
+from loopdbg.debugger.why import why
+from models import SUM, model
+
+
+def test_the_number_that_was_given_is_told() -> None:
+    session = loopdbg.debug(model(SUM), {"M": np.int64(-1), "v0": np.float32(1)})
+    assert "the trip count is -1, and a negative one runs nothing" in why(session).headline
+    assert "(trip count -1)" in frame_lines(session.frame)[0]
+    session = loopdbg.debug(model(SUM), {"M": np.int64(0), "v0": np.float32(1)})
+    assert "the trip count is 0" in why(session).headline and "negative" not in why(session).headline

@@ -1,0 +1,30 @@
+"""Versions of operator sets that cannot be went to ONNX's tables as they were."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import pytest
+
+from command_line import loopdbg
+from models import SUM, proto
+
+
+@pytest.mark.parametrize("version", [-(2**63), -1, 0, 2**31, 2**62])
+def test_it_is_an_error_of_the_model(version: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = proto(SUM)
+    model.opset_import[0].version = version
+    path = tmp_path / "model.onnx"
+    onnx.save(model, path)
+    for command in (["info"], ["run", "--input", "M=2"]):
+        complaint = loopdbg(capsys, *command[:1], path, *command[1:]).complaint
+        assert f"it imports version {version} of the operator set 'ai.onnx', which cannot be" in complaint
+
+
+def test_versions_that_are_only_new(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = proto(SUM)
+    model.opset_import[0].version = 999
+    path = tmp_path / "model.onnx"
+    onnx.save(model, path)
+    assert loopdbg(capsys, "run", path, "--input", "M=2").status == 0

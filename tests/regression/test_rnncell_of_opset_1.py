@@ -1,0 +1,36 @@
+"""OpenVINO saves an RNNCell with version="opset1", which was not found: its page has it from opset 3 on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import loopdbg
+from ir import Net, back, into, loop_parts, out
+
+STEPS, SIZE, HIDDEN = 5, 3, 4
+
+
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
+def test_rnncell_in_a_tensor_iterator(activation: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    w, r, b = (rng.normal(size=s).astype(np.float32) for s in ((HIDDEN, SIZE), (HIDDEN, HIDDEN), (HIDDEN,)))
+    net = Net()
+    x, start = net.parameter(f"2,{STEPS},{SIZE}", name="x"), net.parameter(f"2,{HIDDEN}", name="h0")
+    body = net.inner()
+    part, h = body.parameter(f"2,1,{SIZE}", name="part"), body.parameter(f"2,{HIDDEN}", name="h")
+    row = body.layer("Squeeze", [part, body.constant(np.array([1]))], shape=f"2,{SIZE}")
+    data = f'hidden_size="{HIDDEN}" activations="{activation}" activations_alpha="" activations_beta="" clip="0"'
+    inputs = [row, h, *(body.constant(array) for array in (w, r, b))]
+    last = body.result(body.layer("RNNCell", inputs, version="opset1", data=data, shape=f"2,{HIDDEN}"))
+    parts = loop_parts(body, [into(0, part, 'axis="1"'), into(1, h), out(2, last)], back((last, h)))
+    net.result(net.layer("TensorIterator", [x, start], shape=f"2,{HIDDEN}", extra=parts))
+    feed = {"x": rng.normal(size=(2, STEPS, SIZE)).astype(np.float32), "h0": np.zeros((2, HIDDEN), np.float32)}
+    [result] = loopdbg.load(net.save(tmp_path)).run(feed).values()
+    state = feed["h0"]
+    for step in range(STEPS):
+        total = feed["x"][:, step] @ w.T + state @ r.T + b
+        state = np.tanh(total) if activation == "tanh" else np.maximum(total, 0)
+    np.testing.assert_allclose(result, state, atol=1e-5)

@@ -1,0 +1,82 @@
+"""A trace has one writer: a second one is refused while the first writes, and the first loses nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import loopdbg as package
+from command_line import loopdbg, save
+from loopdbg.debugger.trace.lock import Lock
+from loopdbg.debugger.trace.recorder import Options, Recorder
+from models import SUM, model
+
+
+def test_the_second_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, trace = save(tmp_path, SUM), tmp_path / "run.loopdb"
+    loaded, inputs = model(SUM), {"M": 50, "v0": 1.0}
+    given = ("--input", "M=50", "--input", "v0=1")
+    link = tmp_path / "link.loopdb"
+    link.symlink_to(trace)
+    with Recorder(trace, loaded, inputs) as recorder:
+        for again in (
+            ("run", path, *given, "--record", trace, "--force"),
+            ("run", path, *given, "--record", link, "--force"),
+            ("run", path, "--resume", trace, "--record", trace),
+        ):
+            ran = loopdbg(capsys, *again)
+            assert ran.status == 2
+            assert "another run is being recorded there" in ran.complaint
+        with pytest.raises(package.UsageError, match="another run is being recorded there"):
+            Recorder(trace, loaded, inputs, Options(force=True))
+        # Reading is free.
+        assert loopdbg(capsys, "export", trace, tmp_path / "out.csv").status == 0
+        recorder.finish(loaded.execute(inputs, on_iteration=recorder))
+    with package.Trace.open(trace) as opened:
+        assert len(opened) == 51 and opened.ended == "end"
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["link.loopdb", "model.onnx", "out.csv", "run.loopdb"]
+    assert loopdbg(capsys, "run", path, *given, "--record", trace, "--force").status == 0
+
+
+def test_two_programs(tmp_path: Path) -> None:
+    """Of two that begin at the same time one records, and the other says so."""
+    path, trace = save(tmp_path, SUM), tmp_path / "run.loopdb"
+    command = [sys.executable, "-m", "loopdbg", "run", path, "--input", "M=20000", "--input", "v0=1"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
+    both = [
+        subprocess.Popen(
+            [*map(str, command), "--record", str(trace), "--force"],
+            env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+        )
+        for _ in range(2)
+    ]  # fmt: skip
+    told = [process.communicate(timeout=120) for process in both]
+    done = [process.returncode for process in both]
+    # One after the other is right as well.
+    assert sorted(done) in ([0, 2], [0, 0])
+    for status, (out, err) in zip(done, told, strict=True):
+        assert ("recorded 20 001 boundaries" in out) == (status == 0)
+        assert ("another run is being recorded there" in err) == (status == 2)
+    with package.Trace.open(trace) as opened:
+        assert len(opened) == 20_001 and opened.ended == "end"
+
+
+def test_who_was_killed_locks_nothing(tmp_path: Path) -> None:
+    trace = tmp_path / "run.loopdb"
+    code = (
+        "import os, signal, sys\nfrom pathlib import Path\nfrom loopdbg.debugger.trace.lock import Lock\n"
+        f"Lock(Path({str(trace)!r}))\nos.kill(os.getpid(), signal.SIGKILL)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
+    assert subprocess.run([sys.executable, "-c", code], env=environment).returncode == -signal.SIGKILL
+    assert (tmp_path / "run.loopdb-lock").exists()
+    held = Lock(trace)
+    with pytest.raises(package.UsageError):
+        Lock(trace)
+    held.close()
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,100 @@
+"""Carried tensors of any number of rows, which grow, shrink and swap ends; all numbers are small whole ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from .written import Program
+
+# Applied to a [n, 2] tensor; what they give is [any, 2] again.
+CHANGES = (
+    "Concat <axis = 0> ({x}, row)",
+    "Concat <axis = 0> ({x}, row, row)",
+    "Concat <axis = 0> (row, {x})",
+    "Concat <axis = 0> ({x}, {y})",
+    "Slice ({x}, one, end, zero)",
+    "Slice ({x}, zero, minus, zero)",
+    "Slice ({x}, minus9, end, zero)",
+    "Slice ({x}, zero, nine, zero)",
+    "Identity ({x})",
+    "Neg ({x})",
+    "Add ({x}, row)",
+    "Max ({x}, row)",
+)
+# What is seen of one: of the same shape whatever its length.
+VIEWS = (
+    "ReduceSum <keepdims = 0> ({x})",
+    "ReduceSum <keepdims = 0> ({x}, zero)",
+    "ReduceMax <keepdims = 0> (with_row)",
+    "Shape ({x})",
+    "Gather <axis = 0> (with_row, last)",
+)
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> Program:
+    """A Loop with one or two carried tensors of any length, often around another one that runs ``K`` times."""
+    count = draw(st.integers(1, 2))
+    lines = ["f = Cast <to = 1> (i)", "step = Mod <fmod = 1> (f, five)", "row = Add (e, step)"]
+
+    def changed(source: list[str], prefix: str, most: int) -> list[str]:
+        made = list(source)
+        for n in range(draw(st.integers(1, most))):
+            # Doubling at each step would soon be everything.
+            kinds = [c for c in CHANGES if "{y}" not in c or (n == 0 and not prefix.startswith("in"))]
+            text = draw(st.sampled_from(kinds)).format(x=draw(st.sampled_from(made)), y="e")
+            lines.append(f"{prefix}{n} = {text}")
+            made.append(f"{prefix}{n}")
+        return made
+
+    available = changed([f"p{k}" for k in range(count)], "t", 3)
+    if draw(st.booleans()):
+        start = draw(st.sampled_from(available))
+        kind = draw(st.sampled_from([c for c in CHANGES if "{y}" not in c])).format(x="u")
+        lines.append(f"""inner = Loop <body = inside (int64 j, bool d, float[a,2] u) => (bool d2, float[b,2] w) {{
+            d2 = Identity (d)
+            w = {kind}
+        }}> (K, , {start})""")
+        available.append("inner")
+        available = changed(available, "after", 2)
+    results = [draw(st.sampled_from(available)) for _ in range(count)]
+    lines += [
+        f"r{k} = Identity ({name})" if draw(st.booleans()) else f"r{k} = Concat <axis = 0> ({name}, row)"
+        for k, name in enumerate(results)
+    ]
+    seen = draw(st.sampled_from(available))
+    view = draw(st.sampled_from(VIEWS)).format(x=seen)
+    lines += [
+        f"with_row = Concat <axis = 0> ({seen}, row)",
+        f"view = {view}",
+        "keep = Identity (c)",
+    ]
+    params = ", ".join(f"float[n{k},2] p{k}" for k in range(count))
+    outs = ", ".join(f"float[m{k},2] r{k}" for k in range(count))
+    kind = "int64[2]" if view.startswith("Shape") else "float[2]" if "zero" in view or "Gather" in view else "float"
+    text = f"""
+    g (int64 M, int64 K, {", ".join(f"float[k{k},2] v{k}" for k in range(count))}, float[1,2] e) =>
+        ({", ".join(f"float[l{k},2] o{k}" for k in range(count))}, {_stacked(kind)} s)
+    <int64[1] zero = {{0}}, int64[1] one = {{1}}, int64[1] minus = {{-1}}, int64[1] nine = {{9}},
+     int64[1] minus9 = {{-9}}, int64[1] end = {{9223372036854775807}}, int64 last = {{-1}}, float five = {{5}}> {{
+      {", ".join(f"o{k}" for k in range(count))}, s = Loop <
+        body = body (int64 i, bool c, {params}) => (bool keep, {outs}, {kind} view) {{
+          {chr(10).join(lines)}
+        }}> (M, , {", ".join(f"v{k}" for k in range(count))})
+    }}"""
+    inputs: dict[str, Any] = {
+        "M": np.array(draw(st.integers(0, 25))),
+        "K": np.array(draw(st.integers(0, 3))),
+        "e": np.array([[draw(st.integers(-4, 4)), 1]], np.float32),
+    }
+    for k in range(count):
+        length = draw(st.integers(0, 12))
+        inputs[f"v{k}"] = np.arange(2 * length, dtype=np.float32).reshape(length, 2) % 7
+    return Program(text, inputs)
+
+
+def _stacked(kind: str) -> str:
+    return kind.replace("[", "[N,") if "[" in kind else f"{kind}[N]"

@@ -1,0 +1,98 @@
+"""The operators of random programs: what each means in NumPy, and what it is called in either format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Operator:
+    """``openvino``: (type, opset), None where the format has no such operator."""
+
+    compute: Callable[..., Any]
+    onnx: str
+    openvino: tuple[str, str] | None = None
+
+
+def _relu(x: Any) -> Any:
+    return np.maximum(x, np.zeros((), x.dtype))
+
+
+def _where(c: Any, a: Any, b: Any) -> Any:
+    return np.where(c, a, b)
+
+
+def _cast(x: Any, to: str) -> Any:
+    return x.astype(to)
+
+
+def _gather(x: Any, at: Any, axis: int = 0, zeros: bool = False) -> Any:
+    """``zeros``: OpenVINO gives zeros for what is outside, ONNX has no answer."""
+    if zeros and not -x.shape[axis] <= int(at) < x.shape[axis]:
+        return np.zeros([d for k, d in enumerate(x.shape) if k != axis], x.dtype)
+    if not -x.shape[axis] <= int(at) < x.shape[axis]:
+        raise IndexError(f"{at} of {x.shape}")
+    return np.take(x, int(at), axis)
+
+
+def _rows(x: Any, start: int, stop: int) -> Any:
+    return x[start : None if stop == END else stop]
+
+
+def _shape(x: Any) -> Any:
+    return np.array(x.shape, np.int64)
+
+
+def _matmul(a: Any, b: Any) -> Any:
+    return np.matmul(a, b)
+
+
+def _gemm(a: Any, b: Any, c: Any) -> Any:
+    return np.matmul(a, b) + c
+
+
+def _strings(a: Any, b: Any) -> Any:
+    return np.asarray(a + b, object)
+
+
+#: Slices to the end of the axis.
+END = 2**63 - 1
+
+OPERATORS: dict[str, Operator] = {
+    "Add": Operator(np.add, "Add", ("Add", "opset1")),
+    "Sub": Operator(np.subtract, "Sub", ("Subtract", "opset1")),
+    "Mul": Operator(np.multiply, "Mul", ("Multiply", "opset1")),
+    "Min": Operator(np.minimum, "Min", ("Minimum", "opset1")),
+    "Max": Operator(np.maximum, "Max", ("Maximum", "opset1")),
+    # C's remainder, which has the sign of the dividend, for floats and integers.
+    "Mod": Operator(np.fmod, "Mod", ("Mod", "opset1")),
+    "Neg": Operator(np.negative, "Neg", ("Negative", "opset1")),
+    "Abs": Operator(np.abs, "Abs", ("Abs", "opset1")),
+    "Relu": Operator(_relu, "Relu", ("ReLU", "opset1")),
+    "Tanh": Operator(np.tanh, "Tanh", ("Tanh", "opset1")),
+    "Identity": Operator(lambda x: x, "Identity", ("Identity", "opset16")),
+    "Less": Operator(np.less, "Less", ("Less", "opset1")),
+    "LessOrEqual": Operator(np.less_equal, "LessOrEqual", ("LessEqual", "opset1")),
+    "Greater": Operator(np.greater, "Greater", ("Greater", "opset1")),
+    "Equal": Operator(np.equal, "Equal", ("Equal", "opset1")),
+    "And": Operator(np.logical_and, "And", ("LogicalAnd", "opset1")),
+    "Or": Operator(np.logical_or, "Or", ("LogicalOr", "opset1")),
+    "Xor": Operator(np.logical_xor, "Xor", ("LogicalXor", "opset1")),
+    "Not": Operator(np.logical_not, "Not", ("LogicalNot", "opset1")),
+    "Where": Operator(_where, "Where", ("Select", "opset1")),
+    "Cast": Operator(_cast, "Cast", ("Convert", "opset1")),
+    "Concat": Operator(lambda *x: np.concatenate(x, 0), "Concat", ("Concat", "opset1")),
+    "Rows": Operator(_rows, "Slice", ("Slice", "opset8")),
+    "Sum": Operator(lambda x: np.sum(x, dtype=x.dtype), "ReduceSum", ("ReduceSum", "opset1")),
+    "SumRows": Operator(lambda x: np.sum(x, 0, dtype=x.dtype), "ReduceSum", ("ReduceSum", "opset1")),
+    "Shape": Operator(_shape, "Shape", ("ShapeOf", "opset3")),
+    "Gather": Operator(_gather, "Gather", ("Gather", "opset8")),
+    "MatMul": Operator(_matmul, "MatMul", ("MatMul", "opset1")),
+    "Gemm": Operator(_gemm, "Gemm"),
+    "Reshape": Operator(lambda x, shape: x.reshape(shape), "Reshape", ("Reshape", "opset1")),
+    "StringConcat": Operator(_strings, "StringConcat"),
+}

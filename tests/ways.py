@@ -1,0 +1,270 @@
+"""Every way of running a model, and what each has to have in common with the others: everything, to the bit."""
+
+from __future__ import annotations
+
+import ctypes
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import loopdbg
+from engine_state import step
+from loopdbg.debugger.boundary import Boundary, read
+from loopdbg.debugger.session import Session
+from loopdbg.debugger.stop import Reason
+from loopdbg.debugger.trace.reader import Trace
+from loopdbg.debugger.trace.recorder import Recorder
+from loopdbg.runtime.engine import Engine
+from loopdbg.runtime.errors import LoopdbgError, UsageError
+from loopdbg.runtime.frame import Frame
+from loopdbg.runtime.frontends import onnx as frontend
+from strategies.draws import Draw
+from strategies.ir_form import to_ir
+from strategies.onnx_form import to_onnx
+from strategies.programs import Program
+
+#: Boundaries of an entry that are looked at: the first ones, and every so-manieth after that.
+FIRST, EVERY = 12, 89
+
+Outcome = tuple[Any, ...]
+
+
+def load(program: Program) -> loopdbg.Model:
+    """The model that a program is written as and read from."""
+    if program.system == "onnx":
+        source = to_onnx(program)
+        return loopdbg.Model(frontend.from_proto(source, "random"))
+    with tempfile.TemporaryDirectory() as folder:
+        return loopdbg.load(to_ir(program, Path(folder) / "random.xml"))
+
+
+def plain(value: Any) -> Any:
+    """A value as something that ``==`` compares; which NaN it is does not count, nor does the sign of a zero."""
+    if isinstance(value, list):
+        return [plain(part) for part in value]
+    if not isinstance(value, np.ndarray | np.generic):
+        return value
+    value = np.asarray(value)
+    if value.dtype.hasobject:
+        return "str", value.shape, value.tolist()
+    if value.dtype.kind == "f":
+        value = np.where(np.isnan(value), np.array(np.nan, value.dtype), value + np.zeros((), value.dtype))
+    return value.dtype.name, value.shape, value.tobytes()
+
+
+def all_plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: plain(value) for name, value in values.items()}
+
+
+def told(loops: list[loopdbg.LoopTotals]) -> list[Any]:
+    """How loops went, but for the time they took."""
+    return [(t.path, t.iterations, t.entries, t.stopped_by, dict(t.reasons), t.trip_count) for t in loops]
+
+
+def outcome(call: Callable[[], Outcome]) -> Outcome:
+    """What a run gave, or the error that it ended in; whatever is no error of ours is let through."""
+    try:
+        return call()
+    except LoopdbgError as error:
+        return "error", type(error).__name__, str(error)
+
+
+def executed(model: loopdbg.Model, inputs: Mapping[str, Any], **more: Any) -> Outcome:
+    """A headless run: why it stopped, its outputs and its loops."""
+
+    def run() -> Outcome:
+        run = model.execute(inputs, **more)
+        return run.stopped_by, run.message, all_plain(run.outputs), told(run.loops)
+
+    return outcome(run)
+
+
+def looked_at(iteration: int) -> bool:
+    return iteration <= FIRST or iteration % EVERY == 0
+
+
+def shown(frame: Frame) -> Any:
+    """What a frame shows at a boundary, in the order of the oracle's."""
+    state = (frame.path, frame.entry, frame.iteration, frame.stopped_by, frame.condition)
+    if not looked_at(frame.iteration):
+        return state
+    edges = [(e.param, e.ready, plain(e.previous), plain(e.value)) for e in frame.back_edges]
+    return (*state, all_plain(frame.carried), all_plain(frame.scan_outputs), edges)
+
+
+def hooked(model: loopdbg.Model, inputs: Mapping[str, Any]) -> tuple[Outcome, list[Any]]:
+    """A run with a hook in Python, and what it was shown."""
+    seen: list[Any] = []
+    return executed(model, inputs, on_iteration=lambda frame: seen.append(shown(frame))), seen
+
+
+def _ended(model: loopdbg.Model, engine: Engine, what: Any) -> Outcome:
+    assert what[0] == "end", what
+    return None, "", all_plain(model.results(engine)), told(model.totals(engine))
+
+
+def by_engine(
+    model: loopdbg.Model,
+    inputs: Mapping[str, Any],
+    prepare: Callable[[Engine], object] = lambda engine: None,
+    drive: Callable[[Engine], Any] = lambda engine: engine.resume(),
+) -> Outcome:
+    """A run on an engine of its own."""
+
+    def run() -> Outcome:
+        engine = Engine(model.plan)
+        prepare(engine)
+        engine.start(model.check(inputs))
+        engine.set_limits(None, refuse_endless=True)
+        return _ended(model, engine, drive(engine))
+
+    return outcome(run)
+
+
+def python_only(engine: Engine) -> None:
+    engine.native = False
+
+
+def hot_at_once(engine: Engine) -> None:
+    engine.hot_after = 1
+
+
+def never_hot(engine: Engine) -> None:
+    engine.hot_after = -1
+
+
+def by_nodes(limit: int) -> Callable[[Engine], Any]:
+    """Stop before each node, so often, and run on from there."""
+
+    def drive(engine: Engine) -> Any:
+        for _ in range(limit):
+            what = step(engine)
+            if what[0] in ("end", "error"):
+                break
+        else:
+            engine.clear_stops()
+            return engine.resume()
+        return what if what[0] == "end" else engine.resume()
+
+    return drive
+
+
+class _View(ctypes.Structure):
+    _fields_ = (
+        ("loop", ctypes.c_int),
+        ("ended", ctypes.c_int),
+        ("iteration", ctypes.c_int64),
+        ("ncarried", ctypes.c_int),
+        ("carried", ctypes.POINTER(ctypes.c_void_p)),
+    )
+
+
+def c_hooked(model: loopdbg.Model, inputs: Mapping[str, Any]) -> tuple[Outcome, list[Any]]:
+    """A run with a hook in C, and the boundaries that it was called at."""
+    seen: list[Any] = []
+
+    @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(_View))
+    def hook(context: int, view: Any) -> int:
+        seen.append((model.plan.loops[view.contents.loop].path, view.contents.iteration))
+        return 0
+
+    def prepare(engine: Engine) -> None:
+        engine.set_c_hook(ctypes.cast(hook, ctypes.c_void_p).value or 0)
+
+    return by_engine(model, inputs, prepare), seen
+
+
+def recorded(model: loopdbg.Model, inputs: Mapping[str, Any]) -> tuple[Outcome, list[Any], list[Any]]:
+    """A recorded run, what its boundaries were, and what the trace has of them."""
+    seen: list[Boundary] = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run.loopdb"
+
+        def run() -> Outcome:
+            with Recorder(path, model, inputs) as recorder:
+
+                def hook(frame: Frame) -> None:
+                    seen.append(read(frame))
+                    recorder(frame)
+
+                run = model.execute(inputs, on_iteration=hook)
+                recorder.finish(run)
+            return run.stopped_by, run.message, all_plain(run.outputs), told(run.loops)
+
+        ended = outcome(run)
+        with Trace.open(path) as trace:
+            kept = [boundary for loop in trace.loops for boundary in trace.boundaries(loop.path)]
+
+    def order(b: Boundary) -> Any:
+        return b.loop, b.entry, b.iteration
+
+    def row(b: Boundary) -> Any:
+        return order(b), b.condition, b.ended, all_plain(b.carried), all_plain(b.scanned)
+
+    return ended, [row(b) for b in sorted(seen, key=order)], [row(b) for b in sorted(kept, key=order)]
+
+
+def _session_outcome(session: Session) -> Outcome:
+    if session.outputs is not None:
+        return None, "", all_plain(session.outputs), told(session.totals)
+    return "stopped", session.stop.reason, session.stop.text
+
+
+def debugged(model: loopdbg.Model, inputs: Mapping[str, Any]) -> tuple[Outcome, list[Any]]:
+    """A session that goes from boundary to boundary of every loop, and what its frames show."""
+    seen: list[Any] = []
+
+    def run() -> Outcome:
+        session = loopdbg.debug(model, inputs)
+        engine = session._engine
+        moves = 0
+        while not session.done:
+            if engine.stack and engine.pc == engine.plan.loops[engine.stack[-1]].head:
+                seen.append(shown(Frame(engine, engine.stack[-1])))
+            moves += 1
+            stop = session.step() if moves < 150 else session.continue_()
+            if stop.reason in (Reason.ERROR, Reason.LIMIT, Reason.INTERRUPT):
+                break
+        return _session_outcome(session)
+
+    return outcome(run), seen
+
+
+def there_and_back(model: loopdbg.Model, inputs: Mapping[str, Any], draw: Draw) -> Outcome:
+    """A session that goes forwards and backwards at random, and then to the end."""
+
+    def run() -> Outcome:
+        session = loopdbg.debug(model, inputs)
+        for _ in range(draw.integer(3, 14)):
+            word, count = (
+                draw.pick(("step", "next", "into", "finish", "back", "back", "node", "goto")),
+                draw.integer(1, 3),
+            )
+            try:
+                match word:
+                    case "step":
+                        session.step(count)
+                    case "next":
+                        session.next_node(count)
+                    case "into":
+                        session.into()
+                    case "finish":
+                        session.finish()
+                    case "back":
+                        session.back(count)
+                    case "node":
+                        session.back_node(count)
+                    case "goto":
+                        session.goto(count * 3)
+            except UsageError:
+                continue
+        for _ in range(3):
+            if session.done or session.stop.reason is Reason.ERROR:
+                break
+            session.continue_()
+        return _session_outcome(session)
+
+    return outcome(run)
