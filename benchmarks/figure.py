@@ -10,7 +10,6 @@ from report import Part, Report, Sweep
 
 COLOURS = {
     "loopdbg": "#0b7a75",
-    "plain": "#4aa8a2",
     "stepped": "#a9dcd8",
     "onnxruntime": "#8a8a8a",
     "openvino": "#4c6ef5",

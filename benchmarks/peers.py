@@ -38,19 +38,13 @@ def _copied(outputs: Outputs) -> Outputs:
 
 
 def loopdbg_headless(job: Job) -> Prepared:
-    """``model.run``: what ``loopdbg run`` does, loops optimised as a whole."""
+    """``model.run``: what ``loopdbg run`` does."""
     model = _loopdbg_model(job)
     return Prepared(lambda: model.run(job.inputs), _copied)
 
 
-def loopdbg_plain(job: Job) -> Prepared:
-    """The same node by node, as sessions and hooks run it."""
-    model = _loopdbg_model(job)
-    return Prepared(lambda: model.run(job.inputs, exact=True), _copied)
-
-
 def loopdbg_stepped(job: Job) -> Prepared:
-    """Plain, with a Python function called at every boundary."""
+    """The same, with a Python function called at every boundary."""
     model = _loopdbg_model(job)
     return Prepared(lambda: model.run(job.inputs, on_iteration=lambda frame: None), _copied)
 
@@ -111,7 +105,6 @@ class Runner:
 
 RUNNERS: dict[str, Runner] = {
     "loopdbg": Runner("loopdbg", loopdbg_headless),
-    "plain": Runner("plain", loopdbg_plain),
     "stepped": Runner("stepped", loopdbg_stepped),
     "onnxruntime": Runner("ONNX Runtime", onnxruntime),
     "openvino": Runner("OpenVINO", openvino),

@@ -31,8 +31,7 @@ def _part(part: Part) -> Iterator[str]:
     threads = "1 thread each" if part["threads"] == "1" else "threads as each runtime has them by default"
     if part["cases"]:
         yield f"Microseconds per iteration, {threads}: the median of the rounds (the fastest round)."
-        yield "plain: loopdbg node by node, as the debugger runs it (exact=True); loopdbg: loops optimised as a whole."
-        yield "stepped: plain with a Python function called at every boundary."
+        yield "stepped: loopdbg with a Python function called at every boundary."
         yield "ratio: how many times as fast as the faster of ONNX Runtime and OpenVINO. goal: what that must be."
         yield ""
         yield from _cases(part)
@@ -137,6 +136,6 @@ def failures(report: Report) -> list[str]:
         f"{case['name']}, {RUNNERS[key].title}: {case['failed'][key]}"
         for part in report["parts"]
         for case in part["cases"]
-        for key in ("loopdbg", "plain", "stepped")
+        for key in ("loopdbg", "stepped")
         if key in case["failed"]
     ]
