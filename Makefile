@@ -34,7 +34,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .SUFFIXES:
 # Two pips in one environment break it.
 .NOTPARALLEL:
-.PHONY: help demo test sanitize check format bench build dist clean samples same-python
+.PHONY: help demo test sanitize fuzz check format bench build dist clean samples same-python
 
 help:  ## list the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -56,6 +56,9 @@ sanitize:  ## run the tests with bounds checks and under AddressSanitizer (ARGS 
 	$(Q)LD_PRELOAD="$(CURDIR)/build/dlopen.so $$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libstdc++.so)" \
 	    PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:verify_asan_link_order=0:handle_segv=0 \
 	    $(BIN)/pytest $(ARGS)
+
+fuzz: $(INSTALLED)-test $(EXTENSIONS) samples  ## try thousands of broken models and traces (ARGS for tests/fuzz/run.py)
+	$(Q)$(PY) tests/fuzz/run.py $(ARGS)
 
 check: $(INSTALLED)-dev  ## lint, format, types, import contracts
 	$(Q)$(BIN)/ruff check .

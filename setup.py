@@ -75,7 +75,8 @@ def extensions() -> list[Extension]:
             Extension(
                 "loopdbg.runtime.*",
                 [MODULES],
-                define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
+                define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")]
+                + ([("LOOPDBG_DEBUG_BUILD", "1")] if DEBUG else []),
                 extra_compile_args=compile_args + sanitizer,
                 extra_link_args=sanitizer,
             )
