@@ -72,7 +72,6 @@ def start(
         stdout=stdout,
         stderr=stderr,
         encoding="utf-8",
-        encoding="utf-8",
         env={**os.environ, "PYTHONPATH": str(package), **(environment or {})},
     )
 

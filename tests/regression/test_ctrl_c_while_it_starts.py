@@ -59,6 +59,9 @@ assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 """
     package = Path(__file__).parents[2] / "src"
     done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(package)}, capture_output=True, encoding="utf-8"
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(package)},
+        capture_output=True,
+        encoding="utf-8",
     )
     assert done.returncode == 0, done.stderr
