@@ -19,7 +19,7 @@ say := @printf '%s\n'
 
 DEMO := sample_models/newton_sqrt.onnx
 MODE := $(if $(filter address,$(LOOPDBG_DEBUG_BUILD)),address,$(if $(filter-out 0,$(LOOPDBG_DEBUG_BUILD)),debug,release))
-CYTHON_SOURCES := $(wildcard $(addprefix src/loopdbg/runtime/*.,pyx pxd h))
+CYTHON_SOURCES := $(wildcard $(foreach folder,runtime runtime/* runtime/*/*,$(addprefix src/loopdbg/$(folder)/*.,pyx pxd h)))
 
 # What was done to VENV is noted in VENV. An extra of pyproject.toml has a stamp of its own.
 STAMP := $(VENV)/.loopdbg
@@ -86,7 +86,7 @@ dist: $(INSTALLED)-dev  ## make the sdist and the wheel in dist/
 	@ls dist/*
 
 clean:  ## remove what make made, VENV included
-	$(Q)rm -rf build dist src/*.egg-info src/loopdbg/runtime/*.so
+	$(Q)rm -rf build dist src/*.egg-info; find runtime -name '*.so' -delete
 	$(Q)rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	$(Q)if [ -e $(STAMP)-venv ]; then rm -rf $(VENV); fi
 

@@ -12,7 +12,8 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-MODULES = "src/loopdbg/runtime/*.pyx"
+MODULES = "src/loopdbg/runtime/**/*.pyx"
+HEADERS = sorted(glob("src/loopdbg/runtime/**/*.h", recursive=True))
 WANTED = os.environ.get("LOOPDBG_DEBUG_BUILD", "")
 DEBUG = WANTED not in ("", "0")
 SANITIZE = WANTED == "address"
@@ -67,7 +68,7 @@ def extensions() -> list[Extension]:
     sanitizer = ["-fsanitize=address", "-fno-omit-frame-pointer"] if SANITIZE else []
 
     # Cython looks at the sources' timestamps; the directives above are input as well.
-    generated = [f"{GENERATED}/{source.removesuffix('.pyx')}.c" for source in glob(MODULES)]
+    generated = [f"{GENERATED}/{source.removesuffix('.pyx')}.c" for source in glob(MODULES, recursive=True)]
     outdated = any(os.path.getmtime(c) < os.path.getmtime("setup.py") for c in generated if os.path.exists(c))
 
     modules = cythonize(
@@ -92,9 +93,9 @@ def extensions() -> list[Extension]:
     import numpy
 
     for module in modules:
-        module.include_dirs.append(numpy.get_include())
+        module.include_dirs += [numpy.get_include(), *dict.fromkeys(map(os.path.dirname, HEADERS))]
         # Headers include headers, which Cython does not follow.
-        module.depends += ["setup.py", *glob("src/loopdbg/runtime/*.h")]
+        module.depends += ["setup.py", *HEADERS]
     return modules
 
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from case import Case
 from cell_models import lstm
-from loopdbg.runtime.engine import Engine
-from loopdbg.runtime.frontends import onnx as frontend
+from loopdbg.runtime.engine.engine import Engine
+from loopdbg.runtime.frontends.onnx import reader as frontend
 from loopdbg.runtime.model import Model
 from loopdbg.runtime.ops.registry import Op
 from scalar_models import scalar

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from .engine import Engine
+from .engine.engine import Engine
 from .errors import UsageError
 from .graph import MAIN, Array, Loop, Node, StoppedBy, Value, ValueType, visible
-from .plan import Kind, LoopPlan, Plan
+from .plan.plan import Kind, LoopPlan, Plan
 
 #: The branches that lead to a node: positions of BRANCHes, and which way each must have gone.
 Way = tuple[tuple[int, bool], ...]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .engine import Engine
+from .engine.engine import Engine
 from .errors import ExecutionError, InputError, InterruptError, LimitError, ModelError
 from .frame import Frame
 from .graph import (
@@ -30,10 +30,10 @@ from .graph import (
     loops,
 )
 from .notes import observed
-from .plan import LoopPlan, Plan, compile_graph
+from .plan.plan import LoopPlan, Plan, compile_graph
 
 if TYPE_CHECKING:
-    from .wavefront import Follower, Wavefront
+    from .engine.wavefront.wavefront import Follower, Wavefront
 
 #: What a model takes and gives: an array, a list of them (a sequence), None (an empty optional).
 Data = Any
@@ -272,7 +272,7 @@ class Model:
         if len(self.loops) < 2:
             return *engine.resume(), ()
         if self._wavefront is None:
-            from .wavefront import Wavefront
+            from .engine.wavefront.wavefront import Wavefront
 
             self._wavefront = Wavefront(self.graph, self.plan)
         what, index = self._wavefront.resume(engine)

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .engine import Engine
+from .engine.engine import Engine
 from .peer_counts import trip_count_note
-from .plan import LoopPlan
+from .plan.plan import LoopPlan
 
 _PLUGIN = "OpenVINO's CPU plugin"
 _INT32 = np.iinfo(np.int32)

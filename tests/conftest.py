@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from loopdbg.runtime import nodes
+from loopdbg.runtime.engine import binder as nodes
 
 # What is started in the background of a shell ignores Ctrl-C, and so do its children.
 signal.signal(signal.SIGINT, signal.default_int_handler)

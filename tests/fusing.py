@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import loopdbg
-from loopdbg.runtime.engine import Engine
+from loopdbg.runtime.engine.engine import Engine
 
 
 def members(m: loopdbg.Model) -> list[list[str]]:

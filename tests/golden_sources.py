@@ -1,4 +1,4 @@
-"""Pseudo-code of the sample models, as ``debugger/source.py`` writes it."""
+"""Pseudo-code of the sample models, as ``debugger/words/source.py`` writes it."""
 
 from __future__ import annotations
 

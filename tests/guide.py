@@ -33,9 +33,9 @@ from typing import Any
 
 import numpy as np
 
-from loopdbg.debugger.command import COMMANDS
-from loopdbg.debugger.console import Console, Quit
-from loopdbg.debugger.session import Session
+from loopdbg.debugger.console.command import COMMANDS
+from loopdbg.debugger.console.console import Console, Quit
+from loopdbg.debugger.session.session import Session
 from loopdbg.runtime.errors import LoopdbgError
 from loopdbg.runtime.model import load
 from loopdbg.tui.cli import main

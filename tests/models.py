@@ -8,7 +8,7 @@ import numpy as np
 import onnx.parser
 
 import loopdbg
-from loopdbg.runtime.frontends import onnx as frontend
+from loopdbg.runtime.frontends.onnx import reader as frontend
 from loopdbg.runtime.graph import (
     BackEdge,
     Graph,

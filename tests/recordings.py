@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 import loopdbg
-from loopdbg.debugger.boundary import Boundary, read
-from loopdbg.debugger.trace.reader import Trace
-from loopdbg.debugger.trace.recorder import Options, Recorder
+from loopdbg.debugger.recording.reader import Trace
+from loopdbg.debugger.recording.recorder import Options, Recorder
+from loopdbg.debugger.session.boundary import Boundary, read
 from loopdbg.runtime.model import Run
 
 

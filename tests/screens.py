@@ -12,7 +12,7 @@ import numpy as np
 from textual.pilot import Pilot
 
 import loopdbg
-from loopdbg.debugger.session import Session
+from loopdbg.debugger.session.session import Session
 from loopdbg.tui.app import LoopdbgApp
 from loopdbg.tui.driver import Driver
 

@@ -12,8 +12,8 @@ import numpy as np
 import loopdbg
 import ways
 from agreement import same
-from loopdbg.debugger.session import Session
-from loopdbg.debugger.stop import Reason
+from loopdbg.debugger.session.session import Session
+from loopdbg.debugger.session.stop import Reason
 from loopdbg.runtime.errors import LoopdbgError
 from loopdbg.runtime.frame import Frame
 from strategies import models, oracle

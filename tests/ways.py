@@ -12,15 +12,15 @@ import numpy as np
 
 import loopdbg
 from engine_state import step
-from loopdbg.debugger.boundary import Boundary, read
-from loopdbg.debugger.session import Session
-from loopdbg.debugger.stop import Reason
-from loopdbg.debugger.trace.reader import Trace
-from loopdbg.debugger.trace.recorder import Recorder
-from loopdbg.runtime.engine import Engine
+from loopdbg.debugger.recording.reader import Trace
+from loopdbg.debugger.recording.recorder import Recorder
+from loopdbg.debugger.session.boundary import Boundary, read
+from loopdbg.debugger.session.session import Session
+from loopdbg.debugger.session.stop import Reason
+from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.errors import LoopdbgError, UsageError
 from loopdbg.runtime.frame import Frame
-from loopdbg.runtime.frontends import onnx as frontend
+from loopdbg.runtime.frontends.onnx import reader as frontend
 from strategies.draws import Draw
 from strategies.ir_form import to_ir
 from strategies.onnx_form import to_onnx

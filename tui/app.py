@@ -16,9 +16,9 @@ from textual.widgets import Footer
 
 from ..runtime.model import Data, Model
 from .driver import Command, Driver, Request, Stopped
+from .screen.text import printable
+from .screen.view import Shown, View
 from .screens.help import HelpScreen
-from .text import printable
-from .view import Shown, View
 from .widgets.back_edges import BackEdges
 from .widgets.body import Body
 from .widgets.condition import Condition, plottable
@@ -32,7 +32,7 @@ from .widgets.scans import Scans
 from .widgets.stack import Stack
 
 if TYPE_CHECKING:
-    from ..debugger.replay import Replay
+    from ..debugger.recording.replay import Replay
 
 #: What runs shorter than this never shows as running, so that the screen stays calm while stepping.
 PATIENCE = 0.15

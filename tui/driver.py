@@ -13,12 +13,12 @@ from enum import StrEnum
 
 from textual.message import Message
 
-from ..debugger.console import Console, Quit
-from ..debugger.session import Reason, Session, Stop
-from ..debugger.surface import SessionSurface
+from ..debugger.console.console import Console, Quit
+from ..debugger.session.session import Reason, Session, Stop
+from ..debugger.session.surface import SessionSurface
 from ..runtime.errors import LoopdbgError, one_line
 from ..runtime.model import Data, Model
-from .view import History, View, look
+from .screen.view import History, View, look
 
 #: Steps asked for faster than they are done wait in line, but not more of them than this.
 _WAITING = 8

@@ -36,8 +36,8 @@ from ...runtime.graph import (
     captured,
     walk,
 )
-from ...runtime.origins import Origins
-from ..phrases import SIGNS, Phrases
+from ...runtime.graph.origins import Origins
+from ..words.node_text import SIGNS, Phrases
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ import numpy as np
 from ...runtime.graph import If, Loop, Node, Value, bodies
 from .align import Alignment, Half, read_by
 from .findings import Cause, Difference, NodeDifference
-from .moment import Moment
+from .iteration_values import Moment
 from .values import Delta, Tolerance, compare
 
 

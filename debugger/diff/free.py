@@ -15,9 +15,9 @@ import numpy as np
 from ...runtime.errors import UnsupportedError, one_line
 from ...runtime.graph import Graph, Loop, StoppedBy, System, TensorType, Value, bodies, captured
 from ...runtime.model import Data
-from ..boundary import Boundary
 from ..peers.jobs import IrJob, Job, OnnxJob
 from ..peers.process import Peer, PeerError
+from ..session.boundary import Boundary
 from .findings import Comparison, Difference, Failure, Reason
 from .profile import LoopProfile, Profile, cannot_be_handed_over, is_double
 from .rules import fitting

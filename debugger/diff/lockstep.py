@@ -12,18 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime.engine import Engine
+from ...runtime.engine.engine import Engine
 from ...runtime.errors import UnsupportedError
 from ...runtime.frame import Frame
 from ...runtime.graph import Array, BackEdge, Loop, SlicedInput, Value
-from ...runtime.plan import LoopPlan
-from ...runtime.slices import cut
+from ...runtime.graph.slices import cut
+from ...runtime.plan.plan import LoopPlan
 from ..peers.process import Loaded, Peer, PeerError
 from .align import Alignment
 from .bodies import BodyJob, BodyModel, fed_values
 from .cause import Tracer
 from .findings import Comparison, Difference, Failure, LoopFindings
-from .moment import Computed, Iteration, scalar
+from .iteration_values import Computed, Iteration, scalar
 from .profile import Profile, cannot_be_handed_over, is_double, is_wide
 from .rules import fitting
 from .sides import ModelSide

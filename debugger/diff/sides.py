@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from ...runtime.engine import Engine
+from ...runtime.engine.engine import Engine
 from ...runtime.errors import ExecutionError, InterruptError
 from ...runtime.frame import Frame
 from ...runtime.graph import Graph, Loop, Value
 from ...runtime.model import Data, LoopNode, Model, load
 from ...runtime.notes import observed
-from ..boundary import Boundary, read
-from ..trace.frames import RecordedFrame
-from ..trace.outline import Outline
-from ..trace.schema import MAGIC
+from ..recording.frames import RecordedFrame
+from ..recording.outline import Outline
+from ..recording.schema import MAGIC
+from ..session.boundary import Boundary, read
 from .findings import Reason
-from .moment import Iteration, Moment, given
+from .iteration_values import Iteration, Moment, given
 from .rules import reasons_of
 
 
@@ -202,7 +202,7 @@ def open_side(path: str | Path) -> Model | TraceSide:
         ModelError: neither a model nor a trace that can be read.
     """
     if is_trace(path):
-        from ..trace.reader import Trace
+        from ..recording.reader import Trace
 
         return TraceSide(Trace.open(path))
     return load(path)

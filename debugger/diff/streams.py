@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...runtime.graph import Loop, SlicedInput, StoppedBy, Value
-from ..boundary import Boundary
+from ..session.boundary import Boundary
 from .align import Alignment, LoopPair
 from .cause import Tracer
 from .findings import Cause, Comparison, Difference, LoopFindings, TripDifference

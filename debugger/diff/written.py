@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...runtime.graph import MAIN, BackEdge, Graph, If, Loop, Node, Operation, SlicedInput, Value, bodies
-from ..condition import condition_slice
-from ..ending import Ending, ending
-from ..names import named
-from ..parts import slice_text
-from ..phrases import SIGNS
+from ..words.condition import condition_slice
+from ..words.endings import Ending, ending
+from ..words.names import named
+from ..words.node_text import SIGNS
+from ..words.subscripts import slice_text
 from .align import Alignment, Half, LoopPair, attributes, geometry, operator
 from .findings import Written
 from .values import Tolerance, compare

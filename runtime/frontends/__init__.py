@@ -39,7 +39,7 @@ def read(path: str | os.PathLike[str]) -> Graph:
     if not path.is_file():
         raise ModelError(f"{path}: no such file; give the path of a model file")
     with _uninterrupted():
-        frontend = importlib.import_module(f".{module}", __package__)
+        frontend = importlib.import_module(f".{module}.reader", __package__)
     graph: Graph = frontend.read(path)
     return graph
 

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import arithmetic, kernels
 from ..graph import Array
-from ..walks import walk
+from ..kernels import kernel as kernels
+from ..kernels.walks import walk
+from . import arithmetic
 from .primitives import Elementwise, OwnLoop, Step, View
 from .weights import fits
 

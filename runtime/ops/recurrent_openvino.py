@@ -67,7 +67,7 @@ def _cell(p: P, gates: int, x: T, w: T, bias: T | None, step: Step, state: tuple
     return step(p, inputs_product(p, x, w, bias), state)
 
 
-# --- A cell in two halves: what the input alone decides can be computed for many steps at once (runtime/ahead.py).
+# --- A cell in two halves: what the input alone decides can be computed for many steps at once (plan/rows_ahead.py).
 
 #: How many states a cell has; they stand between X and the weights.
 STATES = {"lstmcell": 2, "grucell": 1, "rnncell": 1}

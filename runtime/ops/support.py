@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError, UnsupportedError
-from ..extents import Extent
-from ..walks import broadcast_shapes
+from ..kernels.extents import Extent
+from ..kernels.walks import broadcast_shapes
 
 P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
 T = Any

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels
 from ..graph import Array, Operation, System
+from ..kernels import kernel as kernels
 from .registry import Op
 
 #: Weights of so many bytes go to panels: smaller ones take no longer with BLAS, and what larger ones take is the way

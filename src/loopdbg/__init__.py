@@ -16,10 +16,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .debugger.replay import Replay
-    from .debugger.session import Reason, Session, Stop, debug
-    from .debugger.trace.reader import Trace
-    from .debugger.trace.recorder import Recorder
+    from .debugger.recording.reader import Trace
+    from .debugger.recording.recorder import Recorder
+    from .debugger.recording.replay import Replay
+    from .debugger.session.session import Reason, Session, Stop, debug
     from .runtime.errors import (
         ExecutionError,
         InputError,
@@ -72,10 +72,10 @@ __all__ = [
 # Names are imported when they are first used: the command line goes through this module as well, and --help or an
 # .xml should not pay for all of it.
 _HOMES = {
-    "debugger.replay": ("Replay",),
-    "debugger.session": ("Reason", "Session", "Stop", "debug"),
-    "debugger.trace.reader": ("Trace",),
-    "debugger.trace.recorder": ("Recorder",),
+    "debugger.recording.replay": ("Replay",),
+    "debugger.session.session": ("Reason", "Session", "Stop", "debug"),
+    "debugger.recording.reader": ("Trace",),
+    "debugger.recording.recorder": ("Recorder",),
     "runtime.errors": (*(name for name in __all__ if name.endswith("Error")),),
     "runtime.frame": ("BackEdge", "Frame"),
     "runtime.graph": ("OptionalType", "SequenceType", "StoppedBy", "TensorType"),

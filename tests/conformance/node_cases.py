@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, numpy_helper
 
-from loopdbg.runtime.frontends._onnx_values import attributes
+from loopdbg.runtime.frontends.onnx.values import attributes
 
 
 @dataclass(frozen=True)

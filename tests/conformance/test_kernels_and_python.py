@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 import loopdbg
-from loopdbg.runtime.engine import Engine
+from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.graph import Graph, Operation, System, TensorType, Value
 from loopdbg.runtime.model import Model
 from loopdbg.runtime.ops.eager import Eager
 from loopdbg.runtime.ops.registry import Definition, resolve
-from loopdbg.runtime.plan import Kind
+from loopdbg.runtime.plan.plan import Kind
 
 from .operator_table import INTS, ROWS, Array, Case, Row, definitions, values
 

@@ -9,7 +9,7 @@ import loopdbg
 from loopdbg.debugger.diff.values import Tolerance, compare
 from loopdbg.debugger.peers.onnx_writer import serialized, with_trajectories
 from loopdbg.runtime.errors import LoopdbgError
-from loopdbg.runtime.frontends import onnx as frontend
+from loopdbg.runtime.frontends.onnx import reader as frontend
 
 from .node_cases import collected, plain
 

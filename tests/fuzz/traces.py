@@ -21,7 +21,7 @@ import onnx
 import onnx.parser
 
 import loopdbg
-from loopdbg.debugger.trace.recorder import Options, Recorder
+from loopdbg.debugger.recording.recorder import Options, Recorder
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_models"
 

@@ -19,7 +19,7 @@ from loopdbg.debugger.diff.streams import Options, compare_sides
 from loopdbg.debugger.diff.values import Tolerance
 from loopdbg.debugger.peers.onnx_writer import with_trajectories
 from loopdbg.debugger.peers.process import Peer
-from loopdbg.runtime.frontends import onnx as frontend
+from loopdbg.runtime.frontends.onnx import reader as frontend
 from models import proto
 from strategies.mixed import BINARY, programs
 from strategies.written import Program

@@ -14,9 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from loopdbg.debugger.expression.functions import FUNCTIONS
-from loopdbg.debugger.expression.parser import PAST_FUNCTIONS
-from loopdbg.debugger.expression.tokens import MAX_LENGTH, RESERVED
-from loopdbg.debugger.expressions import (
+from loopdbg.debugger.expression.language import (
     ExpressionError,
     ScopeError,
     UnknownNameError,
@@ -28,6 +26,8 @@ from loopdbg.debugger.expressions import (
     quote,
     show,
 )
+from loopdbg.debugger.expression.parser import PAST_FUNCTIONS
+from loopdbg.debugger.expression.tokens import MAX_LENGTH, RESERVED
 from loopdbg.runtime.ops.eager import Eager
 from loopdbg.runtime.ops.primitives import NotNative
 

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from loopdbg.debugger.expressions import ExpressionError, Lowered, Ref, parse
-from loopdbg.runtime.bind import Input, bind
+from loopdbg.debugger.expression.language import ExpressionError, Lowered, Ref, parse
 from loopdbg.runtime.graph import Array, Graph, Operation, System, TensorType, Value
 from loopdbg.runtime.model import Model
 from loopdbg.runtime.ops.eager import Eager
 from loopdbg.runtime.ops.primitives import NotNative
+from loopdbg.runtime.plan.bind import Input, bind
 
 DTYPES = ("bool", "int8", "uint8", "int16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64")
 

@@ -9,11 +9,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loopdbg.runtime import bind, ranges
-from loopdbg.runtime.extents import Extent, Span, now, share, whole
 from loopdbg.runtime.graph import Operation, System, TensorType, Value
+from loopdbg.runtime.kernels.extents import Extent, Span, now, share, whole
+from loopdbg.runtime.kernels.walks import broadcast_shapes
 from loopdbg.runtime.ops.registry import resolve
-from loopdbg.runtime.walks import broadcast_shapes
+from loopdbg.runtime.plan import bind, ranges
 
 small = st.integers(-12, 12)
 positive = st.integers(1, 12)

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import loopdbg
-from loopdbg.runtime.engine import Engine
-from loopdbg.runtime.frontends import onnx as frontend
+from loopdbg.runtime.engine.engine import Engine
+from loopdbg.runtime.frontends.onnx import reader as frontend
 from models import proto
 from strategies.lengths import programs
 from strategies.written import Program

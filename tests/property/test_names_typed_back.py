@@ -17,15 +17,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import loopdbg
-from loopdbg.debugger.console import Console
-from loopdbg.debugger.explain import explain
+from loopdbg.debugger.console.console import Console
 from loopdbg.debugger.expression.functions import FUNCTIONS
 from loopdbg.debugger.expression.tokens import CONSTANTS, PAST_FUNCTIONS, PLACE_WORDS, STATE_WORDS, WATCH_WORDS
-from loopdbg.debugger.names import mask, named, quote, unquote
-from loopdbg.debugger.session import Session
-from loopdbg.debugger.source import LineKind
-from loopdbg.runtime.frontends import onnx as frontend
-from loopdbg.tui.listing import Kind, listing
+from loopdbg.debugger.session.session import Session
+from loopdbg.debugger.words.explain import explain
+from loopdbg.debugger.words.names import mask, named, quote, unquote
+from loopdbg.debugger.words.source import LineKind
+from loopdbg.runtime.frontends.onnx import reader as frontend
+from loopdbg.tui.screen.listing import Kind, listing
 from loopdbg.tui.widgets.back_edges import _row
 from models import proto
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import loopdbg
 from engine_state import plain, resume
-from loopdbg.runtime.engine import Engine
+from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
 from loopdbg.runtime.ops.registry import Op
 from models import model

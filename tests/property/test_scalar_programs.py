@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 import loopdbg
-from loopdbg.runtime.engine import Engine
+from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
 from models import model
 from strategies.scalars import programs

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 import loopdbg
 from engine_state import resume, step, visible
-from loopdbg.runtime.engine import Engine
+from loopdbg.runtime.engine.engine import Engine
 from models import model
 from strategies.scalars import programs
 
-from ..unit.test_checkpoints import MODELS
+from ..unit.runtime.engine.test_checkpoints import MODELS
 
 MOVES = st.lists(
     st.one_of(

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import loopdbg
-from loopdbg.debugger.session import Session
+from loopdbg.debugger.session.session import Session
 from loopdbg.runtime.errors import UsageError
 from models import BRANCHES, COUNT, NESTED, SUM, model
 

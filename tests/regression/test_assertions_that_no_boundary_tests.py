@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from command_line import loopdbg, save
-from loopdbg.debugger.console import Console
-from loopdbg.debugger.replay import Replay
-from loopdbg.debugger.session import Session
+from loopdbg.debugger.console.console import Console
+from loopdbg.debugger.recording.replay import Replay
+from loopdbg.debugger.session.session import Session
 from loopdbg.runtime.errors import UsageError
 from models import model
 from recordings import record

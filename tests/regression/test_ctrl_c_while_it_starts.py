@@ -31,7 +31,8 @@ runpy.run_module("loopdbg", run_name="__main__", alter_sys=True)
 
 
 @pytest.mark.parametrize(
-    "module", ["loopdbg.tui", "loopdbg.tui.cli", "argparse", "numpy", "numpy.linalg", "loopdbg.runtime.engine", "onnx"]
+    "module",
+    ["loopdbg.tui", "loopdbg.tui.cli", "argparse", "numpy", "numpy.linalg", "loopdbg.runtime.engine.engine", "onnx"],
 )
 def test_it_is_told_in_one_line(tmp_path: Path, module: str) -> None:
     arguments = ["run", str(save(tmp_path, SUM)), "--input", "M=2", "--input", "v0=1"]

@@ -8,7 +8,7 @@ import onnx
 import pytest
 
 import loopdbg
-from loopdbg.runtime.frontends import onnx as frontend
+from loopdbg.runtime.frontends.onnx import reader as frontend
 
 
 @pytest.mark.parametrize("trips", [0, 2])

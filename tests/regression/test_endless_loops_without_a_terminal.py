@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from command_line import SAMPLES, loopdbg
-from loopdbg.debugger.session import Session
+from loopdbg.debugger.session.session import Session
 from loopdbg.runtime.errors import LimitError
 from models import model
 

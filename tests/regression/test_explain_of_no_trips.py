@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loopdbg.debugger.explain import explain
+from loopdbg.debugger.words.explain import explain
 from models import model
 
 MODEL = """g (float x0) => (float x) {

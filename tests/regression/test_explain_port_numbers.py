@@ -9,9 +9,9 @@ import pytest
 
 from command_line import loopdbg
 from ir import running_sum
-from loopdbg.runtime.frontends.openvino import read
+from loopdbg.runtime.frontends.openvino.reader import read
 from loopdbg.runtime.graph import loops
-from loopdbg.runtime.graph_json import from_json, to_json
+from loopdbg.runtime.graph.as_json import from_json, to_json
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import loopdbg
-from loopdbg.runtime.frontends.onnx import from_proto
+from loopdbg.runtime.frontends.onnx.reader import from_proto
 from loopdbg.runtime.ops.cells import LONGEST_NATIVE
 from loopdbg.runtime.ops.weights import PANEL_BYTES
 

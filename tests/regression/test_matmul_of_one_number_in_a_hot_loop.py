@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopdbg.runtime import kernels
+from loopdbg.runtime.kernels import kernel as kernels
 from models import model
 
 ITERATIONS = 1000

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import loopdbg
-from loopdbg.debugger.console import Console
-from loopdbg.debugger.session import Session
+from loopdbg.debugger.console.console import Console
+from loopdbg.debugger.session.session import Session
 from loopdbg.runtime.graph import Graph, walk
 from models import model
 

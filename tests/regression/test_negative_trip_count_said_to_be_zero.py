@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import loopdbg
-from loopdbg.debugger.report import frame_lines
-from loopdbg.debugger.why import why
+from loopdbg.debugger.console.report import frame_lines
+from loopdbg.debugger.why.why import why
 from models import SUM, model
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import loopdbg
 from ir import TRUE, Net, back, into, loop_parts, out
-from loopdbg.runtime.frontends import openvino
+from loopdbg.runtime.frontends.openvino import reader as openvino
 
 
 @pytest.mark.parametrize("trips", [0, 2])

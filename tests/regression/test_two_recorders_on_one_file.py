@@ -12,8 +12,8 @@ import pytest
 
 import loopdbg as package
 from command_line import loopdbg, save
-from loopdbg.debugger.trace.lock import Lock
-from loopdbg.debugger.trace.recorder import Options, Recorder
+from loopdbg.debugger.recording.lock import Lock
+from loopdbg.debugger.recording.recorder import Options, Recorder
 from models import SUM, model
 
 
@@ -69,7 +69,7 @@ def test_two_programs(tmp_path: Path) -> None:
 def test_who_was_killed_locks_nothing(tmp_path: Path) -> None:
     trace = tmp_path / "run.loopdb"
     code = (
-        "import os, signal, sys\nfrom pathlib import Path\nfrom loopdbg.debugger.trace.lock import Lock\n"
+        "import os, signal, sys\nfrom pathlib import Path\nfrom loopdbg.debugger.recording.lock import Lock\n"
         f"Lock(Path({str(trace)!r}))\nos.kill(os.getpid(), signal.SIGKILL)"
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}

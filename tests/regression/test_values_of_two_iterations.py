@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from loopdbg.debugger.console import Console
-from loopdbg.debugger.session import Session
-from loopdbg.tui.view import History, look
+from loopdbg.debugger.console.console import Console
+from loopdbg.debugger.session.session import Session
+from loopdbg.tui.screen.view import History, look
 from models import NESTED, SUM, model
 from screens import opened
 

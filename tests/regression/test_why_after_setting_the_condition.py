@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import loopdbg
-from loopdbg.debugger.why import why
+from loopdbg.debugger.why.why import why
 from models import model
 
 COUNT = """g (int64 v0) => (int64 v) {

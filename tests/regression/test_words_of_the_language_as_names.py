@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from loopdbg.debugger.console import Console
-from loopdbg.debugger.session import Session
+from loopdbg.debugger.console.console import Console
+from loopdbg.debugger.session.session import Session
 from models import model
 
 MODEL = """g (int64 n, float iter0) => (float iter_last) {

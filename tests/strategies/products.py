@@ -10,7 +10,7 @@ import onnx
 from hypothesis import strategies as st
 
 import loopdbg
-from loopdbg.runtime.frontends import onnx as frontend
+from loopdbg.runtime.frontends.onnx import reader as frontend
 from models import proto
 
 from . import written

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from rich.cells import cell_len
 
-from loopdbg.tui.cells import norm_value, short_value, type_of
-from loopdbg.tui.lines import Column, Role, fit, fit_spans, pad, table
+from loopdbg.tui.screen.cells import norm_value, short_value, type_of
+from loopdbg.tui.screen.lines import Column, Role, fit, fit_spans, pad, table
 
 COLUMNS = (Column("name", 4), Column("type", 6, rank=2), Column("value", 5), Column("note", 4, rank=1))
 

@@ -6,8 +6,8 @@ import pytest
 
 import loopdbg
 from loopdbg.runtime.graph import Graph, Loop
-from loopdbg.tui import wording
-from loopdbg.tui.listing import Item, Kind, listing
+from loopdbg.tui.screen import wording
+from loopdbg.tui.screen.listing import Item, Kind, listing
 from models import BRANCHES, COUNT, NESTED, SUM, model
 from screens import sample
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from loopdbg.tui.plot import Points, chart, heat, number_of, points, progress
+from loopdbg.tui.screen.plots import Points, chart, heat, number_of, points, progress
 
 
 def test_progress() -> None:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from loopdbg.debugger.replay import Replay
+from loopdbg.debugger.recording.replay import Replay
 from loopdbg.tui.app import LoopdbgApp
 from loopdbg.tui.driver import Driver
 from recordings import record

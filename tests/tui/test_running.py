@@ -7,8 +7,8 @@ import time
 
 import numpy as np
 
+from loopdbg.tui.screen.text import value_text
 from loopdbg.tui.screens.help import HelpScreen
-from loopdbg.tui.text import value_text
 from models import model
 from screens import Screen, opened, sample
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from loopdbg.runtime.frame import Frame, NodeState
-from loopdbg.tui.text import delta_text, type_text, value_text
+from loopdbg.tui.screen.text import delta_text, type_text, value_text
 from models import BRANCHES, model
 from screens import Screen, opened, sample
 

@@ -19,7 +19,7 @@ from ...debugger.diff.findings import (
     Written,
 )
 from ...debugger.diff.live import Live
-from ..text import dtype_name
+from ..screen.text import dtype_name
 
 #: Elements that are written out.
 ELEMENTS = 64

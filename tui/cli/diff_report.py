@@ -13,7 +13,7 @@ from ...debugger.diff.growth import Growth
 from ...debugger.diff.live import Live
 from ...debugger.diff.values import Tolerance, compare
 from ...runtime.graph import MAIN, StoppedBy
-from ..text import NOT_FINITE, number_text, printable, scalar_text, value_text
+from ..screen.text import NOT_FINITE, number_text, printable, scalar_text, value_text
 
 _WIDTH = 72
 _ENDED = {

@@ -14,7 +14,7 @@ from .command import Command, did_you_mean
 from .recorded import model_of
 
 if TYPE_CHECKING:
-    from ...debugger.explain import Explanation
+    from ...debugger.words.explain import Explanation
 
 
 class Explain(Command):
@@ -48,8 +48,8 @@ exit status: 0 done, 1 bad model, 2 wrong usage"""
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def run(self, options: argparse.Namespace) -> int:
-        from ...debugger.explain import explain, json_lines
-        from ...debugger.source import source
+        from ...debugger.words.explain import explain, json_lines
+        from ...debugger.words.source import source
 
         model = model_of(options.model)
         system = None if options.system is None else System(options.system)
@@ -72,7 +72,7 @@ exit status: 0 done, 1 bad model, 2 wrong usage"""
 
 
 def _text(model: Model, found: list[Explanation]) -> Iterator[str]:
-    from ...debugger.source import source
+    from ...debugger.words.source import source
 
     if not found:
         yield f"{model.name} has no loop; its main graph:"

@@ -34,8 +34,8 @@ docs/traces.md says how the arrays and the columns are called."""
 
     def run(self, options: argparse.Namespace) -> int:
         # Here, since --help needs neither NumPy nor SQLite.
-        from ...debugger.trace.export import Exporter
-        from ...debugger.trace.reader import Trace
+        from ...debugger.recording.export import Exporter
+        from ...debugger.recording.reader import Trace
 
         target: Path = options.output
         if target.suffix not in (".npz", ".csv"):

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from ...debugger.ending import Ending, captures, ending, parts
+from ...debugger.words.endings import Ending, captures, ending, parts
 from ...runtime.errors import LoopdbgError
 from ...runtime.graph import (
     MAIN,
@@ -22,10 +22,10 @@ from ...runtime.graph import (
     Value,
     bodies,
 )
+from ...runtime.graph.origins import Origins
 from ...runtime.model import LoopNode, Model
 from ...runtime.ops.registry import resolve
-from ...runtime.origins import Origins
-from ..text import dtype_name
+from ..screen.text import dtype_name
 
 
 def describe(model: Model) -> dict[str, Any]:

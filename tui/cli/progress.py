@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TextIO
 
 from ...runtime.model import LoopTotals, Run
-from ..text import printable
+from ..screen.text import printable
 from .report import is_nested
 
 #: Seconds before a run is worth a line, and between two of them.

@@ -11,7 +11,7 @@ from ...runtime.errors import UsageError
 from ...runtime.model import Model, load
 
 if TYPE_CHECKING:
-    from ...debugger.replay import Replay
+    from ...debugger.recording.replay import Replay
 
 #: Options of a run that a recording has no use for: what is not None, False or empty was given.
 _OF_A_RUN = (
@@ -52,8 +52,8 @@ def opened(options: argparse.Namespace) -> Iterator[Replay]:
             raise UsageError(
                 f"--{option.replace('_', '-')}: {options.model} is a recording, which has its inputs and limits"
             )
-    from ...debugger.replay import Replay
-    from ...debugger.trace.reader import Trace
+    from ...debugger.recording.reader import Trace
+    from ...debugger.recording.replay import Replay
 
     with Trace.open(options.model) as trace:
         yield Replay(trace)
@@ -68,8 +68,8 @@ def model_of(path: str) -> Model:
     """
     if not is_database(path):
         return load(path)
-    from ...debugger.trace.reader import Trace
-    from ...debugger.unrunnable import RecordedModel
+    from ...debugger.recording.reader import Trace
+    from ...debugger.recording.unrunnable import RecordedModel
 
     with Trace.open(path) as trace:
         return RecordedModel(trace)

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from ...runtime.engine import Engine
+from ...runtime.engine.engine import Engine
 from ...runtime.errors import LoopdbgError, TraceError, UsageError
 from ...runtime.frame import Frame
 from ...runtime.model import Data, Model, Run
@@ -16,7 +16,7 @@ from . import terminal
 from .command import at_least
 
 if TYPE_CHECKING:
-    from ...debugger.trace.recorder import Recorder
+    from ...debugger.recording.recorder import Recorder
 
 
 def add_record_options(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +58,7 @@ def check_options(options: argparse.Namespace) -> None:
             if getattr(options, option):
                 raise UsageError(f"{_spelled(option)} needs --record FILE")
         return
-    from ...debugger.trace.writer import check_target
+    from ...debugger.recording.writer import check_target
 
     check_target(options.record, force=options.force)
 
@@ -92,8 +92,8 @@ class Resumed:
     """
 
     def __init__(self, path: Path, model: Model) -> None:
-        from ...debugger.trace.checkpoint import newest
-        from ...debugger.trace.reader import Trace
+        from ...debugger.recording.checkpoint import newest
+        from ...debugger.recording.reader import Trace
 
         self._trace = Trace.open(path)
         self.inputs = self._trace.inputs
@@ -101,7 +101,7 @@ class Resumed:
 
     def begin(self, engine: Engine) -> None:
         """Bring an engine there."""
-        from ...debugger.trace.checkpoint import go_to
+        from ...debugger.recording.checkpoint import go_to
 
         go_to(engine, self.position, self._trace)
 
@@ -129,7 +129,7 @@ class Recording:
         self._summary: dict[str, Any] = {}
         if options.record is None:
             return
-        from ...debugger.trace.recorder import Options, Recorder
+        from ...debugger.recording.recorder import Options, Recorder
 
         if resumed is not None:
             self._recorder = Recorder.resumed(options.record, model, resumed.position, self._told)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...runtime.graph import Array, StoppedBy
 from ...runtime.model import Data, LoopTotals, Run
-from ..text import dtype_name, printable, value_text
+from ..screen.text import dtype_name, printable, value_text
 
 #: Columns for a value: what is longer is summarised.
 VALUE_WIDTH = 100
@@ -156,7 +156,7 @@ def _value_json(value: Data) -> Any:
 
 
 def _statistics_json(array: Array) -> dict[str, Any]:
-    from ..text import Statistics
+    from ..screen.text import Statistics
 
     found = Statistics(array)
     told: dict[str, Any] = {"min": found.min, "max": found.max, "mean": found.mean}

@@ -93,7 +93,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
             raise UsageError("--record and --resume are for runs without commands and breakpoints")
         if inputs.chosen_here:
             terminal.err(f"inputs: {inputs.note}")
-        from ...debugger.session import Session
+        from ...debugger.session.session import Session
 
         attended = scripted.asks(options) and sys.stdin.isatty()
         session = Session(model, inputs.values, max_iterations=options.max_iterations, attended=attended)

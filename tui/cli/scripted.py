@@ -14,8 +14,8 @@ from ...runtime.model import Run as Result
 from . import report, terminal
 
 if TYPE_CHECKING:
-    from ...debugger.stop import Stop
-    from ...debugger.surface import SessionSurface
+    from ...debugger.session.stop import Stop
+    from ...debugger.session.surface import SessionSurface
 
 #: Exit statuses beside those of errors.
 STOPPED, ASSERTION_FAILED = 3, 7
@@ -68,9 +68,9 @@ def run(session: SessionSurface, options: argparse.Namespace) -> tuple[int, Resu
     Raises:
         UsageError: a command or an expression makes no sense.
     """
-    from ...debugger.console import Console, Quit
-    from ...debugger.report import frame_lines
-    from ...debugger.stop import Reason
+    from ...debugger.console.console import Console, Quit
+    from ...debugger.console.report import frame_lines
+    from ...debugger.session.stop import Reason
 
     quiet = options.json
     asserts = _Asserts(session, options.asserts or ())
@@ -147,7 +147,7 @@ def _stopped(asserts: _Asserts, stop: Stop) -> None:
         AssertionFailed: something that should hold does not.
         InterruptError: Ctrl-C ended the command.
     """
-    from ...debugger.stop import Reason
+    from ...debugger.session.stop import Reason
 
     asserts.test(stop)
     if stop.reason is Reason.INTERRUPT:
@@ -162,7 +162,7 @@ class _Asserts:
     """What has to hold at every boundary: breakpoints that stop where it does not."""
 
     def __init__(self, session: SessionSurface, texts: Iterable[str]) -> None:
-        from ...debugger.expressions import parse
+        from ...debugger.expression.language import parse
 
         self._session = session
         #: What must hold, by the number of the breakpoint that stops where it does not.

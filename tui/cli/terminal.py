@@ -9,7 +9,7 @@ import os
 import sys
 from typing import Any, TextIO
 
-from ..text import printable
+from ..screen.text import printable
 
 #: Signs of our own texts, for streams that cannot encode them.
 _PLAIN = {

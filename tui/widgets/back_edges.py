@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...debugger.names import quote
+from ...debugger.words.names import quote
 from ...runtime.frame import BackEdge
-from ..cells import NOT_YET, norm_value, type_of
-from ..lines import Column, Line, Role, Span, line, table
-from ..text import delta_text, sparkline
-from ..view import Shown, numbers
+from ..screen.cells import NOT_YET, norm_value, type_of
+from ..screen.lines import Column, Line, Role, Span, line, table
+from ..screen.text import delta_text, sparkline
+from ..screen.view import Shown, numbers
 from .pane import Pane
 
 _COLUMNS = (

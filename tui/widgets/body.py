@@ -8,14 +8,14 @@ from typing import overload
 
 from rich.cells import cell_len
 
-from ...debugger.snapshot import NodeSnapshot
+from ...debugger.session.snapshot import NodeSnapshot
 from ...runtime.frame import NodeState
 from ...runtime.graph import Graph, Loop
-from ..cells import NOT_YET, short_value
-from ..lines import Line, Role, Span, fit_spans, pad
-from ..listing import Item, Kind, listing
-from ..text import printable
-from ..view import FrameView, Shown, graph_of
+from ..screen.cells import NOT_YET, short_value
+from ..screen.lines import Line, Role, Span, fit_spans, pad
+from ..screen.listing import Item, Kind, listing
+from ..screen.text import printable
+from ..screen.view import FrameView, Shown, graph_of
 from .pane import Pane
 
 NEXT, FAILED, SKIPPED = "▶", "✗", "–"

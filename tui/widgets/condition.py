@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...debugger.names import quote
+from ...debugger.words.names import quote
 from ...runtime.graph import Loop, StoppedBy
-from .. import wording
-from ..cells import short_value
-from ..lines import Line, Role, Span, line
-from ..plot import Points, points, progress
-from ..view import FrameView, Moment, Shown
+from ..screen import wording
+from ..screen.cells import short_value
+from ..screen.lines import Line, Role, Span, line
+from ..screen.plots import Points, points, progress
+from ..screen.view import FrameView, Moment, Shown
 from .pane import Pane
 
 _LABEL = 7

@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.suggester import Suggester
 from textual.widgets import Input, Static
 
-from ..text import printable
+from ..screen.text import printable
 
 #: So many lines of output are kept.
 _KEPT = 400

@@ -8,10 +8,10 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from ..driver import Progress
-from ..lines import Line, Role, Span, fit, fit_spans, line
-from ..plot import progress
-from ..text import printable
-from ..view import Shown
+from ..screen.lines import Line, Role, Span, fit, fit_spans, line
+from ..screen.plots import progress
+from ..screen.text import printable
+from ..screen.view import Shown
 from .strips import COMPONENTS, strip
 
 _BAR = 20

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...debugger.names import quote
+from ...debugger.words.names import quote
 from ...runtime.graph import Value, walk
-from ..cells import NOT_YET, short_value, type_of
-from ..lines import Column, Line, Role, Span, line, table
-from ..view import Shown, graph_of
+from ..screen.cells import NOT_YET, short_value, type_of
+from ..screen.lines import Column, Line, Role, Span, line, table
+from ..screen.view import Shown, graph_of
 from .pane import Pane
 
 _COLUMNS = (Column("name", 4), Column("type", 6, rank=1), Column("value", 8), Column("from", 6, rank=2))

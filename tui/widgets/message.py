@@ -6,7 +6,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from ..driver import Progress
-from ..text import printable
+from ..screen.text import printable
 
 
 class Message(Static):

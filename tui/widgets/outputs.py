@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...debugger.names import quote
-from ..cells import short_value, type_of
-from ..lines import Column, Line, Role, Span, line, table
-from ..view import Shown
+from ...debugger.words.names import quote
+from ..screen.cells import short_value, type_of
+from ..screen.lines import Column, Line, Role, Span, line, table
+from ..screen.view import Shown
 from .pane import Pane
 
 _COLUMNS = (Column("name", 4), Column("type", 6), Column("value", 8))

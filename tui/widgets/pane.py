@@ -11,9 +11,9 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from ..lines import Line
-from ..text import printable
-from ..view import Shown
+from ..screen.lines import Line
+from ..screen.text import printable
+from ..screen.view import Shown
 from .strips import COMPONENTS, strip
 
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len
 
-from ...debugger.names import quote
-from ...debugger.snapshot import ScanSnapshot
-from ..cells import short_value
-from ..lines import Line, Role, Span, line
-from ..plot import chart, heat, number_of
-from ..text import printable, sparkline, type_text
-from ..view import Shown
+from ...debugger.session.snapshot import ScanSnapshot
+from ...debugger.words.names import quote
+from ..screen.cells import short_value
+from ..screen.lines import Line, Role, Span, line
+from ..screen.plots import chart, heat, number_of
+from ..screen.text import printable, sparkline, type_text
+from ..screen.view import Shown
 from .pane import Pane
 
 #: A chart of scalars is not higher than this.

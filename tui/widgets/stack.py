@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..lines import Column, Line, Role, Span, table
-from ..text import printable
-from ..view import FrameView, Shown
+from ..screen.lines import Column, Line, Role, Span, table
+from ..screen.text import printable
+from ..screen.view import FrameView, Shown
 from .pane import Pane
 
 _COLUMNS = (Column("", 1), Column("frame", 6, gap=1), Column("iteration", 11))

@@ -7,8 +7,8 @@ from rich.segment import Segment
 from textual.strip import Strip
 from textual.widget import Widget
 
-from ..lines import Line, Role, fit_spans
-from ..text import printable
+from ..screen.lines import Line, Role, fit_spans
+from ..screen.text import printable
 
 #: The component classes that a widget needs for :func:`strip`.
 COMPONENTS = {f"role--{role}" for role in Role} | {"role--current"}

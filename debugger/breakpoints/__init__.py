@@ -1,0 +1,1 @@
+"""Where a run stops, and how the engine is told."""

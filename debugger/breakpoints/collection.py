@@ -1,0 +1,123 @@
+"""The breakpoints of a session, or of a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...runtime.errors import UsageError
+from ..expression.language import parse
+from ..expression.template import Template
+from .breakpoint import Breakpoint, Kind, Mode
+from .locations import LocationReader
+
+if TYPE_CHECKING:
+    from ..session.standing import Standing
+
+
+class Breakpoints(Sequence[Breakpoint]):
+    """The breakpoints of a session, by number of creation."""
+
+    def __init__(self, session: Standing) -> None:
+        self._session = session
+        self._all: list[Breakpoint] = []
+        self._next = 1
+
+    def __repr__(self) -> str:
+        return repr(self._all)
+
+    def __iter__(self) -> Iterator[Breakpoint]:
+        return iter(list(self._all))
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __getitem__(self, position: Any) -> Any:
+        return self._all[position]
+
+    def number(self, number: int) -> Breakpoint:
+        """The breakpoint of a number.
+
+        Raises:
+            UsageError: there is none.
+        """
+        for breakpoint_ in self._all:
+            if breakpoint_.number == number:
+                return breakpoint_
+        have = ", ".join(str(b.number) for b in self._all)
+        raise UsageError(f"there is no breakpoint {number}" + (f"; there are {have}" if have else "; there are none"))
+
+    def add(self, text: str, *, temporary: bool = False, log: str | None = None) -> Breakpoint:
+        """Set a breakpoint at a place in the words of the ``break`` command: ``iter 40``, ``line 3``, ``h_new``,
+        ``op MatMul``, ``if max(abs(h)) > 1e3``, ``end``, ``nan``; ``in LOOP`` and ``if CONDITION`` may follow.
+
+        Raises:
+            UsageError: there is no such place, or the expression is wrong.
+        """
+        return self._keep(LocationReader(self._session, text).location(), temporary, log)
+
+    def watch(self, text: str, *, temporary: bool = False, log: str | None = None) -> Breakpoint:
+        """Stop where a value differs from that of the boundary before: ``h``, ``err crosses 1e-3``, ``x settles 1e-6``,
+        ``v shape``, ``h nan``, ``delta(x) sign``; ``in LOOP`` and ``if CONDITION`` may follow.
+
+        Raises:
+            UsageError: the expression is wrong.
+        """
+        return self._keep(LocationReader(self._session, text).watch(), temporary, log)
+
+    def delete(self, number: int) -> None:
+        """Forget a breakpoint.
+
+        Raises:
+            UsageError: there is none of that number.
+        """
+        breakpoint_ = self.number(number)
+        self._all.remove(breakpoint_)
+        self._session.remove(breakpoint_)
+
+    def set_condition(self, breakpoint_: Breakpoint, text: str) -> None:
+        """Let a breakpoint stop only where an expression is true; an empty one: always.
+
+        Raises:
+            UsageError: the expression is wrong.
+        """
+        condition = parse(text) if text else None
+        if condition is not None:
+            places = self._session.places
+            for index in breakpoint_.loops or {places.inside(pc) for pc in breakpoint_.nodes}:
+                places.check(condition, index)
+        breakpoint_.condition = condition
+        breakpoint_.failure = ""
+
+    def untested(self) -> list[tuple[Breakpoint, str]]:
+        """Those whose expression had no value wherever they could be tested, and why, for when the model has ended."""
+        entered = {total.path for total in self._session.totals if total.entries}
+        told = []
+        for one in self._all:
+            if one.kind is not Kind.CONDITION or one.evaluated or not one.enabled or one.expression is None:
+                continue
+            places = self._session.places
+            never = [places.called(p.index) for p in places.loops if p.index in one.loops and p.path not in entered]
+            why = places.homes(one.expression)
+            told.append((one, f"{why}; loop '{never[0]}' was never entered" if never else why))
+        return told
+
+    def clear(self) -> None:
+        """Forget all."""
+        for breakpoint_ in list(self._all):
+            self.delete(breakpoint_.number)
+
+    def _keep(self, made: Breakpoint, temporary: bool, log: str | None) -> Breakpoint:
+        if log is not None:
+            for expression in Template(log).expressions:
+                for index in made.loops or {self._session.places.inside(pc) for pc in made.nodes}:
+                    self._session.places.check(expression, index)
+        made.number, made.temporary, made.log = self._next, temporary, log
+        self._next += 1
+        self._all.append(made)
+        self._session.add(made)
+        self._session.prime(made)
+        return made
+
+
+__all__ = ["Breakpoint", "Breakpoints", "Kind", "Mode"]

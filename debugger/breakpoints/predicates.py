@@ -1,0 +1,157 @@
+"""Breakpoints as predicates that the engine asks at each boundary without Python.
+
+A predicate need not be the breakpoint's own test: it is enough that it is true wherever that would hit, since the test
+is made again where the engine stops. So a watchpoint becomes "differs from before", whatever it waits for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from ...runtime.engine.engine import Engine
+from ...runtime.frame import Frame
+from ...runtime.graph import Value
+from ...runtime.ops.primitives import NotNative
+from ...runtime.ops.registry import Op
+from ..expression.language import ExpressionError, Ref, parse
+from .breakpoint import Breakpoint, Kind, Mode
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A predicate for one loop; ``needs_body``: it is not asked before iteration 0."""
+
+    op: Op
+    slots: tuple[int, ...]
+    needs_body: bool
+
+
+def filter_of(breakpoint_: Breakpoint, engine: Engine, index: int) -> Filter | None:
+    """The predicate that finds where a breakpoint may hit at the boundaries of a loop; None: only Python can tell."""
+    slots = _Slots(engine, index)
+    if breakpoint_.kind is Kind.NAN and breakpoint_.expression is None:
+        return _not_finite(slots)
+    text = _text(breakpoint_)
+    if text is None:
+        return None
+    try:
+        lowered = parse(text).lower()
+    except ExpressionError:  # too long with what was put around it
+        return None
+    if lowered is None:
+        return None
+    found = [slots.of(ref) for ref in lowered.inputs]
+    if any(slot is None for slot in found):
+        return None
+    return Filter(lowered.op, tuple(slot for slot in found if slot is not None), slots.needs_body)
+
+
+def _text(breakpoint_: Breakpoint) -> str | None:
+    """An expression that is true wherever a breakpoint may hit."""
+    assert breakpoint_.expression is not None
+    text = breakpoint_.expression.text
+    if breakpoint_.kind is Kind.CONDITION:
+        return text
+    if breakpoint_.kind is Kind.NAN or breakpoint_.mode is Mode.NAN:
+        return f"not all(abs({text}) < inf)"
+    if breakpoint_.expression.uses_history or breakpoint_.mode is Mode.SHAPE:
+        return None
+    if breakpoint_.mode is Mode.SETTLES:
+        # Written so that a NaN counts: what is not settled now may be the next time.
+        return f"not any(abs(({text}) - prev({text})) >= {breakpoint_.level!r})"
+    return f"any(({text}) != prev({text}))"
+
+
+class _Slots:
+    """Where the values of a loop's body are at its boundaries."""
+
+    def __init__(self, engine: Engine, index: int) -> None:
+        self._engine = engine
+        self._index = index
+        self.plan = engine.plan.loops[index]
+        # Of what both branches of an If call the same another slot counts in each iteration: for Python to look at.
+        several = _several(engine, index)
+        self._scope = {name: value for name, value in Frame(engine, index).scope().items() if name not in several}
+        self.needs_body = False
+
+    def of(self, ref: Ref) -> int | None:
+        """The slot that a lowered expression means; None: no slot has it."""
+        if ref.which == "iteration":
+            return self._engine.iteration_slot(self._index)
+        value = self._scope.get(ref.name)
+        slot = None if value is None else self._engine.plan.slot_of.get(value)
+        if slot is None:
+            return None
+        carried = [k for k, edge in enumerate(self.plan.edges) if slot in (edge.param, edge.result)]
+        if ref.which == "previous":
+            if not carried:
+                return None if self._varies(slot) else slot
+            self.needs_body = True
+            return self._engine.previous_slot(self._index, carried[0])
+        return self.now(slot)
+
+    def now(self, slot: int) -> int:
+        """The slot that has a value at a boundary."""
+        if self._is_computed(slot):
+            self.needs_body = True
+        return self._engine.slot_at_boundary(self._index, slot)
+
+    def _is_computed(self, slot: int) -> bool:
+        code = self._engine.plan.code
+        return any(slot in i.outputs for i in code[self.plan.head : self.plan.exit] if i.inside == self._index)
+
+    def _varies(self, slot: int) -> bool:
+        sliced = any(slot == entry.inner for entry in self.plan.slices)
+        return self._is_computed(slot) or sliced or slot in (self.plan.iteration, self.plan.condition_input)
+
+    def floats(self) -> Sequence[int]:
+        """Everything that may hold a NaN: carried values, and what the body computes."""
+        found = [edge.param for edge in self.plan.edges]
+        for instruction in self._engine.plan.code[self.plan.head : self.plan.exit]:
+            if instruction.inside == self._index:
+                found += [self.now(slot) for slot in instruction.outputs if slot >= 0]
+        return [slot for slot in dict.fromkeys(found) if _may_be_float(self._engine.plan.slots[slot])]
+
+
+def _several(engine: Engine, index: int) -> set[str]:
+    """Names that more than one branch in a body, or in those around it, uses."""
+    counted: Counter[tuple[int, str]] = Counter()
+    while True:
+        counted.update((index, value.name) for value in Frame(engine, index).ways())
+        if index < 0:
+            return {name for (_, name), count in counted.items() if count > 1}
+        index = engine.plan.loops[index].parent
+
+
+def _may_be_float(value: Value) -> bool:
+    dtype = getattr(value.type, "dtype", None)
+    return dtype is None or dtype.kind not in "biuO"
+
+
+def _not_finite(slots: _Slots) -> Filter | None:
+    """Whether anything in a loop's body is NaN or Inf."""
+    # A value in a branch that was not taken may hold anything; those are for Python to look at.
+    code = slots._engine.plan.code
+    if any(i.moves for i in code[slots.plan.head : slots.plan.exit]):
+        return None
+    found = tuple(slots.floats())
+
+    def function(p: Any, *values: Any) -> Any:
+        finite = []
+        for value in values:
+            if value.dtype.kind == "f":
+                one = p.map(np.isfinite, value)
+                finite.append(p.reduce(np.logical_and, one, range(len(value.shape)), False) if value.shape else one)
+            elif value.dtype.kind not in "biu":
+                raise NotNative
+        if not finite:
+            return p.constant(np.array(False))
+        return p.map(np.logical_not, reduce(lambda a, b: p.map(np.logical_and, a, b), finite))
+
+    return Filter(Op(function, {}), found, True) if found else None

@@ -1,0 +1,1 @@
+"""The command language, for scripts, the command line and the screen."""

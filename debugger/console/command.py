@@ -1,0 +1,87 @@
+"""The table of commands."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ...runtime.errors import UsageError
+
+if TYPE_CHECKING:
+    from .console import Console
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command. ``usage``: how it is written; ``summary``: one line; ``takes``: what completes its arguments."""
+
+    name: str
+    aliases: tuple[str, ...]
+    usage: str
+    summary: str
+    run: Callable[[Console, str], None]
+    takes: str = ""
+
+
+#: Every command by name, in the order of the help.
+COMMANDS: dict[str, Command] = {}
+ALIASES: dict[str, str] = {}
+_WORD = re.compile(r"[A-Za-z][\w-]*")
+
+
+def command(usage: str, summary: str, *aliases: str, takes: str = "") -> Callable[..., Callable[[Console, str], None]]:
+    """Register a function as a command; ``takes``: one of the kinds of :mod:`.completion`."""
+
+    def keep(run: Callable[[Console, str], None]) -> Callable[[Console, str], None]:
+        name = usage.split()[0]
+        COMMANDS[name] = Command(name, aliases, usage, summary, run, takes)
+        for alias in aliases:
+            ALIASES[alias] = name
+        return run
+
+    return keep
+
+
+class Quit(Exception):
+    """The ``quit`` command; ``status`` is what the program ends with."""
+
+    def __init__(self, status: int = 0) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+def split(text: str) -> tuple[str, str]:
+    """The command's word of a line, and what follows it."""
+    found = _WORD.match(text)
+    word = found[0] if found else text.split()[0]
+    return word, text[len(word) :].strip()
+
+
+def is_command(word: str, name: str) -> bool:
+    """Whether a word means the command of a name."""
+    try:
+        return find(word).name == name
+    except UsageError:
+        return False
+
+
+def find(word: str) -> Command:
+    """The command that a word means: its name, an alias, or the beginning of only one name.
+
+    Raises:
+        UsageError: there is none, or several begin like that.
+    """
+    name = ALIASES.get(word, word)
+    if name in COMMANDS:
+        return COMMANDS[name]
+    begun = [one for one in COMMANDS if one.startswith(word)]
+    if len(begun) == 1:
+        return COMMANDS[begun[0]]
+    if begun:
+        raise UsageError(f"'{word}' may be {', '.join(begun)}")
+    near = difflib.get_close_matches(word, [*COMMANDS, *ALIASES], 2)
+    hint = f"; did you mean {' or '.join(near)}?" if near else "; help lists the commands"
+    raise UsageError(f"there is no command '{word}'{hint}")

@@ -1,0 +1,409 @@
+"""The commands themselves; :mod:`.console` runs them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from ...runtime.errors import UsageError
+from ..expression.language import parse
+from ..expression.template import Template
+from ..words.names import mask
+from .command import COMMANDS, Quit, command, find
+from .report import (
+    branch_lines,
+    breakpoint_lines,
+    compare_lines,
+    frame_lines,
+    history_lines,
+    loop_lines,
+    stack_lines,
+    value_lines,
+    values_lines,
+)
+
+if TYPE_CHECKING:
+    from ..breakpoints.breakpoint import Breakpoint
+    from .console import Console
+
+_NUMBER = "a breakpoint's number"
+_SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+
+
+def number(text: str, default: int | None = None, what: str = "a number") -> int:
+    """A whole number that a command takes.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if not text and default is not None:
+        return default
+    if not re.fullmatch(r"[+-]?[0-9]{1,18}", text):
+        raise UsageError(f"{what} is needed, not '{text}'" if text else f"{what} is needed")
+    return int(text)
+
+
+def no_more(rest: str, name: str) -> None:
+    """Refuse arguments of a command that takes none.
+
+    Raises:
+        UsageError: there are some.
+    """
+    if rest:
+        raise UsageError(f"{name} takes nothing after it, not '{rest}'")
+
+
+# -- moving
+
+
+@command("step [N]", "run to the next boundary of this loop, N times", "s")
+def _step(console: Console, rest: str) -> None:
+    console.moved(console.session.step(number(rest, 1)))
+
+
+@command("next [N]", "run one node of the body, N times; an inner loop is one node", "n")
+def _next(console: Console, rest: str) -> None:
+    console.moved(console.session.next_node(number(rest, 1)))
+
+
+@command("into", "run one node, or go into it where it is a loop", "i", "si")
+def _into(console: Console, rest: str) -> None:
+    no_more(rest, "into")
+    console.moved(console.session.into())
+
+
+@command("finish [N]", "run to the end of this loop (of N loops, from the inside out)", "f", "fin")
+def _finish(console: Console, rest: str) -> None:
+    console.moved(console.session.finish(number(rest, 1)))
+
+
+@command("until N", "run to this loop's boundary before iteration N", "u")
+def _until(console: Console, rest: str) -> None:
+    console.moved(console.session.until(number(rest, what="an iteration")))
+
+
+@command("continue [N]", "run to the next breakpoint, or the end (N: pass this breakpoint N - 1 times)", "c")
+def _continue(console: Console, rest: str) -> None:
+    session, times = console.session, number(rest, 1)
+    if times < 1:
+        raise UsageError(f"{times} times makes no sense; give 1 or more")
+    hit = [one for one in session.breakpoints if one.number in session.stop.breakpoints]
+    if times > 1 and not hit:
+        raise UsageError(f"no breakpoint stopped here that continue {times} could pass")
+    if times > 1:
+        for one in hit:
+            one.ignore = times - 1
+    console.moved(session.continue_())
+
+
+@command("restart", "back to before iteration 0 of the first loop, on the first branch", "r", "run")
+def _restart(console: Console, rest: str) -> None:
+    no_more(rest, "restart")
+    console.moved(console.session.restart())
+
+
+@command("back [N]", "back to the boundary before, N times", "rs", "reverse-step")
+def _back(console: Console, rest: str) -> None:
+    console.moved(console.session.back(number(rest, 1)))
+
+
+@command("back-node [N]", "back by one node, N times", "rn", "reverse-next")
+def _back_node(console: Console, rest: str) -> None:
+    console.moved(console.session.back_node(number(rest, 1)))
+
+
+@command("reverse-continue", "back to the last stop that a breakpoint would have made", "rc")
+def _reverse_continue(console: Console, rest: str) -> None:
+    no_more(rest, "reverse-continue")
+    console.moved(console.session.reverse_continue())
+
+
+@command("goto N", "to this loop's boundary before iteration N, back or ahead", "g")
+def _goto(console: Console, rest: str) -> None:
+    console.moved(console.session.goto(number(rest, what="an iteration")))
+
+
+# -- stopping
+
+
+def _told(console: Console, breakpoint_: Breakpoint) -> None:
+    console.say(breakpoint_lines([breakpoint_], console.session)[0])
+
+
+@command("break PLACE", "stop at: iter N, line N, a node or value, op TYPE, if EXPR, end, nan", "b", takes="place")
+def _break(console: Console, rest: str) -> None:
+    _told(console, console.session.breakpoints.add(rest))
+
+
+@command("tbreak PLACE", "the same, once", takes="place")
+def _tbreak(console: Console, rest: str) -> None:
+    _told(console, console.session.breakpoints.add(rest, temporary=True))
+
+
+@command(
+    "watch VALUE [MODE]",
+    "stop where it changes, crosses C, settles EPS, changes shape, becomes nan, changes sign",
+    "w",
+    takes="watch",
+)
+def _watch(console: Console, rest: str) -> None:
+    _told(console, console.session.breakpoints.watch(rest))
+
+
+@command("log PLACE: TEXT", "print at a place and go on; {EXPR} in the text is evaluated", takes="log")
+def _log(console: Console, rest: str) -> None:
+    # Outside of quotes and brackets: names and slices may hold colons as well.
+    found = re.search(r":(?![^\[]*\])", mask(rest))
+    place, text = (rest[: found.start()].strip(), rest[found.end() :].strip()) if found else ("", "")
+    if not place or not text:
+        raise UsageError("log needs a place and a text: log x_new: x = {x}")
+    Template(text)
+    _told(console, console.session.breakpoints.add(place, log=text))
+
+
+@command("ignore N COUNT", "pass breakpoint N the next COUNT times", takes="breakpoint")
+def _ignore(console: Console, rest: str) -> None:
+    which, _, count = rest.partition(" ")
+    breakpoint_ = console.session.breakpoints.number(number(which, what=_NUMBER))
+    times = number(count.strip(), what="a count")
+    if times < 0:
+        raise UsageError("a count is 0 or more")
+    breakpoint_.ignore = times
+    _told(console, breakpoint_)
+
+
+@command("condition N [EXPR]", "breakpoint N stops only where EXPR is true; without EXPR always", takes="condition")
+def _condition(console: Console, rest: str) -> None:
+    which, _, text = rest.partition(" ")
+    breakpoint_ = console.session.breakpoints.number(number(which, what=_NUMBER))
+    console.session.breakpoints.set_condition(breakpoint_, text.strip())
+    _told(console, breakpoint_)
+
+
+@command("commands [N]", "lines up to 'end' are run where breakpoint N (the newest) stops", takes="breakpoint")
+def _commands(console: Console, rest: str) -> None:
+    if not rest and not len(console.session.breakpoints):
+        raise UsageError("there is no breakpoint yet")
+    newest = console.session.breakpoints[-1].number if len(console.session.breakpoints) else 0
+    breakpoint_ = console.session.breakpoints.number(number(rest, newest, what=_NUMBER))
+    breakpoint_.commands = []
+    console.collect(breakpoint_.commands)
+
+
+def _each(console: Console, rest: str) -> list[Breakpoint]:
+    breakpoints = console.session.breakpoints
+    if not rest:
+        return list(breakpoints)
+    words = rest.replace(",", " ").split()
+    return [breakpoints.number(number(word, what=_NUMBER)) for word in dict.fromkeys(words)]
+
+
+@command("enable [N ...]", "let breakpoints stop again; without numbers all", takes="breakpoint")
+def _enable(console: Console, rest: str) -> None:
+    for breakpoint_ in _each(console, rest):
+        breakpoint_.enabled = True
+
+
+@command("disable [N ...]", "keep breakpoints, but let them not stop; without numbers all", takes="breakpoint")
+def _disable(console: Console, rest: str) -> None:
+    for breakpoint_ in _each(console, rest):
+        breakpoint_.enabled = False
+
+
+@command("delete [N ...]", "forget breakpoints; without numbers all", "d", takes="breakpoint")
+def _delete(console: Console, rest: str) -> None:
+    for breakpoint_ in _each(console, rest):
+        console.session.breakpoints.delete(breakpoint_.number)
+
+
+# -- looking
+
+
+@command("print EXPR", "a value: x, prev(x), x@40, max(abs(h)), h[0, :4]", "p", takes="expression")
+def _print(console: Console, rest: str) -> None:
+    if not rest:
+        raise UsageError("print needs an expression; info values lists the names")
+    expression, scope = parse(rest), console.scope
+    first, *more = value_lines(expression.evaluate(scope))
+    for line in (first + scope.remark(expression.present), *more):
+        console.say(line)
+
+
+@command("display [EXPR]", "show an expression at every stop; without one: show them now", takes="expression")
+def _display(console: Console, rest: str) -> None:
+    displays = console.displays
+    if rest:
+        parse(rest)
+        displays[console.next_display] = rest
+        console.next_display += 1
+    elif not displays:
+        raise UsageError("nothing is displayed yet; display needs an expression")
+    for which, text in displays.items() if not rest else [(console.next_display - 1, rest)]:
+        console.say(f"{which}: {text} = {console.value_of(text)}")
+
+
+@command("undisplay [N]", "show it no more; without a number: none", takes="display")
+def _undisplay(console: Console, rest: str) -> None:
+    if not rest:
+        console.displays.clear()
+    elif console.displays.pop(number(rest, what="a display's number"), None) is None:
+        have = ", ".join(map(str, console.displays))
+        raise UsageError(f"there is no display {rest}; there are {have or 'none'}")
+
+
+@command("frame [N]", "select a frame of the stack (0 is the innermost) and show it", "fr")
+def _frame(console: Console, rest: str) -> None:
+    if rest:
+        console.select(number(rest))
+    for line in frame_lines(console.selected_frame()):
+        console.say(line)
+
+
+@command("up", "select the loop around the selected one")
+def _up(console: Console, rest: str) -> None:
+    no_more(rest, "up")
+    console.selected_frame()
+    if console.selected + 1 >= len(console.session.frames):
+        raise UsageError("this is the outermost frame")
+    console.select(console.selected + 1)
+    _frame(console, "")
+
+
+@command("down", "select the loop inside the selected one")
+def _down(console: Console, rest: str) -> None:
+    no_more(rest, "down")
+    console.selected_frame()
+    if console.selected == 0:
+        raise UsageError("this is the innermost frame")
+    console.select(console.selected - 1)
+    _frame(console, "")
+
+
+@command("backtrace", "the stack: running loops and the Ifs taken", "bt", "where")
+def _backtrace(console: Console, rest: str) -> None:
+    no_more(rest, "backtrace")
+    console.selected_frame()
+    for line in stack_lines(console.session, console.selected):
+        console.say(line)
+
+
+@command("list", "the loop as pseudo-code, the values of this iteration beside it", "l")
+def _list(console: Console, rest: str) -> None:
+    from ..words.listing import listing
+
+    no_more(rest, "list")
+    for line in listing(console.session, console.selected_frame()):
+        console.say(line)
+
+
+@command("why", "why the loop ended, or why it goes on")
+def _why(console: Console, rest: str) -> None:
+    from ..why.why import why
+
+    no_more(rest, "why")
+    session, frame = console.session, console.selected_frame()
+    for line in why(frame, frame.history.recent(), session.model.graph).lines():
+        console.say(line)
+
+
+#: Words of other debuggers for what ``info`` shows.
+_SAME = {"b": "breakpoints", "watchpoints": "breakpoints", "locals": "values", "stack": "frame"}
+
+
+@command("info WHAT", "breakpoints, frame, values, loops, branches, displays or history", takes="info")
+def _info(console: Console, rest: str) -> None:
+    session = console.session
+    topics = {
+        "breakpoints": lambda: breakpoint_lines(session.breakpoints, session) or ["no breakpoints"],
+        "frame": lambda: frame_lines(console.selected_frame()),
+        "values": lambda: values_lines(console.selected_frame()),
+        "loops": lambda: loop_lines(session),
+        "branches": lambda: branch_lines(session),
+        "displays": lambda: [f"{k}: {text}" for k, text in console.displays.items()] or ["no displays"],
+        "history": lambda: history_lines(session),
+    }
+    word = _SAME.get(rest, rest)
+    chosen = [topic for topic in topics if word and topic.startswith(word)]
+    if len(chosen) != 1:
+        raise UsageError(f"info takes one of {', '.join(topics)}" + (f", not '{rest}'" if rest else ""))
+    for line in topics[chosen[0]]():
+        console.say(line)
+
+
+# -- what if
+
+
+@command(
+    "set NAME = EXPR",
+    "change a value, name[indices], cond or trip_count: a branch begins (set history 512M bounds checkpoints)",
+    takes="set",
+)
+def _set(console: Console, rest: str) -> None:
+    if rest == "history" or re.match(r"history\s+[^=\[\s]", rest):
+        size = re.fullmatch(r"history\s+(\d{1,15})\s*([kKmMgG]?)i?[bB]?", rest)
+        if size is None:
+            raise UsageError("set history needs a size, as in set history 512M")
+        console.session.timeline.set_limit(int(size[1]) * _SIZES[size[2].lower()])
+        console.say(history_lines(console.session)[0])
+        return
+    frame = console.selected_frame()
+    selected = console.selected
+    branch = console.session.assign(rest, frame)
+    console.select(selected)
+    console.say(f"branch {branch.number}: {branch.edits[-1]}")
+
+
+@command("undo", "leave this branch for the one that it came from, where it began")
+def _undo(console: Console, rest: str) -> None:
+    no_more(rest, "undo")
+    console.moved(console.session.undo())
+
+
+@command("branch [N]", "go to branch N where it was left; without a number: list them", takes="branch")
+def _branch(console: Console, rest: str) -> None:
+    if rest:
+        console.moved(console.session.switch(number(rest, what="a branch's number")))
+    else:
+        for line in branch_lines(console.session):
+            console.say(line)
+
+
+@command("compare [N]", "the first iteration and value in which branch N and this one differ", takes="branch")
+def _compare(console: Console, rest: str) -> None:
+    for line in compare_lines(console.session, number(rest, 0, what="a branch's number")):
+        console.say(line)
+
+
+# -- the rest
+
+
+@command("echo TEXT", "print a text")
+def _echo(console: Console, rest: str) -> None:
+    console.say(rest)
+
+
+@command("source FILE", "run the commands in a file")
+def _source(console: Console, rest: str) -> None:
+    if not rest:
+        raise UsageError("source needs a file")
+    console.source(rest)
+
+
+@command("help [COMMAND]", "all commands, or one", "h", takes="command")
+def _help(console: Console, rest: str) -> None:
+    if rest:
+        one = find(rest)
+        console.say(f"{one.usage}   {one.summary}" + (f"   (also: {', '.join(one.aliases)})" if one.aliases else ""))
+        return
+    width = max(len(one.usage) for one in COMMANDS.values())
+    for one in COMMANDS.values():
+        short = f" ({', '.join(one.aliases)})" if one.aliases else ""
+        console.say(f"{one.usage:<{width}}  {one.summary}{short}")
+
+
+@command("quit [STATUS]", "leave", "q", "exit")
+def _quit(console: Console, rest: str) -> None:
+    status = number(rest, 0, what="an exit status")
+    if not 0 <= status <= 255:
+        raise UsageError("an exit status is 0 to 255")
+    raise Quit(status)

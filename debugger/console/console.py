@@ -1,0 +1,196 @@
+"""The command language: one line in, lines out. The same for scripts, the command line and the screen's console."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from ...runtime.errors import InterruptError, LoopdbgError, UsageError
+from ..expression.language import ExpressionError, parse, show
+from ..session.scope import FrameScope
+from ..session.stop import Reason, Stop
+from ..session.surface import SessionSurface, TimedFrame
+from .command import Quit, find, is_command, split
+from .completion import complete
+from .report import next_line
+
+
+class Console:
+    """Runs commands on a session; ``say`` gets every line of output.
+
+    ``execute`` raises what goes wrong; who calls it decides whether to go on.
+    """
+
+    def __init__(self, session: SessionSurface, say: Callable[[str], object]) -> None:
+        self.session: SessionSurface = session
+        self.say = say
+        #: Expressions shown at every stop, by number.
+        self.displays: dict[int, str] = {}
+        #: Gets every stop that a command came to, once it was told.
+        self.on_stop: Callable[[Stop], object] | None = None
+        self.next_display = 1
+        #: Breakpoints of which somebody else says that they were never tested.
+        self.answered: frozenset[int] = frozenset()
+        #: Which frame of the stack commands are about: 0 is the innermost.
+        self.selected = 0
+        self._collecting: list[str] | None = None
+        self._depth = 0
+        #: What the breakpoints of the last stop still want to be run.
+        self._todo: list[str] = []
+        self._moment = session.moment
+        self._sources: list[str] = []
+        session.on_log = say
+
+    @property
+    def collecting(self) -> bool:
+        """True while lines are part of a ``commands`` block."""
+        return self._collecting is not None
+
+    def execute(self, line: str) -> None:
+        """Run one line, and what breakpoints ask for where it stops; empty ones and comments do nothing, inside
+        ``commands`` lines are kept up to ``end``.
+
+        Raises:
+            Quit: the program is to end.
+            LoopdbgError: the command makes no sense or failed.
+        """
+        outer, self._todo = self._todo, []
+        moment = self.session.moment
+        try:
+            self._execute(line)
+            # One after the other, not one inside the other: each of them may stop where others are asked for.
+            while self._todo:
+                self._execute(self._todo.pop(0))
+        finally:
+            # What a breakpoint asked for ends with its stop.
+            self._todo = outer if self.session.moment == moment else []
+
+    def _execute(self, line: str) -> None:
+        text = line.strip()
+        if not text or text.startswith("#"):
+            return
+        word, rest = split(text)
+        if self._collecting is not None:
+            self._depth += is_command(word, "commands") - (text == "end")
+            if self._depth:
+                self._collecting.append(text)
+            else:
+                self._collecting = None
+            return
+        find(word).run(self, rest)
+
+    def run(self, lines: Iterable[str]) -> None:
+        """Run lines one after the other."""
+        for line in lines:
+            self.execute(line)
+        self.finish()
+
+    def finish(self) -> None:
+        """No more lines come.
+
+        Raises:
+            UsageError: a ``commands`` block has no ``end``.
+        """
+        if self._collecting is not None:
+            self._collecting = None
+            raise UsageError("commands: 'end' is missing")
+
+    def collect(self, lines: list[str]) -> None:
+        """Put the lines that follow, up to ``end``, into a list."""
+        self._collecting, self._depth = lines, 1
+
+    # -- what commands share
+
+    @property
+    def scope(self) -> FrameScope:
+        """The values of the selected frame, for expressions."""
+        frame = self.selected_frame()
+        return FrameScope(frame, frame.history)
+
+    def selected_frame(self) -> TimedFrame:
+        """The frame that commands are about."""
+        if self._moment != self.session.moment:
+            # Whatever moved it: the stack may be another.
+            self.selected, self._moment = 0, self.session.moment
+        if self.session.done:
+            return self.session.frame
+        return self.session.frames[::-1][self.selected]
+
+    def select(self, number: int) -> None:
+        """Make commands be about a frame of the stack, 0 the innermost.
+
+        Raises:
+            UsageError: the stack has no such frame.
+        """
+        count = len(self.session.frames)
+        if not 0 <= number < count:
+            have = f"0 to {count - 1}" if count > 1 else "0 only"
+            raise UsageError(f"there is no frame {number}; the stack has {have}")
+        self.selected, self._moment = number, self.session.moment
+
+    def source(self, path: str) -> None:
+        """Run the commands in a file.
+
+        Raises:
+            UsageError: the file cannot be read, or a command in it failed; the text names the line.
+        """
+        try:
+            lines = Path(path).read_text(encoding="utf-8").splitlines()
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+        except (UnicodeDecodeError, ValueError):
+            raise UsageError(f"{path}: cannot be read: it is no text in UTF-8") from None
+        if path in self._sources:
+            raise UsageError(f"{path} sources itself")
+        self._sources.append(path)
+        try:
+            for number, line in enumerate(lines, 1):
+                try:
+                    self.execute(line)
+                except InterruptError:
+                    raise
+                except LoopdbgError as error:
+                    raise UsageError(f"{path}, line {number}: {error}") from error
+            self.finish()
+        finally:
+            self._sources.pop()
+
+    def moved(self, stop: Stop) -> None:
+        """Say where the session stands after a command that moved it, and do what its breakpoints ask for."""
+        self.selected, self._moment = 0, self.session.moment
+        self.say(stop.text if stop.reason is not Reason.ERROR else f"error: {stop.text}")
+        for line in next_line(self.session):
+            self.say(line)
+        if stop.reason is Reason.DONE:
+            for one, why in self.session.breakpoints.untested():
+                if one.number not in self.answered:
+                    self.say(f"{one.word} {one.number} ({one.title}) was never tested: {why}")
+        for number, text in self.displays.items():
+            self.say(f"{number}: {text} = {self.value_of(text)}")
+        if self.on_stop is not None:
+            self.on_stop(stop)
+        # What was left to do belonged to the stop before.
+        self._todo = [line for b in self.session.breakpoints if b.number in stop.breakpoints for line in b.commands]
+
+    def value_of(self, text: str) -> str:
+        """A display's value, or why it has none."""
+        try:
+            expression, scope = parse(text), self.scope
+            return show(expression.evaluate(scope), 100) + scope.remark(expression.present)
+        except ExpressionError as error:
+            return f"<{error.problem}>"
+        except LoopdbgError as error:
+            return f"<{error}>"
+
+    # -- for front ends
+
+    def complete(self, line: str, cursor: int | None = None) -> list[str]:
+        """What the word at the cursor can become."""
+        return self.completions(line, cursor)[1]
+
+    def completions(self, line: str, cursor: int | None = None) -> tuple[int, list[str]]:
+        """Where the word at the cursor begins, and what it can become."""
+        return complete(self, line[: len(line) if cursor is None else cursor])
+
+
+__all__ = ["Console", "Quit"]

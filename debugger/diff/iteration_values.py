@@ -1,0 +1,84 @@
+"""What the values of one side were in one iteration: what it was given, read before it ran, and what it made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from ...runtime.errors import ExecutionError
+from ...runtime.graph import Array, Loop, TensorType, Value
+from ...runtime.graph.slices import cut
+from ..session.surface import FrameSurface
+
+
+class Moment(Protocol):
+    """Values at one moment of a run."""
+
+    def read(self, value: Value) -> tuple[bool, Any]:
+        """Whether a value is known, and what it was."""
+
+
+@dataclass
+class Iteration:
+    """One iteration of a loop: ``given`` was read before it ran, ``after`` is asked for all else once it has.
+
+    By then ``params``, the body's parameters, have what the next iteration gets.
+    """
+
+    given: Mapping[Value, Any]
+    params: Collection[Value]
+    after: Moment
+
+    def read(self, value: Value) -> tuple[bool, Any]:
+        """As :class:`Moment` has it."""
+        if value in self.given:
+            return True, self.given[value]
+        return (False, None) if value in self.params else self.after.read(value)
+
+
+@dataclass
+class Computed:
+    """What somebody else computed, and nothing else."""
+
+    values: Mapping[Value, Any]
+
+    def read(self, value: Value) -> tuple[bool, Any]:
+        """As :class:`Moment` has it."""
+        return (True, self.values[value]) if value in self.values else (False, None)
+
+
+def given(frame: FrameSurface) -> dict[Value, Any]:
+    """What the next iteration gets, at the boundary before it: carried values, parts, its number, the condition."""
+    loop = frame.loop
+    assert loop is not None
+    carried = frame.carried
+    found = {edge.param: carried[edge.param.name] for edge in loop.back_edges if edge.param.name in carried}
+    for port in loop.sliced_inputs:
+        there, whole = frame.values.read(port.outer)
+        part = _part(loop, port, whole, frame.iteration) if there else None
+        if part is not None:
+            found[port.inner] = part
+    if loop.iteration is not None and loop.iteration not in found:
+        found[loop.iteration] = scalar(frame.iteration, loop.iteration, np.int64)
+    received = loop.condition_input
+    if received is not None and received not in found and frame.condition is not None:
+        found[received] = scalar(frame.condition, received, np.bool_)
+    return found
+
+
+def _part(loop: Loop, port: Any, whole: Any, iteration: int) -> Array | None:
+    try:
+        parts = cut(whole, port, loop.describe())
+    except ExecutionError:
+        return None
+    return np.array(parts[iteration]) if iteration < len(parts) else None
+
+
+def scalar(number: Any, value: Value, usual: Any) -> Array:
+    """What a body's parameter for the iteration number or the condition gets, of the type that it declares."""
+    kind = value.type if isinstance(value.type, TensorType) else TensorType()
+    rank = len(kind.shape or ())
+    return np.full((1,) * rank, number, usual if kind.dtype is None else kind.dtype)

@@ -1,0 +1,130 @@
+"""Expressions over the values of a loop: conditions of breakpoints, ``print``, ``display``, ``set``.
+
+The language is described in ``docs/expressions.md``. It is read by a parser of its own and computed on copies with
+NumPy: there is no attribute access, nothing but the functions of its table can be called, and what one expression may
+compute is bounded. ::
+
+    >>> parse("max(abs(h)) > 1e3").truth(scope)
+    False
+
+Everything that can be wrong with an expression is an :class:`ExpressionError`, which points at the character.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..text import scalar_text, value_text
+from . import evaluate as _evaluate
+from .complete import completion_start, completions
+from .errors import ExpressionError, NoValueError, ScopeError, UnknownNameError
+from .evaluate import Scope
+from .lower import Lowered, Ref, lower
+from .nodes import Name, Node, Past, State
+from .parser import parse_tree
+from .targets import Target, assign, parse_target
+from .tokens import quote
+
+__all__ = [
+    "Expression",
+    "ExpressionError",
+    "Lowered",
+    "NoValueError",
+    "Ref",
+    "Scope",
+    "ScopeError",
+    "Target",
+    "UnknownNameError",
+    "assign",
+    "completion_start",
+    "completions",
+    "parse",
+    "parse_target",
+    "quote",
+    "show",
+]
+
+
+class Expression:
+    """An expression that was read; it can be computed any number of times."""
+
+    def __init__(self, text: str, tree: Node) -> None:
+        self.text = text
+        self._tree = tree
+        #: The names of the values that it reads.
+        self.names = frozenset(node.name for node in tree.walk() if isinstance(node, Name))
+        #: Those of them that it reads as they are now.
+        self.present = frozenset(_present(tree))
+        #: Whether it asks for what a loop is doing, or for other iterations than the present one.
+        self.uses_loop = any(isinstance(node, Past | State) for node in tree.walk())
+        #: Whether it reads other iterations than the present one.
+        self.uses_history = any(isinstance(node, Past) for node in tree.walk())
+
+    def __repr__(self) -> str:
+        return f"<Expression {self.text!r}>"
+
+    def evaluate(self, scope: Scope) -> Any:
+        """Its value: an array, a scalar of its dtype, a bool, a string, None, or a list of such.
+
+        Raises:
+            ExpressionError: it cannot be computed here.
+            NoValueError: something that it reads has no value now; a :class:`ScopeError` as well.
+        """
+        return _evaluate.evaluate(self.text, self._tree, scope)
+
+    def truth(self, scope: Scope) -> bool:
+        """Whether it holds, as a condition.
+
+        Raises:
+            ExpressionError: it cannot be computed here, or is not one truth value.
+        """
+        return _evaluate.holds(self.text, self._tree, scope)
+
+    def lower(self) -> Lowered | None:
+        """As an operator that the engine can hold at each boundary without Python; None where there is none."""
+        return lower(self.text, self._tree)
+
+
+def _present(tree: Node) -> Iterator[str]:
+    """The names that stand outside of what is read in another iteration."""
+    if isinstance(tree, Name):
+        yield tree.name
+    if isinstance(tree, Past):
+        return
+    for child in tree.children():
+        yield from _present(child)
+
+
+def parse(text: str) -> Expression:
+    """Read an expression.
+
+    Raises:
+        ExpressionError: the text is none.
+    """
+    try:
+        return Expression(text, parse_tree(text))
+    except RecursionError:
+        raise ExpressionError(text, 0, "too deep to read from here") from None
+
+
+def show(value: Any, width: int = 80) -> str:
+    """The value of an expression on one line: a small one in full, a large one by dtype, shape and statistics."""
+    if isinstance(value, list):
+        items = []
+        for item in value:
+            items.append(show(item, width))
+            if sum(map(len, items)) + 2 * len(items) > width:
+                return value_text(value, width)
+        return f"[{', '.join(items)}]"
+    if isinstance(value, str):
+        return scalar_text(value)
+    if isinstance(value, np.ndarray) and value.ndim and value.size:
+        text = value_text(value, width)
+        if text.startswith("["):
+            return text
+        name = "string" if value.dtype.kind in "OUST" else value.dtype.name
+        return f"{name} [{','.join(map(str, value.shape))}]  {text}"
+    return value_text(value, width)

@@ -1,0 +1,223 @@
+"""The file of a trace as it is read: opening it, asking it, decoding what it holds."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from urllib.parse import quote
+
+import numpy as np
+
+from ...runtime.errors import LoopdbgError, ModelError, TraceError, one_line
+from ...runtime.graph.encoding import decode
+from .cells import maybe, shape, text
+from .schema import APPLICATION_ID, MAGIC, TABLES, VERSION
+
+_TABLES = re.findall(r"CREATE TABLE (\w+)", TABLES)
+#: Decoded values that other rows refer to are kept, up to so many.
+_KEPT = 64
+#: What cells that are not what they should be lead to.
+DAMAGE = (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, RecursionError)
+_Returned = TypeVar("_Returned")
+_Given = ParamSpec("_Given")
+_Self = TypeVar("_Self", bound="Database")
+
+
+def checked(
+    method: Callable[Concatenate[_Self, _Given], _Returned],
+) -> Callable[Concatenate[_Self, _Given], _Returned]:
+    """A method that reads rows: what it trips over is a trace that is damaged."""
+
+    @wraps(method)
+    def wrapped(self: _Self, /, *given: _Given.args, **named: _Given.kwargs) -> _Returned:
+        try:
+            return method(self, *given, **named)
+        except DAMAGE as error:
+            raise self.damaged(error) from None
+
+    return wrapped
+
+
+class Database:
+    """A trace's file, opened read-only; used by one thread at a time.
+
+    Whatever is found broken while reading is a :class:`~...runtime.errors.TraceError`.
+    """
+
+    def __init__(self, path: Path, db: sqlite3.Connection) -> None:
+        self.path = path
+        self._db = db
+        self._types: dict[int, tuple[str, tuple[int, ...] | None]] = {}
+        self._kept: OrderedDict[int, Any] = OrderedDict()
+
+    @classmethod
+    def open(cls, path: str | Path) -> Self:
+        """Open a trace.
+
+        Raises:
+            TraceError: there is no such file, it is no trace, broken, or of another version.
+        """
+        path = Path(path)
+        header = _header(path)
+        if not header.startswith(MAGIC):
+            raise TraceError(f"{path}: is no trace; a trace is what 'loopdbg run MODEL --record FILE' writes")
+        if header[68:72] != APPLICATION_ID.to_bytes(4, "big"):
+            raise TraceError(f"{path}: is an SQLite file, but no trace; 'loopdbg run MODEL --record FILE' writes one")
+        trace = None
+        try:
+            _mend(path)
+            trace = cls(path, _connect(path, "ro"))
+            (version,) = trace._db.execute("PRAGMA user_version").fetchone()
+            if version != VERSION:
+                raise TraceError(
+                    f"{path}: is a trace of version {version}; this program reads version {VERSION}: "
+                    f"record it again, or open it with the program that wrote it"
+                )
+            trace._check_tables()
+            trace.look()
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # names of tables are in SQLite's messages
+            if trace is not None:
+                trace.close()
+            raise _broken(path, error) from None
+        except LoopdbgError:
+            if trace is not None:
+                trace.close()
+            raise
+        return trace
+
+    def look(self) -> None:
+        """Read what is needed anyway, so that a file that is broken from the start is found when it is opened."""
+
+    def _check_tables(self) -> None:
+        """Tables are tables: a view in place of one may have rows without end."""
+        self._db.execute("PRAGMA trusted_schema = OFF")
+        there = set(self.rows("SELECT type, name FROM sqlite_master"))
+        for name in _TABLES:
+            if ("table", name) not in there:
+                raise self.damaged(f"there is no table {name}")
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def rows(self, sql: str, *parameters: Any) -> Iterator[Any]:
+        """Rows of a query of your own.
+
+        Raises:
+            TraceError: the file is broken, or the query makes no sense.
+        """
+        try:
+            # Not "yield from": that would close the cursor of a query that is left early, maybe after the database.
+            for row in self._db.execute(sql, parameters):  # noqa: UP028
+                yield row
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise _broken(self.path, error) from None
+
+    @contextmanager
+    def still(self) -> Iterator[None]:
+        """In a with block: what is read is of one moment, also while the trace is being written."""
+        for _ in self.rows("BEGIN"):
+            pass
+        try:
+            yield
+        finally:
+            for _ in self.rows("ROLLBACK"):
+                pass
+
+    def damaged(self, what: object) -> TraceError:
+        """The error that says so."""
+        told = one_line(what) if isinstance(what, Exception) else str(what)
+        return TraceError(f"{self.path}: the trace is damaged: {told}")
+
+    def value(self, row: int, type_: int, same: int | None, data: bytes | str | None) -> Any:
+        """The value of a row of ``value``: its id, type, same and data."""
+        if same is None:
+            return self.decoded(type_, data)
+        if same not in self._kept:
+            for other, held in self.rows("SELECT type, data FROM value WHERE id = ?", same):
+                if other != type_:
+                    raise self.damaged(f"value {row} refers to {same}, which is of another type")
+                self._kept[same] = self.decoded(other, held)
+                break
+            else:
+                raise self.damaged(f"value {row} refers to {same}, which is not there")
+        self._kept.move_to_end(same)
+        while len(self._kept) > _KEPT:
+            self._kept.popitem(last=False)
+        value = self._kept[same]
+        # Whoever gets it may change it.
+        return value.copy() if isinstance(value, np.ndarray) else list(value) if isinstance(value, list) else value
+
+    @checked
+    def decoded(self, type_: int, data: bytes | str | None) -> Any:
+        """A value of a row of any table: ``type_`` is its type's number."""
+        try:
+            return decode(*self._type(type_), data)
+        except ModelError as error:  # a dtype that nobody knows
+            raise self.damaged(error) from None
+
+    @checked
+    def dtype(self, type_: int) -> str:
+        """The name of the dtype that a type's number stands for."""
+        return self._type(type_)[0]
+
+    def _type(self, number: int) -> tuple[str, tuple[int, ...] | None]:
+        if number not in self._types:
+            for id_, dtype, dims in self.rows("SELECT id, dtype, shape FROM type"):
+                self._types[id_] = text(dtype), maybe(shape, dims)
+        if number not in self._types:
+            raise self.damaged(f"there is no type {number}")
+        return self._types[number]
+
+
+def _header(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(72)
+    except FileNotFoundError:
+        raise TraceError(f"{path}: no such file") from None
+    except OSError as error:
+        raise TraceError(f"{path}: cannot be read: {error.strerror or one_line(error)}") from None
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    uri = f"file:{quote(str(path.absolute()))}?mode={mode}"
+    return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=5)
+
+
+def _mend(path: Path) -> None:
+    """Let SQLite undo what a writer had begun when it was killed while it closed the file: that takes writing."""
+    if path.with_name(f"{path.name}-journal").exists():
+        db = _connect(path, "rw")
+        try:
+            db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        finally:
+            db.close()
+
+
+def _broken(path: Path, error: Exception) -> TraceError:
+    told = one_line(error)
+    if "unable to open" in told or "readonly" in told:
+        # The log of a trace that was not closed needs a file beside it.
+        hint = "; its recording was cut off: copy it and the file with -wal to a folder that can be written to"
+        return TraceError(f"{path}: cannot be opened ({told}){hint if _has_log(path) else ''}")
+    return TraceError(f"{path}: the trace is damaged: {told}")
+
+
+def _has_log(path: Path) -> bool:
+    return path.with_name(f"{path.name}-wal").exists()

@@ -1,0 +1,323 @@
+"""Frames of a recording: what a running loop showed at a recorded boundary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...runtime.dtypes import dtype as dtype_of
+from ...runtime.frame import BackEdge, BodyNode, NodeState
+from ...runtime.graph import MAIN, Array, If, Loop, Node, ScanOutput, StoppedBy, TensorType, Value, bodies, walk
+from ...runtime.graph.slices import join
+from ..expression.language import parse
+from ..session.iterations import Iterations
+from ..session.scope import FrameScope
+from ..words.moments import when
+from .outline import Body, Outline
+from .ports import PortKind
+from .reader import Entry, Mark
+from .values import PortValues, RecordedValues
+
+
+class RecordedFrame:
+    """One loop of a recording, or the main graph, as :class:`~..session.frames.Frame` shows it of a run.
+
+    A frame around the innermost one stands inside an iteration: ``inside`` is the loop that runs there. ``now``: the
+    boundary at which the recording stands. What was not recorded is not there: with ``--every K`` a back edge has no
+    previous value, and a scan output only the elements that were recorded.
+    """
+
+    def __init__(
+        self,
+        outline: Outline,
+        index: int,
+        now: int,
+        entry: Entry | None = None,
+        mark: Mark | None = None,
+        iteration: int = 0,
+        inside: int | None = None,
+        over: bool = False,
+    ) -> None:
+        self.outline = outline
+        self.index = index
+        self.now = now
+        self.mark = mark
+        #: The model has ended.
+        self.over = over
+        self.body: Body | None = outline.loops[index] if index >= 0 else None
+        self.loop: Loop | None = self.body.loop if self.body else None
+        self._trace = outline.trace
+        self._entry = entry
+        self._iteration = iteration
+        self._inside = None if inside is None else outline.loops[inside].loop
+        self._recorded: dict[tuple[PortKind, int], PortValues] = {}
+
+    @classmethod
+    def at(cls, outline: Outline, mark: Mark, *, over: bool = False) -> RecordedFrame:
+        """The loop that a boundary is one of, standing at it."""
+        entry = outline.trace.entry(mark.entry)
+        return cls(outline, entry.loop, mark.id, entry, mark, mark.iteration, over=over)
+
+    def __repr__(self) -> str:
+        return f"<RecordedFrame {self.path}{'' if self.loop is None else f', {when(self)}'}>"
+
+    def __getitem__(self, expression: str) -> Any:
+        """The value of an expression, as ``frame["max(abs(h))"]``.
+
+        Raises:
+            UsageError: it is no expression, or something in it has no value here.
+        """
+        return parse(expression).evaluate(FrameScope(self, self.history))
+
+    def iteration_of(self, name: str) -> int | None:
+        """The iteration that the value of a name is of; None for what is the same in all of them.
+
+        Raises:
+            UsageError: the loop has no value of that name.
+        """
+        return FrameScope(self).iteration_of(name)
+
+    @property
+    def name(self) -> str:
+        return self.loop.name if self.loop else MAIN
+
+    @property
+    def path(self) -> str:
+        return self.body.path if self.body else MAIN
+
+    @property
+    def entry(self) -> tuple[int, ...]:
+        return self._entry.around if self._entry else ()
+
+    @property
+    def iteration(self) -> int:
+        return self._iteration
+
+    @property
+    def trip_count(self) -> int | None:
+        return self._entry.trip_count if self._entry else None
+
+    @property
+    def condition(self) -> bool | None:
+        return self.mark.condition if self.mark else None
+
+    @property
+    def stopped_by(self) -> StoppedBy | None:
+        return self.mark.ended if self.mark else None
+
+    @property
+    def at_boundary(self) -> bool:
+        return self.loop is not None and self._inside is None
+
+    # -- other moments
+
+    @property
+    def entry_id(self) -> int | None:
+        """The number of the entry in the trace; None of the main graph."""
+        return self._entry.id if self._entry else None
+
+    @property
+    def around(self) -> RecordedFrame | None:
+        """The frame in which this loop runs; None of the main graph."""
+        return self._around
+
+    @cached_property
+    def _around(self) -> RecordedFrame | None:
+        if self.body is None or self._entry is None:
+            return None
+        outline, parent, around = self.outline, self.body.parent, self._entry.around
+        if parent < 0:
+            return RecordedFrame(outline, -1, self.now, inside=self.index, over=self.over)
+        started = outline.started(parent, around[:-1])
+        entry = None if started is None else started[0]
+        frame = RecordedFrame(outline, parent, self.now, entry, None, around[-1], self.index)
+        frame.mark = frame.mark_at(around[-1])
+        return frame
+
+    def mark_at(self, iteration: int) -> Mark | None:
+        """The boundary of this entry before an iteration, where it was recorded."""
+        return self._find("iteration = ?", iteration)
+
+    def _find(self, where: str, *given: object) -> Mark | None:
+        if self._entry is None:
+            return None
+        return next(self._trace.marks(f"WHERE entry = ? AND {where}", self._entry.id, *given), None)
+
+    @property
+    def history(self) -> RecordedIterations:
+        """The values of this entry of the loop at other recorded boundaries."""
+        return RecordedIterations(self)
+
+    def before(self) -> RecordedFrame | None:
+        """The frame at the recorded boundary of this entry before this one."""
+        return self._before
+
+    @cached_property
+    def _before(self) -> RecordedFrame | None:
+        mark = self._find("iteration < ? ORDER BY iteration DESC LIMIT 1", self._iteration)
+        return None if mark is None else RecordedFrame.at(self.outline, mark)
+
+    # -- values
+
+    def recorded(self, kind: PortKind, mark: Mark | None = None) -> PortValues:
+        """What was recorded of a kind at a boundary of this loop: at the one before the iteration that runs."""
+        mark = mark or self.mark
+        key = (kind, 0 if mark is None else mark.id)
+        if key not in self._recorded:
+            self._recorded[key] = PortValues(self._trace, self.index, mark, kind)
+        return self._recorded[key]
+
+    @property
+    def carried(self) -> Mapping[str, Any]:
+        return self.recorded(PortKind.CARRIED)
+
+    @property
+    def back_edges(self) -> list[BackEdge]:
+        last = self.before() if self._iteration and self.at_boundary else None
+        known = {} if last is None or last.iteration != self._iteration - 1 else last.carried
+        edges = []
+        for edge in self.loop.back_edges if self.loop else ():
+            name = edge.param.name
+            names = (name, edge.result.name, edge.param.type)
+            now = self.carried.get(name)
+            if self.at_boundary:
+                edges.append(BackEdge(*names, known.get(name), now, name in self.carried))
+            else:
+                ready = edge.result is edge.param or self.state_of(edge.result) is NodeState.DONE
+                there, value = self.values.read(edge.result) if ready else (False, None)
+                edges.append(BackEdge(*names, now, value, there))
+        return edges
+
+    @cached_property
+    def values(self) -> RecordedValues:
+        """Every value that is known here by name."""
+        return RecordedValues(self)
+
+    def scope(self) -> Mapping[str, Value]:
+        """The values of the graph by name. Names as the body sees them: its own before those of enclosing graphs."""
+        return self.outline.scope(self.index)
+
+    # -- scan outputs
+
+    @property
+    def scan_outputs(self) -> Mapping[str, Any]:
+        """What each scan output has collected so far; those of which every element was recorded."""
+        found = {}
+        for k, port in enumerate(self.loop.scan_outputs if self.loop else ()):
+            if not self._iteration:
+                _, shape, dtype, _ = self.scan_tail(k, 1)
+                found[port.outer.name] = np.zeros(shape, dtype_of(dtype))
+                continue
+            rows = self._elements(port, self._iteration)
+            if rows and len(rows) == self._iteration:
+                found[port.outer.name] = join(np.stack(rows), port).copy()
+        return found
+
+    def scan_tail(self, k: int, length: int) -> tuple[int, tuple[int, ...], str, list[Array]]:
+        """As :meth:`~...runtime.frame.Frame.scan_tail`, of the elements that were recorded."""
+        assert self.loop is not None
+        port = self.loop.scan_outputs[k]
+        tail = self._elements(port, length)
+        if tail:
+            shape = _joined_shape(tail[-1].shape, port, self._iteration)
+            return self._iteration, shape, tail[-1].dtype.name, tail
+        declared = port.result.type if isinstance(port.result.type, TensorType) else TensorType()
+        dtype = "float32" if declared.dtype is None else declared.dtype.name
+        shape = _joined_shape(
+            tuple(d if isinstance(d, int) else 0 for d in declared.shape or ()), port, self._iteration
+        )
+        return self._iteration, shape, dtype, []
+
+    def _elements(self, port: ScanOutput, length: int) -> list[Array]:
+        """The newest recorded elements, oldest first."""
+        if self.mark is None or self._entry is None:
+            return []
+        rows = self._trace.newest(self._entry, PortKind.SCAN, port.outer.name, self._iteration, length)
+        return [row for row in rows if isinstance(row, np.ndarray)]
+
+    # -- the body
+
+    @cached_property
+    def nodes(self) -> list[BodyNode]:
+        """The body's nodes in order; of those before an inner loop that runs it is known that they are done."""
+        graph = self.loop.body if self.loop else self.outline.graph
+        flat = list(_flat(graph.nodes, 0, "", ()))
+        path: tuple[Node, ...] = ()
+        if self._inside is None:
+            # At a boundary nothing of the next iteration is computed; once the model has ended, all is.
+            position = len(flat) if self.over and self.body is None else 0 if self.stopped_by is None else -1
+        else:
+            position, path = next((k, path) for k, (node, _, _, path) in enumerate(flat) if node is self._inside)
+        return [
+            BodyNode(k, node, depth, branch, self._state(k, node, branch, around, position, path))
+            for k, (node, depth, branch, around) in enumerate(flat)
+        ]
+
+    def _state(
+        self, k: int, node: Node, branch: str, around: tuple[Node, ...], position: int, path: tuple[Node, ...]
+    ) -> NodeState:
+        if k == position:
+            return NodeState.NEXT
+        if k > position:
+            return NodeState.TODO
+        if node in path:
+            # The Ifs around the loop that runs: their outputs are written where the branches join.
+            return NodeState.TODO
+        if branch and not set(around) <= set(path):
+            # Which branch an earlier If took shows in what it computed.
+            after = self.mark_at(self._iteration + 1)
+            yielded = self.recorded(PortKind.NODE, after) if after is not None else {}
+            if not yielded:
+                return NodeState.TODO
+            names = [value.name for value in node.outputs if value is not None]
+            return NodeState.DONE if any(name in yielded for name in names) else NodeState.SKIPPED
+        if branch and around:
+            # In the other branch of an If that the running loop is in.
+            inside = self._inside
+            for word, graph in bodies(around[-1]):
+                if word == branch and inside is not None:
+                    return NodeState.DONE if any(n is inside for n in walk(graph)) else NodeState.SKIPPED
+        return NodeState.DONE
+
+    def state_of(self, value: Value) -> NodeState | None:
+        """Where the node stands that computes a value; None where none of this body does."""
+        return self._states.get(value)
+
+    @cached_property
+    def _states(self) -> dict[Value, NodeState]:
+        return {value: entry.state for entry in self.nodes for value in entry.node.outputs if value is not None}
+
+
+class RecordedIterations(Iterations):
+    """What the values of one entry of a loop were at the boundaries that were recorded."""
+
+    frame: RecordedFrame
+
+    def boundary(self, iteration: int) -> RecordedFrame | None:
+        mark = self.frame.mark_at(iteration)
+        return None if mark is None else RecordedFrame.at(self.frame.outline, mark)
+
+
+def _flat(nodes: Sequence[Node], depth: int, branch: str, around: tuple[Node, ...]) -> Iterator[tuple[Any, ...]]:
+    for node in nodes:
+        yield node, depth, branch, around
+        if isinstance(node, If):
+            for word, graph in bodies(node):
+                yield from _flat(graph.nodes, depth + 1, word, (*around, node))
+
+
+def _joined_shape(element: tuple[int, ...], port: ScanOutput, count: int) -> tuple[int, ...]:
+    """The shape of a scan output of so many elements."""
+    dims = list(element)
+    if port.stack:
+        axis = port.axis + len(dims) + 1 if port.axis < 0 else port.axis
+        dims.insert(min(max(axis, 0), len(dims)), count)
+    elif dims:
+        axis = port.axis + len(dims) if port.axis < 0 else port.axis
+        dims[min(max(axis, 0), len(dims) - 1)] *= count
+    else:
+        dims = [count]
+    return tuple(dims)

@@ -1,0 +1,447 @@
+"""Reading a trace: one that is complete, one whose writer was killed, or one that is being written."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ...runtime.errors import ModelError, TraceError, UsageError
+from ...runtime.graph import MAIN, Graph, StoppedBy
+from ...runtime.graph.as_json import from_json
+from ...runtime.model import Data, LoopTotals
+from ..session.boundary import Boundary
+from .cells import maybe, places, real, text, whole
+from .database import DAMAGE, Database, checked
+from .ports import PortKind
+
+#: So many bytes of values are read ahead where boundaries are asked for one after the other.
+_AHEAD = 1 << 20
+
+
+@dataclass(frozen=True)
+class RecordedLoop:
+    """A loop of the recorded model; ``index`` is its number in the trace."""
+
+    index: int
+    path: str
+    name: str
+    op_type: str
+    system: str
+    parent: int | None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One run of a loop. ``around``: the iterations of the loops around it, outermost first."""
+
+    id: int
+    loop: int
+    around: tuple[int, ...]
+    trip_count: int | None
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Where a boundary stands, without its values; ``id`` counts boundaries in the order of time, from 1."""
+
+    id: int
+    entry: int
+    iteration: int
+    condition: bool | None
+    ended: StoppedBy | None
+    time: int | float
+
+
+class Trace(Database):
+    """A recorded run, opened read-only.
+
+    >>> with Trace.open("run.loopdb") as trace:
+    ...     for boundary in trace.boundaries("main ▸ sqrt"):
+    ...         print(boundary.iteration, boundary.carried["x"])
+
+    A trace is used by one thread at a time. Whatever is found broken while reading is a :class:`TraceError`.
+    """
+
+    @cached_property
+    def _entries(self) -> dict[int, Entry]:
+        return {}
+
+    def look(self) -> None:
+        _ = self.loops
+
+    def __repr__(self) -> str:
+        return f"<Trace {self.path}>"
+
+    # -- the run
+
+    @cached_property
+    @checked
+    def meta(self) -> Mapping[str, Any]:
+        """What the trace says of itself; ``docs/traces.md`` lists the keys."""
+        return {text(key): value for key, value in self.rows("SELECT key, value FROM meta WHERE key <> 'graph'")}
+
+    @property
+    def model(self) -> str:
+        """The file name of the model."""
+        return str(self.meta.get("model", "?"))
+
+    @property
+    def model_hash(self) -> str:
+        """SHA-256 of the model's file; empty where it came from none."""
+        return str(self.meta.get("model_hash", ""))
+
+    @property
+    @checked
+    def every(self) -> int:
+        """Every how-manieth boundary was recorded, besides the first and last of each entry."""
+        return whole(self.meta.get("every", 1), 1)
+
+    @property
+    def nodes(self) -> bool:
+        """True where all body values were recorded."""
+        return bool(self.meta.get("nodes"))
+
+    @property
+    @checked
+    def only(self) -> list[str] | None:
+        """The names of the values that were recorded; None: no choice was made."""
+        told = self.meta.get("only")
+        return None if told is None else [text(name) for name in json.loads(text(told))]
+
+    @property
+    def whole(self) -> bool:
+        """True where every boundary was recorded with all that it carries: a run can go on from any of them."""
+        return self.every == 1 and self.only is None
+
+    @property
+    def complete(self) -> bool:
+        """False where the run was cut off: its program was killed, or still runs; what is here is whole."""
+        return "ended" in self.meta or "error" in self.meta
+
+    @property
+    def ended(self) -> str | None:
+        """``end`` where the model ran to its end, else the limit or interrupt that stopped it; None: neither."""
+        found = self.meta.get("ended")
+        return None if found is None else str(found)
+
+    @property
+    def error(self) -> str:
+        """What ended the run where that was an error, a limit or an interrupt; else empty."""
+        return str(self.meta.get("error", ""))
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The model's loop graph, without its large constants."""
+        for (told,) in self.rows("SELECT value FROM meta WHERE key = 'graph'"):
+            try:
+                return from_json(told)
+            except ModelError as error:
+                raise TraceError(f"{self.path}: {error}") from None
+        raise TraceError(f"{self.path}: the trace holds no loop graph")
+
+    @cached_property
+    @checked
+    def loops(self) -> Sequence[RecordedLoop]:
+        """The model's loops, outer before inner."""
+        found: list[RecordedLoop] = []
+        for number, *words, parent in self.rows("SELECT id, path, name, op_type, system, parent FROM loop ORDER BY id"):
+            if number != len(found):
+                raise self.damaged(f"loop {number} stands where loop {len(found)} should")
+            # Outer before inner: so none is inside itself.
+            around = maybe(lambda cell: whole(cell, 0, len(found) - 1), parent)
+            path, name, op_type, system = map(text, words)
+            outside = MAIN if around is None else found[around].path
+            if not path.startswith(f"{outside} ▸ ") or any(path == one.path for one in found):
+                raise self.damaged(f"the path of loop {number} is not its own")
+            found.append(RecordedLoop(number, path, name, op_type, system, around))
+        return found
+
+    def around(self, loop: int) -> list[int]:
+        """The loop and those around it, outermost first."""
+        chain = [loop]
+        while (parent := self.loops[chain[0]].parent) is not None:
+            chain.insert(0, parent)
+        return chain
+
+    @property
+    def inputs(self) -> dict[str, Data]:
+        """The inputs of the run."""
+        return self._tensors("input")
+
+    @property
+    def outputs(self) -> dict[str, Data] | None:
+        """The outputs; None where the model did not run to its end."""
+        return self._tensors("output") if self.ended == "end" else None
+
+    @property
+    @checked
+    def totals(self) -> list[LoopTotals]:
+        """How the loops went; empty where the run was cut off."""
+        told = []
+        for index, iterations, entries, stopped, reasons, trips, seconds in self.rows(
+            "SELECT loop, iterations, entries, stopped_by, reasons, trip_count, seconds FROM total ORDER BY loop"
+        ):
+            loop = self.loops[whole(index)]
+            counts = {StoppedBy(word): whole(count) for word, count in json.loads(text(reasons)).items()}
+            by = maybe(StoppedBy, stopped)
+            numbers = whole(iterations), whole(entries)
+            told.append(LoopTotals(loop.name, loop.path, *numbers, by, counts, maybe(_integer, trips), real(seconds)))
+        return told
+
+    @checked
+    def counts(self, until: int) -> dict[int, tuple[int, int, StoppedBy | None]]:
+        """Of each loop that was entered up to a boundary: iterations, entries, and why it ended last before that."""
+        return {
+            whole(loop): (whole(iterations), whole(entries), maybe(StoppedBy, ended))
+            for loop, iterations, entries, ended in self.rows(
+                "SELECT e.loop, sum(b.most), count(*), (SELECT x.ended FROM boundary x JOIN entry y ON y.id = x.entry"
+                " WHERE y.loop = e.loop AND x.id < ?1 AND x.ended IS NOT NULL ORDER BY x.id DESC LIMIT 1) FROM"
+                " (SELECT entry, max(iteration) AS most FROM boundary WHERE id <= ?1 GROUP BY entry) b"
+                " JOIN entry e ON e.id = b.entry GROUP BY e.loop",
+                until,
+            )
+        }
+
+    @checked
+    def _tensors(self, kind: str) -> dict[str, Data]:
+        return {
+            text(name): self.decoded(type_, data)
+            for name, type_, data in self.rows(
+                "SELECT name, type, data FROM tensor WHERE kind = ? ORDER BY rowid", kind
+            )
+        }
+
+    # -- boundaries
+
+    def __len__(self) -> int:
+        return int(next(self.rows("SELECT count(*) FROM boundary"))[0])
+
+    def index(self, loop: str | int) -> int:
+        """The number of a loop given by path, by name or by number.
+
+        Raises:
+            UsageError: no such loop, or several of that name.
+        """
+        found = [one.index for one in self.loops if loop in (one.index, one.path, one.name)]
+        if len(found) != 1:
+            told = ", ".join(f"'{one.path}'" for one in self.loops) or "none"
+            what = "no loop" if not found else "several loops"
+            raise UsageError(f"{self.path}: {what} called '{loop}'; there are {told}")
+        return found[0]
+
+    @checked
+    def entry(self, number: int) -> Entry:
+        """An entry by its number."""
+        if number not in self._entries:
+            for id_, loop, around, trips in self.rows(
+                "SELECT id, loop, around, trip_count FROM entry WHERE id = ?", number
+            ):
+                self._entries[id_] = self._entry(id_, loop, around, trips)
+        if number not in self._entries:
+            raise self.damaged(f"there is no entry {number}")
+        return self._entries[number]
+
+    def _entry(self, number: Any, loop: Any, around: Any, trips: Any) -> Entry:
+        index = whole(loop, 0, len(self.loops) - 1)
+        return Entry(whole(number), index, places(around, len(self.around(index)) - 1), maybe(_integer, trips))
+
+    def entries(self, loop: str | int | None = None) -> Iterator[Entry]:
+        """The entries of a loop, or of all, in the order of time."""
+        where, given = ("", ()) if loop is None else (" WHERE loop = ?", (self.index(loop),))
+        for id_, index, around, trips in self.rows(
+            f"SELECT id, loop, around, trip_count FROM entry{where} ORDER BY id", *given
+        ):
+            try:
+                entry = self._entry(id_, index, around, trips)
+            except DAMAGE as error:
+                raise self.damaged(error) from None
+            yield entry
+
+    def marks(self, where: str = "", *given: Any) -> Iterator[Mark]:
+        """Boundaries without their values, in the order of time; ``where`` is SQL over ``boundary``."""
+        for id_, entry, iteration, condition, ended, time in self.rows(
+            f"SELECT id, entry, iteration, condition, ended, time FROM boundary {where or 'ORDER BY id'}", *given
+        ):
+            try:
+                runs = None if condition is None else bool(whole(condition))
+                mark = Mark(whole(id_), whole(entry), whole(iteration), runs, maybe(StoppedBy, ended), real(time))
+            except DAMAGE as error:
+                raise self.damaged(error) from None
+            yield mark
+
+    def boundaries(self, loop: str | int | None = None, entry: Sequence[int] | None = None) -> Iterator[Boundary]:
+        """Recorded boundaries in the order of time: of one loop, of one entry of it, or all.
+
+        Raises:
+            UsageError: no such loop.
+        """
+        conditions: list[str] = []
+        given: list[str | int] = []
+        if loop is not None:
+            conditions.append("loop = ?")
+            given.append(self.index(loop))
+        if entry is not None:
+            conditions.append("around = ?")
+            given.append("/".join(map(str, entry)))
+        where = f"WHERE entry IN (SELECT id FROM entry WHERE {' AND '.join(conditions)})" if conditions else ""
+        return self._read_all(self.marks(f"{where} ORDER BY id", *given))
+
+    def _read_all(self, marks: Iterator[Mark]) -> Iterator[Boundary]:
+        """Boundaries one after the other, read some at a time: as many as are about :data:`_AHEAD` bytes."""
+        count = 1
+        while some := list(itertools.islice(marks, count)):
+            read = self._read_some(some)
+            yield from read
+            each = sum(_size(b) for b in read) / len(read)
+            count = int(min(max(_AHEAD / each, 1), 2 * count, 1000))
+
+    @checked
+    def _read_some(self, marks: Sequence[Mark]) -> list[Boundary]:
+        """Boundaries that are near each other, with their values: one query a port instead of one a boundary."""
+        loops = [self.entry(mark.entry).loop for mark in marks]
+        values: dict[int, dict[PortKind, dict[str, Any]]] = {mark.id: {kind: {} for kind in PortKind} for mark in marks}
+        for loop in dict.fromkeys(loops):
+            ids = [mark.id for mark, index in zip(marks, loops, strict=True) if index == loop]
+            for port, kind, name in self._ports.get(loop, ()):
+                for boundary, *row in self.rows(
+                    "SELECT boundary, id, type, same, data FROM value WHERE port = ? AND boundary BETWEEN ? AND ?"
+                    " ORDER BY boundary",
+                    port,
+                    ids[0],
+                    ids[-1],
+                ):
+                    if boundary in values:
+                        values[boundary][kind][name] = self.value(*row)
+        return [self._boundary(mark, values[mark.id]) for mark in marks]
+
+    def boundary(self, loop: str | int, entry: Sequence[int], iteration: int) -> Boundary:
+        """One boundary: the one before ``iteration``.
+
+        Raises:
+            UsageError: it was not recorded.
+        """
+        around = "/".join(map(str, entry))
+        found = self.marks(
+            "WHERE entry IN (SELECT id FROM entry WHERE loop = ? AND around = ?) AND iteration = ?",
+            self.index(loop),
+            around,
+            iteration,
+        )
+        for mark in found:
+            return self.read(mark)
+        where = f" of entry {around}" if around else ""
+        raise UsageError(f"{self.path}: the boundary before iteration {iteration}{where} of '{loop}' is not recorded")
+
+    @checked
+    def read(self, mark: Mark) -> Boundary:
+        """A boundary with its values."""
+        return self._boundary(mark, self.values(mark.id, self.entry(mark.entry).loop))
+
+    def _boundary(self, mark: Mark, kinds: Mapping[PortKind, Mapping[str, Any]]) -> Boundary:
+        entry = self.entry(mark.entry)
+        return Boundary(
+            self.loops[entry.loop].path,
+            entry.around,
+            mark.iteration,
+            mark.condition,
+            mark.ended,
+            kinds[PortKind.CARRIED],
+            kinds[PortKind.SCAN],
+            kinds[PortKind.NODE],
+        )
+
+    @checked
+    def values(self, boundary: int, loop: int) -> dict[PortKind, dict[str, Any]]:
+        """What was recorded at a boundary of a loop, by kind and name."""
+        found: dict[PortKind, dict[str, Any]] = {kind: {} for kind in PortKind}
+        for port, kind, name in self._ports.get(loop, ()):
+            for row in self.rows(
+                "SELECT id, type, same, data FROM value WHERE port = ? AND boundary = ?", port, boundary
+            ):
+                found[kind][name] = self.value(*row)
+        return found
+
+    @checked
+    def recorded(self, boundary: int, loop: int, kind: PortKind, name: str) -> tuple[bool, Any]:
+        """Whether a value was recorded at a boundary of a loop, and the value."""
+        port = self._port_of.get((loop, kind, name))
+        if port is not None:
+            for row in self.rows(
+                "SELECT id, type, same, data FROM value WHERE port = ? AND boundary = ?", port, boundary
+            ):
+                return True, self.value(*row)
+        return False, None
+
+    @checked
+    def newest(self, entry: Entry, kind: PortKind, name: str, iteration: int, count: int) -> list[Any]:
+        """The last recorded values of an entry up to a boundary, but for the first boundary; oldest first."""
+        port = self._port_of.get((entry.loop, kind, name))
+        rows = self.rows(
+            "SELECT v.id, v.type, v.same, v.data FROM boundary b CROSS JOIN value v ON v.port = ? AND v.boundary = b.id"
+            " WHERE b.entry = ? AND b.iteration BETWEEN 1 AND ? ORDER BY b.iteration DESC LIMIT ?",
+            port,
+            entry.id,
+            iteration,
+            count,
+        )
+        return [self.value(*row) for row in rows][::-1]
+
+    def port_values(self, port: int, where: str, *given: Any, newest: bool = False) -> list[Any]:
+        """The values of a port at boundaries that ``where`` picks, in the order of time; only the newest of them."""
+        order = "ORDER BY v.boundary DESC LIMIT 1" if newest else "ORDER BY v.boundary"
+        return [
+            self.value(*row)
+            for row in self.rows(
+                "SELECT v.id, v.type, v.same, v.data FROM value v JOIN boundary b ON b.id = v.boundary"
+                f" WHERE v.port = ? AND v.boundary IN (SELECT id FROM boundary WHERE {where}) {order}",
+                port,
+                *given,
+            )
+        ]
+
+    @cached_property
+    @checked
+    def _ports(self) -> dict[int, list[tuple[int, PortKind, str]]]:
+        ports: dict[int, list[tuple[int, PortKind, str]]] = {}
+        for id_, loop, kind, name in self.rows("SELECT id, loop, kind, name FROM port ORDER BY id"):
+            index = whole(loop, 0, len(self.loops) - 1)
+            ports.setdefault(index, []).append((whole(id_), PortKind(kind), text(name)))
+        return ports
+
+    @checked
+    def types(self, port: int) -> list[tuple[str, tuple[int, ...] | None]]:
+        """Every dtype and shape that a port's values have."""
+        return [
+            self._type(number)
+            for (number,) in self.rows("SELECT DISTINCT type FROM value WHERE port = ? ORDER BY 1", port)
+        ]
+
+    @cached_property
+    def _port_of(self) -> dict[tuple[int, PortKind, str], int]:
+        return {(loop, kind, name): id_ for loop, ports in self._ports.items() for id_, kind, name in reversed(ports)}
+
+    def numbered_ports(self, loop: int) -> list[tuple[int, PortKind, str]]:
+        """The same with their numbers in the file."""
+        return self._ports.get(loop, [])
+
+    def ports(self, loop: int) -> list[tuple[PortKind, str]]:
+        """What was recorded of a loop: kinds and names."""
+        return [(kind, name) for _, kind, name in self._ports.get(loop, ())]
+
+
+def _size(boundary: Boundary) -> int:
+    """About what its values take."""
+    kinds = (boundary.carried, boundary.scanned, boundary.computed)
+    return 200 + sum(_bytes(value) for kind in kinds for value in kind.values())
+
+
+def _bytes(value: Any) -> int:
+    return sum(map(_bytes, value)) if isinstance(value, list) else getattr(value, "nbytes", 0) + 100
+
+
+def _integer(cell: Any) -> int:
+    return whole(cell, -(1 << 63))

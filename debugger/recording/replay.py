@@ -1,0 +1,396 @@
+"""A recorded run under the debugger: everything but execution.
+
+A replay stands at recorded boundaries and goes from one to another, in either direction. Breakpoints are tested at each
+boundary on the way, as those of a run are; since any boundary can be read at any time, nothing has to be run for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from ...runtime.errors import UsageError
+from ...runtime.model import Data, LoopTotals
+from ..breakpoints.collection import Breakpoint, Kind
+from ..session.standing import Standing, boundary_stop, gave_nan, interrupted, no_iteration
+from ..session.stop import Reason, Stop
+from .frames import RecordedFrame
+from .outline import Outline
+from .reader import Mark, Trace
+from .recorded_places import RecordedPlaces
+from .unrunnable import RecordedModel, Unrunnable
+
+
+class Replay(Unrunnable, Standing):
+    """A recording, standing at one of its boundaries; at first before iteration 0 of the first loop.
+
+    It is used as a :class:`~..session.session.Session` is; what would have to run something is a :class:`UsageError`.
+    """
+
+    places: RecordedPlaces
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self._outline = Outline(trace)
+        self._mark: Mark | None = None
+        self._interrupted = False
+        #: While something is looked for: the loop and the iteration that are looked at.
+        self._passing = (-1, 0)
+        #: Grows whenever the replay moves.
+        self.moment = 0
+        super().__init__(RecordedModel(trace), RecordedPlaces(self._outline, lambda: self))
+        self.restart()
+
+    def __repr__(self) -> str:
+        return f"<Replay {self.trace.path}: {self.stop.text}>"
+
+    # -- where it stands
+
+    @property
+    def running(self) -> bool:
+        """True while another thread looks for the next stop."""
+        return self._lock.locked()
+
+    @property
+    def inputs(self) -> dict[str, Data]:
+        """The inputs of the recorded run."""
+        return self.trace.inputs
+
+    @cached_property
+    def _outputs(self) -> dict[str, Data] | None:
+        return self.trace.outputs
+
+    @property
+    def outputs(self) -> dict[str, Data] | None:
+        """The outputs of the recorded run, once the replay is at its end; None before."""
+        return self._outputs if self.done else None
+
+    @property
+    def frame(self) -> RecordedFrame:
+        """The innermost loop that ran here; at the end the loop that ended last."""
+        return self._main() if self._mark is None else RecordedFrame.at(self._outline, self._mark, over=self.done)
+
+    @property
+    def frames(self) -> list[RecordedFrame]:
+        """All loops that ran here, outermost first, the main graph before them."""
+        if self._mark is None or self.done:
+            return [self._main()]
+        found = [self.frame]
+        while (around := found[0].around) is not None:
+            found.insert(0, around)
+        return found
+
+    def _main(self) -> RecordedFrame:
+        now = 0 if self._mark is None else self._mark.id
+        return RecordedFrame(self._outline, -1, now, over=self.done)
+
+    @property
+    def totals(self) -> list[LoopTotals]:
+        """How often each loop had run here; while another thread looks for a stop, how far that is."""
+        if self.running:
+            # Without the trace, which is used by one thread at a time.
+            index, iteration = self._passing
+            return [
+                LoopTotals(one.loop.name, one.path, iteration if one.index == index else 0, 0, None, {}, None, 0.0)
+                for one in self._outline.loops
+            ]
+        if self.done:
+            return self.trace.totals
+        counted = self.trace.counts(0 if self._mark is None else self._mark.id)
+        seconds = 0.0 if self._mark is None else self._mark.time
+        told = []
+        for loop in self.trace.loops:
+            iterations, entries, ended = counted.get(loop.index, (0, 0, None))
+            spent = seconds if loop.parent is None and entries else 0.0
+            told.append(LoopTotals(loop.name, loop.path, iterations, entries, ended, {}, None, spent))
+        return told
+
+    # -- on
+
+    def restart(self) -> Stop:
+        """Go to the first boundary."""
+        with self._held():
+            return self._to_first()
+
+    def step(self, count: int = 1) -> Stop:
+        """To the next recorded boundary of this loop, ``count`` times; from a loop's end to that of any loop."""
+        return self._repeat(count, self._step)
+
+    def _step(self) -> Stop:
+        with self._held():
+            mark = self._current("step")
+            following = None if mark.ended else self._in_entry(mark, 1)
+            return self._advance(following or self._after(mark))
+
+    def into(self) -> Stop:
+        """To the next recorded boundary of any loop: down into a loop inside this one."""
+        with self._held():
+            return self._advance(self._after(self._current("go on")))
+
+    def finish(self, count: int = 1) -> Stop:
+        """To the end of this loop; at its end already: to the end of the loop around it. ``count``: so many loops, from
+        the inside out."""
+        return self._repeat(count, self._finish)
+
+    def _finish(self) -> Stop:
+        with self._held():
+            mark = self._running_mark(self._current("finish"))
+            if mark is None:
+                return self._advance(self._after(self._current("finish")))
+            end = self._find("WHERE entry = ? ORDER BY iteration DESC LIMIT 1", mark.entry)
+            # A loop that was cut off has no end.
+            return self._advance(end if end is not None and end.ended else None)
+
+    def until(self, iteration: int) -> Stop:
+        """On to the first recorded boundary of this entry from that iteration on, or to the loop's end.
+
+        Raises:
+            UsageError: the iteration is not ahead, or no loop is running.
+        """
+        with self._held():
+            mark = self._running_mark(self._current("go on"))
+            if mark is None:
+                raise UsageError("no loop is running here; until needs one")
+            if iteration <= mark.iteration:
+                raise UsageError(f"iteration {iteration} is not ahead of {mark.iteration}; goto {iteration} goes back")
+            found = self._find(
+                "WHERE entry = ? AND iteration > ? AND (iteration >= ? OR ended IS NOT NULL)"
+                " ORDER BY iteration LIMIT 1",
+                mark.entry,
+                mark.iteration,
+                iteration,
+            )
+            return self._advance(found)
+
+    def continue_(self) -> Stop:
+        """To the next recorded boundary at which a breakpoint hits, or to the end of the recording."""
+        with self._held():
+            self._current("go on")
+            return self._advance(None)
+
+    # -- back
+
+    def back(self, count: int = 1) -> Stop:
+        """To the previous recorded boundary of this loop, up to ``count`` times; from its entry to that of any loop.
+
+        Raises:
+            UsageError: there is nothing before.
+        """
+        return self._repeat(count, self._back, back=True)
+
+    def _back(self) -> Stop:
+        with self._held():
+            if self.done:
+                return self._go(self._last())
+            mark = self._current("go back")
+            before = self._in_entry(mark, -1) or self._find("WHERE id < ? ORDER BY id DESC LIMIT 1", mark.id)
+            if before is None:
+                raise UsageError("this is the first boundary of the recording; there is nothing before")
+            return self._go(before)
+
+    def goto(self, iteration: int) -> Stop:
+        """Go to the boundary before that iteration, of the loop and entry where the replay stands; breakpoints in
+        between do not stop it.
+
+        Raises:
+            UsageError: there is no such boundary, or it was not recorded.
+        """
+        if iteration < 0:
+            raise UsageError(f"there is no iteration {iteration}")
+        with self._held():
+            mark = self._mark or self._current("go there")
+            found = self._find("WHERE entry = ? AND iteration = ?", mark.entry, iteration)
+            if found is not None:
+                return self._go(found)
+            entry = "WHERE entry = ? AND iteration"
+            below = self._find(f"{entry} < ? ORDER BY iteration DESC LIMIT 1", mark.entry, iteration)
+            above = self._find(f"{entry} > ? ORDER BY iteration LIMIT 1", mark.entry, iteration)
+            loop = self.frame.loop
+            assert loop is not None
+            if below is not None and above is None and below.ended is not None:
+                why = no_iteration(loop, iteration, below.iteration)
+                if mark.id != below.id:
+                    # As a run, which has to get there to find out.
+                    self._go(below)
+                    why += ", where the session stands now"
+                raise UsageError(why)
+            near = " and ".join(str(one.iteration) for one in (below, above) if one is not None)
+            raise UsageError(
+                f"iteration {iteration} of loop '{loop.name}' is not recorded here; the nearest are {near}"
+            )
+
+    def reverse_continue(self) -> Stop:
+        """Go back to the last recorded boundary before this at which a breakpoint hits; without one to the first."""
+        with self._held():
+            here = self._mark
+            if self._look("id < ? ORDER BY id DESC", 0 if here is None else here.id + self.done, silently=True):
+                return self.stop
+            stop = self._to_first()
+            if here is not None:
+                self.stop = stop = Stop(Reason.START, f"no breakpoint would have stopped before; {stop.text}")
+            return stop
+
+    # -- breakpoints
+
+    def prime(self, *breakpoints: Breakpoint) -> None:
+        """Nothing: what there was at the boundary before can be read when it is needed."""
+
+    def add(self, breakpoint_: Breakpoint) -> None:
+        """Nothing: breakpoints are looked at where something moves."""
+
+    def remove(self, breakpoint_: Breakpoint) -> None:
+        """Nothing, as for :meth:`add`."""
+
+    def is_slow(self, breakpoint_: Breakpoint) -> bool:
+        """Never: there is no run that it could slow down."""
+        return False
+
+    def watch(self, text: str) -> Breakpoint:
+        """Set a watchpoint, as :meth:`..session.session.Session.watch`."""
+        return self.breakpoints.watch(text)
+
+    def _advance(self, target: Mark | None) -> Stop:
+        """On to a recorded boundary (None: the end), unless a breakpoint hits on the way."""
+        here = 0 if self._mark is None else self._mark.id
+        last = (1 << 63) - 1 if target is None else target.id
+        if self._look("id BETWEEN ? AND ? ORDER BY id", here + 1, last):
+            return self.stop
+        ended = self._go(target)
+        if target is not None:
+            return ended
+        # What the main graph has at its end was never at a boundary.
+        hits = self._hits(self._main())
+        if hits:
+            self.stop = self._hit_stop(hits, ended.text)
+        return self.stop
+
+    def _look(self, which: str, *given: object, silently: bool = False) -> bool:
+        """Stop at the first of some boundaries at which a breakpoint hits; False: at none of them."""
+        for mark, frame in self._may_hit(which, *given):
+            if self._interrupted:
+                self._place(mark)
+                self.stop = interrupted(frame)
+                return True
+            hits = self._hits(frame, silently=silently)
+            if hits:
+                self._place(mark)
+                self.stop = self._where()
+                self.stop = self._hit_stop(hits)
+                return True
+        return False
+
+    def _may_hit(self, which: str, *given: object) -> Iterator[tuple[Mark, RecordedFrame]]:
+        """Of some boundaries those at which a breakpoint might hit."""
+        conditions: list[str] = []
+        parameters: list[object] = []
+        for one in self.breakpoints:
+            for loop in one.loops if one.enabled else ():
+                extra = ""
+                parameters.append(loop)
+                if one.kind is Kind.ITERATION:
+                    extra = " AND ended IS NULL AND iteration = ?"
+                    parameters.append(one.iterations[-1])
+                elif one.kind is Kind.END:
+                    extra = " AND ended IS NOT NULL"
+                conditions.append(f"(entry IN (SELECT id FROM entry WHERE loop = ?){extra})")
+        if not conditions:
+            return
+        for mark in self.trace.marks(f"WHERE ({' OR '.join(conditions)}) AND {which}", *parameters, *given):
+            frame = RecordedFrame.at(self._outline, mark)
+            self._passing = frame.index, mark.iteration
+            yield mark, frame
+
+    def _to_first_nan(self, breakpoint_: Breakpoint) -> str:
+        """The first node of the body that gave a NaN; only where all body values were recorded it can be told."""
+        frame = self.frame
+        if not frame.iteration or not self.trace.nodes or self.trace.only is not None:
+            return ""
+        made = (entry.node for entry in frame.nodes if breakpoint_.made_nan(frame, entry.node))
+        maker = next(made, None)
+        return "" if maker is None else gave_nan(maker, frame.iteration - 1, frame.loop)
+
+    def _ask_to_stop(self) -> None:
+        self._interrupted = True
+
+    def _forget_to_stop(self) -> None:
+        self._interrupted = False
+        self._passing = (-1, 0)
+
+    # -- how
+
+    def _current(self, what: str) -> Mark:
+        if self.done:
+            raise UsageError("the recording is at its end; restart to see it again")
+        if self._mark is None:
+            raise UsageError(f"the recording holds no boundary; there is nowhere to {what}")
+        return self._mark
+
+    def _running_mark(self, mark: Mark) -> Mark | None:
+        """The newest recorded boundary of the innermost loop that goes on here; None: none does."""
+        if mark.ended is None:
+            return mark
+        around = RecordedFrame.at(self._outline, mark).around
+        if around is None or around.entry_id is None:
+            return None
+        return self._find(
+            "WHERE entry = ? AND id < ? ORDER BY iteration DESC LIMIT 1",
+            around.entry_id,
+            mark.id,
+        )
+
+    def _find(self, where: str, *given: object) -> Mark | None:
+        return next(self.trace.marks(where, *given), None)
+
+    def _after(self, mark: Mark) -> Mark | None:
+        return self._find("WHERE id > ? ORDER BY id LIMIT 1", mark.id)
+
+    def _last(self) -> Mark | None:
+        return self._find("ORDER BY id DESC LIMIT 1")
+
+    def _in_entry(self, mark: Mark, way: int) -> Mark | None:
+        sign, order = (">", "ASC") if way > 0 else ("<", "DESC")
+        return self._find(
+            f"WHERE entry = ? AND iteration {sign} ? ORDER BY iteration {order} LIMIT 1", mark.entry, mark.iteration
+        )
+
+    def _at_beginning(self) -> bool:
+        return self._mark is None or self._find("WHERE id < ? LIMIT 1", self._mark.id) is None
+
+    def _place(self, mark: Mark | None) -> None:
+        self._mark = mark
+        self.moment += 1
+
+    def _to_first(self) -> Stop:
+        return self._go(self._find("ORDER BY id LIMIT 1"))
+
+    def _go(self, mark: Mark | None) -> Stop:
+        """Stand at a boundary, or at the end of the recording."""
+        if mark is None:
+            return self._end()
+        for breakpoint_ in self.breakpoints:
+            breakpoint_.passed = False
+        self._place(mark)
+        self.stop = self._where()
+        return self.stop
+
+    def _where(self) -> Stop:
+        return boundary_stop(self.frame)
+
+    def _end(self) -> Stop:
+        """Behind the last boundary: the model's end, or where the recording was cut off."""
+        self._place(self._last())
+        trace = self.trace
+        if trace.ended == "end":
+            # What a screen shows then is the loop of the main graph that ended last.
+            main = self._find(
+                "WHERE entry IN (SELECT e.id FROM entry e JOIN loop l ON l.id = e.loop WHERE l.parent IS NULL)"
+                " ORDER BY id DESC LIMIT 1"
+            )
+            self._mark = main or self._mark
+            self.stop = Stop(Reason.DONE, "the model ran to its end" + ("" if trace.loops else "; it has no loop"))
+        elif trace.ended is not None or trace.error:
+            reason = {"limit": Reason.LIMIT, "interrupt": Reason.INTERRUPT}.get(trace.ended or "", Reason.ERROR)
+            self.stop = Stop(reason, f"the recording ends here: {trace.error or trace.ended}")
+        else:
+            self.stop = Stop(Reason.INTERRUPT, "the recording ends here: its program was ended, or still records")
+        return self.stop

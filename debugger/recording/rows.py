@@ -1,0 +1,278 @@
+"""Batches of boundaries as rows of the tables: encoded together, since most boundaries of a loop look alike."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...runtime.graph import Array
+from ...runtime.graph.encoding import Encoded, encode, portable
+from .ports import MISSING
+
+#: What is not larger is stored again rather than referred to.
+INLINE = 64
+#: Statistics look at so many elements at a time, so that their float64 copies stay small.
+_CHUNK = 1 << 19
+
+
+@dataclass
+class Batch:
+    """Boundaries of one loop, in the order of time. All sequences are of one length, and so is each column.
+
+    ``columns``: port -> its values, either one after the other, MISSING where a boundary has none, or stacked in one
+    array whose first axis is the boundary. ``sources``: port -> key; ports of one key have the same values, whose data
+    are stored once.
+    """
+
+    loop: int
+    ids: Sequence[int]
+    entries: Sequence[int]
+    iterations: Sequence[int]
+    conditions: Sequence[bool | None]
+    #: Of the boundaries where the loop ends: position in the batch -> why.
+    ended: Mapping[int, str]
+    times: Sequence[float]
+    columns: Mapping[int, Sequence[Any] | Array]
+    sources: Mapping[int, object] = field(default_factory=dict)
+
+
+@dataclass
+class _Newest:
+    """What a port held last: the row with the data, and the data."""
+
+    row: int
+    type: int
+    data: bytes | str | None
+
+
+class Types:
+    """The numbers of (dtype, shape), and which of them are new to the file."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, tuple[int, ...] | None], int] = {}
+        self.new: list[tuple[int, str, str | None]] = []
+
+    def add(self, number: int, dtype: str, shape: tuple[int, ...] | None) -> None:
+        """Take note of one that the file has already."""
+        self._known[dtype, shape] = number
+
+    def number(self, dtype: str, shape: tuple[int, ...] | None) -> int:
+        found = self._known.get((dtype, shape))
+        if found is None:
+            found = self._known[dtype, shape] = len(self._known) + 1
+            self.new.append((found, dtype, None if shape is None else json.dumps(list(shape))))
+        return found
+
+    def take_new(self) -> list[tuple[int, str, str | None]]:
+        new, self.new = self.new, []
+        return new
+
+
+#: id, boundary, port, type, number, min, max, mean, norm, not_finite, same, data
+ValueRow = tuple[Any, ...]
+
+
+@dataclass
+class _Written:
+    """Of a source that several ports share: the row with the data, for each boundary.
+
+    ``entered``: boundaries where a loop is entered. What is carried there is what each back edge begins with, so ports
+    that take one result share nothing yet.
+    """
+
+    entered: frozenset[int]
+    rows: dict[int, int] = field(default_factory=dict)
+
+    def row(self, boundary: int) -> int | None:
+        return self.rows.get(boundary)
+
+    def note(self, boundary: int, row: int) -> None:
+        if boundary not in self.entered:
+            self.rows.setdefault(boundary, row)
+
+
+class Encoder:
+    """Turns batches into rows of ``boundary`` and ``value``; ``row``: the number of the next value."""
+
+    def __init__(self, types: Types, row: int = 1) -> None:
+        self.types = types
+        self._row = row
+        #: (loop, source) -> what it held last.
+        self._newest: dict[object, _Newest] = {}
+
+    def forget(self) -> None:
+        """Refer to nothing written so far."""
+        self._newest.clear()
+
+    def boundaries(self, batch: Batch) -> Iterable[tuple[Any, ...]]:
+        """Rows of ``boundary``."""
+        ended = batch.ended
+        return (
+            (
+                int(id_),
+                int(batch.entries[k]),
+                int(batch.iterations[k]),
+                None if batch.conditions[k] is None else int(bool(batch.conditions[k])),
+                ended.get(k),
+                float(batch.times[k]),
+            )
+            for k, id_ in enumerate(batch.ids)
+        )
+
+    def values(self, batch: Batch) -> Iterator[list[ValueRow]]:
+        """Rows of ``value``, a port at a time."""
+        keys = [batch.sources.get(port, port) for port in batch.columns]
+        entered = frozenset(int(id_) for id_, i in zip(batch.ids, batch.iterations, strict=True) if i == 0)
+        written = {key: _Written(entered) for key in keys if keys.count(key) > 1}
+        for key, (port, column) in zip(keys, batch.columns.items(), strict=True):
+            here = (batch.loop, key), port, written.get(key)
+            if isinstance(column, np.ndarray):
+                yield self._run(*here, list(batch.ids), column)
+            else:
+                yield self._column(*here, batch.ids, column)
+
+    def _column(
+        self, source: object, port: int, written: _Written | None, ids: Sequence[int], column: Sequence[Any]
+    ) -> list[ValueRow]:
+        """Runs of tensors of one dtype and shape are encoded together."""
+        rows: list[ValueRow] = []
+        start = 0
+        while start < len(column):
+            first = column[start]
+            if first is MISSING:
+                start += 1
+                continue
+            end = start + 1
+            if _is_numbers(first):
+                dtype, shape = first.dtype, first.shape
+                while end < len(column):
+                    other = column[end]
+                    if type(other) is not np.ndarray or other.shape != shape or other.dtype != dtype:
+                        break
+                    end += 1
+                stacked = np.stack(column[start:end]) if end - start > 1 else first[np.newaxis]
+                rows += self._run(source, port, written, ids[start:end], stacked)
+            else:
+                rows.append(self._one(source, port, written, ids[start], encode(first)))
+            start = end
+        return rows
+
+    def _one(self, source: object, port: int, written: _Written | None, id_: int, encoded: Encoded) -> ValueRow:
+        dtype, shape, data = encoded
+        kind = self.types.number(dtype, shape)
+        row = self._next(1)
+        newest = self._newest.get(source)
+        same = written.row(id_) if written is not None else None
+        if same is None and newest is not None and newest.type == kind and newest.data == data:
+            same = newest.row
+        if same is None or data is None:
+            self._newest[source] = _Newest(row, kind, data)
+            same = None
+        if written is not None:
+            written.note(id_, same or row)
+        return (row, id_, port, kind, None, None, None, None, None, None, same, data if same is None else None)
+
+    def _run(
+        self, source: object, port: int, written: _Written | None, ids: Sequence[int], stacked: Array
+    ) -> list[ValueRow]:
+        """Tensors of one dtype and shape."""
+        shape = stacked.shape[1:]
+        kind = self.types.number(stacked.dtype.name, shape)
+        size = math.prod(shape)
+        count = len(ids)
+        nbytes = size * stacked.dtype.itemsize
+        first = self._next(count)
+        if size == 1:
+            numbers, bad = _numbers(stacked.reshape(count))
+            nothing = [None] * count
+            columns: tuple[list[Any], ...] = (numbers, nothing, nothing, nothing, nothing, bad)
+        else:
+            columns = ([None] * count, *_statistics(stacked.reshape(count, size)))
+        data = portable(np.ascontiguousarray(stacked)).tobytes()
+        rows = zip(range(first, first + count), ids, [port] * count, [kind] * count, *columns, strict=True)
+        if nbytes <= INLINE:
+            pieces = [data[k : k + nbytes] for k in range(0, count * nbytes, nbytes)] if nbytes else [b""] * count
+            return [(*row, None, piece) for row, piece in zip(rows, pieces, strict=True)]
+        told: list[ValueRow] = []
+        newest = self._newest.get(source)
+        for k, row in enumerate(rows):
+            same = written.row(ids[k]) if written is not None else None
+            if same is not None:
+                told.append((*row, same, None))
+                continue
+            piece = data[k * nbytes : (k + 1) * nbytes]
+            if newest is not None and newest.type == kind and newest.data == piece:
+                told.append((*row, newest.row, None))
+            else:
+                newest = _Newest(first + k, kind, piece)
+                told.append((*row, None, piece))
+            if written is not None:
+                written.note(ids[k], newest.row)
+        if newest is not None:
+            self._newest[source] = newest
+        return told
+
+    def _next(self, count: int) -> int:
+        row = self._row
+        self._row += count
+        return row
+
+
+def _is_numbers(value: Any) -> bool:
+    return type(value) is np.ndarray and value.dtype.kind not in "OUST"
+
+
+def _numbers(flat: Array) -> tuple[list[Any], list[int | None]]:
+    """One number each; None for what SQL has no number for."""
+    count = len(flat)
+    kind = flat.dtype.kind
+    if kind in "bi":
+        return flat.astype(np.int64).tolist(), [None] * count
+    if kind == "u":
+        # Above the largest int64 SQLite knows floating-point numbers alone.
+        return [n if n < 1 << 63 else float(n) for n in flat.tolist()], [None] * count
+    if kind == "c":
+        finite = np.isfinite(flat)
+        return [None] * count, [None if ok else 1 for ok in finite.tolist()]
+    with np.errstate(all="ignore"):
+        found = flat.astype(np.float64)
+    whole = "int" in flat.dtype.name  # int4 and the like
+    numbers = [int(n) if whole else None if n != n else n for n in found.tolist()]
+    return numbers, [None if ok else 1 for ok in np.isfinite(found).tolist()]
+
+
+def _statistics(rows: Array) -> tuple[list[Any], list[Any], list[Any], list[Any], list[Any]]:
+    """Minimum, maximum, mean and norm over the finite elements of each row, and how many are not; of complex numbers
+    those of their magnitude."""
+    count, size = rows.shape
+    if size == 0:
+        nothing = [None] * count
+        return nothing, nothing, nothing, nothing, nothing
+    found: tuple[list[Any], ...] = ([], [], [], [], [])
+    step = max(1, _CHUNK // size)
+    for start in range(0, count, step):
+        for whole, part in zip(found, _chunk(rows[start : start + step]), strict=True):
+            whole += part
+    return found[0], found[1], found[2], found[3], found[4]
+
+
+def _chunk(rows: Array) -> tuple[list[Any], ...]:
+    with np.errstate(all="ignore"):
+        wide = np.abs(rows).astype(np.float64) if rows.dtype.kind == "c" else rows.astype(np.float64)
+        bad = np.zeros(len(wide), np.int64) if rows.dtype.kind in "biu" else (~np.isfinite(wide)).sum(1)
+        if not bad.any():
+            lo, hi, mean = wide.min(1).tolist(), wide.max(1).tolist(), wide.mean(1).tolist()
+            return lo, hi, mean, np.sqrt((wide * wide).sum(1)).tolist(), [None] * len(wide)
+        told: list[list[Any]] = [[], [], [], [], []]
+        for row, wrong in zip(wide, bad.tolist(), strict=True):
+            good = row[np.isfinite(row)] if wrong else row
+            one = [good.min(), good.max(), good.mean(), np.sqrt((good * good).sum())] if good.size else [None] * 4
+            for column, number in zip(told, one, strict=False):
+                column.append(None if number is None else float(number))
+            told[4].append(wrong or None)
+    return tuple(told)

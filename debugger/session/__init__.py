@@ -1,0 +1,1 @@
+"""A run under the debugger: where it stands, forward, backward, and what if."""

@@ -1,0 +1,121 @@
+"""Changing what a stopped execution goes on with: carried and computed values, constants, condition and trip count."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from ...runtime.engine.engine import Engine
+from ...runtime.errors import UsageError
+from ...runtime.frame import Frame, NodeState
+from ...runtime.graph import Loop, Value
+from ..expression.language import Target, assign, parse, parse_target, show
+from ..words.names import mask, quote
+from .history import History
+from .scope import FrameScope
+
+#: The sign of an assignment, apart from comparisons.
+_ASSIGNMENT = re.compile(r"(?<![=!<>])=(?!=)")
+
+
+class Editor:
+    """Edits one engine at a stop, in terms of the values that a frame shows."""
+
+    def __init__(self, engine: Engine, frame: Frame, history: History) -> None:
+        self._engine = engine
+        self._frame = frame
+        self._scope = FrameScope(frame, history)
+
+    def assign(self, text: str) -> str:
+        """Carry out ``target = expression``; returns it in words.
+
+        Raises:
+            UsageError: the text is no assignment, or it cannot be done here.
+        """
+        sign = _ASSIGNMENT.search(mask(text))
+        if sign is None:
+            raise UsageError(f"'{text}' sets nothing; write NAME = EXPRESSION, as in h[0, 3] = 1.5")
+        target, expression = text[: sign.start()].strip(), text[sign.end() :].strip()
+        return self.set(target, parse(expression).evaluate(self._scope))
+
+    def set(self, text: str, new: Any) -> str:
+        """Put a value in the place of another; returns what was done in words.
+
+        Raises:
+            UsageError: there is no such value, it cannot be set here, or the new one does not fit.
+        """
+        target = parse_target(text)
+        if target.state:
+            self._set_state(target.name, new)
+            return f"{target.name} = {show(new, 40)}"
+        value = self._value(target.name)
+        slot = self._engine.plan.slot_of[value]
+        old = self._scope.value(target.name)
+        self._engine.set_value(slot, self._placed(old, target, new))
+        return f"{text} = {show(new, 40)}"
+
+    def _placed(self, old: Any, target: Target, new: Any) -> Any:
+        # A whole new tensor may have another shape: loops whose shapes change are as good as others.
+        tensors = isinstance(new, np.ndarray) and isinstance(old, np.ndarray) and not target.index
+        if tensors and new.dtype == old.dtype and new.ndim and new.shape != old.shape:
+            return new
+        return assign(old, target, new, self._scope)
+
+    def _set_state(self, word: str, new: Any) -> None:
+        frame = self._frame
+        if frame.loop is None or not frame.at_boundary or frame.index not in self._engine.stack:
+            raise UsageError(f"{word} can be set between two iterations of a running loop")
+        if word == "cond":
+            if not isinstance(new, bool | np.bool_):
+                raise UsageError(f"cond is true or false, not {show(new, 40)}")
+            if frame.condition is None:
+                what = (
+                    "its sliced inputs count its iterations"
+                    if frame.loop.counted_by_slices
+                    else "set trip_count ends it"
+                )
+                raise UsageError(f"loop '{frame.name}' has no condition; {what}")
+            self._engine.set_condition(frame.index, bool(new))
+            return
+        number = np.asarray(new)
+        if number.ndim or number.dtype.kind not in "iu" or int(number) < 0:
+            raise UsageError(f"trip_count is a number of iterations, not {show(new, 40)}")
+        if frame.loop.counted_by_slices:
+            raise UsageError(
+                f"the sliced inputs of loop '{frame.name}' count its iterations; it has no trip count to set"
+            )
+        self._engine.set_trip_count(frame.index, int(number))
+
+    def _value(self, name: str) -> Value:
+        """The value of a name, if what it holds is still going to be used.
+
+        Raises:
+            UsageError: there is none, or setting it would change nothing.
+        """
+        frame, loop = self._frame, self._frame.loop
+        value = frame.scope().get(name)
+        if value is None:
+            self._scope.value(name)  # says what is near
+            raise UsageError(f"'{name}' is an output of the loop and grows by itself; it cannot be set")
+        if loop is not None and value is loop.iteration:
+            raise UsageError(f"'{name}' is the iteration number; goto goes to another iteration")
+        if loop is not None and value is loop.condition_input:
+            raise UsageError(f"'{name}' is the condition; set cond = true or false")
+        if loop is not None and frame.at_boundary and any(value is sliced.inner for sliced in loop.sliced_inputs):
+            outer = next(sliced.outer.name for sliced in loop.sliced_inputs if sliced.inner is value)
+            raise UsageError(
+                f"'{name}' is a part of '{outer}': set {quote(outer)}, or {quote(name)} inside the iteration"
+            )
+        for entry in frame.nodes:
+            if value in entry.node.outputs and entry.state is not NodeState.DONE:
+                raise UsageError(self._too_early(name, value, loop))
+        return value
+
+    def _too_early(self, name: str, value: Value, loop: Loop | None) -> str:
+        if loop is not None and self._frame.at_boundary:
+            for edge in loop.back_edges:
+                if edge.result is value:
+                    return f"'{name}' is computed anew in each iteration; set {quote(edge.param.name)} for the next one"
+        return f"'{name}' is not computed yet in this iteration; what is set now would be overwritten"

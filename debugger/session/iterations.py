@@ -1,0 +1,70 @@
+"""Values of other iterations: what each way of having them has in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ...runtime.errors import UsageError
+from ..words.condition import condition_slice
+from .surface import FrameSurface
+
+#: What is carried at the boundaries that ``Iterations.recent`` gives takes about this much at most.
+_RECENT_BYTES = 64 << 20
+
+
+class Iterations(ABC):
+    """What the values of one entry of a loop were in other iterations than that of ``frame``."""
+
+    def __init__(self, frame: FrameSurface) -> None:
+        self.frame = frame
+
+    @abstractmethod
+    def boundary(self, iteration: int) -> FrameSurface | None:
+        """The loop at the boundary before an iteration of the same entry; None where nothing is known of it."""
+
+    def value(self, name: str, iteration: int) -> Any:
+        """The value in an iteration: parameters as it got them, body values as it computed them.
+
+        Raises:
+            UsageError: there is no such iteration, or it has not run yet, or there is no such value.
+        """
+        frame = self.frame
+        if frame.loop is None:
+            raise UsageError("the main graph has no iterations")
+        if iteration < 0:
+            raise UsageError(f"there is no iteration {iteration}")
+        made = any(v is not None and v.name == name for entry in frame.nodes for v in entry.node.outputs)
+        boundary = iteration + made
+        if boundary > frame.iteration:
+            raise UsageError(f"iteration {iteration} has not run yet; this is iteration {frame.iteration}")
+        there = frame if boundary == frame.iteration and frame.at_boundary else self.boundary(boundary)
+        if there is None:
+            raise UsageError(f"the boundary before iteration {boundary} of loop '{frame.name}' is not recorded")
+        try:
+            return there.values[name]
+        except KeyError as error:
+            raise UsageError(str(error.args[0])) from None
+
+    def recent(self, count: int = 24) -> list[Mapping[str, Any]]:
+        """The last boundaries of this entry, oldest first, up to this one and without gaps: of each the carried values,
+        and what was computed of what the condition depends on; fewer where they are large."""
+        frame = self.frame
+        if frame.loop is None:
+            return []
+        made = [value for node in condition_slice(frame.loop).nodes for value in node.outputs if value is not None]
+        size = sum(value.nbytes for value in frame.carried.values() if isinstance(value, np.ndarray))
+        count = max(min(count, _RECENT_BYTES // max(size, 1)), 2)
+        told: list[Mapping[str, Any]] = []
+        for iteration in range(max(frame.iteration - count, 0), frame.iteration + 1):
+            there = frame if iteration == frame.iteration and frame.at_boundary else self.boundary(iteration)
+            if there is None:
+                told.clear()
+                continue
+            values = there.values
+            read = {value.name: values.read(value) for value in made}
+            told.append({**{name: data for name, (known, data) in read.items() if known}, **there.carried})
+        return told

@@ -1,0 +1,201 @@
+"""The values behind a loop's last decision, and how they moved: what :mod:`.why` reasons about.
+
+While a loop stands at a boundary its parameters already hold what the next iteration gets, and inside an iteration some
+results are new and others old. What decided is the iteration that ended last, so that is the one that is read here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...runtime.graph import Loop, Node, Value
+from ..session.surface import FrameSurface
+from ..words.condition import Choice, Comparison, Decision, Inverted, Joined
+from ..words.node_text import Phrases
+
+_SIGNS = {
+    ">": np.greater,
+    ">=": np.greater_equal,
+    "<": np.less,
+    "<=": np.less_equal,
+    "==": np.equal,
+    "!=": np.not_equal,
+}
+#: One boundary: carried values by parameter, as the next iteration gets them, and what the last iteration computed.
+Recent = Sequence[Mapping[str, Any]]
+
+
+class Evidence:
+    """Values of the iteration that decided last, and of those before it as far as ``recent`` knows them.
+
+    ``recent``: consecutive boundaries, oldest first; the last is the one at which the frame stands, or the one before
+    the iteration that runs. ``nodes``: those of the body whose results are asked for.
+    """
+
+    def __init__(
+        self, frame: FrameSurface, loop: Loop, recent: Recent, phrases: Phrases, nodes: Iterable[Node]
+    ) -> None:
+        self.frame = frame
+        self.loop = loop
+        self.phrases = phrases
+        self._values = frame.values
+        self._edges = {edge.param: edge for edge in loop.back_edges}
+        self._results = {edge.result: edge for edge in loop.back_edges}
+        self._body = {value for node in nodes for value in node.outputs if value is not None}
+        self.recent = self._known(recent)
+
+    def _known(self, recent: Recent) -> list[Mapping[str, Any]]:
+        """What is given, and what the frame itself still knows of the last two boundaries."""
+        frame = self.frame
+        if not frame.at_boundary:
+            carried = dict(frame.carried)
+            return [*recent[:-1], {**carried, **recent[-1]}] if recent else [carried]
+        computed = {}
+        if frame.iteration:
+            for value in self._body:
+                there, data = self._values.read(value)
+                if there:
+                    computed[value.name] = data
+        now = {**computed, **(recent[-1] if recent else {}), **frame.carried}
+        if len(recent) > 1:
+            return [*recent[:-1], now]
+        if not frame.iteration:
+            return [now]
+        # None: nothing, or nothing that was recorded.
+        return [{edge.param: edge.previous for edge in frame.back_edges if edge.previous is not None}, now]
+
+    # -- the iteration that decided
+
+    def value(self, value: Value) -> tuple[bool, Any]:
+        """Whether a value is known, and what it was in the iteration that decided last."""
+        data = self.phrases.constant(value)
+        if data is not None:
+            return True, data
+        frame = self.frame
+        if value is self.loop.iteration:
+            return frame.iteration > 0, np.int64(frame.iteration - 1)
+        if value in self._edges:
+            before = self.recent[-2] if len(self.recent) > 1 else {}
+            return value.name in before, before.get(value.name)
+        if not frame.at_boundary and value in self._body:
+            return self._earlier(value)
+        return self._values.read(value)
+
+    def _earlier(self, value: Value) -> tuple[bool, Any]:
+        """A result of the iteration before the one that runs."""
+        last = self.recent[-1]
+        if value.name in last:
+            return True, last[value.name]
+        if value in self._results and self._results[value].param.name in last:
+            return True, last[self._results[value].param.name]
+        computed = {output for node in self.frame.nodes if node.state == "done" for output in node.node.outputs}
+        return (False, None) if value in computed else self._values.read(value)
+
+    def truth(self, of: Decision) -> bool | None:
+        """What a decision was; None where that is not known."""
+        there, data = self.value(of.value)
+        if there:
+            return _truth(data)
+        if isinstance(of, Comparison):
+            (one, left), (two, right) = self.value(of.left), self.value(of.right)
+            if not (one and two):
+                return None
+            with np.errstate(all="ignore"):
+                return _truth(_SIGNS[of.sign](left, right))
+        if isinstance(of, Inverted):
+            inner = self.truth(of.of)
+            return None if inner is None else not inner
+        if isinstance(of, Joined):
+            sides = [self.truth(part) for part in of.of]
+            decided = of.word == "or"
+            if decided in sides:
+                return decided
+            return None if None in sides else not decided
+        if isinstance(of, Choice):
+            branch = self.taken(of)
+            return None if branch is None else self.truth(branch)
+        return None
+
+    def taken(self, of: Choice) -> Decision | None:
+        """The decision of the branch that an If took; None where its condition is not known."""
+        there, data = self.value(of.condition)
+        word = _truth(data) if there else None
+        return None if word is None else of.then if word else of.otherwise
+
+    # -- the iterations before it
+
+    def series(self, value: Value) -> list[float]:
+        """A number in the iterations that ended last, oldest first, without gaps; empty where it is none."""
+        found: list[float] = []
+        for k in reversed(range(len(self.recent))):
+            number = self._number_at(value, k)
+            if number is None:
+                break
+            found.insert(0, number)
+        return found
+
+    def _number_at(self, value: Value, k: int) -> float | None:
+        """The number that a value had in the iteration that ended at boundary ``k`` of the recent ones."""
+        iteration = self.frame.iteration - (len(self.recent) - 1 - k) - 1
+        if iteration < 0:
+            return None
+        if value is self.loop.iteration:
+            return float(iteration)
+        if value in self._edges:
+            return number(self.recent[k - 1].get(value.name)) if k else None
+        if value in self._body:
+            seen = self.recent[k]
+            if value.name in seen:
+                return number(seen[value.name])
+            edge = self._results.get(value)
+            if edge is not None:
+                return number(seen.get(edge.param.name))
+            return None
+        if any(value is sliced.inner for sliced in self.loop.sliced_inputs):
+            return None
+        there, data = self.value(value)
+        return number(data) if there else None
+
+    def repeat(self, names: Iterable[str]) -> int | None:
+        """After how many iterations the named carried values are what they were, bit for bit; None: not seen to."""
+        wanted = list(names)
+        now = self.recent[-1]
+        for back in range(1, len(self.recent)):
+            then = self.recent[-1 - back]
+            if not all(name in then and name in now for name in wanted):
+                return None
+            if all(identical(then[name], now[name]) for name in wanted):
+                return back
+        return None
+
+
+def number(data: Any) -> float | None:
+    """The one number of a value; None where it is not one."""
+    if isinstance(data, list | tuple) or data is None:
+        return None
+    array = np.asarray(data)
+    if array.size != 1 or array.dtype.kind in "cOUSTM":
+        return None
+    return float(array.reshape(-1)[0])
+
+
+def identical(a: Any, b: Any) -> bool:
+    """The same bits in the same shape and type: NaN is itself, and -0.0 is not 0.0."""
+    if isinstance(a, list | tuple) or isinstance(b, list | tuple):
+        if not (isinstance(a, list | tuple) and isinstance(b, list | tuple)) or len(a) != len(b):
+            return False
+        return all(identical(x, y) for x, y in zip(a, b, strict=True))
+    if a is None or b is None:
+        return a is b
+    x, y = np.asarray(a), np.asarray(b)
+    if x.dtype != y.dtype or x.shape != y.shape:
+        return False
+    return bool((x == y).all()) if x.dtype.hasobject else x.tobytes() == y.tobytes()
+
+
+def _truth(data: Any) -> bool | None:
+    array = np.asarray(data)
+    return bool(array.reshape(-1)[0]) if array.size == 1 else None

@@ -1,0 +1,458 @@
+"""Why a loop ended, or why it goes on: what decided, with values, and whether and when that can change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from ...runtime.graph import Graph, If, Loop, Node, StoppedBy
+from ...runtime.graph.origins import Origins
+from ...runtime.model import Model
+from ..session.surface import FrameSurface
+from ..text import value_text
+from ..words.condition import (
+    OPPOSITE,
+    Choice,
+    Comparison,
+    ConditionSlice,
+    Decision,
+    Inverted,
+    Joined,
+    Plain,
+    condition_slice,
+    decision,
+    decision_text,
+)
+from ..words.endings import Ending, ending, given_trip_count
+from ..words.names import named
+from ..words.node_text import Phrases
+from .evidence import Evidence, Recent
+from .trend import Estimate, estimate
+
+_VALUE_WIDTH = 24
+#: So many of the newest values of a carried value are shown.
+_SHOWN = 6
+_TITLE = 11
+#: Of larger values only the newest two are shown.
+_LARGE = 1
+
+
+@runtime_checkable
+class Debugged(Protocol):
+    """What a session offers, and a recording."""
+
+    @property
+    def model(self) -> Model: ...
+    @property
+    def frame(self) -> FrameSurface: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One node that the condition depends on, as code, and its result; ``known`` is false where that is not at hand."""
+
+    node: Node
+    text: str
+    value: Any = None
+    known: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One comparison behind the condition: as code, with values, whether it holds, and where it is heading."""
+
+    comparison: Comparison
+    text: str
+    values: str
+    holds: bool | None
+    estimate: Estimate | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """A value that the condition depends on; ``what``: carried, capture, iteration number or sliced input."""
+
+    name: str
+    what: str
+    #: Over the last iterations, oldest first; of what stays the same one.
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Why:
+    """Why a loop ended or goes on. ``lines()`` is all of it as text."""
+
+    path: str
+    iteration: int
+    headline: str
+    ended: StoppedBy | None = None
+    #: The execution condition that was decided last; None where the loop has none.
+    condition: bool | None = None
+    slice: ConditionSlice | None = None
+    steps: tuple[Step, ...] = ()
+    sides: tuple[Side, ...] = ()
+    reads: tuple[Read, ...] = ()
+    trip_count: int | None = None
+    #: Iterations that the trip count still allows.
+    left: int | None = None
+    #: Why the condition will never end the loop; empty where nothing says so for certain.
+    never: str = ""
+    #: The carried values are what they were so many iterations ago, so they will be again.
+    repeats: int | None = None
+    #: About so many more iterations until the condition ends the loop; None: no estimate, or it does not seem to.
+    about: int | None = None
+    remarks: tuple[str, ...] = ()
+
+    def lines(self) -> Iterator[str]:
+        """The explanation as text, the headline first."""
+        yield self.headline
+        yield from _rows("never ends", [self.never] if self.never else [])
+        compared = [f"{side.text}: {side.values}" if side.values else side.text for side in self.sides]
+        yield from _rows("compares", compared)
+        yield from _rows("estimate", [text for side in self.sides for text in _estimate_lines(side, len(self.sides))])
+        if self.left is not None and self.trip_count is not None and self.ended is None:
+            yield from _rows("trip count", [f"{self.trip_count}, {self.left} left"])
+        wide = max((len(step.text) for step in self.steps), default=0)
+        shown = [(step.text, _shown(step.value) if step.known else "·") for step in self.steps]
+        yield from _rows("computed by", [f"{text:<{min(wide, 48)}}  {value}" for text, value in shown])
+        for what in dict.fromkeys(read.what for read in self.reads):
+            yield from _rows(what, [_moved(read) for read in self.reads if read.what == what])
+        yield from _rows("note", list(self.remarks))
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+def _shown(value: Any) -> str:
+    """A value as text; one element without its brackets."""
+    if isinstance(value, np.ndarray) and value.ndim and value.size == 1:
+        value = value.reshape(())
+    return value_text(value, _VALUE_WIDTH)
+
+
+def _rows(title: str, rows: list[str]) -> Iterator[str]:
+    for row in rows:
+        yield f"  {title:<{_TITLE}} {row}"
+        title = ""
+
+
+def _estimate_lines(side: Side, of: int) -> list[str]:
+    if side.estimate is None:
+        return []
+    return [side.estimate.text if of == 1 else f"{side.text}: {side.estimate.text}"]
+
+
+def _moved(read: Read) -> str:
+    values = [_shown(value) for value in read.values]
+    if any(np.size(value) > _LARGE for value in read.values):
+        values = values[-2:]
+    return f"{read.name} = {' → '.join(values)}" if values else read.name
+
+
+def why(subject: FrameSurface | Debugged, recent: Recent = (), graph: Graph | None = None) -> Why:
+    """Why the loop of a frame ended, or why it goes on.
+
+    ``recent``: the last boundaries of this entry of the loop, one after the other, oldest first: of each the carried
+    values by parameter, as the next iteration gets them, and as far as known what the iteration that just ended
+    computed. The last is the one at which the frame stands, or before the iteration that runs. More of them show
+    trends and longer cycles; without any, what the frame itself knows is used. ``graph``: the model's main graph, where
+    the subject is no session; it tells where an initial condition comes from.
+    """
+    if isinstance(subject, Debugged):
+        graph = subject.model.graph
+        subject = subject.frame
+    loop = subject.loop
+    if loop is None:
+        return Why(subject.path, 0, "no loop runs here, so there is nothing that could end or go on")
+    origins = Origins.of(graph if graph is not None else loop.body)
+    return _Reasoner(subject, loop, recent, origins).why()
+
+
+class _Reasoner:
+    def __init__(self, frame: FrameSurface, loop: Loop, recent: Recent, origins: Origins) -> None:
+        self.frame = frame
+        self.loop = loop
+        self.phrases = Phrases(origins)
+        self.ending: Ending = ending(loop, origins)
+        self.slice = condition_slice(loop)
+        self.evidence = Evidence(frame, loop, recent, self.phrases, self.slice.nodes)
+        self.iteration = frame.iteration
+        self.ended = frame.stopped_by
+        #: What the condition in force comes from: the initial one before any iteration ended, the body's after that.
+        self.decides = loop.condition if self.iteration else loop.initial_condition
+        self.decision: Decision | None = None if self.decides is None else decision(self.decides, origins)
+
+    def why(self) -> Why:
+        truth = self.frame.condition
+        trips = self.frame.trip_count
+        left = None if trips is None or self.ended is not None else max(trips - self.iteration, 0)
+        repeats = self._repeat() if self.ended is None and truth is not False else None
+        never = self._never(repeats) if self.ended is None and truth is not False else ""
+        body = self.iteration > 0 and self.decides is not None
+        sides = tuple(self._sides(self.decision, True)) if self.decision is not None and self.ending.decides else ()
+        about = None if never or self.ended is not None or not body else self._about(self.decision, True, sides)
+        return Why(
+            self.frame.path,
+            self.iteration,
+            self._headline(),
+            self.ended,
+            truth,
+            self.slice,
+            tuple(self._steps(self.loop.body)) if body else (),
+            sides,
+            tuple(self._reads()) if self.decides is not None else (),
+            trips,
+            left,
+            never,
+            repeats,
+            about,
+            tuple(self._remarks(about, left)),
+        )
+
+    # -- the headline
+
+    def _headline(self) -> str:
+        name = f"loop '{self.frame.name}'"
+        if self.ended is not None:
+            return self._ended(name)
+        runs = self.iteration
+        if not self.frame.at_boundary:
+            when = f"{name} runs iteration {runs}"
+        else:
+            when = f"{name} goes on to iteration {runs}" if runs else f"{name} begins"
+        if self.decides is not None and (self.ending.decides or not runs):
+            return f"{when}: {self._told()}"
+        if self.frame.trip_count is not None:
+            counts = "the sliced inputs have" if self.loop.counted_by_slices else "the trip count is"
+            parts = " parts" if self.loop.counted_by_slices else ""
+            return f"{when}: nothing but the count ends it, and {counts} {self.frame.trip_count}{parts}"
+        return f"{when}: nothing in it can end it"
+
+    def _ended(self, name: str) -> str:
+        runs = self.iteration
+        done = f"{name} ended after {_iterations(runs)}" if runs else f"{name} runs no iteration"
+        if self.ended is StoppedBy.CONDITION:
+            both = ""
+            if runs and self.frame.trip_count == runs:
+                both = ", and the trip count is reached as well"
+            return f"{done}: {self._told()}{both}"
+        if self.ended is StoppedBy.TRIP_COUNT:
+            also = ""
+            if runs and self.ending.decides:
+                also = f"; {self._told()}, so it would have gone on"
+            given = given_trip_count(self.frame)
+            negative = ", and a negative one runs nothing" if given is not None and given < 0 else ""
+            return f"{done}: the trip count is {given}{negative}{also}"
+        if self.ended is StoppedBy.INPUT_EXHAUSTED:
+            names = ", ".join(named(sliced.outer) for sliced in self.ending.slices)
+            return f"{done}: {names} has {'no' if not runs else 'no more'} part"
+        return f"{done}: {str(self.ended).replace('_', ' ')}"
+
+    def _told(self) -> str:
+        """``keep = err_new > tol is false: 0.0 > 1e-06``."""
+        if self.decides is None or self.decision is None:
+            return "the condition is true"
+        was_set = self._set()
+        if was_set:
+            return was_set
+        if self.phrases.constant(self.decides) is not None:
+            which = "condition" if self.iteration else "initial condition"
+            return f"the {which} is the constant {'true' if self.frame.condition else 'false'}"
+        name = self.phrases.operand(self.decides, bare=True)
+        text = decision_text(self.decision, self.phrases)
+        truth = self.frame.condition
+        word = "true" if truth else "false"
+        told = f"{name} is {word}" if text == name else f"{name} = {text} is {word}"
+        values = self._decided()
+        was = "" if self.frame.at_boundary or not self.iteration else f" (decided by iteration {self.iteration - 1})"
+        return f"{told}{f': {values}' if values else ''}{was}"
+
+    def _set(self) -> str:
+        """That the condition in force is not what was computed: somebody has set it; else empty."""
+        assert self.decides is not None and self.decision is not None
+        data = self.phrases.constant(self.decides)
+        computed = self.evidence.truth(self.decision) if data is None else bool(np.asarray(data).reshape(-1)[:1].all())
+        force = self.frame.condition
+        if computed is None or force is None or computed is force:
+            return ""
+        name = self.phrases.operand(self.decides, bare=True)
+        text = decision_text(self.decision, self.phrases)
+        what = name if data is None else f"the {'condition' if self.iteration else 'initial condition'}"
+        values = self._decided() if data is None else ""
+        told = f"{name} = {text}" if data is None and text != name else what
+        words = {True: "true", False: "false"}
+        return f"the condition was set to {words[force]}; {told} is {words[computed]}{f': {values}' if values else ''}"
+
+    def _decided(self) -> str:
+        """The values of a condition that is one comparison."""
+        of = self.decision
+        if isinstance(of, Inverted) and isinstance(of.of, Comparison):
+            turned = OPPOSITE[of.of.sign] if of.of.sign in ("==", "!=") else of.of.sign
+            return self._values(of.of, turned)
+        return self._values(of, of.sign) if isinstance(of, Comparison) else ""
+
+    def _values(self, of: Comparison, sign: str) -> str:
+        """The comparison with the values that it had; empty where they are not known."""
+        sides = [self.evidence.value(side) for side in (of.left, of.right)]
+        if not all(there for there, _ in sides):
+            return ""
+        return f" {sign} ".join(_shown(data) for _, data in sides)
+
+    # -- the comparisons, and where they are heading
+
+    def _sides(self, of: Decision, wanted: bool) -> Iterator[Side]:
+        """Every comparison that counted, in order; ``wanted``: what it has to be for the loop to go on."""
+        if isinstance(of, Comparison):
+            holds = self.evidence.truth(of)
+            sign = of.sign if wanted else OPPOSITE[of.sign]
+            heading = None
+            if self.ended is None and self.iteration and holds is wanted:
+                left, right = (self.evidence.series(side) for side in (of.left, of.right))
+                known = min(len(left), len(right))
+                names = (self.phrases.operand(of.left, bare=True), self.phrases.operand(of.right, bare=True))
+                heading = (
+                    estimate(left[len(left) - known :], right[len(right) - known :], sign, names) if known else None
+                )
+            yield self._side(of, wanted, holds, heading)
+        elif isinstance(of, Inverted):
+            yield from self._sides(of.of, not wanted)
+        elif isinstance(of, Joined):
+            for part in of.of:
+                yield from self._sides(part, wanted)
+        elif isinstance(of, Choice):
+            branch = self.evidence.taken(of)
+            if branch is not None:
+                yield from self._sides(branch, wanted)
+
+    def _side(self, of: Comparison, wanted: bool, holds: bool | None, heading: Estimate | None) -> Side:
+        """As the model compares, but ``not a == b`` as ``a != b``, which is the same with NaN as well."""
+        whole: Decision = of
+        if not wanted and of.sign in ("==", "!="):
+            whole = Inverted(of.value, of)
+            holds = None if holds is None else not holds
+        values = self._values(of, OPPOSITE[of.sign] if whole is not of else of.sign)
+        word = "" if holds is None else f" is {'true' if holds else 'false'}"
+        return Side(of, decision_text(whole, self.phrases), f"{values}{word}" if values else "", holds, heading)
+
+    def _about(self, of: Decision | None, wanted: bool, sides: tuple[Side, ...]) -> int | None:
+        """When a decision stops being as wanted: of parts that all have to hold the first to turn, else the last."""
+        if isinstance(of, Comparison):
+            found = next((side.estimate for side in sides if side.comparison is of), None)
+            return None if found is None else found.iterations
+        if isinstance(of, Inverted):
+            return self._about(of.of, not wanted, sides)
+        if isinstance(of, Choice):
+            return self._about(self.evidence.taken(of), wanted, sides)
+        if isinstance(of, Joined):
+            holding = [part for part in of.of if self.evidence.truth(part) is wanted]
+            all_have_to = (of.word == "and") is wanted
+            times = [self._about(part, wanted, sides) for part in (of.of if all_have_to else holding)]
+            known = [time for time in times if time is not None]
+            if all_have_to:
+                return min(known, default=None)
+            return max(known) if known and len(known) == len(times) else None
+        return None
+
+    # -- whether it can end at all
+
+    def _repeat(self) -> int | None:
+        if not self.slice.all_carried or not self.slice.carried_alone or not self.ending.decides:
+            return None
+        return self.evidence.repeat(edge.param.name for edge in self.slice.all_carried)
+
+    def _never(self, repeats: int | None) -> str:
+        trips = self.frame.trip_count
+        unless = "" if trips is None else f"; the trip count of {trips} ends it"
+        if not self.ending.decides:
+            if trips is not None:
+                return ""
+            if self.loop.condition is None:
+                return "it has neither a trip count nor a condition"
+            kept = "is always true" if self.ending.known else "stays what it was at the entry"
+            return f"there is no trip count, and the condition {kept}"
+        if self.loop.condition is None:
+            return ""
+        name = named(self.loop.condition)
+        if not self.slice.can_change:
+            fixed = [*self.slice.captures, *self.slice.constants]
+            names = ", ".join(self.phrases.operand(value, bare=True) for value in fixed[:4])
+            names += ", ..." if len(fixed) > 4 else ""
+            stay = "stays" if len(fixed) == 1 else "stay"
+            same = f"only on {names}, which {stay} the same" if fixed else "on nothing that changes"
+            told = f"{name} depends {same} in every iteration"
+            return f"{told}, so it stays true{unless}" if self.iteration else ""
+        if repeats is None:
+            return ""
+        names = ", ".join(named(edge.param) for edge in self.slice.all_carried)
+        one = len(self.slice.all_carried) == 1
+        if repeats == 1:
+            told = f"{names} {'is' if one else 'are'} bit for bit as one iteration ago"
+        else:
+            told = f"{names} {'repeats' if one else 'repeat'} bit for bit every {repeats} iterations"
+        return f"{told}, and {name} depends on nothing else that changes{unless}"
+
+    # -- the slice
+
+    def _steps(self, graph: Graph) -> Iterator[Step]:
+        """The nodes of the slice in the order in which they ran, those of branches not taken left out."""
+        wanted = set(self.slice.nodes)
+        for node in graph.nodes:
+            if node not in wanted or node.op_type == "Constant":
+                continue
+            text = self.phrases.assignment(node)
+            if isinstance(node, If):
+                text = self._if_text(node)
+                for branch in self._taken(node):
+                    yield from self._steps(branch)
+            output = next((value for value in node.outputs if value is not None), None)
+            known, value = (False, None) if output is None else self.evidence.value(output)
+            yield Step(node, text, value, known)
+
+    def _taken(self, node: If) -> tuple[Graph, ...]:
+        """The branch that ran; both where that is not known."""
+        condition = node.inputs[0]
+        taken = None if condition is None else self.evidence.truth(Plain(condition))
+        if taken is None:
+            return (node.then_branch, node.else_branch)
+        return (node.then_branch,) if taken else (node.else_branch,)
+
+    def _if_text(self, node: If) -> str:
+        condition = self.phrases.operand(node.inputs[0], bare=True)
+        texts = []
+        for k, output in enumerate(node.outputs):
+            if output is not None:
+                then, otherwise = (
+                    self.phrases.operand(branch.outputs[k]) for branch in (node.then_branch, node.else_branch)
+                )
+                texts.append(f"{named(output)} = {then} if {condition} else {otherwise}")
+        return "; ".join(texts)
+
+    def _reads(self) -> Iterator[Read]:
+        found = self.slice
+        for edge in found.all_carried:
+            name = edge.param.name
+            values = [seen[name] for seen in self.evidence.recent if name in seen]
+            yield Read(named(edge.param), "carried", tuple(values[-_SHOWN:]))
+        if found.ever_iteration and self.loop.iteration is not None:
+            yield Read(named(self.loop.iteration), "iteration", ())
+        for sliced in found.ever_slices:
+            yield Read(f"{named(sliced.inner)}, a part of {named(sliced.outer)} each", "sliced", ())
+        for value in found.captures:
+            there, data = self.evidence.value(value)
+            yield Read(named(value), "unchanged", (data,) if there else ())
+
+    def _remarks(self, about: int | None, left: int | None) -> Iterator[str]:
+        if about is not None and left is not None and left < about:
+            yield f"the trip count comes first: {left} left"
+        ignored = self.loop.ignored_condition
+        if ignored is not None and self.phrases.origins.scalar(ignored) is not True:
+            yield f"{named(ignored)} is ignored, since the loop's cond is absent"
+        for node in self.slice.random:
+            yield f"{node.describe()} draws random numbers, which reach the condition"
+
+
+def _iterations(count: int) -> str:
+    return f"{count} iteration{'' if count == 1 else 's'}"

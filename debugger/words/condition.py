@@ -1,0 +1,288 @@
+"""What a loop's condition depends on: the part of the body that computes it, and the comparison that decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...runtime.graph import (
+    BackEdge,
+    Graph,
+    If,
+    Loop,
+    Node,
+    Operation,
+    SlicedInput,
+    TensorType,
+    Value,
+    bodies,
+    walk,
+)
+from ...runtime.graph.origins import Origins
+from .endings import captures
+from .names import named
+from .node_text import NOT, SIGNS, Phrases
+
+#: What hands a truth on as it is.
+_SAME = frozenset({"Identity", "Cast", "Convert", "CastLike", "ConvertLike", "Squeeze", "Unsqueeze", "Reshape"})
+_COMPARES = frozenset({">", "<", ">=", "<=", "==", "!="})
+OPPOSITE = {">": "<=", "<=": ">", "<": ">=", ">=": "<", "==": "!=", "!=": "=="}
+#: How far a truth is followed through operators that hand it on, and into how many parts a condition is taken apart; a
+#: value stands for what lies deeper. Parts can share values, so that their number says more than how deep they lie.
+_DEPTH, _PARTS = 16, 32
+
+
+@dataclass(frozen=True, eq=False)
+class ConditionSlice:
+    """What the condition of a loop depends on.
+
+    ``nodes``: the body's nodes that compute it, in order, those inside Ifs included; ``carried``, ``captures`` (with
+    invariant inputs, as the body names them), ``constants``, ``slices`` and ``iteration`` are what those nodes read.
+    ``all_carried`` and the ``ever_`` fields also count what reaches the condition in later iterations, through back
+    edges.
+    """
+
+    loop: Loop
+    nodes: tuple[Node, ...] = ()
+    carried: tuple[BackEdge, ...] = ()
+    captures: tuple[Value, ...] = ()
+    constants: tuple[Value, ...] = ()
+    slices: tuple[SlicedInput, ...] = ()
+    iteration: bool = False
+    all_nodes: tuple[Node, ...] = ()
+    #: Back edges whose values reach the condition sooner or later, without those that hand their value on unchanged.
+    all_carried: tuple[BackEdge, ...] = ()
+    ever_slices: tuple[SlicedInput, ...] = ()
+    ever_iteration: bool = False
+    #: Random operators that reach the condition.
+    random: tuple[Node, ...] = ()
+
+    @property
+    def can_change(self) -> bool:
+        """Something that differs between iterations reaches the condition."""
+        return bool(self.all_carried or self.ever_slices or self.ever_iteration or self.random)
+
+    @property
+    def carried_alone(self) -> bool:
+        """The carried values alone decide: where they are as they were before, so is what follows."""
+        return not (self.ever_slices or self.ever_iteration or self.random)
+
+
+def condition_slice(loop: Loop) -> ConditionSlice:
+    """What a loop's condition depends on; empty where the loop has none."""
+    if loop.condition is None:
+        return ConditionSlice(loop)
+    near = _backward(loop.body, {loop.condition})
+    origins = Origins.of(loop.body)
+    moving = [edge for edge in loop.back_edges if origins.origin(edge.result) is not edge.param]
+    ever = near
+    while True:
+        reached = ever | {edge.result for edge in moving if edge.param in ever}
+        more = _backward(loop.body, reached)
+        if more == ever:
+            break
+        ever = more
+    made = {value for node in walk(loop.body) for value in node.outputs}
+    params = {*loop.body.inputs, *(invariant.inner for invariant in loop.invariants)}
+    invariants = {invariant.inner for invariant in loop.invariants}
+    outer = [value for value in _ordered(loop, near) if value not in made and value not in params]
+    all_nodes = _nodes(loop.body, ever)
+    return ConditionSlice(
+        loop,
+        _nodes(loop.body, near),
+        tuple(edge for edge in loop.back_edges if edge.param in near),
+        (
+            *(value for value in loop.body.inputs if value in invariants and value in near),
+            *(value for value in outer if value.constant is None),
+        ),
+        tuple(value for value in outer if value.constant is not None),
+        tuple(sliced for sliced in loop.sliced_inputs if sliced.inner in near),
+        loop.iteration in near,
+        all_nodes,
+        tuple(edge for edge in moving if edge.param in ever),
+        tuple(sliced for sliced in loop.sliced_inputs if sliced.inner in ever),
+        loop.iteration in ever,
+        tuple(node for node in all_nodes if any(map(is_random, (node, *_inside(node))))),
+    )
+
+
+def is_random(node: Node) -> bool:
+    """An operator that draws numbers."""
+    return isinstance(node, Operation) and node.op_type.startswith(("Random", "Bernoulli", "Multinomial"))
+
+
+def _inside(node: Node) -> Iterator[Node]:
+    for _, inner in bodies(node):
+        yield from walk(inner)
+
+
+def _backward(graph: Graph, wanted: set[Value]) -> set[Value]:
+    """All values that some values are computed from, they themselves included."""
+    needed = set(wanted)
+    for node in reversed(graph.nodes):
+        asked = [k for k, value in enumerate(node.outputs) if value is not None and value in needed]
+        if not asked:
+            continue
+        needed.update(value for value in node.inputs if value is not None)
+        if isinstance(node, If):
+            for _, branch in bodies(node):
+                needed |= _backward(branch, {branch.outputs[k] for k in asked})
+        elif isinstance(node, Loop):
+            needed.update(captures(node))
+            needed.update(invariant.outer for invariant in node.invariants)
+    return needed
+
+
+def _nodes(graph: Graph, needed: set[Value]) -> tuple[Node, ...]:
+    """The nodes that compute needed values, in order; a loop inside is one node."""
+    found: list[Node] = []
+    for node in graph.nodes:
+        if any(value in needed for value in node.outputs):
+            found.append(node)
+            if isinstance(node, If):
+                for _, branch in bodies(node):
+                    found += _nodes(branch, needed)
+    return tuple(found)
+
+
+def _ordered(loop: Loop, needed: set[Value]) -> list[Value]:
+    """Needed values in the order in which the body reads them; then those that only inner bodies read."""
+    read: dict[Value, None] = {}
+    for node in _nodes(loop.body, needed):
+        read.update((value, None) for value in node.inputs if value is not None and value in needed)
+    read.update(dict.fromkeys(needed))
+    return list(read)
+
+
+# -- the decision
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """``left sign right``, as the node ``node`` compares."""
+
+    value: Value
+    left: Value
+    sign: str
+    right: Value
+    node: Node | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Inverted:
+    """``not of``."""
+
+    value: Value
+    of: Decision
+
+
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """``a and b``, ``a or b``."""
+
+    value: Value
+    word: str
+    of: tuple[Decision, Decision]
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What an If gives: the decision of the branch that its condition takes."""
+
+    value: Value
+    condition: Value
+    then: Decision
+    otherwise: Decision
+
+
+@dataclass(frozen=True, eq=False)
+class Plain:
+    """A truth that is not taken apart: a parameter, a capture, or what some other operator computes."""
+
+    value: Value
+
+
+Decision = Comparison | Inverted | Joined | Choice | Plain
+
+
+def decision(value: Value, origins: Origins) -> Decision:
+    """A truth taken apart into the comparisons that it comes from."""
+    return _Apart(origins).decision(value)
+
+
+class _Apart:
+    def __init__(self, origins: Origins) -> None:
+        self.origins = origins
+        self.left = _PARTS
+
+    def decision(self, value: Value) -> Decision:
+        self.left -= 1
+        source = value
+        for _ in range(_DEPTH):
+            node = self.origins.maker(source)
+            first = node.inputs[0] if node is not None and node.inputs else None
+            if node is None or node.op_type not in _SAME or first is None:
+                break
+            source = first
+        inputs = [] if node is None else [operand for operand in node.inputs if operand is not None]
+        if node is not None and self.left > 0 and inputs:
+            sign = SIGNS.get(node.op_type, "")
+            if sign in _COMPARES and len(inputs) == 2:
+                return Comparison(value, inputs[0], sign, inputs[1], node)
+            if sign in ("and", "or") and len(inputs) == 2:
+                left, right = map(self.decision, inputs)
+                return Joined(value, sign, (left, right))
+            if node.op_type in NOT:
+                return Inverted(value, self.decision(inputs[0]))
+            if isinstance(node, If):
+                k = node.outputs.index(source)
+                then, otherwise = (self.decision(branch.outputs[k]) for _, branch in bodies(node))
+                return Choice(value, inputs[0], then, otherwise)
+        if source is not value and isinstance(source.type, TensorType) and source.type.dtype not in (None, np.bool_):
+            # A number taken as a truth.
+            return Comparison(value, source, "!=", Value("0", TensorType(source.type.dtype, ()), np.array(0)))
+        return Plain(value)
+
+
+def comparisons(of: Decision) -> list[Comparison]:
+    """Every comparison of a decision, in order."""
+    if isinstance(of, Comparison):
+        return [of]
+    return [found for part in parts_of(of) for found in comparisons(part)]
+
+
+def parts_of(of: Decision) -> Sequence[Decision]:
+    """What a decision is made of."""
+    if isinstance(of, Inverted):
+        return (of.of,)
+    if isinstance(of, Joined):
+        return of.of
+    return (of.then, of.otherwise) if isinstance(of, Choice) else ()
+
+
+def decision_text(of: Decision, phrases: Phrases) -> str:
+    """``err_new > tol``, ``not (n == 1) and k < limit``."""
+    if isinstance(of, Comparison):
+        return f"{phrases.operand(of.left, bare=True)} {of.sign} {phrases.operand(of.right, bare=True)}"
+    if isinstance(of, Inverted):
+        inner = of.of
+        if isinstance(inner, Comparison) and inner.sign in ("==", "!="):
+            # Exact with NaN as well.
+            left, right = (phrases.operand(side, bare=True) for side in (inner.left, inner.right))
+            return f"{left} {OPPOSITE[inner.sign]} {right}"
+        text = decision_text(inner, phrases)
+        return f"not {text}" if isinstance(inner, Plain) else f"not ({text})"
+    if isinstance(of, Joined):
+        texts = (
+            f"({decision_text(part, phrases)})"
+            if isinstance(part, Choice) or (isinstance(part, Joined) and part.word != of.word)
+            else decision_text(part, phrases)
+            for part in of.of
+        )
+        return f" {of.word} ".join(texts)
+    if isinstance(of, Choice):
+        then, otherwise = (decision_text(part, phrases) for part in (of.then, of.otherwise))
+        return f"({then}) if {phrases.operand(of.condition, bare=True)} else ({otherwise})"
+    return named(of.value)

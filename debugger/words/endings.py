@@ -1,0 +1,154 @@
+"""What kind of loop a loop is and what can end it, as far as a look at the model tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...runtime.errors import ExecutionError
+from ...runtime.graph import Graph, Loop, SlicedInput, TensorType, Value, bodies, walk
+from ...runtime.graph.origins import Origins
+from ...runtime.graph.slices import parts_along
+
+if TYPE_CHECKING:
+    from ..session.surface import FrameSurface
+
+#: What exporters write for "no trip count": nothing runs that often.
+_UNREACHABLE = int(np.iinfo(np.int64).max)
+
+
+class LoopKind(StrEnum):
+    """A loop in a programmer's word."""
+
+    FOR = "for"
+    WHILE = "while"
+    DO_WHILE = "do-while"
+    FOR_WHILE = "for with condition"
+    ENDLESS = "endless"
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What can end a loop.
+
+    ``trips``: the most iterations, where that number is known; ``given``: as the model has it, which may be negative;
+    ``count``: the outer value that gives it otherwise; ``slices``: the inputs whose parts are counted; ``uneven``:
+    those of known numbers that disagree, so that nothing can run. ``decides``: the body's condition can end the loop;
+    ``known``: what it always is, ``passed``: it is the initial one, handed on. ``initial``: None where it is known only
+    at the entry.
+    """
+
+    trips: int | None = None
+    given: int | None = None
+    count: Value | None = None
+    slices: tuple[SlicedInput, ...] = ()
+    uneven: tuple[tuple[SlicedInput, int], ...] = ()
+    decides: bool = False
+    known: bool | None = None
+    passed: bool = False
+    initial: bool | None = True
+    #: The trip count is a constant that no loop reaches.
+    unreachable: bool = False
+
+    @property
+    def limited(self) -> bool:
+        """Something counts the iterations."""
+        return self.trips is not None or self.count is not None or bool(self.slices)
+
+    @property
+    def kind(self) -> LoopKind:
+        if not self.decides:
+            return LoopKind.FOR if self.limited else LoopKind.ENDLESS
+        if self.limited:
+            return LoopKind.FOR_WHILE
+        return LoopKind.DO_WHILE if self.initial is True else LoopKind.WHILE
+
+
+def ending(loop: Loop, origins: Origins) -> Ending:
+    """What can end a loop; ``origins`` are those of the whole model."""
+    always = origins.scalar(loop.condition)
+    passed = loop.condition is not None and origins.origin(loop.condition) is loop.condition_input
+    initial = True if loop.initial_condition is None else origins.scalar(loop.initial_condition)
+    trips = loop.fixed_trips
+    count: Value | None = None
+    slices: tuple[SlicedInput, ...] = ()
+    uneven: tuple[tuple[SlicedInput, int], ...] = ()
+    given: int | None = None
+    unreachable = False
+    if loop.counted_by_slices:
+        slices = sliced_inputs(loop)
+        known = tuple(
+            (port, number) for port, number in zip(slices, map(parts, slices), strict=True) if number is not None
+        )
+        uneven = known if len({number for _, number in known}) > 1 else ()
+        trips = known[0][1] if known and not uneven else None
+    elif trips is None and loop.trip_count is not None:
+        number = origins.integer(loop.trip_count)
+        unreachable = number is not None and number >= _UNREACHABLE
+        if number is None:
+            count = loop.trip_count
+        elif not unreachable and not (number == -1 and loop.minus_one_is_no_limit):
+            given = number
+            trips = max(given, 0)
+    return Ending(
+        trips,
+        given,
+        count,
+        slices,
+        uneven,
+        loop.condition is not None and not passed and (always is None or not always),
+        None if always is None else bool(always),
+        passed,
+        None if initial is None else bool(initial),
+        unreachable,
+    )
+
+
+def given_trip_count(frame: FrameSurface) -> int | None:
+    """The trip count of a frame as the loop was given it: a negative one, which runs nothing, as it is."""
+    loop, trips = frame.loop, frame.trip_count
+    if trips == 0 and loop is not None and loop.trip_count is not None:
+        there, number = frame.values.read(loop.trip_count)
+        if there and np.size(number) == 1 and int(np.asarray(number).reshape(())) < 0:
+            return int(np.asarray(number).reshape(()))
+    return trips
+
+
+def sliced_inputs(loop: Loop) -> tuple[SlicedInput, ...]:
+    """All sliced inputs, those that only feed iteration 0 of a back edge included."""
+    carried = (edge.initial for edge in loop.back_edges)
+    return (*loop.sliced_inputs, *(initial for initial in carried if isinstance(initial, SlicedInput)))
+
+
+def parts(port: SlicedInput) -> int | None:
+    """How many parts the declared shape gives; None where it does not tell."""
+    shape = port.outer.type.shape if isinstance(port.outer.type, TensorType) else None
+    length = shape[port.axis] if shape is not None and -len(shape) <= port.axis < len(shape) else None
+    if not isinstance(length, int):
+        return None
+    try:
+        return parts_along(length, port, port.axis, port.outer.name)[2]
+    except ExecutionError:
+        return None
+
+
+def captures(loop: Loop) -> list[Value]:
+    """The values of enclosing scopes that the body uses, each once, in the order of their use."""
+    own = {value for graph in _graphs(loop.body) for value in (*graph.inputs, *graph.constants)}
+    nodes = list(walk(loop.body))
+    own.update(value for node in nodes for value in node.outputs if value is not None)
+    own.update(invariant.inner for node in nodes if isinstance(node, Loop) for invariant in node.invariants)
+    used = [value for node in nodes for value in node.inputs if value is not None]
+    used += [value for graph in _graphs(loop.body) for value in graph.outputs]
+    return [value for value in dict.fromkeys(used) if value not in own]
+
+
+def _graphs(graph: Graph) -> Iterator[Graph]:
+    yield graph
+    for node in graph.nodes:
+        for _, inner in bodies(node):
+            yield from _graphs(inner)

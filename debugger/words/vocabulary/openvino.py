@@ -1,0 +1,141 @@
+"""A loop as OpenVINO Loop-5 or TensorIterator-1: port_map and back edges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ....runtime.graph import Loop, SlicedInput, System, Value
+from ..endings import sliced_inputs
+from ..names import named
+from .terms import Context, Row, Terms, dtype
+
+
+def openvino_terms(context: Context) -> Terms:
+    """Loop-5; a loop that its sliced inputs count is a TensorIterator."""
+    loop = context.loop
+    own = loop.system is System.OPENVINO
+    iterator = loop.op_type.lower() == "tensoriterator" if own else loop.counted_by_slices
+    found = Terms("OpenVINO TensorIterator-1" if iterator else "OpenVINO Loop-5")
+    if not iterator:
+        trips = context.trip_count() or "-1 (no limit)"
+        condition = f"execution_condition = {context.initial_condition()}"
+        rows = [(f"trip_count = {trips}", f"input {_input(loop, 0)}"), (condition, f"input {_input(loop, 1)}")]
+        found.add("inputs", rows)
+    found.add("port_map", [*_inputs(context, 0 if iterator else 2), *_outputs(context, iterator)])
+    found.add("back_edges", _back_edges(context))
+    if not own:
+        found.add("captures", [(row, f"{where}; {_taken(where)}") for row, where in context.capture_rows()])
+        _translated(context, found, iterator)
+    return found
+
+
+def _cut(port: SlicedInput) -> str:
+    return f"axis={port.axis} start={port.start} end={port.end} stride={port.stride} part_size={port.part_size}"
+
+
+def _inputs(context: Context, first: int) -> Iterator[Row]:
+    loop = context.loop
+    ports: list[tuple[Value, Value, str]] = []
+    for port in loop.sliced_inputs:
+        ports.append((port.outer, port.inner, _cut(port)))
+    for edge in loop.back_edges:
+        initial = edge.initial
+        cut = f"merged, {_cut(initial)}" if isinstance(initial, SlicedInput) else "merged"
+        ports.append((initial.outer if isinstance(initial, SlicedInput) else initial, edge.param, cut))
+    ports += [(port.outer, port.inner, "invariant") for port in loop.invariants]
+    free = list(enumerate(loop.inputs)) if loop.system is System.OPENVINO else []
+    placed: list[tuple[int, Row]] = []
+    for outer, inner, how in ports:
+        # An outer value can stand at several ports.
+        rank = next((rank for rank, value in free if value is outer and rank >= first), None)
+        free = [entry for entry in free if entry[0] != rank]
+        number = first + len(placed) if rank is None else _input(loop, rank)
+        placed.append((number, (f"input {number} {context.phrases.operand(outer)} → {named(inner)}", how)))
+    yield from (row for _, row in sorted(placed, key=lambda entry: entry[0]))
+    if context.needs_iteration and loop.iteration is not None:
+        yield f"input -1 → {named(loop.iteration)}", 'purpose="current_iteration"'
+    received = loop.condition_input
+    if received is not None and received in context.used and context.ending.decides:
+        yield f"{context.initial_condition()} → {named(received)}", "merged: the condition"
+
+
+def _outputs(context: Context, iterator: bool) -> Iterator[Row]:
+    loop = context.loop
+    rows: list[tuple[int, Row]] = []
+    for last in loop.last_values:
+        number = _output(loop, context.position(last.outer))
+        rows.append((number, (f"output {number} {named(last.outer)} ← {context.operand(last.result)}", "last value")))
+    for scan in loop.scan_outputs:
+        number = _output(loop, context.position(scan.outer))
+        order = " stride=-1" if scan.reverse else ""
+        rows.append(
+            (
+                number,
+                (f"output {number} {named(scan.outer)} ← {context.operand(scan.result)}", f"axis={scan.axis}{order}"),
+            )
+        )
+    yield from (row for _, row in sorted(rows, key=lambda entry: entry[0]))
+    if not iterator:
+        always = loop.condition is None or context.ending.passed
+        result = "true" if always else context.operand(loop.condition)
+        yield f"output -1 ← {result}", 'purpose="execution_condition"'
+
+
+def _input(loop: Loop, rank: int) -> int:
+    """The number of an input port: the file's own, of other systems its place."""
+    return loop.input_ports[rank] if loop.input_ports else rank
+
+
+def _output(loop: Loop, rank: int) -> int:
+    return loop.output_ports[rank] if loop.output_ports else rank
+
+
+def _back_edges(context: Context) -> Iterator[Row]:
+    loop = context.loop
+    for edge in loop.back_edges:
+        yield f"{context.operand(edge.result)} → {named(edge.param)}", str(edge.param.type)
+    received = loop.condition_input
+    if received is not None and received in context.used and context.ending.decides:
+        yield f"{context.operand(loop.condition)} → {named(received)}", str(received.type)
+
+
+def _translated(context: Context, found: Terms, iterator: bool) -> None:
+    loop, ending = context.loop, context.ending
+    for value in context.not_tensors():
+        found.cannot.append(
+            f"{named(value)} is {value.type}: OpenVINO's loops carry tensors, no sequences and optionals"
+        )
+    for port in sliced_inputs(loop):
+        if port.drop_axis:
+            found.needs.append(f"a part keeps its axis in OpenVINO, so the body has to Squeeze {named(port.inner)}")
+    for scan in loop.scan_outputs:
+        if scan.stack:
+            found.needs.append(
+                f"OpenVINO concatenates, so for {named(scan.outer)} the body has to Unsqueeze"
+                f" {context.operand(scan.result)} at axis {scan.axis}"
+            )
+        if scan.reverse and not iterator:
+            found.cannot.append(f"Loop-5 concatenates in order alone; {named(scan.outer)} has to be reversed after it")
+    if ending.count is not None:
+        found.needs.append(
+            f"a negative {named(ending.count)} runs nothing in ONNX; in OpenVINO -1 is no limit and others are an error"
+        )
+    if loop.condition is None and loop.ignored_condition is not None and not iterator:
+        found.needs.append("the body's condition is ignored in ONNX, so a constant true takes its place")
+    if context.capture_rows():
+        found.needs.append(
+            "a body sees nothing around it: captures become invariant inputs, constants are copied into it"
+        )
+    if iterator and any(isinstance(node, Loop) and node.counted_by_slices for node in loop.body.nodes):
+        found.cannot.append("OpenVINO's CPU plugin refuses a TensorIterator inside a TensorIterator")
+    # None, where no type is known, must not be compared: NumPy takes it for float64.
+    held = [(edge.param, dtype(edge.param.type)) for edge in loop.back_edges]
+    wide = [named(value) for value, kind in held if kind is not None and kind == np.float64]
+    if wide:
+        found.needs.append(f"OpenVINO's CPU plugin computes {', '.join(wide)} (float64) as float32")
+
+
+def _taken(where: str) -> str:
+    return "copied into the body" if where.startswith("constant") else "an invariant input"

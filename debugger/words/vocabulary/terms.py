@@ -1,0 +1,171 @@
+"""What the three vocabularies share: the layout, and questions about a loop that more than one of them asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ....runtime.graph import (
+    ANY,
+    BackEdge,
+    LastValueOutput,
+    Loop,
+    SlicedInput,
+    TensorType,
+    Value,
+    ValueType,
+    bodies,
+    walk,
+)
+from ..endings import Ending, captures, ending
+from ..names import named
+from ..node_text import Phrases
+
+Row = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Section:
+    """Rows in two columns under one word."""
+
+    title: str
+    rows: tuple[Row, ...]
+
+
+@dataclass
+class Terms:
+    """A loop in one system's words.
+
+    ``what``: the operator, as in ``ONNX Loop``; ``needs``: what has to be added to say the same; ``cannot``: what the
+    system has no way to say.
+    """
+
+    what: str
+    sections: list[Section] = field(default_factory=list)
+    needs: list[str] = field(default_factory=list)
+    cannot: list[str] = field(default_factory=list)
+
+    def add(self, title: str, rows: Iterable[Row]) -> None:
+        """A section, unless it would be empty."""
+        rows = tuple(rows)
+        if rows:
+            self.sections.append(Section(title, rows))
+
+
+class Context:
+    """A loop, and what the rest of its model tells about it. ``scopes``: where each value of the model is defined."""
+
+    def __init__(self, loop: Loop, phrases: Phrases, scopes: Mapping[Value, str]) -> None:
+        self.loop = loop
+        self.phrases = phrases
+        self.ending: Ending = ending(loop, phrases.origins)
+        self.scopes = scopes
+        self.captures = captures(loop)
+        self.used = {value for node in walk(loop.body) for value in node.inputs}
+        self.used.update(value for node in walk(loop.body) for _, inner in bodies(node) for value in inner.outputs)
+        self.used.update(loop.body.outputs)
+
+    @property
+    def needs_iteration(self) -> bool:
+        """The body reads the iteration number."""
+        return self.loop.iteration is not None and self.loop.iteration in self.used
+
+    def operand(self, value: Value | None) -> str:
+        return self.phrases.operand(value, bare=True)
+
+    def trip_count(self) -> str:
+        """What bounds the number of iterations; empty where nothing does."""
+        found = self.ending
+        if found.trips is not None:
+            return str(found.trips)
+        if found.slices:
+            return f"parts of {named(found.slices[0].outer)}"
+        return "" if found.count is None else declared(found.count)
+
+    def control(self, value: Value) -> str:
+        """An input that controls the loop: a constant as it is, anything else with its type."""
+        return declared(value) if self.phrases.constant(value) is None else self.operand(value)
+
+    def initial_condition(self) -> str:
+        """The condition before iteration 0."""
+        if self.ending.initial is not None:
+            return "true" if self.ending.initial else "false"
+        return named(self.loop.initial_condition)
+
+    def capture_rows(self) -> list[Row]:
+        """What the body takes from around it: values, and how many constants."""
+        found = [*self.captures, *(port.outer for port in self.loop.invariants if port.outer not in self.captures)]
+        rows = [
+            (declared(value), f"from {self.scopes.get(value, 'outside')}")
+            for value in found
+            if self.phrases.constant(value) is None
+        ]
+        constants = [value for value in found if self.phrases.constant(value) is not None]
+        large = [value for value in constants if self.phrases.operand(value) == named(value)]
+        rows += [(declared(value), f"constant, from {self.scopes.get(value, 'outside')}") for value in large[:_LISTED]]
+        if len(large) > _LISTED:
+            rows.append((f"and {len(large) - _LISTED} more constants", ""))
+        return rows
+
+    def unfed(self) -> list[LastValueOutput]:
+        """Last values that no back edge carries."""
+        return [last for last in self.loop.last_values if self.edge_of(last) is None]
+
+    def edge_of(self, last: LastValueOutput) -> BackEdge | None:
+        """The back edge whose value a last-value output returns."""
+        return last.edge or next((edge for edge in self.loop.back_edges if edge.result is last.result), None)
+
+    def outputs_of(self, edge: BackEdge) -> list[Value]:
+        """The outputs that return what a back edge carries."""
+        return [last.outer for last in self.loop.last_values if self.edge_of(last) is edge]
+
+    def position(self, outer: Value) -> int:
+        """Which output of the loop a value is."""
+        return self.loop.outputs.index(outer)
+
+    def not_tensors(self) -> list[Value]:
+        """Parameters and results that are sequences or optionals."""
+        values = [*(edge.param for edge in self.loop.back_edges), *(edge.result for edge in self.loop.back_edges)]
+        values += [scan.result for scan in self.loop.scan_outputs]
+        return [value for value in dict.fromkeys(values) if not isinstance(value.type, TensorType)]
+
+
+#: Of constants at most so many are listed.
+_LISTED = 6
+
+
+def declared(value: Value) -> str:
+    """``x : float32[1,4]``, or the name alone where the model does not tell."""
+    return named(value) if value.type == ANY else f"{named(value)} : {value.type}"
+
+
+def initial_text(edge: BackEdge, phrases: Phrases) -> str:
+    """What iteration 0 gets."""
+    initial = edge.initial
+    return f"part 0 of {named(initial.outer)}" if isinstance(initial, SlicedInput) else phrases.operand(initial)
+
+
+def whole(sliced: SlicedInput) -> bool:
+    """All of the tensor in parts of one element, forward or backward: what Scan and IIterator can do."""
+    forward = (sliced.start, sliced.end, sliced.stride) == (0, -1, 1)
+    return (forward or (sliced.start, sliced.end, sliced.stride) == (-1, 0, -1)) and sliced.part_size == 1
+
+
+def changes_shape(edge: BackEdge) -> bool:
+    """The declared shapes of what is carried say that it cannot stay the same."""
+    initial = edge.initial.type if isinstance(edge.initial, Value) else edge.param.type
+    shapes = [kind.shape for kind in (initial, edge.param.type, edge.result.type) if isinstance(kind, TensorType)]
+    known = [shape for shape in shapes if shape is not None]
+    for one in known:
+        for two in known:
+            if len(one) != len(two) or any(
+                isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(one, two, strict=False)
+            ):
+                return True
+    return False
+
+
+def dtype(kind: ValueType) -> np.dtype[np.generic] | None:
+    return kind.dtype if isinstance(kind, TensorType) else None

@@ -1,0 +1,5 @@
+from .growing.varying import Varied
+
+strict_binding: bool
+
+class Nodes(Varied): ...

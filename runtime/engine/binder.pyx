@@ -1,0 +1,412 @@
+"""Nodes: bound to kernels when they are first met, on the dtypes and shapes that their inputs then have; or run in Python."""
+
+from cpython.object cimport PyObject
+from libc.stdlib cimport calloc, malloc
+from libc.string cimport memcmp, memcpy
+cimport numpy as np
+from numpy cimport npy_intp
+
+from .groups.group cimport ask_for_groups
+from ..kernels.kernel cimport Call, drop_block, follow_stream, set_kernel
+from .memory cimport free_calls
+from .state cimport *
+from ..kernels.stream cimport Stream
+from .growing.varying cimport Varied
+
+cdef extern from "Python.h":
+    PyObject *PyList_GET_ITEM(object, Py_ssize_t)   # borrowed
+
+import contextvars
+
+import numpy as np
+
+from ..plan import bind as binding
+from ..plan import ranges
+from ..errors import ExecutionError, LoopdbgError, one_line
+from ..graph import MAIN
+from .memory import aligned, shapes_of
+from ..ops.eager import Eager
+from ..ops.primitives import NotNative
+from ..ops.random_numbers import Draws
+from ..plan.plan import Kind
+
+np.import_array()
+
+_EAGER = Eager()
+# A node that had to be bound this often runs in Python until its shapes have stayed the same for CALM executions.
+cdef int RESTLESS = 3
+cdef int CALM = 8
+# Bindings for ranges of an extent that a node may need before it counts as restless.
+cdef int MOST = 8
+
+#: Tests set this: an operator that fails to bind for any other reason than NotNative, but runs, is a bug of ours.
+strict_binding = False
+
+
+cdef class Nodes(Varied):
+    """Binds and runs the nodes of a plan."""
+
+    def __cinit__(self, plan):
+        self.keep = [None] * self.ncode
+        self.native = True
+        self.replaced = {}
+        self.aheads, self.streams = [], {}
+        # NumPy's warnings off in a context of its own: np.errstate takes 1.5 us a node, this 0.05.
+        self.quiet = contextvars.copy_context()
+        self.quiet.run(np.seterr, all="ignore")
+
+    cdef int load_code(self) except -1:
+        cdef Instr *ins
+        cdef int k, j
+        for k, instruction in enumerate(self.plan.code):
+            ins = self.s.code + k
+            ins.kind = <int>instruction.kind
+            ins.loop, ins.target = instruction.loop, instruction.target
+            ins.condition = instruction.inputs[0] if instruction.kind == Kind.BRANCH else -1
+            ins.once, ins.done = instruction.once, -1
+            if instruction.kind == Kind.NODE:
+                read = set(instruction.inputs)
+                if instruction.ahead is not None:
+                    read.update(instruction.ahead.inputs)
+                    self.aheads.append(k)
+                for slot in read:
+                    if slot >= 0:
+                        self.consumers[slot].append(k)
+                for slot in instruction.outputs:
+                    self.producers[slot] = k
+            ins.nmoves = len(instruction.moves)
+            if ins.nmoves:
+                ins.moves = <Move *>calloc(ins.nmoves, sizeof(Move))
+                if not ins.moves:
+                    raise MemoryError
+                for j, (source, target) in enumerate(instruction.moves):
+                    ins.moves[j].source, ins.moves[j].target = source, target
+        return self.load_consumers()
+
+    cdef int note_hand(self, bint by_hand) except -1:
+        """Whether something was changed by hand. Then no node uses what was computed for a block of iterations: the change
+        could be of what it would have read."""
+        if self.by_hand != by_hand:
+            self.by_hand = self.s.by_hand = by_hand
+            self.s.generation += 1
+            for pc in self.aheads:
+                self.forget(pc)
+                self.s.code[<int>pc].kind = UNBOUND
+                self.s.code[<int>pc].calm = 0
+        return 0
+
+    cdef int drop_blocks(self) except -1:
+        """The execution was put elsewhere: what was computed for a block of iterations, or once an entry, is of others."""
+        cdef Instr *ins
+        cdef int k
+        for k in range(self.ncode):
+            self.s.code[k].done = -1
+        for pc in self.aheads:
+            ins = self.s.code + <int>pc
+            for k in range(ins.ncalls):
+                drop_block(ins.calls + k)
+        return 0
+
+    cdef int bind_node(self, int pc) except -1:
+        """Bind the node at pc on what its inputs are now. 0: it has to run in Python."""
+        instruction = self.plan.code[pc]
+        if instruction.ahead is not None and not self.by_hand:
+            self.code[pc], met = instruction.ahead, self.met[pc]
+            try:
+                if self.bind_as(pc, instruction.ahead):
+                    return 1
+            except NotNative:
+                pass
+            except Exception:
+                # It is bound as it stands.
+                if strict_binding:
+                    raise
+            self.met[pc] = met
+        self.code[pc] = instruction
+        return self.bind_as(pc, instruction)
+
+    cdef int bind_as(self, int pc, object instruction) except -1:
+        """Bind what runs at pc."""
+        inputs = []
+        for slot in instruction.inputs:
+            if slot < 0:
+                inputs.append(None)
+            elif self.s.slots[<int>slot].spec == 0:
+                return 0
+            else:
+                dtype, shape = self.specs[self.s.slots[<int>slot].spec]
+                inputs.append(binding.Input(slot, dtype, shape, self.known[slot], self.peeker(slot)))
+        varied = self.varied(pc, instruction.op, inputs)
+        if varied is None:
+            bound = binding.bind(instruction.op, inputs, self.block)
+        else:
+            followed, bound, appended = varied
+            if appended is not None:
+                # Where provide puts the result, what it begins with stands already.
+                bound.calls.pop(appended[2])
+            loose, bound = bound, ranges.settled(bound)
+        if len(bound.outputs) < len(instruction.outputs):
+            return 0     # where it runs says so
+        for slot, out in zip(instruction.outputs, bound.outputs):
+            if slot < 0:
+                continue
+            if out.known is not None and out.dtype.hasobject:
+                return 0
+            if out.known is not None:
+                self.store(slot, out.known)
+                self.s.slots[<int>slot].flags |= FOLDED
+            else:
+                self.own(slot, self.spec(out.dtype, out.shape))
+            self.set_known(slot, out.known)
+        self.put_aside(pc)
+        self.install(pc, instruction, bound)
+        if varied is not None:
+            self.vary(pc, instruction, followed, loose, appended, self.keep[pc])
+            self.keep[pc] = None
+            return self.provide(pc)
+        return 1
+
+    def peeker(self, slot):
+        """A function that reads a slot's numbers now."""
+        return lambda: self.look(slot).copy()
+
+    cdef int install(self, int pc, object instruction, object bound) except -1:
+        """Turn a Bound into C."""
+        cdef Instr *ins = self.s.code + pc
+        cdef Call *call
+        cdef int k, j, d, rows = 0
+        self.s.generation += 1
+        free_calls(ins)
+        ins.cells = <char **>calloc(len(bound.temps) + 1, sizeof(char *))
+        ins.calls = <Call *>calloc(len(bound.calls) + 1, sizeof(Call))
+        ins.guards = <Guard *>calloc(len(bound.guards) + 1, sizeof(Guard))
+        for spec in bound.calls:
+            rows += len(spec.outer) * (1 + len(spec.buffers))
+        ins.outer = <npy_intp *>calloc(rows + 1, sizeof(npy_intp))
+        if not (ins.cells and ins.calls and ins.guards and ins.outer):
+            raise MemoryError
+        # A temp that is an output is the slot's own buffer.
+        slot_of_temp = {out.index: slot for slot, out in zip(instruction.outputs, bound.outputs)
+                        if slot >= 0 and out.kind == "temp" and out.known is None}
+        arrays = []
+        for k, temp in enumerate(bound.temps):
+            if k not in slot_of_temp:
+                array = room(temp)
+                arrays.append(array)
+                ins.cells[k] = np.PyArray_BYTES(array)
+        self.keep[pc] = arrays
+        rows = 0
+        for k, spec in enumerate(bound.calls):
+            call = ins.calls + k
+            call.nargs = len(spec.buffers)
+            for j, buffer in enumerate(spec.buffers):
+                call.offset[j] = buffer.offset
+                if buffer.kind == "slot":
+                    call.cell[j] = &self.s.slots[<int>buffer.index].data
+                elif buffer.index in slot_of_temp:
+                    call.cell[j] = &self.s.slots[<int>slot_of_temp[buffer.index]].data
+                else:
+                    call.cell[j] = &ins.cells[<int>buffer.index]
+            for j, value in enumerate(spec.dims):
+                call.dims[j] = value
+            for j, value in enumerate(spec.steps):
+                call.steps[j] = value
+            for j, value in enumerate(spec.extra):
+                call.extra[j] = value
+            call.nouter = len(spec.outer)
+            call.outer = ins.outer + rows
+            for row in spec.outer:
+                for value in row:
+                    ins.outer[rows] = value
+                    rows += 1
+            set_kernel(call, spec.kernel)
+            for slot in instruction.inputs if self.streams else ():
+                if slot in self.streams:
+                    follow_stream(call, &(<Stream>self.streams[slot]).c)
+        ins.ncalls = len(bound.calls)
+        for k, (position, expected) in enumerate(bound.guards.items()):
+            expected = np.ascontiguousarray(expected)
+            ins.guards[k].slot = instruction.inputs[position]
+            ins.guards[k].nbytes = expected.nbytes
+            ins.guards[k].expected = <char *>malloc(expected.nbytes + 1)
+            if not ins.guards[k].expected:
+                raise MemoryError
+            memcpy(ins.guards[k].expected, np.PyArray_BYTES(expected), expected.nbytes)
+            ins.nguards = k + 1
+        ins.cost = bound.cost
+        ins.kind = NATIVE
+        ins.binding = self.s.generation
+        ask_for_groups(&self.s, instruction.inside)
+        return 0
+
+    cdef int run_node(self, int pc) except -1:
+        """Run the node at pc, bound if that is possible, and move on."""
+        cdef int once = self.s.code[pc].once
+        self.run_anyhow(pc)
+        if once >= 0:
+            self.s.code[pc].done = self.s.loops[once].entries
+        return 0
+
+    cdef int run_anyhow(self, int pc) except -1:
+        cdef Instr *ins = self.s.code + pc
+        instruction = self.plan.code[pc]
+        trouble = None
+        was_native = ins.kind == NATIVE
+        if ins.stale:
+            self.forget(pc)
+        if self.native and (ins.varying != NULL or ins.shelf != NULL):
+            if ins.varying == NULL:
+                free_calls(ins)     # of no use any more: one from the shelf may take its place
+            if self.provide(pc):
+                if call_native(&self.s, ins):
+                    self.s.pc = pc + 1
+                    return 0
+                self.forget(pc)
+            self.put_aside(pc)
+        ins.kind = UNBOUND
+        if was_native:
+            ins.calm = 0     # guards or a kernel's own check failed
+        if self.replaced and instruction.outputs and instruction.outputs[0] in self.replaced:
+            self.replace_constant(pc, instruction.outputs[0])
+            self.s.pc = pc + 1
+            return 0
+        if self.native and ins.calm >= 0 and (ins.churn < RESTLESS or ins.calm >= CALM or ins.waited >= ins.pause):
+            ins.pause = 32 if ins.churn < RESTLESS else 4 * ins.pause
+            ins.waited = 0
+            try:
+                if self.bind_node(pc):
+                    ins.churn = 0 if ins.calm >= CALM or self.is_general(pc) else ins.churn + 1
+                    if call_native(&self.s, ins):
+                        self.s.pc = pc + 1
+                        return 0
+                else:
+                    ins.calm = -1
+            except NotNative:
+                ins.calm = -1
+            except Exception as error:
+                trouble = error
+                ins.churn = RESTLESS
+        if ins.calm >= 0:
+            ins.calm += 1
+            ins.waited += 1
+        self.put_aside(pc)
+        ins.kind = UNBOUND
+        self.run_in_python(pc, instruction)
+        if trouble is not None and strict_binding:
+            raise trouble
+        self.s.pc = pc + 1
+        return 0
+
+    cdef int replace_constant(self, int pc, int slot) except -1:
+        """Give a constant's slot the value that was set by hand, from now on."""
+        value = self.replaced[slot]
+        self.store(slot, value)
+        if self.s.slots[slot].spec and self.native:
+            self.s.slots[slot].flags |= FOLDED
+            self.set_known(slot, value)
+            self.install(pc, self.plan.code[pc], binding.Bound([], [], [], {}, 1))
+        else:
+            self.set_known(slot, None)
+        return 0
+
+    cdef int is_general(self, int pc):
+        """Is the node bound for a range, and are there only so many of them?"""
+        cdef Varying *v = self.s.code[pc].varying
+        return v != NULL and v.low < v.high and self.s.code[pc].nshelf < MOST
+
+    cdef int run_in_python(self, int pc, object instruction) except -1:
+        arguments = [None if slot < 0 else self.look(slot) for slot in instruction.inputs]
+        try:
+            if instruction.op.random:
+                results = self.quiet.run(self.apply_random, pc, instruction, arguments)
+            else:
+                results = self.quiet.run(instruction.op.apply, _EAGER, arguments)
+        except LoopdbgError as error:
+            raise ExecutionError(f"{self.where(pc)}: {one_line(error)}") from error
+        except Exception as error:
+            raise ExecutionError(f"{self.where(pc)}: {one_line(error)} (inputs: {shapes_of(arguments)})") from error
+        if any(slot >= 0 for slot in instruction.outputs[len(results):]):
+            raise ExecutionError(f"{self.where(pc)}: it has {len(instruction.outputs)} outputs, but the operator gives only "
+                                 f"{len(results)}")
+        for slot, result in zip(instruction.outputs, results):
+            if slot < 0:
+                continue
+            if isinstance(result, list):
+                result = kept_elements(result, arguments)
+            self.store(slot, result)
+            self.set_known(slot, None)
+        return 0
+
+    def apply_random(self, int pc, instruction, arguments):
+        """Run an operator that draws random numbers: by node and iterations, so that running again gives the same."""
+        cdef int index = instruction.inside
+        path = self.plan.loops[index].path if index >= 0 else MAIN
+        iterations = []
+        while index >= 0:
+            iterations.append(self.s.loops[index].i)
+            index = self.plan.loops[index].parent
+        node = instruction.node
+        name = "/".join([path, node.name, *(value.name for value in node.outputs[:1] if value is not None)])
+        return instruction.op.apply(_EAGER, arguments, draws=Draws(name, tuple(iterations[::-1]), self.seed))
+
+    def where(self, int pc):
+        """``Add 'h' (opset 13) in 'rnn', iteration 7``."""
+        instruction = self.plan.code[pc]
+        text = instruction.node.describe()
+        return f"{text} in {self.at(instruction.inside)}" if instruction.inside >= 0 else text
+
+    def at(self, int index):
+        """``loop 'rnn', iteration 7``."""
+        return f"loop '{self.plan.loops[index].loop.name}', iteration {self.s.loops[index].i}"
+
+
+cdef int call_native(State *s, Instr *ins) except -1:
+    """Run a bound node; 0: it could not be run as bound."""
+    cdef int k, failed
+    with nogil:
+        for k in range(ins.nguards):
+            if memcmp(s.slots[ins.guards[k].slot].data, ins.guards[k].expected, ins.guards[k].nbytes):
+                return 0
+        k = 0
+        while k < ins.ncalls:
+            failed = ins.calls[k].run(ins.calls + k)
+            if failed > 0:
+                return 0
+            k += 1 - failed     # a call may leave out some that follow it
+    return 1
+
+
+cdef list kept_elements(list result, list arguments):
+    """A sequence without elements that are engine memory, which changes under them. Written for long ones: it runs at
+    each insertion."""
+    cdef int k
+    cdef Py_ssize_t j
+    cdef PyObject *element
+    cdef list given = [a for a in arguments if isinstance(a, np.ndarray)]
+    cdef list kept = None
+    for j in range(len(result)):
+        element = PyList_GET_ITEM(result, j)
+        if not np.PyArray_Check(<object>element):
+            continue
+        foreign = np.PyArray_BASE(<object>element) != NULL
+        for k in range(len(given)):
+            foreign = foreign or element == <PyObject *>given[k]
+        if foreign:
+            if kept is None:
+                kept = list(result)
+            kept[j] = (<object>element).copy()
+    if kept is not None:
+        return kept
+    # Operators may give what they got.
+    return list(result) if any([result is a for a in arguments]) else result
+
+
+def room(temp):
+    """Memory for a temp: a constant's own, or as many bytes. At least 8, which is what scalar programs read."""
+    nbytes = temp.nbytes if isinstance(temp, np.ndarray) else temp
+    if isinstance(temp, np.ndarray) and nbytes >= 8:
+        return aligned(temp)
+    memory = np.zeros(max(nbytes, 8), np.uint8)
+    if isinstance(temp, np.ndarray):
+        memory[:nbytes] = np.frombuffer(temp.tobytes(), np.uint8)
+    return memory

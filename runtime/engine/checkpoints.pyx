@@ -1,0 +1,612 @@
+"""Checkpoints: the whole state of a stopped execution, to come back to it as often as one likes.
+
+A checkpoint holds a copy of every tensor that the engine writes, and references to what nobody writes: constants, inputs,
+sequences, strings. What did not change since the checkpoint before is shared with it. Scan outputs only grow, so their
+elements stand in logs that all checkpoints of one entry of a loop share; a checkpoint knows how many of them are its own.
+"""
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_XDECREF
+from libc.stdint cimport int64_t
+from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memcmp, memcpy
+cimport numpy as np
+
+from .hot cimport now
+from .loops cimport Loops
+from .scalar.programs cimport settle_program
+from .state cimport *
+
+import math
+import weakref
+
+import numpy as np
+
+from ..errors import UsageError
+from ..plan.plan import Kind
+from ..graph.slices import cut
+
+np.import_array()
+
+# Tensors up to this size stand in one block of bytes.
+cdef Py_ssize_t SMALL_BYTES = 256
+
+# How a slot's value is kept.
+cdef enum Keeping:
+    EMPTY = 0
+    REFERENCE = 1     # a Python object, or memory that nobody writes
+    KNOWN = 2         # what a folded node gives
+    SMALL = 3         # in the block
+    LARGE = 4
+    PART = 5          # a part of a sliced input: where it is follows from the loop
+    STALE = 6         # a part of a sliced input that is gone since
+
+cdef class Layout:
+    """What the slots are at a checkpoint, without their numbers; shared while nothing is bound anew."""
+
+    def __cinit__(self, int nslots):
+        self.spec = <int *>calloc(nslots + 1, sizeof(int))
+        self.flags = <int *>calloc(nslots + 1, sizeof(int))
+        self.keeping = <int *>calloc(nslots + 1, sizeof(int))
+        self.held = <int *>calloc(nslots + 1, sizeof(int))
+        if not (self.spec and self.flags and self.keeping and self.held):
+            raise MemoryError
+
+    def __dealloc__(self):
+        free(self.spec)
+        free(self.flags)
+        free(self.keeping)
+        free(self.held)
+
+    cdef bint same(self, Layout other, int nslots):
+        cdef Py_ssize_t n = nslots * sizeof(int)
+        cdef int k
+        if other is None or self.specs is not other.specs or memcmp(self.spec, other.spec, n) or \
+                memcmp(self.flags, other.flags, n) or memcmp(self.keeping, other.keeping, n):
+            return False
+        for k in range(nslots):
+            if self.known[k] is not other.known[k]:
+                return False
+        return True
+
+
+cdef class Log:
+    """The elements of a scan output in the order of their iterations: those of ``parent`` up to ``start``, then its own.
+
+    Rows are only ever added. Where time was gone back and another way was taken since, a log of its own begins.
+    """
+
+    def __dealloc__(self):
+        free(self.data)
+
+    cdef int add(self, const char *rows, int64_t last) except -1:
+        """Go on up to row ``last`` of ``rows``."""
+        cdef Py_ssize_t have = (self.count - self.start) * self.nbytes, more = (last - self.count) * self.nbytes
+        cdef Py_ssize_t room
+        cdef char *data
+        if have + more > self.room:
+            room = max(have + more, have + have // 2, 64)
+            data = <char *>realloc(self.data, room)
+            if not data:
+                raise MemoryError
+            self.data, self.room = data, room
+        if more:
+            memcpy(self.data + have, rows + self.count * self.nbytes, more)
+        self.count = last
+        return 0
+
+    cdef bint equals(self, const char *rows, int64_t first, int64_t last) noexcept:
+        """Are its own rows first..last the same in ``rows``?"""
+        cdef Py_ssize_t n = (last - first) * self.nbytes
+        return n == 0 or memcmp(self.data + (first - self.start) * self.nbytes, rows + first * self.nbytes, n) == 0
+
+    cdef bint equal_objects(self, list rows, int64_t first, int64_t last):
+        own = self.objects[first - self.start:last - self.start]
+        return all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in zip(rows[first:last], own))
+
+    cdef int copy(self, char *target, int64_t first, int64_t last) except -1:
+        """Rows first..last to where row 0 would be at ``target``."""
+        cdef Log log = self
+        cdef int64_t begin
+        while log is not None and last > first:
+            begin = max(first, log.start)
+            if last > begin and log.nbytes:
+                memcpy(target + begin * log.nbytes, log.data + (begin - log.start) * log.nbytes,
+                       (last - begin) * log.nbytes)
+            last = min(last, log.start)
+            log = log.parent
+        return 0
+
+    cdef list all_objects(self, int64_t last):
+        if self.parent is None:
+            return self.objects[:last]
+        return self.parent.all_objects(min(self.start, last)) + self.objects[: max(last - self.start, 0)]
+
+
+cdef Log new_log(Log parent, int64_t start, Py_ssize_t nbytes, bint objects):
+    cdef Log log = Log.__new__(Log)
+    log.parent, log.nbytes = parent, nbytes
+    log.start = log.count = start
+    log.objects = [] if objects else None
+    return log
+
+
+cdef class Checkpoint:
+    """The state of one moment of an execution. It never changes; any engine of the same plan can be put there."""
+
+    def __dealloc__(self):
+        free(self.loops)
+        free(self.edges)
+        free(self.slices)
+        free(self.scans)
+        free(self.stack)
+
+    def __repr__(self):
+        return f"<Checkpoint {self.position}, {self.nbytes} bytes>"
+
+
+cdef class Reader:
+    """How much of a checkpoint was read while it is restored."""
+
+
+cdef inline bint holds_parts(int keeping, int active, int direct) noexcept:
+    """Does a checkpoint refer to the rearranged parts of a sliced input?"""
+    return (active or keeping == PART) and not direct
+
+
+cdef class Checkpoints(Loops):
+    """Saves and restores executions."""
+
+    def __cinit__(self, plan):
+        self.given = {slot for _, slot in plan.inputs} | {slot for slot, _ in plan.constants}
+        self.branches = [pc for pc, instruction in enumerate(plan.code) if instruction.kind == Kind.BRANCH]
+        self.scan_logs = {}
+
+    cdef int settle(self) except -1:
+        """Let every slot have its value: a scalar program may hold them."""
+        settle_program(&self.s)
+        return 0
+
+    cdef int forget_history(self) except -1:
+        """Another execution begins: nothing is shared with checkpoints before."""
+        self.scan_logs.clear()
+        self.latest = None
+        self.moment += 1
+        return 0
+
+    @property
+    def position(self):
+        """Where the execution stands, as a tuple that orders all moments of one execution in time.
+
+        Position of the ENTER of the outermost loop, its iteration, the same of the loops inside, and the position of the
+        instruction that runs next: at a boundary the loop's HEAD.
+        """
+        cdef int k
+        self.settle()
+        where = []
+        for k in range(self.s.depth):
+            where += (self.plan.loops[self.s.stack[k]].enter, self.s.loops[self.s.stack[k]].i)
+        return (*where, self.s.pc)
+
+    # -- saving
+
+    def save(self):
+        """The present state as a :class:`Checkpoint`. Stops that were asked for and limits are no part of it."""
+        cdef Checkpoint c = Checkpoint.__new__(Checkpoint)
+        cdef Checkpoint before = None if self.latest is None else self.latest()
+        cdef Layout layout = Layout.__new__(Layout, self.nslots)
+        cdef int k
+        self.settle()
+        c.plan, c.position, c.replaced, c.by_hand = self.plan, self.position, self.replaced, self.by_hand
+        c.pc, c.depth = self.s.pc, self.s.depth
+        self.make_room(c)
+        for k in range(self.s.depth):
+            c.stack[k] = self.s.stack[k]
+        c.taken = tuple([self.s.code[<int>pc].taken for pc in self.branches])
+        for k in range(self.nloops):
+            self.mark_loop(c, k)
+        # Parts of sliced inputs are told from other values by the marks.
+        self.mark_slices(c, layout)
+        self.mark_slots(layout)
+        if before is not None and layout.same(before.layout, self.nslots):
+            layout = before.layout
+        else:
+            c.nbytes += self.nslots * (4 * sizeof(int) + sizeof(void *))
+        c.layout = layout
+        self.mark_edges(c)
+        self.mark_scans(c)
+        self.copy_values(c, before)
+        self.latest = weakref.ref(c)
+        return c
+
+    cdef int make_room(self, Checkpoint c) except -1:
+        cdef int nedges = 0, nslices = 0, nscans = 0, k
+        for k in range(self.nloops):
+            nedges += self.s.loops[k].nedges
+            nslices += self.s.loops[k].nslices
+            nscans += self.s.loops[k].nscans
+        c.loops = <LoopMark *>calloc(self.nloops + 1, sizeof(LoopMark))
+        c.edges = <EdgeMark *>calloc(nedges + 1, sizeof(EdgeMark))
+        c.slices = <SliceMark *>calloc(nslices + 1, sizeof(SliceMark))
+        c.scans = <ScanMark *>calloc(nscans + 1, sizeof(ScanMark))
+        c.stack = <int *>calloc(self.s.depth + 1, sizeof(int))
+        if not (c.loops and c.edges and c.slices and c.scans and c.stack):
+            raise MemoryError
+        c.nbytes = 400 + sizeof(LoopMark) * self.nloops + sizeof(EdgeMark) * nedges + sizeof(SliceMark) * nslices + \
+            sizeof(ScanMark) * nscans
+        return 0
+
+    cdef void mark_loop(self, Checkpoint c, int index) noexcept:
+        cdef LoopState *loop = self.s.loops + index
+        cdef LoopMark *mark = c.loops + index
+        cdef int k
+        mark.i, mark.trip, mark.parts = loop.i, loop.trip, loop.parts
+        mark.iterations, mark.entries = loop.iterations, loop.entries
+        for k in range(4):
+            mark.by_reason[k] = loop.by_reason[k]
+        mark.seconds = loop.seconds
+        mark.elapsed = now() - loop.entered if self.s.depth and self.s.stack[0] == index else 0
+        mark.keep, mark.ended, mark.reported, mark.edited = loop.keep, loop.ended, loop.reported, loop.edited
+        mark.active, mark.first_parts = loop.active, loop.first_parts
+
+    cdef int mark_slices(self, Checkpoint c, Layout layout) except -1:
+        """Which part of each sliced input the slot inside shows; one that was set by hand is kept as any value is."""
+        cdef LoopState *loop
+        cdef Slice *s
+        cdef Slot *slot
+        cdef SliceMark *mark = c.slices
+        cdef Py_ssize_t from_base
+        cdef bint valid
+        cdef int index, k
+        for index in range(self.nloops):
+            loop = self.s.loops + index
+            for k in range(loop.nslices):
+                s = loop.slices + k
+                slot = self.s.slots + s.inner
+                mark.direct, mark.outer_spec = s.direct, s.outer_spec
+                mark.part_spec, mark.shown_spec = s.part_spec, slot.spec
+                mark.offset, mark.step, mark.parts = s.offset, s.step, s.parts
+                if slot.owner != NULL and slot.spec != 0 and not slot.flags & OWN and not loop.edited:
+                    valid = loop.active or not s.direct or (self.s.slots[s.outer].spec == s.outer_spec and
+                                                            self.s.slots[s.outer].data + s.offset == s.base)
+                    from_base = slot.data - s.base
+                    mark.at = from_base // s.step if s.step and valid else 0
+                    if not valid:
+                        layout.keeping[s.inner] = STALE
+                    elif mark.at * s.step == from_base and (0 <= mark.at < s.parts or s.parts == 0):
+                        layout.keeping[s.inner] = PART
+                mark += 1
+        return 0
+
+    cdef int mark_slots(self, Layout layout) except -1:
+        cdef Slot *slot
+        cdef int k
+        layout.specs, layout.known = self.specs, self.known[:]
+        for k in range(self.nslots):
+            slot = self.s.slots + k
+            # Two slots in one buffer get one each where they are restored.
+            layout.spec[k], layout.flags[k], layout.held[k] = slot.spec, slot.flags & ~SHARED, -1
+            if slot.owner == NULL or layout.keeping[k]:
+                continue
+            if slot.spec == 0:
+                layout.keeping[k] = REFERENCE
+            elif slot.flags == OWN | FOLDED and self.known[k] is not None:
+                layout.keeping[k] = KNOWN
+            elif not slot.flags & OWN and k in self.given and np.PyArray_BYTES(<object>slot.owner) == slot.data:
+                layout.keeping[k] = REFERENCE
+            else:
+                layout.keeping[k] = SMALL if slot.nbytes <= SMALL_BYTES else LARGE
+            if layout.keeping[k] == REFERENCE or layout.keeping[k] == LARGE:
+                layout.held[k] = layout.nheld
+                layout.nheld += 1
+        return 0
+
+    cdef int mark_edges(self, Checkpoint c) except -1:
+        cdef EdgeMark *mark = c.edges
+        cdef Edge *e
+        cdef int index, k
+        for index in range(self.nloops):
+            for k in range(self.s.loops[index].nedges):
+                e = self.s.loops[index].edges + k
+                mark.in_spare, mark.spec, mark.keeping = e.in_spare, e.spare.spec, EMPTY
+                if e.in_spare and not e.identity and e.spare.owner != NULL:
+                    mark.keeping = SMALL if e.spare.spec else REFERENCE
+                    mark.nbytes = e.spare.nbytes
+                mark += 1
+        return 0
+
+    cdef int mark_scans(self, Checkpoint c) except -1:
+        cdef ScanMark *mark = c.scans
+        cdef Scan *scan
+        cdef int index, k
+        logs = []
+        for index in range(self.nloops):
+            for k in range(self.s.loops[index].nscans):
+                scan = self.s.loops[index].scans + k
+                mark.count, mark.spec, mark.plain, mark.nbytes = scan.count, scan.spec, scan.plain, scan.nbytes
+                # Once the loop was left, its output has them.
+                logs.append(self.log_scan(c, index, k) if self.s.loops[index].active else None)
+                mark += 1
+        c.logs = tuple(logs)
+        return 0
+
+    cdef Log log_scan(self, Checkpoint c, int index, int k):
+        """The log that has what the scan output of a running loop collected so far."""
+        cdef LoopState *loop = self.s.loops + index
+        cdef Scan *scan = loop.scans + k
+        cdef Log log = None
+        cdef int64_t sure = 0, both
+        rows = self.scan_arrays.get((index, k))
+        objects = isinstance(rows, list)
+        found = self.scan_logs.get((index, k))
+        if found is not None and found[2] == loop.entries:
+            log, sure = found[0], found[1]
+            if log.count == 0:
+                # Only now it is known what the elements are.
+                log.nbytes, log.objects = scan.nbytes, [] if objects else None
+            elif scan.count and (log.nbytes != scan.nbytes or (log.objects is not None) != objects):
+                log = None
+        if log is None:
+            log, sure = new_log(None, 0, scan.nbytes, objects), 0
+        both = min(scan.count, log.count)
+        # Going on from an earlier moment gives the same again, unless something was changed.
+        if both > sure and not (log.equal_objects(rows, sure, both) if objects else
+                                log.equals(scan.buffer, sure, both)):
+            log = new_log(log, sure, log.nbytes, objects)
+        if scan.count > log.count:
+            if objects:
+                c.nbytes += sum(200 if row.dtype.hasobject else row.nbytes for row in rows[log.count:])
+                log.objects += rows[log.count:]
+                log.count = scan.count
+            else:
+                c.nbytes += (scan.count - log.count) * scan.nbytes
+                log.add(scan.buffer, scan.count)
+        self.scan_logs[index, k] = (log, scan.count, loop.entries)
+        return log
+
+    cdef int copy_values(self, Checkpoint c, Checkpoint before) except -1:
+        """The numbers, now that it is clear what stands where."""
+        cdef Layout layout = c.layout
+        cdef Slot *slot
+        cdef Slice *s
+        cdef Edge *e
+        cdef EdgeMark *edge = c.edges
+        cdef Py_ssize_t small = 0
+        cdef char *block
+        cdef int index, k
+        for k in range(self.nslots):
+            if layout.keeping[k] == SMALL:
+                small += self.s.slots[k].nbytes
+        for index in range(self.nloops):
+            for k in range(self.s.loops[index].nedges):
+                small += edge.nbytes
+                edge += 1
+        c.block = PyBytes_FromStringAndSize(NULL, small)
+        c.nbytes += small
+        block = PyBytes_AS_STRING(c.block)
+        c.held = []
+        for k in range(self.nslots):
+            slot = self.s.slots + k
+            if layout.keeping[k] == SMALL:
+                memcpy(block, slot.data, slot.nbytes)
+                block += slot.nbytes
+            elif layout.keeping[k] == LARGE:
+                c.held.append(self.large(c, before, k))
+            elif layout.keeping[k] == REFERENCE:
+                c.held.append(<object>slot.owner)
+        edge = c.edges
+        for index in range(self.nloops):
+            for k in range(self.s.loops[index].nslices):
+                s = self.s.loops[index].slices + k
+                if holds_parts(layout.keeping[s.inner], self.s.loops[index].active, s.direct):
+                    c.held.append(self.slice_arrays[index, k])
+            for k in range(self.s.loops[index].nedges):
+                e = self.s.loops[index].edges + k
+                if edge.keeping == REFERENCE:
+                    c.held.append(<object>e.spare.owner)
+                elif edge.keeping == SMALL:
+                    memcpy(block, e.spare.data, edge.nbytes)
+                    block += edge.nbytes
+                edge += 1
+        return 0
+
+    cdef bytes large(self, Checkpoint c, Checkpoint before, int k):
+        """The bytes of a large tensor: those of the checkpoint before where they are the same."""
+        cdef Slot *slot = self.s.slots + k
+        cdef bytes have
+        if before is not None and before.layout.keeping[k] == LARGE:
+            have = before.held[before.layout.held[k]]
+            if len(have) == slot.nbytes and memcmp(PyBytes_AS_STRING(have), slot.data, slot.nbytes) == 0:
+                return have
+        c.nbytes += slot.nbytes
+        return PyBytes_FromStringAndSize(slot.data, slot.nbytes)
+
+    # -- restoring
+
+    def restore(self, Checkpoint checkpoint):
+        """Go back (or on) to a checkpoint of this or another engine of the same plan.
+
+        Afterwards everything is as if the execution had just got there. Stops that were asked for and limits stay.
+        """
+        cdef Reader reader = Reader.__new__(Reader)
+        cdef Checkpoint c = checkpoint
+        cdef int k
+        if self.running:
+            raise RuntimeError("this engine is running; stop it before restoring a checkpoint")
+        if c.plan is not self.plan:
+            raise UsageError("the checkpoint is one of another model; restore those of this one")
+        self.s.suspended = NULL
+        self.moment += 1
+        self.replaced = c.replaced
+        reader.c, reader.block, reader.held = c, PyBytes_AS_STRING(c.block), c.layout.nheld
+        for k in range(self.nslots):
+            self.restore_slot(reader, k)
+        self.s.pc, self.s.depth = c.pc, c.depth
+        for k in range(c.depth):
+            self.s.stack[k] = c.stack[k]
+        for k in range(self.nloops):
+            self.restore_loop(reader, k)
+        for k, pc in enumerate(self.branches):
+            self.s.code[<int>pc].taken = c.taken[k]
+        self.note_hand(c.by_hand)
+        self.drop_blocks()
+        self.latest = weakref.ref(c)
+
+    cdef int translate(self, Layout layout, int spec) except -2:
+        """A spec of a checkpoint as this engine numbers it."""
+        if spec <= 0 or layout.specs is self.specs:
+            return spec
+        dtype, shape = layout.specs[spec]
+        return self.spec(dtype, shape)
+
+    cdef int unbind_producer(self, int k) except -1:
+        """The node that writes a slot was bound on other terms, or does not write it because it was folded."""
+        if k in self.producers:
+            self.s.generation += 1
+            self.s.code[<int>self.producers[k]].kind = UNBOUND
+            self.s.code[<int>self.producers[k]].calm = 0
+        return 0
+
+    cdef int restore_slot(self, Reader reader, int k) except -1:
+        cdef Layout layout = reader.c.layout
+        cdef Slot *slot = self.s.slots + k
+        cdef int keeping = layout.keeping[k], flags = layout.flags[k]
+        cdef int spec = self.translate(layout, layout.spec[k])
+        cdef bint changed = slot.spec != spec or slot.flags & ~SHARED != flags
+        known = layout.known[k]
+        if keeping == EMPTY:
+            Py_XDECREF(slot.owner)
+            slot.owner, slot.data, slot.spec, slot.flags, slot.nbytes = NULL, NULL, 0, 0, 0
+            slot.capacity = 0
+        elif keeping == REFERENCE:
+            self.put_owner(k, reader.c.held[layout.held[k]], spec, flags)
+        elif keeping == PART or keeping == STALE:
+            return 0     # restore_slice does it
+        else:
+            if flags & OWN:
+                self.own(k, spec)
+            else:
+                self.put_owner(k, np.empty(self.specs[spec][1], self.specs[spec][0]), spec, flags)
+            slot.flags = flags
+            if keeping == KNOWN:
+                memcpy(slot.data, np.PyArray_BYTES(known), slot.nbytes)
+            elif keeping == SMALL:
+                memcpy(slot.data, reader.block, slot.nbytes)
+                reader.block += slot.nbytes
+            else:
+                memcpy(slot.data, PyBytes_AS_STRING(<bytes>reader.c.held[layout.held[k]]), slot.nbytes)
+        if known is not self.known[k]:
+            before = self.s.generation
+            self.set_known(k, known)
+            changed = changed or self.s.generation != before
+        if changed:
+            self.unbind_consumers(k)
+            self.unbind_producer(k)
+        return 0
+
+    cdef int restore_loop(self, Reader reader, int index) except -1:
+        cdef LoopState *loop = self.s.loops + index
+        cdef LoopMark *mark = reader.c.loops + index
+        cdef Layout layout = reader.c.layout
+        cdef int k
+        entry_before = loop.entries
+        loop.i, loop.trip, loop.parts = mark.i, mark.trip, mark.parts
+        loop.iterations, loop.entries = mark.iterations, mark.entries
+        for k in range(4):
+            loop.by_reason[k] = mark.by_reason[k]
+        loop.seconds, loop.entered = mark.seconds, now() - mark.elapsed
+        loop.keep, loop.ended, loop.reported, loop.edited = mark.keep, mark.ended, mark.reported, mark.edited
+        # The next entry is looked at: it rests on nothing that was so at another moment.
+        loop.active, loop.fast_enter, loop.checked = mark.active, 0, 0
+        loop.first_parts = mark.first_parts
+        if loop.heat >= loop.hot_at:
+            loop.heat, loop.hot_at = 0, self.s.hot_after
+        for k in range(loop.nslices):
+            self.restore_slice(reader, index, k)
+        for k in range(loop.nedges):
+            self.restore_edge(reader, index, k)
+        for k in range(loop.nscans):
+            self.restore_scan(reader, index, k, entry_before)
+        return 0
+
+    cdef int restore_slice(self, Reader reader, int index, int k) except -1:
+        cdef Slice *s = self.s.loops[index].slices + k
+        cdef Slot *slot = self.s.slots + s.inner
+        cdef SliceMark *mark = reader.c.slices + reader.slice
+        cdef Layout layout = reader.c.layout
+        cdef int keeping = layout.keeping[s.inner]
+        reader.slice += 1
+        s.direct, s.outer_spec = mark.direct, self.translate(layout, mark.outer_spec)
+        s.part_spec = self.translate(layout, mark.part_spec)
+        s.offset, s.step, s.parts = mark.offset, mark.step, mark.parts
+        if holds_parts(keeping, reader.c.loops[index].active, mark.direct):
+            self.slice_arrays[index, k] = reader.c.held[reader.held]
+            reader.held += 1
+        if keeping == PART or self.s.loops[index].active:
+            self.base_of(index, k)
+        if keeping == PART:
+            self.put_owner(s.inner, self.slice_arrays[index, k], self.translate(layout, mark.shown_spec), 0)
+            slot.nbytes = self.bytes_of_spec(slot.spec)
+            slot.data = s.base + mark.at * s.step
+        elif keeping == STALE and slot.owner != NULL and slot.spec != 0:
+            slot.data = np.PyArray_BYTES(<object>slot.owner)
+        return 0
+
+    cdef int base_of(self, int index, int k) except -1:
+        """Let a slice read from where its parts are: in the outer tensor itself, or rearranged."""
+        cdef Slice *s = self.s.loops[index].slices + k
+        if s.direct:
+            plan = self.plan.loops[index]
+            self.slice_arrays[index, k] = cut(self.look(s.outer), plan.slices[k].sliced, plan.loop.describe())
+        s.base = NULL if s.part_spec == 0 else np.PyArray_BYTES(self.slice_arrays[index, k])
+        return 0
+
+    cdef int restore_edge(self, Reader reader, int index, int k) except -1:
+        cdef Edge *e = self.s.loops[index].edges + k
+        cdef EdgeMark *mark = reader.c.edges + reader.edge
+        cdef int spec = self.translate(reader.c.layout, mark.spec)
+        reader.edge += 1
+        e.in_spare = mark.in_spare
+        if mark.keeping == REFERENCE:
+            self.put_spare(e, reader.c.held[reader.held], 0)
+            reader.held += 1
+        elif mark.keeping == SMALL:
+            if e.spare.spec != spec or e.spare.owner == NULL:
+                self.put_spare(e, np.empty(self.specs[spec][1], self.specs[spec][0]), spec)
+            memcpy(e.spare.data, reader.block, mark.nbytes)
+            reader.block += mark.nbytes
+        return 0
+
+    cdef int restore_scan(self, Reader reader, int index, int k, int64_t entry_before) except -1:
+        cdef LoopState *loop = self.s.loops + index
+        cdef Scan *scan = loop.scans + k
+        cdef ScanMark *mark = reader.c.scans + reader.scan
+        cdef Log log = reader.c.logs[reader.scan]
+        cdef int64_t there = 0
+        reader.scan += 1
+        found = self.scan_logs.pop((index, k), None)
+        rows = self.scan_arrays.get((index, k))
+        if found is not None and found[0] is log and found[2] == entry_before and isinstance(rows, np.ndarray):
+            there = min(<int64_t>found[1], mark.count)
+        scan.count, scan.plain, scan.nbytes = mark.count, mark.plain, mark.nbytes
+        scan.objects = log is not None and log.objects is not None and mark.count > 0
+        scan.spec = self.translate(reader.c.layout, mark.spec)
+        scan.out_count = -1
+        if log is None or mark.count == 0 or log.objects is not None:
+            self.scan_arrays.pop((index, k), None)
+            scan.buffer, scan.capacity = NULL, 0
+            if log is not None and log.objects is not None and mark.count:
+                self.scan_arrays[index, k] = log.all_objects(mark.count)
+        else:
+            if not isinstance(rows, np.ndarray) or len(rows) < mark.count * mark.nbytes:
+                rows = np.empty(max((mark.count + mark.count // 2 + 16) * mark.nbytes, 1), np.uint8)
+                self.scan_arrays[index, k] = rows
+                there = 0
+            log.copy(np.PyArray_BYTES(rows), there, mark.count)
+            scan.buffer = np.PyArray_BYTES(rows)
+            scan.capacity = len(rows) // mark.nbytes if mark.nbytes else mark.count + 16
+        if log is not None:
+            self.scan_logs[index, k] = (log, mark.count, loop.entries)
+        return 0

@@ -1,0 +1,480 @@
+"""The engine: runs a Plan, stops at any boundary or node of any nesting, and goes on.
+
+``hot.run_plan`` is the hot path: one loop over a flat array of instructions, without the GIL. The engine prepares what it
+runs on, and does what it hands back: layers of one class, ``Memory`` (slots), ``Nodes`` (binding), ``Loops`` (boundaries
+in general), ``Checkpoints`` (going back), ``Changes`` (what-if), ``Observers``
+(predicates, records) and ``Engine`` (stops, limits, hooks).
+"""
+
+cimport cython
+from cpython.exc cimport PyErr_CheckSignals
+from libc.stdint cimport int64_t, uintptr_t, INT64_MAX
+from libc.stdlib cimport calloc, free
+cimport numpy as np
+
+from .groups.fuser cimport Fuser
+from .hot cimport LOOPDBG_CHECKED, is_warm, now, previous_of, run_plan
+from .observers cimport Observers
+from .scalar.programs cimport free_program, make_program
+from .state cimport *
+
+import contextlib
+# Not the module around it, which makes an enum of every number: 6 us a run.
+import _signal as signal
+import threading
+import time
+
+import numpy as np
+
+from ..errors import ExecutionError, LimitError
+from ..graph import StoppedBy
+from .memory import aligned
+
+np.import_array()
+
+_REASONS = {RUNNING: None, BY_TRIP_COUNT: StoppedBy.TRIP_COUNT, BY_CONDITION: StoppedBy.CONDITION,
+            BY_INPUT: StoppedBy.INPUT_EXHAUSTED}
+cdef int _SIGINT = signal.SIGINT
+# How long run_plan may run before signals and limits are looked at.
+cdef double SLICE_SECONDS = 0.01
+# How long an interrupt waits for a boundary.
+cdef double PATIENCE_SECONDS = 0.05
+
+
+@cython.final
+cdef class Engine(Observers):
+    """One execution of a plan: memory, bound instructions, the stack of running loops.
+
+    An engine runs one execution at a time, on one thread at a time; only :meth:`interrupt` may be called from another.
+    """
+
+    cdef double tick_time
+    cdef int64_t slice_budget
+    cdef double interrupted          # when an interrupt was first seen, 0: none was
+    cdef public object on_boundary   # called with the loop's index at every boundary while hooks are on
+    cdef public object on_tick       # called about every 10 ms of a run
+    cdef bint checking               # a program is compared with the engine
+    cdef Fuser fuser
+
+    def __init__(self, plan):
+        self.slice_budget = 1_000_000
+        self.s.hot_after = 200
+        self.fuser = Fuser()
+        self.load_code()
+        for index in range(self.nloops):
+            self.load_loop(index)
+        self.set_limits()
+        for slot, array in plan.constants:
+            self.set_constant(slot, array)
+
+    # -- running
+
+    def start(self, inputs):
+        """Begin an execution, stopped before the first instruction.
+
+        ``inputs``: for each input slot of the plan its value, already checked against the model. Tensors are not
+        copied: they must not change while the execution lasts.
+        """
+        cdef int k
+        if self.by_hand:
+            for slot in self.replaced:
+                self.set_known(slot, None)
+                self.unbind_producer(slot)
+            self.replaced = {}
+            for slot, array in self.plan.constants:
+                if self.look(slot) is not array and self.known[slot] is None:
+                    self.set_constant(slot, array)     # it was changed by hand
+                    self.unbind_consumers(slot)
+            self.note_hand(False)
+        self.begin_varying()
+        self.fuser.begin(self)
+        for slot, value in inputs.items():
+            if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+                if not np.PyArray_ISCARRAY_RO(value):
+                    value = aligned(value)
+                self.put_owner(slot, value, self.spec(value.dtype, value.shape), 0)
+            else:
+                self.put_owner(slot, value, 0, 0)
+        for k in range(self.nloops):
+            self.s.loops[k].active = self.s.loops[k].keep = 0
+            self.s.loops[k].i = 0
+            self.s.loops[k].trip = self.s.loops[k].parts = -1
+            self.s.loops[k].ended = RUNNING
+            self.s.loops[k].edited = 0
+            self.s.loops[k].iterations = self.s.loops[k].entries = 0
+            self.s.loops[k].seconds = 0
+            self.s.loops[k].heat, self.s.loops[k].hot_at = 0, self.s.hot_after
+            for j in range(4):
+                self.s.loops[k].by_reason[j] = 0
+        self.drop_blocks()
+        self.s.pc = self.s.depth = 0
+        self.s.interrupt = 0
+        self.s.suspended = NULL
+        self.s.program_runs = 0
+        self.hits = ()
+        self.forget_history()
+        for key in self.recordings:
+            self.forget_recorded(key)
+        self.clear_stops()
+
+    def clear_stops(self):
+        """Forget every stop that was asked for; hooks and limits stay."""
+        cdef int k
+        self.s.stepping &= ~STEPPING
+        self.s.stop_any = 0
+        self.s.watch = self.s.hook_any or self.s.c_hook != NULL or self.s.interrupt
+        for k in range(self.nloops):
+            self.s.loops[k].next_event = INT64_MAX
+            self.s.loops[k].event_at_end = 0
+
+    def stop_at(self, int index, int64_t iteration):
+        """Ask for a stop at the first boundary of a loop from this iteration on, and at the loop's end."""
+        self.s.loops[index].next_event = iteration
+        self.s.loops[index].event_at_end = 1
+
+    def stop_at_end(self, int index):
+        """Ask for a stop where a loop ends."""
+        self.s.loops[index].event_at_end = 1
+
+    def stop_anywhere(self):
+        """Ask for a stop at the next boundary of any loop."""
+        self.s.stop_any = self.s.watch = 1
+
+    def stop_before_node(self):
+        """Ask for a stop before the very next node."""
+        self.s.stepping |= STEPPING
+        self.s.moved, self.s.step_depth = 1, self.s.depth
+
+    def stop_at_node(self, depth=None):
+        """Ask for a stop before the next node of the innermost running loop (or, once that ended, further out).
+
+        ``depth``: the number of running loops that the node may have around it, where the present one was left already.
+        """
+        self.s.stepping |= STEPPING
+        self.s.moved = depth is not None and depth < self.s.depth
+        self.s.step_depth = self.s.depth if depth is None else depth
+
+    def set_breaks(self, int index, iterations):
+        """Stop at these iterations' boundaries in every entry of a loop; replaces those set before."""
+        cdef LoopState *loop = self.s.loops + index
+        wanted = sorted(iterations)
+        cdef int64_t *breaks = <int64_t *>calloc(len(wanted) + 1, sizeof(int64_t))
+        if not breaks:
+            raise MemoryError
+        for k, iteration in enumerate(wanted):
+            breaks[k] = iteration
+        free(loop.breaks)
+        loop.breaks, loop.nbreaks = breaks, len(wanted)
+
+    def set_traps(self, positions):
+        """Stop before each of these instructions (nodes, Ifs, ENTERs) whenever it is met; replaces those set before."""
+        cdef int k
+        wanted = frozenset(positions)
+        for k in range(self.ncode):
+            trap = k in wanted
+            if trap != self.s.code[k].trap:
+                self.s.code[k].trap = trap
+                self.s.generation += 1      # scalar programs do not stop before instructions
+        self.s.stepping = self.s.stepping & STEPPING | (TRAPS if wanted else 0)
+
+    def set_limits(self, max_iterations=None, bint refuse_endless=False):
+        """Bound every entry of every loop; ``refuse_endless``: stop loops that nothing can end (SEMANTICS 0.3).
+
+        Where a condition cannot change but its value is known only after iteration 0, that iteration still runs.
+        """
+        cdef int k
+        cdef int64_t limit = INT64_MAX if max_iterations is None else max_iterations
+        for k in range(self.nloops):
+            self.s.loops[k].limit = limit
+            self.s.loops[k].endless_at = self.s.loops[k].endless_from if refuse_endless and max_iterations is None else -1
+
+    def raise_limit(self, int index, int64_t more):
+        """Let a loop that reached its limit go on for some iterations."""
+        self.s.loops[index].limit = self.s.loops[index].i + more
+
+    def set_hook(self, hook):
+        """Call ``hook(loop_index)`` at every boundary of every loop; a true result stops there. None: no more."""
+        self.on_boundary = hook
+        self.s.hook_any = hook is not None
+        self.s.watch = self.s.watch or self.s.hook_any
+
+    def set_c_hook(self, uintptr_t function, uintptr_t context=0):
+        """Call a C function at every boundary of every loop, without the GIL; 0: no more.
+
+        ``int function(void *context, const BoundaryView *view)``; not 0 stops there. The struct is in ``state.pxd``.
+        """
+        self.s.c_hook = <boundary_hook>function
+        self.s.c_context = <void *>context
+        self.s.watch = self.s.watch or function != 0
+
+    def interrupt(self):
+        """Stop at the next boundary; from any thread or a signal handler."""
+        self.s.interrupt = 1
+        self.s.watch = 1
+
+    def clear_interrupt(self):
+        """Forget an interrupt that no stop has answered."""
+        self.s.interrupt = 0
+
+    def resume(self):
+        """Run until a stop.
+
+        Returns: ``("end", -1)``, ``("boundary", loop)``, ``("predicate", loop)`` (:attr:`hits` says which are true),
+        ``("node", pc)``, ``("limit", loop)`` or ``("interrupt", -1)``.
+
+        Raises:
+            ExecutionError: a node or a boundary failed; the engine stays there.
+            LimitError: a loop that nothing can end was met, and ``set_limits`` said to refuse those.
+        """
+        if self.running:
+            raise RuntimeError("this engine is running already")
+        self.running = True
+        self.moment += 1
+        self.s.fresh = 1
+        # Where somebody else decides what Ctrl-C means, that holds.
+        on_main = threading.get_ident() == threading.main_thread().ident and signal.getsignal(_SIGINT) is signal.default_int_handler
+        if on_main:
+            signal.signal(_SIGINT, self.on_signal)
+        try:
+            return self.run()
+        finally:
+            self.settle()
+            self.running = False
+            if on_main:
+                signal.signal(_SIGINT, signal.default_int_handler)
+
+    def on_signal(self, number, frame):
+        """First Ctrl-C: stop at the next boundary. A second one, while a hook hangs, is an ordinary interrupt."""
+        if self.s.interrupt:
+            raise KeyboardInterrupt
+        self.interrupt()
+
+    cdef object run(self):
+        cdef int status, index
+        self.tick_time = time.monotonic()
+        self.s.budget = self.slice_budget
+        self.interrupted = 0
+        while True:
+            with nogil:
+                status = run_plan(&self.s)
+            if status == S_PYTHON:
+                self.run_node(self.s.pc)
+                # A node in Python may take any time: the clock decides, not its cost.
+                if self.s.interrupt or time.monotonic() - self.tick_time > SLICE_SECONDS:
+                    status = S_TICK
+            elif status == S_SLOW:
+                index = self.control_slow(self.s.pc)
+                if index >= 0 and is_warm(self.s.loops + index):
+                    self.heat_up()
+            elif status == S_BOUNDARY:
+                stop = self.at_boundary(self.s.code[self.s.pc].loop)
+                if stop is not None:
+                    return stop
+            elif status == S_NODE:
+                return ("node", self.s.pc)
+            elif status == S_END:
+                return ("end", -1)
+            elif status == S_LIMIT:
+                return self.at_limit(self.s.code[self.s.pc].loop)
+            elif status == S_HOT:
+                self.heat_up()
+            elif status == S_OBSERVE:
+                self.observe_slowly(self.s.code[self.s.pc].loop)
+                # What it asked of Python may take any time.
+                if self.s.interrupt or time.monotonic() - self.tick_time > SLICE_SECONDS:
+                    status = S_TICK
+            elif status == S_NO_SLICE:
+                self.no_slice(self.s.code[self.s.pc].loop)
+            if status == S_TICK and self.tick():
+                return ("interrupt", -1)
+
+    cdef int heat_up(self) except -1:
+        """Make scalar programs for the running loops where that is possible; the others are looked at again later."""
+        cdef int k, index = self.s.stack[self.s.depth - 1]
+        cdef LoopState *loop = self.s.loops + index
+        if loop.heat == loop.fuse_at and self.s.fusing:
+            self.fuser.look(self, index)
+        if loop.heat != loop.hot_at:
+            return 0
+        for k in range(self.s.depth):
+            index = self.s.stack[k]
+            loop = self.s.loops + index
+            if loop.program != NULL and loop.program.generation == self.s.generation:
+                continue
+            free_program(loop.program)
+            loop.program = make_program(&self.s, self.plan, index) if self.native else NULL
+            if loop.program == NULL:
+                loop.hot_at = 9 * loop.heat
+            elif LOOPDBG_CHECKED and k == self.s.depth - 1 and not (loop.observers or self.s.watch or self.checking):
+                self.checking, self.running = True, False
+                runs = self.s.program_runs
+                try:
+                    self.checks().program(self, index)
+                finally:
+                    self.checking, self.running, self.s.program_runs = False, True, runs
+        return 0
+
+    def run_to(self, int index, int64_t iteration):
+        """Run on to a loop's boundary, or its end, whatever stops were asked for; they stay."""
+        cdef LoopState *loop = self.s.loops + index
+        asked = (loop.next_event, loop.event_at_end)
+        loop.next_event, loop.event_at_end = min(loop.next_event, iteration), 1
+        try:
+            return self.run()
+        finally:
+            self.settle()
+            loop.next_event, loop.event_at_end = asked
+
+    @contextlib.contextmanager
+    def without_programs(self):
+        """Scalar programs rest."""
+        native, self.s.resting = self.s.resting, 1
+        try:
+            yield
+        finally:
+            self.s.resting = native
+
+    cdef object at_boundary(self, int index):
+        cdef LoopState *loop = self.s.loops + index
+        cdef int why = self.s.why
+        loop.reported = 1
+        self.hits = self.true_predicates(index) if why & 4 else ()
+        if why & 2:
+            self.moment += 1
+            if self.on_boundary(index):
+                why |= 1
+        if self.s.interrupt:
+            self.s.interrupt = 0
+            return ("interrupt", -1)
+        if why & 4:
+            return ("predicate", index)
+        return ("boundary", index) if why & 1 else None
+
+    cdef object at_limit(self, int index):
+        cdef LoopState *loop = self.s.loops + index
+        if loop.i < loop.limit:
+            node = self.plan.loops[index].loop
+            raise LimitError(f"{node.describe()} has no trip count, and its condition cannot change: it would never end; "
+                             f"give --max-iterations N (max_iterations=N) to run it")
+        loop.reported = 1
+        return ("limit", index)
+
+    cdef int no_slice(self, int index) except -1:
+        cdef LoopState *loop = self.s.loops + index
+        cdef int k
+        if loop.stream != NULL and loop.stream.gone:
+            raise ExecutionError(f"{self.at(index)}: the rows that it reads come no more")
+        for k in range(loop.nslices):
+            if loop.slices[k].parts <= loop.i:
+                sliced = self.plan.loops[index].slices[k].sliced
+                raise ExecutionError(f"{self.at(index)}: the sliced input '{sliced.outer.name}' has only "
+                                     f"{loop.slices[k].parts} parts; the loop wants part {loop.i}")
+        return 0
+
+    cdef int tick(self) except -1:
+        """Look at signals; adapt how long run_plan may run. True: stop here."""
+        PyErr_CheckSignals()
+        t = time.monotonic()
+        elapsed = max(t - self.tick_time, 1e-6)
+        self.slice_budget = <int64_t>min(max(self.slice_budget * min(max(SLICE_SECONDS / elapsed, 0.1), 4.0), 1e4), 1e9)
+        self.s.budget, self.tick_time = self.slice_budget, t
+        if self.on_tick is not None:
+            self.on_tick()
+        if self.s.interrupt:
+            # The next boundary stops; where a body takes long to get there, stop between its nodes.
+            if not self.interrupted:
+                self.interrupted = t
+            elif t - self.interrupted > PATIENCE_SECONDS:
+                self.s.interrupt = 0
+                return 1
+        return 0
+
+    # -- groups
+
+    @property
+    def fuse(self):
+        """Nodes over large tensors run together, block by block (fuse.py). Then only what ports carry can be looked at:
+        values between a group's nodes are never all there."""
+        return bool(self.s.fusing)
+
+    @fuse.setter
+    def fuse(self, bint on):
+        if on != self.s.fusing:
+            self.fuser.switch(self, on)
+
+    @property
+    def groups(self):
+        """The groups that were made, as :class:`~.groups.fuse.Group`, with how often each ran."""
+        return [(group, self.s.code[<int>group.first].group.runs) for group in self.fuser.groups
+                if self.s.code[<int>group.first].group != NULL]
+
+    # -- looking and changing, while stopped
+
+    @property
+    def hot_after(self):
+        """Iterations after which a loop is worth a scalar program; -1: none is. Takes effect at the next start."""
+        return self.s.hot_after
+
+    @hot_after.setter
+    def hot_after(self, int64_t iterations):
+        self.s.hot_after = iterations
+
+    @property
+    def program_runs(self):
+        """How often a scalar program was entered in this execution."""
+        return self.s.program_runs
+
+    @property
+    def shapes_met(self):
+        """How many shapes it knows from all its executions: what it keeps of each is never forgotten."""
+        return self.specs.met
+
+    @property
+    def pc(self):
+        """Position of the instruction that runs next."""
+        return self.s.pc
+
+    @property
+    def stack(self):
+        """Indices of the running loops, outermost first."""
+        return [self.s.stack[k] for k in range(self.s.depth)]
+
+    def taken(self, int pc):
+        """Which branch the If at pc took last: True for then."""
+        return bool(self.s.code[pc].taken)
+
+    def is_native(self, int pc):
+        """True while the node at pc is bound to kernels."""
+        return self.s.code[pc].kind == NATIVE or self.s.code[pc].kind == FUSED
+
+    def previous(self, int index, int k):
+        """A copy of what back edge k carried into the iteration before; only at a boundary, after an iteration."""
+        cdef Edge *e = self.s.loops[index].edges + k
+        cdef Slot *before = previous_of(&self.s, e)
+        if before.spec == 0:
+            return self.plain_copy(<object>before.owner if before.owner != NULL else None)
+        return self.tensor(before.data, before.spec).copy()
+
+    def was_swapped(self, int index, int k):
+        """True where the last boundary moved back edge k by exchanging buffers (the result's slot holds the previous)."""
+        cdef Edge *e = self.s.loops[index].edges + k
+        return not e.in_spare and not e.identity
+
+    def loop_state(self, int index):
+        """(iteration, trip count or None, condition, reason it ended or None, active) of a loop."""
+        cdef LoopState *loop = self.s.loops + index
+        return (loop.i, None if loop.trip < 0 else loop.trip, bool(loop.keep), _REASONS[loop.ended], bool(loop.active))
+
+
+    def parts(self, int index):
+        """How many iterations the sliced inputs allow; None without sliced inputs."""
+        return None if self.s.loops[index].parts < 0 else self.s.loops[index].parts
+
+    def totals(self, int index):
+        """(iterations, entries, {reason: entries that ended by it}, seconds) of the execution; seconds only for loops
+        in the main graph, 0.0 for nested ones. The running entry counts."""
+        cdef LoopState *loop = self.s.loops + index
+        reasons = {_REASONS[k]: loop.by_reason[k] for k in range(1, 4) if loop.by_reason[k]}
+        seconds = loop.seconds + (now() - loop.entered if loop.active and self.s.depth and
+                                  self.s.stack[0] == index else 0)
+        return loop.iterations + (loop.i if loop.active else 0), loop.entries, reasons, seconds

@@ -1,0 +1,17 @@
+"""Groups of nodes, for the engine."""
+
+from libc.stdint cimport int64_t
+
+from ..state cimport Group, State
+
+# How ``run_group`` ended.
+cdef enum GroupStatus:
+    GROUP_DONE = 0
+    GROUP_TICK = 1       # the time slice is over; call it again
+    GROUP_STALE = 2      # what it was made for has changed, and nothing was run
+    GROUP_FAILED = 3     # a call failed, or the results are not certain: run its nodes one by one
+
+cdef Group *make_group(State *s, object group) except NULL
+cdef void free_group(Group *group) noexcept
+cdef int run_group(State *s, int leader, Group *g) noexcept nogil
+cdef void ask_for_groups(State *s, int loop) noexcept nogil

@@ -1,0 +1,269 @@
+"""Groups of nodes that run block by block: made from what ``fuse.py`` plans, and run without the GIL.
+
+A group runs at the position of its first node, which then is FUSED, and goes on behind its last one. Where it cannot run,
+its nodes do so one by one, as without it: nothing that a group reads is written by it, so that it can be begun anew.
+"""
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
+from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcmp
+cimport numpy as np
+from numpy cimport npy_intp
+
+from ...kernels.kernel cimport Call, set_kernel
+from ..state cimport *
+
+import numpy as np
+
+np.import_array()
+
+
+cdef void *room(Py_ssize_t count, size_t size) except NULL:
+    cdef void *memory = calloc(count + 1, size)
+    if not memory:
+        raise MemoryError
+    return memory
+
+
+cdef int *numbers(list values) except NULL:
+    cdef int *array = <int *>room(len(values), sizeof(int))
+    cdef int k
+    for k, value in enumerate(values):
+        array[k] = value
+    return array
+
+
+cdef Group *make_group(State *s, object group) except NULL:
+    """A fuse.Group in C."""
+    cdef Group *g = <Group *>room(1, sizeof(Group))
+    try:
+        fill(s, g, group)
+    except:
+        free_group(g)
+        raise
+    return g
+
+
+cdef int fill(State *s, Group *g, object group) except -1:
+    cdef int k, j
+    cdef char *own
+    g.end, g.cost = group.end, group.cost
+    g.nmembers, g.nbefore, g.nafter = len(group.members), len(group.before), len(group.after)
+    g.members, g.before, g.after = numbers(group.members), numbers(group.before), numbers(group.after)
+    g.bindings = <int64_t *>room(g.nmembers, sizeof(int64_t))
+    for k in range(g.nmembers):
+        g.bindings[k] = s.code[g.members[k]].binding
+    g.nslots = len(group.slots)
+    g.slots = numbers(group.slots)
+    g.specs = numbers([s.slots[<int>slot].spec for slot in group.slots])
+    g.naxes = len(group.blocks)
+    g.blocks = <npy_intp *>room(g.naxes, sizeof(npy_intp))
+    g.at = <npy_intp *>room(g.naxes, sizeof(npy_intp))
+    for k, count in enumerate(group.blocks):
+        g.blocks[k] = count
+    g.nchecks = len(group.checks)
+    g.checks = <Check *>room(g.nchecks, sizeof(Check))
+    for k, check in enumerate(group.checks):
+        g.checks[k].slot, g.checks[k].size, g.checks[k].count = check.slot, check.dtype.itemsize, check.size
+    # It begins with a cache line.
+    memory = np.zeros(group.nbytes + 64, np.uint8)
+    own = np.PyArray_BYTES(memory)
+    own += -<size_t>own % 64
+    kept = (memory, group.constants)
+    Py_INCREF(kept)
+    g.memory = <PyObject *>kept
+    g.constants = <char **>room(len(group.constants), sizeof(char *))
+    for k, array in enumerate(group.constants):
+        g.constants[k] = np.PyArray_BYTES(array)
+    # Those that move come first.
+    order = sorted(range(len(group.places)), key=lambda k: not any(group.places[k].steps))
+    place_of = {}
+    g.nplaces = len(order)
+    g.places = <Place *>room(g.nplaces, sizeof(Place))
+    for k, number in enumerate(order):
+        place = group.places[number]
+        place_of[number] = k
+        g.nmoving += any(place.steps)
+        g.places[k].offset = place.offset
+        for j, step in enumerate(place.steps):
+            g.places[k].steps[j] = step
+        if place.kind == "slot":
+            g.places[k].cell = &s.slots[<int>place.index].data
+        elif place.kind == "own":
+            g.places[k].at = own + <npy_intp>place.offset
+        else:
+            g.places[k].cell = g.constants + <int>place.index
+    g.ncalls = len(group.calls)
+    g.once = <char *>room(g.ncalls, 1)
+    for k, once in enumerate(group.once):
+        g.once[k] = once
+    rows = 0
+    for spec in (*group.calls, *group.tail):
+        rows += len(spec.outer) * (1 + len(spec.buffers))
+    g.outer = <npy_intp *>room(rows, sizeof(npy_intp))
+    rows = fill_calls(g, &g.calls, group.calls, place_of, 0)
+    if group.tail:
+        fill_calls(g, &g.tail, group.tail, place_of, rows)
+    return 0
+
+
+cdef int fill_calls(Group *g, Call **calls, list specs, dict place_of, int rows) except -1:
+    """Calls as ``Nodes.install`` makes them, on the group's places. Returns how much of ``outer`` is used."""
+    cdef Call *call
+    cdef int k, j
+    calls[0] = <Call *>room(len(specs), sizeof(Call))
+    for k, spec in enumerate(specs):
+        call = calls[0] + k
+        call.nargs = len(spec.buffers)
+        for j, buffer in enumerate(spec.buffers):
+            call.cell[j] = &g.places[<int>place_of[buffer.index]].at
+        for j, value in enumerate(spec.dims):
+            call.dims[j] = value
+        for j, value in enumerate(spec.steps):
+            call.steps[j] = value
+        call.nouter = len(spec.outer)
+        call.outer = g.outer + rows
+        for row in spec.outer:
+            for value in row:
+                g.outer[rows] = value
+                rows += 1
+        set_kernel(call, spec.kernel)
+    return rows
+
+
+cdef void free_group(Group *group) noexcept:
+    if group == NULL:
+        return
+    free(group.members)
+    free(group.bindings)
+    free(group.before)
+    free(group.after)
+    free(group.slots)
+    free(group.specs)
+    free(group.blocks)
+    free(group.at)
+    free(group.places)
+    free(group.calls)
+    free(group.tail)
+    free(group.once)
+    free(group.checks)
+    free(group.outer)
+    free(group.constants)
+    Py_XDECREF(group.memory)
+    free(group)
+
+
+cdef void ask_for_groups(State *s, int loop) noexcept nogil:
+    """A node was bound: look for groups at the next boundary, later and later where that goes on."""
+    cdef LoopState *state
+    if not s.fusing or loop < 0:
+        return
+    state = s.loops + loop
+    if state.fuse_at <= state.heat:
+        state.fuse_at = state.heat + state.fuse_wait
+        state.fuse_wait = min(2 * state.fuse_wait, 1 << 20)
+
+
+cdef int fits(const State *s, int leader, const Group *g) noexcept nogil:
+    """Are its nodes bound as they were when it was made, on the same specs?"""
+    cdef const Instr *ins
+    cdef int k
+    for k in range(g.nmembers):
+        ins = s.code + g.members[k]
+        if ins.binding != g.bindings[k] or (ins.kind != NATIVE and g.members[k] != leader):
+            return 0
+    for k in range(g.nslots):
+        if s.slots[g.slots[k]].spec != g.specs[k]:
+            return 0
+    return 1
+
+
+cdef int run_alone(State *s, int leader, const int *positions, int count) noexcept nogil:
+    """Run nodes as they are bound by themselves; not 0: one could not be run so."""
+    cdef const Instr *ins
+    cdef int k, j
+    for k in range(count):
+        ins = s.code + positions[k]
+        if ins.kind != NATIVE and positions[k] != leader:
+            return 1
+        for j in range(ins.nguards):
+            if memcmp(s.slots[ins.guards[j].slot].data, ins.guards[j].expected, ins.guards[j].nbytes):
+                return 1
+        for j in range(ins.ncalls):
+            if ins.calls[j].run(ins.calls + j):
+                return 1
+        s.budget -= ins.cost
+    return 0
+
+
+cdef int uncertain(const State *s, const Check *check) noexcept nogil:
+    """Is one of the numbers a zero or NaN? All floats: their bits without the sign say so."""
+    cdef const char *data = s.slots[check.slot].data
+    cdef uint64_t bits, infinity
+    cdef Py_ssize_t k
+    for k in range(check.count):
+        if check.size == 4:
+            bits, infinity = (<const uint32_t *>data)[k] & 0x7FFFFFFFU, 0x7F800000U
+        elif check.size == 8:
+            bits, infinity = (<const uint64_t *>data)[k] & 0x7FFFFFFFFFFFFFFFULL, 0x7FF0000000000000ULL
+        else:
+            bits, infinity = (<const uint16_t *>data)[k] & 0x7FFFU, 0x7C00U
+        if bits == 0 or bits > infinity:
+            return 1
+    return 0
+
+
+cdef int run_group(State *s, int leader, Group *g) noexcept nogil:
+    """Run a group, or go on with it."""
+    cdef Place *place
+    cdef Call *calls
+    cdef int k, d, first, last = g.naxes - 1
+    cdef npy_intp back
+    if not g.running:
+        if not fits(s, leader, g):
+            return GROUP_STALE
+        if run_alone(s, leader, g.before, g.nbefore):
+            return GROUP_FAILED
+        for k in range(g.nplaces):
+            place = g.places + k
+            if place.cell != NULL:
+                place.at = place.cell[0] + place.offset
+        for d in range(g.naxes):
+            g.at[d] = 0
+        g.running = 1
+        first = 1
+        g.runs += 1
+    else:
+        first = 0
+    while g.running:
+        calls = g.tail if g.tail != NULL and g.at[last] == g.blocks[last] - 1 else g.calls
+        for k in range(g.ncalls):
+            if (first or not g.once[k]) and calls[k].run(calls + k):
+                g.running = 0
+                return GROUP_FAILED
+        first = 0
+        d = last
+        while d >= 0:
+            g.at[d] += 1
+            if g.at[d] < g.blocks[d]:
+                for k in range(g.nmoving):
+                    g.places[k].at += g.places[k].steps[d]
+                break
+            back = g.blocks[d] - 1
+            for k in range(g.nmoving):
+                g.places[k].at -= g.places[k].steps[d] * back
+            g.at[d] = 0
+            d -= 1
+        s.budget -= g.cost
+        if d < 0:
+            g.running = 0
+        elif s.budget < 0:
+            return GROUP_TICK
+    for k in range(g.nchecks):
+        if uncertain(s, g.checks + k):
+            g.unfit = 1
+            ask_for_groups(s, g.loop)
+            return GROUP_FAILED
+    return GROUP_FAILED if run_alone(s, leader, g.after, g.nafter) else GROUP_DONE

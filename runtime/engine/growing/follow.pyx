@@ -1,0 +1,193 @@
+"""Bound nodes whose inputs vary in one extent: their calls, temps and outputs follow it, without Python.
+
+Everything here gives up (0) where memory, a spec or another binding is needed; ``Varied`` (varying.pyx) does that.
+"""
+
+from libc.stdint cimport int64_t
+from libc.stdlib cimport free
+
+from ...kernels.kernel cimport drop_block
+from ..specs cimport extent_of, spec_of
+from ..state cimport *
+
+
+cdef int matches(State *s, Varying *v, int64_t *extent) noexcept nogil:
+    """Do the inputs differ from those that the node was bound on in the one extent alone, and not too much?"""
+    cdef Port *p = v.inputs + v.leading
+    cdef int k
+    cdef int64_t n = extent_of(p.family, s.slots[p.slot].spec)
+    if n < v.low or n > v.high:
+        return 0
+    for k in range(v.ninputs):
+        p = v.inputs + k
+        if p.family == NULL:
+            if s.slots[p.slot].spec != p.spec:
+                return 0
+        elif extent_of(p.family, s.slots[p.slot].spec) != p.base + p.slope * n:
+            return 0
+    extent[0] = n
+    return 1
+
+
+cdef void shelve(Instr *ins) noexcept nogil:
+    """Put a node's binding aside, without what it computed for a block of iterations."""
+    cdef Varying *v = ins.varying
+    cdef int k
+    for k in range(ins.ncalls):
+        drop_block(ins.calls + k)
+    v.ncalls, v.nguards = ins.ncalls, ins.nguards
+    v.calls, v.guards, v.cells, v.outer = ins.calls, ins.guards, ins.cells, ins.outer
+    ins.calls, ins.guards, ins.cells, ins.outer, ins.varying = NULL, NULL, NULL, NULL, NULL
+    ins.ncalls = ins.nguards = 0
+    v.next = ins.shelf
+    ins.shelf = v
+    ins.nshelf += 1
+
+
+cdef int select(State *s, Instr *ins) noexcept nogil:
+    """Take the binding that fits the inputs, where there is one; an unbound node is NATIVE then."""
+    cdef int64_t n = 0
+    cdef Varying *v
+    cdef Varying **link = &ins.shelf
+    if ins.stale:
+        return 0
+    if ins.varying == NULL or not matches(s, ins.varying, &n):
+        while link[0] != NULL and not matches(s, link[0], &n):
+            link = &link[0].next
+        v = link[0]
+        if v == NULL:
+            return 0
+        link[0] = v.next
+        ins.nshelf -= 1
+        if ins.varying != NULL:
+            shelve(ins)
+        ins.ncalls, ins.nguards = v.ncalls, v.nguards
+        ins.calls, ins.guards, ins.cells, ins.outer = v.calls, v.guards, v.cells, v.outer
+        ins.varying = v
+        s.generation += 1
+        ins.binding = s.generation
+    if ins.kind != NATIVE:
+        s.generation += 1
+        ins.kind = NATIVE
+    return 1
+
+
+cdef int fit_calls(State *s, Instr *ins) noexcept nogil:
+    """Put the numbers of now into the calls."""
+    cdef Varying *v
+    cdef Port *p
+    cdef int k, spec
+    cdef int64_t n = 0
+    if not select(s, ins):
+        return 0
+    v = ins.varying
+    if not matches(s, v, &n):
+        return 0
+    for k in range(v.nrooms):
+        if v.rooms[k].base + v.rooms[k].slope * n > v.rooms[k].capacity:
+            return 0
+    for k in range(v.noutputs):
+        p = v.outputs + k
+        if p.family != NULL:
+            spec = spec_of(p.family, p.base + p.slope * n)
+            if not spec:
+                return 0
+            p.spec = spec
+    for k in range(v.ninputs):
+        v.inputs[k].spec = s.slots[v.inputs[k].slot].spec
+    for k in range(v.nnumbers):
+        v.numbers[k].where[0] = v.numbers[k].base + v.numbers[k].slope * n
+    ins.cost = v.cost_base + v.cost_slope * n
+    v.extent = n
+    v.fitted += 1
+    return 1
+
+
+cdef int fit(State *s, Instr *ins) noexcept nogil:
+    """Make a bound node fit what its inputs are now."""
+    cdef Varying *v = ins.varying
+    cdef Port *p
+    cdef Slot *slot
+    cdef Slot *source
+    cdef int k
+    cdef Py_ssize_t nbytes, before
+    for k in range(v.ninputs):
+        if s.slots[v.inputs[k].slot].spec != v.inputs[k].spec:
+            if not fit_calls(s, ins):
+                return 0
+            v = ins.varying
+            break
+    for k in range(v.noutputs):
+        p = v.outputs + k
+        slot = s.slots + p.slot
+        if p.append >= 0:
+            source = s.slots + p.append
+            nbytes = bytes_of(p, v.extent)
+            if slot.owner != source.owner or source.capacity < nbytes:
+                return 0
+        elif slot.spec == p.spec:
+            continue
+        else:
+            nbytes = bytes_of(p, v.extent)
+            if slot.capacity < nbytes or slot.flags != OWN:
+                return 0
+        if slot.spec != p.spec:
+            before = slot.nbytes
+            slot.spec, slot.nbytes = p.spec, nbytes
+            spec_changed(s, p.slot, min(before, nbytes))
+    return 1
+
+
+cdef void spec_changed(State *s, int k, Py_ssize_t least) noexcept nogil:
+    """Unbind who reads a slot whose spec changed, but for nodes that follow by themselves. ``least``: its bytes, before
+    or after, whichever are fewer."""
+    cdef int j
+    cdef Instr *ins
+    # No scalar program rests on larger values but through nodes that are unbound here.
+    cdef int matters = least <= 8
+    for j in range(s.readers[k], s.readers[k + 1]):
+        ins = s.code + s.reader[j]
+        if ins.varying == NULL:
+            matters = 1
+            ins.kind = UNBOUND
+            ins.calm = 0
+    s.generation += matters
+
+
+cdef void free_varying(Instr *ins) noexcept:
+    cdef Varying *v = ins.varying
+    if v != NULL:
+        free(v.inputs)
+        free(v.outputs)
+        free(v.numbers)
+        free(v.rooms)
+        free(v)
+    ins.varying = NULL
+
+
+cdef void free_binding(Varying *v) noexcept:
+    """One that was put aside."""
+    cdef int k
+    for k in range(v.nguards):
+        free(v.guards[k].expected)
+    free(v.calls)
+    free(v.guards)
+    free(v.cells)
+    free(v.outer)
+    free(v.inputs)
+    free(v.outputs)
+    free(v.numbers)
+    free(v.rooms)
+    free(v)
+
+
+cdef void free_shelf(Instr *ins) noexcept:
+    """All that were put aside."""
+    cdef Varying *v = ins.shelf
+    cdef Varying *next
+    while v != NULL:
+        next = v.next
+        free_binding(v)
+        v = next
+    ins.shelf = NULL
+    ins.nshelf = ins.stale = 0

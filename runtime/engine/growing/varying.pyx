@@ -1,0 +1,271 @@
+"""Nodes whose inputs vary in one extent: bound once for a range of it, and given memory as it grows.
+
+The first time that a node is met on other shapes than before, it is bound on shapes with an extent that varies
+(extents.py). If all numbers of its calls follow from that one, ``fit`` changes them from then on, without Python. The
+bindings for other ranges are kept: a loop that is entered again starts small again.
+
+A node that appends to a carried value, and whose result the back edge carries to the next iteration, writes behind the
+value into the very buffer that holds it, so that an append costs what is appended. Nothing is lost by that: the value
+is the beginning of the result. The buffer has room for half as much again when it is made.
+"""
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
+from libc.stdint cimport int64_t
+from libc.stdlib cimport calloc
+from libc.string cimport memcpy
+cimport numpy as np
+from numpy cimport npy_intp
+
+from .follow cimport bytes_of, fit_calls, free_binding, free_shelf, matches, select, shelve, spec_changed
+from ...kernels.kernel cimport Call
+from ..memory cimport Memory
+from ..specs cimport spec_of
+from ..state cimport *
+
+import numpy as np
+
+from ...plan import bind as binding
+from ...plan import ranges
+from ...kernels.extents import Extent, axis_that_varies, follow, now
+from ...ops.primitives import REFUSALS
+
+np.import_array()
+
+# Bindings that a node keeps besides the one in use.
+cdef int MOST = 8
+
+
+cdef class Varied(Memory):
+    """Knows which nodes follow what."""
+
+    def __cinit__(self, plan):
+        self.met = [None] * self.ncode
+        self.appends, self.held, self.keys = {}, {}, 0
+        for loop in plan.loops:
+            for edge in loop.edges:
+                if edge.swap:
+                    self.appends[edge.result, loop.index] = edge.param
+
+    cdef object varied(self, int pc, object op, list inputs):
+        """A node bound for a range of shapes: (Followed, Bound, whole copy or None); None where that cannot be."""
+        instruction = self.code[pc]
+        shapes = [None if i is None else i.shape for i in inputs]
+        before, self.met[pc] = self.met[pc], (instruction, shapes)
+        followed = None if before is None or before[0] is not instruction else follow(before[1], shapes)
+        if followed is None:
+            return None
+        given = []
+        for i, shape, old in zip(inputs, followed.shapes, shapes):
+            if i is not None and shape is not old:
+                if i.known is not None:
+                    return None
+                i = binding.Input(i.slot, i.dtype, shape, None, i.peek)
+            given.append(i)
+        try:
+            bound = binding.bind(op, given, self.block)
+        except REFUSALS:
+            return None     # bound on plain shapes, it says what is wrong
+        if any(axis_that_varies(given[k].shape) != -1 for k in bound.guards) or \
+                any(out.known is not None or axis_that_varies(out.shape) == -2 for out in bound.outputs):
+            return None
+        ranges.decide(bound)
+        appended = None
+        for k, slot in enumerate(instruction.outputs):
+            param = self.appends.get((slot, instruction.inside), -1)
+            if param >= 0 and slot >= 0 and param in instruction.inputs:
+                copied = ranges.whole_copy(bound, k, param)
+                if copied is not None:
+                    appended = (slot, param, copied)
+        return followed, bound, appended
+
+    cdef int vary(self, int pc, object instruction, object followed, object bound, object appended,
+                  list arrays) except -1:
+        """Note how what ``install`` made of a bound node follows the extent."""
+        cdef Instr *ins = self.s.code + pc
+        cdef Varying *v = <Varying *>calloc(1, sizeof(Varying))
+        cdef Call *call
+        cdef int j, k
+        if not v:
+            raise MemoryError
+        ins.varying = v
+        numbers = []
+        for k, spec in enumerate(bound.calls):
+            call = ins.calls + k
+            for j, value in enumerate(spec.dims):
+                self.number(numbers, <size_t>&call.dims[j], value)
+            for j, value in enumerate(spec.steps):
+                self.number(numbers, <size_t>&call.steps[j], value)
+            for j, value in enumerate(spec.extra):
+                self.number(numbers, <size_t>&call.extra[j], value)
+            for j, buffer in enumerate(spec.buffers):
+                self.number(numbers, <size_t>&call.offset[j], buffer.offset)
+            for j, value in enumerate([value for row in spec.outer for value in row]):
+                self.number(numbers, <size_t>&call.outer[j], value)
+        for k, temp in enumerate(bound.temps):
+            if isinstance(temp, binding.Varied):
+                self.number(numbers, <size_t>ins.cells[k], temp.extent)
+        v.cost_base, v.cost_slope = now(bound.cost), 0
+        if type(bound.cost) is Extent:
+            v.cost_base, v.cost_slope = bound.cost.base, bound.cost.slope
+        own = {out.index for slot, out in zip(instruction.outputs, bound.outputs) if slot >= 0 and out.kind == "temp" and
+               out.known is None}
+        temps = [(k, size) for k, size in enumerate(bound.temps) if type(size) is Extent and k not in own]
+        slots = {slot: k for k, slot in enumerate(instruction.inputs) if slot >= 0}
+        outputs = [(slot, out) for slot, out in zip(instruction.outputs, bound.outputs) if slot >= 0]
+        v.numbers = <Number *>calloc(len(numbers) + 1, sizeof(Number))
+        v.rooms = <Room *>calloc(len(temps) + 1, sizeof(Room))
+        v.inputs = <Port *>calloc(len(slots) + 1, sizeof(Port))
+        v.outputs = <Port *>calloc(len(outputs) + 1, sizeof(Port))
+        if not (v.numbers and v.rooms and v.inputs and v.outputs):
+            raise MemoryError
+        for k, (where, base, slope) in enumerate(numbers):
+            v.numbers[k].where = <npy_intp *><size_t>where
+            v.numbers[k].base, v.numbers[k].slope = base, slope
+        v.nnumbers = len(numbers)
+        for k, (j, size) in enumerate(temps):
+            v.rooms[k].cell = ins.cells + j
+            v.rooms[k].base, v.rooms[k].slope, v.rooms[k].capacity = size.base, size.slope, size.now
+        v.nrooms = len(temps)
+        for k, (slot, j) in enumerate(slots.items()):
+            self.port(v.inputs + k, slot, followed.shapes[j], None)
+            if slot == instruction.inputs[followed.leading]:
+                v.leading = k
+        v.ninputs = len(slots)
+        for k, (slot, out) in enumerate(outputs):
+            self.port(v.outputs + k, slot, out.shape, out.dtype)
+            if appended is not None and slot == appended[0]:
+                v.outputs[k].append = appended[1]
+        v.noutputs = len(outputs)
+        v.low, v.high, v.extent = followed.span.low, followed.span.high, followed.span.now
+        self.keys += 1
+        v.key = self.keys
+        self.held[pc, v.key] = arrays
+        return 0
+
+    cdef int number(self, list numbers, size_t where, object value) except -1:
+        if type(value) is Extent:
+            numbers.append((where, value.base, value.slope))
+        return 0
+
+    cdef int port(self, Port *p, int slot, object shape, object dtype) except -1:
+        cdef int axis = axis_that_varies(shape)
+        p.slot, p.append = slot, -1
+        p.spec, p.nbytes = self.s.slots[slot].spec, self.s.slots[slot].nbytes
+        if axis >= 0:
+            if dtype is None:
+                dtype = self.specs[p.spec][0]
+            p.family = self.specs.family(dtype, tuple([now(extent) for extent in shape]), axis)
+            p.base, p.slope = shape[axis].base, shape[axis].slope
+        return 0
+
+    cdef int begin_varying(self) except -1:
+        """An execution begins. Nodes that only met other shapes between executions are bound as if it were the first:
+        what stays the same can be run in groups."""
+        cdef int pc
+        cdef Varying *v
+        for pc in range(len(self.met)):
+            v = self.s.code[pc].varying
+            if v != NULL and v.fitted - v.seen <= 2:
+                self.forget(pc)
+                self.s.generation += 1
+                self.s.code[pc].kind = UNBOUND
+                self.s.code[pc].calm = 0
+            elif v != NULL:
+                v.seen = v.fitted
+                continue
+            self.met[pc] = None
+        return 0
+
+    cdef int put_aside(self, int pc) except -1:
+        """Keep a node's binding for when its inputs are again as they were."""
+        cdef Instr *ins = self.s.code + pc
+        cdef Varying *v = ins.shelf
+        if ins.stale:
+            self.forget(pc)
+        if ins.varying != NULL:
+            shelve(ins)
+            if ins.nshelf > MOST:
+                v = ins.shelf
+                while v.next.next != NULL:
+                    v = v.next
+                self.held.pop((pc, v.next.key), None)
+                free_binding(v.next)
+                v.next = NULL
+                ins.nshelf -= 1
+        return 0
+
+    cdef int forget(self, int pc) except -1:
+        """Drop a node's bindings: what they rest on changed."""
+        cdef Instr *ins = self.s.code + pc
+        cdef Varying *v
+        if ins.varying != NULL:
+            shelve(ins)
+        v = ins.shelf
+        while v != NULL:
+            self.held.pop((pc, v.key), None)
+            v = v.next
+        free_shelf(ins)
+        return 0
+
+    cdef int provide(self, int pc) except -1:
+        """Give a node that follows what it lacks; 0: it has to be bound anew."""
+        cdef Instr *ins = self.s.code + pc
+        cdef Varying *v
+        cdef Room *room
+        cdef int64_t n = 0
+        cdef npy_intp need
+        cdef int k
+        if not select(&self.s, ins):
+            return 0
+        v = ins.varying
+        matches(&self.s, v, &n)
+        for k in range(v.nrooms):
+            room = v.rooms + k
+            need = room.base + room.slope * n
+            if need > room.capacity:
+                array = np.empty(spacious(need), np.uint8)
+                arrays = self.held[pc, v.key]
+                arrays[:] = [a for a in arrays if np.PyArray_BYTES(a) != room.cell[0]]
+                arrays.append(array)
+                room.cell[0], room.capacity = np.PyArray_BYTES(array), array.nbytes
+        for k in range(v.noutputs):
+            if v.outputs[k].family != NULL and \
+                    not self.specs.reach(v.outputs[k].family, v.outputs[k].base + v.outputs[k].slope * n):
+                return 0
+        if not fit_calls(&self.s, ins):
+            return 0
+        for k in range(v.noutputs):
+            self.provide_output(v.outputs + k, v)
+        return 1
+
+    cdef int provide_output(self, Port *p, Varying *v) except -1:
+        cdef Slot *slot = self.s.slots + p.slot
+        cdef Py_ssize_t nbytes, before
+        nbytes = bytes_of(p, v.extent)
+        if p.append >= 0:
+            return self.grow_into(p, nbytes)
+        if slot.flags != OWN or slot.capacity < nbytes:
+            return self.put_room(p.slot, np.empty(spacious(nbytes), np.uint8), p.spec, nbytes, OWN)
+        if slot.spec != p.spec:
+            before, slot.spec, slot.nbytes = slot.nbytes, p.spec, nbytes
+            spec_changed(&self.s, p.slot, min(before, nbytes))
+        return 0
+
+    cdef int grow_into(self, Port *p, Py_ssize_t nbytes) except -1:
+        """Put the result of an append where the carried value is, or both where there is more room."""
+        cdef Slot *source = self.s.slots + p.append
+        cdef int shares = source.flags & OWN and source.capacity >= nbytes
+        if shares:
+            room = <object>source.owner
+            source.flags = OWN | SHARED
+        else:
+            room = np.empty(spacious(nbytes), np.uint8)
+            memcpy(np.PyArray_BYTES(room), source.data, source.nbytes)
+        self.put_room(p.slot, room, p.spec, nbytes, OWN | SHARED)
+        return 0
+
+
+def spacious(nbytes):
+    """Half as much again, so that what grows is copied a few times in all, and not at each step."""
+    return nbytes + max(nbytes // 2, 256)

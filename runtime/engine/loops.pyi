@@ -1,0 +1,3 @@
+from .binder import Nodes
+
+class Loops(Nodes): ...

@@ -1,0 +1,282 @@
+"""The engine's memory: slots, the specs (dtype and shape) of what they hold, and who reads them.
+
+A slot whose spec changes unbinds its consumers, which are bound again when they are met, but for those that follow the
+change by themselves (varying.pyx): loops whose shapes change need nothing special.
+"""
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
+from libc.stdlib cimport calloc, free
+cimport numpy as np
+from numpy cimport npy_intp
+
+from .growing.follow cimport free_shelf, free_varying, spec_changed
+from .groups.group cimport free_group
+from .scalar.programs cimport free_program
+from .specs cimport Specs
+from .state cimport *
+
+import math
+import os
+
+import numpy as np
+
+from ..errors import ExecutionError
+
+np.import_array()
+
+_ALL_MEMORY = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+cdef class Memory:
+    """One execution's slots. ``known`` values are those that follow from constants and shapes alone."""
+
+    def __cinit__(self, plan):
+        self.plan, self.code = plan, list(plan.code)
+        self.nslots, self.ncode, self.nloops = len(plan.slots), len(plan.code), len(plan.loops)
+        # Behind the plan's slots: for each loop what its back edges carried before, iteration, condition, trip count.
+        self.s.nslots = self.nslots + sum(len(p.edges) + 3 for p in plan.loops)
+        self.s.slots = <Slot *>calloc(self.s.nslots + 1, sizeof(Slot))
+        self.s.code = <Instr *>calloc(self.ncode + 1, sizeof(Instr))
+        self.s.loops = <LoopState *>calloc(self.nloops + 1, sizeof(LoopState))
+        self.s.stack = <int *>calloc(self.nloops + 1, sizeof(int))
+        widest = max((len(p.edges) for p in plan.loops), default=0)
+        self.s.carried = <char **>calloc(widest + 1, sizeof(char *))
+        self.s.readers = <int *>calloc(self.s.nslots + 1, sizeof(int))
+        self.s.writer = <int *>calloc(self.s.nslots + 1, sizeof(int))
+        if not (self.s.slots and self.s.code and self.s.loops and self.s.stack and self.s.carried and
+                self.s.readers and self.s.writer):
+            raise MemoryError
+        self.specs = Specs()
+        self.known = [None] * self.s.nslots
+        self.consumers = [[] for _ in range(self.s.nslots)]
+        self.producers = {}
+
+    def __dealloc__(self):
+        cdef int k, j
+        cdef LoopState *loop
+        if self.s.code:
+            for k in range(self.ncode):
+                free_calls(self.s.code + k)
+                free_shelf(self.s.code + k)
+                free(self.s.code[k].moves)
+        if self.s.loops:
+            for k in range(self.nloops):
+                loop = self.s.loops + k
+                for j in range(loop.nedges):
+                    Py_XDECREF(loop.edges[j].spare.owner)
+                free_program(loop.program)
+                free(loop.breaks)
+                free(loop.edges)
+                free(loop.slices)
+                free(loop.scans)
+                free(loop.lasts)
+                free(loop.kept)
+        if self.s.slots:
+            for k in range(self.nslots):
+                Py_XDECREF(self.s.slots[k].owner)
+        free(self.s.slots)
+        free(self.s.code)
+        free(self.s.loops)
+        free(self.s.stack)
+        free(self.s.carried)
+        free(self.s.readers)
+        free(self.s.reader)
+        free(self.s.writer)
+
+    cdef int load_consumers(self) except -1:
+        """Who reads and writes each slot, for C."""
+        cdef int k, n = 0
+        free(self.s.reader)
+        self.s.reader = <int *>calloc(sum(map(len, self.consumers)) + 1, sizeof(int))
+        if not self.s.reader:
+            raise MemoryError
+        for k in range(self.s.nslots):
+            self.s.readers[k] = n
+            for pc in self.consumers[k]:
+                self.s.reader[n] = pc
+                n += 1
+            self.s.writer[k] = self.producers.get(k, -1)
+        self.s.readers[self.s.nslots] = n
+        return 0
+
+    cdef int spec(self, dtype, tuple shape) except -1:
+        return self.specs.find(dtype, shape)
+
+    cdef int put_owner(self, int k, object owner, int spec, int flags) except -1:
+        """Give a slot its memory; consumers of a changed spec are unbound."""
+        cdef Slot *slot = self.s.slots + k
+        cdef int changed = slot.spec != spec
+        cdef Py_ssize_t before = slot.nbytes
+        Py_INCREF(owner)
+        Py_XDECREF(slot.owner)
+        slot.owner = <PyObject *>owner
+        slot.spec, slot.flags = spec, flags
+        if spec:
+            slot.data = np.PyArray_BYTES(owner)
+            slot.nbytes = np.PyArray_NBYTES(owner)
+        else:
+            slot.data, slot.nbytes = NULL, 0
+        slot.capacity = slot.nbytes if flags & OWN else 0
+        if changed:
+            spec_changed(&self.s, k, min(before, slot.nbytes))
+        return 0
+
+    cdef int put_room(self, int k, object owner, int spec, Py_ssize_t nbytes, int flags) except -1:
+        """Give a slot memory that may be more than its value needs: an array of bytes."""
+        cdef Slot *slot = self.s.slots + k
+        cdef int changed = slot.spec != spec
+        cdef Py_ssize_t before = slot.nbytes
+        Py_INCREF(owner)
+        Py_XDECREF(slot.owner)
+        slot.owner = <PyObject *>owner
+        slot.spec, slot.flags = spec, flags
+        slot.data, slot.nbytes = np.PyArray_BYTES(owner), nbytes
+        slot.capacity = np.PyArray_NBYTES(owner)
+        if changed:
+            spec_changed(&self.s, k, min(before, nbytes))
+        return 0
+
+    cdef int unbind_consumers(self, int k) except -1:
+        self.s.generation += 1
+        for pc in self.consumers[k]:
+            self.s.code[<int>pc].kind = UNBOUND
+            self.s.code[<int>pc].calm = 0
+            self.s.code[<int>pc].stale = 1
+        return 0
+
+    cdef int set_known(self, int k, object array) except -1:
+        """Note what a slot holds without running (None: it takes a run); a change unbinds what rests on it."""
+        before = self.known[k]
+        if before is None and array is None:
+            return 0
+        if before is not None and array is not None and before.shape == array.shape and \
+                before.dtype == array.dtype and before.tobytes() == array.tobytes():
+            return 0
+        self.known[k] = array
+        return self.unbind_consumers(k)
+
+    cdef int own(self, int k, int spec) except -1:
+        """Make sure that a slot has a buffer of its own for a spec."""
+        cdef Slot *slot = self.s.slots + k
+        if slot.spec == spec and slot.flags & OWN and not slot.flags & SHARED:
+            slot.flags = OWN
+            return 0
+        dtype, shape = self.specs[spec]
+        return self.put_owner(k, np.empty(shape, dtype), spec, OWN)
+
+    cdef int set_constant(self, int k, object array) except -1:
+        if array.dtype.hasobject:
+            return self.put_owner(k, array, 0, 0)
+        array = aligned(array)
+        self.put_owner(k, array, self.spec(array.dtype, array.shape), FOLDED)
+        self.known[k] = array
+        return 0
+
+    cdef int store(self, int k, object value) except -1:
+        """Copy a value into a slot: tensors into the slot's own buffer, anything else as it is."""
+        if isinstance(value, np.generic):
+            value = np.asarray(value)
+        elif isinstance(value, str):
+            value = np.array(value, object)     # one element of a tensor of strings, as NumPy gives it
+        if not isinstance(value, np.ndarray) or value.dtype.hasobject:
+            return self.put_owner(k, value, 0, 0)
+        if not value.dtype.isnative:
+            value = value.astype(value.dtype.newbyteorder("="))
+        self.own(k, self.spec(value.dtype, value.shape))
+        np.copyto(self.look(k), value)
+        return 0
+
+    cdef Py_ssize_t bytes_of_spec(self, int spec) except -1:
+        if spec == 0:
+            return 0
+        dtype, shape = self.specs[spec]
+        return math.prod(shape) * dtype.itemsize
+
+    cdef object tensor(self, char *data, int spec):
+        """An array over memory that stays valid only until the engine goes on."""
+        dtype, shape = self.specs[spec]
+        cdef np.ndarray raw
+        cdef npy_intp n = max(math.prod(shape) * dtype.itemsize, 0)
+        raw = np.PyArray_SimpleNewFromData(1, &n, np.NPY_UINT8, data)
+        return raw.view(dtype).reshape(shape) if n else np.empty(shape, dtype)
+
+    cdef object look(self, int k):
+        """A slot's value without copying: for reading before the engine goes on."""
+        cdef Slot *slot = self.s.slots + k
+        if slot.spec == 0:
+            return <object>slot.owner if slot.owner != NULL else None
+        if slot.owner != NULL and np.PyArray_BYTES(<object>slot.owner) == slot.data:
+            owner = <object>slot.owner
+            dtype, shape = self.specs[slot.spec]
+            if owner.shape == shape and owner.dtype == dtype:
+                return owner
+            if slot.flags & OWN and slot.nbytes:
+                return owner.reshape(-1).view(np.uint8)[:slot.nbytes].view(dtype).reshape(shape)
+        return self.tensor(slot.data, slot.spec)
+
+    def value(self, int slot):
+        """A copy of what a slot holds: an array, a list, or None. The caller knows whether it was computed."""
+        return self.plain_copy(self.look(slot))
+
+    cdef object plain_copy(self, object value):
+        return value.copy() if isinstance(value, np.ndarray) else list(value) if isinstance(value, list) else value
+
+    def is_known(self, int slot):
+        """True where a slot's value follows from constants and shapes alone."""
+        return self.known[slot] is not None
+
+    def has_value(self, int slot):
+        """False where a slot was never written."""
+        return self.s.slots[slot].owner != NULL
+
+
+cdef void free_calls(Instr *ins) noexcept:
+    """Unbind a node: nothing is left of its calls."""
+    cdef int k
+    free_varying(ins)
+    for k in range(ins.nguards):
+        free(ins.guards[k].expected)
+    free_group(ins.group)
+    ins.group = NULL
+    free(ins.calls)
+    free(ins.guards)
+    free(ins.cells)
+    free(ins.outer)
+    ins.calls, ins.guards, ins.cells, ins.outer = NULL, NULL, NULL, NULL
+    ins.ncalls = ins.nguards = 0
+
+
+def memory_for(nbytes, who):
+    """An array of so many bytes (at least one). ``who()`` says what they are for.
+
+    Raises:
+        ExecutionError: the machine has not as many.
+    """
+    try:
+        if nbytes > _ALL_MEMORY:
+            raise MemoryError
+        return np.empty(max(nbytes, 1), np.uint8)
+    except MemoryError:
+        raise ExecutionError(f"{who()} needs {nbytes / 2**30:,.1f} GB, and this machine has {_ALL_MEMORY / 2**30:,.1f} GB; "
+                             f"run fewer iterations (--max-iterations N), or smaller tensors") from None
+
+
+def aligned(array):
+    """The array itself where kernels can use its memory, else a copy."""
+    if array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative and type(array) is np.ndarray:
+        return array
+    return np.array(array, dtype=array.dtype.newbyteorder("="), order="C", copy=True, subok=False).reshape(array.shape)
+
+
+def shapes_of(values):
+    """Values in words, for messages: ``float32 [3], a sequence of 2``."""
+    told = []
+    for value in values:
+        if isinstance(value, np.ndarray):
+            told.append(f"{'string' if value.dtype.hasobject else value.dtype.name} {list(value.shape)}")
+        elif isinstance(value, list):
+            told.append(f"a sequence of {len(value)}")
+        else:
+            told.append("nothing" if value is None else type(value).__name__)
+    return ", ".join(told)

@@ -1,0 +1,1 @@
+"""Loops whose values are all single numbers, run by an interpreter over registers."""

@@ -1,0 +1,293 @@
+"""ONNX Loop, Scan, If and SequenceMap -> Loop and If nodes (SEMANTICS 1 and 3).
+
+Each builder gets the node's header (name, inputs and outputs settled), its attributes, and ``inner``, which
+reads one of its graphs once the number of parameters that it must have is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx.helper
+
+from ...errors import ModelError, UnsupportedError
+from ...graph import (
+    BackEdge,
+    Graph,
+    If,
+    LastValueOutput,
+    Loop,
+    Node,
+    Operation,
+    ScanOutput,
+    SequenceType,
+    SlicedInput,
+    System,
+    TensorType,
+    Value,
+    ValueType,
+)
+from .notes import Sources, loop_notes, scan_notes
+
+#: Attribute name, number of parameters, and which those are -> the graph.
+Inner = Callable[[str, int, str], Graph]
+
+
+def build(header: Node, attributes: Mapping[str, Any], inner: Inner, sources: Sources, at: str) -> list[Node]:
+    """The nodes that stand for one node with control flow; all but SequenceMap's are one node.
+
+    Raises:
+        ModelError: the node breaks its specification; the text begins with ``at``.
+        UnsupportedError: Scan-8.
+    """
+    if header.op_type == "Loop":
+        loop = _loop(header, attributes, inner, at)
+        loop.notes = loop_notes(loop, sources)
+        return [loop]
+    if header.op_type == "Scan":
+        scan = _scan(header, attributes, inner, at)
+        scan.notes = scan_notes(scan)
+        return [scan]
+    if header.op_type == "If":
+        return [_if(header, attributes, inner, at)]
+    return _sequence_map(header, attributes, inner, sources, at)
+
+
+def _loop(header: Node, attributes: Mapping[str, Any], inner: Inner, at: str) -> Loop:
+    """Loop, all versions. Inputs: trip count, condition, initial values; both of the first may be absent."""
+    _known(attributes, (), at)
+    least = 3 if header.version < 11 else 2
+    if len(header.inputs) < least:
+        also = " and, before opset 11, a carried value" if least == 3 else ""
+        raise ModelError(
+            f"{at} has {len(header.inputs)} inputs; it needs at least {least}: trip count, condition{also}"
+            " (an absent one is '')"
+        )
+    while len(header.inputs) > 2 and header.inputs[-1] is None:
+        header.inputs.pop()
+    trip_count, condition, *rest = header.inputs
+    initials = _present(rest, "carried value", "has no initial value", at)
+    carried = number_of(len(initials), "carried value")
+    body = inner("body", 2 + len(initials), f"iteration number, condition and {carried}")
+    if not body.outputs:
+        raise ModelError(f"{at}: its body has no outputs, so it is a body without condition: make that output 0")
+    if len(body.outputs) < 1 + len(initials):
+        raise ModelError(
+            f"{at}: its body has {number_of(len(body.outputs), 'output')}; it needs at least"
+            f" {1 + len(initials)}: condition and {carried}"
+        )
+    _same_outputs(header, len(body.outputs) - 1, "one less than its body", at)
+    for what, value in (
+        ("trip count", trip_count),
+        ("condition", condition),
+        ("iteration number, body input 0,", body.inputs[0]),
+        ("condition, body input 1,", body.inputs[1]),
+        ("condition, body output 0,", body.outputs[0]),
+    ):
+        if value is not None and not isinstance(value.type, TensorType):
+            raise ModelError(f"{at}: its {what} '{value.name}' is {value.type}; it has to be a tensor of one element")
+    loop = Loop(
+        **vars(header),
+        body=body,
+        system=System.ONNX,
+        trip_count=trip_count,
+        initial_condition=condition,
+        # SEMANTICS 0.3: with an absent cond the spec ignores what the body says.
+        condition=None if condition is None else body.outputs[0],
+        ignored_condition=body.outputs[0] if condition is None else None,
+        iteration=body.inputs[0],
+        condition_input=body.inputs[1],
+    )
+    _carry(loop, initials, body.inputs[2:], body.outputs[1:])
+    for result, outer in zip(body.outputs[1 + len(initials) :], loop.outputs[len(initials) :], strict=True):
+        _tensor(result, at)
+        if outer is not None:
+            loop.scan_outputs.append(ScanOutput(result, outer))
+    return loop
+
+
+def _scan(header: Node, attributes: Mapping[str, Any], inner: Inner, at: str) -> Loop:
+    """Scan from opset 9 on. Inputs: initial states, then the inputs that are sliced."""
+    if header.version == 8:
+        raise UnsupportedError(
+            f"{at}: Scan of opset 8 (with a batch axis and sequence_lens) is not supported yet;"
+            " convert the model to opset 9 or newer"
+        )
+    if header.version < 8:
+        raise ModelError(f"{at}: Scan exists from opset 8 on; correct the model's opset_import")
+    sides = ("input", "output")
+    optional = tuple(f"scan_{side}_{what}" for side in sides for what in ("axes", "directions"))
+    _known(attributes, ("num_scan_inputs", *optional), at)
+    inputs = _present(header.inputs, "input", "is absent; Scan has no optional inputs", at)
+    slices = attributes.get("num_scan_inputs")
+    if not isinstance(slices, int) or not 1 <= slices <= len(inputs):
+        raise ModelError(
+            f"{at}: num_scan_inputs is {slices!r}; with {number_of(len(inputs), 'input')} it must be 1 to {len(inputs)}"
+        )
+    states = len(inputs) - slices
+    wanted = f"{number_of(states, 'state')} and {number_of(slices, 'slice')}"
+    body = inner("body", len(inputs), wanted)
+    if len(body.outputs) < states:
+        raise ModelError(
+            f"{at}: its body has {number_of(len(body.outputs), 'output')}; it needs one for each of"
+            f" {number_of(states, 'state')}"
+        )
+    _same_outputs(header, len(body.outputs), "as many as its body", at)
+    scans = len(body.outputs) - states
+    input_axes, output_axes, input_directions, output_directions = (
+        _numbers(attributes, f"scan_{side}_{what}", number, f"scan {side}", at)
+        for what in ("axes", "directions")
+        for side, number in zip(sides, (slices, scans), strict=True)
+    )
+    loop = Loop(**vars(header), body=body, system=System.ONNX, counted_by_slices=True)
+    _carry(loop, inputs[:states], body.inputs[:states], body.outputs[:states])
+    for outer, param, axis, direction in zip(
+        inputs[states:], body.inputs[states:], input_axes, input_directions, strict=True
+    ):
+        rank = _rank(outer)
+        if rank is not None and not -rank <= axis < rank:
+            raise ModelError(f"{at}: scan_input_axes has {axis} for input '{outer.name}' of rank {rank}")
+        # SEMANTICS 4.2: counted as TensorIterator does, backwards from the end to 0 is start -1, end 0.
+        start, end, stride = (-1, 0, -1) if direction else (0, -1, 1)
+        loop.sliced_inputs.append(SlicedInput(outer, param, axis, start=start, end=end, stride=stride, drop_axis=True))
+    for result, output, axis, direction in zip(
+        body.outputs[states:], loop.outputs[states:], output_axes, output_directions, strict=True
+    ):
+        _tensor(result, at)
+        rank = _rank(result)
+        if rank is not None and not -rank - 1 <= axis <= rank:
+            raise ModelError(
+                f"{at}: scan_output_axes has {axis} for output '{result.name}', stacked to rank {rank + 1}"
+            )
+        if output is not None:
+            loop.scan_outputs.append(ScanOutput(result, output, axis=axis, reverse=direction == 1))
+    return loop
+
+
+def _if(header: Node, attributes: Mapping[str, Any], inner: Inner, at: str) -> If:
+    _known(attributes, (), at)
+    if len(header.inputs) != 1 or header.inputs[0] is None:
+        raise ModelError(f"{at} has {number_of(len(header.inputs), 'input')}; it needs one, the condition")
+    branches = [inner(name, 0, "a branch takes no inputs") for name in ("then_branch", "else_branch")]
+    for word, branch in zip(("then", "else"), branches, strict=True):
+        _same_outputs(header, len(branch.outputs), f"as many as its {word} branch", at)
+    return If(**vars(header), then_branch=branches[0], else_branch=branches[1])
+
+
+def _sequence_map(header: Node, attributes: Mapping[str, Any], inner: Inner, sources: Sources, at: str) -> list[Node]:
+    """SequenceMap-17 as the Loop of its specification: iteration i maps element i of each sequence.
+
+    Inputs after the first that are tensors go to each iteration whole.
+    """
+    _known(attributes, (), at)
+    inputs = _present(header.inputs, "input", "is absent; SequenceMap has no optional inputs", at)
+    if not inputs:
+        raise ModelError(f"{at} has no inputs; it needs a sequence")
+    body = inner("body", len(inputs), f"an element or tensor for each of {number_of(len(inputs), 'input')}")
+    _same_outputs(header, len(body.outputs), "as many as its body", at)
+
+    def operation(role: str, op_type: str, ins: Sequence[Value], out: Value, **keywords: Any) -> Operation:
+        name = f"{header.name}/{role}"
+        return Operation(name, op_type, "", header.version, list(ins), [out], attributes=keywords)
+
+    def value(role: str, kind: Any) -> Value:
+        return Value(f"{header.name}/{role}", kind)
+
+    number = TensorType(np.dtype(np.int64), ())
+    trip_count, iteration = value("length", number), value("iteration", number)
+    before: list[Node] = [operation("SequenceLength", "SequenceLength", inputs[:1], trip_count)]
+    first: list[Node] = []
+    for k, (outer, param) in enumerate(zip(inputs, body.inputs, strict=True)):
+        if k == 0 or sources.is_sequence(outer):
+            first.append(operation(f"SequenceAt_{k}", "SequenceAt", [outer, iteration], param))
+        else:
+            first.append(operation(f"Identity_{k}", "Identity", [outer], param))
+    initials, states, results, last = [], [], [], []
+    for k, element in enumerate(body.outputs):
+        kind = SequenceType(element.type)
+        initials.append(value(f"empty_{k}", kind))
+        states.append(value(f"sequence_{k}", kind))
+        results.append(value(f"sequence_{k}_next", kind))
+        before.append(operation(f"SequenceEmpty_{k}", "SequenceEmpty", [], initials[-1], **_element(element.type)))
+        last.append(operation(f"SequenceInsert_{k}", "SequenceInsert", [states[-1], element], results[-1]))
+    body.nodes = [*first, *body.nodes, *last]
+    body.inputs = [iteration, *states]
+    body.outputs = list(results)
+    loop = Loop(
+        header.name,
+        "Loop",
+        header.domain,
+        header.version,
+        [trip_count, None, *initials],
+        header.outputs,
+        body=body,
+        system=System.ONNX,
+        trip_count=trip_count,
+        iteration=iteration,
+    )
+    _carry(loop, initials, states, results)
+    return [*before, loop]
+
+
+def _element(kind: ValueType) -> dict[str, int]:
+    """SequenceEmpty's dtype attribute; left out it means float32."""
+    if not isinstance(kind, TensorType) or kind.dtype is None:
+        return {}
+    return {"dtype": int(onnx.helper.np_dtype_to_tensor_dtype(kind.dtype))}
+
+
+def _carry(loop: Loop, initials: Sequence[Value], params: Sequence[Value], results: Sequence[Value]) -> None:
+    """Pair initial values, parameters, results and outputs by position; omitted outputs are not collected."""
+    # Body and node have scan outputs after the carried values.
+    for initial, param, result, outer in zip(initials, params, results, loop.outputs, strict=False):
+        edge = BackEdge(initial, param, result)
+        loop.back_edges.append(edge)
+        if outer is not None:
+            loop.last_values.append(LastValueOutput(result, outer, edge))
+
+
+def _known(attributes: Mapping[str, Any], names: Sequence[str], at: str) -> None:
+    for name in attributes:
+        if name not in names:
+            raise ModelError(f"{at} has an attribute '{name}' that this opset does not define; remove it")
+
+
+def _present(values: Sequence[Value | None], what: str, problem: str, at: str) -> list[Value]:
+    found = [value for value in values if value is not None]
+    if len(found) != len(values):
+        raise ModelError(f"{at}: {what} {list(values).index(None)} {problem}")
+    return found
+
+
+def _same_outputs(header: Node, expected: int, why: str, at: str) -> None:
+    if len(header.outputs) != expected:
+        raise ModelError(f"{at} has {number_of(len(header.outputs), 'output')}; it needs {expected}, {why}")
+
+
+def _tensor(result: Value, at: str) -> None:
+    if not isinstance(result.type, TensorType):
+        raise ModelError(
+            f"{at}: scan output '{result.name}' is {result.type}; only tensors can be stacked: carry it instead"
+        )
+
+
+def _rank(value: Value) -> int | None:
+    return len(value.type.shape) if isinstance(value.type, TensorType) and value.type.shape is not None else None
+
+
+def _numbers(attributes: Mapping[str, Any], name: str, expected: int, what: str, at: str) -> list[int]:
+    """A list attribute with one number for each of ``expected`` scan inputs or outputs; absent: all 0."""
+    numbers = attributes.get(name)
+    if numbers is None:
+        return [0] * expected
+    if not isinstance(numbers, list) or len(numbers) != expected:
+        raise ModelError(f"{at}: {name} is {numbers!r}; it needs a number for each of {number_of(expected, what)}")
+    if name.endswith("directions") and not set(numbers) <= {0, 1}:
+        raise ModelError(f"{at}: {name} is {numbers!r}; 0 is forward, 1 is reverse, nothing else is allowed")
+    return numbers
+
+
+def number_of(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -1,0 +1,316 @@
+"""ONNX -> Graph.
+
+Written spec: the pages of Loop, Scan and If, and the IR specification (docs/IR.md of ONNX) for scopes,
+initializers and functions; SEMANTICS 0 to 3. Names are looked up by ``_onnx_scope``, loops put together by
+``_onnx_loops``, types and data read by ``_onnx_values``.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import onnx
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
+
+from ...errors import LoopdbgError, ModelError, UnsupportedError, one_line
+from ...graph import ANY, Array, Graph, Node, Operation, System, TensorType, Value
+from . import loops as _onnx_loops
+from .limits import check_calls, check_depth
+from .notes import Sources
+from .scope import Context, FunctionKey, Scope, all_names, function_key
+from .values import array, attributes, dense, domain_of, value_type
+
+#: Versions of operator sets are small numbers that ONNX itself holds in 32 bits.
+_NO_OPSET = 1 << 31
+#: Inner graphs of any other operator are not ours to run.
+_CONTROL_FLOW = ("Loop", "Scan", "If", "SequenceMap")
+
+
+def read(path: str | os.PathLike[str]) -> Graph:
+    """Read a model in any form that ``onnx.load`` reads, told by the suffix, with external data beside it.
+
+    Raises:
+        ModelError: no model, or one that the specification rejects; the text begins with the path.
+        UnsupportedError: a legal model with something that cannot be run here.
+    """
+    where = os.fspath(path)
+    suffix = os.path.splitext(where)[1].lower()
+    form = onnx.serialization.registry.get_format_from_file_extension(suffix) or "protobuf"
+    try:
+        with open(where, "rb") as file:
+            data = file.read()
+    except OSError as error:
+        raise ModelError(f"{where}: cannot be read: {error.strerror or one_line(error)}") from None
+    if not data.strip():
+        raise ModelError(f"{where}: the file is empty; export the model again")
+    try:
+        if form == "onnxtxt":
+            check_depth(data)
+    except UnsupportedError as error:
+        raise UnsupportedError(f"{where}, {error}") from None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # "The onnxtxt format is experimental"
+            model = onnx.load_model_from_string(data, format=form)
+    except Exception as error:  # each of the four parsers has errors of its own
+        why = _printable(one_line(error))
+        raise ModelError(f"{where}: not an ONNX model in {form} form: {why}; {_hint(data, form)}") from None
+    if not model.HasField("graph"):
+        raise ModelError(f"{where}: holds no graph, so it is not an ONNX model; {_hint(data, form)}")
+    del data
+    return from_proto(model, where)
+
+
+def _hint(data: bytes, form: str) -> str:
+    """What to do about a file that cannot be parsed."""
+    start = data[:200].lstrip()
+    if start.startswith(b"version https://git-lfs"):
+        return "it is a Git LFS pointer: run 'git lfs pull'"
+    if (
+        form == "protobuf"
+        and start.isascii()
+        and start.replace(b"\n", b" ").replace(b"\t", b" ").decode().isprintable()
+    ):
+        suffix = {b"{": ".json", b"<": ".onnxtxt"}.get(start[:1], ".textproto")
+        return f"it looks like text: give it the suffix {suffix}"
+    return "check that the file is complete and that its suffix tells its form"
+
+
+def from_proto(model: ModelProto, where: str) -> Graph:
+    """Turn a model into a graph; the model itself is left as it is.
+
+    ``where``, its path or what else to call it, begins every message; external data is looked for beside it.
+    Model-local functions are inlined: what they hold gets the call's name as a prefix. SequenceMap becomes
+    the Loop that its specification says it is. Constant nodes stay nodes, initializers become constants.
+
+    Raises:
+        ModelError: the specification rejects the model.
+        UnsupportedError: a legal model with something that cannot be run here.
+    """
+    try:
+        for name in (n for proto in (model.graph, *model.functions) for n in all_names(proto)):
+            if not isinstance(name, str):  # protobuf gives bytes for text that is not UTF-8
+                raise ModelError(f"the name {name!r} is not UTF-8, so the file is damaged; export the model again")
+        check_calls(model)
+        return _Reader(model, os.path.dirname(os.path.abspath(where))).main()
+    except LoopdbgError as error:
+        raise type(error)(f"{where}: {_printable(str(error))}") from None
+    except RecursionError:
+        raise UnsupportedError(f"{where}: its graphs are nested too deeply") from None
+
+
+def _printable(message: str) -> str:
+    """Names out of a broken file may hold anything; a message is one line and does nothing to a terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)
+
+
+class _Reader:
+    def __init__(self, model: ModelProto, base_dir: str) -> None:
+        self.model = model
+        self.base_dir = base_dir
+        self.functions: dict[FunctionKey, FunctionProto] = {function_key(f): f for f in model.functions}
+        self.sources = Sources()
+
+    def main(self) -> Graph:
+        """The main graph: inputs with an initializer need not be given (IR specification, "Initializers")."""
+        opsets = _opsets(self.model.opset_import)
+        if not opsets and self.model.ir_version < 3:
+            opsets = {"": 1}  # before IR 3 there were no operator sets to import
+        proto = self.model.graph
+        graph = Graph(proto.name, system=System.ONNX, opsets=opsets)
+        scope = Scope(graph, proto, Context(opsets))
+        initializers = self.initializers(proto, "")
+        graph.inputs = [self.parameter(scope, info) for info in proto.input]
+        names = [info.name for info in proto.input]
+        graph.defaults = {name: initializers.pop(name) for name in names if name in initializers}
+        self.constants(scope, initializers)
+        self.fill(scope)
+        names = [info.name for info in proto.output]
+        if names != [value.name for value in graph.outputs]:
+            graph.output_names = names
+        return graph
+
+    def subgraph(self, proto: GraphProto, outer: Scope, place: str, given: int, wanted: str, at: str) -> Graph:
+        """The body of a loop or a branch of an If, with ``given`` parameters (``wanted`` says which).
+
+        A body input that has an initializer in the body may be left out (SEMANTICS 1.3); a constant then.
+        Before IR 4 each initializer had to be listed among the inputs.
+        """
+        initializers = self.initializers(proto, place)
+        inputs = list(proto.input)
+        required = [info for info in inputs if info.name not in initializers]
+        if len(inputs) != given and len(required) == given:
+            inputs = required
+        elif len(inputs) > given and all(info.name in initializers for info in inputs[given:]):
+            inputs = inputs[:given]
+        if len(inputs) != given:
+            raise ModelError(
+                f"{at}: its graph '{proto.name}' has {_onnx_loops.number_of(len(inputs), 'input')};"
+                f" it needs {given}: {wanted}"
+            )
+        graph = Graph(proto.name, system=System.ONNX, opsets=outer.context.opsets)
+        scope = Scope(graph, proto, outer.context, place, parent=outer)
+        graph.inputs = [self.parameter(scope, info) for info in inputs]
+        for info in inputs:
+            initializers.pop(info.name, None)
+        self.constants(scope, initializers)
+        self.fill(scope)
+        return graph
+
+    def initializers(self, proto: GraphProto, place: str) -> dict[str, Array]:
+        found: dict[str, Array] = {}
+        for tensor in proto.initializer:
+            if tensor.name in found:
+                raise ModelError(f"there are two initializers '{tensor.name}'{place}; remove one")
+            found[tensor.name] = array(tensor, self.base_dir, f"initializer '{tensor.name}'{place}")
+        for sparse in proto.sparse_initializer:
+            name = sparse.values.name
+            if name in found:
+                raise ModelError(f"there are two initializers '{name}'{place}; remove one")
+            found[name] = dense(sparse, self.base_dir, f"sparse initializer '{name}'{place}")
+        return found
+
+    def parameter(self, scope: Scope, info: Any) -> Value:
+        """An input of a graph; it may shadow an outer name (SEMANTICS 1.4)."""
+        if not info.name:
+            raise ModelError(f"an input{scope.place or ' of the model'} has no name; name it")
+        if info.name in scope.values:
+            raise ModelError(f"there are two inputs '{info.name}'{scope.place}; rename one")
+        kind = value_type(info.type, f"input '{info.name}'{scope.place}") if info.HasField("type") else ANY
+        value = Value(f"{scope.context.prefix}{info.name}", kind)
+        scope.values[info.name] = value
+        return value
+
+    def constants(self, scope: Scope, initializers: Mapping[str, Array]) -> None:
+        for name, data in initializers.items():
+            value = Value(f"{scope.context.prefix}{name}", TensorType(data.dtype, data.shape), data)
+            scope.graph.constants.append(value)
+            scope.values[name] = value
+
+    def fill(self, scope: Scope) -> None:
+        """Read the nodes of a scope's graph, then its outputs."""
+        self.nodes(scope)
+        for info in scope.proto.output:
+            if not info.name:
+                raise ModelError(f"an output{scope.place or ' of the model'} has no name; name the value it is")
+            value = scope.find(info.name, f"the list of outputs{scope.place or ' of the model'}")
+            if value is None:
+                raise ModelError(f"output '{info.name}'{scope.place} is an input that the call leaves out")
+            if value.type is ANY:
+                # A value of an outer graph that says nothing of itself there: what the body declares it to be counts.
+                value.type = scope.value(info.name).type
+            scope.graph.outputs.append(value)
+
+    def nodes(self, scope: Scope) -> None:
+        for position, proto in enumerate(scope.proto.node):
+            scope.position = position
+            self.node(proto, scope)
+        scope.position = len(scope.proto.node)
+
+    def node(self, proto: NodeProto, scope: Scope) -> None:
+        domain = domain_of(proto.domain)
+        context = scope.context
+        header = Node(scope.node_name(proto), proto.op_type, domain, context.opsets.get(domain, 0), [], [])
+        key = function_key(proto)
+        function = self.functions.get(key)
+        if function is None and not header.version:
+            raise ModelError(
+                f"{proto.op_type} '{header.name}'{scope.place}: the model imports no operator set of its"
+                f" domain '{domain or 'ai.onnx'}'; add it to opset_import"
+            )
+        at = f"{header.describe()}{scope.place}"
+        header.inputs = [scope.find(name, at) if name else None for name in proto.input]
+        if function is not None:
+            self.call(proto, key, header, scope, at)
+            return
+        plain, graphs = attributes(proto, header.version, context.attributes, self.base_dir, at)
+        header.outputs = [scope.value(name) if name else None for name in proto.output]
+        if domain == "" and proto.op_type in _CONTROL_FLOW:
+
+            def inner(name: str, given: int, wanted: str) -> Graph:
+                if name not in graphs:
+                    raise ModelError(f"{at} lacks its attribute '{name}', a graph")
+                place = f" in the {name.replace('_', ' ')} of {proto.op_type} '{header.name}'{scope.place}"
+                return self.subgraph(graphs[name], scope, place, given, wanted, at)
+
+            made = _onnx_loops.build(header, plain, inner, self.sources, at)
+        elif graphs:
+            raise UnsupportedError(
+                f"{at} has a graph as its attribute '{next(iter(graphs))}'; of the operators with graphs only"
+                f" {', '.join(_CONTROL_FLOW)} are supported: express it by these"
+            )
+        else:
+            made = [Operation(**vars(header), attributes=plain)]
+        for node in made:
+            self.sources.add(node)
+        scope.graph.nodes += made
+        for name, value in zip(proto.output, header.outputs, strict=True):
+            if value is not None:
+                scope.define(name, value, at)
+
+    def call(self, proto: NodeProto, key: FunctionKey, header: Node, scope: Scope, at: str) -> None:
+        """Inline a model-local function (IR specification, "Model Local Functions").
+
+        Not by ``onnx.inliner``: that leaves functions alone that import another opset than the model, fails
+        on a SequenceMap inside a loop, and copies the weights. Here a node keeps its own function's opset.
+        """
+        function = self.functions[key]
+        if key in scope.context.calls:
+            raise ModelError(f"{at} calls a function that it is part of; ONNX functions cannot be recursive")
+        for what, actual, formal in (
+            ("inputs", proto.input, function.input),
+            ("outputs", proto.output, function.output),
+        ):
+            if len(actual) > len(formal):
+                raise ModelError(f"{at} has {len(actual)} {what}; its function takes at most {len(formal)}")
+        context = Context(
+            _opsets(function.opset_import) or scope.context.opsets,
+            f"{header.name}/",
+            _bind(proto, function, scope.context.attributes),
+            (*scope.context.calls, key),
+        )
+        place = f" in function {function.name} of '{header.name}'{scope.place}"
+        inside = Scope(scope.graph, function, context, place, caller=scope)
+        for k, name in enumerate(function.input):
+            inside.values[name] = header.inputs[k] if k < len(header.inputs) else None
+        pairs = zip(proto.output, function.output, strict=False)  # a call may leave out the last ones
+        outputs = [(name, formal) for name, formal in pairs if name]
+        for name, formal in outputs:
+            # Outside a function its results are known by the names that the call gives them.
+            inside.renamed.setdefault(formal, scope.renamed.get(name) or f"{scope.context.prefix}{name}")
+            if name in scope.types:
+                inside.types[formal] = scope.types[name]
+        self.nodes(inside)
+        for name, formal in outputs:
+            scope.define(name, inside.find(formal, f"the list of outputs{inside.place}"), at)
+
+
+def _opsets(imports: Any) -> dict[str, int]:
+    """The versions of the operator sets that a model or a function imports.
+
+    Raises:
+        ModelError: a version that no operator set can have.
+    """
+    found = {domain_of(entry.domain): int(entry.version) for entry in imports}
+    for domain, version in found.items():
+        if not 0 < version < _NO_OPSET:
+            raise ModelError(
+                f"it imports version {version} of the operator set '{domain or 'ai.onnx'}', which cannot be; correct"
+                " opset_import"
+            )
+    return found
+
+
+def _bind(
+    call: NodeProto, function: FunctionProto, outer: Mapping[str, AttributeProto] | None
+) -> dict[str, AttributeProto]:
+    """What a function's attributes stand for in one call: what it gives, else the function's defaults."""
+    bound = {proto.name: proto for proto in function.attribute_proto}
+    for proto in call.attribute:
+        given = (outer or {}).get(proto.ref_attr_name) if proto.ref_attr_name else proto
+        if given is not None:
+            bound[proto.name] = given
+    return bound

@@ -1,0 +1,185 @@
+"""Names of an ONNX model: which value a name stands for where it is used, and why it stands for none."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TypeProto
+
+from ...errors import ModelError
+from ...graph import ANY, Graph, Value
+from .values import domain_of, value_type
+
+#: Domain, name, overload.
+FunctionKey = tuple[str, str, str]
+
+
+def function_key(proto: FunctionProto | NodeProto) -> FunctionKey:
+    """What tells a function from others, of the function itself or of a node that may call it."""
+    name = proto.name if isinstance(proto, FunctionProto) else proto.op_type
+    return domain_of(proto.domain), name, proto.overload
+
+
+@dataclass(frozen=True)
+class Context:
+    """What all graphs of one function call share; the model's own graphs are outside of any."""
+
+    opsets: Mapping[str, int]
+    #: Names inside a call begin with those of the calls that lead there: ``layer_1/norm/``.
+    prefix: str = ""
+    #: What the call gave for the function's attributes; None outside of functions.
+    attributes: Mapping[str, AttributeProto] | None = None
+    #: The functions that this call is inside of, itself included.
+    calls: tuple[FunctionKey, ...] = ()
+
+
+class Scope:
+    """The names of one graph, or of one function call, whose nodes join the caller's graph.
+
+    A name is looked up here, then in the enclosing graphs (IR specification, "Names Within a Graph"). A
+    function sees nothing of its caller's names.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        proto: GraphProto | FunctionProto,
+        context: Context,
+        place: str = "",
+        parent: Scope | None = None,
+        caller: Scope | None = None,
+    ) -> None:
+        self.graph = graph
+        self.proto = proto
+        self.context = context
+        #: Ends every message: `` in the body of Loop 'decode'``.
+        self.place = place
+        self.parent = parent
+        #: Which of the graph's nodes is being read.
+        self.position = 0
+        #: None: an optional input that a function's caller leaves out.
+        self.values: dict[str, Value | None] = {}
+        #: Other names for values that leave a function: those that its caller gives them.
+        self.renamed: dict[str, str] = {}
+        self.types: dict[str, TypeProto] = {info.name: info.type for info in proto.value_info}
+        if isinstance(proto, GraphProto):
+            self.types.update((info.name, info.type) for info in proto.output)
+        self._node_names: set[str] = caller._node_names if caller else set()
+        self._own_names = {node.name for node in proto.node if node.name}
+
+    def node_name(self, proto: NodeProto) -> str:
+        """The node's own name, or one made from type and position; unique in its graph."""
+        prefix = self.context.prefix
+        name = f"{prefix}{proto.name or f'{proto.op_type}_{self.position}'}"
+        base, count = name, 1
+        while name in self._node_names or (not proto.name and name.removeprefix(prefix) in self._own_names):
+            count += 1
+            name = f"{base}_{count}"
+        self._node_names.add(name)
+        return name
+
+    def value(self, name: str) -> Value:
+        """A new value of this scope, with the type that the model declares for it; not yet visible."""
+        declared = self.types.get(name)
+        kind = ANY if declared is None else value_type(declared, f"value '{name}'{self.place}")
+        return Value(self.renamed.get(name) or f"{self.context.prefix}{name}", kind)
+
+    def define(self, name: str, value: Value | None, at: str) -> None:
+        """Make a node's output visible.
+
+        Raises:
+            ModelError: a value of that name is visible already (IR specification: static single assignment).
+                Inputs and initializers of a body may shadow outer names, and do not come here.
+        """
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.values:
+                where = "its own graph" if scope is self else f"an enclosing graph{scope.place}"
+                raise ModelError(
+                    f"{at}: its output '{name}' has the name of another value, in {where}; rename one"
+                    " of the two (ONNX graphs are in static single assignment form)"
+                )
+            scope = scope.parent
+        self.values[name] = value
+
+    def find(self, name: str, at: str) -> Value | None:
+        """The value that a name stands for here; None where a function's caller leaves an input out.
+
+        Raises:
+            ModelError: nothing defines the name, or not before this point, or only inside some body.
+        """
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.values:
+                return scope.values[name]
+            scope = scope.parent
+        raise ModelError(self._missing(name, at))
+
+    def _chain(self) -> Iterator[Scope]:
+        scope: Scope | None = self
+        while scope is not None:
+            yield scope
+            scope = scope.parent
+
+    def _missing(self, name: str, at: str) -> str:
+        for scope in self._chain():
+            for position, node in enumerate(scope.proto.node):
+                if name not in node.output:
+                    continue
+                if position == scope.position:
+                    return f"{at} uses '{name}', which is an output of {_label(node, position)} itself"
+                return (
+                    f"{at} uses '{name}', which {_label(node, position)} produces only after it;"
+                    " sort the nodes into an order in which they can run (the ONNX specification demands it)"
+                )
+        root = list(self._chain())[-1]
+        for owner, graph in _inner(root.proto):
+            if name in _names(graph):
+                return (
+                    f"{at} uses '{name}', a value of {owner} that cannot be seen outside of it;"
+                    " make it an output of that node"
+                )
+        visible = [known for scope in self._chain() for known in scope.values]
+        near = difflib.get_close_matches(name, visible, 3)
+        hint = f"did you mean {' or '.join(repr(n) for n in near)}?" if near else "correct the name"
+        return f"{at} uses '{name}', which nothing defines; {hint}"
+
+
+def _label(node: NodeProto, position: int) -> str:
+    return f"{node.op_type} '{node.name or f'{node.op_type}_{position}'}'"
+
+
+def _inner(proto: GraphProto | FunctionProto) -> Iterator[tuple[str, GraphProto]]:
+    """All graphs inside the nodes of a graph, each with the words for it."""
+    for position, node in enumerate(proto.node):
+        for attribute in node.attribute:
+            if attribute.type == AttributeProto.GRAPH:
+                word = attribute.name.replace("_", " ")
+                yield f"the {word} of {_label(node, position)}", attribute.g
+                yield from _inner(attribute.g)
+
+
+def all_names(proto: GraphProto | FunctionProto) -> Iterator[str]:
+    """Every name in a graph and in the graphs inside it."""
+    yield proto.name
+    if isinstance(proto, GraphProto):
+        for info in (*proto.input, *proto.output, *proto.initializer):
+            yield info.name
+    else:
+        yield from (*proto.input, *proto.output)
+    for node in proto.node:
+        yield from (node.op_type, node.name, node.domain, node.overload, *node.input, *node.output)
+        for attribute in node.attribute:
+            yield attribute.name
+            if attribute.type == AttributeProto.GRAPH:
+                yield from all_names(attribute.g)
+
+
+def _names(graph: GraphProto) -> set[str]:
+    return {
+        *(info.name for info in graph.input),
+        *(tensor.name for tensor in graph.initializer),
+        *(name for node in graph.node for name in node.output),
+    }

@@ -1,0 +1,192 @@
+"""ONNX types, tensors and attributes as ours: no names, no scopes, no nodes.
+
+``at`` is the place that messages begin with; it names a node or a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.numpy_helper
+from onnx import AttributeProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, TypeProto
+
+from ...dtypes import from_onnx
+from ...errors import ModelError, UnsupportedError, one_line
+from ...graph import ANY, Array, Dim, OptionalType, SequenceType, TensorType, ValueType
+
+
+def domain_of(name: str) -> str:
+    """A domain as operators are told apart by it: ONNX's own has two names."""
+    return "" if name == "ai.onnx" else name
+
+
+def value_type(proto: TypeProto, at: str) -> ValueType:
+    """The type that a model declares; what it leaves open stays open (IR specification, "Types").
+
+    Raises:
+        UnsupportedError: a map, a sparse tensor, an opaque type, or an unknown element type.
+    """
+    kind = proto.WhichOneof("value")
+    if kind == "tensor_type":
+        tensor = proto.tensor_type
+        try:
+            dtype = from_onnx(tensor.elem_type) if tensor.elem_type else None
+        except UnsupportedError as error:
+            raise UnsupportedError(f"{at}: {error}") from None
+        shape = tuple(_dim(d) for d in tensor.shape.dim) if tensor.HasField("shape") else None
+        return TensorType(dtype, shape)
+    if kind == "sequence_type":
+        return SequenceType(value_type(proto.sequence_type.elem_type, at))
+    if kind == "optional_type":
+        return OptionalType(value_type(proto.optional_type.elem_type, at))
+    if kind is None:
+        return ANY
+    raise UnsupportedError(f"{at}: the type '{kind.removesuffix('_type')}' is not supported")
+
+
+def _dim(dim: Any) -> Dim:
+    kind = dim.WhichOneof("value")
+    if kind == "dim_value":
+        return int(dim.dim_value) if dim.dim_value >= 0 else None  # exporters write -1 for "unknown"
+    return str(dim.dim_param) or None if kind == "dim_param" else None
+
+
+def array(tensor: TensorProto, base_dir: str, at: str) -> Array:
+    """The data of a tensor, read from the file beside the model where it is external. Strings: dtype object.
+
+    Raises:
+        ModelError: the data does not fit type and shape, or its file is missing or too short.
+        UnsupportedError: an element type that is not supported.
+    """
+    try:
+        from_onnx(tensor.data_type)
+    except UnsupportedError as error:
+        raise UnsupportedError(f"{at}: {error}") from None
+    try:
+        if tensor.data_type == TensorProto.STRING:
+            # Not to_array: its detour over NumPy's own strings drops trailing NULs and needs UTF-8.
+            strings = np.empty(len(tensor.string_data), dtype=object)
+            strings[:] = [text(item) for item in tensor.string_data]
+            return strings.reshape(tuple(tensor.dims))
+        return onnx.numpy_helper.to_array(tensor, base_dir)
+    except Exception as error:  # to_array lets whatever NumPy, the file system or its C++ half says pass
+        what = next((e.value for e in tensor.external_data if e.key == "location"), "")
+        where = f" (in the file '{what}' beside the model)" if what else ""
+        raise ModelError(f"{at}: its data{where} cannot be read: {one_line(error)}") from None
+
+
+def dense(sparse: SparseTensorProto, base_dir: str, at: str) -> Array:
+    """A sparse initializer as the dense tensor that it stands for (IR specification, "SparseTensorProto").
+
+    Raises:
+        ModelError: indices that do not fit the shape, or a shape that is too large for memory.
+    """
+    values = array(sparse.values, base_dir, at)
+    indices = array(sparse.indices, base_dir, at)
+    try:
+        out = np.zeros(tuple(sparse.dims), values.dtype)
+        if indices.ndim == 1:
+            out.reshape(-1)[indices] = values
+        else:
+            out[tuple(indices.T)] = values
+    except (IndexError, ValueError, MemoryError) as error:
+        raise ModelError(f"{at}: a broken sparse tensor: {one_line(error)}") from None
+    return out
+
+
+def text(data: bytes) -> Any:
+    """A string attribute or element; bytes that are not UTF-8 stay bytes."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data
+
+
+@cache
+def _kinds(op_type: str, domain: str, version: int) -> dict[str, int]:
+    """The types that the attributes of an operator have; empty where ONNX has no such operator."""
+    if not onnx.defs.has(op_type, version, domain):
+        return {}
+    known: Mapping[str, Any] = onnx.defs.get_schema(op_type, version, domain).attributes
+    return {name: int(attribute.type.value) for name, attribute in known.items()}
+
+
+def attributes(
+    node: NodeProto, version: int, bound: Mapping[str, AttributeProto] | None, base_dir: str, at: str
+) -> tuple[dict[str, Any], dict[str, GraphProto]]:
+    """A node's attributes as plain Python values and arrays, and those that are graphs apart.
+
+    ``version``: that of the node's operator set. ``bound``: what a function's caller gives for the function's
+    attributes, None outside of functions. What it does not give is left out.
+
+    Raises:
+        ModelError: an attribute without type or of another than its operator's, or one that cannot be read.
+        UnsupportedError: a list of graphs, a sparse tensor, an unsupported element type.
+    """
+    plain: dict[str, Any] = {}
+    graphs: dict[str, GraphProto] = {}
+    kinds = _kinds(node.op_type, domain_of(node.domain), version)
+    for proto in node.attribute:
+        given: AttributeProto | None = proto
+        if proto.ref_attr_name:
+            if bound is None:
+                wanted = f"refers to the attribute '{proto.ref_attr_name}' of a function"
+                raise ModelError(f"{at}: attribute '{proto.name}' {wanted}, but stands in none; state its value")
+            given = bound.get(proto.ref_attr_name)
+        if given is None:
+            continue
+        what = f"{at}: attribute '{proto.name}'"
+        wanted_kind = kinds.get(proto.name)
+        if wanted_kind is not None and given.type not in (wanted_kind, AttributeProto.UNDEFINED):
+            raise ModelError(
+                f"{what} is of the kind {_kind(given.type)}, and {node.op_type} takes {_kind(wanted_kind)}; correct the"
+                " writer of the file"
+            )
+        if given.type == AttributeProto.GRAPH:
+            graphs[proto.name] = given.g
+            continue
+        plain[proto.name] = value = _attribute(given, base_dir, what)
+        # What a Constant holds is data, and strings may be any bytes; the attributes of other operators are words.
+        words = wanted_kind is not None and node.op_type != "Constant"
+        if words and any(isinstance(part, bytes) for part in (value if isinstance(value, list) else [value])):
+            raise ModelError(f"{what} is not UTF-8, so the file is damaged; export the model again")
+    return plain, graphs
+
+
+def _kind(code: int) -> str:
+    """``INTS``: a type of attributes as the specification calls it."""
+    names = dict(zip(AttributeProto.AttributeType.values(), AttributeProto.AttributeType.keys(), strict=True))
+    return str(names.get(code, code))
+
+
+def _attribute(proto: AttributeProto, base_dir: str, at: str) -> Any:
+    match proto.type:
+        case AttributeProto.INT:
+            return proto.i
+        case AttributeProto.FLOAT:
+            return proto.f
+        case AttributeProto.STRING:
+            return text(proto.s)
+        case AttributeProto.INTS:
+            return list(proto.ints)
+        case AttributeProto.FLOATS:
+            return list(proto.floats)
+        case AttributeProto.STRINGS:
+            return [text(item) for item in proto.strings]
+        case AttributeProto.TENSOR:
+            return array(proto.t, base_dir, at)
+        case AttributeProto.TENSORS:
+            return [array(item, base_dir, at) for item in proto.tensors]
+        case AttributeProto.TYPE_PROTO:
+            return value_type(proto.tp, at)
+        case AttributeProto.TYPE_PROTOS:
+            return [value_type(item, at) for item in proto.type_protos]
+        case AttributeProto.UNDEFINED:
+            raise ModelError(f"{at} has no type; the writer of the file has to state it")
+    raise UnsupportedError(
+        f"{at} is of the kind {_kind(proto.type)}, which is not supported; store dense tensors instead"
+    )

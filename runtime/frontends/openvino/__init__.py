@@ -1,0 +1,1 @@
+"""OpenVINO IR (v10 and v11) -> Graph."""

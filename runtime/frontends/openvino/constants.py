@@ -1,0 +1,139 @@
+"""OpenVINO IR, the constants: ``Const`` layers and the ``.bin`` that holds their data.
+
+The ``.bin`` is mapped into memory, not read: a constant costs nothing until somebody looks at its numbers.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ... import dtypes
+from ...errors import UnsupportedError, one_line
+from ...graph import Array, TensorType
+from .xml import Document, Layer
+
+#: Two to a byte, the first one in the low four bits (SEMANTICS 4.4).
+_NIBBLES = ("int4", "uint4", "float4_e2m1fn")
+#: What `element_type` or `precision` says where the type is not known before the model runs.
+_DYNAMIC = ("dynamic", "undefined", "unspecified")
+
+
+class Blobs:
+    """The ``.bin`` beside a model, opened when the first constant needs it."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.path: Path = document.path.with_suffix(".bin")
+        self._bytes: npt.NDArray[np.uint8] | None = None
+
+    def constant(self, layer: Layer) -> Array:
+        """The data of a ``Const`` (or ``Constant``) layer: a read-only view of the file where it can be.
+
+        Element type and shape come from ``<data>`` or, where they stand only on the output port, from there
+        (SEMANTICS 0.12).
+
+        Raises:
+            ModelError: an attribute is missing, the ``.bin`` is missing or too short, or the size too small.
+            UnsupportedError: an element type without a NumPy or ``ml_dtypes`` counterpart, or strings.
+        """
+        declared = tensor_type(self.document, layer)
+        dtype, shape = declared.dtype, declared.shape
+        if dtype is None:
+            raise self.document.error(layer.element, f"{layer}: a constant needs an element_type")
+        dims = [dim for dim in shape or () if isinstance(dim, int)]
+        if shape is None or len(dims) != len(shape):
+            raise self.document.error(layer.element, f"{layer}: a constant needs a shape without unknown dimensions")
+        if dtype.hasobject:
+            raise self.document.unsupported(
+                layer.element,
+                f"{layer}: string constants are not supported; give the strings as a model input",
+            )
+        count = prod(dims)
+        packed = dtype.name in _NIBBLES
+        needed = (count + 1) // 2 if packed else count * dtype.itemsize
+        raw = self._blob(layer, needed, declared)
+        if packed:
+            array = np.stack([raw & 0xF, raw >> 4], axis=-1).reshape(-1)[:count]
+            # ml_dtypes keeps a four-bit number in a byte of its own and looks at the low four bits alone.
+            array = (((array ^ 8) - 8).view(np.int8) if dtype.name == "int4" else array).view(dtype)
+        elif dtype == np.bool_:
+            array = raw != 0  # NumPy takes every other byte than 0 and 1 for granted and goes wrong
+        else:
+            array = raw.view(dtype)
+            if not array.flags.aligned:  # offsets may lie anywhere (SEMANTICS 4.4); NumPy's inner loops need alignment
+                array = array.copy()
+        array.flags.writeable = False
+        return array.reshape(dims)
+
+    def _blob(self, layer: Layer, needed: int, declared: TensorType) -> npt.NDArray[np.uint8]:
+        """The bytes of a constant, checked against what its type needs and what the file has."""
+        document = self.document
+        offset, size = (self._number(layer, word) for word in ("offset", "size"))
+        if offset < 0 or size < 0:
+            raise document.error(layer.element, f"{layer}: offset {offset}, size {size} cannot be negative")
+        if size < needed:
+            raise document.error(
+                layer.element, f"{layer}: a constant {declared} needs {needed} bytes, its size says {size}"
+            )
+        if needed == 0:
+            return np.empty(0, np.uint8)
+        if self._bytes is None:
+            self._bytes = self._open(layer)
+        if offset + size > len(self._bytes):
+            raise document.error(
+                layer.element,
+                f"{layer}: offset {offset} + size {size} reach beyond the end of {self.path} "
+                f"({len(self._bytes)} bytes); is it cut short, or of another model?",
+            )
+        return self._bytes[offset : offset + needed]
+
+    def _number(self, layer: Layer, word: str) -> int:
+        data = layer.element.find("data")
+        if data is None:
+            raise self.document.error(layer.element, f"{layer} lacks its <data> with offset and size")
+        return self.document.integer(data, word, str(layer))
+
+    def _open(self, layer: Layer) -> npt.NDArray[np.uint8]:
+        try:
+            if self.path.stat().st_size == 0:  # which cannot be mapped
+                return np.empty(0, np.uint8)
+            return np.asarray(np.memmap(self.path, np.uint8, "r"))
+        except FileNotFoundError:
+            raise self.document.error(
+                layer.element,
+                f"{layer} has its data in {self.path}, which does not exist; put the .bin beside the .xml",
+            ) from None
+        except OSError as error:
+            raise self.document.error(
+                layer.element, f"{self.path} cannot be read: {error.strerror or one_line(error)}"
+            ) from None
+
+
+def element_type(document: Document, layer: Layer, word: str | None) -> np.dtype[Any] | None:
+    """The dtype of ``f32`` or ``FP32``; None where the type is left open.
+
+    Raises:
+        UnsupportedError: no such type here; the text names the layer.
+    """
+    if not word or word.lower() in _DYNAMIC:
+        return None
+    try:
+        return dtypes.from_openvino(word)
+    except UnsupportedError as error:
+        raise document.unsupported(layer.element, f"{layer}: {error}; store it as another type") from None
+
+
+def tensor_type(document: Document, layer: Layer) -> TensorType:
+    """The type of a Parameter or a Const: ``<data>`` first, then its output port (SEMANTICS 0.12)."""
+    port = layer.outputs[0] if layer.outputs else None
+    word, shape = layer.data.get("element_type"), layer.data.get("shape")
+    return TensorType(
+        element_type(document, layer, word or (port.precision if port else None)),
+        # A port without <dim> is a scalar here: one of any rank states its shape "..." in <data>.
+        document.shape(layer, shape) if shape is not None else (port.dims if port else ()),
+    )

@@ -1,0 +1,337 @@
+"""OpenVINO IR, the loops: a ``Loop`` or ``TensorIterator`` layer and its port map -> ``graph.Loop``.
+
+Written specs: docs.openvino.ai, "Loop-5" and "TensorIterator-1"; what they leave open: SEMANTICS 0.4, 0.6,
+0.10 to 0.12 and 4.1 to 4.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from ...graph import (
+    BackEdge,
+    Graph,
+    Invariant,
+    LastValueOutput,
+    Loop,
+    ScanOutput,
+    SlicedInput,
+    System,
+    TensorType,
+    Value,
+)
+from .notes import notes
+from .xml import BackEdgeEntry, Document, Entry, Layer, Network, ids
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A graph that has been built, with its Parameters and Results by layer id, in document order."""
+
+    graph: Graph
+    network: Network
+    parameters: dict[int, Value]
+    results: dict[int, Value]
+
+
+def check_internal(
+    document: Document, layer: Layer, entry: Entry | BackEdgeEntry, id: int, what: str, body: Network
+) -> None:
+    """An entry may name a Parameter (or a Result) of the body, nothing else.
+
+    Raises:
+        ModelError: it names something else, or nothing; the text lists the ids there are.
+    """
+    found = body.layers.get(id)
+    if found is None or found.kind != what.lower():
+        known = ids(layer.id for layer in body.layers.values() if layer.kind == what.lower())
+        said = "no layer of the body" if found is None else f"{found}, not a {what}"
+        raise document.error(
+            entry.element, f"{layer}: {entry}: layer {id} is {said}; the body's {what}s have the ids {known}"
+        )
+
+
+def external_input(document: Document, layer: Layer, entry: Entry, inputs: Mapping[int, Value]) -> Value:
+    """The outer value at an input port, looked up by the port's id (SEMANTICS 0.12).
+
+    Raises:
+        ModelError: the layer has no such input port, or nothing is connected to it.
+    """
+    known = {port.id for port in layer.inputs}
+    if entry.external not in known:
+        raise document.error(
+            entry.element,
+            f"{layer}: {entry}: it has no input port {entry.external}; its input ports are {ids(known)}",
+        )
+    if entry.external not in inputs:
+        raise document.error(entry.element, f"{layer}: {entry}: nothing is connected to input port {entry.external}")
+    return inputs[entry.external]
+
+
+class LoopBuilder:
+    """Builds the loop of one layer. ``constants``: values that the enclosing graph has to take over."""
+
+    def __init__(
+        self,
+        document: Document,
+        layer: Layer,
+        inputs: Mapping[int, Value],
+        outputs: Mapping[int, Value],
+        body: Scope,
+    ) -> None:
+        """``inputs`` and ``outputs``: the outer values by port id."""
+        self.document = document
+        self.layer = layer
+        self.inputs = inputs
+        self.outputs = outputs
+        self.body = body
+        self.is_loop = layer.kind == "loop"
+        self.constants: list[Value] = []
+        #: The back edge that each Result feeds, the first of several. Two Results may show one value.
+        self.edge_of: dict[int, BackEdge] = {}
+        self.loop = Loop(
+            name=layer.name,
+            op_type=layer.type,
+            domain=layer.version,
+            version=layer.opset,
+            inputs=[inputs[port.id] for port in layer.inputs if port.id in inputs],
+            outputs=[outputs[port.id] for port in layer.outputs],
+            body=body.graph,
+            system=System.OPENVINO,
+            input_ports=[port.id for port in layer.inputs if port.id in inputs],
+            output_ports=[port.id for port in layer.outputs],
+        )
+
+    def build(self) -> Loop:
+        """The loop.
+
+        Raises:
+            ModelError: an entry names what does not exist, or the loop lacks what its spec demands.
+        """
+        fed, taken = self.document.port_map(self.layer)
+        edges = self._back_edges()
+        if self.is_loop:
+            self.loop.minus_one_is_no_limit = True
+            self.loop.trip_count = self._special_input(0, "trip count")
+            self.loop.initial_condition = self._special_input(1, "execution condition")
+            self.loop.condition = self._condition(taken)
+        ports = self._parameters(fed, edges)
+        scans = self._outputs(taken)
+        if not self.is_loop:
+            # A slice that only feeds iteration 0 (SEMANTICS 0.6) counts too: the written spec iterates over
+            # all parts of a sliced input, and OpenVINO's CPU plugin counts it the same.
+            self.loop.counted_by_slices = bool(self.loop.sliced_inputs) or any(
+                isinstance(edge.initial, SlicedInput) for edge in self.loop.back_edges
+            )
+            if not self.loop.counted_by_slices:
+                self.loop.fixed_trips = self._fixed_trips(scans)
+        self.loop.notes = notes(self.loop, ports)
+        return self.loop
+
+    def _special_input(self, rank: int, what: str) -> Value:
+        """Loop-5's first two inputs, told by the order of the ports."""
+        ports = self.layer.inputs
+        if rank >= len(ports) or ports[rank].id not in self.inputs:
+            raise self.document.error(
+                self.layer.element,
+                f"{self.layer}: its input {rank}, the {what}, is required and not connected",
+            )
+        return self.inputs[ports[rank].id]
+
+    def _condition(self, taken: list[Entry]) -> Value:
+        marked = [entry for entry in taken if entry.purpose == "execution_condition"]
+        if not marked:
+            raise self.document.error(
+                self.layer.element,
+                f"{self.layer}: its body yields no execution condition; a port_map output with "
+                'purpose="execution_condition" is required',
+            )
+        if len({entry.internal for entry in marked}) > 1:
+            raise self.document.error(
+                marked[1].element,
+                f"{self.layer}: two body Results are marked as the execution condition, layers "
+                f"{ids(entry.internal for entry in marked)}",
+            )
+        self._check_result(marked[0])
+        return self.body.results[marked[0].internal]
+
+    def _check_result(self, entry: Entry) -> None:
+        check_internal(self.document, self.layer, entry, entry.internal, "Result", self.body.network)
+
+    def _back_edges(self) -> dict[int, BackEdgeEntry]:
+        """The back edges by the Parameter that they lead to."""
+        edges: dict[int, BackEdgeEntry] = {}
+        for edge in self.document.back_edges(self.layer):
+            check_internal(self.document, self.layer, edge, edge.source, "Result", self.body.network)
+            check_internal(self.document, self.layer, edge, edge.target, "Parameter", self.body.network)
+            if edge.target in edges:
+                raise self.document.error(
+                    edge.element,
+                    f"{self.layer}: {edge}: a second back edge into body Parameter {self._name(edge.target)}",
+                )
+            edges[edge.target] = edge
+        return edges
+
+    def _name(self, parameter: int) -> str:
+        return f"'{self.body.network.layers[parameter].name}' (layer {parameter})"
+
+    def _parameters(self, fed: list[Entry], edges: Mapping[int, BackEdgeEntry]) -> dict[Value, int]:
+        """Say for every body Parameter what it is given.
+
+        Returned: the external input port that each reads, in the order of the port map.
+        """
+        by_parameter: dict[int, list[Entry]] = {id: [] for id in self.body.parameters}
+        iteration: set[int] = set()
+        for entry in fed:
+            check_internal(self.document, self.layer, entry, entry.internal, "Parameter", self.body.network)
+            if self.is_loop and entry.purpose == "current_iteration":
+                iteration.add(entry.internal)
+            elif entry.external >= 0:  # -1: not connected to the loop's inputs (Loop-5)
+                by_parameter[entry.internal].append(entry)
+        for id, parameter in self.body.parameters.items():
+            entries, edge = by_parameter[id], edges.get(id)
+            if id in iteration:
+                # What feeds it besides is without effect, as in OpenVINO (B30).
+                if edge is not None:
+                    self._carried_iteration(id, parameter, edge)
+                continue
+            if len(entries) > 1:
+                raise self.document.error(
+                    entries[1].element,
+                    f"{self.layer}: two port_map inputs feed body Parameter {self._name(id)}",
+                )
+            if entries:
+                self._fed(entries[0], parameter, edge)
+            elif edge is not None:
+                raise self.document.error(
+                    edge.element,
+                    f"{self.layer}: {edge}: body Parameter {self._name(id)} has no value for iteration 0; "
+                    "a back edge needs a port_map input for its target",
+                )
+            elif self.is_loop:  # point 5 of Loop-5's description
+                iteration.add(id)
+            else:
+                raise self.document.error(
+                    self.body.network.layers[id].element,
+                    f"{self.layer}: no port_map input feeds body Parameter {self._name(id)}",
+                )
+        self._iteration([id for id in self.body.parameters if id in iteration], edges)
+        fed = [entry for entry in fed if entry.external >= 0 and entry.internal not in iteration]
+        return {self.body.parameters[entry.internal]: entry.external for entry in fed}
+
+    def _fed(self, entry: Entry, parameter: Value, edge: BackEdgeEntry | None) -> None:
+        """A Parameter that an outer value feeds: sliced, carried, both, or invariant."""
+        outer = external_input(self.document, self.layer, entry, self.inputs)
+        source: Value | SlicedInput = outer
+        if entry.axis is not None:
+            if entry.stride == 0:
+                raise self.document.error(entry.element, f'{self.layer}: {entry}: stride="0" never ends')
+            if entry.part_size < 1:
+                raise self.document.error(
+                    entry.element, f'{self.layer}: {entry}: part_size="{entry.part_size}" must be at least 1'
+                )
+            start, end = entry.start, entry.end
+            if self.is_loop and entry.stride < 0 and (start, end) == (0, -1):
+                # Loop-5 knows no start and end, so OpenVINO reads backwards from the last part there;
+                # a TensorIterator has to say start="-1" end="0".
+                start, end = -1, 0
+            source = SlicedInput(outer, parameter, entry.axis, start, end, entry.stride, entry.part_size)
+        if edge is not None:
+            # With a slice too: part 0 first, the back edge afterwards (SEMANTICS 0.6).
+            self._carry(source, parameter, edge)
+        elif isinstance(source, SlicedInput):
+            self.loop.sliced_inputs.append(source)
+        else:
+            self.loop.invariants.append(Invariant(source, parameter))
+
+    def _iteration(self, candidates: list[int], edges: Mapping[int, BackEdgeEntry]) -> None:
+        """The Parameter that receives the iteration number, if there is one."""
+        if len(candidates) > 1:
+            listed = " and ".join(self._name(id) for id in candidates)
+            raise self.document.error(
+                self.layer.element,
+                f"{self.layer}: one body Parameter at most is the current iteration, but {listed} are marked "
+                "as it or fed by no port_map input",
+            )
+        for id in candidates:
+            parameter = self.body.parameters[id]
+            declared = parameter.type
+            assert isinstance(declared, TensorType)
+            sizes = [dim for dim in declared.shape or () if isinstance(dim, int)]
+            if (declared.dtype is not None and declared.dtype.kind not in "iu") or prod(sizes) != 1:
+                raise self.document.error(
+                    self.body.network.layers[id].element,
+                    f"{self.layer}: body Parameter {self._name(id)} is {declared} and no port_map input feeds"
+                    " it; the current iteration is one integer",
+                )
+            if id not in edges:
+                self.loop.iteration = parameter
+
+    def _carried_iteration(self, id: int, parameter: Value, edge: BackEdgeEntry) -> None:
+        """A current iteration with a back edge is carried, from 0 (B30: what OpenVINO's CPU plugin does)."""
+        declared = parameter.type
+        assert isinstance(declared, TensorType)
+        zero = np.zeros([1] * len(declared.shape or ()), declared.dtype or np.int64)
+        initial = Value(f"{self.layer.name}/{parameter.name}/initial", TensorType(zero.dtype, zero.shape), zero)
+        self.constants.append(initial)
+        self._carry(initial, parameter, edge)
+
+    def _carry(self, initial: Value | SlicedInput, parameter: Value, edge: BackEdgeEntry) -> None:
+        carried = BackEdge(initial, parameter, self.body.results[edge.source])
+        self.loop.back_edges.append(carried)
+        self.edge_of.setdefault(edge.source, carried)
+
+    def _outputs(self, taken: list[Entry]) -> list[Entry]:
+        """Say for every output port where it comes from. Returned: the concatenated ones, by output port."""
+        by_port: dict[int, Entry] = {}
+        for entry in taken:
+            self._check_result(entry)
+            if entry.external < 0:  # for internal needs only (SEMANTICS 4.3)
+                continue
+            if entry.external not in self.outputs:
+                raise self.document.error(
+                    entry.element,
+                    f"{self.layer}: {entry}: it has no output port {entry.external}; "
+                    f"its output ports are {ids(self.outputs)}",
+                )
+            if entry.external in by_port:
+                raise self.document.error(entry.element, f"{self.layer}: {entry}: a second entry for this output port")
+            by_port[entry.external] = entry
+        for port, outer in self.outputs.items():
+            output = by_port.get(port)
+            if output is None:
+                raise self.document.error(
+                    self.layer.element, f"{self.layer}: no port_map output fills its output port {port}"
+                )
+            result = self.body.results[output.internal]
+            if output.axis is None:
+                self.loop.last_values.append(LastValueOutput(result, outer, self.edge_of.get(output.internal)))
+                continue
+            if output.stride == 0:
+                raise self.document.error(
+                    output.element, f'{self.layer}: {output}: stride="0" is neither forward nor backward'
+                )
+            # Only the sign of stride matters (SEMANTICS 0.11).
+            reverse = output.stride < 0
+            self.loop.scan_outputs.append(ScanOutput(result, outer, output.axis, stack=False, reverse=reverse))
+        return [by_port[port] for port in self.outputs if by_port[port].axis is not None]
+
+    def _fixed_trips(self, scans: list[Entry]) -> int:
+        """How often a TensorIterator without sliced inputs runs.
+
+        As its first concatenated output says, or once.
+
+        SEMANTICS 4.2: |end - start| / part_size, the numbers as they stand (the defaults give 1).
+        """
+        if not scans:
+            return 1
+        first = scans[0]
+        if first.part_size < 1:
+            raise self.document.error(
+                first.element, f'{self.layer}: {first}: part_size="{first.part_size}" must be at least 1'
+            )
+        return abs(first.end - first.start) // first.part_size

@@ -1,0 +1,308 @@
+"""OpenVINO IR v10 and v11 -> Graph.
+
+Written spec: docs.openvino.ai, "Operation Sets" and the pages of TensorIterator-1, Loop-5 and If-8. What they
+leave open is decided in SEMANTICS 0.4, 0.6 and 0.10 to 0.12; facts on the files: 4.3 and 4.4. ``_ir_xml``
+reads the file, ``_ir_blobs`` its constants, ``_ir_loops`` puts its loops together.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from ...graph import Graph, If, Loop, Node, Operation, System, TensorType, Value, bodies
+from .constants import Blobs, element_type, tensor_type
+from .loops import LoopBuilder, Scope, check_internal, external_input
+from .xml import Document, Element, Layer, Network, Port, ids, names
+
+#: Layers with graphs inside, and the first opset that has them (SEMANTICS 4.4).
+_SINCE = {"loop": 5, "tensoriterator": 1, "if": 8}
+#: Layers that are no nodes: they are the graph's own inputs, constants and outputs.
+_NOT_NODES = ("parameter", "const", "constant", "result")
+
+
+def read(path: Path) -> Graph:
+    """Read an ``.xml`` and, where a constant needs it, the ``.bin`` beside it.
+
+    Values have the layer's name (``name.0``, ``name.1`` where it has several outputs, and a number at its end where
+    another value of the same scope has it already); inputs and outputs of the model have the names that OpenVINO gives
+    them (``any_name``). Constants are read-only views of the
+    ``.bin``.
+
+    Raises:
+        ModelError: the file is broken, no IR v10 or v11, or against the spec; the text has file and line.
+        UnsupportedError: a constant of a type that nothing here can hold.
+    """
+    document = Document(Path(path))
+    builder = _Builder(document)
+    scope = builder.scope(document.root, document.root.get("name") or document.path.stem, "the model")
+    graph = scope.graph
+    graph.opsets = dict(sorted(builder.opsets.items(), key=lambda item: item[1]))
+    _name_inputs(document, scope)
+    graph.output_names = _output_names(document, scope)
+    _tell_apart(graph, set())
+    return graph
+
+
+class _Builder:
+    """Turns one document into graphs, inner ones along with the layers that hold them."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.blobs = Blobs(document)
+        self.opsets: dict[str, int] = {}
+
+    def scope(
+        self,
+        element: Element,
+        name: str,
+        where: str,
+        captures: Mapping[int, Value] | None = None,
+        outer: Collection[int] = (),
+    ) -> Scope:
+        """Build the graph of an element that has ``<layers>`` and ``<edges>``.
+
+        ``captures``: outer values that stand for Parameters, in the branches of an If; ``outer``: the layer
+        ids of the graph around it.
+        """
+        network = self.document.network(element, where, outer)
+        graph = Graph(name, system=System.OPENVINO)
+        scope = Scope(graph, network, {}, {})
+        values: dict[Port, Value] = {}
+        for layer in network.layers.values():
+            if layer.kind == "parameter" and captures and layer.id in captures:
+                made = [captures[layer.id]] * len(layer.outputs)
+            else:
+                made = self._values(layer)
+                if layer.kind == "parameter":
+                    parameter = made[0] if made else Value(layer.name, tensor_type(self.document, layer))
+                    graph.inputs.append(parameter)
+                    scope.parameters[layer.id] = parameter
+                elif layer.kind in ("const", "constant"):
+                    graph.constants += made
+            values.update({(layer.id, port.id): value for port, value in zip(layer.outputs, made, strict=True)})
+        for layer in self._in_order(network):
+            graph.nodes.append(self._node(layer, network, values, graph))
+        for layer in network.layers.values():
+            if layer.kind == "result":
+                source = network.sources.get((layer.id, layer.inputs[0].id)) if layer.inputs else None
+                if source is None:
+                    raise self.document.error(layer.element, f"nothing is connected to {layer}")
+                scope.results[layer.id] = values[source]
+                graph.outputs.append(values[source])
+        return scope
+
+    def _values(self, layer: Layer) -> list[Value]:
+        """What a layer puts out, by output port."""
+        if layer.kind in ("parameter", "const", "constant"):
+            if len(layer.outputs) > 1:
+                raise self.document.error(layer.element, f"{layer} has {len(layer.outputs)} output ports, expected one")
+            if not layer.outputs:
+                return []
+            if layer.kind == "parameter":
+                return [Value(layer.name, tensor_type(self.document, layer))]
+            array = self.blobs.constant(layer)
+            return [Value(layer.name, TensorType(array.dtype, array.shape), array)]
+        several = len(layer.outputs) > 1
+        values = []
+        for index, port in enumerate(layer.outputs):
+            # The port of a value of any rank and that of a scalar look the same in the file: no dimensions.
+            declared = TensorType(element_type(self.document, layer, port.precision), port.dims or None)
+            values.append(Value(f"{layer.name}.{index}" if several else layer.name, declared))
+        return values
+
+    def _in_order(self, network: Network) -> list[Layer]:
+        """The layers that are nodes, sources before users, otherwise as they stand in the document.
+
+        Raises:
+            ModelError: layers that wait for each other.
+        """
+        rank = {id: k for k, (id, layer) in enumerate(network.layers.items()) if layer.kind not in _NOT_NODES}
+        users: dict[int, list[int]] = {id: [] for id in rank}
+        waits = dict.fromkeys(rank, 0)
+        for (target, _), (source, _) in network.sources.items():
+            if source in rank and target in rank:
+                users[source].append(target)
+                waits[target] += 1
+        ready = [(rank[id], id) for id in rank if not waits[id]]
+        heapq.heapify(ready)
+        order: list[Layer] = []
+        while ready:
+            _, id = heapq.heappop(ready)
+            order.append(network.layers[id])
+            for user in users[id]:
+                waits[user] -= 1
+                if not waits[user]:
+                    heapq.heappush(ready, (rank[user], user))
+        if len(order) < len(rank):
+            # Every layer that still waits has one among its sources: going back from any leads into a cycle.
+            sources = {target: source for (target, _), (source, _) in network.sources.items() if waits.get(source)}
+            path = [next(id for id in rank if waits[id])]
+            while path[-1] not in path[:-1]:
+                path.append(sources[path[-1]])
+            cycle = [network.layers[id] for id in reversed(path[path.index(path[-1]) :])]
+            raise self.document.error(
+                cycle[0].element,
+                f"layers wait for each other: {' -> '.join(map(str, cycle))}; only the back edges of a loop lead back",
+            )
+        return order
+
+    def _node(self, layer: Layer, network: Network, values: Mapping[Port, Value], graph: Graph) -> Node:
+        if layer.opset:
+            self.opsets[layer.version] = layer.opset
+        inputs = {
+            port.id: values[network.sources[layer.id, port.id]]
+            for port in layer.inputs
+            if (layer.id, port.id) in network.sources
+        }
+        outputs = {port.id: values[layer.id, port.id] for port in layer.outputs}
+        if layer.kind not in _SINCE:
+            return self._operation(layer, inputs, outputs)
+        since = _SINCE[layer.kind]
+        if layer.opset < since:
+            raise self.document.error(
+                layer.element, f"{layer}: {layer.version} has no {layer.type}; it exists from opset{since} on"
+            )
+        if layer.kind == "if":
+            return self._if(layer, network, inputs, outputs)
+        body = self.scope(
+            self.document.body(layer, "body"),
+            f"{layer.name}/body",
+            f"the body of {layer}",
+            outer=network.layers,
+        )
+        builder = LoopBuilder(self.document, layer, inputs, outputs, body)
+        loop = builder.build()
+        graph.constants += builder.constants
+        return loop
+
+    def _operation(self, layer: Layer, inputs: Mapping[int, Value], outputs: Mapping[int, Value]) -> Operation:
+        # Ports at the end that nothing is connected to are absent inputs, as for OpenVINO; a gap is an error.
+        missing = [port.id for port in layer.inputs[: len(inputs)] if port.id not in inputs]
+        if missing:
+            raise self.document.error(layer.element, f"nothing is connected to input port {ids(missing)} of {layer}")
+        return Operation(
+            name=layer.name,
+            op_type=layer.type,
+            domain=layer.version,
+            version=layer.opset,
+            inputs=list(inputs.values()),
+            outputs=list(outputs.values()),
+            attributes=layer.data,
+        )
+
+    def _if(self, layer: Layer, network: Network, inputs: Mapping[int, Value], outputs: Mapping[int, Value]) -> If:
+        """If-8. A branch's Parameters are the outer values themselves, so the condition is the only input."""
+        if not layer.inputs or layer.inputs[0].id not in inputs:
+            raise self.document.error(layer.element, f"{layer}: its input 0, the condition, is not connected")
+        branches = [self._branch(layer, network, inputs, which) for which in ("then", "else")]
+        return If(
+            name=layer.name,
+            op_type=layer.type,
+            domain=layer.version,
+            version=layer.opset,
+            inputs=[inputs[layer.inputs[0].id]],
+            outputs=list(outputs.values()),
+            then_branch=branches[0],
+            else_branch=branches[1],
+        )
+
+    def _branch(self, layer: Layer, network: Network, inputs: Mapping[int, Value], which: str) -> Graph:
+        document, where = self.document, f"the {which} branch of {layer}"
+        element = document.body(layer, f"{which}_body")
+        fed, taken = document.port_map(layer, f"{which}_port_map")
+        captures: dict[int, Value] = {}
+        for entry in fed:
+            if entry.internal in captures:
+                raise document.error(entry.element, f"{layer}: {entry}: a second input for this {which} Parameter")
+            captures[entry.internal] = external_input(document, layer, entry, inputs)
+        scope = self.scope(element, f"{layer.name}/{which}", where, captures, network.layers)
+        for entry in fed:
+            check_internal(document, layer, entry, entry.internal, "Parameter", scope.network)
+        for id in scope.parameters:
+            inner = scope.network.layers[id]
+            raise document.error(inner.element, f"{layer}: no {which}_port_map input feeds {inner} (layer {id})")
+        ports = [port.id for port in layer.outputs]
+        if taken and not any(entry.external in ports for entry in taken):
+            # The written spec calls it a port id, and its own example counts the outputs from 0.
+            ports = list(range(len(ports)))
+        results: dict[int, Value] = {}
+        for entry in taken:
+            check_internal(document, layer, entry, entry.internal, "Result", scope.network)
+            if entry.external not in ports:
+                raise document.error(
+                    entry.element,
+                    f"{layer}: {entry}: it has no output port {entry.external}; its output ports are "
+                    f"{ids(port.id for port in layer.outputs)}",
+                )
+            if entry.external in results:
+                raise document.error(entry.element, f"{layer}: {entry}: a second entry for this output port")
+            results[entry.external] = scope.results[entry.internal]
+        for port in ports:
+            if port not in results:
+                raise document.error(layer.element, f"{layer}: no {which}_port_map output fills its output port {port}")
+        scope.graph.outputs = [results[port] for port in ports]
+        return scope.graph
+
+
+def _tell_apart(graph: Graph, taken: set[str], known: Collection[Value] = ()) -> None:
+    """Give every value of a scope a name of its own; ``taken``: names of the graph around the branch of an If, and
+    ``known`` what it has from there.
+
+    An IR knows values by their ports, so that layers of one graph may have one name.
+    """
+    made = (value for node in graph.nodes for value in node.outputs if value is not None)
+    own = dict.fromkeys(value for value in (*graph.inputs, *graph.constants, *made) if value not in known)
+    for value in own:
+        name, number = value.name, 1
+        while value.name in taken:
+            number += 1
+            value.name = f"{name}_{number}"
+        taken.add(value.name)
+    for node in graph.nodes:
+        for _, inner in bodies(node):
+            if isinstance(node, Loop):
+                _tell_apart(inner, set())
+            else:
+                _tell_apart(inner, set(taken), {*known, *own})
+
+
+def _any_name(document: Document, layer: Layer, port: Port, own: str) -> str:
+    """What OpenVINO's ``any_name`` gives for a tensor: the alphabetically first of its names.
+
+    IR v10 adds the layer's own name to them (seen in 2026.4); v11 does without it.
+    """
+    [info] = [info for info in layer.outputs if info.id == port[1]]
+    known = [*info.names, own] if document.version == 10 else info.names
+    return min(known, default=own)
+
+
+def _name_inputs(document: Document, scope: Scope) -> None:
+    """Give the model's inputs the names under which OpenVINO's users know them."""
+    taken: dict[str, Layer] = {}
+    for id, value in scope.parameters.items():
+        layer = scope.network.layers[id]
+        if layer.outputs:
+            value.name = _any_name(document, layer, (id, layer.outputs[0].id), layer.name)
+        if value.name in taken:
+            raise document.error(layer.element, f"two inputs of the model are called '{value.name}'; rename one")
+        taken[value.name] = layer
+
+
+def _output_names(document: Document, scope: Scope) -> list[str]:
+    """``output_names`` of a v11 Result, else what the tensor or the layer that feeds the Result is called."""
+    chosen: list[str] = []
+    for id, value in scope.results.items():
+        layer = scope.network.layers[id]
+        source = scope.network.sources[id, layer.inputs[0].id]
+        feeding = scope.network.layers[source[0]]
+        own = feeding.name if len(feeding.outputs) == 1 else value.name
+        name = _any_name(document, feeding, source, own)
+        dedicated = names(layer.element.get("output_names"))
+        if dedicated and document.version > 10:
+            name = min(dedicated)
+        # Two Results may share a tensor; outputs are told apart by name.
+        unique = next((n for n in (name, own, layer.name) if n not in chosen), f"{layer.name}_{id}")
+        chosen.append(unique)
+    return chosen

@@ -1,0 +1,433 @@
+"""A loop graph as JSON and back: its structure, names and ports, and the constants that are small.
+
+Values are numbered, since two of one name in two scopes are two values. Large constants are left out: the graph that is
+read back can be shown and explained, but not run.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import dtype as dtype_of
+from ..errors import LoopdbgError, ModelError, one_line
+from .encoding import decode, encode
+from .records import (
+    Array,
+    BackEdge,
+    Dim,
+    Graph,
+    If,
+    Invariant,
+    LastValueOutput,
+    Loop,
+    Node,
+    Operation,
+    OptionalType,
+    ScanOutput,
+    SequenceType,
+    SlicedInput,
+    System,
+    TensorType,
+    Value,
+    ValueType,
+    bodies,
+    own_values,
+)
+
+#: Of the JSON's form; what has another one is not read.
+VERSION = 1
+#: Constants and attributes of more bytes are left out.
+SMALL = 1 << 16
+
+
+@dataclass(frozen=True)
+class Omitted:
+    """Stands for an attribute that was too large to be kept."""
+
+    dtype: str
+    shape: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"{self.dtype} {list(self.shape)} (not kept)"
+
+
+def to_json(graph: Graph, small: int = SMALL) -> str:
+    """The text for a graph; constants of more than ``small`` bytes are left out."""
+    writer = _Writer(small)
+    root = writer.graph(graph)
+    return json.dumps({"version": VERSION, "values": writer.values, "graph": root}, separators=(",", ":"))
+
+
+def from_json(text: str) -> Graph:
+    """The graph again. A constant that was left out is in ``constants`` and holds no data.
+
+    Raises:
+        ModelError: the text is no graph, or one in another version of the form.
+    """
+    try:
+        told = json.loads(text)
+        if not isinstance(told, dict) or "version" not in told:
+            raise ModelError("the text is no loop graph")
+        if told["version"] != VERSION:
+            raise ModelError(f"the loop graph has form {told['version']}; this program reads form {VERSION}")
+        graph = _Reader(told["values"]).graph(told["graph"])
+        _check(graph, frozenset())
+        return graph
+    except LoopdbgError:
+        raise
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
+        raise ModelError(f"the loop graph is damaged: {one_line(error)}") from None
+
+
+class _Writer:
+    def __init__(self, small: int) -> None:
+        self.small = small
+        self.values: list[dict[str, Any]] = []
+        self._numbers: dict[Value, int] = {}
+
+    def value(self, value: Value | None) -> int | None:
+        if value is None:
+            return None
+        if value not in self._numbers:
+            self._numbers[value] = len(self.values)
+            told: dict[str, Any] = {"name": value.name}
+            if value.type != TensorType():
+                told["type"] = _type(value.type)
+            if value.constant is not None:
+                told["constant"] = self.array(value.constant)
+            self.values.append(told)
+        return self._numbers[value]
+
+    def array(self, array: Array) -> dict[str, Any]:
+        told: dict[str, Any] = {"dtype": "string" if array.dtype.kind in "OUST" else array.dtype.name}
+        told["shape"] = list(array.shape)
+        if array.nbytes <= self.small:
+            data = encode(array).data
+            told["data"] = data if isinstance(data, str) else base64.b64encode(data or b"").decode()
+        return told
+
+    def graph(self, graph: Graph) -> dict[str, Any]:
+        told: dict[str, Any] = {
+            "name": graph.name,
+            "system": graph.system.value,
+            "inputs": [self.value(v) for v in graph.inputs],
+            "constants": [self.value(v) for v in graph.constants],
+            "nodes": [self.node(n) for n in graph.nodes],
+            "outputs": [self.value(v) for v in graph.outputs],
+        }
+        if graph.output_names:
+            told["output_names"] = list(graph.output_names)
+        if graph.opsets:
+            told["opsets"] = dict(graph.opsets)
+        if graph.defaults:
+            told["defaults"] = {name: self.array(np.asarray(array)) for name, array in graph.defaults.items()}
+        return told
+
+    def node(self, node: Node) -> dict[str, Any]:
+        told: dict[str, Any] = {
+            "name": node.name,
+            "op": node.op_type,
+            "domain": node.domain,
+            "version": node.version,
+            "in": [self.value(v) for v in node.inputs],
+            "out": [self.value(v) for v in node.outputs],
+        }
+        if isinstance(node, Loop):
+            told["loop"] = self.loop(node)
+        elif isinstance(node, If):
+            told["then"], told["else"] = self.graph(node.then_branch), self.graph(node.else_branch)
+        elif isinstance(node, Operation) and node.attributes:
+            told["attributes"] = {name: self.attribute(value) for name, value in node.attributes.items()}
+        return told
+
+    def loop(self, loop: Loop) -> dict[str, Any]:
+        return {
+            "body": self.graph(loop.body),
+            "system": loop.system.value,
+            **{name: self.value(getattr(loop, name)) for name in _LOOP_VALUES},
+            **{name: getattr(loop, name) for name in (*_LOOP_FLAGS, *_LOOP_PORTS, "fixed_trips", "notes")},
+            "sliced_inputs": [self.sliced(s) for s in loop.sliced_inputs],
+            "back_edges": [
+                {
+                    "initial": self.value(e.initial) if isinstance(e.initial, Value) else self.sliced(e.initial),
+                    "param": self.value(e.param),
+                    "result": self.value(e.result),
+                }
+                for e in loop.back_edges
+            ],
+            "invariants": [[self.value(i.outer), self.value(i.inner)] for i in loop.invariants],
+            "last_values": [
+                {
+                    "result": self.value(v.result),
+                    "outer": self.value(v.outer),
+                    "edge": next((k for k, e in enumerate(loop.back_edges) if e is v.edge), None),
+                }
+                for v in loop.last_values
+            ],
+            "scan_outputs": [
+                {
+                    "result": self.value(s.result),
+                    "outer": self.value(s.outer),
+                    "axis": s.axis,
+                    "stack": s.stack,
+                    "reverse": s.reverse,
+                }
+                for s in loop.scan_outputs
+            ],
+        }
+
+    def sliced(self, sliced: SlicedInput) -> dict[str, Any]:
+        return {
+            "outer": self.value(sliced.outer),
+            "inner": self.value(sliced.inner),
+            **{name: getattr(sliced, name) for name in (*_SLICE_NUMBERS, "drop_axis")},
+        }
+
+    def attribute(self, value: Any) -> Any:
+        """JSON has no bytes, arrays or NaN: those are objects with the word for what they are."""
+        if isinstance(value, np.generic) and value.dtype.kind in "biuf":
+            value = value.item()
+        if value is None or isinstance(value, bool | int | str):
+            return value
+        if isinstance(value, float):
+            return value if math.isfinite(value) else {"float": str(value)}
+        if isinstance(value, bytes):
+            return {"bytes": base64.b64encode(value).decode()}
+        if isinstance(value, np.ndarray):
+            return {"array": self.array(value)}
+        if isinstance(value, list | tuple):
+            return [self.attribute(element) for element in value]
+        if isinstance(value, Mapping):
+            return {"map": {str(key): self.attribute(element) for key, element in value.items()}}
+        if isinstance(value, TensorType | SequenceType | OptionalType):
+            return {"type": _type(value)}
+        return {"text": str(value)}
+
+
+_LOOP_VALUES = (
+    "trip_count",
+    "initial_condition",
+    "condition",
+    "condition_input",
+    "ignored_condition",
+    "iteration",
+)
+_LOOP_FLAGS = ("minus_one_is_no_limit", "counted_by_slices")
+#: Not in traces of older versions.
+_LOOP_PORTS = ("input_ports", "output_ports")
+#: In the order of :class:`SlicedInput`.
+_SLICE_NUMBERS = ("axis", "start", "end", "stride", "part_size")
+
+
+def _type(kind: ValueType) -> dict[str, Any]:
+    if isinstance(kind, SequenceType):
+        return {"sequence": _type(kind.element)}
+    if isinstance(kind, OptionalType):
+        return {"optional": _type(kind.element)}
+    dtype = None if kind.dtype is None else "string" if kind.dtype == object else kind.dtype.name
+    return {"dtype": dtype, "shape": None if kind.shape is None else list(kind.shape)}
+
+
+class _Reader:
+    def __init__(self, values: list[dict[str, Any]]) -> None:
+        self.values = [
+            Value(
+                _text(told["name"]),
+                _read_type(told["type"]) if "type" in told else TensorType(),
+                _read_array(told["constant"]) if "data" in told.get("constant", ()) else None,
+            )
+            for told in values
+        ]
+
+    def value(self, number: int) -> Value:
+        return self.values[_whole(number)]
+
+    def maybe(self, number: int | None) -> Value | None:
+        return None if number is None else self.value(number)
+
+    def graph(self, told: Mapping[str, Any]) -> Graph:
+        return Graph(
+            _text(told["name"]),
+            [self.value(v) for v in told["inputs"]],
+            [self.value(v) for v in told["outputs"]],
+            [self.node(n) for n in told["nodes"]],
+            [self.value(v) for v in told["constants"]],
+            [_text(name) for name in told.get("output_names", ())],
+            System(told["system"]),
+            {_text(name): _whole(version) for name, version in told.get("opsets", {}).items()},
+            {
+                # A default too large to be kept still says that the input may be left out.
+                name: _read_array(array) if "data" in array else np.empty(0, dtype_of("object"))
+                for name, array in told.get("defaults", {}).items()
+            },
+        )
+
+    def node(self, told: Mapping[str, Any]) -> Node:
+        inputs, outputs = [self.maybe(v) for v in told["in"]], [self.maybe(v) for v in told["out"]]
+        words = (_text(told["name"]), _text(told["op"]), _text(told["domain"]))
+        header = (*words, _whole(told["version"]), inputs, outputs)
+        if "loop" in told:
+            return self.loop(Node(*header), told["loop"])
+        if "then" in told:
+            return If(*header, then_branch=self.graph(told["then"]), else_branch=self.graph(told["else"]))
+        attributes = {name: _read_attribute(value) for name, value in told.get("attributes", {}).items()}
+        return Operation(*header, attributes=attributes)
+
+    def loop(self, header: Node, told: Mapping[str, Any]) -> Loop:
+        loop = Loop(**vars(header), body=self.graph(told["body"]), system=System(told["system"]))
+        for name in _LOOP_VALUES:
+            setattr(loop, name, self.maybe(told[name]))
+        for name in _LOOP_FLAGS:
+            setattr(loop, name, _flag(told[name]))
+        for name in _LOOP_PORTS:
+            setattr(loop, name, [_number(port) for port in told.get(name, ())])
+        trips = told["fixed_trips"]
+        loop.fixed_trips = None if trips is None else _whole(trips)
+        loop.notes = [_text(note) for note in told["notes"]]
+        loop.sliced_inputs = [self.sliced(s) for s in told["sliced_inputs"]]
+        for e in told["back_edges"]:
+            initial = self.sliced(e["initial"]) if isinstance(e["initial"], dict) else self.value(e["initial"])
+            loop.back_edges.append(BackEdge(initial, self.value(e["param"]), self.value(e["result"])))
+        loop.invariants = [Invariant(self.value(a), self.value(b)) for a, b in told["invariants"]]
+        for v in told["last_values"]:
+            edge = None if v["edge"] is None else loop.back_edges[_whole(v["edge"])]
+            loop.last_values.append(LastValueOutput(self.value(v["result"]), self.value(v["outer"]), edge))
+        loop.scan_outputs = [
+            ScanOutput(
+                self.value(s["result"]),
+                self.value(s["outer"]),
+                _number(s["axis"]),
+                _flag(s["stack"]),
+                _flag(s["reverse"]),
+            )
+            for s in told["scan_outputs"]
+        ]
+        return loop
+
+    def sliced(self, told: Mapping[str, Any]) -> SlicedInput:
+        axis, start, end, stride, part = (_number(told[name]) for name in _SLICE_NUMBERS)
+        outer, inner = self.value(told["outer"]), self.value(told["inner"])
+        return SlicedInput(outer, inner, axis, start, end, stride, part, _flag(told["drop_axis"]))
+
+
+def _check(graph: Graph, around: frozenset[Value]) -> None:
+    """What nodes read has to be there, as in any graph that a frontend made: whoever follows a value back relies on it.
+
+    Raises:
+        ValueError: something is read before it is computed, or nothing computes it.
+    """
+    known = around.union(graph.inputs, graph.constants)
+    for node in graph.nodes:
+        _require(known, node.inputs, node)
+        made = [value for value in node.outputs if value is not None]
+        if not known.isdisjoint(made) or len(set(made)) != len(made):
+            raise ValueError(f"{node.describe()} computes a value that is there already")
+        for _, body in bodies(node):
+            _check(body, known)
+        if isinstance(node, Loop):
+            _check_loop(node, known)
+        elif isinstance(node, If) and any(len(body.outputs) != len(node.outputs) for _, body in bodies(node)):
+            raise ValueError(f"{node.describe()} has other outputs than its branches")
+        known = known.union(made)
+    _require(known, graph.outputs, graph)
+    if graph.output_names and len(graph.output_names) != len(graph.outputs):
+        raise ValueError(f"there are {len(graph.output_names)} names for {len(graph.outputs)} outputs")
+
+
+def _check_loop(loop: Loop, known: frozenset[Value]) -> None:
+    outputs, params = set(loop.outputs), set(loop.body.inputs)
+    inside = known.union(own_values(loop.body))
+    sliced = [*loop.sliced_inputs, *(e.initial for e in loop.back_edges if isinstance(e.initial, SlicedInput))]
+    _require(known, [loop.trip_count, loop.initial_condition], loop)
+    _require(known, [e.initial for e in loop.back_edges if isinstance(e.initial, Value)], loop)
+    _require(known, [*(s.outer for s in sliced), *(i.outer for i in loop.invariants)], loop)
+    _require(params, [loop.condition_input, loop.iteration, *(e.param for e in loop.back_edges)], loop)
+    _require(params, [*(s.inner for s in sliced), *(i.inner for i in loop.invariants)], loop)
+    _require(inside, [loop.condition, loop.ignored_condition, *(e.result for e in loop.back_edges)], loop)
+    _require(inside, [*(v.result for v in loop.last_values), *(s.result for s in loop.scan_outputs)], loop)
+    for ports, values in ((loop.input_ports, loop.inputs), (loop.output_ports, loop.outputs)):
+        if ports and len(ports) != len(values):
+            raise ValueError(f"{loop.describe()} has {len(ports)} ports for {len(values)} values")
+    _require(outputs, [*(v.outer for v in loop.last_values), *(s.outer for s in loop.scan_outputs)], loop)
+
+
+def _require(known: Collection[Value | None], read: Iterable[Value | None], where: object) -> None:
+    for value in read:
+        if value is not None and value not in known:
+            raise ValueError(f"{where} reads '{value.name}', which is not there")
+
+
+def _whole(told: Any) -> int:
+    if _number(told) < 0:
+        raise ValueError(f"{told} stands where there should be a number from 0 on")
+    return int(told)
+
+
+def _number(told: Any) -> int:
+    if type(told) is not int or abs(told) > 1 << 63:
+        raise ValueError(f"{told!r:.60} stands where there should be a whole number")
+    return told
+
+
+def _flag(told: Any) -> bool:
+    if not isinstance(told, bool):
+        raise ValueError(f"{told!r:.60} stands where there should be true or false")
+    return told
+
+
+def _text(told: Any) -> str:
+    if not isinstance(told, str):
+        raise ValueError(f"{told!r:.60} stands where there should be a text")
+    return told
+
+
+def _dim(told: Any) -> Dim:
+    return told if told is None or isinstance(told, str) else _number(told)
+
+
+def _read_type(told: Mapping[str, Any]) -> ValueType:
+    if "sequence" in told:
+        return SequenceType(_read_type(told["sequence"]))
+    if "optional" in told:
+        return OptionalType(_read_type(told["optional"]))
+    name = told["dtype"]
+    dtype = None if name is None else dtype_of("object" if name == "string" else name)
+    return TensorType(dtype, None if told["shape"] is None else tuple(map(_dim, told["shape"])))
+
+
+def _read_array(told: Mapping[str, Any]) -> Array:
+    text = told["data"]
+    data = text if told["dtype"] == "string" else base64.b64decode(text, validate=True)
+    array = decode(_text(told["dtype"]), tuple(map(_whole, told["shape"])), data)
+    if not isinstance(array, np.ndarray):
+        raise ValueError(f"{told['dtype']} is no type of a tensor")
+    return array
+
+
+def _read_attribute(told: Any) -> Any:
+    if isinstance(told, list):
+        return [_read_attribute(element) for element in told]
+    if not isinstance(told, dict):
+        return told
+    ((word, value),) = told.items()
+    match word:
+        case "float":
+            return float(value)
+        case "bytes":
+            return base64.b64decode(value)
+        case "array":
+            if "data" in value:
+                return _read_array(value)
+            return Omitted(_text(value["dtype"]), tuple(map(_whole, value["shape"])))
+        case "map":
+            return {key: _read_attribute(element) for key, element in value.items()}
+        case "type":
+            return _read_type(value)
+    return value

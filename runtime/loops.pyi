@@ -1,3 +1,0 @@
-from .nodes import Nodes
-
-class Loops(Nodes): ...

@@ -1,5 +1,0 @@
-from .varying import Varied
-
-strict_binding: bool
-
-class Nodes(Varied): ...

@@ -1,0 +1,1 @@
+"""Graph -> Plan: the order of the instructions, their slots, and how each operator becomes kernel calls."""

@@ -1,0 +1,382 @@
+"""Graph -> Plan: a flat array of instructions over slots.
+
+Every value of every scope gets one slot of its own; a capture is simply the outer value's slot. Control flow becomes
+instructions: a loop is ``ENTER HEAD body... NEXT EXIT``, an If is ``BRANCH then... JUMP else... JOIN``. Nothing here
+knows dtypes or shapes; the engine binds instructions to kernels when it first meets them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from ..errors import ModelError
+from ..graph import (
+    MAIN,
+    Array,
+    BackEdge,
+    Graph,
+    If,
+    LastValueOutput,
+    Loop,
+    Node,
+    Operation,
+    ScanOutput,
+    SlicedInput,
+    Value,
+    walk,
+)
+from ..graph.dependence import can_change
+from ..graph.origins import Origins
+from ..ops.registry import Op, ResolvedOperation, resolve
+from ..ops.weights import weighted
+from .rows_ahead import iteration_of, run_ahead
+
+
+class Kind(IntEnum):
+    """What an instruction is. The engine tells bound and unbound nodes apart itself."""
+
+    NODE = 0
+    ENTER = 1
+    HEAD = 2
+    NEXT = 3
+    EXIT = 4
+    BRANCH = 5
+    JUMP = 6
+    JOIN = 7
+    END = 8
+
+
+@dataclass
+class Instruction:
+    """``loop``: index of the loop that it belongs to as a control instruction; ``target``: where BRANCH and JUMP go."""
+
+    kind: Kind
+    node: Node | None = None
+    op: Op | None = None
+    inputs: tuple[int, ...] = ()
+    outputs: tuple[int, ...] = ()
+    loop: int = -1
+    target: int = -1
+    #: Index of the innermost loop whose body holds the instruction; -1 in the main graph.
+    inside: int = -1
+    #: JUMP and JOIN: what a branch's results are copied to.
+    moves: tuple[tuple[int, int], ...] = ()
+    #: NODE: what gives the same in less time as long as nothing was changed by hand (ahead.py).
+    ahead: Instruction | None = None
+    #: NODE: index of the outermost loop in whose entries its inputs stay as they are, so that it runs once an entry as
+    #: long as nothing was changed by hand; -1: none.
+    once: int = -1
+
+
+@dataclass
+class EdgePlan:
+    """A back edge. ``initial`` is -1 where iteration 0 gets part 0 of ``sliced`` instead."""
+
+    edge: BackEdge
+    initial: int
+    param: int
+    result: int
+    #: The result's buffer belongs to it alone and is written anew each iteration, so that swapping pointers moves it.
+    swap: bool
+    sliced: SlicedInput | None = None
+
+
+@dataclass
+class SlicePlan:
+    sliced: SlicedInput
+    outer: int
+    inner: int
+
+
+@dataclass
+class LastPlan:
+    """``edge``: index into the loop's edges; -1: no back edge feeds it, so that zero trips leave it without a value."""
+
+    output: LastValueOutput
+    source: int
+    outer: int
+    edge: int
+
+
+@dataclass
+class ScanPlan:
+    output: ScanOutput
+    result: int
+    outer: int
+
+
+@dataclass
+class LoopPlan:
+    """One loop's instructions and slots; -1 stands for an absent slot."""
+
+    loop: Loop
+    index: int
+    parent: int
+    path: str
+    enter: int = -1
+    head: int = -1
+    next: int = -1
+    exit: int = -1
+    trip_count: int = -1
+    initial_condition: int = -1
+    condition: int = -1
+    condition_input: int = -1
+    #: What an iteration gives the next one's condition input: the condition, also one that is ignored (SEMANTICS 0.3).
+    yielded: int = -1
+    iteration: int = -1
+    edges: list[EdgePlan] = field(default_factory=list)
+    slices: list[SlicePlan] = field(default_factory=list)
+    lasts: list[LastPlan] = field(default_factory=list)
+    scans: list[ScanPlan] = field(default_factory=list)
+    #: (what an iteration got, slot that keeps it): for outputs that return it, since the boundary writes over it.
+    kept: list[tuple[int, int]] = field(default_factory=list)
+    #: The iteration before which it is sure that nothing can end the loop unless its trip count does (SEMANTICS 0.3): 1
+    #: where the condition is always the same but known only once it was computed. -1: something can.
+    endless_from: int = -1
+
+
+@dataclass
+class Plan:
+    """What the engine runs. ``slots[k]`` is the value that slot k holds; an alias shares its target's slot."""
+
+    graph: Graph
+    slots: list[Value] = field(default_factory=list)
+    code: list[Instruction] = field(default_factory=list)
+    loops: list[LoopPlan] = field(default_factory=list)
+    inputs: list[tuple[Value, int]] = field(default_factory=list)
+    outputs: list[tuple[str, int]] = field(default_factory=list)
+    constants: list[tuple[int, Array]] = field(default_factory=list)
+    slot_of: dict[Value, int] = field(default_factory=dict)
+    #: Values that nodes make of constants alone.
+    settled: set[Value] = field(default_factory=set)
+    #: What the nodes inside the Ifs of a body compute (-1: of the main graph), with the branches that lead there; found
+    #: when frames first ask for it.
+    ways: dict[int, dict[Value, tuple[tuple[int, bool], ...]]] = field(default_factory=dict)
+
+    def loop_of(self, loop: Loop) -> LoopPlan:
+        """The plan of one of the graph's loops."""
+        return next(plan for plan in self.loops if plan.loop is loop)
+
+    def inside(self, loop: int) -> Iterator[int]:
+        """Positions of the instructions directly in a loop's body (-1: the main graph), inner loops as their ENTER."""
+        for pc, instruction in enumerate(self.code):
+            if instruction.inside == loop:
+                yield pc
+
+
+def compile_graph(graph: Graph, settled: Set[Value] = frozenset()) -> Plan:
+    """Lay a graph out as a plan. ``settled``: inputs of the graph that follow from constants.
+
+    Raises:
+        UnsupportedError: an operator that nothing can run; it names operator, node and opset.
+        ModelError: a node uses a value that its scope does not have.
+    """
+    compiler = _Compiler(Plan(graph, settled=set(settled)), Origins.of(graph))
+    for node in walk(graph):
+        # Before anything looks at it: from here on a node has the inputs and the attributes that its operator demands.
+        if isinstance(node, Operation):
+            compiler.ops[node] = resolve(node, graph.system)
+    compiler.graph(graph, -1, MAIN)
+    plan = compiler.plan
+    plan.code.append(Instruction(Kind.END))
+    plan.inputs = [(value, plan.slot_of[value]) for value in graph.inputs]
+    names = graph.output_names or [value.name for value in graph.outputs]
+    plan.outputs = [
+        (name, compiler.slot(value, "the model's outputs")) for name, value in zip(names, graph.outputs, strict=True)
+    ]
+    return plan
+
+
+@dataclass
+class _Compiler:
+    plan: Plan
+    origins: Origins
+    ops: dict[Operation, Op] = field(default_factory=dict)
+    ahead: dict[Node, ResolvedOperation] = field(default_factory=dict)
+    #: Slot -> index of the innermost loop whose iterations give it other values; -1 (and absent): none does.
+    varies: dict[int, int] = field(default_factory=dict)
+
+    def new(self, value: Value) -> int:
+        if value not in self.plan.slot_of:
+            self.plan.slot_of[value] = len(self.plan.slots)
+            self.plan.slots.append(value)
+            if value.constant is not None:
+                self.plan.constants.append((self.plan.slot_of[value], value.constant))
+        return self.plan.slot_of[value]
+
+    def slot(self, value: Value, user: str) -> int:
+        if value.constant is not None:
+            return self.new(value)
+        if value not in self.plan.slot_of:
+            raise ModelError(f"{user} uses the value '{value.name}', which nothing before it defines")
+        return self.plan.slot_of[value]
+
+    def maybe(self, value: Value | None, user: str) -> int:
+        return -1 if value is None else self.slot(value, user)
+
+    def emit(self, instruction: Instruction, inside: int) -> int:
+        instruction.inside = inside
+        self.plan.code.append(instruction)
+        return len(self.plan.code) - 1
+
+    def graph(self, graph: Graph, inside: int, path: str) -> None:
+        for value in (*graph.inputs, *graph.constants):
+            self.new(value)
+        for node in graph.nodes:
+            if isinstance(node, Loop):
+                self.loop(node, inside, path)
+            elif isinstance(node, If):
+                self.branch(node, inside, path)
+            elif isinstance(node, Operation):
+                self.operation(node, inside)
+
+    def operation(self, node: Operation, inside: int) -> None:
+        instruction = self.instruction(node, node, inside)
+        if node in self.ahead:
+            instruction.ahead = self.instruction(node, self.ahead[node], inside)
+        instruction.once = self.once(instruction, inside)
+        self.emit(instruction, inside)
+
+    def once(self, instruction: Instruction, inside: int) -> int:
+        """See :attr:`Instruction.once`; notes in which loop the outputs vary."""
+        assert instruction.op is not None
+        # Of loops around one another the inner one has the higher number.
+        varies = max((self.varies.get(slot, -1) for slot in instruction.inputs), default=-1)
+        if instruction.op.random or not instruction.op.pure:
+            varies = inside
+        self.varies.update((slot, varies) for slot in instruction.outputs)
+        if varies == inside or not instruction.inputs:
+            return -1
+        while self.plan.loops[inside].parent != varies:
+            inside = self.plan.loops[inside].parent
+        return inside
+
+    def instruction(self, node: Operation, run: Operation, inside: int) -> Instruction:
+        """What runs ``run`` for ``node``."""
+        system = self.plan.graph.system
+        inputs = tuple(self.maybe(value, node.describe()) for value in run.inputs)
+        settled = [slot < 0 or self.is_settled(self.plan.slots[slot]) for slot in inputs]
+        op = self.ops.get(run) or resolve(run, system)
+        if op.pure and not op.random and all(settled):
+            self.plan.settled.update(value for value in node.outputs if value is not None)
+        op = weighted(run, op, system, settled)
+        outputs = tuple(-1 if value is None else self.new(value) for value in node.outputs)
+        return Instruction(Kind.NODE, node, op, inputs, outputs, inside=inside)
+
+    def is_settled(self, value: Value) -> bool:
+        """Does it follow from constants alone?"""
+        return value.constant is not None or value in self.plan.settled
+
+    def branch(self, node: If, inside: int, path: str) -> None:
+        condition = node.inputs[0]
+        assert condition is not None
+        start = self.emit(Instruction(Kind.BRANCH, node, inputs=(self.slot(condition, node.describe()),)), inside)
+        outputs = tuple(-1 if value is None else self.new(value) for value in node.outputs)
+        self.varies.update((slot, inside) for slot in outputs)
+        self.plan.code[start].outputs = outputs
+        ends = []
+        for word, branch, kind in (
+            ("then", node.then_branch, Kind.JUMP),
+            ("else", node.else_branch, Kind.JOIN),
+        ):
+            if kind is Kind.JOIN:
+                self.plan.code[start].target = len(self.plan.code)
+            self.graph(branch, inside, f"{path} ▸ {node.name} ({word})")
+            moves = tuple(
+                (self.slot(value, f"{node.describe()}, its {word} branch"), out)
+                for value, out in zip(branch.outputs, outputs, strict=True)
+                if out >= 0
+            )
+            ends.append(self.emit(Instruction(kind, node, outputs=outputs, moves=moves), inside))
+        self.plan.code[ends[0]].target = ends[1] + 1
+
+    def loop(self, node: Loop, inside: int, path: str) -> None:
+        where = node.describe()
+        plan = LoopPlan(node, len(self.plan.loops), inside, f"{path} ▸ {node.name}")
+        self.plan.loops.append(plan)
+        plan.trip_count = self.maybe(node.trip_count, where)
+        plan.initial_condition = self.maybe(node.initial_condition, where)
+        initials = [
+            self.slot(edge.initial, where) if isinstance(edge.initial, Value) else -1 for edge in node.back_edges
+        ]
+        slices = [self.slot(sliced.outer, where) for sliced in node.sliced_inputs]
+        for edge in node.back_edges:
+            if isinstance(edge.initial, SlicedInput):
+                slices.append(self.slot(edge.initial.outer, where))
+        for invariant in node.invariants:
+            self.plan.slot_of[invariant.inner] = self.slot(invariant.outer, where)
+        reads = (plan.trip_count, plan.initial_condition, *initials, *slices)
+        plan.enter = self.emit(
+            Instruction(Kind.ENTER, node, inputs=tuple(s for s in reads if s >= 0), loop=plan.index), inside
+        )
+        plan.head = self.emit(Instruction(Kind.HEAD, node, loop=plan.index), inside)
+        number = iteration_of(node)
+        ahead = run_ahead(node, self.plan.graph.system, number)
+        self.ahead.update(ahead)
+        if ahead:
+            self.new(number)
+        aliases = {invariant.inner for invariant in node.invariants}
+        unchanged = {edge.param for edge in node.back_edges if edge.param is edge.result}
+        for value in (*node.body.inputs, *([number] if ahead else [])):
+            if value not in aliases:
+                self.varies[self.new(value)] = inside if value in unchanged else plan.index
+        self.graph(node.body, plan.index, plan.path)
+        plan.condition = self.maybe(node.condition, where)
+        plan.condition_input = self.maybe(node.condition_input, where)
+        ignored = None if node.condition_input is None else node.ignored_condition
+        plan.yielded = self.maybe(node.condition or ignored, where)
+        plan.iteration = self.maybe(number if ahead else node.iteration, where)
+        self.ports(plan, initials, where)
+        plan.endless_from = self.endless_from(node)
+        plan.next = self.emit(Instruction(Kind.NEXT, node, loop=plan.index), inside)
+        self.varies.update((self.new(value), inside) for value in node.outputs if value is not None)
+        plan.lasts = [self.last(plan, output, where) for output in node.last_values]
+        plan.scans = [ScanPlan(s, self.slot(s.result, where), self.new(s.outer)) for s in node.scan_outputs]
+        outputs = (*(last.outer for last in plan.lasts), *(scan.outer for scan in plan.scans))
+        plan.exit = self.emit(Instruction(Kind.EXIT, node, outputs=outputs, loop=plan.index), inside)
+
+    def ports(self, plan: LoopPlan, initials: list[int], where: str) -> None:
+        node = plan.loop
+        # What is computed once an entry has to stay where it is.
+        made = {
+            value
+            for inner in node.body.nodes
+            for value in inner.outputs
+            if value is not None and self.varies[self.slot(value, where)] == plan.index
+        }
+        results = [edge.result for edge in node.back_edges]
+        for edge, initial in zip(node.back_edges, initials, strict=True):
+            plan.edges.append(
+                EdgePlan(
+                    edge,
+                    initial,
+                    self.slot(edge.param, where),
+                    self.slot(edge.result, where),
+                    edge.result in made and results.count(edge.result) == 1,
+                    edge.initial if isinstance(edge.initial, SlicedInput) else None,
+                )
+            )
+        plan.slices = [
+            SlicePlan(sliced, self.slot(sliced.outer, where), self.slot(sliced.inner, where))
+            for sliced in node.sliced_inputs
+        ]
+
+    def endless_from(self, node: Loop) -> int:
+        if node.counted_by_slices or node.fixed_trips is not None or can_change(node):
+            return -1
+        if node.condition is None or self.origins.scalar(node.condition):
+            return 0
+        return 0 if self.origins.origin(node.condition) is node.condition_input else 1
+
+    def last(self, plan: LoopPlan, output: LastValueOutput, where: str) -> LastPlan:
+        wanted = [output.edge] if output.edge else [e.edge for e in plan.edges if e.edge.result is output.result]
+        index = next((k for k, e in enumerate(plan.edges) if e.edge in wanted), -1)
+        source = plan.edges[index].param if index >= 0 else self.slot(output.result, where)
+        got = {plan.iteration, plan.condition_input, *(e.param for e in plan.edges), *(s.inner for s in plan.slices)}
+        if index < 0 and source in got:
+            kept = self.new(Value(f"{output.result.name}", output.result.type))
+            plan.kept.append((source, kept))
+            source = kept
+        return LastPlan(output, source, self.new(output.outer), index)

@@ -1,0 +1,94 @@
+"""What a node that is bound for a range of shapes needs besides its binding."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..kernels import kernel as kernels
+from ..kernels.extents import now
+from ..ops import arithmetic
+from .bind import Bound, Buffer, CallSpec, Varied
+
+
+def decide(bound: Bound) -> None:
+    """Take the decisions that turning calls into C takes, so that the range is one in which they stay."""
+    for call in bound.calls:
+        kernels.decide(call.kernel, call.dims, call.steps, call.outer)
+
+
+def settled(bound: Bound) -> Bound:
+    """The binding as it is for the extent of now: plain integers everywhere."""
+    buffers: dict[int, Buffer] = {}
+
+    def plain(buffer: Buffer) -> Buffer:
+        key = id(buffer)
+        if key not in buffers:
+            buffers[key] = replace(
+                buffer, shape=_now(buffer.shape), strides=_now(buffer.strides), offset=now(buffer.offset)
+            )
+        return buffers[key]
+
+    calls = [
+        CallSpec(
+            call.kernel,
+            tuple(map(plain, call.buffers)),
+            _now(call.dims),
+            _now(call.steps),
+            tuple(map(_now, call.outer)),
+            _now(call.extra),
+        )
+        for call in bound.calls
+    ]
+    temps: list[Any] = []
+    for temp in bound.temps:
+        if isinstance(temp, Varied):
+            temps.append(np.full(1, temp.extent.now))
+        else:
+            temps.append(temp if isinstance(temp, np.ndarray) else now(temp))
+    return Bound([plain(out) for out in bound.outputs], calls, temps, bound.guards, now(bound.cost))
+
+
+def _now(extents: tuple[Any, ...]) -> tuple[int, ...]:
+    return tuple(map(now, extents))
+
+
+def whole_copy(bound: Bound, output: int, slot: int) -> int | None:
+    """The call that copies an input, whole and as it is, to the beginning of an output, where no other call writes.
+
+    None: the output does not begin with the input.
+    """
+    out = bound.outputs[output]
+    if out.known is not None or out.kind != "temp" or any(call.kernel.driver == "skip" for call in bound.calls):
+        return None
+    writers = [k for k, call in enumerate(bound.calls) if _is_in(call.buffers[-1], out)]
+    for k in writers:
+        call = bound.calls[k]
+        source, target = call.buffers[0], call.buffers[-1]
+        size = target.dtype.itemsize
+        if (
+            len(call.buffers) == 2
+            and call.kernel is arithmetic.copy(target.dtype)
+            and (source.kind, source.index, source.offset, target.offset) == ("slot", slot, 0, 0)
+            and not call.outer
+            and call.steps == (size, size)
+        ):
+            length = call.dims[0] * size
+            if length != math.prod(source.shape) * size:
+                return None
+            others = [bound.calls[j] for j in writers if j != k]
+            if any(_is_in(b, out) for c in bound.calls for b in c.buffers[:-1]) or any(
+                c.buffers[-1].offset < length or c.steps[-1] < 0 or any(row[-1] < 0 for row in c.outer)
+                for c in others
+                if c.steps
+            ):
+                return None
+            return k if all(c.steps for c in others) else None
+    return None
+
+
+def _is_in(buffer: Buffer, out: Buffer) -> bool:
+    return buffer.kind == out.kind and buffer.index == out.index

@@ -1,0 +1,161 @@
+"""kill -9 at random moments of a recorded run: the file opens, lacks at most the last second, and the run goes on.
+
+LOOPDBG_KILLS=200 kills as often as that; LOOPDBG_KILL_SEED=N picks other moments.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import random
+import struct
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import loopdbg
+from command_line import save
+from loopdbg.debugger.recording.checkpoint import go_to, newest
+from loopdbg.debugger.recording.reader import Trace
+from models import COUNT, NESTED
+from recordings import all_same
+
+KILLS = int(os.environ.get("LOOPDBG_KILLS", "12"))
+SEED = int(os.environ.get("LOOPDBG_KILL_SEED", str(random.SystemRandom().randrange(1 << 30))))
+#: What may be lost, in seconds.
+LOST = 1.0
+
+#: Records a run; counts the boundaries that its hook saw in a file that the test looks at.
+CHILD = """
+import mmap, struct, sys, time
+from pathlib import Path
+import numpy as np
+import loopdbg
+from loopdbg.debugger.recording.recorder import Options, Recorder
+
+model_path, inputs_path, trace_path, counter_path, every, pause = sys.argv[1:]
+model = loopdbg.load(model_path)
+with np.load(inputs_path) as file:
+    inputs = dict(file)
+model.plan
+with open(counter_path, "r+b") as file:
+    counter = mmap.mmap(file.fileno(), 8)
+pause = float(pause)
+seen = 0
+
+def hook(frame):
+    global seen
+    recorder(frame)
+    seen += 1
+    counter[:] = struct.pack("q", seen)
+    until = time.perf_counter() + pause
+    while time.perf_counter() < until:
+        pass
+
+print("begins", flush=True)
+with Recorder(Path(trace_path), model, inputs, Options(every=int(every))) as recorder:
+    recorder.finish(model.execute(inputs, on_iteration=hook))
+"""
+
+TENSORS = """
+t (int64 M, float[2000] a) => (float[2000] b, float[N,500] s) {
+  start = Constant <value = int64[1] {0}> ()
+  stop = Constant <value = int64[1] {500}> ()
+  b, s = Loop <body = body (int64 i, bool c, float[2000] x) => (bool c, float[2000] z, float[500] e) {
+    y = Sin (x)
+    z = Add (y, a)
+    e = Slice (z, start, stop)
+  }> (M, , a)
+}
+"""
+
+#: Text, inputs, every how-manieth boundary, and what an iteration takes besides: about two seconds in all.
+CASES: dict[str, tuple[str, dict[str, Any], int, float]] = {
+    "scalars": (COUNT, {"M": 40_000, "cond": True, "v0": 5, "bound": 1 << 40}, 1, 40e-6),
+    "as fast as it can": (COUNT, {"M": 150_000, "cond": True, "v0": 5, "bound": 1 << 40}, 1, 0.0),
+    "nested": (NESTED, {"M": 100, "K": 120}, 1, 150e-6),
+    "tensors": (TENSORS, {"M": 2000, "a": np.linspace(0, 1, 2000, dtype=np.float32)}, 1, 1e-3),
+    "slow": (COUNT, {"M": 8, "cond": True, "v0": 5, "bound": 1 << 40}, 1, 0.25),
+    "every": (NESTED, {"M": 100, "K": 200}, 7, 80e-6),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_a_killed_recording_opens_lacks_no_more_than_a_second_and_goes_on(tmp_path: Path, name: str) -> None:
+    text, given, every, pause = CASES[name]
+    model_path = save(tmp_path, text)
+    loaded = loopdbg.load(model_path)
+    inputs = {port.name: np.asarray(given[port.name], port.dtype) for port in loaded.inputs}
+    np.savez(tmp_path / "inputs.npz", **inputs)
+    unbroken = loaded.run(inputs)
+    moments = random.Random(f"{SEED} {name}")
+    worst = 0.0
+    cut = finished = 0
+    kills = max(1, -(-KILLS // len(CASES)))
+    for kill in range(kills):
+        path = tmp_path / f"run{kill}.loopdb"
+        # Some while the file is made, the others at any time of the run.
+        after = moments.uniform(0, 0.06) if moments.random() < 0.15 else moments.uniform(0, 2.4)
+        at = f"LOOPDBG_KILL_SEED={SEED}, kill {kill} after {after:.3f} s"
+        lengths, ended = run_and_kill(tmp_path, model_path, path, every, pause, after)
+        if not path.exists():
+            assert lengths[-1][1] == 0, at
+            continue
+        with Trace.open(path) as trace:
+            if trace.ended == "end":
+                finished += 1
+                assert trace.outputs is not None and all_same(trace.outputs, unbroken), at
+                continue
+            cut += 1
+            # What is there is without gaps, and each of it can be read.
+            have = len(trace)
+            ids = [mark.id for mark in trace.marks()]
+            assert ids == list(range(1, have + 1)), at
+            for boundary in list(trace.boundaries())[-50:]:
+                assert boundary.carried, at
+            if every == 1:
+                lost = next((ended - when for when, count in lengths if count > have), 0.0)
+                worst = max(worst, lost)
+                assert lost <= LOST, at
+            position = newest(trace, loaded)
+
+            def begin(engine: Any) -> None:
+                go_to(engine, position, trace)  # noqa: B023 - called before the next round
+
+            assert all_same(loaded.execute(trace.inputs, begin=begin).outputs, unbroken), at
+        path.unlink()
+    print(f"{name}: {kills} kills, {cut} while it ran, {finished} after; at most {worst:.2f} s lost")
+
+
+def run_and_kill(
+    folder: Path, model: Path, path: Path, every: int, pause: float, after: float
+) -> tuple[list[tuple[float, int]], float]:
+    """How many boundaries its hook had seen at which time, and when it was killed."""
+    counter = folder / "counter"
+    counter.write_bytes(bytes(8))
+    package = Path(loopdbg.__file__).parents[1]
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD, model, folder / "inputs.npz", path, counter, str(every), str(pause)],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(package)},
+    )
+    assert child.stdout is not None
+    lengths = [(time.monotonic(), 0)]
+    with counter.open("r+b") as file, mmap.mmap(file.fileno(), 8, access=mmap.ACCESS_READ) as seen:
+        assert child.stdout.readline() == b"begins\n"
+        until = time.monotonic() + after
+        while (now := time.monotonic()) < until and child.poll() is None:
+            lengths.append((now, struct.unpack("q", seen[:])[0]))
+            time.sleep(min(0.01, max(until - now, 0)))
+        child.kill()
+        ended = time.monotonic()
+        child.wait()
+        lengths.append((ended, struct.unpack("q", seen[:])[0]))
+    child.stdout.close()
+    return lengths, ended

@@ -1,0 +1,160 @@
+"""Functions of the model: inlined where they are called (IR specification, "Model Local Functions")."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import loopdbg
+from loopdbg.runtime.frontends.onnx import reader as frontend
+from loopdbg.runtime.graph import loops, walk
+
+from .texts import names, operation, proto, read, refused
+
+IMPORTS = ', "f" : 1'
+TWICE = """
+<domain: "f", opset_import: ["" : 16, "f" : 1]>
+twice (a) => (b) { c = Add (a, a) b = Identity (c) }
+"""
+
+
+def test_a_call_becomes_its_nodes() -> None:
+    graph = read("g (float[2] x) => (float[2] z) { [one] y = f.twice (x) z = f.twice (y) }" + TWICE, imports=IMPORTS)
+    assert [n.name for n in graph.nodes] == ["one/Add_0", "one/Identity_1", "twice_1/Add_0", "twice_1/Identity_1"]
+    # Results have the names that the call gives them.
+    assert [names(n.outputs) for n in graph.nodes] == [["one/c"], ["y"], ["twice_1/c"], ["z"]]
+    assert graph.nodes[2].inputs == [graph.nodes[1].outputs[0]] * 2
+    assert str(graph.outputs[0].type) == "float32[2]"
+    assert graph.output_names == []
+
+
+def test_functions_in_functions_and_in_bodies() -> None:
+    four = """
+    <domain: "f", opset_import: ["" : 16, "f" : 1]>
+    four (a) => (b) { [first] c = f.twice (a) [second] b = f.twice (c) }
+    """
+    graph = read(
+        """g (int64 m, float v) => (float w) { w = Loop <
+          body: graph = b (int64 i, bool c, float x) => (bool co, float y) { co = Identity (c) [call] y = f.four (x) }
+        > (m, , v) }"""
+        + TWICE
+        + four,
+        imports=IMPORTS,
+    )
+    (loop,) = loops(graph)
+    assert [n.name for n in loop.body.nodes[1:]] == [
+        "call/first/Add_0",
+        "call/first/Identity_1",
+        "call/second/Add_0",
+        "call/second/Identity_1",
+    ]
+    assert names(loop.body.nodes[2].outputs) == ["call/c"]
+    assert names(loop.body.outputs) == ["co", "y"]
+
+
+def test_a_loop_in_a_function() -> None:
+    repeat = """
+    <domain: "f", opset_import: ["" : 16, "f" : 1]>
+    repeat (m, v, w) => (r, s) {
+      k = Add (w, w)
+      r, s = Loop <body: graph = b (int64 i, bool c, float x) => (bool co, float y, float e) {
+        co = Identity (c) y = Add (x, k) e = Identity (y) }> (m, , v)
+    }"""
+    text = "g (int64 m, float v, float w) => (float r, float[n] t) { [call] r, t = f.repeat (m, v, w) }" + repeat
+    graph = read(text, imports=IMPORTS)
+    (loop,) = loops(graph)
+    assert loop.name == "call/Loop_1"
+    assert names([loop.iteration, *loop.outputs, loop.back_edges[0].result]) == ["call/i", "r", "t", "call/y"]
+    assert operation(graph, "call/y").inputs[1] is graph.nodes[0].outputs[0]
+    outputs = loopdbg.Model(graph).run({"m": 3, "v": 1.0, "w": 0.5})
+    assert outputs["r"] == 4
+    np.testing.assert_array_equal(outputs["t"], [2, 3, 4])
+
+
+def test_attributes() -> None:
+    cast = """
+    <domain: "f", opset_import: ["" : 16, "f" : 1]>
+    convert <kind, start: float = 0.5>(a) => (b) {
+      k = Constant <value_float: float = @start> () c = Add (a, k) b = f.inner <type: int = @kind> (c) }
+    <domain: "f", opset_import: ["" : 16]>
+    inner <type, saturate>(a) => (b) { b = Cast <to: int = @type, saturate: int = @saturate> (a) }
+    """
+    graph = read(
+        "g (float x) => (int64 y, float z) { y = f.convert <kind = 7> (x) z = f.convert <kind = 1, start = 2.0> (x) }"
+        + cast,
+        imports=IMPORTS,
+    )
+    assert [operation(graph, name).attributes for name in ("y", "z")] == [{"to": 7}, {"to": 1}]
+    starts = [operation(graph, f"convert_{k}/k").attributes for k in (0, 1)]
+    assert starts == [{"value_float": 0.5}, {"value_float": 2.0}]
+
+
+def test_absent_inputs_and_outputs() -> None:
+    clip = """
+    <domain: "f", opset_import: ["" : 16]>
+    clip (a, low, high) => (b, c) { b = Clip (a, low, high) c = Neg (b) }
+    """
+    graph = read("g (float x, float h) => (float y) { y = f.clip (x, , h) }" + clip, imports=IMPORTS)
+    assert names(operation(graph, "y").inputs) == ["x", None, "h"]
+    assert names(graph.nodes[1].outputs) == ["clip_0/c"]
+    graph = read("g (float x) => (float y) { y = f.clip (x) }" + clip, imports=IMPORTS)
+    assert names(operation(graph, "y").inputs) == ["x", None, None]
+
+
+def test_a_result_may_be_an_input() -> None:
+    both = """
+    <domain: "f", opset_import: ["" : 16]>
+    both (a) => (b, a) { b = Neg (a) }
+    """
+    graph = read("g (float x) => (float y, float z) { y, z = f.both (x) }" + both, imports=IMPORTS)
+    assert graph.outputs[1] is graph.inputs[0]
+    assert graph.output_names == ["y", "z"]
+    outputs = loopdbg.Model(graph).run({"x": 2.0})
+    assert outputs == {"y": -2, "z": 2}
+
+
+def test_a_node_has_the_opset_of_its_function() -> None:
+    text = "g (float x) => (float y) { z = f.twice (x) y = Neg (z) }" + TWICE.replace('"" : 16', '"" : 13')
+    graph = read(text, imports=IMPORTS, opset=18)
+    assert [n.version for n in graph.nodes] == [13, 13, 18]
+
+
+def test_a_function_goes_before_an_operator() -> None:
+    relu = '<domain: "", opset_import: ["" : 16]> Relu (a) => (b) { b = Abs (a) }'
+    graph = read("g (float x) => (float y) { y = Relu (x) }" + relu)
+    assert [n.op_type for n in walk(graph)] == ["Abs"]
+
+
+def test_overloads() -> None:
+    model = proto(
+        "g (float x) => (float y) { y = f.twice (x) }" + TWICE + TWICE.replace("Identity", "Neg"), imports=IMPORTS
+    )
+    model.functions[1].overload = model.graph.node[0].overload = "negative"
+    graph = frontend.from_proto(model, "m")
+    assert [n.op_type for n in graph.nodes] == ["Add", "Neg"]
+
+
+def test_names_inside_are_the_functions_own() -> None:
+    # x is a name of the caller, which the function does not see.
+    broken = TWICE.replace("Add (a, a)", "Add (a, x)")
+    refused(
+        "g (float x) => (float y) { [call] y = f.twice (x) }" + broken,
+        "Add 'call/Add_0' (opset 16) in function twice of 'call' uses 'x', which nothing defines",
+        imports=IMPORTS,
+    )
+
+
+def test_refused() -> None:
+    recursive = TWICE.replace("Identity (c)", "f.twice (c)")
+    refused("g (float x) => (float y) { y = f.twice (x) }" + recursive, "cannot be recursive", imports=IMPORTS)
+    refused(
+        "g (float x) => (float y) { y = f.twice (x, x) }" + TWICE,
+        "twice 'twice_0' (f opset 1) has 2 inputs; its function takes at most 1",
+        imports=IMPORTS,
+    )
+    refused(
+        "g (float x) => (float y) { y, z = f.twice (x) }" + TWICE,
+        "has 2 outputs; its function takes at most 1",
+        imports=IMPORTS,
+    )
+    lacking = TWICE.replace('opset_import: ["" : 16, "f" : 1]', 'opset_import: ["f" : 1]')
+    refused("g (float x) => (float y) { y = f.twice (x) }" + lacking, "domain 'ai.onnx'", imports=IMPORTS)

@@ -1,0 +1,44 @@
+"""Models that others wrote: the ONNX project's node tests, all of them."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+from typing import Any
+
+import pytest
+
+from loopdbg.runtime.errors import UnsupportedError
+from loopdbg.runtime.frontends.onnx.reader import from_proto
+from loopdbg.runtime.graph import loops
+
+#: With a loop or a branch inside; SequenceMap's and Range's expanded forms are Loops.
+PREFIXES = ("test_loop", "test_scan9", "test_range", "test_if", "test_sequence_map")
+
+
+@cache
+def models() -> dict[str, Any]:
+    from onnx.backend.test.case.node import collect_testcases
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return {case.name: case.model for case in collect_testcases(None) if case.model is not None}
+
+
+def test_all_node_tests_are_read() -> None:
+    unsupported = {}
+    for name, model in models().items():
+        try:
+            from_proto(model, name)
+        except UnsupportedError as error:
+            unsupported[name] = str(error)
+    assert unsupported.pop("test_scan_sum").startswith("test_scan_sum: Scan 'Scan_0' (opset 8)")
+    # FlexAttention keeps graphs of its own where it has modifiers; it is a preview operator.
+    assert all("FlexAttention" in message and "has a graph" in message for message in unsupported.values()), unsupported
+
+
+@pytest.mark.parametrize("name", sorted(name for name in models() if name.startswith(PREFIXES)))
+def test_loops_are_found(name: str) -> None:
+    found = list(loops(from_proto(models()[name], name)))
+    assert len(found) == (0 if name.startswith("test_if") or ("range" in name and "expanded" not in name) else 1)
+    assert [loop.notes for loop in found] == [[]] * len(found)

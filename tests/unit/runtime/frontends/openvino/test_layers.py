@@ -1,0 +1,210 @@
+"""OpenVINO IR: inputs, outputs and their names, layers, edges, order."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from ir import (
+    Net,
+    Save,
+    check_consistent,
+    tensor,
+)
+from loopdbg.runtime.errors import ModelError
+from loopdbg.runtime.frontends.openvino.reader import read
+from loopdbg.runtime.graph import (
+    Operation,
+    System,
+    TensorType,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "shape"),
+    [
+        ("", ()),
+        ("1", (1,)),
+        ("2,?", (2, None)),
+        ("-1, 3", (None, 3)),
+        ("1..5,..7,2..,4", (None, None, None, 4)),
+        ("[2,3]", (2, 3)),
+        ("...", None),
+        ("[...]", None),
+        ("0,4", (0, 4)),
+    ],
+)
+def test_parameter_shapes(save: Save, text: str, shape: tuple[int | None, ...] | None) -> None:
+    net = Net()
+    net.result(net.layer("Parameter", data=f'shape="{text}" element_type="f16"'))
+    graph = read(save(net))
+    assert graph.inputs[0].type == TensorType(np.dtype(np.float16), shape)
+    assert graph.system is System.OPENVINO
+    assert graph.outputs == graph.inputs
+
+
+@pytest.mark.parametrize("text", ["2,", "x", "2;3", "-2", "1...5", ",", "9" * 19])
+def test_a_shape_that_cannot_be_read(save: Save, text: str) -> None:
+    net = Net()
+    net.layer("Parameter", data=f'shape="{text}" element_type="f32"', name="x")
+    with pytest.raises(ModelError, match=r"line 3: Parameter 'x': shape=.* cannot be read"):
+        read(save(net))
+
+
+def test_a_parameter_of_unknown_type(save: Save) -> None:
+    net = Net()
+    net.result(net.layer("Parameter", data='shape="?" element_type="dynamic"'))
+    assert tensor(read(save(net)).inputs[0]).dtype is None
+
+
+def named_net() -> Net:
+    net = Net()
+    x = net.parameter("2", name="x layer", names=r"zeta,alpha,with\, comma")
+    y = net.parameter("2", name="y layer")
+    split = net.layer("Split", [x, net.constant(np.int64(0))], 2, name="halves", data='num_splits="2"')
+    add = net.layer("Add", [x, y], name="sum", names="total", shape="2")
+    net.result((split, 3))
+    net.result(add, attributes=r' output_names="zz,a\,b"')
+    net.result(add)
+    net.result(y, name="y out")
+    return net
+
+
+@pytest.mark.parametrize(
+    ("version", "inputs", "outputs"),
+    [
+        (11, ["alpha", "y layer"], ["halves.1", "a,b", "total", "y layer"]),
+        # v10 adds the layer's name to a tensor's names, and knows no output_names.
+        (10, ["alpha", "y layer"], ["halves.1", "sum", "Result_7", "y layer"]),
+    ],
+)
+def test_names_are_openvino_s_any_name(save: Save, version: int, inputs: list[str], outputs: list[str]) -> None:
+    graph = read(save(named_net(), version))
+    assert [value.name for value in graph.inputs] == inputs
+    assert graph.output_names == outputs
+    assert [value.name for value in graph.outputs] == ["halves.1", "sum", "sum", "y layer"]
+    assert graph.outputs[1] is graph.outputs[2]
+
+
+@pytest.mark.parametrize("version", [10, 11])
+def test_names_are_those_that_openvino_gives(save: Save, version: int) -> None:
+    ov = pytest.importorskip("openvino")
+    net = Net()
+    x = net.parameter("2", name="x", names=r"zeta,alpha,with\, comma")
+    y = net.parameter("2", name="y", names="y")
+    split = net.layer("Split", [x, net.constant(np.int64(0))], 2, name="halves", data='num_splits="2"', names="h")
+    net.layers[split] = net.layers[split].replace('names="h"', "", 1)
+    net.result((split, 3))
+    net.result(net.layer("Add", [x, y], name="sum", names="total", shape="2"), attributes=' output_names="z,b"')
+    path = save(net, version)
+    theirs = ov.Core().compile_model(path, "CPU")
+    ours = read(path)
+    assert [value.name for value in ours.inputs] == [port.any_name for port in theirs.inputs]
+    assert ours.output_names == [port.any_name for port in theirs.outputs]
+
+
+def test_two_inputs_of_one_name(save: Save) -> None:
+    net = Net()
+    net.parameter(names="x")
+    net.parameter(names="x")
+    with pytest.raises(ModelError, match="line 4: two inputs of the model are called 'x'; rename one"):
+        read(save(net))
+
+
+def test_operations_keep_their_attributes_as_text(save: Save) -> None:
+    net = Net()
+    split = net.layer(
+        "VariadicSplit", [net.parameter()], 2, version="opset15", name="s", data='axis="-1" hint="x,y"', shape="1,?"
+    )
+    net.result((split, 2))
+    [node] = read(save(net)).nodes
+    assert isinstance(node, Operation)
+    assert (node.name, node.op_type, node.domain, node.version) == ("s", "VariadicSplit", "opset15", 15)
+    assert node.attributes == {"axis": "-1", "hint": "x,y"}
+    assert [value.name for value in node.outputs if value] == ["s.0", "s.1"]
+    assert [str(value.type) for value in node.outputs if value] == ["float32[1,?]"] * 2
+    assert read(save(net)).opsets == {"opset15": 15}
+
+
+def test_custom_operations_are_left_to_the_table_of_operators(save: Save) -> None:
+    net = Net()
+    net.result(net.layer("MyOp", [net.parameter()], version="extension"))
+    [node] = read(save(net)).nodes
+    assert (node.domain, node.version) == ("extension", 0)
+
+
+def test_state_operations_are_plain_operations(save: Save) -> None:
+    net = Net()
+    state = net.layer("ReadValue", [net.parameter()], version="opset6", data='variable_id="v"')
+    net.layer("Assign", [state], version="opset6", data='variable_id="v"')
+    net.result(state)
+    assert [node.op_type for node in read(save(net)).nodes] == ["ReadValue", "Assign"]
+
+
+def test_order_is_topological_and_otherwise_that_of_the_document(save: Save) -> None:
+    net = Net()
+    x = net.parameter(name="x")
+    late = net.layer("Add", [None, None], name="late")
+    net.layer("Relu", [x], name="a")
+    early = net.layer("Relu", [x], name="b")
+    net.layer("Relu", [late], name="c")
+    net.layer("Relu", [x], name="d")
+    net.edge(early, 1, late, 0)
+    net.edge(early, 1, late, 1)
+    graph = read(save(net))
+    assert [node.name for node in graph.nodes] == ["a", "b", "late", "c", "d"]
+    assert graph.nodes[2].inputs == [graph.nodes[1].outputs[0]] * 2
+    check_consistent(graph)
+
+
+def test_ports_are_found_by_id(save: Save) -> None:
+    graph = read(
+        save(
+            """<net version="10"><layers>
+            <layer id="30" name="x" type="Parameter" version="opset1"><data shape="1" element_type="f32"/>
+              <output><port id="5" precision="FP32"/></output></layer>
+            <layer id="20" name="y" type="Parameter" version="opset1"><data shape="1" element_type="f32"/>
+              <output><port id="0" precision="FP32"/></output></layer>
+            <layer id="10" name="minus" type="Subtract" version="opset1">
+              <input><port id="9"/><port id="4"/></input><output><port id="2" precision="FP32"/></output></layer>
+            <layer id="1" name="r" type="Result" version="opset1"><input><port id="3"/></input></layer>
+            </layers><edges>
+            <edge from-layer="30" from-port="5" to-layer="10" to-port="4"/>
+            <edge from-layer="20" from-port="0" to-layer="10" to-port="9"/>
+            <edge from-layer="10" from-port="2" to-layer="1" to-port="3"/>
+            </edges></net>"""
+        )
+    )
+    assert [value.name for value in graph.nodes[0].inputs if value] == ["y", "x"]
+    assert [value.name for value in graph.inputs] == ["x", "y"]
+
+
+def test_trailing_ports_without_an_edge_are_absent_inputs(save: Save) -> None:
+    net = Net()
+    net.result(net.layer("Pad", [net.parameter(), net.parameter(), None]))
+    assert len(read(save(net)).nodes[0].inputs) == 2
+
+
+def test_ten_thousand_layers(save: Save) -> None:
+    net = Net()
+    x = net.parameter()
+    for _ in range(10_000):
+        x = net.layer("Relu", [x])
+    net.result(x)
+    start = time.perf_counter()
+    graph = read(save(net))
+    assert time.perf_counter() - start < 5
+    assert len(graph.nodes) == 10_000
+
+
+def test_reading_needs_neither_openvino_nor_onnx() -> None:
+    code = (
+        "import sys; import loopdbg.runtime.frontends.openvino.reader; "
+        "print([name for name in ('openvino', 'onnx', 'ml_dtypes', 'textual') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
+    assert done.stdout.strip() == "[]"

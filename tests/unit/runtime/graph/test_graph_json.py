@@ -1,0 +1,106 @@
+"""Loop graphs as JSON and back."""
+
+from __future__ import annotations
+
+import json
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import loopdbg
+from command_line import SAMPLES
+from loopdbg.runtime.graph import Graph, Operation, OptionalType, SequenceType, System, TensorType, Value, loops
+from loopdbg.runtime.graph.as_json import Omitted, from_json, to_json
+from models import BRANCHES, NESTED, model
+from recordings import all_same
+
+MODELS = sorted(path.name for pattern in ("*.onnx", "*.xml") for path in SAMPLES.glob(pattern))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_graph_is_the_same_after_the_round_trip(name: str) -> None:
+    graph = loopdbg.load(SAMPLES / name).graph
+    text = to_json(graph, small=1 << 30)
+    again = from_json(text)
+    assert to_json(again, small=1 << 30) == text
+    assert [loop.describe() for loop in loops(again)] == [loop.describe() for loop in loops(graph)]
+
+
+@pytest.mark.parametrize("name", ["newton_sqrt.onnx", "mandelbrot.onnx", "reverse_sum.xml", "loop_nested.xml"])
+def test_a_graph_with_all_its_constants_runs_as_before(name: str) -> None:
+    model = loopdbg.load(SAMPLES / name)
+    with np.load(SAMPLES / name.replace(model.path.suffix, ".inputs.npz")) as file:  # type: ignore[union-attr]
+        inputs = dict(file)
+    again = loopdbg.Model(from_json(to_json(model.graph)))
+    assert all_same(again.run(inputs), model.run(inputs))
+
+
+@pytest.mark.parametrize(("text", "inputs"), [(NESTED, {"M": 3, "K": 2}), (BRANCHES, {"M": 5, "v0": 1.5})])
+def test_nesting_and_branches(text: str, inputs: dict[str, int | float]) -> None:
+    before = model(text)
+    again = loopdbg.Model(from_json(to_json(before.graph)))
+    assert all_same(again.run(inputs), before.run(inputs))
+
+
+def operation(**attributes: object) -> Graph:
+    out = Value("y", OptionalType(SequenceType(TensorType(np.dtype(ml_dtypes.bfloat16), (2, "N", None)))))
+    node = Operation("n", "Made", "my.domain", 3, [None], [out, None], attributes=attributes)
+    return Graph("g", [], [out], [node], [], ["other name"], System.ONNX, {"": 21, "my.domain": 3})
+
+
+def test_types_and_attributes() -> None:
+    array = np.arange(6, dtype=np.float16).reshape(2, 3)
+    graph = from_json(
+        to_json(
+            operation(
+                i=3, f=0.1, nan=float("nan"), inf=float("-inf"), s="é", b=b"\xff\x00", none=None, flag=True,
+                list=[1, 2.5, "x"], array=array, type=TensorType(None, (1,)), scalar=np.float32(0.5),
+                strings=np.array(["a", b"\xfe"], object), map={"a": [1]},
+            )
+        )
+    )  # fmt: skip
+    (node,) = graph.nodes
+    assert isinstance(node, Operation)
+    found = dict(node.attributes)
+    assert np.isnan(found.pop("nan"))
+    got = found.pop("array")
+    assert got.dtype == array.dtype and (got == array).all()
+    assert found.pop("strings").tolist() == ["a", b"\xfe"]
+    assert found == {
+        "i": 3, "f": 0.1, "inf": float("-inf"), "s": "é", "b": b"\xff\x00", "none": None, "flag": True,
+        "list": [1, 2.5, "x"], "type": TensorType(None, (1,)), "scalar": 0.5, "map": {"a": [1]},
+    }  # fmt: skip
+    assert str(graph.outputs[0].type) == "optional(seq(bfloat16[2,N,?]))"
+    assert (node.domain, node.version, node.inputs, node.outputs[1]) == ("my.domain", 3, [None], None)
+    assert graph.output_names == ["other name"] and graph.opsets == {"": 21, "my.domain": 3}
+
+
+def test_large_constants_are_left_out() -> None:
+    graph = operation(table=np.zeros(1000, np.float32))
+    graph.constants = [Value("large", constant=np.zeros(1000, np.float32)), Value("small", constant=np.ones(2))]
+    again = from_json(to_json(graph, small=100))
+    assert again.constants[0].constant is None
+    assert again.constants[1].constant is not None and again.constants[1].constant.tolist() == [1, 1]
+    (node,) = again.nodes
+    assert isinstance(node, Operation)
+    assert node.attributes["table"] == Omitted("float32", (1000,))
+    assert str(node.attributes["table"]) == "float32 [1000] (not kept)"
+
+
+def test_other_forms_and_damage_are_one_clear_error() -> None:
+    good = json.loads(to_json(model(NESTED).graph))
+    with pytest.raises(loopdbg.ModelError, match="has form 99; this program reads form 1"):
+        from_json(json.dumps({**good, "version": 99}))
+    with pytest.raises(loopdbg.ModelError, match="is no loop graph"):
+        from_json("[]")
+    for damaged in (
+        "{",
+        json.dumps({"version": 1}),
+        json.dumps({**good, "values": good["values"][:2]}),
+        json.dumps({**good, "graph": {**good["graph"], "nodes": [{}]}}),
+        json.dumps({**good, "graph": {**good["graph"], "system": "none"}}),
+        json.dumps({**good, "graph": {**good["graph"], "inputs": [-1]}}),
+    ):
+        with pytest.raises(loopdbg.ModelError, match="damaged"):
+            from_json(damaged)

@@ -1,0 +1,1 @@
+"""What panes show, as text with roles: no widget in here."""

@@ -1,0 +1,87 @@
+"""Values in the few cells that a pane has for them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...runtime.graph import Array, TensorType, ValueType
+from .lines import fit
+from .plots import number_of
+from .text import Statistics, number_text, type_text, value_text
+
+#: What stands where a value is not computed yet.
+NOT_YET = "·"
+
+
+def short_value(value: Any, width: int, shape: bool = True) -> str:
+    """A value in at most ``width`` cells: in full, or its statistics, or what of them fits: its range, its shape.
+
+    ``shape``: False where the shape stands elsewhere already.
+    """
+    if isinstance(value, np.ndarray | np.generic) and value.ndim == 0:
+        return _scalar(value, width)
+    text = value_text(value, width)
+    if len(text) <= width or not isinstance(value, np.ndarray):
+        return fit(text, width)
+    stats = Statistics(value)
+    odd = [f"{count} {word}" for count, word in ((stats.nan, "nan"), (stats.inf, "inf")) if count]
+    dims = shape_of(value)
+    forms = []
+    if stats.min is not None and stats.max is not None:
+        low, high = stats.min, stats.max
+        span = f"{number_text(low)} .. {number_text(high)}"
+        forms = [", ".join([f"{dims} {span}", *odd])] if shape else []
+        forms.append(", ".join([span, *odd]))
+        if not odd:
+            forms += [f"{low:.2g}..{high:.2g}", f"{low:.1g}..{high:.1g}"]
+    forms += [f"{dims} {', '.join(odd)}", ", ".join(odd)] if odd else []
+    return fit(next((form for form in (*forms, dims) if len(form) <= width), dims), width)
+
+
+def _scalar(value: Array | np.generic[Any], width: int) -> str:
+    """A scalar; where its digits do not all fit, ``…`` stands for the last ones, never for the exponent."""
+    text = value_text(value, 1000)
+    if len(text) <= width:
+        return text
+    mantissa, sign, exponent = text.partition("e")
+    if value.dtype.kind == "f" and sign:
+        room = width - len(exponent) - 2
+        return fit(mantissa[:room] + "…e" + exponent if room >= 3 else f"~{float(value):.0e}", width)
+    if value.dtype.kind in "fiu" and text.find(".") not in range(width - 1):
+        return fit(f"~{float(value):.2g}", width)
+    return fit(text, width)
+
+
+def norm_value(value: Any, width: int) -> str:
+    """As :func:`short_value`, but of a tensor too large to be shown the norm, which is what its history plots."""
+    if not isinstance(value, np.ndarray) or value.size < 2:
+        return short_value(value, width)
+    norm = number_of(value)
+    full = value_text(value, width)
+    if math.isnan(norm) or (full.startswith("[") and len(full) <= width):
+        return short_value(value, width)
+    text = f"norm {number_text(norm)}"
+    stats = Statistics(value)
+    more = f"{text}   {number_text(stats.min)} .. {number_text(stats.max)}"
+    if len(more) <= width and not stats.nan and not stats.inf:
+        return more
+    return text if len(text) <= width else fit(f"norm {norm:.2g}", width)
+
+
+def shape_of(value: Array) -> str:
+    """``[1,256]``"""
+    return "[" + ",".join(map(str, value.shape)) + "]"
+
+
+def type_of(value: Any, declared: ValueType | None = None) -> str:
+    """``f32 [3]``: of a tensor at hand its own dtype and shape, otherwise what is declared."""
+    if isinstance(value, np.ndarray | np.generic):
+        return type_text(value.dtype, value.shape)
+    if isinstance(value, list | tuple):
+        return f"seq [{len(value)}]"
+    if isinstance(declared, TensorType):
+        return type_text(declared.dtype, declared.shape)
+    return "?" if declared is None else str(declared)

@@ -1,0 +1,196 @@
+"""Pictures of numbers in text: bars, a chart of bars, a heat strip, points over iterations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...runtime.graph import Array
+from .text import NOT_FINITE, number_text
+
+_EIGHTHS = " ▁▂▃▄▅▆▇█"
+_SHADES = " ░▒▓█"
+
+
+def number_of(value: Any) -> float:
+    """One number that stands for a value in a sparkline: a scalar itself, of a tensor its Euclidean norm.
+
+    NaN where there is none (strings, sequences, nothing).
+    """
+    if value is None or isinstance(value, list | tuple | str | bytes):
+        return math.nan
+    array = np.asarray(value)
+    if array.dtype.kind in "OUSTM" or not array.size:
+        return math.nan
+    with np.errstate(all="ignore"):
+        if array.dtype.kind == "c":
+            array = np.abs(array)
+        if array.size == 1:
+            return float(array.reshape(-1)[0])
+        return float(np.linalg.norm(array.astype(np.float64).reshape(-1)))
+
+
+def progress(done: int, total: int, width: int) -> str:
+    """``███░░░``: how much of a known total is done."""
+    if width <= 0 or total <= 0:
+        return ""
+    filled = min(width, done * width // total)
+    return "█" * filled + "░" * (width - filled)
+
+
+def chart(values: Sequence[float], width: int, height: int) -> list[str]:
+    """The newest ``width`` numbers as bars of ``height`` rows, top row first."""
+    shown = [float(v) for v in values][-width:] if width > 0 else []
+    finite = [v for v in shown if math.isfinite(v)]
+    low, high = (min(finite), max(finite)) if finite else (0.0, 0.0)
+    span = high / 2 - low / 2
+    rows = [""] * height
+    for value in shown:
+        if not math.isfinite(value):
+            column = [NOT_FINITE] + [" "] * (height - 1)
+        else:
+            # The smallest still has one eighth: something was there.
+            part = (value / 2 - low / 2) / span if span > 0 else 0.0
+            eighths = 1 + round(part * (8 * height - 1))
+            column = [_EIGHTHS[min(8, max(0, eighths - 8 * k))] for k in range(height)]
+        for k in range(height):
+            rows[height - 1 - k] += column[k]
+    return rows
+
+
+def heat(rows: Sequence[Array], width: int) -> list[str]:
+    """One line for each array: its elements, folded to ``width`` cells, from light (the smallest of all) to dark."""
+    folded = [_fold(np.asarray(row), width) for row in rows]
+    finite = np.concatenate([f[np.isfinite(f)] for f in folded]) if folded else np.empty(0)
+    if not finite.size:
+        return [NOT_FINITE * len(f) for f in folded]
+    low, high = float(finite.min()), float(finite.max())
+    span = high - low if math.isfinite(high - low) and high > low else 1.0
+    top = len(_SHADES) - 1
+    return [
+        "".join(_SHADES[round((float(v) - low) / span * top)] if math.isfinite(v) else NOT_FINITE for v in f)
+        for f in folded
+    ]
+
+
+def _fold(array: Array, width: int) -> Array:
+    with np.errstate(all="ignore"):
+        flat = (np.abs(array) if array.dtype.kind == "c" else array).astype(np.float64).reshape(-1)
+        if flat.size <= width:
+            # A few elements are stretched to whole cells.
+            return np.repeat(flat, max(1, min(width // max(1, flat.size), 4)))
+        edges = np.linspace(0, flat.size, width + 1).astype(np.int64)
+        return np.add.reduceat(flat, edges[:-1]) / np.diff(edges)
+
+
+@dataclass(frozen=True)
+class Points:
+    """What :func:`points` plots: at each iteration the two sides of a comparison."""
+
+    iterations: Sequence[int]
+    left: Sequence[float]
+    right: Sequence[float]
+
+
+def points(data: Points, width: int, height: int) -> list[str]:
+    """``●`` the left side over the iterations, ``─`` the right side, which often is one threshold for all.
+
+    ``height`` rows, the last of them the axis. The scale is logarithmic where all numbers are positive and far apart.
+    Empty where nothing is finite or there is no room.
+    """
+    numbers = [v for v in (*data.left, *data.right) if math.isfinite(v)]
+    if height < 4 or width < 24 or not numbers or len(data.iterations) == 0:
+        return []
+    scale = _Scale(numbers, height - 1)
+    labels = scale.labels()
+    margin = max(map(len, labels.values())) + 2
+    room = width - margin
+    first, last = data.iterations[0], data.iterations[-1]
+
+    def column(iteration: int) -> int:
+        return 1 + round((iteration - first) / max(1, last - first) * (room - 3)) if last > first else 1
+
+    grid = [[" "] * room for _ in range(height - 1)]
+    if len({v for v in data.right if math.isfinite(v)}) == 1:
+        row = scale.row(next(v for v in data.right if math.isfinite(v)))
+        grid[row] = ["─"] * room
+    else:
+        _put(grid, data.iterations, data.right, scale, column, "○")
+    _put(grid, data.iterations, data.left, scale, column, "●")
+    rows = []
+    for k, cells in enumerate(grid):
+        label = labels.get(k, "")
+        rows.append(f"{label:>{margin - 2}} {'┤' if label else '│'}" + "".join(cells))
+    return [*rows, _axis(first, last, margin, room, column)]
+
+
+def _put(
+    grid: list[list[str]],
+    iterations: Sequence[int],
+    values: Sequence[float],
+    scale: _Scale,
+    column: Any,
+    sign: str,
+) -> None:
+    for iteration, value in zip(iterations, values, strict=True):
+        if not math.isnan(value):
+            grid[scale.row(value)][column(iteration)] = sign
+
+
+def _axis(first: int, last: int, margin: int, room: int, column: Any) -> str:
+    cells = [" "] * room
+    end = str(last)
+    limit = min(column(last), room - len(end))
+    cells[limit : limit + len(end)] = end
+    taken = 0
+    # Few enough labels that they stay apart.
+    step = max(1, math.ceil((last - first) / max(1, room // 8)))
+    for iteration in range(first, last, step):
+        text = str(iteration)
+        at = column(iteration)
+        if taken <= at and at + len(text) < limit:
+            cells[at : at + len(text)] = text
+            taken = at + len(text) + 1
+    return " " * (margin - 1) + "└" + "".join(cells)[:room]
+
+
+class _Scale:
+    """Rows of a plot for numbers, the largest in row 0."""
+
+    def __init__(self, numbers: Sequence[float], rows: int) -> None:
+        self.rows = rows
+        positive = [v for v in numbers if v > 0]
+        # Zero is what many a difference ends at: it sits at the foot of a logarithmic scale.
+        self.log = bool(positive) and min(numbers) >= 0 and len(positive) > 1 and max(positive) / min(positive) > 100
+        if self.log:
+            self.low, self.high = math.log10(min(positive)), math.log10(max(positive))
+            self.zero = len(positive) < len(numbers)
+        else:
+            self.low, self.high = min(numbers), max(numbers)
+            self.zero = False
+
+    def row(self, value: float) -> int:
+        if math.isinf(value):
+            return 0 if value > 0 else self.rows - 1
+        foot = self.rows - 1 - int(self.zero)
+        if self.log:
+            if value <= 0:
+                return self.rows - 1
+            value = math.log10(value)
+        part = (value - self.low) / (self.high - self.low) if self.high > self.low else 0.5
+        return min(max(foot - round(part * foot), 0), self.rows - 1)
+
+    def labels(self) -> dict[int, str]:
+        """Row -> label: the largest, the smallest and, below a logarithmic scale, zero."""
+        foot = self.rows - 1 - int(self.zero)
+        if not self.high > self.low:
+            return {self.row(self.low): number_text(self.low)}
+        ends = (10**self.high, 10**self.low) if self.log else (self.high, self.low)
+        labels = {0: number_text(ends[0]), foot: number_text(ends[1])}
+        if self.zero:
+            labels[self.rows - 1] = "0"
+        return labels

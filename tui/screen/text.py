@@ -1,0 +1,127 @@
+"""What screens and the command line show of types, changes and series, one line each.
+
+The text of values themselves is :mod:`...debugger.text`'s, and can be had from here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...debugger.text import Statistics, dtype_name, number_text, printable, scalar_text, summary_text, value_text
+from ...runtime.graph import Array, Dim
+
+__all__ = [
+    "NOT_FINITE",
+    "Statistics",
+    "delta_text",
+    "dtype_name",
+    "number_text",
+    "printable",
+    "scalar_text",
+    "sparkline",
+    "summary_text",
+    "type_text",
+    "value_text",
+]
+
+_SHORT = {
+    "float64": "f64",
+    "float32": "f32",
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "complex64": "c64",
+    "complex128": "c128",
+    "object": "string",
+}
+_BARS = "▁▂▃▄▅▆▇█"
+#: What a sparkline shows for NaN and Inf.
+NOT_FINITE = "×"
+
+
+def type_text(dtype: np.dtype[Any] | str | None, shape: Sequence[Dim] | None) -> str:
+    """``f32 [1,256]``, ``i64 []``; ``?`` for what is not known, ``[...]`` for an unknown rank."""
+    name = dtype_name(dtype)
+    short = _SHORT.get(name) or (
+        name.replace("uint", "u").replace("int", "i").replace("float8_", "f8").replace("float4_", "f4")
+    )
+    if shape is None:
+        return f"{short} [...]"
+    return f"{short} [{','.join('?' if d is None else str(d) for d in shape)}]"
+
+
+def delta_text(previous: Any, new: Any) -> str:
+    """How a value changed: ``-2e-07``, ``+1``; of an array its largest absolute change, ``±0.27``.
+
+    ``=`` where nothing changed; ``[2] → [3]`` for shapes; empty where there is nothing to compare.
+    """
+    if previous is None or new is None:
+        return "=" if previous is new else ""
+    if isinstance(previous, list | tuple) or isinstance(new, list | tuple):
+        return _delta_of_lists(previous, new)
+    a, b = np.asarray(previous), np.asarray(new)
+    if a.shape != b.shape:
+        return f"[{','.join(map(str, a.shape))}] → [{','.join(map(str, b.shape))}]"
+    if a.dtype.kind in "OUSTb" or b.dtype.kind in "OUSTb":
+        return _delta_of_words(a, b)
+    if not a.size:
+        return "="
+    return _delta_of_numbers(a, b)
+
+
+def _delta_of_lists(previous: Any, new: Any) -> str:
+    if not (isinstance(previous, list | tuple) and isinstance(new, list | tuple)):
+        return "changed"
+    more = len(new) - len(previous)
+    if more:
+        return f"{more:+d} item{'' if abs(more) == 1 else 's'}"
+    pairs = zip(previous, new, strict=True)
+    return "=" if all(delta_text(a, b) == "=" for a, b in pairs) else "changed"
+
+
+def _delta_of_words(a: Array, b: Array) -> str:
+    differ = int(np.count_nonzero(a != b))
+    if not differ:
+        return "="
+    return "changed" if a.ndim == 0 or a.size == 1 else f"{differ} of {a.size} changed"
+
+
+def _delta_of_numbers(a: Array, b: Array) -> str:
+    if a.dtype.kind in "iu" and b.dtype.kind in "iu" and a.size == 1:
+        change = int(b.item()) - int(a.item())
+        return f"{change:+d}" if change else "="
+    wide = np.complex128 if "c" in (a.dtype.kind, b.dtype.kind) else np.float64
+    with np.errstate(all="ignore"):
+        x, y = a.astype(wide), b.astype(wide)
+        # Inf after Inf and NaN after NaN are no change.
+        same = (a == b) | (np.isnan(x) & np.isnan(y))
+        if same.all():
+            return "="
+        difference = y - x
+        lost = int(np.count_nonzero(np.isnan(difference) & ~same))
+        if lost:
+            return "nan" if a.size == 1 else f"{lost} nan"
+        if a.size == 1 and wide is np.float64:
+            return f"{float(difference.real.item()):+.2g}"
+        return f"±{float(np.abs(difference[~same]).max()):.2g}"
+
+
+def sparkline(values: Iterable[float], width: int) -> str:
+    """The newest ``width`` numbers as bars, oldest first; ``×`` stands for NaN and Inf."""
+    shown = [float(value) for value in values][-width:] if width > 0 else []
+    finite = [value for value in shown if math.isfinite(value)]
+    if not finite:
+        return NOT_FINITE * len(shown)
+    low, high = min(finite), max(finite)
+    # Halves, since the range of the largest numbers is no number any more.
+    span = high / 2 - low / 2
+    steps = len(_BARS) - 1
+    return "".join(
+        NOT_FINITE
+        if not math.isfinite(value)
+        else _BARS[round((value / 2 - low / 2) / span * steps) if span > 0 else 0]
+        for value in shown
+    )
