@@ -10,6 +10,7 @@ from ..expression.language import ExpressionError, parse, show
 from ..session.scope import FrameScope
 from ..session.stop import Reason, Stop
 from ..session.surface import SessionSurface, TimedFrame
+from . import commands as commands  # registers them
 from .command import Quit, find, is_command, split
 from .completion import complete
 from .report import next_line
