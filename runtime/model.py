@@ -236,7 +236,6 @@ class Model:
         engine = self._borrow()
         try:
             engine.start(given)
-            engine.fuse = on_iteration is None
             engine.set_limits(max_iterations, refuse_endless=True)
             if begin is not None:
                 begin(engine)

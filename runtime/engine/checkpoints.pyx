@@ -163,6 +163,7 @@ cdef class Checkpoints(Loops):
         self.given = {slot for _, slot in plan.inputs} | {slot for slot, _ in plan.constants}
         self.branches = [pc for pc, instruction in enumerate(plan.code) if instruction.kind == Kind.BRANCH]
         self.scan_logs = {}
+        self.gone = set()
 
     cdef int settle(self) except -1:
         """Let every slot have its value: a scalar program may hold them."""
@@ -184,7 +185,7 @@ cdef class Checkpoints(Loops):
         instruction that runs next: at a boundary the loop's HEAD.
         """
         cdef int k
-        self.settle()
+        settle_program(&self.s)
         where = []
         for k in range(self.s.depth):
             where += (self.plan.loops[self.s.stack[k]].enter, self.s.loops[self.s.stack[k]].i)
@@ -288,6 +289,9 @@ cdef class Checkpoints(Loops):
             slot = self.s.slots + k
             # Two slots in one buffer get one each where they are restored.
             layout.spec[k], layout.flags[k], layout.held[k] = slot.spec, slot.flags & ~SHARED, -1
+            if k in self.gone:
+                layout.spec[k] = layout.flags[k] = 0
+                continue
             if slot.owner == NULL or layout.keeping[k]:
                 continue
             if slot.spec == 0:

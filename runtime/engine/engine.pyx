@@ -13,7 +13,7 @@ from libc.stdlib cimport calloc, free
 cimport numpy as np
 
 from .groups.fuser cimport Fuser
-from .hot cimport LOOPDBG_CHECKED, is_warm, now, previous_of, run_plan
+from .hot cimport LOOPDBG_CHECKED, is_warm, now, run_plan
 from .observers cimport Observers
 from .scalar.programs cimport free_program, make_program
 from .state cimport *
@@ -59,6 +59,7 @@ cdef class Engine(Observers):
     def __init__(self, plan):
         self.slice_budget = 1_000_000
         self.s.hot_after = 200
+        self.s.fusing = 1
         self.fuser = Fuser()
         self.load_code()
         for index in range(self.nloops):
@@ -235,10 +236,14 @@ cdef class Engine(Observers):
         on_main = threading.get_ident() == threading.main_thread().ident and signal.getsignal(_SIGINT) is signal.default_int_handler
         if on_main:
             signal.signal(_SIGINT, self.on_signal)
+        if self.fuser.generation != self.s.generation:
+            self.watch()
+        if self.s.stepping & STEPPING:
+            self.fuser.show(self)     # inside the iteration that follows it cannot be had any more
         try:
             return self.run()
         finally:
-            self.settle()
+            Observers.settle(self)
             self.running = False
             if on_main:
                 signal.signal(_SIGINT, signal.default_int_handler)
@@ -322,7 +327,7 @@ cdef class Engine(Observers):
         try:
             return self.run()
         finally:
-            self.settle()
+            Observers.settle(self)
             loop.next_event, loop.event_at_end = asked
 
     @contextlib.contextmanager
@@ -384,7 +389,7 @@ cdef class Engine(Observers):
             # The next boundary stops; where a body takes long to get there, stop between its nodes.
             if not self.interrupted:
                 self.interrupted = t
-            elif t - self.interrupted > PATIENCE_SECONDS:
+            elif t - self.interrupted > PATIENCE_SECONDS and not self.is_within_group():
                 self.s.interrupt = 0
                 return 1
         return 0
@@ -393,8 +398,7 @@ cdef class Engine(Observers):
 
     @property
     def fuse(self):
-        """Nodes over large tensors run together, block by block (fuse.py). Then only what ports carry can be looked at:
-        values between a group's nodes are never all there."""
+        """Nodes over large tensors run together, block by block (fuse.py); off: each by itself, for tests."""
         return bool(self.s.fusing)
 
     @fuse.setter
@@ -406,7 +410,47 @@ cdef class Engine(Observers):
     def groups(self):
         """The groups that were made, as :class:`~.groups.fuse.Group`, with how often each ran."""
         return [(group, self.s.code[<int>group.first].group.runs) for group in self.fuser.groups
-                if self.s.code[<int>group.first].group != NULL]
+                if self.s.code[<int>group.first].kind == FUSED]
+
+    cdef int settle(self) except -1:
+        """Let every slot have its value: scalar programs and groups may hold some."""
+        Observers.settle(self)
+        return self.fuser.show(self)
+
+    cdef int watch(self) except -1:
+        """Groups write what predicates and records read."""
+        slots = {slot for _, question, _ in self.questions.values() for slot in question.inputs}
+        self.fuser.watch(self, slots.union(*[recording.slots for recording in self.recordings.values()]))
+        self.fuser.generation = self.s.generation
+        return 0
+
+    cdef bint is_within_group(self) noexcept:
+        return self.s.code[self.s.pc].kind == FUSED and self.s.code[self.s.pc].group.running
+
+    def value(self, int slot):
+        """A copy of what a slot holds: an array, a list, or None. The caller knows whether it was computed."""
+        self.fuser.ask(self, slot)
+        return Observers.value(self, slot)
+
+    def has_value(self, int slot):
+        """False where a slot was never written, or what the last iteration gave cannot be had any more: inside an
+        iteration, of nodes that ran in a group and did not run again yet."""
+        self.fuser.ask(self, slot)
+        return Observers.has_value(self, slot) and self.fuser.is_there(self, slot)
+
+    def save(self):
+        """The present state as a :class:`Checkpoint`. Stops that were asked for and limits are no part of it."""
+        self.settle()
+        self.gone = self.fuser.gone(self)
+        return Observers.save(self)
+
+    def restore(self, checkpoint):
+        """Go back (or on) to a checkpoint of this or another engine of the same plan.
+
+        Afterwards everything is as if the execution had just got there. Stops that were asked for and limits stay.
+        """
+        Observers.restore(self, checkpoint)
+        self.fuser.forget(self)
 
     # -- looking and changing, while stopped
 

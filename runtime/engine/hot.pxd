@@ -44,13 +44,6 @@ cdef inline void put(char *target, const char *source, Py_ssize_t nbytes) noexce
         loopdbg_bytes(target, source, nbytes)
 
 
-cdef inline Slot *previous_of(State *s, Edge *e) noexcept nogil:
-    """Where a boundary left what a back edge carried before."""
-    if e.identity:
-        return s.slots + e.param
-    return &e.spare if e.in_spare else s.slots + e.result
-
-
 cdef inline int is_warm(const LoopState *loop) noexcept nogil:
     """Did the loop just run often enough to be looked at for a program or for groups?"""
     return loop.heat == loop.hot_at or loop.heat == loop.fuse_at

@@ -8,7 +8,7 @@ from libc.stdint cimport int32_t, int64_t, INT64_MAX
 from libc.string cimport memcmp
 
 from .growing.follow cimport fit, spec_changed
-from .groups.group cimport GROUP_DONE, GROUP_TICK, run_group
+from .groups.group cimport GROUP_DONE, GROUP_TICK, is_looked_into, run_group
 from ..kernels.kernel cimport Call
 from .scalar.programs cimport enter_program, next_break, run_program
 from .specs cimport extent_of
@@ -392,6 +392,9 @@ cdef int run_plan(State *s) noexcept nogil:
         if ins.once >= 0 and kind != FUSED and ran_once(s, ins):
             s.pc += 1
             continue
+        if kind == FUSED and is_looked_into(s, s.pc, ins.group):
+            ins.group.running = 0
+            kind = NATIVE
         if kind == NATIVE:
             if ins.varying != NULL and not fit(s, ins):
                 return S_PYTHON

@@ -58,6 +58,7 @@ cdef class Memory:
         if self.s.code:
             for k in range(self.ncode):
                 free_calls(self.s.code + k)
+                free_group(self.s.code[k].group)
                 free_shelf(self.s.code + k)
                 free(self.s.code[k].moves)
         if self.s.loops:
@@ -237,8 +238,6 @@ cdef void free_calls(Instr *ins) noexcept:
     free_varying(ins)
     for k in range(ins.nguards):
         free(ins.guards[k].expected)
-    free_group(ins.group)
-    ins.group = NULL
     free(ins.calls)
     free(ins.guards)
     free(ins.cells)

@@ -11,7 +11,7 @@ from libc.string cimport memset
 cimport numpy as np
 
 from .changes cimport Changes
-from .hot cimport append_records, previous_of, show_previous
+from .hot cimport append_records, show_previous
 from .memory cimport free_calls
 from .state cimport *
 

@@ -263,10 +263,12 @@ cdef struct Group:
     int nmoving          # places that change from block to block: the first ones
     int ncalls
     int nchecks
+    int nmakers
     int *members
     int64_t *bindings    # of the members
     int *before
     int *after
+    int *makers         # members with a result that only members read
     int *slots
     int *specs
     npy_intp *blocks     # along each axis
@@ -283,6 +285,8 @@ cdef struct Group:
     int running          # a time slice ended between two blocks
     int unfit            # a check failed
     int64_t runs
+    int64_t ran          # the iteration that it ran in last, while the results that only members read lack that one; -1: none
+    int64_t entry        # and the entry of its loop
 
 cdef struct Instr:
     # what each execution looks at, in one cache line
@@ -508,7 +512,7 @@ cdef struct State:
     # grows whenever an instruction is bound or unbound, or a slot's spec changes
     int64_t generation
     int64_t hot_after    # a loop that ran this often is worth a scalar program; -1: none is
-    int fusing           # nodes run in groups; then only what leaves them can be looked at
+    int fusing           # nodes run in groups
     int resting          # no program is entered
     int by_hand          # something of this execution was changed by hand: everything runs whenever it is met
     int64_t program_runs # how often one was entered in this execution
@@ -520,3 +524,10 @@ cdef struct State:
     scalar_record **records
     boundary_hook c_hook
     void *c_context
+
+
+cdef inline Slot *previous_of(State *s, Edge *e) noexcept nogil:
+    """Where a boundary left what a back edge carried before."""
+    if e.identity:
+        return s.slots + e.param
+    return &e.spare if e.in_spare else s.slots + e.result

@@ -95,6 +95,8 @@ class Group:
     checks: list[Check]
     #: Slots of the members that are not written: nothing outside of the group reads them.
     inner: list[int]
+    #: Members that such slots belong to, in order.
+    makers: list[int]
     #: Specs that all this rests on.
     slots: list[int]
     #: About how many nanoseconds a block takes.
@@ -224,6 +226,7 @@ class _Grouper:
             emitted.nbytes,
             self._checks(outer),
             inner,
+            [node.pc for node in self.members if not set(inner).isdisjoint(node.outputs)],
             sorted({slot for node in within for slot in (*node.inputs, *node.outputs) if slot >= 0}),
             emitted.cost,
         )

@@ -1,5 +1,7 @@
 """Looking for groups, for the engine."""
 
+from libc.stdint cimport int64_t
+
 from ..memory cimport Memory
 
 cdef class Fuser:
@@ -7,9 +9,20 @@ cdef class Fuser:
     cdef dict planned            # first position of a run of nodes -> what its groups were made for
     cdef set unfolded            # nodes whose reductions stay outside
     cdef object ports
+    cdef dict inner              # slot that only members of a group read -> the group's first position
+    cdef dict asked              # how often such a slot was read before it was there
+    cdef frozenset watched       # slots that are read at boundaries: groups write them
+    cdef int64_t generation      # of what is watched
 
     cdef int switch(self, Memory m, bint on) except -1
     cdef int begin(self, Memory m) except -1
+    cdef int forget(self, Memory m) except -1
+    cdef int show(self, Memory m) except -1
+    cdef int ask(self, Memory m, int slot) except -1
+    cdef bint is_there(self, Memory m, int slot) except -1
+    cdef set gone(self, Memory m)
+    cdef int watch(self, Memory m, slots) except -1
+    cdef int plan_again(self, Memory m, slots) except -1
     cdef int look(self, Memory m, int index) except -1
     cdef int plan(self, Memory m, list run) except -1
     cdef set slots_of_ports(self, object plan)

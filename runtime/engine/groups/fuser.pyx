@@ -1,10 +1,19 @@
-"""Looks for groups (fuse.py) in the bodies of running loops, once their nodes are bound, and installs them."""
+"""Looks for groups (fuse.py) in the bodies of running loops, once their nodes are bound, and installs them.
 
-from .group cimport free_group, make_group
+What only members of a group read is written nowhere while it runs. Who looks at it gets it all the same: the members
+that make it run once more, by themselves, on what the iteration had. What is looked at again and again is written.
+"""
+
+from libc.stdint cimport int64_t
+
+from .group cimport GROUP_GONE, GROUP_SHOWN, free_group, make_group, show_results, standing
 from ..memory cimport Memory
 from ..state cimport *
 
 from ...plan.plan import Kind
+
+# A value that was asked for so often is written from then on.
+cdef int OFTEN = 3
 
 
 cdef class Fuser:
@@ -12,12 +21,15 @@ cdef class Fuser:
 
     def __init__(self):
         self.groups = []
-        self.planned = {}
+        self.planned, self.inner, self.asked = {}, {}, {}
         self.unfolded = set()
+        self.watched = frozenset()
+        self.generation = -1
 
     cdef int switch(self, Memory m, bint on) except -1:
         """Let groups run, or their nodes one by one; those that were made stay for later."""
         cdef Instr *ins
+        self.show(m)
         m.s.fusing = on
         for group in self.groups:
             ins = m.s.code + <int>group.first
@@ -38,8 +50,68 @@ cdef class Fuser:
             m.s.loops[k].fuse_wait = 1
             m.s.loops[k].fuse_at = m.s.loops[k].fuse_at > m.s.loops[k].heat
         for group in self.groups:
-            if m.s.code[<int>group.first].group != NULL:
-                m.s.code[<int>group.first].group.running = 0
+            m.s.code[<int>group.first].group.running = 0
+        return self.forget(m)
+
+    cdef int forget(self, Memory m) except -1:
+        """The execution is elsewhere now, and all values are there."""
+        for group in self.groups:
+            m.s.code[<int>group.first].group.ran = -1
+        return 0
+
+    cdef int show(self, Memory m) except -1:
+        """Let every slot have its value, as far as it can still be had."""
+        cdef int first
+        for group in self.groups:
+            first = group.first
+            show_results(&m.s, first, m.s.code[first].group)
+        return 0
+
+    cdef int ask(self, Memory m, int slot) except -1:
+        """Somebody reads a slot."""
+        cdef int first
+        if slot not in self.inner:
+            return 0
+        first = self.inner[slot]
+        if standing(&m.s, first, m.s.code[first].group) == GROUP_SHOWN:
+            return 0
+        show_results(&m.s, first, m.s.code[first].group)
+        self.asked[slot] = self.asked.get(slot, 0) + 1
+        if self.asked[slot] == OFTEN:
+            self.plan_again(m, {slot})
+        return 0
+
+    cdef bint is_there(self, Memory m, int slot) except -1:
+        """False where a slot lacks the value of the last iteration, which cannot be had any more."""
+        cdef Group *group
+        if self.groups and m.s.code[m.s.pc].kind == FUSED and m.s.code[m.s.pc].group.running:
+            group = m.s.code[m.s.pc].group
+            if any([slot in m.plan.code[group.members[k]].outputs for k in range(group.nmembers)]):
+                return False
+        if slot not in self.inner:
+            return True
+        return standing(&m.s, self.inner[slot], m.s.code[<int>self.inner[slot]].group) == GROUP_SHOWN
+
+    cdef set gone(self, Memory m):
+        """The slots that lack their values."""
+        return {slot for slot in self.inner if not self.is_there(m, slot)}
+
+    cdef int watch(self, Memory m, slots) except -1:
+        """These slots, and no others, are read at boundaries."""
+        added = frozenset(slots) - self.watched
+        self.watched = frozenset(slots)
+        return self.plan_again(m, added)
+
+    cdef int plan_again(self, Memory m, slots) except -1:
+        """Groups that do not write one of the slots make room for others that do, after the next iteration."""
+        cdef Instr *ins
+        self.show(m)
+        for slot in slots:
+            if slot in self.inner:
+                ins = m.s.code + <int>self.inner[slot]
+                if ins.kind == FUSED:
+                    ins.kind = NATIVE
+                m.s.loops[ins.group.loop].fuse_at = m.s.loops[ins.group.loop].heat + 1
         return 0
 
     cdef int look(self, Memory m, int index) except -1:
@@ -65,7 +137,9 @@ cdef class Fuser:
             ins = m.s.code + <int>pc
             if ins.group != NULL and ins.group.unfit:
                 self.unfolded.update([ins.group.members[k] for k in range(ins.group.nmembers)])
-        key = (tuple([m.s.code[<int>pc].binding for pc in run]), len(self.unfolded))
+        made = {slot for pc in run for slot in m.plan.code[pc].outputs}
+        written = self.watched | {slot for slot, times in self.asked.items() if times >= OFTEN}
+        key = (tuple([m.s.code[<int>pc].binding for pc in run]), len(self.unfolded), made & written)
         if self.planned.get(run[0]) == key:
             return 0
         self.planned[run[0]] = key
@@ -73,6 +147,8 @@ cdef class Fuser:
         if not any([m.s.slots[<int>slot].nbytes >= 4096 for pc in run for slot in m.plan.code[pc].outputs if slot >= 0]):
             return 0
         from . import fuse
+
+        self.show(m)
 
         if self.ports is None:
             self.ports = self.slots_of_ports(m.plan)
@@ -83,17 +159,20 @@ cdef class Fuser:
                 ins.kind = NATIVE
             free_group(ins.group)
             ins.group = NULL
+            for slot in m.plan.code[pc].outputs:
+                self.inner.pop(slot, None)
             instruction = m.plan.code[pc]
             nodes.append(fuse.Candidate(pc, instruction.op, instruction.inputs, instruction.outputs, ins.nguards > 0,
                                         ins.ncalls == 0 and ins.nguards == 0))
         self.groups = [group for group in self.groups if not run[0] <= group.first <= run[len(run) - 1]]
         slots = fuse.Slots(lambda slot: m.specs[m.s.slots[<int>slot].spec], lambda slot: m.known[slot],
-                           lambda slot: m.consumers[slot], self.ports)
+                           lambda slot: m.consumers[slot], self.ports | written)
         for group in fuse.plan_groups(nodes, slots, self.unfolded):
             ins = m.s.code + <int>group.first
             ins.group = make_group(&m.s, group)
             ins.group.loop = m.plan.code[run[0]].inside
             ins.kind = FUSED
+            self.inner.update(dict.fromkeys(group.inner, group.first))
             self.groups.append(group)
         return 0
 

@@ -6,7 +6,7 @@ its nodes do so one by one, as without it: nothing that a group reads is written
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
-from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp
 cimport numpy as np
@@ -52,6 +52,8 @@ cdef int fill(State *s, Group *g, object group) except -1:
     g.end, g.cost = group.end, group.cost
     g.nmembers, g.nbefore, g.nafter = len(group.members), len(group.before), len(group.after)
     g.members, g.before, g.after = numbers(group.members), numbers(group.before), numbers(group.after)
+    g.nmakers, g.makers = len(group.makers), numbers(group.makers)
+    g.ran = -1
     g.bindings = <int64_t *>room(g.nmembers, sizeof(int64_t))
     for k in range(g.nmembers):
         g.bindings[k] = s.code[g.members[k]].binding
@@ -137,6 +139,7 @@ cdef void free_group(Group *group) noexcept:
     if group == NULL:
         return
     free(group.members)
+    free(group.makers)
     free(group.bindings)
     free(group.before)
     free(group.after)
@@ -266,4 +269,103 @@ cdef int run_group(State *s, int leader, Group *g) noexcept nogil:
             g.unfit = 1
             ask_for_groups(s, g.loop)
             return GROUP_FAILED
-    return GROUP_FAILED if run_alone(s, leader, g.after, g.nafter) else GROUP_DONE
+    if run_alone(s, leader, g.after, g.nafter):
+        return GROUP_FAILED
+    g.ran, g.entry = s.loops[g.loop].i, s.loops[g.loop].entries
+    return GROUP_DONE
+
+
+cdef int is_looked_into(const State *s, int leader, const Group *g) noexcept nogil:
+    """Does somebody look at the results of the nodes, in the iteration or right after it?"""
+    cdef const LoopState *loop = s.loops + g.loop
+    cdef int k
+    if s.stop_any or loop.next_event <= loop.i + 1:
+        return 1
+    if not s.stepping:
+        return 0
+    if s.stepping & STEPPING and s.depth <= s.step_depth:
+        return 1
+    for k in range(leader, g.end):
+        if s.code[k].trap:
+            return 1
+    return 0
+
+
+cdef int standing(const State *s, int leader, const Group *g) noexcept nogil:
+    """Where the execution stands, as seen from the results that only members read, and that a group does not write."""
+    cdef const LoopState *loop = s.loops + g.loop
+    if g.ran < 0 or loop.entries != g.entry:
+        return GROUP_SHOWN
+    if not loop.active and s.depth:
+        return GROUP_GONE      # what it reads of loops around it may be another by now
+    if not loop.active or (s.pc == loop.head and s.stack[s.depth - 1] == g.loop):
+        return GROUP_BEFORE if g.ran == loop.i - 1 else GROUP_SHOWN
+    if g.ran == loop.i:
+        return GROUP_NOW
+    return GROUP_GONE if g.ran == loop.i - 1 and s.pc <= leader else GROUP_SHOWN
+
+
+cdef int show_results(State *s, int leader, Group *g) noexcept nogil:
+    """Compute the results that only members read, as their nodes do by themselves. 0: that cannot be done any more."""
+    cdef int back, status = standing(s, leader, g)
+    cdef int64_t budget = s.budget
+    if status == GROUP_SHOWN:
+        return 1
+    if status == GROUP_GONE:
+        return 0
+    back = status == GROUP_BEFORE
+    if back:
+        turn_back(s, s.loops + g.loop, s.loops[g.loop].i - 1)
+    status = not fits(s, leader, g) or run_alone(s, leader, g.makers, g.nmakers)
+    s.budget = budget
+    if back:
+        turn_forth(s, s.loops + g.loop)
+    if not status:
+        g.ran = -1
+    return not status
+
+
+cdef void turn_back(State *s, LoopState *loop, int64_t i) noexcept nogil:
+    """At a boundary: let the slots of a body be what they were in the iteration before, until ``turn_forth``."""
+    cdef int k
+    cdef Edge *e
+    cdef Slice *c
+    for k in range(loop.nedges - 1, -1, -1):
+        e = loop.edges + k
+        if not e.identity:
+            exchange_slots(s.slots + e.param, previous_of(s, e))
+    for k in range(loop.nslices):
+        c = loop.slices + k
+        if c.part_spec:
+            s.slots[c.inner].data = c.base + i * c.step
+    if loop.iteration >= 0:
+        set_number(s.slots + loop.iteration, loop.iteration_wide, i)
+
+
+cdef void turn_forth(State *s, LoopState *loop) noexcept nogil:
+    cdef int k
+    cdef Edge *e
+    cdef Slice *c
+    for k in range(loop.nedges):
+        e = loop.edges + k
+        if not e.identity:
+            exchange_slots(s.slots + e.param, previous_of(s, e))
+    for k in range(loop.nslices):
+        c = loop.slices + k
+        if c.part_spec and loop.i < loop.parts:
+            s.slots[c.inner].data = c.base + loop.i * c.step
+    if loop.iteration >= 0:
+        set_number(s.slots + loop.iteration, loop.iteration_wide, loop.i)
+
+
+cdef inline void exchange_slots(Slot *a, Slot *b) noexcept nogil:
+    cdef Slot other = a[0]
+    a[0] = b[0]
+    b[0] = other
+
+
+cdef inline void set_number(Slot *slot, int wide, int64_t number) noexcept nogil:
+    if wide:
+        (<int64_t *>slot.data)[0] = number
+    else:
+        (<int32_t *>slot.data)[0] = <int32_t>number

@@ -125,7 +125,7 @@ class Follower:
         # What multiplies with weights has to know that they are some, wherever it runs.
         self.plan = compile_graph(inside, plan.settled & set(needs))
         self.engine = Engine(self.plan)
-        self.engine.block, self.engine.fuse = BLOCK, True
+        self.engine.block = BLOCK
         self._rows = self.plan.slot_of[link.rows]
         self._stream = Stream()
         self.engine.read_stream(self._rows, self._stream)

@@ -440,29 +440,55 @@ def test_errors_are_those_of_the_node() -> None:
     same(m.run(start(dtype=np.int64, z=z + 1)), by_nodes(m, start(dtype=np.int64, z=z + 1)))
 
 
-def test_whoever_looks_at_iterations_sees_every_value() -> None:
+def test_a_hook_sees_what_only_a_group_reads() -> None:
     m = loop("a = Mul (x, x)\nb = Add (a, x)\nd = Tanh (b)\ny = Sub (d, x)")
-    inputs = start(6)
+    inputs = start(9)
     outputs = m.run(inputs)
-    assert m._engine is not None
-    runs = m._engine.groups[0][1]
-    assert runs == 5
     seen: list[Any] = []
-    slot = next(k for k, v in enumerate(m.plan.slots) if v.name == "b")
+    groups: list[list[list[str]]] = []
 
     def look(frame: loopdbg.runtime.frame.Frame) -> None:
         if frame.iteration:
-            assert m._engine is not None
-            seen.append(m._engine.value(slot))
+            seen.append(frame.values["b"])
+            groups.append(members(m))
 
     same(m.run(inputs, on_iteration=look), outputs)
-    assert m._engine.groups[0][1] == runs
     x = inputs["start"]
+    assert len(seen) == 9
     for b in seen:
         np.testing.assert_array_equal(b, x * x + x)
         x = np.tanh(b) - x
+    assert ["a", "b", "d", "y"] in groups[0]
+    # What is looked at again and again is written by the group: nothing is computed twice.
+    engine = m._engine
+    assert engine is not None
+    ((group, runs),) = engine.groups
+    assert runs and m.plan.slots[group.inner[-1]].name != "b" and len(group.inner) == 2
     same(m.run(inputs), outputs)
-    assert m._engine.groups[0][1] == runs + 6  # they are there still
+
+
+def test_a_hook_that_looks_at_nothing_changes_nothing() -> None:
+    m = loop("a = Mul (x, x)\nb = Add (a, x)\nd = Tanh (b)\ny = Sub (d, x)")
+    outputs = m.run(start(6))
+    engine = m._engine
+    assert engine is not None
+    before = engine.groups[0][1]
+    same(m.run(start(6), on_iteration=lambda frame: None), outputs)
+    assert engine.groups[0][1] == before + 6
+
+
+def test_a_predicate_sees_what_only_a_group_reads() -> None:
+    m = loop("a = Mul (x, x)\nb = Add (a, x)\nd = Tanh (b)\ny = Sub (d, x)")
+    session = loopdbg.debug(m, start(9))
+    first = []
+    for i in range(1, 9):
+        session.goto(i)
+        first.append(session.frame.values["b"])
+    session.goto(2)
+    session.breakpoints.add("if norm(b) > 0 and iter >= 6")
+    session.continue_()
+    assert session.frame.iteration == 6
+    np.testing.assert_array_equal(session.frame.values["b"], first[5])
 
 
 def test_a_session_runs_node_by_node() -> None:
