@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
-import onnx
 from loopdbg.runtime.errors import LoopdbgError, ModelError
 from loopdbg.runtime.frontends import read
 from loopdbg.runtime.frontends.onnx import reader as frontend

@@ -6,13 +6,13 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-import pytest
-
 import onnx
+import pytest
+from onnx import TensorProto, helper
+
 from loopdbg.runtime.errors import UnsupportedError
 from loopdbg.runtime.frontends.onnx import reader as frontend
 from loopdbg.runtime.graph import Graph, OptionalType, SequenceType, TensorType
-from onnx import TensorProto, helper
 
 from .texts import names, operation, proto, read, refused
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import onnx.parser
 import pytest
 
-import onnx.parser
 from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.frontends.onnx import reader as frontend
 from loopdbg.runtime.graph import Graph, Loop, Node, Operation, SlicedInput, Value, loops, walk
