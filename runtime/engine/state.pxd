@@ -444,7 +444,7 @@ cdef struct LoopState:
     int64_t limit
     int64_t endless_from # the plan's; -1: something can end the loop
     int64_t endless_at   # refuse to go past this iteration where nothing can end the loop; -1: may go on
-    # scalar programs (scalar.pyx)
+    # scalar programs (scalar/programs.pyx)
     Program *program     # NULL: none
     int64_t heat         # boundaries since it was last looked at
     int64_t hot_at

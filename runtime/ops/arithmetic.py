@@ -20,7 +20,7 @@ from .primitives import Elementwise, OwnLoop
 
 Shape = tuple[int, ...]
 Dtype = np.dtype[Any]
-#: Outer axes that a call can have (``run_outer`` in kernels.pyx); NumPy's arrays may have 64 axes.
+#: Outer axes that a call can have (``run_outer`` in kernel.pyx); NumPy's arrays may have 64 axes.
 MAX_OUTER = 32
 
 #: What reductions start from, as NumPy's do.
@@ -178,7 +178,7 @@ def running_walk(out: Any, axis: int) -> tuple[Shape, Shape, tuple[Shape, ...]]:
 
 
 def extreme_numbers(which: str, x: Any, axis: int, last: bool) -> Shape:
-    """What the driver "arg" takes (kernels.pyx)."""
+    """What the driver "arg" takes (kernel.pyx)."""
     outer, inner = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
     return (ord(kernels.type_char(x.dtype)), outer, x.shape[axis], inner, int(which == "max"), int(last))
 

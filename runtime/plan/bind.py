@@ -304,7 +304,7 @@ class _Binder:
         others: Sequence[Buffer],
         conditional: bool,
     ) -> Buffer:
-        """Calls for a block of iterations, then those for one, and before them one that says which (kernels.pyx)."""
+        """Calls for a block of iterations, then those for one, and before them one that says which (kernel.pyx)."""
         if not _is_count(iteration):
             raise NotNative
         if trips is not None and not _is_count(trips):

@@ -63,7 +63,7 @@ class Instruction:
     inside: int = -1
     #: JUMP and JOIN: what a branch's results are copied to.
     moves: tuple[tuple[int, int], ...] = ()
-    #: NODE: what gives the same in less time as long as nothing was changed by hand (ahead.py).
+    #: NODE: what gives the same in less time as long as nothing was changed by hand (rows_ahead.py).
     ahead: Instruction | None = None
     #: NODE: index of the outermost loop in whose entries its inputs stay as they are, so that it runs once an entry as
     #: long as nothing was changed by hand; -1: none.

@@ -28,7 +28,7 @@ from .test_diff_against import GIVEN, SCAN, STOPS, SWAP, loop
 
 RUNTIME = Path(loopdbg.__file__).parent / "runtime"
 #: Where sentences about peers are made.
-MAKERS = ("frontends/_onnx_notes.py", "frontends/_ir_notes.py", "notes.py", "peer_counts.py")
+MAKERS = ("frontends/onnx/notes.py", "frontends/openvino/notes.py", "notes.py", "peer_counts.py")
 ORT, OV = "onnxruntime", "openvino"
 
 

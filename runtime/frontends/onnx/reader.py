@@ -1,8 +1,8 @@
 """ONNX -> Graph.
 
 Written spec: the pages of Loop, Scan and If, and the IR specification (docs/IR.md of ONNX) for scopes,
-initializers and functions; SEMANTICS 0 to 3. Names are looked up by ``_onnx_scope``, loops put together by
-``_onnx_loops``, types and data read by ``_onnx_values``.
+initializers and functions; SEMANTICS 0 to 3. Names are looked up by ``scope``, loops put together by
+``loops``, types and data read by ``values``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProt
 
 from ...errors import LoopdbgError, ModelError, UnsupportedError, one_line
 from ...graph import ANY, Array, Graph, Node, Operation, System, TensorType, Value
-from . import loops as _onnx_loops
+from . import loops as control_flow
 from .limits import check_calls, check_depth
 from .notes import Sources
 from .scope import Context, FunctionKey, Scope, all_names, function_key
@@ -148,7 +148,7 @@ class _Reader:
             inputs = inputs[:given]
         if len(inputs) != given:
             raise ModelError(
-                f"{at}: its graph '{proto.name}' has {_onnx_loops.number_of(len(inputs), 'input')};"
+                f"{at}: its graph '{proto.name}' has {control_flow.number_of(len(inputs), 'input')};"
                 f" it needs {given}: {wanted}"
             )
         graph = Graph(proto.name, system=System.ONNX, opsets=outer.context.opsets)
@@ -236,7 +236,7 @@ class _Reader:
                 place = f" in the {name.replace('_', ' ')} of {proto.op_type} '{header.name}'{scope.place}"
                 return self.subgraph(graphs[name], scope, place, given, wanted, at)
 
-            made = _onnx_loops.build(header, plain, inner, self.sources, at)
+            made = control_flow.build(header, plain, inner, self.sources, at)
         elif graphs:
             raise UnsupportedError(
                 f"{at} has a graph as its attribute '{next(iter(graphs))}'; of the operators with graphs only"

@@ -1,8 +1,8 @@
 """OpenVINO IR v10 and v11 -> Graph.
 
 Written spec: docs.openvino.ai, "Operation Sets" and the pages of TensorIterator-1, Loop-5 and If-8. What they
-leave open is decided in SEMANTICS 0.4, 0.6 and 0.10 to 0.12; facts on the files: 4.3 and 4.4. ``_ir_xml``
-reads the file, ``_ir_blobs`` its constants, ``_ir_loops`` puts its loops together.
+leave open is decided in SEMANTICS 0.4, 0.6 and 0.10 to 0.12; facts on the files: 4.3 and 4.4. ``xml``
+reads the file, ``constants`` its constants, ``loops`` puts its loops together.
 """
 
 from __future__ import annotations
