@@ -2,9 +2,9 @@
 
 Each node by itself reads and writes whole tensors, and those that are larger than the processor's nearest cache come
 from and go to one further away. Here the nodes between two control instructions are bound once more, all with one
-binder (bind_chain.py), so that a Slice or a Transpose is a view that the next call reads; and elementwise calls over tensors
-of one shape run on a few rows at a time (block_calls.py), so that what is between them stays in the nearest cache. What only
-members of the group read gets no more memory than a block takes.
+binder (bind_chain.py), so that a Slice or a Transpose is a view that the next call reads; and elementwise calls over
+tensors of one shape run on a few rows at a time (block_calls.py), so that what is between them stays in the nearest
+cache. What only members of the group read gets no more memory than a block takes.
 
 Every element is computed by the same kernels from the same numbers as node by node, so results are the same to the bit;
 NaNs may differ in their payload. Where order matters, in sums of floats, only whole rows are summed in a block.

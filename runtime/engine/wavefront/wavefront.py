@@ -3,8 +3,8 @@
 The ONNX specification says of Loop that loops which feed each other can be executed "diagonally", as a wavefront.
 Layers of a recurrent network are such loops. Each follower runs the same instructions as ever, in an engine and a
 thread of its own; before each iteration it waits for the row that this one reads, and its products of rows
-(``rows_ahead.py``) for a block of them. The first loop runs in the engine of the whole graph, which takes the followers'
-results when it gets to their place; where a follower failed, that engine runs the loop itself.
+(``plan/rows_ahead.py``) for a block of them. The first loop runs in the engine of the whole graph, which takes the
+followers' results when it gets to their place; where a follower failed, that engine runs the loop itself.
 """
 
 from __future__ import annotations
