@@ -18,6 +18,8 @@ class Arming:
         self._test = test
         #: Predicates that are on.
         self._asked: set[int] = set()
+        #: What the engine had found when it was armed last.
+        self._before: tuple[int, ...] = ()
 
     def add(self, breakpoint_: Breakpoint) -> None:
         """Let the engine ask for a breakpoint itself, where it can."""
@@ -30,9 +32,17 @@ class Arming:
                 key = self._engine.add_predicate(index, found.op, found.slots, found.needs_body, test)
                 self._engine.enable_predicate(key, False)
                 breakpoint_.predicates[index] = key
+                if found.exact:
+                    breakpoint_.proofs[index] = partial(self._is_proved, key)
+
+    def _is_proved(self, key: int) -> bool:
+        """Whether the engine has stopped here since a predicate is true, and found that without asking Python."""
+        engine = self._engine
+        return engine.hits is not self._before and key in engine.hits and engine.is_fast(key)
 
     def remove(self, breakpoint_: Breakpoint) -> None:
         """Forget a breakpoint."""
+        breakpoint_.proofs.clear()
         for key in breakpoint_.predicates.values():
             self._asked.discard(key)
             self._engine.remove_predicate(key)
@@ -50,6 +60,7 @@ class Arming:
     def arm(self, breakpoints: Iterable[Breakpoint], traps: Iterable[int] = ()) -> None:
         """Ask the engine to stop wherever one of these may hit; ``traps``: further instructions to stop before."""
         engine = self._engine
+        self._before = engine.hits
         at: dict[int, set[int]] = {}
         nodes = set(traps)
         slow: list[Breakpoint] = []
@@ -92,6 +103,7 @@ class Arming:
             self._engine.set_breaks(index, ())
         self._engine.set_traps(())
         self._engine.set_hook(None)
+        self._before = self._engine.hits
         self._ask(set())
 
     def _hook(self, slow: list[Breakpoint]) -> Callable[[int], bool]:

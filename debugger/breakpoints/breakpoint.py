@@ -7,6 +7,7 @@ Python, which is slower and said so.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -90,10 +91,12 @@ class Breakpoint:
     evaluated: bool = False
     #: One in the main graph was tested already before where this stands.
     passed: bool = False
-    log: str | None = None
+    log: Template | None = None
     commands: list[str] = field(default_factory=list)
     #: The engine's predicates for it, by loop.
     predicates: dict[int, int] = field(default_factory=dict, repr=False)
+    #: By loop: whether the engine has just found, where it stands, that the condition holds.
+    proofs: dict[int, Callable[[], bool]] = field(default_factory=dict, repr=False)
     #: What is known of the last test, by loop.
     memory: dict[int, Memory] = field(default_factory=dict, repr=False)
     #: What a watchpoint saw at its hit, and why the last test could not be done.
@@ -144,6 +147,9 @@ class Breakpoint:
             return True
         if self.passed:
             return False
+        proof = self.proofs.get(frame.index)
+        if proof is not None and proof():
+            return True
         try:
             return self.tested and self._test(frame)
         except ExpressionError as error:
@@ -185,7 +191,7 @@ class Breakpoint:
     def said(self, frame: TimedFrame) -> str:
         """What a logpoint prints: its text with each ``{expression}`` evaluated."""
         assert self.log is not None
-        return Template(self.log).format(FrameScope(frame, frame.history))
+        return self.log.format(FrameScope(frame, frame.history))
 
     def made_nan(self, frame: TimedFrame, node: Node) -> bool:
         """Whether a node that has just run gave a NaN or Inf, in a value that this is about."""

@@ -108,11 +108,12 @@ class Breakpoints(Sequence[Breakpoint]):
             self.delete(breakpoint_.number)
 
     def _keep(self, made: Breakpoint, temporary: bool, log: str | None) -> Breakpoint:
-        if log is not None:
-            for expression in Template(log).expressions:
+        template = None if log is None else Template(log)
+        if template is not None:
+            for expression in template.expressions:
                 for index in made.loops or {self._session.places.inside(pc) for pc in made.nodes}:
                     self._session.places.check(expression, index)
-        made.number, made.temporary, made.log = self._next, temporary, log
+        made.number, made.temporary, made.log = self._next, temporary, template
         self._next += 1
         self._all.append(made)
         self._session.add(made)

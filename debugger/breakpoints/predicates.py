@@ -1,7 +1,8 @@
 """Breakpoints as predicates that the engine asks at each boundary without Python.
 
-A predicate need not be the breakpoint's own test: it is enough that it is true wherever that would hit, since the test
-is made again where the engine stops. So a watchpoint becomes "differs from before", whatever it waits for.
+That of a condition is the condition itself, and its answer counts. Another need not be the breakpoint's own test: it is
+enough that it is true wherever that would hit, since the test is made again where the engine stops. So a watchpoint
+becomes "differs from before", whatever it waits for.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,17 +20,25 @@ from ...runtime.frame import Frame
 from ...runtime.graph import Value
 from ...runtime.ops.primitives import NotNative
 from ...runtime.ops.registry import Op
-from ..expression.language import ExpressionError, Ref, parse
+from ..expression.language import Expression, Ref, parse
 from .breakpoint import Breakpoint, Kind, Mode
+
+
+_NOT_FINITE = parse("not all(abs(x) < inf)")
+_CHANGED = parse("any(x != prev(x))")
+#: Written so that a NaN counts: what is not settled now may be the next time.
+_SETTLED = parse("not any(abs(x - prev(x)) >= level)")
 
 
 @dataclass(frozen=True)
 class Filter:
-    """A predicate for one loop; ``needs_body``: it is not asked before iteration 0."""
+    """A predicate for one loop. ``needs_body``: it is not asked before iteration 0; ``exact``: it is true only where the
+    breakpoint hits."""
 
     op: Op
     slots: tuple[int, ...]
     needs_body: bool
+    exact: bool = False
 
 
 def filter_of(breakpoint_: Breakpoint, engine: Engine, index: int) -> Filter | None:
@@ -37,35 +46,42 @@ def filter_of(breakpoint_: Breakpoint, engine: Engine, index: int) -> Filter | N
     slots = _Slots(engine, index)
     if breakpoint_.kind is Kind.NAN and breakpoint_.expression is None:
         return _not_finite(slots)
-    text = _text(breakpoint_)
-    if text is None:
-        return None
-    try:
-        lowered = parse(text).lower()
-    except ExpressionError:  # too long with what was put around it
-        return None
+    expression = _expression(breakpoint_)
+    lowered = None if expression is None else expression.lower()
     if lowered is None:
         return None
-    found = [slots.of(ref) for ref in lowered.inputs]
-    if any(slot is None for slot in found):
+    found = {ref: slots.of(ref) for ref in lowered.inputs}
+    if None in found.values():
         return None
-    return Filter(lowered.op, tuple(slot for slot in found if slot is not None), slots.needs_body)
+    late = {ref for ref, place in found.items() if place is not None and place.needs_body}
+    exact = breakpoint_.kind is Kind.CONDITION
+    if exact and late and lowered.may_hold_without(late):
+        # Before iteration 0 it may be true, and is not asked.
+        return None
+    return Filter(lowered.op, tuple(place.slot for place in found.values() if place is not None), bool(late), exact)
 
 
-def _text(breakpoint_: Breakpoint) -> str | None:
-    """An expression that is true wherever a breakpoint may hit."""
-    assert breakpoint_.expression is not None
-    text = breakpoint_.expression.text
+def _expression(breakpoint_: Breakpoint) -> Expression | None:
+    """What is true wherever a breakpoint may hit."""
+    expression = breakpoint_.expression
+    assert expression is not None
     if breakpoint_.kind is Kind.CONDITION:
-        return text
+        return expression
     if breakpoint_.kind is Kind.NAN or breakpoint_.mode is Mode.NAN:
-        return f"not all(abs({text}) < inf)"
-    if breakpoint_.expression.uses_history or breakpoint_.mode is Mode.SHAPE:
+        return _NOT_FINITE.filled(x=expression)
+    if expression.uses_history or breakpoint_.mode is Mode.SHAPE:
         return None
     if breakpoint_.mode is Mode.SETTLES:
-        # Written so that a NaN counts: what is not settled now may be the next time.
-        return f"not any(abs(({text}) - prev({text})) >= {breakpoint_.level!r})"
-    return f"any(({text}) != prev({text}))"
+        assert breakpoint_.level is not None
+        return _SETTLED.filled(x=expression, level=breakpoint_.level)
+    return _CHANGED.filled(x=expression)
+
+
+class _Place(NamedTuple):
+    """Where a value is at a boundary; ``needs_body``: not before iteration 0."""
+
+    slot: int
+    needs_body: bool
 
 
 class _Slots:
@@ -78,29 +94,21 @@ class _Slots:
         # Of what both branches of an If call the same another slot counts in each iteration: for Python to look at.
         several = _several(engine, index)
         self._scope = {name: value for name, value in Frame(engine, index).scope().items() if name not in several}
-        self.needs_body = False
 
-    def of(self, ref: Ref) -> int | None:
+    def of(self, ref: Ref) -> _Place | None:
         """The slot that a lowered expression means; None: no slot has it."""
         if ref.which == "iteration":
-            return self._engine.iteration_slot(self._index)
+            return _Place(self._engine.iteration_slot(self._index), False)
         value = self._scope.get(ref.name)
         slot = None if value is None else self._engine.plan.slot_of.get(value)
         if slot is None:
             return None
-        carried = [k for k, edge in enumerate(self.plan.edges) if slot in (edge.param, edge.result)]
-        if ref.which == "previous":
-            if not carried:
-                return None if self._varies(slot) else slot
-            self.needs_body = True
-            return self._engine.previous_slot(self._index, carried[0])
-        return self.now(slot)
-
-    def now(self, slot: int) -> int:
-        """The slot that has a value at a boundary."""
-        if self._is_computed(slot):
-            self.needs_body = True
-        return self._engine.slot_at_boundary(self._index, slot)
+        if ref.which == "value":
+            return _Place(self._engine.slot_at_boundary(self._index, slot), self._is_computed(slot))
+        for k, edge in enumerate(self.plan.edges):
+            if slot in (edge.param, edge.result):
+                return _Place(self._engine.previous_slot(self._index, k), True)
+        return None if self._varies(slot) else _Place(slot, False)
 
     def _is_computed(self, slot: int) -> bool:
         code = self._engine.plan.code
@@ -115,7 +123,8 @@ class _Slots:
         found = [edge.param for edge in self.plan.edges]
         for instruction in self._engine.plan.code[self.plan.head : self.plan.exit]:
             if instruction.inside == self._index:
-                found += [self.now(slot) for slot in instruction.outputs if slot >= 0]
+                outputs = (slot for slot in instruction.outputs if slot >= 0)
+                found += [self._engine.slot_at_boundary(self._index, slot) for slot in outputs]
         return [slot for slot in dict.fromkeys(found) if _may_be_float(self._engine.plan.slots[slot])]
 
 

@@ -233,13 +233,13 @@ def _print(console: Console, rest: str) -> None:
 def _display(console: Console, rest: str) -> None:
     displays = console.displays
     if rest:
-        parse(rest)
-        displays[console.next_display] = rest
+        displays[console.next_display] = parse(rest)
         console.next_display += 1
     elif not displays:
         raise UsageError("nothing is displayed yet; display needs an expression")
-    for which, text in displays.items() if not rest else [(console.next_display - 1, rest)]:
-        console.say(f"{which}: {text} = {console.value_of(text)}")
+    shown = displays if not rest else {(newest := console.next_display - 1): displays[newest]}
+    for which, expression in shown.items():
+        console.say(f"{which}: {expression.text} = {console.value_of(expression)}")
 
 
 @command("undisplay [N]", "show it no more; without a number: none", takes="display")
@@ -319,7 +319,7 @@ def _info(console: Console, rest: str) -> None:
         "values": lambda: values_lines(console.selected_frame()),
         "loops": lambda: loop_lines(session),
         "branches": lambda: branch_lines(session),
-        "displays": lambda: [f"{k}: {text}" for k, text in console.displays.items()] or ["no displays"],
+        "displays": lambda: [f"{k}: {one.text}" for k, one in console.displays.items()] or ["no displays"],
         "history": lambda: history_lines(session),
     }
     word = _SAME.get(rest, rest)

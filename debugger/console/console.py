@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from ...runtime.errors import InterruptError, LoopdbgError, UsageError
-from ..expression.language import ExpressionError, parse, show
+from ..expression.language import Expression, ExpressionError, show
 from ..session.scope import FrameScope
 from ..session.stop import Reason, Stop
 from ..session.surface import SessionSurface, TimedFrame
@@ -26,7 +26,7 @@ class Console:
         self.session: SessionSurface = session
         self.say = say
         #: Expressions shown at every stop, by number.
-        self.displays: dict[int, str] = {}
+        self.displays: dict[int, Expression] = {}
         #: Gets every stop that a command came to, once it was told.
         self.on_stop: Callable[[Stop], object] | None = None
         self.next_display = 1
@@ -166,17 +166,17 @@ class Console:
             for one, why in self.session.breakpoints.untested():
                 if one.number not in self.answered:
                     self.say(f"{one.word} {one.number} ({one.title}) was never tested: {why}")
-        for number, text in self.displays.items():
-            self.say(f"{number}: {text} = {self.value_of(text)}")
+        for number, expression in self.displays.items():
+            self.say(f"{number}: {expression.text} = {self.value_of(expression)}")
         if self.on_stop is not None:
             self.on_stop(stop)
         # What was left to do belonged to the stop before.
         self._todo = [line for b in self.session.breakpoints if b.number in stop.breakpoints for line in b.commands]
 
-    def value_of(self, text: str) -> str:
+    def value_of(self, expression: Expression) -> str:
         """A display's value, or why it has none."""
         try:
-            expression, scope = parse(text), self.scope
+            scope = self.scope
             return show(expression.evaluate(scope), 100) + scope.remark(expression.present)
         except ExpressionError as error:
             return f"<{error.problem}>"

@@ -13,23 +13,7 @@ from ...runtime.ops.eager import Eager
 from .calculator import Calculator, place
 from .errors import ExpressionError, NoValueError, Problem, ScopeError, UnknownNameError, near
 from .functions import FUNCTIONS
-from .nodes import (
-    Binary,
-    Call,
-    Compare,
-    Constant,
-    Index,
-    Items,
-    Logic,
-    Name,
-    Node,
-    Not,
-    Past,
-    Range,
-    Rest,
-    State,
-    Unary,
-)
+from .nodes import Binary, Call, Compare, Constant, Index, Items, Logic, Name, Node, Past, Range, Rest, State, Unary
 from .tokens import RESERVED, quote
 from .values import Value, describe, is_number, is_tensor
 
@@ -121,13 +105,15 @@ class Walker:
     def logic(self, node: Logic) -> Value:
         raise NotImplementedError
 
-    def negation(self, node: Not) -> Value:
+    def negation(self, node: Unary) -> Value:
         raise NotImplementedError
 
     def items(self, node: Items) -> Value:
         return [self.value(item) for item in node.items]
 
     def unary(self, node: Unary) -> Value:
+        if node.sign == "not":
+            return self.negation(node)
         return self.calculator.unary(np.negative if node.sign == "-" else np.positive, self.value(node.operand))
 
     def binary(self, node: Binary) -> Value:
@@ -193,7 +179,6 @@ _VISIT: dict[type[Node], Callable[[Any, Any], Value]] = {
     Binary: lambda walker, node: walker.binary(node),
     Compare: lambda walker, node: walker.compare(node),
     Logic: lambda walker, node: walker.logic(node),
-    Not: lambda walker, node: walker.negation(node),
     Index: lambda walker, node: walker.index(node),
     Call: lambda walker, node: walker.call(node),
     Past: lambda walker, node: walker.past(node),
@@ -336,7 +321,7 @@ class Evaluator(Walker):
                 return node.word == "or"
         return node.word == "and"
 
-    def negation(self, node: Not) -> Value:
+    def negation(self, node: Unary) -> Value:
         return not self._holds(node.operand)
 
     def _holds(self, node: Node) -> bool:

@@ -23,7 +23,7 @@ from .complete import completion_start, completions
 from .errors import ExpressionError, NoValueError, ScopeError, UnknownNameError
 from .evaluate import Scope
 from .lower import Lowered, Ref, lower
-from .nodes import Name, Node, Past, State
+from .nodes import Constant, Name, Node, Past, State
 from .parser import parse_tree
 from .targets import Target, assign, parse_target
 from .tokens import quote
@@ -82,6 +82,15 @@ class Expression:
             ExpressionError: it cannot be computed here, or is not one truth value.
         """
         return _evaluate.holds(self.text, self._tree, scope)
+
+    def filled(self, **given: Expression | float) -> Expression:
+        """The same with other expressions, or numbers, in place of names. What it then says of places is about its own
+        text."""
+        trees = {
+            name: one._tree if isinstance(one, Expression) else Constant(position=0, value=one)
+            for name, one in given.items()
+        }
+        return Expression(self.text, self._tree.filled(trees))
 
     def lower(self) -> Lowered | None:
         """As an operator that the engine can hold at each boundary without Python; None where there is none."""

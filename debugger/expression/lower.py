@@ -10,6 +10,7 @@ it can be fits there.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -21,7 +22,7 @@ from ...runtime.ops.support import cast, is_float
 from .calculator import ARITHMETIC, COMPARE, Calculator
 from .errors import ExpressionError
 from .evaluate import Walker
-from .nodes import Items, Logic, Name, Node, Not, Past, State
+from .nodes import Items, Logic, Name, Node, Past, State, Unary
 from .values import Loose, T, Value, is_number, is_tensor
 
 _BOOL, _INT64, _FLOAT64 = np.dtype(np.bool_), np.dtype(np.int64), np.dtype(np.float64)
@@ -43,6 +44,12 @@ class Lowered:
 
     inputs: tuple[Ref, ...]
     op: Op
+    tree: Node
+
+    def may_hold_without(self, unread: Collection[Ref]) -> bool:
+        """Whether it may be true where these inputs have no value, without looking at them: ``iter == 0 or prev(x) > 3``
+        may be where there is no previous iteration. False is certain."""
+        return _may_be(self.tree, True, unread)
 
 
 def lower(text: str, tree: Node) -> Lowered | None:
@@ -59,7 +66,7 @@ def lower(text: str, tree: Node) -> Lowered | None:
                 # Evaluating it says what is wrong, at the moment when it matters.
                 raise NotNative from None
 
-    return Lowered(tuple(refs), Op(function, {}))
+    return Lowered(tuple(refs), Op(function, {}), tree)
 
 
 def _refs(tree: Node, earlier: bool = False) -> list[Ref] | None:
@@ -81,6 +88,26 @@ def _refs(tree: Node, earlier: bool = False) -> list[Ref] | None:
             return None
         found += below
     return list(dict.fromkeys(found))
+
+
+def _may_be(tree: Node, truth: bool, unread: Collection[Ref]) -> bool:
+    """Whether a condition may come out so without reading any of these."""
+    if not any(ref in unread for ref in _refs(tree) or ()):
+        return True
+    if isinstance(tree, Unary) and tree.sign == "not":
+        return _may_be(tree.operand, not truth, unread)
+    if not isinstance(tree, Logic):
+        return any(isinstance(node, Logic) for node in tree.walk())
+    decisive = tree.word == "or"
+    if truth is not decisive:
+        return all(_may_be(operand, truth, unread) for operand in tree.operands)
+    for operand in tree.operands:
+        if _may_be(operand, decisive, unread):
+            return True
+        if not _may_be(operand, not decisive, unread):
+            # What stands after it is not reached.
+            return False
+    return False
 
 
 @dataclass(frozen=True)
@@ -303,6 +330,6 @@ class _Lowering(Walker):
             result = one if result is None else self.calculator.p.map(ufunc, result, one)
         return (not decisive) if result is None else result
 
-    def negation(self, node: Not) -> Value:
+    def negation(self, node: Unary) -> Value:
         one = self.holds(node.operand)
         return not one if isinstance(one, bool) else self.calculator.p.map(np.logical_not, one)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 
@@ -28,6 +28,13 @@ class Node:
         for child in self.children():
             yield from child.walk()
 
+    def filled(self, given: Mapping[str, Node]) -> Node:
+        """The tree with other trees in place of names."""
+        if isinstance(self, Name):
+            return given.get(self.name, self)
+        entries = ((entry.name, getattr(self, entry.name)) for entry in fields(self) if entry.init)
+        return replace(self, **{name: _filled(value, given) for name, value in entries})
+
 
 def _nodes_in(value: Any) -> Iterator[Node]:
     if isinstance(value, Node):
@@ -35,6 +42,12 @@ def _nodes_in(value: Any) -> Iterator[Node]:
     elif isinstance(value, tuple):
         for part in value:
             yield from _nodes_in(part)
+
+
+def _filled(value: Any, given: Mapping[str, Node]) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_filled(part, given) for part in value)
+    return value.filled(given) if isinstance(value, Node) else value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +80,7 @@ class Items(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unary(Node):
-    """``-x`` or ``+x``."""
+    """``-x``, ``+x`` or ``not x``."""
 
     sign: str
     operand: Node
@@ -97,13 +110,6 @@ class Logic(Node):
 
     word: Literal["and", "or"]
     operands: tuple[Node, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Not(Node):
-    """``not a``."""
-
-    operand: Node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

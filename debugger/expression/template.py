@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..words.names import mask
 from .language import Expression, ExpressionError, Scope, parse, show
+from .tokens import mask
 
 #: Columns for one value.
 _WIDTH = 60
@@ -37,6 +37,9 @@ class Template:
                 plain += text[k]
                 k += 1
         self._parts.append(plain)
+
+    def __str__(self) -> str:
+        return self.text
 
     @property
     def expressions(self) -> list[Expression]:

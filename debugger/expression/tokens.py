@@ -39,38 +39,50 @@ WATCH_WORDS = ("changes", "crosses", "settles", "shape", "nan", "sign")
 _NEVER_BARE = RESERVED | {*FUNCTIONS, *PAST_FUNCTIONS, *PLACE_WORDS, *WATCH_WORDS, "in"}
 
 _WORD = re.compile(r"[^\W\d]\w*")
+#: Between quotes a backslash escapes what follows; a backquote in a name is written twice.
+_NAME = re.compile(r"`(?:``|\\.|[^`\\])*+`", re.S)
+_TEXT = re.compile(r"""'(?:\\.|[^'\\])*+'|"(?:\\.|[^"\\])*+\"""", re.S)
 _NUMBER = re.compile(
     r"0[xX][\da-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d+)?", re.A
 )
-_SIGNS = ("...", "**", "//", "<=", ">=", "==", "!=", *"+-*/%<>()[]:,@=")
+_SIGN = re.compile(r"\.\.\.|\*\*|//|[<>=!]=|[-+*/%<>()\[\]:,@=]")
+_SPACE = re.compile(r"\s*")
+#: A character by its number, as Python writes what cannot be printed, or by a letter.
+_ESCAPE = re.compile(r"``|\\(?:x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|(.))", re.A | re.S)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"'}
-#: A character of a quoted name by its number, as Python writes what cannot be printed.
-_NUMBERED = re.compile(r"x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})", re.A)
 #: Names between backquotes do not count towards the length of an expression: they are as long as the model has them.
 _NAMES = re.compile(r"`[^`]*`")
+_QUOTED = re.compile(rf"{_NAMES.pattern}|{_TEXT.pattern}")
 #: Longer names are quoted, whatever their characters are.
 _BARE_LENGTH = 200
-#: What people type from habit, and what to write here.
-_HABITS = {
-    "&": "write 'and' for truth values",
-    "|": "write 'or' for truth values",
-    "!": "write 'not', or '!=' to compare",
-    "~": "write 'not' for truth values",
-    "^": "write '**' for powers",
-    ";": "one expression at a time",
-    "{": "lists are written [1, 2]",
+#: What cannot be read, by its first character, and what to write here.
+_WRONG = {
+    "`": ("a backquote that is not closed", ""),
+    "'": ("a string that is not closed", ""),
+    '"': ("a string that is not closed", ""),
+    "&": ("unexpected '&'", "write 'and' for truth values"),
+    "|": ("unexpected '|'", "write 'or' for truth values"),
+    "!": ("unexpected '!'", "write 'not', or '!=' to compare"),
+    "~": ("unexpected '~'", "write 'not' for truth values"),
+    "^": ("unexpected '^'", "write '**' for powers"),
+    ";": ("unexpected ';'", "one expression at a time"),
+    "{": ("unexpected '{'", "lists are written [1, 2]"),
 }
 
 
 class Kind(Enum):
-    """What a token is. The value is what messages call it."""
+    """What a token is."""
 
     NUMBER = "number"
     TEXT = "string"
     WORD = "word"
     NAME = "quoted name"
+    #: ``and``, ``or`` and ``not`` as well.
     SIGN = "sign"
     END = "end"
+
+
+_KINDS = ((_NAME, Kind.NAME), (_TEXT, Kind.TEXT), (_WORD, Kind.WORD), (_NUMBER, Kind.NUMBER), (_SIGN, Kind.SIGN))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +116,23 @@ def in_backquotes(name: str) -> str:
     return f"`{text}`"
 
 
+def quoted_name(text: str, at: int) -> tuple[str, int]:
+    """The name between the backquotes that begin at ``at``, and where they end; what :func:`quote` writes.
+
+    Raises:
+        ExpressionError: the closing one is missing, or there is an escape that the language does not have.
+    """
+    found = _NAME.match(text, at)
+    if found is None:
+        raise ExpressionError(text, at, *_WRONG["`"])
+    return _characters(found), found.end()
+
+
+def mask(text: str) -> str:
+    """The text with everything in quotes overwritten, of the same length: for finding words and signs outside."""
+    return _QUOTED.sub(lambda match: "_" * len(match[0]), text)
+
+
 def tokenize(text: str) -> list[Token]:
     """All tokens of an expression, an end token last.
 
@@ -114,42 +143,42 @@ def tokenize(text: str) -> list[Token]:
     if length > MAX_LENGTH:
         raise ExpressionError(text, MAX_LENGTH, f"the expression has {length} characters, more than {MAX_LENGTH}")
     tokens = []
-    at = 0
+    at = _after_space(text, 0)
     while at < len(text):
-        char = text[at]
-        if char.isspace():
-            at += 1
-            continue
-        token = _next(text, at)
-        tokens.append(token)
-        at = token.end
-    tokens.append(Token(Kind.END, "", len(text), len(text)))
-    return tokens
+        tokens.append(_token(text, at))
+        at = _after_space(text, tokens[-1].end)
+    return [*tokens, Token(Kind.END, "", len(text), len(text))]
 
 
-def _next(text: str, at: int) -> Token:
+def _after_space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    assert found
+    return found.end()
+
+
+def _token(text: str, at: int) -> Token:
+    for pattern, kind in _KINDS:
+        found = pattern.match(text, at)
+        if found is not None:
+            break
+    else:
+        raise _wrong(text, at)
+    value: Any = found[0]
+    if kind is Kind.NUMBER:
+        value = _number(found)
+    elif kind in (Kind.NAME, Kind.TEXT):
+        value = _characters(found)
+    elif value in OPERATOR_WORDS:
+        kind = Kind.SIGN
+    return Token(kind, value, at, found.end())
+
+
+def _wrong(text: str, at: int) -> ExpressionError:
+    """The error for a character that begins nothing."""
     char = text[at]
-    if char == "`":
-        name, end = quoted_name(text, at)
-        return Token(Kind.NAME, name, at, end)
-    if char in "'\"":
-        return _string(text, at)
-    word = _WORD.match(text, at)
-    if word:
-        return Token(Kind.WORD, word.group(), at, word.end())
-    number = _NUMBER.match(text, at)
-    if number:
-        return _number(text, number)
-    sign = next((sign for sign in _SIGNS if text.startswith(sign, at)), None)
-    if sign is not None:
-        return Token(Kind.SIGN, sign, at, at + len(sign))
-    if char == ".":
-        raise _attribute(text, at)
-    hint = _HABITS.get(char, "a name with such characters is written between backquotes, as in `a:0`")
-    raise ExpressionError(text, at, f"unexpected {char!r}", hint)
-
-
-def _attribute(text: str, at: int) -> ExpressionError:
+    if char != ".":
+        hint = "a name with such characters is written between backquotes, as in `a:0`"
+        return ExpressionError(text, at, *_WRONG.get(char, (f"unexpected {char!r}", hint)))
     word = _WORD.match(text, at + 1)
     before = re.search(r"[^\W\d]\w*$", text[:at])
     hint = "a name with a dot in it is written between backquotes"
@@ -160,76 +189,41 @@ def _attribute(text: str, at: int) -> ExpressionError:
     return ExpressionError(text, at, "values have no attributes", hint)
 
 
-def _number(text: str, match: re.Match[str]) -> Token:
-    written, end = match.group(), match.end()
-    following = _WORD.match(text, end)
+def _number(found: re.Match[str]) -> int | float:
+    text, written, end = found.string, found[0], found.end()
     dotted = text.startswith(".", end) and not text.startswith("...", end)
-    if following or dotted or text[end : end + 1].isdigit():
-        raise ExpressionError(text, match.start(), "a number that cannot be read")
     value: int | float
     try:
+        if dotted or _WORD.match(text, end) or text[end : end + 1].isdigit():
+            raise ValueError
         if written[:2].lower() in ("0x", "0b", "0o"):
             value = int(written, 0)
         else:
             value = int(written) if written.replace("_", "").isdecimal() else float(written)
     except ValueError:
-        raise ExpressionError(text, match.start(), "a number that cannot be read") from None
+        raise ExpressionError(text, found.start(), "a number that cannot be read") from None
     if isinstance(value, int) and value.bit_length() > MAX_BITS:
-        raise ExpressionError(text, match.start(), f"a whole number of more than {MAX_BITS} bits")
-    return Token(Kind.NUMBER, value, match.start(), end)
+        raise ExpressionError(text, found.start(), f"a whole number of more than {MAX_BITS} bits")
+    return value
 
 
-def quoted_name(text: str, at: int) -> tuple[str, int]:
-    """The name between the backquotes that begin at ``at``, and where they end; what :func:`quote` writes.
+def _characters(quoted: re.Match[str]) -> str:
+    """What stands between quotes, escapes and doubled backquotes as the characters that they stand for."""
+    mark = quoted[0][0]
 
-    Raises:
-        ExpressionError: the closing one is missing, or there is an escape that the language does not have.
-    """
-    characters: list[str] = []
-    end = at + 1
-    while end < len(text):
-        char = text[end]
-        if char == "`":
-            if not text.startswith("``", end):
-                return "".join(characters), end + 1
-            characters.append(char)
-            end += 2
-        elif char == "\\":
-            char, length = _escaped(text, end)
-            characters.append(char)
-            end += length
-        else:
-            characters.append(char)
-            end += 1
-    raise ExpressionError(text, at, "a backquote that is not closed")
+    def plain(found: re.Match[str]) -> str:
+        if found[0] == "``":
+            return "`" if mark == "`" else "``"
+        letter = found[4]
+        if letter is None:
+            number = int(found[found.lastindex or 0], 16)
+            if number <= sys.maxunicode:
+                return chr(number)
+            letter = "U"
+        if letter not in _ESCAPES:
+            position = quoted.start() + 1 + found.start()
+            problem = f"an unknown escape '\\{letter}'"
+            raise ExpressionError(quoted.string, position, problem, "write '\\\\' for a backslash")
+        return _ESCAPES[letter]
 
-
-def _escaped(text: str, at: int) -> tuple[str, int]:
-    """The character that an escape in a quoted name stands for, and how long the escape is."""
-    simple = text[at + 1 : at + 2]
-    if simple in _ESCAPES:
-        return _ESCAPES[simple], 2
-    numbered = _NUMBERED.match(text, at + 1)
-    number = int(numbered[numbered.lastindex or 0], 16) if numbered else -1
-    if numbered is None or number > sys.maxunicode:
-        raise ExpressionError(text, at, f"an unknown escape '\\{simple}'", "write '\\\\' for a backslash")
-    return chr(number), 1 + len(numbered[0])
-
-
-def _string(text: str, at: int) -> Token:
-    mark = text[at]
-    characters: list[str] = []
-    end = at + 1
-    while end < len(text) and text[end] != mark:
-        if text[end] == "\\":
-            escaped = text[end + 1 : end + 2]
-            if escaped not in _ESCAPES:
-                raise ExpressionError(text, end, f"an unknown escape '\\{escaped}'", "write '\\\\' for a backslash")
-            characters.append(_ESCAPES[escaped])
-            end += 2
-        else:
-            characters.append(text[end])
-            end += 1
-    if end >= len(text):
-        raise ExpressionError(text, at, "a string that is not closed")
-    return Token(Kind.TEXT, "".join(characters), at, end + 1)
+    return _ESCAPE.sub(plain, quoted[0][1:-1])

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from ...runtime.graph import Loop, Value, own_values
-from ..expression.tokens import quote, quoted_name
+from ..expression.tokens import mask, quote, quoted_name
 
 __all__ = ["mask", "named", "quote", "scan_names", "unquote"]
-
-_QUOTED = re.compile(r"""`[^`]*`|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\"""")
 
 
 def unquote(text: str) -> str:
@@ -24,11 +20,6 @@ def unquote(text: str) -> str:
         return text[1:-1]
     name, end = quoted_name(text, 0)
     return name if end == len(text) else text
-
-
-def mask(text: str) -> str:
-    """The text with everything in quotes overwritten, of the same length: for finding words and signs outside."""
-    return _QUOTED.sub(lambda match: "_" * len(match[0]), text)
 
 
 def named(value: Value | None) -> str:
