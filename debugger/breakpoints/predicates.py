@@ -23,7 +23,6 @@ from ...runtime.ops.registry import Op
 from ..expression.language import Expression, Ref, parse
 from .breakpoint import Breakpoint, Kind, Mode
 
-
 _NOT_FINITE = parse("not all(abs(x) < inf)")
 _CHANGED = parse("any(x != prev(x))")
 #: Written so that a NaN counts: what is not settled now may be the next time.
@@ -32,7 +31,7 @@ _SETTLED = parse("not any(abs(x - prev(x)) >= level)")
 
 @dataclass(frozen=True)
 class Filter:
-    """A predicate for one loop. ``needs_body``: it is not asked before iteration 0; ``exact``: it is true only where the
+    """A predicate for one loop. ``needs_body``: it is not asked before iteration 0; ``exact``: where it is true the
     breakpoint hits."""
 
     op: Op

@@ -47,8 +47,8 @@ class Lowered:
     tree: Node
 
     def may_hold_without(self, unread: Collection[Ref]) -> bool:
-        """Whether it may be true where these inputs have no value, without looking at them: ``iter == 0 or prev(x) > 3``
-        may be where there is no previous iteration. False is certain."""
+        """Whether it may be true where these inputs have no value, without looking at them, as
+        ``iter == 0 or prev(x) > 3`` where there is no previous iteration. False is certain."""
         return _may_be(self.tree, True, unread)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -160,17 +161,9 @@ def _token(text: str, at: int) -> Token:
     for pattern, kind in _KINDS:
         found = pattern.match(text, at)
         if found is not None:
-            break
-    else:
-        raise _wrong(text, at)
-    value: Any = found[0]
-    if kind is Kind.NUMBER:
-        value = _number(found)
-    elif kind in (Kind.NAME, Kind.TEXT):
-        value = _characters(found)
-    elif value in OPERATOR_WORDS:
-        kind = Kind.SIGN
-    return Token(kind, value, at, found.end())
+            sign = Kind.SIGN if found[0] in OPERATOR_WORDS else kind
+            return Token(sign, _VALUES[kind](found), at, found.end())
+    raise _wrong(text, at)
 
 
 def _wrong(text: str, at: int) -> ExpressionError:
@@ -227,3 +220,12 @@ def _characters(quoted: re.Match[str]) -> str:
         return _ESCAPES[letter]
 
     return _ESCAPE.sub(plain, quoted[0][1:-1])
+
+
+_VALUES: dict[Kind, Callable[[re.Match[str]], Any]] = {
+    Kind.NAME: _characters,
+    Kind.TEXT: _characters,
+    Kind.NUMBER: _number,
+    Kind.WORD: re.Match.group,
+    Kind.SIGN: re.Match.group,
+}

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import wraps
 from pathlib import Path
 from types import TracebackType
@@ -17,10 +16,10 @@ import numpy as np
 
 from ...runtime.errors import LoopdbgError, ModelError, TraceError, one_line
 from ...runtime.graph.encoding import decode
+from . import queries
 from .cells import maybe, shape, text
-from .schema import APPLICATION_ID, MAGIC, TABLES, VERSION
+from .schema import APPLICATION_ID, MAGIC, TABLE_NAMES, VERSION
 
-_TABLES = re.findall(r"CREATE TABLE (\w+)", TABLES)
 #: Decoded values that other rows refer to are kept, up to so many.
 _KEPT = 64
 #: What cells that are not what they should be lead to.
@@ -74,7 +73,7 @@ class Database:
         try:
             _mend(path)
             trace = cls(path, _connect(path, "ro"))
-            (version,) = trace._db.execute("PRAGMA user_version").fetchone()
+            version = queries.version(trace.rows)
             if version != VERSION:
                 raise TraceError(
                     f"{path}: is a trace of version {version}; this program reads version {VERSION}: "
@@ -97,10 +96,9 @@ class Database:
 
     def _check_tables(self) -> None:
         """Tables are tables: a view in place of one may have rows without end."""
-        self._db.execute("PRAGMA trusted_schema = OFF")
-        there = set(self.rows("SELECT type, name FROM sqlite_master"))
-        for name in _TABLES:
-            if ("table", name) not in there:
+        there = queries.tables(self.rows)
+        for name in TABLE_NAMES:
+            if name not in there:
                 raise self.damaged(f"there is no table {name}")
 
     def close(self) -> None:
@@ -128,16 +126,9 @@ class Database:
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise _broken(self.path, error) from None
 
-    @contextmanager
-    def still(self) -> Iterator[None]:
+    def still(self) -> AbstractContextManager[None]:
         """In a with block: what is read is of one moment, also while the trace is being written."""
-        for _ in self.rows("BEGIN"):
-            pass
-        try:
-            yield
-        finally:
-            for _ in self.rows("ROLLBACK"):
-                pass
+        return queries.still(self.rows)
 
     def damaged(self, what: object) -> TraceError:
         """The error that says so."""
@@ -149,7 +140,7 @@ class Database:
         if same is None:
             return self.decoded(type_, data)
         if same not in self._kept:
-            for other, held in self.rows("SELECT type, data FROM value WHERE id = ?", same):
+            for other, held in queries.value(self.rows, same):
                 if other != type_:
                     raise self.damaged(f"value {row} refers to {same}, which is of another type")
                 self._kept[same] = self.decoded(other, held)
@@ -178,7 +169,7 @@ class Database:
 
     def _type(self, number: int) -> tuple[str, tuple[int, ...] | None]:
         if number not in self._types:
-            for id_, dtype, dims in self.rows("SELECT id, dtype, shape FROM type"):
+            for id_, dtype, dims in queries.types(self.rows):
                 self._types[id_] = text(dtype), maybe(shape, dims)
         if number not in self._types:
             raise self.damaged(f"there is no type {number}")
@@ -205,7 +196,7 @@ def _mend(path: Path) -> None:
     if path.with_name(f"{path.name}-journal").exists():
         db = _connect(path, "rw")
         try:
-            db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            queries.mend(db)
         finally:
             db.close()
 

@@ -14,8 +14,10 @@ import numpy as np
 
 from ...runtime.errors import UsageError, one_line
 from ...runtime.graph import Array
+from . import queries
 from .cells import maybe, real
 from .ports import PortKind
+from .queries import Which
 from .reader import RecordedLoop, Trace
 
 _STATISTICS = ("min", "max", "mean", "norm")
@@ -114,7 +116,7 @@ class Exporter:
     def _table(self) -> Iterator[list[Any]]:
         cells = [_Cells(self.trace, column) for column in self.columns]
         names = {one.index: one.path for one in self.loops}
-        for mark in self.trace.marks(self._where()):
+        for mark in self.trace.marks(any_of=[Which(loop=one.index) for one in self.loops]):
             entry = self.trace.entry(mark.entry)
             row: list[Any] = [
                 names[entry.loop],
@@ -127,10 +129,6 @@ class Exporter:
             for column in cells:
                 row += column.at(mark.id)
             yield row
-
-    def _where(self) -> str:
-        numbers = ",".join(str(one.index) for one in self.loops)
-        return f"WHERE entry IN (SELECT id FROM entry WHERE loop IN ({numbers})) ORDER BY id"
 
     # -- arrays
 
@@ -152,7 +150,7 @@ class Exporter:
 
     def _index_arrays(self, archive: zipfile.ZipFile, loop: RecordedLoop) -> int:
         """Which boundary each row of the other arrays is."""
-        marks = list(self.trace.marks("WHERE entry IN (SELECT id FROM entry WHERE loop = ?) ORDER BY id", loop.index))
+        marks = list(self.trace.marks(Which(loop=loop.index)))
         prefix = self._prefix[loop.index]
         _write(archive, f"{prefix}@iteration", np.array([mark.iteration for mark in marks], np.int64))
         _write(archive, f"{prefix}@time", np.array([mark.time for mark in marks], np.float64))
@@ -175,7 +173,7 @@ class Exporter:
                 _write(archive, f"{column.name}@{where}{suffix}", array)
 
     def _stack(self, archive: zipfile.ZipFile, column: Column, shape: tuple[int, ...]) -> None:
-        (count,) = next(self.trace.rows("SELECT count(*) FROM value WHERE port = ?", column.port))
+        count = queries.count_values(self.trace.rows, column.port)
         with archive.open(f"{column.name}.npy", "w", force_zip64=True) as file:
             written = 0
             for _, _, value in self._each(column):
@@ -194,13 +192,9 @@ class Exporter:
 
     def _each(self, column: Column) -> Iterator[tuple[tuple[int, ...], int, Any]]:
         """(entry, iteration, value) at every boundary that has one."""
-        for boundary, *row in self.trace.rows(
-            "SELECT boundary, id, type, same, data FROM value WHERE port = ?"
-            " AND boundary IN (SELECT id FROM boundary) ORDER BY boundary",
-            column.port,
-        ):
-            (mark,) = self.trace.marks("WHERE id = ?", boundary)
-            yield self.trace.entry(mark.entry).around, mark.iteration, self.trace.value(*row)
+        for mark in self.trace.marks(Which(loop=column.loop)):
+            for row in queries.values_at(self.trace.rows, column.port, mark.id):
+                yield self.trace.entry(mark.entry).around, mark.iteration, self.trace.value(*row)
 
 
 class _Cells:
@@ -210,11 +204,7 @@ class _Cells:
         self._trace = trace
         self._number = column.is_number
         self._text = _is_text(column)
-        self._rows = trace.rows(
-            "SELECT boundary, id, type, same, data, number, min, max, mean, norm FROM value"
-            " WHERE port = ? ORDER BY boundary",
-            column.port,
-        )
+        self._rows = queries.cells(trace.rows, column.port)
         self._next: Sequence[Any] | None = next(self._rows, None)
 
     def at(self, boundary: int) -> list[Any]:

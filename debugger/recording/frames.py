@@ -18,6 +18,7 @@ from ..session.scope import FrameScope
 from ..words.moments import when
 from .outline import Body, Outline
 from .ports import PortKind
+from .queries import Which
 from .reader import Entry, Mark
 from .values import PortValues, RecordedValues
 
@@ -139,12 +140,10 @@ class RecordedFrame:
 
     def mark_at(self, iteration: int) -> Mark | None:
         """The boundary of this entry before an iteration, where it was recorded."""
-        return self._find("iteration = ?", iteration)
+        return self._find(Which(entry=self.entry_id, iteration=iteration))
 
-    def _find(self, where: str, *given: object) -> Mark | None:
-        if self._entry is None:
-            return None
-        return next(self._trace.marks(f"WHERE entry = ? AND {where}", self._entry.id, *given), None)
+    def _find(self, which: Which) -> Mark | None:
+        return None if which.entry is None else self._trace.mark(which, newest=True)
 
     @property
     def history(self) -> RecordedIterations:
@@ -157,7 +156,7 @@ class RecordedFrame:
 
     @cached_property
     def _before(self) -> RecordedFrame | None:
-        mark = self._find("iteration < ? ORDER BY iteration DESC LIMIT 1", self._iteration)
+        mark = self._find(Which(entry=self.entry_id, below=self._iteration))
         return None if mark is None else RecordedFrame.at(self.outline, mark)
 
     # -- values

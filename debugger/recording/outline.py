@@ -8,7 +8,9 @@ from functools import cached_property
 from typing import Any
 
 from ...runtime.graph import BackEdge, Graph, Loop, Node, SlicedInput, Value, bodies, loops, own_values, visible
+from . import queries
 from .ports import PortKind
+from .queries import Which
 from .reader import Entry, Mark, RecordedLoop, Trace
 
 #: So many entries of nested loops are remembered.
@@ -70,12 +72,12 @@ class Outline:
         """An entry of a loop with its first boundary; None where there is none."""
         key = (index, around)
         if key not in self._entries:
-            text = "/".join(map(str, around))
-            for (number,) in self.trace.rows("SELECT id FROM entry WHERE loop = ? AND around = ?", index, text):
-                for mark in self.trace.marks("WHERE entry = ? AND iteration = 0", number):
-                    if len(self._entries) >= _ENTRIES:
-                        self._entries.clear()
-                    self._entries[key] = self.trace.entry(number), mark
+            number = queries.entry_at(self.trace.rows, index, around)
+            mark = None if number is None else self.trace.mark(Which(entry=number, iteration=0))
+            if number is not None and mark is not None:
+                if len(self._entries) >= _ENTRIES:
+                    self._entries.clear()
+                self._entries[key] = self.trace.entry(number), mark
         return self._entries.get(key)
 
     # -- what was recorded

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,9 +14,11 @@ from ...runtime.graph import MAIN, Graph, StoppedBy
 from ...runtime.graph.as_json import from_json
 from ...runtime.model import Data, LoopTotals
 from ..session.boundary import Boundary
+from . import queries
 from .cells import maybe, places, real, text, whole
 from .database import DAMAGE, Database, checked
 from .ports import PortKind
+from .queries import ANY, Which
 
 #: So many bytes of values are read ahead where boundaries are asked for one after the other.
 _AHEAD = 1 << 20
@@ -82,7 +84,7 @@ class Trace(Database):
     @checked
     def meta(self) -> Mapping[str, Any]:
         """What the trace says of itself; ``docs/traces.md`` lists the keys."""
-        return {text(key): value for key, value in self.rows("SELECT key, value FROM meta WHERE key <> 'graph'")}
+        return {text(key): value for key, value in queries.meta(self.rows)}
 
     @property
     def model(self) -> str:
@@ -136,7 +138,7 @@ class Trace(Database):
     @cached_property
     def graph(self) -> Graph:
         """The model's loop graph, without its large constants."""
-        for (told,) in self.rows("SELECT value FROM meta WHERE key = 'graph'"):
+        for (told,) in queries.graph(self.rows):
             try:
                 return from_json(told)
             except ModelError as error:
@@ -148,7 +150,7 @@ class Trace(Database):
     def loops(self) -> Sequence[RecordedLoop]:
         """The model's loops, outer before inner."""
         found: list[RecordedLoop] = []
-        for number, *words, parent in self.rows("SELECT id, path, name, op_type, system, parent FROM loop ORDER BY id"):
+        for number, *words, parent in queries.loops(self.rows):
             if number != len(found):
                 raise self.damaged(f"loop {number} stands where loop {len(found)} should")
             # Outer before inner: so none is inside itself.
@@ -182,9 +184,7 @@ class Trace(Database):
     def totals(self) -> list[LoopTotals]:
         """How the loops went; empty where the run was cut off."""
         told = []
-        for index, iterations, entries, stopped, reasons, trips, seconds in self.rows(
-            "SELECT loop, iterations, entries, stopped_by, reasons, trip_count, seconds FROM total ORDER BY loop"
-        ):
+        for index, iterations, entries, stopped, reasons, trips, seconds in queries.totals(self.rows):
             loop = self.loops[whole(index)]
             counts = {StoppedBy(word): whole(count) for word, count in json.loads(text(reasons)).items()}
             by = maybe(StoppedBy, stopped)
@@ -197,28 +197,17 @@ class Trace(Database):
         """Of each loop that was entered up to a boundary: iterations, entries, and why it ended last before that."""
         return {
             whole(loop): (whole(iterations), whole(entries), maybe(StoppedBy, ended))
-            for loop, iterations, entries, ended in self.rows(
-                "SELECT e.loop, sum(b.most), count(*), (SELECT x.ended FROM boundary x JOIN entry y ON y.id = x.entry"
-                " WHERE y.loop = e.loop AND x.id < ?1 AND x.ended IS NOT NULL ORDER BY x.id DESC LIMIT 1) FROM"
-                " (SELECT entry, max(iteration) AS most FROM boundary WHERE id <= ?1 GROUP BY entry) b"
-                " JOIN entry e ON e.id = b.entry GROUP BY e.loop",
-                until,
-            )
+            for loop, iterations, entries, ended in queries.counts(self.rows, until)
         }
 
     @checked
     def _tensors(self, kind: str) -> dict[str, Data]:
-        return {
-            text(name): self.decoded(type_, data)
-            for name, type_, data in self.rows(
-                "SELECT name, type, data FROM tensor WHERE kind = ? ORDER BY rowid", kind
-            )
-        }
+        return {text(name): self.decoded(type_, data) for name, type_, data in queries.tensors(self.rows, kind)}
 
     # -- boundaries
 
     def __len__(self) -> int:
-        return int(next(self.rows("SELECT count(*) FROM boundary"))[0])
+        return queries.count_boundaries(self.rows)
 
     def index(self, loop: str | int) -> int:
         """The number of a loop given by path, by name or by number.
@@ -237,9 +226,7 @@ class Trace(Database):
     def entry(self, number: int) -> Entry:
         """An entry by its number."""
         if number not in self._entries:
-            for id_, loop, around, trips in self.rows(
-                "SELECT id, loop, around, trip_count FROM entry WHERE id = ?", number
-            ):
+            for id_, loop, around, trips in queries.entry(self.rows, number):
                 self._entries[id_] = self._entry(id_, loop, around, trips)
         if number not in self._entries:
             raise self.damaged(f"there is no entry {number}")
@@ -251,21 +238,27 @@ class Trace(Database):
 
     def entries(self, loop: str | int | None = None) -> Iterator[Entry]:
         """The entries of a loop, or of all, in the order of time."""
-        where, given = ("", ()) if loop is None else (" WHERE loop = ?", (self.index(loop),))
-        for id_, index, around, trips in self.rows(
-            f"SELECT id, loop, around, trip_count FROM entry{where} ORDER BY id", *given
-        ):
+        which = None if loop is None else self.index(loop)
+        for id_, index, around, trips in queries.entries(self.rows, which):
             try:
                 entry = self._entry(id_, index, around, trips)
             except DAMAGE as error:
                 raise self.damaged(error) from None
             yield entry
 
-    def marks(self, where: str = "", *given: Any) -> Iterator[Mark]:
-        """Boundaries without their values, in the order of time; ``where`` is SQL over ``boundary``."""
-        for id_, entry, iteration, condition, ended, time in self.rows(
-            f"SELECT id, entry, iteration, condition, ended, time FROM boundary {where or 'ORDER BY id'}", *given
-        ):
+    def marks(
+        self, which: Which = ANY, any_of: Collection[Which] = (), *, newest_first: bool = False
+    ) -> Iterator[Mark]:
+        """Boundaries without their values, in the order of time: those of ``which`` that are one of ``any_of`` as well,
+        if that is given."""
+        return self._marks(queries.boundaries(self.rows, which, any_of, newest_first=newest_first))
+
+    def mark(self, which: Which = ANY, *, newest: bool = False) -> Mark | None:
+        """The oldest of some boundaries, or the newest; None: there is none."""
+        return next(self._marks(queries.boundaries(self.rows, which, newest_first=newest, one=True)), None)
+
+    def _marks(self, rows: Iterable[Any]) -> Iterator[Mark]:
+        for id_, entry, iteration, condition, ended, time in rows:
             try:
                 runs = None if condition is None else bool(whole(condition))
                 mark = Mark(whole(id_), whole(entry), whole(iteration), runs, maybe(StoppedBy, ended), real(time))
@@ -279,16 +272,8 @@ class Trace(Database):
         Raises:
             UsageError: no such loop.
         """
-        conditions: list[str] = []
-        given: list[str | int] = []
-        if loop is not None:
-            conditions.append("loop = ?")
-            given.append(self.index(loop))
-        if entry is not None:
-            conditions.append("around = ?")
-            given.append("/".join(map(str, entry)))
-        where = f"WHERE entry IN (SELECT id FROM entry WHERE {' AND '.join(conditions)})" if conditions else ""
-        return self._read_all(self.marks(f"{where} ORDER BY id", *given))
+        around = None if entry is None else queries.place(entry)
+        return self._read_all(self.marks(Which(loop=None if loop is None else self.index(loop), around=around)))
 
     def _read_all(self, marks: Iterator[Mark]) -> Iterator[Boundary]:
         """Boundaries one after the other, read some at a time: as many as are about :data:`_AHEAD` bytes."""
@@ -307,13 +292,7 @@ class Trace(Database):
         for loop in dict.fromkeys(loops):
             ids = [mark.id for mark, index in zip(marks, loops, strict=True) if index == loop]
             for port, kind, name in self._ports.get(loop, ()):
-                for boundary, *row in self.rows(
-                    "SELECT boundary, id, type, same, data FROM value WHERE port = ? AND boundary BETWEEN ? AND ?"
-                    " ORDER BY boundary",
-                    port,
-                    ids[0],
-                    ids[-1],
-                ):
+                for boundary, *row in queries.values_between(self.rows, port, ids[0], ids[-1]):
                     if boundary in values:
                         values[boundary][kind][name] = self.value(*row)
         return [self._boundary(mark, values[mark.id]) for mark in marks]
@@ -324,16 +303,11 @@ class Trace(Database):
         Raises:
             UsageError: it was not recorded.
         """
-        around = "/".join(map(str, entry))
-        found = self.marks(
-            "WHERE entry IN (SELECT id FROM entry WHERE loop = ? AND around = ?) AND iteration = ?",
-            self.index(loop),
-            around,
-            iteration,
-        )
-        for mark in found:
+        number = queries.entry_at(self.rows, self.index(loop), entry)
+        mark = None if number is None else self.mark(Which(entry=number, iteration=iteration))
+        if mark is not None:
             return self.read(mark)
-        where = f" of entry {around}" if around else ""
+        where = f" of entry {queries.place(entry)}" if entry else ""
         raise UsageError(f"{self.path}: the boundary before iteration {iteration}{where} of '{loop}' is not recorded")
 
     @checked
@@ -359,9 +333,7 @@ class Trace(Database):
         """What was recorded at a boundary of a loop, by kind and name."""
         found: dict[PortKind, dict[str, Any]] = {kind: {} for kind in PortKind}
         for port, kind, name in self._ports.get(loop, ()):
-            for row in self.rows(
-                "SELECT id, type, same, data FROM value WHERE port = ? AND boundary = ?", port, boundary
-            ):
+            for row in queries.values_at(self.rows, port, boundary):
                 found[kind][name] = self.value(*row)
         return found
 
@@ -370,9 +342,7 @@ class Trace(Database):
         """Whether a value was recorded at a boundary of a loop, and the value."""
         port = self._port_of.get((loop, kind, name))
         if port is not None:
-            for row in self.rows(
-                "SELECT id, type, same, data FROM value WHERE port = ? AND boundary = ?", port, boundary
-            ):
+            for row in queries.values_at(self.rows, port, boundary):
                 return True, self.value(*row)
         return False, None
 
@@ -380,34 +350,25 @@ class Trace(Database):
     def newest(self, entry: Entry, kind: PortKind, name: str, iteration: int, count: int) -> list[Any]:
         """The last recorded values of an entry up to a boundary, but for the first boundary; oldest first."""
         port = self._port_of.get((entry.loop, kind, name))
-        rows = self.rows(
-            "SELECT v.id, v.type, v.same, v.data FROM boundary b CROSS JOIN value v ON v.port = ? AND v.boundary = b.id"
-            " WHERE b.entry = ? AND b.iteration BETWEEN 1 AND ? ORDER BY b.iteration DESC LIMIT ?",
-            port,
-            entry.id,
-            iteration,
-            count,
-        )
+        rows = queries.newest_values(self.rows, port, entry.id, iteration, count)
         return [self.value(*row) for row in rows][::-1]
 
-    def port_values(self, port: int, where: str, *given: Any, newest: bool = False) -> list[Any]:
-        """The values of a port at boundaries that ``where`` picks, in the order of time; only the newest of them."""
-        order = "ORDER BY v.boundary DESC LIMIT 1" if newest else "ORDER BY v.boundary"
+    def port_values(self, port: int, which: Which) -> list[Any]:
+        """The values of a port at some boundaries, in the order of time."""
+        return [self.value(*row) for row in queries.values_where(self.rows, port, which)]
+
+    def newest_value(self, port: int, which: Which) -> list[Any]:
+        """The newest of them; none, if there is none."""
         return [
             self.value(*row)
-            for row in self.rows(
-                "SELECT v.id, v.type, v.same, v.data FROM value v JOIN boundary b ON b.id = v.boundary"
-                f" WHERE v.port = ? AND v.boundary IN (SELECT id FROM boundary WHERE {where}) {order}",
-                port,
-                *given,
-            )
+            for row in itertools.islice(queries.values_where(self.rows, port, which, newest_first=True), 1)
         ]
 
     @cached_property
     @checked
     def _ports(self) -> dict[int, list[tuple[int, PortKind, str]]]:
         ports: dict[int, list[tuple[int, PortKind, str]]] = {}
-        for id_, loop, kind, name in self.rows("SELECT id, loop, kind, name FROM port ORDER BY id"):
+        for id_, loop, kind, name in queries.ports(self.rows):
             index = whole(loop, 0, len(self.loops) - 1)
             ports.setdefault(index, []).append((whole(id_), PortKind(kind), text(name)))
         return ports
@@ -415,10 +376,7 @@ class Trace(Database):
     @checked
     def types(self, port: int) -> list[tuple[str, tuple[int, ...] | None]]:
         """Every dtype and shape that a port's values have."""
-        return [
-            self._type(number)
-            for (number,) in self.rows("SELECT DISTINCT type FROM value WHERE port = ? ORDER BY 1", port)
-        ]
+        return [self._type(number) for (number,) in queries.types_of(self.rows, port)]
 
     @cached_property
     def _port_of(self) -> dict[tuple[int, PortKind, str], int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import hashlib
 import json
 import sqlite3
 import threading
@@ -21,9 +20,11 @@ from ...runtime.frame import Frame
 from ...runtime.graph.as_json import to_json
 from ...runtime.graph.encoding import encode
 from ...runtime.model import Data, Model, Run
-from .checkpoint import LoopState, Position, Saver, save
+from . import queries
+from .checkpoint import LoopState, Saver, save
 from .ports import MISSING, Tapped, read, tap
 from .reader import Trace
+from .resume import Position, model_hash
 from .rows import Batch, Types
 from .schema import VERSION
 from .writer import Portion, Store, Writer, create
@@ -138,29 +139,18 @@ class Recorder:
 
     def _go_on(self, store: Store, position: Position, again: list[int]) -> None:
         """Take away what will be recorded again, and the end."""
-        store.execute("BEGIN IMMEDIATE")
-        gone = "SELECT id FROM boundary WHERE id > ?"
-        store.execute(f"DELETE FROM value WHERE boundary IN ({gone})", (position.boundary,))
-        store.execute("DELETE FROM boundary WHERE id > ?", (position.boundary,))
-        for number in again:
-            store.execute("DELETE FROM value WHERE boundary IN (SELECT id FROM boundary WHERE entry = ?)", (number,))
-            store.execute("DELETE FROM boundary WHERE entry = ?", (number,))
-        store.execute("DELETE FROM entry WHERE id NOT IN (SELECT entry FROM boundary)")
-        store.execute("DELETE FROM tensor WHERE kind = 'output'")
-        store.execute("DELETE FROM total")
-        store.execute("DELETE FROM meta WHERE key IN ('ended', 'error')")
-        store.execute("COMMIT")
-        ((self._next_boundary, until),) = store.execute(
-            "SELECT coalesce(max(id), 0) + 1, coalesce(max(time), 0) FROM boundary"
-        )
-        ((self._next_entry,),) = store.execute("SELECT coalesce(max(id), 0) + 1 FROM entry")
-        self._start = time.perf_counter() - until
+        ask = store.execute
+        with queries.transaction(ask):
+            queries.forget_after(ask, position.boundary, again)
+        self._next_boundary = queries.last_number(ask, "boundary") + 1
+        self._next_entry = queries.last_number(ask, "entry") + 1
+        self._start = time.perf_counter() - queries.last_time(ask)
         for state in position.running:
-            around = "/".join(map(str, state.around))
-            for (number,) in store.execute("SELECT id FROM entry WHERE loop = ? AND around = ?", (state.loop, around)):
+            number = queries.entry_at(ask, state.loop, state.around)
+            if number is not None:
                 self._loops[state.loop].entry = number
         if self._saver is not None:
-            self._saver.go_on(position)
+            self._saver.go_on(position.path)
 
     def _begin(self, model: Model, options: Options, on_error: Callable[[LoopdbgError], object] | None) -> None:
         tapped = tap(model.plan, nodes=options.nodes, only=options.only)
@@ -227,7 +217,7 @@ class Recorder:
             return
         entry = None
         if iteration == 0:
-            entry = "/".join(map(str, frame.entry)), frame.trip_count
+            entry = queries.place(frame.entry), frame.trip_count
         taps = loop.taps
         found = [(t.port, read(engine, index, t)) for t in taps.always]
         if iteration:
@@ -326,7 +316,7 @@ class Recorder:
             if run is not None:
                 _write_end(store, run)
             if message:
-                store.execute("INSERT OR REPLACE INTO meta VALUES ('error', ?)", (message,))
+                queries.set_error(store.execute, message)
 
         self._writer.close(Portion(then=[last]))
 
@@ -351,19 +341,6 @@ def _batch(loop: _Tapped, out: _Open) -> Batch:
         columns,
         loop.sources,
     )
-
-
-def model_hash(model: Model) -> str:
-    """SHA-256 of the model's file, and of an IR's ``.bin``; empty where the model came from no file."""
-    if model.path is None or not model.path.is_file():
-        return ""
-    digest = hashlib.sha256()
-    for path in (model.path, model.path.with_suffix(".bin")):
-        if path == model.path or (model.path.suffix == ".xml" and path.is_file()):
-            with path.open("rb") as file:
-                while piece := file.read(1 << 20):
-                    digest.update(piece)
-    return digest.hexdigest()
 
 
 def _first_rows(
@@ -409,10 +386,9 @@ def _write_end(store: Store, run: Run) -> None:
     for name, value in run.outputs.items():
         dtype, shape, data = encode(value if value is None or isinstance(value, list) else np.asarray(value))
         rows.append(("output", name, store.types.number(dtype, shape), data))
-    store.insert("tensor", 4, rows)
+    store.insert("tensor", rows)
     store.insert(
         "total",
-        7,
         [
             (
                 k,
@@ -429,4 +405,4 @@ def _write_end(store: Store, run: Run) -> None:
     meta = {"ended": "end" if run.stopped_by is None else run.stopped_by.value}
     if run.message:
         meta["error"] = run.message
-    store.insert("meta", 2, meta.items())
+    store.insert("meta", meta.items())

@@ -16,6 +16,7 @@ from ..session.standing import Standing, boundary_stop, gave_nan, interrupted, n
 from ..session.stop import Reason, Stop
 from .frames import RecordedFrame
 from .outline import Outline
+from .queries import Which
 from .reader import Mark, Trace
 from .recorded_places import RecordedPlaces
 from .unrunnable import RecordedModel, Unrunnable
@@ -137,7 +138,7 @@ class Replay(Unrunnable, Standing):
             mark = self._running_mark(self._current("finish"))
             if mark is None:
                 return self._advance(self._after(self._current("finish")))
-            end = self._find("WHERE entry = ? ORDER BY iteration DESC LIMIT 1", mark.entry)
+            end = self.trace.mark(Which(entry=mark.entry), newest=True)
             # A loop that was cut off has no end.
             return self._advance(end if end is not None and end.ended else None)
 
@@ -153,13 +154,7 @@ class Replay(Unrunnable, Standing):
                 raise UsageError("no loop is running here; until needs one")
             if iteration <= mark.iteration:
                 raise UsageError(f"iteration {iteration} is not ahead of {mark.iteration}; goto {iteration} goes back")
-            found = self._find(
-                "WHERE entry = ? AND iteration > ? AND (iteration >= ? OR ended IS NOT NULL)"
-                " ORDER BY iteration LIMIT 1",
-                mark.entry,
-                mark.iteration,
-                iteration,
-            )
+            found = self.trace.mark(Which(entry=mark.entry, above=mark.iteration, until=iteration))
             return self._advance(found)
 
     def continue_(self) -> Stop:
@@ -183,7 +178,7 @@ class Replay(Unrunnable, Standing):
             if self.done:
                 return self._go(self._last())
             mark = self._current("go back")
-            before = self._in_entry(mark, -1) or self._find("WHERE id < ? ORDER BY id DESC LIMIT 1", mark.id)
+            before = self._in_entry(mark, -1) or self.trace.mark(Which(before=mark.id), newest=True)
             if before is None:
                 raise UsageError("this is the first boundary of the recording; there is nothing before")
             return self._go(before)
@@ -199,12 +194,11 @@ class Replay(Unrunnable, Standing):
             raise UsageError(f"there is no iteration {iteration}")
         with self._held():
             mark = self._mark or self._current("go there")
-            found = self._find("WHERE entry = ? AND iteration = ?", mark.entry, iteration)
+            found = self.trace.mark(Which(entry=mark.entry, iteration=iteration))
             if found is not None:
                 return self._go(found)
-            entry = "WHERE entry = ? AND iteration"
-            below = self._find(f"{entry} < ? ORDER BY iteration DESC LIMIT 1", mark.entry, iteration)
-            above = self._find(f"{entry} > ? ORDER BY iteration LIMIT 1", mark.entry, iteration)
+            below = self.trace.mark(Which(entry=mark.entry, below=iteration), newest=True)
+            above = self.trace.mark(Which(entry=mark.entry, above=iteration))
             loop = self.frame.loop
             assert loop is not None
             if below is not None and above is None and below.ended is not None:
@@ -223,7 +217,7 @@ class Replay(Unrunnable, Standing):
         """Go back to the last recorded boundary before this at which a breakpoint hits; without one to the first."""
         with self._held():
             here = self._mark
-            if self._look("id < ? ORDER BY id DESC", 0 if here is None else here.id + self.done, silently=True):
+            if self._look(Which(before=0 if here is None else here.id + self.done), back=True):
                 return self.stop
             stop = self._to_first()
             if here is not None:
@@ -252,8 +246,7 @@ class Replay(Unrunnable, Standing):
     def _advance(self, target: Mark | None) -> Stop:
         """On to a recorded boundary (None: the end), unless a breakpoint hits on the way."""
         here = 0 if self._mark is None else self._mark.id
-        last = (1 << 63) - 1 if target is None else target.id
-        if self._look("id BETWEEN ? AND ? ORDER BY id", here + 1, last):
+        if self._look(Which(after=here, before=None if target is None else target.id + 1)):
             return self.stop
         ended = self._go(target)
         if target is not None:
@@ -264,14 +257,15 @@ class Replay(Unrunnable, Standing):
             self.stop = self._hit_stop(hits, ended.text)
         return self.stop
 
-    def _look(self, which: str, *given: object, silently: bool = False) -> bool:
-        """Stop at the first of some boundaries at which a breakpoint hits; False: at none of them."""
-        for mark, frame in self._may_hit(which, *given):
+    def _look(self, which: Which, *, back: bool = False) -> bool:
+        """Stop at the first of some boundaries at which a breakpoint hits, or at the last, silently; False: at none of
+        them."""
+        for mark, frame in self._may_hit(which, back):
             if self._interrupted:
                 self._place(mark)
                 self.stop = interrupted(frame)
                 return True
-            hits = self._hits(frame, silently=silently)
+            hits = self._hits(frame, silently=back)
             if hits:
                 self._place(mark)
                 self.stop = self._where()
@@ -279,23 +273,18 @@ class Replay(Unrunnable, Standing):
                 return True
         return False
 
-    def _may_hit(self, which: str, *given: object) -> Iterator[tuple[Mark, RecordedFrame]]:
+    def _may_hit(self, which: Which, back: bool) -> Iterator[tuple[Mark, RecordedFrame]]:
         """Of some boundaries those at which a breakpoint might hit."""
-        conditions: list[str] = []
-        parameters: list[object] = []
+        any_of: list[Which] = []
         for one in self.breakpoints:
             for loop in one.loops if one.enabled else ():
-                extra = ""
-                parameters.append(loop)
                 if one.kind is Kind.ITERATION:
-                    extra = " AND ended IS NULL AND iteration = ?"
-                    parameters.append(one.iterations[-1])
-                elif one.kind is Kind.END:
-                    extra = " AND ended IS NOT NULL"
-                conditions.append(f"(entry IN (SELECT id FROM entry WHERE loop = ?){extra})")
-        if not conditions:
+                    any_of.append(Which(loop=loop, ended=False, iteration=one.iterations[-1]))
+                else:
+                    any_of.append(Which(loop=loop, ended=True if one.kind is Kind.END else None))
+        if not any_of:
             return
-        for mark in self.trace.marks(f"WHERE ({' OR '.join(conditions)}) AND {which}", *parameters, *given):
+        for mark in self.trace.marks(which, any_of, newest_first=back):
             frame = RecordedFrame.at(self._outline, mark)
             self._passing = frame.index, mark.iteration
             yield mark, frame
@@ -332,36 +321,28 @@ class Replay(Unrunnable, Standing):
         around = RecordedFrame.at(self._outline, mark).around
         if around is None or around.entry_id is None:
             return None
-        return self._find(
-            "WHERE entry = ? AND id < ? ORDER BY iteration DESC LIMIT 1",
-            around.entry_id,
-            mark.id,
-        )
-
-    def _find(self, where: str, *given: object) -> Mark | None:
-        return next(self.trace.marks(where, *given), None)
+        return self.trace.mark(Which(entry=around.entry_id, before=mark.id), newest=True)
 
     def _after(self, mark: Mark) -> Mark | None:
-        return self._find("WHERE id > ? ORDER BY id LIMIT 1", mark.id)
+        return self.trace.mark(Which(after=mark.id))
 
     def _last(self) -> Mark | None:
-        return self._find("ORDER BY id DESC LIMIT 1")
+        return self.trace.mark(newest=True)
 
     def _in_entry(self, mark: Mark, way: int) -> Mark | None:
-        sign, order = (">", "ASC") if way > 0 else ("<", "DESC")
-        return self._find(
-            f"WHERE entry = ? AND iteration {sign} ? ORDER BY iteration {order} LIMIT 1", mark.entry, mark.iteration
-        )
+        if way > 0:
+            return self.trace.mark(Which(entry=mark.entry, above=mark.iteration))
+        return self.trace.mark(Which(entry=mark.entry, below=mark.iteration), newest=True)
 
     def _at_beginning(self) -> bool:
-        return self._mark is None or self._find("WHERE id < ? LIMIT 1", self._mark.id) is None
+        return self._mark is None or self.trace.mark(Which(before=self._mark.id)) is None
 
     def _place(self, mark: Mark | None) -> None:
         self._mark = mark
         self.moment += 1
 
     def _to_first(self) -> Stop:
-        return self._go(self._find("ORDER BY id LIMIT 1"))
+        return self._go(self.trace.mark())
 
     def _go(self, mark: Mark | None) -> Stop:
         """Stand at a boundary, or at the end of the recording."""
@@ -382,10 +363,7 @@ class Replay(Unrunnable, Standing):
         trace = self.trace
         if trace.ended == "end":
             # What a screen shows then is the loop of the main graph that ended last.
-            main = self._find(
-                "WHERE entry IN (SELECT e.id FROM entry e JOIN loop l ON l.id = e.loop WHERE l.parent IS NULL)"
-                " ORDER BY id DESC LIMIT 1"
-            )
+            main = self.trace.mark(Which(outermost=True), newest=True)
             self._mark = main or self._mark
             self.stop = Stop(Reason.DONE, "the model ran to its end" + ("" if trace.loops else "; it has no loop"))
         elif trace.ended is not None or trace.error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 #: In the file's header, so that a trace is told from any other SQLite file: "lpdb".
 APPLICATION_ID = 0x6C706462
 #: Of the tables; a trace of another version is refused.
@@ -131,3 +133,5 @@ JOIN loop l ON l.id = p.loop
 JOIN type t ON t.id = v.type
 LEFT JOIN value d ON d.id = v.same;
 """
+
+TABLE_NAMES = re.findall(r"CREATE TABLE (\w+)", TABLES)

@@ -8,7 +8,6 @@ after a power loss the newest commits may be missing, but the file is whole). A 
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import sqlite3
 import threading
@@ -18,18 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from ...runtime.errors import LoopdbgError, TraceError, UsageError, one_line
+from . import queries
 from .cells import shape
 from .lock import Lock
 from .rows import Batch, Encoder, Types
-from .schema import APPLICATION_ID, MAGIC, TABLES, VERSION
+from .schema import APPLICATION_ID, MAGIC
 
 #: How often the thread looks for something to write, in seconds.
 INTERVAL = 0.1
-#: So many rows go into one statement. sqlite3 lets go of the GIL for each, and gets it back only after a while where
-#: the engine's thread is busy in Python: the fewer the better.
-_ROWS = 1024
-#: What SQLite takes at most as parameters of one statement, in every build of the last years.
-_PARAMETERS = 32_766
 
 
 @dataclass
@@ -66,71 +61,46 @@ class Store:
         #: How many boundaries were written.
         self.written = 0
         self._db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, cached_statements=256)
-        self._db.execute("PRAGMA busy_timeout = 10000")
-        self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.execute("PRAGMA synchronous = NORMAL")
-        self._db.execute("PRAGMA wal_autocheckpoint = 4000")
+        queries.open_to_write(self._db)
         self.types = Types()
-        for number, dtype, dims in self._db.execute("SELECT id, dtype, shape FROM type ORDER BY id"):
+        for number, dtype, dims in queries.types(self.execute):
             self.types.add(number, dtype, None if dims is None else shape(dims))
-        (last,) = self._db.execute("SELECT coalesce(max(id), 0) FROM value").fetchone()
-        self.encoder = Encoder(self.types, last + 1)
+        self.encoder = Encoder(self.types, queries.last_number(self.execute, "value") + 1)
 
     def write(self, portion: Portion) -> None:
         """One transaction."""
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            self.insert("entry", 4, portion.entries)
+        with queries.transaction(self.execute):
+            self.insert("entry", portion.entries)
             for batch in portion.batches:
-                self.insert("boundary", 6, self.encoder.boundaries(batch))
+                self.insert("boundary", self.encoder.boundaries(batch))
                 for rows in self.encoder.values(batch):
-                    self.insert(_VALUE, 12, rows)
+                    self.insert("value", rows)
             for act in portion.then:
                 act(self)
-            self.insert("type", 3, self.types.take_new())
-            self._db.execute("COMMIT")
-            self.written += sum(len(batch.ids) for batch in portion.batches)
-        except BaseException:
-            # The disk may be full: then there is nothing to roll back.
-            with contextlib.suppress(sqlite3.Error):
-                self._db.execute("ROLLBACK")
-            raise
+            self.insert("type", self.types.take_new())
+        self.written += sum(len(batch.ids) for batch in portion.batches)
 
-    def insert(self, table: str, width: int, rows: Iterable[Sequence[Any]]) -> None:
-        """Insert rows, many in a statement."""
-        each = min(_ROWS, _PARAMETERS // width)
-        one = f"({','.join('?' * width)})"
-        told = iter(rows)
-        while chunk := list(itertools.islice(told, each)):
-            if len(chunk) == each:
-                values = ",".join([one] * each)
-                self._db.execute(f"INSERT INTO {table} VALUES {values}", list(itertools.chain.from_iterable(chunk)))
-            else:
-                self._db.executemany(f"INSERT INTO {table} VALUES {one}", chunk)
+    def insert(self, table: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Insert rows into a table."""
+        queries.insert(self._db, table, rows)
 
-    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
-        """One statement of whoever has something else to write."""
+    def execute(self, sql: str, *parameters: Any) -> list[Any]:
+        """What the functions of ``queries.py`` ask with."""
         return self._db.execute(sql, parameters).fetchall()
 
     def held(self) -> int:
         """How many boundaries the file has, those included that were there before."""
         with contextlib.suppress(sqlite3.Error):
-            return int(self._db.execute("SELECT count(*) FROM boundary").fetchone()[0])
+            return queries.count_boundaries(self.execute)
         return self.written
 
     def close(self) -> None:
         """Make it one plain file, and close it."""
         try:
-            # Where somebody reads it just now it stays in WAL mode, which is no harm.
-            with contextlib.suppress(sqlite3.OperationalError):
-                self._db.execute("PRAGMA busy_timeout = 200")
-                self._db.execute("PRAGMA journal_mode = DELETE")
+            queries.close_written(self._db)
         finally:
             self._db.close()
             self._lock.close()
-
-
-_VALUE = "value (id, boundary, port, type, number, min, max, mean, norm, not_finite, same, data)"
 
 
 def create(path: Path, rows: Mapping[str, Iterable[Sequence[Any]]], *, force: bool = False) -> Store:
@@ -152,15 +122,7 @@ def create(path: Path, rows: Mapping[str, Iterable[Sequence[Any]]], *, force: bo
         new.unlink(missing_ok=True)
         db = sqlite3.connect(new, isolation_level=None)
         try:
-            db.execute("PRAGMA synchronous = OFF")
-            db.executescript(
-                f"BEGIN; PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION};{TABLES}"
-            )
-            for table, content in rows.items():
-                for row in content:
-                    db.execute(f"INSERT INTO {table} VALUES ({','.join('?' * len(row))})", row)
-            db.execute("COMMIT")
-            db.execute("PRAGMA journal_mode = WAL")
+            queries.make(db, rows)
         finally:
             db.close()
         for beside in ("-wal", "-shm", "-journal"):

@@ -92,8 +92,8 @@ class Resumed:
     """
 
     def __init__(self, path: Path, model: Model) -> None:
-        from ...debugger.recording.checkpoint import newest
         from ...debugger.recording.reader import Trace
+        from ...debugger.recording.resume import newest
 
         self._trace = Trace.open(path)
         self.inputs = self._trace.inputs
@@ -101,7 +101,7 @@ class Resumed:
 
     def begin(self, engine: Engine) -> None:
         """Bring an engine there."""
-        from ...debugger.recording.checkpoint import go_to
+        from ...debugger.recording.resume import go_to
 
         go_to(engine, self.position, self._trace)
 

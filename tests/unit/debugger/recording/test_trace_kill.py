@@ -20,7 +20,7 @@ import pytest
 
 import loopdbg
 from command_line import save
-from loopdbg.debugger.recording.checkpoint import go_to, newest
+from loopdbg.debugger.recording.resume import go_to, newest
 from loopdbg.debugger.recording.reader import Trace
 from models import COUNT, NESTED
 from recordings import all_same

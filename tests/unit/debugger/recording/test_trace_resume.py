@@ -12,7 +12,7 @@ import loopdbg
 from command_line import SAMPLES
 from command_line import loopdbg as command
 from loopdbg.debugger.recording import checkpoint
-from loopdbg.debugger.recording.checkpoint import go_to, newest
+from loopdbg.debugger.recording.resume import go_to, newest
 from loopdbg.debugger.recording.reader import Trace
 from loopdbg.debugger.recording.recorder import Options, Recorder
 from loopdbg.debugger.session.boundary import Boundary

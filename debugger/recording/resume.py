@@ -1,0 +1,248 @@
+"""How a recorded run goes on: where it stood, found in its trace, and an engine brought there.
+
+The model is started on the recorded inputs, and each loop that is met on the way is put where it was. What lies before
+and between is computed again, and so is an inner loop that had ended and of which nothing is known.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...runtime.engine.engine import Engine
+from ...runtime.errors import InterruptError, TraceError, UsageError
+from ...runtime.graph import Array, OptionalType
+from ...runtime.model import Model
+from . import queries
+from .cells import places, text, whole
+from .checkpoint import LoopState
+from .database import DAMAGE
+from .ports import PortKind, Tapped, result_slots, tap
+from .queries import Which
+from .reader import Mark, Trace
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where a run can go on."""
+
+    #: The loops to be put somewhere, in the order in which they are met.
+    path: Sequence[LoopState]
+    #: The newest boundary that lies before it; 0: none.
+    boundary: int
+
+    @property
+    def running(self) -> list[LoopState]:
+        """The loops that still run, outermost first."""
+        return [state for state in self.path if not state.ended]
+
+    @property
+    def told(self) -> str:
+        """For a person: ``iteration 137``, of nested loops ``iteration 3/7``."""
+        if not self.path:
+            return "the start"
+        if not self.running:
+            return "the end of a loop"
+        return f"iteration {'/'.join(str(state.iteration) for state in self.running)}"
+
+    def runs_again(self, trace: Trace, loop: int, around: tuple[int, ...]) -> bool:
+        """True for an entry that lies in an iteration that runs, and that is run again since nothing is known of it."""
+        if any((state.loop, state.around) == (loop, around) for state in self.path):
+            return False
+        lineage = trace.around(loop)
+        for state in self.path:
+            depth = len(state.around)
+            if state.ended and lineage[depth : depth + 1] == [state.loop] and around[:depth] == state.around:
+                return False
+        for depth, state in enumerate(self.running):
+            if depth >= len(lineage) or lineage[depth] != state.loop or around[:depth] != state.around:
+                # Beside a running loop, in the iteration that runs around both.
+                return True
+            if around[depth : depth + 1] != (state.iteration,):
+                return False
+        return True
+
+
+def newest(trace: Trace, model: Model) -> Position:
+    """The position at which a recorded run can go on.
+
+    Raises:
+        UsageError: the trace is one of another model, or its run came to its end.
+        TraceError: it is damaged.
+    """
+    have = model_hash(model)
+    if trace.model_hash and have and trace.model_hash != have:
+        raise UsageError(f"{trace.path}: was recorded with another model ({trace.model}), not with this {model.name}")
+    plans = [plan.path for plan in model.plan.loops]
+    if plans != [loop.path for loop in trace.loops]:
+        raise UsageError(f"{trace.path}: was recorded with a model that has other loops than {model.name}")
+    if trace.ended == "end":
+        raise UsageError(f"{trace.path}: this run came to its end; there is nothing to go on with")
+    return _from_boundaries(trace, model) if trace.whole else _from_checkpoint(trace, model)
+
+
+def _from_boundaries(trace: Trace, model: Model) -> Position:
+    """Every boundary is recorded whole: the newest one is where it stands."""
+    last = trace.mark(newest=True)
+    if last is None:
+        return Position([], 0)
+    entry = trace.entry(last.entry)
+    chain = trace.around(entry.loop)
+    taps = tap(model.plan, nodes=trace.nodes)
+    if [(t.kind, t.name) for loop in taps for t in loop] != [
+        one for loop in trace.loops for one in trace.ports(loop.index)
+    ]:
+        raise UsageError(f"{trace.path}: was recorded by another version of this program; record it again")
+    path: list[LoopState] = []
+    for depth in range(len(chain) + 1):
+        # The entries directly in the iteration that runs: those that are over, and the one that still runs.
+        parent = chain[depth - 1] if depth else None
+        around = (*entry.around, last.iteration)[:depth]
+        inside = False
+        for number in queries.entries_in(trace.rows, parent, around):
+            mark = trace.mark(Which(entry=number), newest=True)
+            if mark is None:
+                raise trace.damaged(f"entry {number} has no boundary")
+            path.append(_recorded_state(trace, model, taps, mark))
+            inside = mark.ended is None
+        if not inside:
+            break
+    return Position(path, last.id)
+
+
+def _recorded_state(trace: Trace, model: Model, taps: list[Tapped], mark: Mark) -> LoopState:
+    entry = trace.entry(mark.entry)
+    plan = model.plan.loops[entry.loop]
+    carried: list[Any] = []
+    lasts: dict[int, Any] = {}
+    scans: list[Array] = []
+    free = result_slots(model.plan, plan) if mark.iteration else []
+    for one in taps[entry.loop]:
+        if one.kind is PortKind.SCAN:
+            rows = trace.port_values(one.port, Which(entry=mark.entry, above=0, below=mark.iteration + 1))
+            scans.append(_joined(trace, np.stack, rows))
+        elif one.kind is PortKind.CARRIED:
+            carried += trace.port_values(one.port, Which(number=mark.id))
+        elif one.kind is PortKind.NODE and one.slot in free:
+            # In a branch that the last iteration did not take: it has the value that it had before.
+            found = trace.newest_value(one.port, Which(entry=mark.entry, below=mark.iteration + 1))
+            lasts.update((one.slot, value) for value in found)
+    if len(carried) != len(plan.edges) or any(len(rows) != mark.iteration for rows in scans):
+        raise trace.damaged(f"boundary {mark.id} is not whole")
+    keep = mark.condition is not False
+    return LoopState(entry.loop, entry.around, mark.iteration, keep, carried, lasts, scans, mark.ended is not None)
+
+
+def _from_checkpoint(trace: Trace, model: Model) -> Position:
+    row = next(iter(queries.newest_checkpoint(trace.rows)), None)
+    if row is None:
+        return Position([], 0)
+    number, boundary, states = row
+    try:
+        path = [_saved_state(trace, model, number, told) for told in json.loads(text(states))]
+        return Position(path, whole(boundary))
+    except DAMAGE as error:
+        raise trace.damaged(error) from None
+
+
+def _joined(trace: Trace, join: Callable[[list[Array]], Array], rows: list[Any]) -> Array:
+    """The elements of a scan output in one array."""
+    if not rows:
+        return np.empty((0,))
+    if any(not isinstance(row, np.ndarray) or row.dtype != rows[0].dtype for row in rows):
+        raise trace.damaged("elements of a scan output are of several types")
+    try:
+        return join(rows)
+    except ValueError as error:
+        raise trace.damaged(error) from None
+
+
+def _counted(rows: Any, count: int) -> Any:
+    if len(rows) != count:
+        raise ValueError(f"{len(rows)} elements of a scan output stand where there should be {count}")
+    return rows
+
+
+def _saved_state(trace: Trace, model: Model, number: int, told: Mapping[str, Any]) -> LoopState:
+    loop, iteration = whole(told["loop"], 0, len(trace.loops) - 1), whole(told["iteration"])
+    around = text(told["around"])
+    plan = model.plan.loops[loop]
+    parts: dict[str, list[Any]] = {"carried": [], "last": []}
+    for role, type_, data in queries.checkpoint_parts(trace.rows, number, loop):
+        parts[role].append(trace.decoded(type_, data))
+    scans = []
+    for k in range(len(plan.scans)):
+        rows = [
+            _counted(trace.decoded(type_, data), whole(count))
+            for type_, data, count in queries.checkpoint_scans(trace.rows, loop, around, k)
+        ]
+        scans.append(_joined(trace, np.concatenate, rows))
+    free = result_slots(model.plan, plan) if iteration else []
+    if (
+        len(parts["carried"]) != len(plan.edges)
+        or len(parts["last"]) != len(free)
+        or any(len(rows) != iteration for rows in scans)
+    ):
+        raise trace.damaged(f"checkpoint {number} is not whole")
+    lasts = dict(zip(free, parts["last"], strict=True))
+    entry = places(around, len(trace.around(loop)) - 1)
+    return LoopState(loop, entry, iteration, bool(told["keep"]), parts["carried"], lasts, scans, bool(told["ended"]))
+
+
+def go_to(engine: Engine, position: Position, trace: Trace) -> None:
+    """Bring an engine that was started on the recorded inputs to a position.
+
+    Raises:
+        TraceError: the run does not come by there: the model or this program computes something else than it did.
+        InterruptError: Ctrl-C.
+    """
+    _count_before(engine, position, trace)
+    for state in position.path:
+        engine.clear_stops()
+        engine.stop_at(state.loop, 0)
+        what, index = engine.resume()
+        if what == "interrupt":
+            raise InterruptError("interrupted before the recorded run went on")
+        iterations = tuple(engine.loop_state(k)[0] for k in engine.stack)
+        if (what, index, iterations) != ("boundary", state.loop, (*state.around, 0)):
+            raise TraceError(f"{trace.path}: the run does not come by where the recorded one was; it cannot go on")
+        for edge, value in zip(engine.plan.loops[state.loop].edges, state.carried, strict=True):
+            before = engine.value(edge.param)
+            optional = isinstance(edge.edge.param.type, OptionalType) and (before is None or value is None)
+            if _kind(before) != _kind(value) and not optional:
+                raise trace.damaged(f"a carried value is {_kind(value)} there, and {_kind(before)} in the model")
+        engine.forward(state.loop, state.iteration, state.keep, state.carried, state.scans, state.lasts)
+    engine.clear_stops()
+
+
+def _kind(value: Any) -> str:
+    """What does not change from iteration to iteration."""
+    return value.dtype.name if isinstance(value, np.ndarray) else "sequence" if isinstance(value, list) else "other"
+
+
+def _count_before(engine: Engine, position: Position, trace: Trace) -> None:
+    """Entries that are neither run again nor put somewhere count as well."""
+    ours = {(state.loop, state.around) for state in position.path}
+    for mark in trace.marks(Which(ended=True, before=position.boundary + 1)):
+        entry = trace.entry(mark.entry)
+        if (entry.loop, entry.around) not in ours and not position.runs_again(trace, entry.loop, entry.around):
+            assert mark.ended is not None
+            engine.count_entry(entry.loop, mark.iteration, mark.ended, entry.trip_count)
+
+
+def model_hash(model: Model) -> str:
+    """SHA-256 of the model's file, and of an IR's ``.bin``; empty where the model came from no file."""
+    if model.path is None or not model.path.is_file():
+        return ""
+    digest = hashlib.sha256()
+    for path in (model.path, model.path.with_suffix(".bin")):
+        if path == model.path or (model.path.suffix == ".xml" and path.is_file()):
+            with path.open("rb") as file:
+                while piece := file.read(1 << 20):
+                    digest.update(piece)
+    return digest.hexdigest()
