@@ -11,7 +11,7 @@ import itertools
 import json
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from .schema import APPLICATION_ID, TABLES, VERSION
@@ -200,7 +200,7 @@ class Which:
 
     def where(self) -> tuple[str, list[int | str]]:
         """As a condition over the table, and its parameters."""
-        given = {name: value for name, value in asdict(self).items() if value is not None}
+        given = {name: value for name, value in vars(self).items() if value is not None}
         return " AND ".join(_CONDITIONS[name] for name in given) or "true", list(given.values())
 
 

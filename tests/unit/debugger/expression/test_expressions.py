@@ -455,6 +455,22 @@ def test_what_an_expression_reads() -> None:
         assert parse(text).names == {"h"}
 
 
+def test_other_expressions_in_place_of_names() -> None:
+    pattern = parse("any(abs(x - prev(x)) >= level) or x == `x y`")
+    filled = pattern.filled(x=parse("h[0, x] * 2"), level=0.5)
+    assert filled.names == {"h", "x", "x y"}
+    assert pattern.names == {"x", "level", "x y"}
+    assert parse("prev(x) + x").filled(x=parse("k[0] * 3")).evaluate(SCOPE) == 4.5
+    assert parse("[x, -x][0] + max(x)").filled(x=2.5).evaluate(SCOPE) == 5
+
+
+def test_escapes() -> None:
+    assert value(r"'\x41\u00e9\U0001f600\n``'") == "Aé😀\n``"
+    assert parse(r"`\x41``\n`").names == {"A`\n"}
+    for text in (r"'\x4'", r"'\U00110000'", r"`\q`"):
+        assert error(text).problem.startswith("an unknown escape") and error(text).position == 1
+
+
 def test_a_trip_count() -> None:
     scope = Values(trip_count=20)
     assert parse("trip_count - iter").evaluate(scope) == 8

@@ -20,8 +20,8 @@ import pytest
 
 import loopdbg
 from command_line import save
-from loopdbg.debugger.recording.resume import go_to, newest
 from loopdbg.debugger.recording.reader import Trace
+from loopdbg.debugger.recording.resume import go_to, newest
 from models import COUNT, NESTED
 from recordings import all_same
 

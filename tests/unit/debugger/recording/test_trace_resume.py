@@ -12,9 +12,9 @@ import loopdbg
 from command_line import SAMPLES
 from command_line import loopdbg as command
 from loopdbg.debugger.recording import checkpoint
-from loopdbg.debugger.recording.resume import go_to, newest
 from loopdbg.debugger.recording.reader import Trace
 from loopdbg.debugger.recording.recorder import Options, Recorder
+from loopdbg.debugger.recording.resume import go_to, newest
 from loopdbg.debugger.session.boundary import Boundary
 from loopdbg.runtime.errors import TraceError, UsageError
 from loopdbg.runtime.model import LoopTotals, Run

@@ -1,0 +1,16 @@
+"""Whoever reads or changes a query of traces finds all of them in one place."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[4]
+SQL = re.compile(r"\b(SELECT|INSERT (OR REPLACE )?INTO|DELETE FROM|UPDATE \w+ SET|CREATE TABLE|PRAGMA|ORDER BY)\b")
+PLACES = {"debugger/recording/schema.py", "debugger/recording/queries.py"}
+
+
+def test_sql_stands_in_one_place() -> None:
+    files = [path for folder in ("debugger", "tui") for path in (ROOT / folder).rglob("*.py")]
+    found = {str(path.relative_to(ROOT)) for path in files if SQL.search(path.read_text("utf-8"))}
+    assert found == PLACES
