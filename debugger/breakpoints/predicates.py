@@ -49,15 +49,16 @@ def filter_of(breakpoint_: Breakpoint, engine: Engine, index: int) -> Filter | N
     lowered = None if expression is None else expression.lower()
     if lowered is None:
         return None
-    found = {ref: slots.of(ref) for ref in lowered.inputs}
-    if None in found.values():
+    places = {ref: place for ref in lowered.inputs if (place := slots.of(ref)) is not None}
+    if len(places) < len(lowered.inputs):
         return None
-    late = {ref for ref, place in found.items() if place is not None and place.needs_body}
-    exact = breakpoint_.kind is Kind.CONDITION
-    if exact and late and lowered.may_hold_without(late):
+    late = {ref for ref, place in places.items() if place.needs_body}
+    is_condition = breakpoint_.kind is Kind.CONDITION
+    if is_condition and late and lowered.may_hold_without(late):
         # Before iteration 0 it may be true, and is not asked.
         return None
-    return Filter(lowered.op, tuple(place.slot for place in found.values() if place is not None), bool(late), exact)
+    exact = is_condition and all(place.exact for place in places.values())
+    return Filter(lowered.op, tuple(place.slot for place in places.values()), bool(late), exact)
 
 
 def _expression(breakpoint_: Breakpoint) -> Expression | None:
@@ -77,10 +78,12 @@ def _expression(breakpoint_: Breakpoint) -> Expression | None:
 
 
 class _Place(NamedTuple):
-    """Where a value is at a boundary; ``needs_body``: not before iteration 0."""
+    """Where a value is at a boundary. ``needs_body``: not before iteration 0; not ``exact``: nor before iteration 1,
+    though there is something else."""
 
     slot: int
     needs_body: bool
+    exact: bool = True
 
 
 class _Slots:
@@ -102,12 +105,18 @@ class _Slots:
         slot = None if value is None else self._engine.plan.slot_of.get(value)
         if slot is None:
             return None
+        computed = self._is_computed(slot)
         if ref.which == "value":
-            return _Place(self._engine.slot_at_boundary(self._index, slot), self._is_computed(slot))
+            # What an iteration is only given stays where it is, also where a back edge carries it.
+            return _Place(self._engine.slot_at_boundary(self._index, slot) if computed else slot, computed)
         for k, edge in enumerate(self.plan.edges):
-            if slot in (edge.param, edge.result):
+            if slot == edge.param:
                 return _Place(self._engine.previous_slot(self._index, k), True)
-        return None if self._varies(slot) else _Place(slot, False)
+        for k, edge in enumerate(self.plan.edges):
+            if computed and slot == edge.result:
+                # What the body computed first has none before it; what it was carried into has.
+                return _Place(self._engine.previous_slot(self._index, k), True, exact=False)
+        return None if self._varies(slot) else _Place(slot, True)
 
     def _is_computed(self, slot: int) -> bool:
         code = self._engine.plan.code

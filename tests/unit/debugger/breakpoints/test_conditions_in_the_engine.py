@@ -12,6 +12,7 @@ import pytest
 import loopdbg
 from loopdbg.debugger.expression.language import Expression, Scope, ScopeError
 from loopdbg.debugger.session.session import Reason, Session
+from models import model
 
 NESTED = Path("sample_models/loop_nested.xml")
 CONDITIONS = (
@@ -41,10 +42,36 @@ def hits(session: Session) -> list[tuple[Any, ...]]:
     return found
 
 
+#: Back edges that carry what the iteration was given: another parameter, a capture, the iteration number.
+PASSED_ON = """
+passed_on (int64 M, float a, float w) => (float x, float y, int64 n, float s) {
+  zero = Constant <value = int64 {0}> ()
+  x, y, n, s = Loop <body = body (int64 i, bool c, float p, float q, int64 k, float r) =>
+      (bool c_out, float q, float w, int64 i, float r_out) {
+    c_out = Identity (c)
+    r_out = Add (r, q)
+  }> (M, , a, a, zero, a)
+}
+"""
+
+
+GIVEN = ("prev(p) > 2", "p > 2", "prev(q) > 2", "q > 2", "w > 2", "prev(w) > 2", "prev(i) < 2", "i > 1", "prev(k) < 2")
+COMPUTED = ("prev(r_out) < 100", "not prev(r_out) > 5", "r_out > 5", "iter == 1 or prev(r_out) > 5", "prev(r) > 5")
+
+
+@pytest.mark.parametrize("text", GIVEN + COMPUTED)
+def test_what_is_passed_on_unchanged(text: str) -> None:
+    check(loopdbg.debug(model(PASSED_ON), {"M": 6, "a": 1.0, "w": 5.0}), "", text)
+
+
 @pytest.mark.parametrize("text", CONDITIONS)
 def test_they_hit_where_evaluating_them_says_so(session: Session, text: str) -> None:
+    check(session, " in factorial", text)
+
+
+def check(session: Session, place: str, text: str) -> None:
     expected = []
-    session.breakpoints.add("if true in factorial")
+    session.breakpoints.add(f"if true{place}")
     while session.continue_().reason is not Reason.DONE:
         with contextlib.suppress(ScopeError):
             if session.frame[text]:
@@ -52,7 +79,7 @@ def test_they_hit_where_evaluating_them_says_so(session: Session, text: str) -> 
     assert expected
     session.restart()
     session.breakpoints.clear()
-    session.breakpoints.add(f"if {text} in factorial")
+    session.breakpoints.add(f"if {text}{place}")
     assert hits(session) == expected
 
 
