@@ -14,8 +14,8 @@ from enum import StrEnum
 from textual.message import Message
 
 from ..debugger.console.console import Console, Quit
+from ..debugger.session.debuggee import Debuggee
 from ..debugger.session.session import Reason, Session, Stop
-from ..debugger.session.surface import SessionSurface
 from ..runtime.errors import LoopdbgError, one_line
 from ..runtime.model import Data, Model
 from .screen.view import History, View, look
@@ -120,11 +120,11 @@ class Driver:
         model: Model,
         inputs: Mapping[str, Data],
         max_iterations: int | None,
-        session: SessionSurface | None = None,
+        session: Debuggee | None = None,
     ) -> None:
         self.model = model
         self.post: Callable[[Stopped], object] = lambda _: None
-        self._session: SessionSurface = session or WaitingSession(model, inputs, max_iterations=max_iterations)
+        self._session: Debuggee = session or WaitingSession(model, inputs, max_iterations=max_iterations)
         self._history = History()
         self._said: list[str] = []
         self.console = Console(self._session, self._said.append)
@@ -139,7 +139,7 @@ class Driver:
         self._thread.start()
 
     @property
-    def session(self) -> SessionSurface:
+    def session(self) -> Debuggee:
         """The session, to be looked at while the driver is not :attr:`busy`."""
         return self._session
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from ...runtime.engine.engine import Engine
+from ...runtime.graph import Node
+from ..words.source import positions
 from .breakpoint import Breakpoint, Kind
 from .predicates import filter_of
 
@@ -16,6 +18,8 @@ class Arming:
     def __init__(self, engine: Engine, test: Callable[[Breakpoint, int], bool]) -> None:
         self._engine = engine
         self._test = test
+        #: Where each node begins in the plan.
+        self._positions = positions(engine.plan)
         #: Predicates that are on.
         self._asked: set[int] = set()
 
@@ -51,7 +55,8 @@ class Arming:
         """Ask the engine to stop wherever one of these may hit; ``traps``: further instructions to stop before."""
         engine = self._engine
         at: dict[int, set[int]] = {}
-        nodes = set(traps)
+        stops = set(traps)
+        nodes: set[Node] = set()
         slow: list[Breakpoint] = []
         asked: set[int] = set()
         for breakpoint_ in breakpoints:
@@ -76,7 +81,7 @@ class Arming:
                     slow.append(breakpoint_)
         for index in range(len(engine.plan.loops)):
             engine.set_breaks(index, at.get(index, ()))
-        engine.set_traps(nodes)
+        engine.set_traps(stops | {self._positions[node] for node in nodes})
         engine.set_hook(self._hook(slow) if slow else None)
         self._ask(asked)
 

@@ -12,9 +12,9 @@ from ...runtime.errors import UsageError
 from ...runtime.frame import Frame, NodeState
 from ...runtime.graph import Loop, Value
 from ..expression.language import Target, assign, parse, parse_target, show
+from ..values.scope import FrameScope
 from ..words.names import mask, quote
 from .history import History
-from .scope import FrameScope
 
 #: The sign of an assignment, apart from comparisons.
 _ASSIGNMENT = re.compile(r"(?<![=!<>])=(?!=)")

@@ -12,11 +12,11 @@ import numpy.typing as npt
 from ...runtime import frame as runtime
 from ..expression.language import parse
 from ..text import dtype_name, value_text
+from ..values.scope import FrameScope
 from ..words.moments import when, whose
-from .scope import FrameScope
 
 if TYPE_CHECKING:
-    from .iterations import Iterations
+    from ..values.iterations import Iterations
     from .running import Running
 
 #: A tensor is drawn with at most this many rows and columns; larger ones are sampled.

@@ -9,7 +9,7 @@ from ...runtime.engine.engine import Engine
 from ...runtime.errors import UsageError
 from ...runtime.frame import Frame
 from ...runtime.model import Data, Model
-from .iterations import Iterations
+from ..values.iterations import Iterations
 from .timeline import Branch, Timeline
 from .travel import Position, run_to
 

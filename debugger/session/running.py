@@ -9,37 +9,45 @@ from ...runtime import frame as runtime
 from ...runtime.engine.checkpoints import Checkpoint
 from ...runtime.engine.engine import Engine
 from ...runtime.errors import ExecutionError, InterruptError, LimitError, LoopdbgError, UsageError
+from ...runtime.graph import Node
 from ...runtime.model import Data, Model
+from ...runtime.plan.plan import Kind as PlanKind
 from ..breakpoints.arming import Arming
-from ..breakpoints.breakpoint import MAIN_GRAPH, Kind
-from ..breakpoints.collection import Breakpoint
+from ..breakpoints.breakpoint import MAIN_GRAPH, Breakpoint, Kind
+from ..breakpoints.places import Places
 from ..text import printable
 from . import goals
-from .engine_places import EnginePlaces
+from .debuggee import Debuggee
 from .frames import Frame
 from .history import History, Past
-from .standing import Standing, boundary_stop, gave_nan, interrupted, loop_name
-from .stop import Reason, Stop
+from .stop import Reason, Stop, boundary_stop, gave_nan, interrupted, loop_name
 from .timeline import Branch, Timeline
 from .travel import Position, approach, nodes_until, run_to
 
+#: Instructions that are nodes to step over: operations, loops and Ifs.
+_STOPPABLE = (PlanKind.NODE, PlanKind.ENTER, PlanKind.BRANCH)
 #: Seconds of execution between checkpoints; more where taking one is slow.
 CHECKPOINT_SECONDS = 0.01
 #: At most this part of the time goes into checkpoints.
 CHECKPOINT_SHARE = 0.1
 
 
-class Running(Standing):
+class Running(Debuggee):
     """An engine that runs from stop to stop, and can be put to any position that it was at."""
 
-    places: EnginePlaces
-
-    def __init__(self, model: Model, given: Mapping[int, Data], max_iterations: int | None, attended: bool) -> None:
+    def __init__(
+        self,
+        model: Model,
+        inputs: Mapping[str, Data],
+        given: Mapping[int, Data],
+        max_iterations: int | None,
+        attended: bool,
+    ) -> None:
         self._engine = Engine(model.plan)
-        super().__init__(model, EnginePlaces(self._engine))
+        super().__init__(model, Places(model.graph), inputs)
         self.max_iterations = max_iterations
         self.attended = attended
-        self.timeline = Timeline()
+        self._timeline = Timeline()
         self._given = given
         self._arming = Arming(self._engine, self._test_at)
         self._past = Past(model, given)
@@ -73,6 +81,10 @@ class Running(Standing):
         return [Frame(self, index) for index in (-1, *self._engine.stack)]
 
     @property
+    def timeline(self) -> Timeline:
+        return self._timeline
+
+    @property
     def position(self) -> Position:
         """The moment at which it stands; positions of one branch compare in the order of time."""
         position: Position = self._engine.position
@@ -82,6 +94,35 @@ class Running(Standing):
     def moment(self) -> int:
         """Grows whenever the session moves, or is edited."""
         return self._engine.moment
+
+    def at_boundary(self) -> bool:
+        stack = self._engine.stack
+        return bool(stack) and self._engine.pc == self._engine.plan.loops[stack[-1]].head
+
+    def here(self) -> int:
+        stack = self._engine.stack
+        if stack:
+            return stack[-1]
+        last = self._last_left()
+        return last if last >= 0 else 0 if self.places.loops else -1
+
+    def node_here(self) -> Node:
+        for instruction in self._engine.plan.code[self._engine.pc :]:
+            if instruction.kind in _STOPPABLE:
+                assert instruction.node is not None
+                return instruction.node
+        raise UsageError("no node comes after this")
+
+    def _node_at(self, position: int) -> Node:
+        node = self._engine.plan.code[position].node
+        assert node is not None
+        return node
+
+    def _last_left(self) -> int:
+        """The loop of the main graph that was left last; -1: none was."""
+        engine = self._engine
+        left = [p for p in engine.plan.loops if p.parent < 0 and p.exit < engine.pc and engine.totals(p.index)[1]]
+        return max(left, key=lambda plan: plan.exit).index if left else -1
 
     def history(self, frame: runtime.Frame) -> History:
         """Values of a frame's loop in other iterations, computed without moving the session."""
@@ -115,7 +156,7 @@ class Running(Standing):
                 what, index = self._resume(raising)
                 if what == "end":
                     # Values of the main graph are tested once they are there; the last ones are there now.
-                    hits = [] if quietly else self._hits(Frame(self, MAIN_GRAPH))
+                    hits = [] if quietly else self.breakpoints.hits(Frame(self, MAIN_GRAPH))
                     break
                 if what in ("limit", "interrupt", "error"):
                     break
@@ -133,7 +174,7 @@ class Running(Standing):
         elif what in ("node", "boundary"):
             self.stop = self._explain(what)
         self.timeline.reached(self.position)
-        if self.places.at_boundary() and self._cost < CHECKPOINT_SECONDS:
+        if self.at_boundary() and self._cost < CHECKPOINT_SECONDS:
             self._save()
         return self.stop
 
@@ -168,7 +209,7 @@ class Running(Standing):
         if self.attended or self.max_iterations is not None:
             return
         bounded = not isinstance(goal, goals.Nothing | goals.End)
-        running = [self.places.loops[index] for index in self._engine.stack]
+        running = [self._engine.plan.loops[index] for index in self._engine.stack]
         ended = any(plan.endless_from >= 0 and (bounded or self._surely_stops(plan.index)) for plan in running)
         self._engine.set_limits(None, not ended)
 
@@ -223,8 +264,9 @@ class Running(Standing):
 
     def _hits_here(self, *, silently: bool = False) -> list[Breakpoint]:
         """The breakpoints that stop where the engine stands."""
-        position = -1 if self.places.at_boundary() else self._engine.pc
-        return self._hits(self.frame, position, silently=silently)
+        return self.breakpoints.hits(
+            self.frame, None if self.at_boundary() else self._node_at(self._engine.pc), silently=silently
+        )
 
     def _to_first_nan(self, breakpoint_: Breakpoint) -> str:
         """From the boundary that showed a NaN to right after the node that made it; says which, "" if none did."""
@@ -239,7 +281,7 @@ class Running(Standing):
             frame = self.frame
             if maker is not None and breakpoint_.made_nan(frame, maker):
                 break
-            maker = self.places.node_at(position[-1])
+            maker = self._node_at(position[-1])
         if maker is None:
             self._go_to(here)
             return ""
@@ -273,7 +315,7 @@ class Running(Standing):
     def prime(self, *breakpoints: Breakpoint) -> None:
         """Tell breakpoints that compare with the boundary before where the engine stands now, and those about the main
         graph what there is of it."""
-        boundary = self.places.at_boundary()
+        boundary = self.at_boundary()
         for breakpoint_ in breakpoints:
             if breakpoint_.in_main:
                 breakpoint_.prime(Frame(self, MAIN_GRAPH))
@@ -327,17 +369,17 @@ class Running(Standing):
         """The stop for a position that was reached by travelling."""
         if self._engine.pc == len(self._engine.plan.code) - 1:
             return self._explain("end")
-        return self._explain("boundary" if self.places.at_boundary() else "node")
+        return self._explain("boundary" if self.at_boundary() else "node")
 
     def _explain(self, what: str) -> Stop:
         stack = self._engine.stack
         if what == "end":
             self._outputs = self.model.results(self._engine)
-            self._last_loop = self.places.last_loop()
+            self._last_loop = self._last_left()
             text = "the model ran to its end" if self.model.loops else "the model ran to its end; it has no loop"
             return Stop(Reason.DONE, text)
         if what == "node":
-            node = self.places.node_at(self._engine.pc)
+            node = self._node_at(self._engine.pc)
             text = f"before {node.op_type} '{printable(node.name)}'"
             if stack:
                 text += f" in iteration {self.frame.iteration} of {loop_name(self.frame.loop)}"

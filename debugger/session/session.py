@@ -18,14 +18,12 @@ from typing import Any
 
 from ...runtime.errors import UsageError
 from ...runtime.model import Data, LoopTotals, Model, load
-from ..breakpoints.collection import Breakpoint
 from . import goals
 from .boundary import Boundary
 from .frames import Frame
 from .running import Running
 from .side_by_side import together
-from .standing import no_iteration
-from .stop import Reason, Stop
+from .stop import Reason, Stop, no_iteration
 from .timeline import Branch
 from .travel import Position, levels, nodes_until
 
@@ -48,10 +46,9 @@ class Session(Running):
         max_iterations: int | None = None,
         attended: bool = True,
     ) -> None:
-        self.inputs = dict(inputs or {})
         # Copies: a notebook may change its arrays while the session stands.
-        given = {slot: copy.deepcopy(value) for slot, value in model.check(self.inputs).items()}
-        super().__init__(model, given, max_iterations, attended)
+        given = {slot: copy.deepcopy(value) for slot, value in model.check(inputs or {}).items()}
+        super().__init__(model, inputs or {}, given, max_iterations, attended)
         self.restart()
 
     def __repr__(self) -> str:
@@ -187,13 +184,6 @@ class Session(Running):
         with self._held():
             return self._travel(position)
 
-    # -- breakpoints
-
-    def watch(self, text: str) -> Breakpoint:
-        """Set a watchpoint: ``session.watch("h")``, ``session.watch("err crosses 1e-3")``; see
-        :meth:`..breakpoints.collection.Breakpoints.watch`."""
-        return self.breakpoints.watch(text)
-
     # -- what if
 
     def set(self, target: str, value: Any) -> Branch:
@@ -295,7 +285,7 @@ class Session(Running):
 
     def _from_boundary(self) -> Stop | None:
         """From a boundary to the first node of the body; a stop that came instead, or None."""
-        if not self.places.at_boundary() or self.frame.stopped_by is not None:
+        if not self.at_boundary() or self.frame.stopped_by is not None:
             return None
         stop = self._advance(self._node_goal())
         return None if stop.reason is Reason.NODE else stop
@@ -310,7 +300,7 @@ class Session(Running):
     def _running_stack(self) -> list[int]:
         """The running loops without the one whose end we stand at."""
         stack = list(self._engine.stack)
-        if self.places.at_boundary() and self.frame.stopped_by is not None:
+        if self.at_boundary() and self.frame.stopped_by is not None:
             stack.pop()
         return stack
 
@@ -323,19 +313,19 @@ class Session(Running):
         stack = self._engine.stack
         if stack:
             return self.position[: 2 * len(stack) - 2], stack[-1]
-        last = self.places.last_loop()
+        last = self._last_left()
         if last < 0:
             raise UsageError("no loop is running here, and none has run")
         return (), last
 
     def _boundary(self, around: Position, index: int, iteration: int) -> Position:
-        plan = self.places.loops[index]
+        plan = self._engine.plan.loops[index]
         return (*around, plan.enter, iteration, plan.head)
 
     def _back(self) -> Stop:
         with self._held():
             here = self.position
-            if not self._engine.stack and self.places.last_loop() < 0:
+            if not self._engine.stack and self._last_left() < 0:
                 return self._to_node_before(here)
             around, index = self._this_entry()
             iteration = self._engine.loop_state(index)[0]
@@ -357,8 +347,8 @@ class Session(Running):
         pairs = levels(here)
         if not pairs:
             start: Position = (0,)
-        elif here[-1] != self.places.head(pairs[-1][0]):
-            start = (*here[:-1], self.places.head(pairs[-1][0]))
+        elif here[-1] != pairs[-1][0] + 1:
+            start = (*here[:-1], pairs[-1][0] + 1)
         elif pairs[-1][1] > 0:
             start = (*here[:-2], pairs[-1][1] - 1, here[-1])
         else:

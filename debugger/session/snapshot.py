@@ -7,9 +7,10 @@ from typing import Any
 
 from ...runtime.frame import BackEdge, NodeState
 from ...runtime.graph import Array, Loop, StoppedBy
+from ..frame import AnyFrame
 from ..words.names import scan_names
+from .debuggee import Debuggee
 from .session import Stop
-from .surface import FrameSurface, SessionSurface
 
 #: Of a scan output at most this many of the newest elements are copied.
 SCAN_TAIL = 64
@@ -75,7 +76,7 @@ class Snapshot:
     outputs: tuple[tuple[str, Any], ...] | None
 
 
-def take(session: SessionSurface) -> Snapshot:
+def take(session: Debuggee) -> Snapshot:
     """A snapshot of a session that is stopped, or of a recording."""
     frames = tuple(_frame(frame) for frame in session.frames)
     top = _frame(session.frame) if session.done else frames[-1]
@@ -83,7 +84,7 @@ def take(session: SessionSurface) -> Snapshot:
     return Snapshot(session.model.name, session.stop, frames, top, None if outputs is None else tuple(outputs.items()))
 
 
-def _frame(frame: FrameSurface) -> FrameSnapshot:
+def _frame(frame: AnyFrame) -> FrameSnapshot:
     values = frame.values
     nodes = []
     made: set[str] = set()
@@ -124,7 +125,7 @@ def _frame(frame: FrameSurface) -> FrameSnapshot:
     )
 
 
-def _scan(frame: FrameSurface) -> list[ScanSnapshot]:
+def _scan(frame: AnyFrame) -> list[ScanSnapshot]:
     if frame.loop is None:
         return []
     scans = []

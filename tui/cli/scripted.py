@@ -14,8 +14,8 @@ from ...runtime.model import Run as Result
 from . import report, terminal
 
 if TYPE_CHECKING:
+    from ...debugger.session.debuggee import Debuggee
     from ...debugger.session.stop import Stop
-    from ...debugger.session.surface import SessionSurface
 
 #: Exit statuses beside those of errors.
 STOPPED, ASSERTION_FAILED = 3, 7
@@ -60,7 +60,7 @@ def asks(options: argparse.Namespace) -> bool:
     return bool(options.asking or (not enough and sys.stdin.isatty()))
 
 
-def run(session: SessionSurface, options: argparse.Namespace) -> tuple[int, Result | None, dict[str, Any], float]:
+def run(session: Debuggee, options: argparse.Namespace) -> tuple[int, Result | None, dict[str, Any], float]:
     """Drive a session, or a recording, as the options say.
 
     Returns: the exit status, the run where it came to its end, what ``--json`` says of a stop, and seconds.
@@ -161,7 +161,7 @@ class AssertionFailed(Exception):
 class _Asserts:
     """What has to hold at every boundary: breakpoints that stop where it does not."""
 
-    def __init__(self, session: SessionSurface, texts: Iterable[str]) -> None:
+    def __init__(self, session: Debuggee, texts: Iterable[str]) -> None:
         from ...debugger.expression.language import parse
 
         self._session = session

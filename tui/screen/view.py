@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from ...debugger.frame import AnyFrame
+from ...debugger.session.debuggee import Debuggee
 from ...debugger.session.session import Reason
 from ...debugger.session.snapshot import FrameSnapshot, Snapshot, take
-from ...debugger.session.surface import FrameSurface, SessionSurface
 from ...runtime.frame import NodeState
 from ...runtime.graph import Graph, Value, loops
 from ...runtime.graph.slices import cut
@@ -92,7 +93,7 @@ class History:
         return moments if entry == around else ()
 
 
-def look(session: SessionSurface, history: History) -> View:
+def look(session: Debuggee, history: History) -> View:
     """The view of a session that is stopped; ``history`` learns of it."""
     snapshot = take(session)
     frames = tuple(
@@ -105,14 +106,14 @@ def look(session: SessionSurface, history: History) -> View:
     return View(snapshot, frames, _frame_view(session.frame, snapshot.frame, (0,), history))
 
 
-def _frame_view(live: FrameSurface, frame: FrameSnapshot, around: tuple[int, ...], history: History) -> FrameView:
+def _frame_view(live: AnyFrame, frame: FrameSnapshot, around: tuple[int, ...], history: History) -> FrameView:
     values = _values(live, frame)
     if frame.loop is not None and frame.at_boundary:
         history.record(frame, around, values)
     return FrameView(frame, values, history.of(frame.path, around))
 
 
-def _values(live: FrameSurface, frame: FrameSnapshot) -> Mapping[str, Any]:
+def _values(live: AnyFrame, frame: FrameSnapshot) -> Mapping[str, Any]:
     values: dict[str, Any] = dict(frame.captures)
     for node in frame.nodes:
         if node.state is NodeState.DONE:
@@ -133,7 +134,7 @@ def _values(live: FrameSurface, frame: FrameSnapshot) -> Mapping[str, Any]:
     return MappingProxyType(values)
 
 
-def _got(live: FrameSurface, frame: FrameSnapshot) -> Mapping[str, Any]:
+def _got(live: AnyFrame, frame: FrameSnapshot) -> Mapping[str, Any]:
     """What the iteration before got in those parameters that are another value in each; _ABSENT where that is not
     known. At a boundary they hold what the next one gets already."""
     loop = frame.loop

@@ -14,7 +14,7 @@ from loopdbg.debugger.expression.functions import FUNCTIONS
 from loopdbg.debugger.expression.language import ExpressionError, parse, show
 from loopdbg.debugger.expression.parser import PAST_FUNCTIONS
 from loopdbg.debugger.expression.tokens import CONSTANTS, OPERATOR_WORDS, STATE_WORDS
-from loopdbg.debugger.session.scope import FrameScope
+from loopdbg.debugger.values.scope import FrameScope
 
 ROOT = Path(__file__).parents[4]
 PAGE = (ROOT / "docs" / "expressions.md").read_text()

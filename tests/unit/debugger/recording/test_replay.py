@@ -157,7 +157,12 @@ def test_moving_about_in_nested_loops(tmp_path: Path) -> None:
 
 def test_what_would_have_to_run_is_refused(tmp_path: Path) -> None:
     with replaying(tmp_path / "t", COUNT, COUNTED) as replay:
-        for ask in (replay.next_node, replay.back_node, replay.set, lambda: replay.model.run(COUNTED)):
+        for ask in (
+            replay.next_node,
+            replay.back_node,
+            lambda: replay.set("k", 1),
+            lambda: replay.model.run(COUNTED),
+        ):
             with pytest.raises(
                 UsageError, match="this is a recording; with the model: loopdbg MODEL, or loopdbg run MODEL"
             ):
