@@ -13,8 +13,8 @@ from ..breakpoints.collection import Breakpoint, Kind
 from ..expression.language import show
 from ..frame import AnyFrame
 from ..session.boundary import Boundary
+from ..session.branches import Branch
 from ..session.debuggee import Debuggee
-from ..session.timeline import Branch
 from ..text import printable, value_text
 from ..values.scope import FrameScope
 from ..words.endings import given_trip_count

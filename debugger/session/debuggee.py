@@ -20,8 +20,9 @@ from ..breakpoints.places import Places
 from ..expression.language import Expression
 from ..values.iterations import TimedFrame
 from .boundary import Boundary
+from .branches import Branch
 from .stop import Reason, Stop
-from .timeline import Branch, Timeline
+from .timeline import Timeline
 
 #: Stops after which a step with a count goes on.
 _ON_THE_WAY = (Reason.NODE, Reason.STEP, Reason.ENTRY, Reason.LOOP_END)

@@ -1,39 +1,32 @@
-"""What all commands of a session share: running up to a stop, checkpoints on the way, and going to a position."""
+"""Running a session's engine up to a stop: at its destination, where a breakpoint hits, or where something ends it."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
-from ...runtime import frame as runtime
-from ...runtime.engine.checkpoints import Checkpoint
 from ...runtime.engine.engine import Engine
 from ...runtime.errors import ExecutionError, InterruptError, LimitError, LoopdbgError, UsageError
 from ...runtime.graph import Node
-from ...runtime.model import Data, Model
+from ...runtime.model import Data, LoopTotals, Model
 from ...runtime.plan.plan import Kind as PlanKind
 from ..breakpoints.arming import Arming
 from ..breakpoints.breakpoint import MAIN_GRAPH, Breakpoint, Kind
 from ..breakpoints.places import Places
 from ..text import printable
-from . import goals
+from . import destinations
 from .debuggee import Debuggee
 from .frames import Frame
-from .history import History, Past
+from .positions import Position, nodes_until
 from .stop import Reason, Stop, boundary_stop, gave_nan, interrupted, loop_name
-from .timeline import Branch, Timeline
-from .travel import Position, approach, nodes_until, run_to
+from .timeline import Timeline
 
 #: Instructions that are nodes to step over: operations, loops and Ifs.
 _STOPPABLE = (PlanKind.NODE, PlanKind.ENTER, PlanKind.BRANCH)
-#: Seconds of execution between checkpoints; more where taking one is slow.
-CHECKPOINT_SECONDS = 0.01
-#: At most this part of the time goes into checkpoints.
-CHECKPOINT_SHARE = 0.1
 
 
 class Running(Debuggee):
-    """An engine that runs from stop to stop, and can be put to any position that it was at."""
+    """A debuggee with an engine, which runs from stop to stop."""
 
     def __init__(
         self,
@@ -43,67 +36,58 @@ class Running(Debuggee):
         max_iterations: int | None,
         attended: bool,
     ) -> None:
-        self._engine = Engine(model.plan)
         super().__init__(model, Places(model.graph), inputs)
         self.max_iterations = max_iterations
         self.attended = attended
-        self._timeline = Timeline()
         self._given = given
+        self._engine = Engine(model.plan)
+        self._timeline = Timeline(self._engine, given)
         self._arming = Arming(self._engine, self._test_at)
-        self._past = Past(model, given)
         self._outputs: dict[str, Data] | None = None
         self._last_loop = -1
-        self._entry: Position | None = None
-        #: Seconds of execution so far, those when a checkpoint is due, and what the last one took.
-        self._seconds = 0.0
-        self._due = 0.0
-        self._cost = 0.0
-        self._resumed = 0.0
 
     # -- where it stands
 
     @property
     def running(self) -> bool:
-        """True while another thread runs a step."""
         return bool(self._engine.running)
 
     @property
-    def frame(self) -> Frame:
-        """The innermost running loop; the main graph where none runs; after the end the loop that ended last."""
-        stack = self._engine.stack
-        if stack:
-            return Frame(self, stack[-1])
-        return Frame(self, self._last_loop if self.done else -1)
+    def moment(self) -> int:
+        return self._engine.moment
 
     @property
-    def frames(self) -> list[Frame]:
-        """All running loops, outermost first, the main graph before them."""
-        return [Frame(self, index) for index in (-1, *self._engine.stack)]
+    def position(self) -> Position:
+        """The moment at which it stands; positions of one branch compare in the order of time."""
+        return self._timeline.position
 
     @property
     def timeline(self) -> Timeline:
         return self._timeline
 
     @property
-    def position(self) -> Position:
-        """The moment at which it stands; positions of one branch compare in the order of time."""
-        position: Position = self._engine.position
-        return position
+    def outputs(self) -> dict[str, Data] | None:
+        return self._outputs
 
     @property
-    def moment(self) -> int:
-        """Grows whenever the session moves, or is edited."""
-        return self._engine.moment
+    def totals(self) -> list[LoopTotals]:
+        return self.model.totals(self._engine)
+
+    @property
+    def frame(self) -> Frame:
+        stack = self._engine.stack
+        return Frame(self._timeline, stack[-1] if stack else self._last_loop if self.done else MAIN_GRAPH)
+
+    @property
+    def frames(self) -> list[Frame]:
+        return [Frame(self._timeline, index) for index in (MAIN_GRAPH, *self._engine.stack)]
 
     def at_boundary(self) -> bool:
-        stack = self._engine.stack
-        return bool(stack) and self._engine.pc == self._engine.plan.loops[stack[-1]].head
+        return self._timeline.at_boundary()
 
     def here(self) -> int:
         stack = self._engine.stack
-        if stack:
-            return stack[-1]
-        last = self._last_left()
+        last = stack[-1] if stack else self._timeline.last_left()
         return last if last >= 0 else 0 if self.places.loops else -1
 
     def node_here(self) -> Node:
@@ -118,53 +102,42 @@ class Running(Debuggee):
         assert node is not None
         return node
 
-    def _last_left(self) -> int:
-        """The loop of the main graph that was left last; -1: none was."""
-        engine = self._engine
-        left = [p for p in engine.plan.loops if p.parent < 0 and p.exit < engine.pc and engine.totals(p.index)[1]]
-        return max(left, key=lambda plan: plan.exit).index if left else -1
-
-    def history(self, frame: runtime.Frame) -> History:
-        """Values of a frame's loop in other iterations, computed without moving the session."""
-        return History(self._past, self.timeline, frame, self.position)
-
     def _ask_to_stop(self) -> None:
-        self._engine.interrupt()
-        self._past.interrupt()
+        self._timeline.interrupt()
 
     def _forget_to_stop(self) -> None:
         self._engine.clear_interrupt()
 
     def _at_beginning(self) -> bool:
-        return self.position == self._entry
+        return self.position == self._timeline.entry
 
     # -- running on
 
-    def _advance(self, goal: goals.Goal, *, quietly: bool = False, raising: bool = False) -> Stop:
-        """Run on until a goal is reached or a breakpoint hits. ``quietly``: whatever breakpoints there are;
+    def _advance(self, to: destinations.Destination, *, quietly: bool = False, raising: bool = False) -> Stop:
+        """Run on until a destination is reached or a breakpoint hits. ``quietly``: whatever breakpoints there are;
         ``raising``: an error of the model is raised, not returned as a stop."""
         engine = self._engine
         self._outputs = None
-        self._due = max(self._due, self._seconds + CHECKPOINT_SECONDS)
+        self._timeline.put_off()
         hits: list[Breakpoint] = []
         try:
             while True:
                 engine.clear_stops()
-                self._refuse_endless(goal)
-                goal.arm(engine)
+                self._refuse_endless(to)
+                to.arm(engine)
                 self._arming.arm(() if quietly else self.breakpoints)
                 what, index = self._resume(raising)
                 if what == "end":
                     # Values of the main graph are tested once they are there; the last ones are there now.
-                    hits = [] if quietly else self.breakpoints.hits(Frame(self, MAIN_GRAPH))
+                    hits = [] if quietly else self.breakpoints.hits(Frame(self._timeline, MAIN_GRAPH))
                     break
                 if what in ("limit", "interrupt", "error"):
                     break
                 hits = [] if quietly else self._hits_here()
-                if hits or goal.reached(engine, what, index):
+                if hits or to.reached(engine, what, index):
                     break
-                if what == "boundary" and self._seconds >= self._due:
-                    self._save()
+                if what == "boundary":
+                    self._timeline.save(due=True)
         finally:
             self._arming.disarm()
             self._allow_endless()
@@ -173,42 +146,35 @@ class Running(Debuggee):
             self._outputs = None
         elif what in ("node", "boundary"):
             self.stop = self._explain(what)
-        self.timeline.reached(self.position)
-        if self.at_boundary() and self._cost < CHECKPOINT_SECONDS:
-            self._save()
+        self._timeline.reached()
+        if self.at_boundary():
+            self._timeline.save(cheap=True)
         return self.stop
 
     def _resume(self, raising: bool) -> tuple[str, int]:
-        """Run the engine once; what ends a step whatever its goal is becomes the stop here."""
-        engine = self._engine
-        self._resumed = time.monotonic()
-        engine.on_tick = self._tick
+        """Run the engine once; what ends a step wherever it leads becomes the stop here."""
         try:
-            what, index = engine.resume()
+            what, index = self._timeline.resume()
         except LimitError:
             # Not an error of the model: a command that is refused.
             self.stop = self._where()
-            self.timeline.reached(self.position)
+            self._timeline.reached()
             raise
         except LoopdbgError as error:
             self.stop = Stop(Reason.ERROR, str(error))
             if raising:
                 raise
             return "error", -1
-        finally:
-            engine.on_tick = None
-            engine.clear_stops()
-            self._seconds += time.monotonic() - self._resumed
         if what in ("end", "limit", "interrupt"):
             self.stop = self._explain(what)
         return ("boundary" if what == "predicate" else what), index
 
-    def _refuse_endless(self, goal: goals.Goal) -> None:
+    def _refuse_endless(self, to: destinations.Destination) -> None:
         """Let the engine refuse loops that nothing ends, where nobody could end them either. One that runs already may
-        go on where the goal, or a breakpoint that waits for nothing else, stops it for certain."""
+        go on where the destination, or a breakpoint that waits for nothing else, stops it for certain."""
         if self.attended or self.max_iterations is not None:
             return
-        bounded = not isinstance(goal, goals.Nothing | goals.End)
+        bounded = not isinstance(to, destinations.TheEnd | destinations.LoopEnd)
         running = [self._engine.plan.loops[index] for index in self._engine.stack]
         ended = any(plan.endless_from >= 0 and (bounded or self._surely_stops(plan.index)) for plan in running)
         self._engine.set_limits(None, not ended)
@@ -231,36 +197,20 @@ class Running(Debuggee):
                 return True
         return False
 
-    def _tick(self) -> None:
-        """Called about every 10 ms while the engine runs."""
-        if self._seconds + time.monotonic() - self._resumed >= self._due:
-            self._engine.stop_anywhere()
-
-    def _save(self, always: bool = False) -> None:
-        """Keep a checkpoint of where the engine stands, unless there is one (``always``: even then)."""
-        if always or not self.timeline.has(self.position):
-            started = time.monotonic()
-            self.timeline.add(self._engine.save(), self._seconds)
-            self._cost = time.monotonic() - started
-        self._due = self._seconds + max(CHECKPOINT_SECONDS, self._cost / CHECKPOINT_SHARE)
-
     # -- breakpoints
 
     def add(self, breakpoint_: Breakpoint) -> None:
-        """Let the engine look for a breakpoint from now on."""
         self._arming.add(breakpoint_)
 
     def remove(self, breakpoint_: Breakpoint) -> None:
-        """Let it look no more."""
         self._arming.remove(breakpoint_)
 
     def is_slow(self, breakpoint_: Breakpoint) -> bool:
-        """True where a breakpoint is tested in Python at every boundary of some loop, which takes microseconds."""
         return self._arming.is_slow(breakpoint_)
 
     def _test_at(self, breakpoint_: Breakpoint, index: int) -> bool:
         """Whether a breakpoint hits at the boundary that the engine is at, in passing."""
-        return breakpoint_.holds(Frame(self, index))
+        return breakpoint_.holds(Frame(self._timeline, index))
 
     def _hits_here(self, *, silently: bool = False) -> list[Breakpoint]:
         """The breakpoints that stop where the engine stands."""
@@ -275,7 +225,8 @@ class Running(Debuggee):
         if iteration == 0:
             return ""
         known = breakpoint_.memory.get(self.frame.index)
-        self._go_to((*here[:-2], iteration - 1, here[-1]))
+        timeline = self._timeline
+        self._move(lambda: timeline.go_to((*here[:-2], iteration - 1, here[-1])))
         maker = None
         for position in nodes_until(self._engine, here):
             frame = self.frame
@@ -283,7 +234,7 @@ class Running(Debuggee):
                 break
             maker = self._node_at(position[-1])
         if maker is None:
-            self._go_to(here)
+            self._move(lambda: timeline.go_to(here))
             return ""
         if self.position == here and not breakpoint_.made_nan(self.frame, maker):
             return ""
@@ -291,70 +242,24 @@ class Running(Debuggee):
             breakpoint_.seen(known)
         return gave_nan(maker, iteration - 1, self.frame.loop)
 
-    # -- going to a position
-
-    def _go_to(self, target: Position, branch: Branch | None = None, *, anew: bool = False) -> None:
-        """Put the engine to a position of a line of time (the current one), whatever breakpoints there are.
-
-        ``anew``: the engine does not stand on the current line.
-
-        Raises:
-            InterruptError, ExecutionError, LimitError: it stopped on the way, and stands there.
-        """
-        home = self.timeline.at(target, branch)
-        found = home.latest(target)
-        if found is None:
-            raise UsageError("nothing is known of that time")
-        if anew or home is not self.timeline.current or not found.position <= self.position <= target:
-            self._engine.restore(found)
-        self.timeline.current = home
-        self._outputs = None
-        run_to(self._engine, target)
-        self.prime(*self.breakpoints)
+    # -- through time
 
     def prime(self, *breakpoints: Breakpoint) -> None:
-        """Tell breakpoints that compare with the boundary before where the engine stands now, and those about the main
-        graph what there is of it."""
         boundary = self.at_boundary()
         for breakpoint_ in breakpoints:
             if breakpoint_.in_main:
-                breakpoint_.prime(Frame(self, MAIN_GRAPH))
+                breakpoint_.prime(Frame(self._timeline, MAIN_GRAPH))
             elif boundary:
                 breakpoint_.prime(self.frame)
 
-    def _last_hit(
-        self, checkpoint: Checkpoint, end: Position, here: Position
-    ) -> tuple[Position, list[tuple[Breakpoint, str, str]]] | None:
-        """The last position after a checkpoint and up to ``end``, but before ``here``, at which breakpoints hit, with
-        what changed there or why they could not be tested."""
-        engine = self._engine
-        engine.restore(checkpoint)
+    def _prime_all(self) -> None:
         self.prime(*self.breakpoints)
-        found = None
-        try:
-            while engine.position < end:
-                engine.clear_stops()
-                trap = approach(engine, end)
-                self._arming.arm(self.breakpoints, () if trap is None else (trap,))
-                what, _ = engine.resume()
-                if what == "interrupt":
-                    raise InterruptError("interrupted while going back")
-                if what == "predicate":
-                    what = "boundary"
-                if what in ("node", "boundary") and engine.position < here:
-                    hits = self._hits_here(silently=True)
-                    if hits:
-                        found = engine.position, [(b, b.change, b.failure) for b in hits]
-        finally:
-            engine.clear_stops()
-            self._arming.disarm()
-        return found
 
-    def _travel(self, target: Position, branch: Branch | None = None) -> Stop:
-        """The same as a command: what it meets becomes the stop."""
-        self.timeline.reached(self.position)
+    def _travel(self, move: Callable[[], None]) -> Stop:
+        """Go through time; what is met on the way becomes the stop."""
+        self._timeline.reached()
         try:
-            self._go_to(target, branch)
+            self._move(move)
         except InterruptError:
             self.stop = self._explain("interrupt")
         except ExecutionError as error:
@@ -362,6 +267,38 @@ class Running(Debuggee):
         else:
             self.stop = self._where()
         return self.stop
+
+    def _move(self, move: Callable[[], None]) -> None:
+        before = self.moment
+        try:
+            move()
+        finally:
+            if self.moment != before:
+                self._outputs = None
+        self._prime_all()
+
+    def _reverse(self) -> Stop:
+        """Go to the last hit before here, or to where the session began."""
+        timeline = self._timeline
+        timeline.reached()
+        try:
+            found = timeline.find_back(partial(self._arming.arm, self.breakpoints), self._prime_all, self._seen_here)
+        finally:
+            self._arming.disarm()
+        if found is None:
+            self._move(lambda: timeline.go_to(timeline.entry or (0,), anew=True))
+            self.stop = Stop(Reason.START, f"no breakpoint would have stopped before; {self._where().text}")
+            return self.stop
+        position, seen = found
+        self._move(lambda: timeline.go_to(position, anew=True))
+        for breakpoint_, change, failure in seen:
+            breakpoint_.change, breakpoint_.failure = change, failure
+        self.stop = self._hit_stop([breakpoint_ for breakpoint_, _, _ in seen])
+        return self.stop
+
+    def _seen_here(self) -> list[tuple[Breakpoint, str, str]] | None:
+        """The breakpoints that hit here, with what changed or why they could not be tested; None: none does."""
+        return [(one, one.change, one.failure) for one in self._hits_here(silently=True)] or None
 
     # -- in words
 
@@ -375,7 +312,7 @@ class Running(Debuggee):
         stack = self._engine.stack
         if what == "end":
             self._outputs = self.model.results(self._engine)
-            self._last_loop = self._last_left()
+            self._last_loop = self._timeline.last_left()
             text = "the model ran to its end" if self.model.loops else "the model ran to its end; it has no loop"
             return Stop(Reason.DONE, text)
         if what == "node":

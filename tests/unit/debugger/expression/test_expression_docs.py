@@ -43,7 +43,7 @@ def test_the_page_has_examples() -> None:
 @pytest.mark.parametrize(("model", "iteration", "text", "expected"), EXAMPLES)
 def test_example(model: str, iteration: int, text: str, expected: str) -> None:
     at = session(model, iteration)
-    scope = FrameScope(at.frame, at.history(at.frame))
+    scope = FrameScope(at.frame, at.frame.history)
     try:
         shown = show(parse(text).evaluate(scope))
     except ExpressionError as error:
