@@ -20,6 +20,8 @@ class Arming:
         self._test = test
         #: Where each node begins in the plan.
         self._positions = positions(engine.plan)
+        #: Something was asked of the engine.
+        self.armed = False
         #: Predicates that are on.
         self._asked: set[int] = set()
 
@@ -53,6 +55,7 @@ class Arming:
 
     def arm(self, breakpoints: Iterable[Breakpoint], traps: Iterable[int] = ()) -> None:
         """Ask the engine to stop wherever one of these may hit; ``traps``: further instructions to stop before."""
+        self.armed = True
         engine = self._engine
         at: dict[int, set[int]] = {}
         stops = set(traps)
@@ -93,6 +96,7 @@ class Arming:
 
     def disarm(self) -> None:
         """Ask the engine for nothing any more."""
+        self.armed = False
         for index in range(len(self._engine.plan.loops)):
             self._engine.set_breaks(index, ())
         self._engine.set_traps(())

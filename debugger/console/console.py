@@ -196,11 +196,7 @@ class Console:
     def completer(self) -> Completer:
         """What completing a line here needs to know, frozen: a screen completes while the session may move."""
         session = self.session
-        try:
-            branches = [one.number for one in session.branches]
-        except UsageError:
-            # A recording has none.
-            branches = []
+        branches = [one.number for one in session.branches] if session.has_branches else []
         return Completer(
             session.places,
             self.selected_frame().index,

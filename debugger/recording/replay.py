@@ -31,6 +31,7 @@ class Replay(Debuggee):
 
     why_not = ONLY_RECORDED
     has_nodes = False
+    has_branches = False
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
@@ -94,15 +95,18 @@ class Replay(Debuggee):
         return index if index >= 0 else 0 if self.places.loops else -1
 
     @property
+    def position(self) -> tuple[int, ...]:
+        return (0 if self._mark is None else self._mark.id,)
+
+    @property
+    def progress(self) -> dict[str, int]:
+        # Without the trace, which is used by one thread at a time.
+        index, iteration = self._passing
+        return {one.path: iteration if one.index == index else 0 for one in self.places.loops}
+
+    @property
     def totals(self) -> list[LoopTotals]:
-        """How often each loop had run here; while another thread looks for a stop, how far that is."""
-        if self.running:
-            # Without the trace, which is used by one thread at a time.
-            index, iteration = self._passing
-            return [
-                LoopTotals(one.loop.name, one.path, iteration if one.index == index else 0, 0, None, {}, None, 0.0)
-                for one in self._outline.loops
-            ]
+        """How often each loop had run here."""
         if self.done:
             return self.trace.totals
         counted = self.trace.counts(0 if self._mark is None else self._mark.id)

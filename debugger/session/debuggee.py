@@ -38,9 +38,12 @@ class Debuggee(ABC):
     why_not = "nothing can be run here"
     #: False where nothing but boundaries can be stopped at.
     has_nodes = True
+    #: False where there is one line of time only.
+    has_branches = True
 
     def __init__(self, model: Model, places: Places, inputs: Mapping[str, Data]) -> None:
         self.model = model
+        self.name = model.name
         self.places = places
         self.inputs = dict(inputs)
         self.stop = Stop(Reason.ENTRY, "")
@@ -86,6 +89,16 @@ class Debuggee(ABC):
     @abstractmethod
     def totals(self) -> list[LoopTotals]:
         """How often each loop ran so far."""
+
+    @property
+    @abstractmethod
+    def progress(self) -> Mapping[str, int]:
+        """The iterations of each loop by path, as they were lately; from any thread, while another one moves this."""
+
+    @property
+    @abstractmethod
+    def position(self) -> tuple[int, ...]:
+        """The moment at which this stands; positions of one line of time compare in its order."""
 
     @property
     @abstractmethod

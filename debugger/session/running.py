@@ -41,10 +41,14 @@ class Running(Debuggee):
         self.attended = attended
         self._given = given
         self._engine = Engine(model.plan)
-        self._timeline = Timeline(self._engine, given)
+        self._timeline = Timeline(self._engine, given, self._note_progress)
         self._arming = Arming(self._engine, self._test_at)
         self._outputs: dict[str, Data] | None = None
         self._last_loop = -1
+        #: The frames that were asked for at the moment at which the session stands, by loop.
+        self._frames: dict[int, Frame] = {}
+        self._framed = -1
+        self._progress: dict[str, int] = {}
 
     # -- where it stands
 
@@ -74,13 +78,29 @@ class Running(Debuggee):
         return self.model.totals(self._engine)
 
     @property
+    def progress(self) -> Mapping[str, int]:
+        return self._progress
+
+    def _note_progress(self) -> None:
+        self._progress = {total.path: total.iterations for total in self.totals}
+
+    @property
     def frame(self) -> Frame:
         stack = self._engine.stack
-        return Frame(self._timeline, stack[-1] if stack else self._last_loop if self.done else MAIN_GRAPH)
+        return self._frame(stack[-1] if stack else self._last_loop if self.done else MAIN_GRAPH)
 
     @property
     def frames(self) -> list[Frame]:
-        return [Frame(self._timeline, index) for index in (MAIN_GRAPH, *self._engine.stack)]
+        return [self._frame(index) for index in (MAIN_GRAPH, *self._engine.stack)]
+
+    def _frame(self, index: int) -> Frame:
+        """The frame of a loop; one and the same as long as nothing moves, since it keeps what was computed of it."""
+        if self._framed != self.moment:
+            self._framed = self.moment
+            self._frames.clear()
+        if index not in self._frames:
+            self._frames[index] = Frame(self._timeline, index)
+        return self._frames[index]
 
     def at_boundary(self) -> bool:
         return self._timeline.at_boundary()
@@ -119,17 +139,19 @@ class Running(Debuggee):
         engine = self._engine
         self._outputs = None
         self._timeline.put_off()
+        self._progress = {}
         hits: list[Breakpoint] = []
         try:
             while True:
                 engine.clear_stops()
                 self._refuse_endless(to)
                 to.arm(engine)
-                self._arming.arm(() if quietly else self.breakpoints)
+                if not quietly and len(self.breakpoints):
+                    self._arming.arm(self.breakpoints)
                 what, index = self._resume(raising)
                 if what == "end":
                     # Values of the main graph are tested once they are there; the last ones are there now.
-                    hits = [] if quietly else self.breakpoints.hits(Frame(self._timeline, MAIN_GRAPH))
+                    hits = [] if quietly else self.breakpoints.hits(self._frame(MAIN_GRAPH))
                     break
                 if what in ("limit", "interrupt", "error"):
                     break
@@ -139,7 +161,8 @@ class Running(Debuggee):
                 if what == "boundary":
                     self._timeline.save(due=True)
         finally:
-            self._arming.disarm()
+            if self._arming.armed:
+                self._arming.disarm()
             self._allow_endless()
         if hits:
             self.stop = self._hit_stop(hits)
@@ -248,7 +271,7 @@ class Running(Debuggee):
         boundary = self.at_boundary()
         for breakpoint_ in breakpoints:
             if breakpoint_.in_main:
-                breakpoint_.prime(Frame(self._timeline, MAIN_GRAPH))
+                breakpoint_.prime(self._frame(MAIN_GRAPH))
             elif boundary:
                 breakpoint_.prime(self.frame)
 

@@ -34,9 +34,11 @@ _Hits = TypeVar("_Hits")
 class Timeline:
     """All branches of a session, the one that it is on, and where on it the engine stands."""
 
-    def __init__(self, engine: Engine, given: Mapping[int, Data], limit: int = DEFAULT_LIMIT) -> None:
+    def __init__(self, engine: Engine, given: Mapping[int, Data], on_tick: Callable[[], None]) -> None:
         self.engine = engine
-        self.limit = limit
+        #: Called about every 10 ms while the engine runs, in the thread that runs it.
+        self._on_tick = engine.on_tick = on_tick
+        self.limit = DEFAULT_LIMIT
         self.branches = [Branch(1)]
         self.current = self.branches[0]
         #: Where the session began: nothing goes back behind it.
@@ -97,12 +99,13 @@ class Timeline:
         try:
             return self.engine.resume()
         finally:
-            self.engine.on_tick = None
+            self.engine.on_tick = self._on_tick
             self.engine.clear_stops()
             self._seconds += time.monotonic() - self._resumed
 
     def _tick(self) -> None:
         """Called about every 10 ms while the engine runs."""
+        self._on_tick()
         if self._seconds + time.monotonic() - self._resumed >= self._due:
             self.engine.stop_anywhere()
 
