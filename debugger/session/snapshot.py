@@ -80,6 +80,14 @@ class FrameSnapshot:
     #: is the same in both.
     values: Mapping[str, Any]
 
+    @property
+    def carried(self) -> dict[str, Any]:
+        """Parameter -> what the iteration got that runs, or at a boundary what the next one gets, where it is known."""
+        edges = self.back_edges
+        if self.at_boundary:
+            return {edge.param: edge.value for edge in edges if edge.ready}
+        return {edge.param: edge.previous for edge in edges}
+
 
 @dataclass(frozen=True, eq=False)
 class BreakpointSnapshot:

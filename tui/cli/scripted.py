@@ -15,6 +15,7 @@ from . import report, terminal
 
 if TYPE_CHECKING:
     from ...debugger.session.debuggee import Debuggee
+    from ...debugger.session.snapshot import Snapshot
     from ...debugger.session.stop import Stop
 
 #: Exit statuses beside those of errors.
@@ -70,6 +71,7 @@ def run(session: Debuggee, options: argparse.Namespace) -> tuple[int, Result | N
     """
     from ...debugger.console.console import Console, Quit
     from ...debugger.console.report import frame_lines
+    from ...debugger.session.snapshot import take
     from ...debugger.session.stop import Reason
 
     quiet = options.json
@@ -134,7 +136,7 @@ def run(session: Debuggee, options: argparse.Namespace) -> tuple[int, Result | N
     result = None
     if session.done and session.outputs is not None:
         result = Result(session.outputs, session.totals)
-    stopped = {} if session.done else stop_json(session)
+    stopped = stop_json(take(session)) if quiet and not session.done else {}
     if asserts.failed and stopped:
         stopped["assertion"] = asserts.failed
     return status, result, stopped, seconds
@@ -252,14 +254,13 @@ def _where(session: Any) -> str:
     return f"at {frame.path}, iteration {frame.iteration}" if frame.loop is not None else "in the main graph"
 
 
-def stop_json(session: Any) -> dict[str, Any]:
-    """``{"reason", "loop", "iteration", "breakpoint", "carried"}`` of where a session stands.
+def stop_json(snapshot: Snapshot) -> dict[str, Any]:
+    """``{"reason", "loop", "iteration", "breakpoint", "carried"}`` of a stop.
 
     ``breakpoint`` is the number of the first that hit, null without one; ``carried`` holds small values as JSON numbers
     and lists, of others type and statistics.
     """
-    frame = session.frame
-    stop = session.stop
+    frame, stop = snapshot.frame, snapshot.stop
     return {
         "reason": stop.reason.value,
         "text": stop.text,
