@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from .errors import UsageError
 from .graph import MAIN, Array, Loop, Node, StoppedBy, Value, ValueType, visible
 from .plan.plan import Kind, LoopPlan, Plan
 
+_T = TypeVar("_T")
 #: The branches that lead to a node: positions of BRANCHes, and which way each must have gone.
 Way = tuple[tuple[int, bool], ...]
 
@@ -69,6 +70,9 @@ class Frame:
         self._index = index
         self._moment = engine.moment
         self._plan = engine.plan.loops[index] if index >= 0 else None
+        #: What was computed of the frame, and the state of the loop that it is right for: an edit can change that.
+        self._found: dict[str, Any] = {}
+        self._found_in: tuple[Any, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Frame {self.path}, iteration {self.iteration}>"
@@ -79,6 +83,16 @@ class Frame:
         if self._index < 0:
             return 0, None, True, None, True
         return self._engine.loop_state(self._index)
+
+    def _once(self, what: str, find: Callable[[], _T]) -> _T:
+        """What ``find`` gives, which is asked once as long as the frame's loop stands as it does."""
+        state = self._state()
+        if self._found_in != state:
+            self._found, self._found_in = {}, state
+        if what not in self._found:
+            self._found[what] = find()
+        found: _T = self._found[what]
+        return found
 
     @property
     def engine(self) -> Engine:
@@ -199,13 +213,14 @@ class Frame:
     @property
     def values(self) -> Values:
         """Every value that a body node could use, by name: computed ones, parameters, captures and constants."""
-        self._state()
-        return Values(self)
+        return self._once("values", lambda: Values(self))
 
     @property
     def nodes(self) -> list[BodyNode]:
         """The body's nodes in order, those inside Ifs included, and where each stands in the current iteration."""
-        self._state()
+        return list(self._once("nodes", self._find_nodes))
+
+    def _find_nodes(self) -> list[BodyNode]:
         engine = self._engine
         code = engine.plan.code
         boundary = self.at_boundary
@@ -266,17 +281,25 @@ class Frame:
     def scope(self) -> dict[str, Value]:
         """The values of the graph by name. Names as the body sees them: its own before those of enclosing graphs; of
         those that both branches of an If use, the branch that was taken last."""
-        plans = self._engine.plan.loops
-        graphs = []
-        index = self._index
-        while index >= 0:
-            graphs.append(plans[index].loop.body)
-            index = plans[index].parent
-        found = visible([*graphs, self._engine.plan.graph])
+        return dict(self._once("scope", self._find_scope))
+
+    def _find_scope(self) -> dict[str, Value]:
+        found = dict(self._names())
         for value, way in self.ways().items():
             if found[value.name] is not value and self.went(way):
                 found[value.name] = value
         return found
+
+    def _names(self) -> dict[str, Value]:
+        plan: Plan = self._engine.plan
+        if self._index not in plan.names:
+            graphs = []
+            index = self._index
+            while index >= 0:
+                graphs.append(plan.loops[index].loop.body)
+                index = plan.loops[index].parent
+            plan.names[self._index] = visible([*graphs, plan.graph])
+        return plan.names[self._index]
 
 
 class Values(Mapping[str, Any]):

@@ -13,12 +13,13 @@ from enum import StrEnum
 
 from textual.message import Message
 
+from ..debugger.console.completion import complete
 from ..debugger.console.console import Console, Quit
+from ..debugger.session.debuggee import Debuggee
 from ..debugger.session.session import Reason, Session, Stop
-from ..debugger.session.surface import SessionSurface
 from ..runtime.errors import LoopdbgError, one_line
 from ..runtime.model import Data, Model
-from .screen.view import History, View, look
+from .screen.view import SeenBoundaries, View, look
 
 #: Steps asked for faster than they are done wait in line, but not more of them than this.
 _WAITING = 8
@@ -120,14 +121,15 @@ class Driver:
         model: Model,
         inputs: Mapping[str, Data],
         max_iterations: int | None,
-        session: SessionSurface | None = None,
+        session: Debuggee | None = None,
     ) -> None:
         self.model = model
         self.post: Callable[[Stopped], object] = lambda _: None
-        self._session: SessionSurface = session or WaitingSession(model, inputs, max_iterations=max_iterations)
-        self._history = History()
+        self._session: Debuggee = session or WaitingSession(model, inputs, max_iterations=max_iterations)
+        self._history = SeenBoundaries()
         self._said: list[str] = []
         self.console = Console(self._session, self._said.append)
+        self._completer = self.console.completer()
         #: Guards everything below.
         self._changed = threading.Condition()
         self._waiting: list[Request] = []
@@ -139,8 +141,8 @@ class Driver:
         self._thread.start()
 
     @property
-    def session(self) -> SessionSurface:
-        """The session, to be looked at while the driver is not :attr:`busy`."""
+    def session(self) -> Debuggee:
+        """The session, for tests: to be looked at while the driver is not :attr:`busy`."""
         return self._session
 
     @property
@@ -150,8 +152,8 @@ class Driver:
             return self._running is not None or bool(self._waiting)
 
     def complete(self, line: str) -> list[str]:
-        """What the last word of a line for the console can become."""
-        return [] if self.busy else self.console.complete(line)
+        """What the last word of a line for the console can become, as of the last stop."""
+        return complete(self._completer, line)[1]
 
     def ask(self, command: Request) -> bool:
         """Run a command, or a line in the console, once those before it are done; False where another one runs.
@@ -179,8 +181,7 @@ class Driver:
             command, since = self._running, self._since
         if command is None:
             return None
-        iterations = {total.path: total.iterations for total in self._session.totals}
-        return Progress(command, time.monotonic() - since, iterations)
+        return Progress(command, time.monotonic() - since, self._session.progress)
 
     def close(self, timeout: float = 1.0) -> None:
         """End the thread; what runs is interrupted. Returns after ``timeout`` seconds at the latest."""
@@ -240,6 +241,7 @@ class Driver:
         said = tuple(self._said)
         self._said.clear()
         try:
+            self._completer = self.console.completer()
             return Stopped(command, look(self._session, self._history), error, said, quits)
         except LoopdbgError as problem:
             return Stopped(command, None, error or str(problem), said, quits)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from ...runtime.engine.engine import Engine
+from ...runtime.graph import Node
+from ..words.source import positions
 from .breakpoint import Breakpoint, Kind
 from .predicates import filter_of
 
@@ -16,6 +18,10 @@ class Arming:
     def __init__(self, engine: Engine, test: Callable[[Breakpoint, int], bool]) -> None:
         self._engine = engine
         self._test = test
+        #: Where each node begins in the plan.
+        self._positions = positions(engine.plan)
+        #: Something was asked of the engine.
+        self.armed = False
         #: Predicates that are on.
         self._asked: set[int] = set()
         #: What the engine had found when it was armed last.
@@ -59,10 +65,12 @@ class Arming:
 
     def arm(self, breakpoints: Iterable[Breakpoint], traps: Iterable[int] = ()) -> None:
         """Ask the engine to stop wherever one of these may hit; ``traps``: further instructions to stop before."""
+        self.armed = True
         engine = self._engine
         self._before = engine.hits
         at: dict[int, set[int]] = {}
-        nodes = set(traps)
+        stops = set(traps)
+        nodes: set[Node] = set()
         slow: list[Breakpoint] = []
         asked: set[int] = set()
         for breakpoint_ in breakpoints:
@@ -87,7 +95,7 @@ class Arming:
                     slow.append(breakpoint_)
         for index in range(len(engine.plan.loops)):
             engine.set_breaks(index, at.get(index, ()))
-        engine.set_traps(nodes)
+        engine.set_traps(stops | {self._positions[node] for node in nodes})
         engine.set_hook(self._hook(slow) if slow else None)
         self._ask(asked)
 
@@ -99,6 +107,7 @@ class Arming:
 
     def disarm(self) -> None:
         """Ask the engine for nothing any more."""
+        self.armed = False
         for index in range(len(self._engine.plan.loops)):
             self._engine.set_breaks(index, ())
         self._engine.set_traps(())

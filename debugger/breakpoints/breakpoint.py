@@ -17,8 +17,9 @@ import numpy as np
 from ...runtime.graph import Node
 from ..expression.language import Expression, ExpressionError, NoValueError, Scope, show
 from ..expression.template import Template
-from ..session.scope import FrameScope, History
-from ..session.surface import FrameSurface, TimedFrame
+from ..frame import AnyFrame
+from ..values.iterations import TimedFrame
+from ..values.scope import FrameScope, History
 
 #: A boundary: the loop, the iterations of the loops around it, its own iteration.
 _Key = tuple[int, tuple[int, ...], int]
@@ -67,8 +68,8 @@ class Breakpoint:
     """One breakpoint, watchpoint or logpoint.
 
     ``loops``: indices of the loops at whose boundaries it is tested, or :data:`MAIN_GRAPH` alone: it is tested once, as
-    soon as that has all its values, which is seen before the nodes at ``traps``. ``nodes``: positions in the plan of
-    the nodes that it stops before. ``iterations``: that of the loop itself last, those of the loops around it before.
+    soon as that has all its values, which is seen before the nodes in ``traps``. ``nodes``: those that it stops
+    before. ``iterations``: that of the loop itself last, those of the loops around it before.
     ``log``: what to print instead of stopping. ``commands``: console commands that a stop runs.
     """
 
@@ -76,8 +77,8 @@ class Breakpoint:
     kind: Kind
     text: str
     loops: tuple[int, ...] = ()
-    nodes: frozenset[int] = frozenset()
-    traps: frozenset[int] = frozenset()
+    nodes: frozenset[Node] = frozenset()
+    traps: frozenset[Node] = frozenset()
     iterations: tuple[int, ...] = ()
     expression: Expression | None = None
     condition: Expression | None = None
@@ -156,6 +157,11 @@ class Breakpoint:
             self.passed = self.in_main
             self.failure = str(error)
             return True
+
+    def met(self, frame: TimedFrame, node: Node | None) -> bool:
+        """Whether it stops at the boundary that a frame stands at, or before a node in it."""
+        here = self.holds(frame) if node is None or self.in_main else self.kind is Kind.NODE and node in self.nodes
+        return here and self.allows(frame)
 
     def prime(self, frame: TimedFrame) -> None:
         """Note what is so at a boundary, or in the main graph, where that was reached by other means than running up to
@@ -245,7 +251,7 @@ class Breakpoint:
         assert self.expression is not None
         return self.expression.evaluate(scope)
 
-    def _seen(self, frame: FrameSurface, scope: FrameScope) -> Any:
+    def _seen(self, frame: AnyFrame, scope: FrameScope) -> Any:
         """What is compared from boundary to boundary: the watched value, or whether there is a NaN."""
         return _has_nan(frame, self.expression, scope) if self.kind is Kind.NAN else self._value(scope)
 
@@ -271,7 +277,7 @@ class Breakpoint:
         around = frame.around if self.kind is Kind.NAN and self.expression is None else None
         return _UNKNOWN if around is None or around.loop is None else self._seen_at(around)
 
-    def _seen_at(self, frame: FrameSurface, history: History | None = None) -> Any:
+    def _seen_at(self, frame: AnyFrame, history: History | None = None) -> Any:
         try:
             return self._seen(frame, FrameScope(frame, history))
         except NoValueError:
@@ -353,7 +359,7 @@ def _nan_in(array: Any) -> bool:
     return False
 
 
-def _has_nan(frame: FrameSurface, expression: Expression | None, scope: FrameScope) -> bool:
+def _has_nan(frame: AnyFrame, expression: Expression | None, scope: FrameScope) -> bool:
     if expression is not None:
         return _nan_in(expression.evaluate(scope))
     values = frame.values

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...runtime.errors import UsageError
-from ..expression.language import parse
+from ...runtime.graph import Node
+from ..expression.language import Expression, parse
 from ..expression.template import Template
+from ..values.iterations import TimedFrame
 from .breakpoint import Breakpoint, Kind, Mode
+from .host import Host
 from .locations import LocationReader
-
-if TYPE_CHECKING:
-    from ..session.standing import Standing
 
 
 class Breakpoints(Sequence[Breakpoint]):
     """The breakpoints of a session, by number of creation."""
 
-    def __init__(self, session: Standing) -> None:
-        self._session = session
+    def __init__(self, host: Host) -> None:
+        self._host = host
         self._all: list[Breakpoint] = []
         self._next = 1
 
@@ -54,7 +54,7 @@ class Breakpoints(Sequence[Breakpoint]):
         Raises:
             UsageError: there is no such place, or the expression is wrong.
         """
-        return self._keep(LocationReader(self._session, text).location(), temporary, log)
+        return self._keep(LocationReader(self._host, text).location(), temporary, log)
 
     def watch(self, text: str, *, temporary: bool = False, log: str | None = None) -> Breakpoint:
         """Stop where a value differs from that of the boundary before: ``h``, ``err crosses 1e-3``, ``x settles 1e-6``,
@@ -63,7 +63,7 @@ class Breakpoints(Sequence[Breakpoint]):
         Raises:
             UsageError: the expression is wrong.
         """
-        return self._keep(LocationReader(self._session, text).watch(), temporary, log)
+        return self._keep(LocationReader(self._host, text).watch(), temporary, log)
 
     def delete(self, number: int) -> None:
         """Forget a breakpoint.
@@ -73,7 +73,7 @@ class Breakpoints(Sequence[Breakpoint]):
         """
         breakpoint_ = self.number(number)
         self._all.remove(breakpoint_)
-        self._session.remove(breakpoint_)
+        self._host.remove(breakpoint_)
 
     def set_condition(self, breakpoint_: Breakpoint, text: str) -> None:
         """Let a breakpoint stop only where an expression is true; an empty one: always.
@@ -83,20 +83,18 @@ class Breakpoints(Sequence[Breakpoint]):
         """
         condition = parse(text) if text else None
         if condition is not None:
-            places = self._session.places
-            for index in breakpoint_.loops or {places.inside(pc) for pc in breakpoint_.nodes}:
-                places.check(condition, index)
+            self._check(condition, breakpoint_)
         breakpoint_.condition = condition
         breakpoint_.failure = ""
 
     def untested(self) -> list[tuple[Breakpoint, str]]:
         """Those whose expression had no value wherever they could be tested, and why, for when the model has ended."""
-        entered = {total.path for total in self._session.totals if total.entries}
+        entered = {total.path for total in self._host.totals if total.entries}
         told = []
         for one in self._all:
             if one.kind is not Kind.CONDITION or one.evaluated or not one.enabled or one.expression is None:
                 continue
-            places = self._session.places
+            places = self._host.places
             never = [places.called(p.index) for p in places.loops if p.index in one.loops and p.path not in entered]
             why = places.homes(one.expression)
             told.append((one, f"{why}; loop '{never[0]}' was never entered" if never else why))
@@ -107,17 +105,46 @@ class Breakpoints(Sequence[Breakpoint]):
         for breakpoint_ in list(self._all):
             self.delete(breakpoint_.number)
 
+    def marked(self) -> set[Node]:
+        """The nodes that are stopped before, and the loops that are stopped in at every boundary."""
+        loops = self._host.places.loops
+        marked = {node for one in self._all for node in one.nodes}
+        marked.update(loops[k].loop for one in self._all if one.kind is Kind.BOUNDARY for k in one.loops)
+        return marked
+
+    def hits(self, frame: TimedFrame, node: Node | None = None, *, silently: bool = False) -> list[Breakpoint]:
+        """Those that stop at the boundary of a frame, or before a node in it; counts hits and prints what logpoints
+        say, unless ``silently``."""
+        found = []
+        for one in list(self._all):
+            if not (one.enabled and one.met(frame, node)):
+                continue
+            if silently:
+                if one.log is None or one.failure:
+                    found.append(one)
+                continue
+            one.hits += 1
+            if one.ignore > 0:
+                one.ignore -= 1
+            elif one.log is not None and not one.failure:
+                self._host.log(one.said(frame))
+            else:
+                found.append(one)
+        return found
+
+    def _check(self, expression: Expression, of: Breakpoint) -> None:
+        for index in of.loops or sorted({self._host.places.inside(node) for node in of.nodes}):
+            self._host.check_expression(expression, index)
+
     def _keep(self, made: Breakpoint, temporary: bool, log: str | None) -> Breakpoint:
         template = None if log is None else Template(log)
-        if template is not None:
-            for expression in template.expressions:
-                for index in made.loops or {self._session.places.inside(pc) for pc in made.nodes}:
-                    self._session.places.check(expression, index)
+        for expression in () if template is None else template.expressions:
+            self._check(expression, made)
         made.number, made.temporary, made.log = self._next, temporary, template
         self._next += 1
         self._all.append(made)
-        self._session.add(made)
-        self._session.prime(made)
+        self._host.add(made)
+        self._host.prime(made)
         return made
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...runtime.errors import UsageError
 from ...runtime.graph import Loop, Node
@@ -13,9 +13,7 @@ from ..expression.language import Expression, parse
 from ..expression.tokens import WATCH_WORDS
 from ..words.names import mask, quote, unquote
 from .breakpoint import MAIN_GRAPH, Breakpoint, Kind, Mode
-
-if TYPE_CHECKING:
-    from ..session.standing import Standing
+from .host import Host
 
 _IN = re.compile(r"(?:^|\s+)in\s+(?P<loop>\S+)\s*$")
 _IF = re.compile(r"\s+if\s+")
@@ -27,8 +25,9 @@ _LEVELS = (Mode.CROSSES, Mode.SETTLES)
 class LocationReader:
     """Reads the words of ``break`` and ``watch``."""
 
-    def __init__(self, session: Standing, text: str) -> None:
-        self.session = session
+    def __init__(self, host: Host, text: str) -> None:
+        self.host = host
+        self.places = host.places
         text = text.strip()
         place, condition = self._split_condition(text)
         self.loop: int | None = None
@@ -49,13 +48,13 @@ class LocationReader:
         found = _IN.search(mask(text))
         if found is None or self.loop is not None:
             return text
-        self.loop = self.session.places.loop_named(unquote(text[found.start("loop") : found.end("loop")]))
+        self.loop = self.places.loop_named(unquote(text[found.start("loop") : found.end("loop")]))
         return text[: found.start()]
 
     def _in_loop(self) -> str:
         if self.loop is None:
             return ""
-        return f" in {quote(self.session.places.called(self.loop))}"
+        return f" in {quote(self.places.called(self.loop))}"
 
     def location(self) -> Breakpoint:
         made = self._location()
@@ -83,42 +82,43 @@ class LocationReader:
         if word == "nan":
             if not rest:
                 self._here()
-                loops = range(len(self.session.places.loops)) if self.loop is None else (self.loop,)
+                loops = range(len(self.places.loops)) if self.loop is None else (self.loop,)
                 return self._made(Kind.NAN, loops=tuple(loops))
             return self._about(Kind.NAN, parse(rest))
-        self.session.places.check_nodes()
+        if not self.host.has_nodes:
+            raise UsageError(
+                "a recording has boundaries only, and no nodes to stop before; "
+                "break takes: iter N, if EXPRESSION, end, nan"
+            )
         if word == "op":
             return self._at(self._of_type(rest))
         number = rest if word == "line" else place
         if word == "line" and not number.isdecimal():
             raise UsageError("break line needs the number of a line; list shows them")
         if number.isdecimal():
-            return self._at(frozenset({self.session.places.node_of_line(int(number))}))
+            return self._at(frozenset({self.places.node_of_line(int(number))}))
         if not place:
             return self._next_node()
         return self._at(self._named(unquote(place)))
 
-    def _at(self, nodes: frozenset[int]) -> Breakpoint:
+    def _at(self, nodes: frozenset[Node]) -> Breakpoint:
         """Before nodes; of a loop at each of its boundaries."""
-        places = self.session.places
-        loops = {places.node_at(pc) for pc in nodes}
-        if all(isinstance(node, Loop) for node in loops):
-            return self._made(Kind.BOUNDARY, loops=tuple(p.index for p in places.loops if p.loop in loops))
+        if all(isinstance(node, Loop) for node in nodes):
+            return self._made(Kind.BOUNDARY, loops=tuple(p.index for p in self.places.loops if p.loop in nodes))
         return self._made(Kind.NODE, nodes=nodes)
 
     def _about(self, kind: Kind, expression: Expression) -> Breakpoint:
         """Where an expression can be tested: at the boundaries of a loop, or once in the main graph."""
         loops = self._loops_for(expression)
-        traps = self.session.places.traps(expression) if loops == (MAIN_GRAPH,) else frozenset[int]()
+        traps = self.places.after(expression) if loops == (MAIN_GRAPH,) else frozenset[Node]()
         return self._made(kind, loops=loops, traps=traps, expression=expression)
 
     def _next_node(self) -> Breakpoint:
-        places = self.session.places
-        pc = places.node_here()
-        line = places.source.line_of(places.node_at(pc))
+        node = self.host.node_here()
+        line = self.places.source.line_of(node)
         if line is not None:
             self.text = f"line {line.number}{self._in_loop()}"
-        return self._at(frozenset({pc}))
+        return self._at(frozenset({node}))
 
     def watch(self) -> Breakpoint:
         mode, level, text = Mode.CHANGES, None, self.place
@@ -134,7 +134,7 @@ class LocationReader:
         if loops == (MAIN_GRAPH,):
             raise UsageError(
                 f"nothing changes from boundary to boundary in '{expression.text}': "
-                f"{self.session.places.homes(expression)}; break if tests it once"
+                f"{self.places.homes(expression)}; break if tests it once"
             )
         made = self._made(Kind.WATCH, loops=loops, expression=expression)
         made.mode, made.level = mode, level
@@ -157,7 +157,7 @@ class LocationReader:
 
     def _here(self) -> int:
         """The loop that is meant where none is named: the one stopped in, else the first."""
-        index = self.session.places.here() if self.loop is None else self.loop
+        index = self.host.here() if self.loop is None else self.loop
         if index < 0:
             raise UsageError("the model has no loop")
         return index
@@ -169,17 +169,17 @@ class LocationReader:
             numbers = ()
         if not numbers or min(numbers) < 0:
             raise UsageError("break iter needs iteration numbers: break iter 40, or break iter 3,7 for a nested loop")
-        plans = self.session.places.loops
+        plans = self.places.loops
         index = self._here()
         if len(numbers) > 1 and self.loop is None:
-            deep = [plan.index for plan in plans if len(self.session.places.around(plan.index)) == len(numbers) - 1]
+            deep = [plan.index for plan in plans if len(self.places.around(plan.index)) == len(numbers) - 1]
             if not deep:
                 raise UsageError(f"no loop of the model stands inside {len(numbers) - 1} others")
-            inside = [k for k in deep if index == k or index in self.session.places.around(k)]
+            inside = [k for k in deep if index == k or index in self.places.around(k)]
             index = (inside or deep)[0]
-        if len(numbers) - 1 > len(self.session.places.around(index)):
+        if len(numbers) - 1 > len(self.places.around(index)):
             raise UsageError(
-                f"loop '{plans[index].loop.name}' stands inside {len(self.session.places.around(index))} loops only"
+                f"loop '{plans[index].loop.name}' stands inside {len(self.places.around(index))} loops only"
             )
         return self._made(Kind.ITERATION, loops=(index,), iterations=numbers)
 
@@ -189,51 +189,52 @@ class LocationReader:
         if self.loop is not None:
             self._check(expression, (self.loop,))
             return (self.loop,)
-        places = self.session.places
         # What no loop has to do with is tested where it is computed, unless a loop that runs has it.
-        plain = bool(expression.names) and not expression.uses_loop and expression.names <= places.names(MAIN_GRAPH)
-        running = [self.session.frame.index] if plain else [places.here()]
-        others = [MAIN_GRAPH] if plain else range(len(places.loops))
+        plain = (
+            bool(expression.names) and not expression.uses_loop and expression.names <= self.places.names(MAIN_GRAPH)
+        )
+        running = [self.host.frame.index] if plain else [self.host.here()]
+        others = [MAIN_GRAPH] if plain else range(len(self.places.loops))
         for index in (*running, *others):
-            if (index >= 0 or plain) and expression.names <= places.names(index):
+            if (index >= 0 or plain) and expression.names <= self.places.names(index):
                 self._check(expression, (index,))
                 return (index,)
-        if expression.names and all(places.home(name) for name in expression.names):
-            raise UsageError(f"'{expression.text}' cannot be tested anywhere: {places.homes(expression)}")
+        if expression.names and all(self.places.home(name) for name in expression.names):
+            raise UsageError(f"'{expression.text}' cannot be tested anywhere: {self.places.homes(expression)}")
         here = self._here()
         self._check(expression, (here,))
         return (here,)
 
     def _check(self, expression: Expression, loops: Sequence[int]) -> None:
         for index in loops:
-            self.session.places.check(expression, index)
+            self.host.check_expression(expression, index)
 
-    def _loops_of_nodes(self, nodes: frozenset[int]) -> list[int]:
-        return [self.session.places.inside(pc) for pc in nodes]
+    def _loops_of_nodes(self, nodes: frozenset[Node]) -> list[int]:
+        return sorted({self.places.inside(node) for node in nodes})
 
-    def _nodes(self) -> list[tuple[int, Node]]:
+    def _nodes(self) -> list[Node]:
         """The nodes that are meant: all, or those of the loop that was named."""
-        return list(self.session.places.nodes(self.loop))
+        return list(self.places.nodes(self.loop))
 
-    def _of_type(self, op_type: str) -> frozenset[int]:
+    def _of_type(self, op_type: str) -> frozenset[Node]:
         nodes = self._nodes()
-        found = frozenset(pc for pc, node in nodes if node.op_type.lower() == op_type.lower())
+        found = frozenset(node for node in nodes if node.op_type.lower() == op_type.lower())
         if not found:
-            have = sorted({node.op_type for _, node in nodes})
+            have = sorted({node.op_type for node in nodes})
             missing = f"no node of type '{op_type}'" if op_type else "break op needs a type of nodes"
             raise UsageError(f"{missing}; there are {', '.join(have) or 'none'}")
         return found
 
-    def _named(self, name: str) -> frozenset[int]:
+    def _named(self, name: str) -> frozenset[Node]:
         nodes = self._nodes()
-        found = [pc for pc, node in nodes if name in _outputs(node)] or [pc for pc, node in nodes if node.name == name]
+        found = [node for node in nodes if name in _outputs(node)] or [node for node in nodes if node.name == name]
         if found:
-            near = [pc for pc in found if self.session.places.inside(pc) == self.session.places.here()]
+            near = [node for node in found if self.places.inside(node) == self.host.here()]
             return frozenset((near or found)[:1])
-        if any(node.op_type == name for _, node in nodes):
+        if any(node.op_type == name for node in nodes):
             return self._of_type(name)
         self._not_computed(name)
-        known = sorted({output for _, node in nodes for output in _outputs(node)})
+        known = sorted({output for node in nodes for output in _outputs(node)})
         similar = difflib.get_close_matches(name, known, 3)
         hint = f"; did you mean {' or '.join(repr(n) for n in similar)}?" if similar else ""
         raise UsageError(
@@ -243,15 +244,14 @@ class LocationReader:
 
     def _not_computed(self, name: str) -> None:
         """Say of a value that no node computes how to stop for it."""
-        places = self.session.places
-        for plan in places.loops:
+        for plan in self.places.loops:
             for edge in plan.loop.back_edges:
                 if edge.param.name == name:
                     raise UsageError(
                         f"'{name}' is what a back edge carries: watch {quote(name)} stops where it changes, "
                         f"break {quote(edge.result.name)} before the node that computes the next one"
                     )
-        if any(name in places.names(index) for index in (-1, *(plan.index for plan in places.loops))):
+        if any(name in self.places.names(index) for index in (-1, *(plan.index for plan in self.places.loops))):
             raise UsageError(f"no node computes '{name}', so none can be stopped at; watch stops where a value changes")
 
 

@@ -1,1 +1,3 @@
 """The command language, for scripts, the command line and the screen."""
+
+from . import commands as commands  # registers them

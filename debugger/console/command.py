@@ -6,12 +6,12 @@ import difflib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ...runtime.errors import UsageError
 
-if TYPE_CHECKING:
-    from .console import Console
+#: What runs a command: a :class:`~.console.Console`, which finds it here, and the rest of its line.
+Runs = Callable[[Any, str], None]
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Command:
     aliases: tuple[str, ...]
     usage: str
     summary: str
-    run: Callable[[Console, str], None]
+    run: Runs
     takes: str = ""
 
 
@@ -32,10 +32,10 @@ ALIASES: dict[str, str] = {}
 _WORD = re.compile(r"[A-Za-z][\w-]*")
 
 
-def command(usage: str, summary: str, *aliases: str, takes: str = "") -> Callable[..., Callable[[Console, str], None]]:
+def command(usage: str, summary: str, *aliases: str, takes: str = "") -> Callable[..., Runs]:
     """Register a function as a command; ``takes``: one of the kinds of :mod:`.completion`."""
 
-    def keep(run: Callable[[Console, str], None]) -> Callable[[Console, str], None]:
+    def keep(run: Runs) -> Runs:
         name = usage.split()[0]
         COMMANDS[name] = Command(name, aliases, usage, summary, run, takes)
         for alias in aliases:

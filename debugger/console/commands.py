@@ -292,7 +292,8 @@ def _list(console: Console, rest: str) -> None:
     from ..words.listing import listing
 
     no_more(rest, "list")
-    for line in listing(console.session, console.selected_frame()):
+    session = console.session
+    for line in listing(session.places.source, console.selected_frame(), session.breakpoints.marked()):
         console.say(line)
 
 

@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from ...runtime.errors import UsageError
+from ..breakpoints.places import Places
 from ..expression.language import completion_start, completions
 from ..expression.tokens import PLACE_WORDS, WATCH_WORDS
 from ..words.names import mask, quote
 from .command import ALIASES, COMMANDS, find, split
-
-if TYPE_CHECKING:
-    from .console import Console
 
 _TOPICS = ("breakpoints", "branches", "displays", "frame", "history", "loops", "values")
 
 Found = tuple[int, list[str]]
 
 
-def complete(console: Console, line: str) -> Found:
+@dataclass(frozen=True)
+class Completer:
+    """What completions are made of. ``index``: the loop that names are of, -1 the main graph; ``has_nodes``: nodes can
+    be stopped before; ``breakpoints``, ``displays``, ``branches``: their numbers."""
+
+    places: Places
+    index: int
+    has_nodes: bool
+    breakpoints: tuple[str, ...]
+    displays: tuple[str, ...]
+    branches: tuple[str, ...]
+
+
+def complete(known: Completer, line: str) -> Found:
     """Where the last word of a line begins, and what could stand in its place."""
     text = line.lstrip()
     begin = len(line) - len(text)
@@ -34,11 +45,7 @@ def complete(console: Console, line: str) -> Found:
         return len(line), []
     at = begin + len(word)
     at += len(line[at:]) - len(line[at:].lstrip())
-    try:
-        start, found = kind(console, line[at:]) if kind else (len(line) - at, [])
-    except UsageError:
-        # A recording has no branches.
-        return len(line), []
+    start, found = kind(known, line[at:]) if kind else (len(line) - at, [])
     return at + start, found
 
 
@@ -48,20 +55,19 @@ def _words(rest: str, words: Iterable[str]) -> Found:
     return start, [word for word in words if word.startswith(rest[start:])]
 
 
-def _expression(console: Console, rest: str) -> Found:
-    session = console.session
-    index = console.selected_frame().index
+def _expression(known: Completer, rest: str) -> Found:
     start = completion_start(rest, len(rest))
-    names = sorted(session.places.names(index if session.places.loops else -1))
+    names = sorted(known.places.names(known.index if known.places.loops else -1))
     return (start, completions(rest, len(rest), names)) if start >= 0 else (len(rest), [])
 
 
-def _place(console: Console, rest: str) -> Found:
-    places = console.session.places
+def _place(known: Completer, rest: str) -> Found:
+    places = known.places
+    nodes = list(places.nodes()) if known.has_nodes else []
     outside = mask(rest)
     condition = re.search(r"(?:^|\s)if\s+", outside)
     if condition:
-        start, found = _expression(console, rest[condition.end() :])
+        start, found = _expression(known, rest[condition.end() :])
         return condition.end() + start, found
     named = re.search(r"\sin\s+(?=\S*$)", outside)
     if named:
@@ -72,54 +78,54 @@ def _place(console: Console, rest: str) -> Found:
         ]
     typed = re.search(r"^op\s+(?=\S*$)", outside)
     if typed:
-        types = sorted({node.op_type for _, node in places.nodes()})
+        types = sorted({node.op_type for node in nodes})
         return typed.end(), [name for name in types if name.lower().startswith(rest[typed.end() :].lower())]
     if outside.startswith("nan "):
-        start, found = _expression(console, rest[4:])
+        start, found = _expression(known, rest[4:])
         return 4 + start, found
     if " " in outside:
         return len(rest), []
-    computed = sorted({quote(v.name) for _, node in places.nodes() for v in node.outputs if v is not None})
+    computed = sorted({quote(v.name) for node in nodes for v in node.outputs if v is not None})
     return 0, [word for word in (*PLACE_WORDS, *computed) if word.startswith(rest)]
 
 
-def _watch(console: Console, rest: str) -> Found:
-    start, found = _expression(console, rest)
+def _watch(known: Completer, rest: str) -> Found:
+    start, found = _expression(known, rest)
     typed = rest[start:]
     if re.search(r"\w`?\s+$", rest[:start]) and not typed.startswith("`"):
         found = [mode for mode in WATCH_WORDS if mode.startswith(typed)]
     return start, found
 
 
-def _log(console: Console, rest: str) -> Found:
+def _log(known: Completer, rest: str) -> Found:
     if ":" not in mask(rest):
-        return _place(console, rest)
+        return _place(known, rest)
     brace = rest.rfind("{")
     if brace < 0 or "}" in rest[brace:]:
         return len(rest), []
-    start, found = _expression(console, rest[brace + 1 :])
+    start, found = _expression(known, rest[brace + 1 :])
     return brace + 1 + start, found
 
 
-def _set(console: Console, rest: str) -> Found:
-    start, found = _expression(console, rest)
+def _set(known: Completer, rest: str) -> Found:
+    start, found = _expression(known, rest)
     return start, [*(["history"] if rest and "history".startswith(rest) else []), *found]
 
 
-def _condition(console: Console, rest: str) -> Found:
+def _condition(known: Completer, rest: str) -> Found:
     which = re.match(r"\d+\s+", rest)
     if which is None:
-        return _breakpoint(console, rest)
-    start, found = _expression(console, rest[which.end() :])
+        return _breakpoint(known, rest)
+    start, found = _expression(known, rest[which.end() :])
     return which.end() + start, found
 
 
-def _breakpoint(console: Console, rest: str) -> Found:
-    return _words(rest, [str(one.number) for one in console.session.breakpoints])
+def _breakpoint(known: Completer, rest: str) -> Found:
+    return _words(rest, known.breakpoints)
 
 
 #: What a command takes -> how that is completed.
-_KINDS: dict[str, Callable[[Console, str], Found]] = {
+_KINDS: dict[str, Callable[[Completer, str], Found]] = {
     "expression": _expression,
     "place": _place,
     "watch": _watch,
@@ -127,8 +133,8 @@ _KINDS: dict[str, Callable[[Console, str], Found]] = {
     "set": _set,
     "condition": _condition,
     "breakpoint": _breakpoint,
-    "display": lambda console, rest: _words(rest, map(str, console.displays)),
-    "branch": lambda console, rest: _words(rest, [str(one.number) for one in console.session.branches]),
-    "info": lambda console, rest: _words(rest, _TOPICS),
-    "command": lambda console, rest: _words(rest, COMMANDS),
+    "display": lambda known, rest: _words(rest, known.displays),
+    "branch": lambda known, rest: _words(rest, known.branches),
+    "info": lambda known, rest: _words(rest, _TOPICS),
+    "command": lambda known, rest: _words(rest, COMMANDS),
 }

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from ...runtime.errors import InterruptError, LoopdbgError, UsageError
 from ..expression.language import Expression, ExpressionError, show
-from ..session.scope import FrameScope
+from ..session.debuggee import Debuggee
 from ..session.stop import Reason, Stop
-from ..session.surface import SessionSurface, TimedFrame
-from . import commands as commands  # registers them
+from ..values.iterations import TimedFrame
+from ..values.scope import FrameScope
 from .command import Quit, find, is_command, split
-from .completion import complete
+from .completion import Completer, complete
 from .report import next_line
 
 
@@ -22,8 +22,8 @@ class Console:
     ``execute`` raises what goes wrong; who calls it decides whether to go on.
     """
 
-    def __init__(self, session: SessionSurface, say: Callable[[str], object]) -> None:
-        self.session: SessionSurface = session
+    def __init__(self, session: Debuggee, say: Callable[[str], object]) -> None:
+        self.session: Debuggee = session
         self.say = say
         #: Expressions shown at every stop, by number.
         self.displays: dict[int, Expression] = {}
@@ -191,7 +191,20 @@ class Console:
 
     def completions(self, line: str, cursor: int | None = None) -> tuple[int, list[str]]:
         """Where the word at the cursor begins, and what it can become."""
-        return complete(self, line[: len(line) if cursor is None else cursor])
+        return complete(self.completer(), line[: len(line) if cursor is None else cursor])
+
+    def completer(self) -> Completer:
+        """What completing a line here needs to know, frozen: a screen completes while the session may move."""
+        session = self.session
+        branches = [one.number for one in session.branches] if session.has_branches else []
+        return Completer(
+            session.places,
+            self.selected_frame().index,
+            session.has_nodes,
+            tuple(map(str, (one.number for one in session.breakpoints))),
+            tuple(map(str, self.displays)),
+            tuple(map(str, branches)),
+        )
 
 
 __all__ = ["Console", "Quit"]

@@ -11,11 +11,12 @@ from ...runtime.errors import UsageError
 from ...runtime.frame import BodyNode, NodeState
 from ..breakpoints.collection import Breakpoint, Kind
 from ..expression.language import show
+from ..frame import AnyFrame
 from ..session.boundary import Boundary
-from ..session.scope import FrameScope
-from ..session.surface import FrameSurface, SessionSurface
-from ..session.timeline import Branch
+from ..session.branches import Branch
+from ..session.debuggee import Debuggee
 from ..text import printable, value_text
+from ..values.scope import FrameScope
 from ..words.endings import given_trip_count
 from ..words.moments import when, whose
 from ..words.names import quote, scan_names
@@ -25,7 +26,7 @@ _WIDTH = 60
 _LINES = 6
 
 
-def frame_lines(frame: FrameSurface) -> list[str]:
+def frame_lines(frame: AnyFrame) -> list[str]:
     """A frame: where it is, what each back edge carries, the condition, what the scan outputs have."""
     if frame.loop is None:
         return [f"{printable(frame.path)}: the graph around the loops"]
@@ -51,7 +52,7 @@ def frame_lines(frame: FrameSurface) -> list[str]:
     return told
 
 
-def stack_lines(session: SessionSurface, selected: int = 0) -> list[str]:
+def stack_lines(session: Debuggee, selected: int = 0) -> list[str]:
     """The running loops and the Ifs that were taken on the way, innermost first."""
     told = []
     for number, frame in enumerate(reversed(session.frames)):
@@ -75,7 +76,7 @@ def _ifs(nodes: Sequence[BodyNode]) -> Iterator[tuple[BodyNode, str]]:
             inside = k
 
 
-def breakpoint_lines(breakpoints: Iterable[Breakpoint], session: SessionSurface) -> list[str]:
+def breakpoint_lines(breakpoints: Iterable[Breakpoint], session: Debuggee) -> list[str]:
     """One line a breakpoint, and one for each of its commands."""
     told = []
     for one in breakpoints:
@@ -97,11 +98,11 @@ def breakpoint_lines(breakpoints: Iterable[Breakpoint], session: SessionSurface)
     return told
 
 
-def _places(one: Breakpoint, session: SessionSurface) -> list[str]:
+def _places(one: Breakpoint, session: Debuggee) -> list[str]:
     """The lines that a breakpoint stops before, or the loop that it is about, where its text does not say so."""
     places = session.places
     if one.nodes:
-        found = {places.source.line_of(places.node_at(pc)) for pc in one.nodes}
+        found = {places.source.line_of(node) for node in one.nodes}
         numbers = sorted(line.number for line in found if line is not None)
         if not numbers or one.text in (f"line {numbers[0]}", str(numbers[0])):
             told = []
@@ -125,16 +126,16 @@ def _places(one: Breakpoint, session: SessionSurface) -> list[str]:
     return []
 
 
-def next_line(session: SessionSurface) -> list[str]:
+def next_line(session: Debuggee) -> list[str]:
     """The line of the pseudo-code that runs next, where a session stands inside of a body."""
-    if session.done or session.places.at_boundary():
+    if session.done or session.at_boundary():
         return []
     node = next((entry.node for entry in session.frame.nodes if entry.state is NodeState.NEXT), None)
     line = None if node is None else session.places.source.line_of(node)
     return [] if line is None else [f"▶ {line.number:>3}  {line.text}"]
 
 
-def values_lines(frame: FrameSurface) -> list[str]:
+def values_lines(frame: AnyFrame) -> list[str]:
     """Every value that a frame shows, by name."""
     values, told, scope = frame.values, [], FrameScope(frame)
     for name, value in sorted(frame.scope().items()):
@@ -144,7 +145,7 @@ def values_lines(frame: FrameSurface) -> list[str]:
     return told or ["nothing has a value yet"]
 
 
-def loop_lines(session: SessionSurface) -> list[str]:
+def loop_lines(session: Debuggee) -> list[str]:
     """How often each loop ran so far."""
     told = []
     for total in session.totals:
@@ -155,7 +156,7 @@ def loop_lines(session: SessionSurface) -> list[str]:
     return told or ["the model has no loop"]
 
 
-def branch_lines(session: SessionSurface) -> list[str]:
+def branch_lines(session: Debuggee) -> list[str]:
     """One line a branch: where it began, and what was set there."""
     told = []
     for branch in session.branches:
@@ -166,7 +167,7 @@ def branch_lines(session: SessionSurface) -> list[str]:
     return told
 
 
-def _at(session: SessionSurface, branch: Branch) -> str:
+def _at(session: Debuggee, branch: Branch) -> str:
     assert branch.fork is not None
     pairs = branch.fork[:-1]
     code = session.model.plan.code
@@ -178,7 +179,7 @@ def _name(node: Any) -> str:
     return printable(node.name)
 
 
-def history_lines(session: SessionSurface) -> list[str]:
+def history_lines(session: Debuggee) -> list[str]:
     """How many checkpoints there are, and what they take."""
     timeline = session.timeline
     return [
@@ -213,7 +214,7 @@ def value_lines(value: Any) -> list[str]:
     return [f"{kind}{statistics}", *text.splitlines()[:40]]
 
 
-def compare_lines(session: SessionSurface, number: int) -> list[str]:
+def compare_lines(session: Debuggee, number: int) -> list[str]:
     """Where another branch (0: the one that this came from) and the current one first differ."""
     here = session.branch
     other = session.timeline.numbered(number) if number else here.parent

@@ -11,7 +11,7 @@ import numpy as np
 from ...runtime.errors import ExecutionError
 from ...runtime.graph import Array, Loop, TensorType, Value
 from ...runtime.graph.slices import cut
-from ..session.surface import FrameSurface
+from ..frame import AnyFrame
 
 
 class Moment(Protocol):
@@ -50,7 +50,7 @@ class Computed:
         return (True, self.values[value]) if value in self.values else (False, None)
 
 
-def given(frame: FrameSurface) -> dict[Value, Any]:
+def given(frame: AnyFrame) -> dict[Value, Any]:
     """What the next iteration gets, at the boundary before it: carried values, parts, its number, the condition."""
     loop = frame.loop
     assert loop is not None

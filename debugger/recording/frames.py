@@ -13,8 +13,8 @@ from ...runtime.frame import BackEdge, BodyNode, NodeState
 from ...runtime.graph import MAIN, Array, If, Loop, Node, ScanOutput, StoppedBy, TensorType, Value, bodies, walk
 from ...runtime.graph.slices import join
 from ..expression.language import parse
-from ..session.iterations import Iterations
-from ..session.scope import FrameScope
+from ..values.iterations import Iterations
+from ..values.scope import FrameScope
 from ..words.moments import when
 from .outline import Body, Outline
 from .ports import PortKind

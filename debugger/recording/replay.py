@@ -8,27 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from typing import NoReturn
 
 from ...runtime.errors import UsageError
 from ...runtime.model import Data, LoopTotals
-from ..breakpoints.collection import Breakpoint, Kind
-from ..session.standing import Standing, boundary_stop, gave_nan, interrupted, no_iteration
-from ..session.stop import Reason, Stop
+from ..breakpoints.breakpoint import MAIN_GRAPH, Breakpoint, Kind
+from ..breakpoints.places import Places
+from ..expression.language import Expression
+from ..session.debuggee import Debuggee
+from ..session.stop import Reason, Stop, boundary_stop, gave_nan, interrupted, no_iteration
 from .frames import RecordedFrame
 from .outline import Outline
 from .queries import Which
 from .reader import Mark, Trace
-from .recorded_places import RecordedPlaces
-from .unrunnable import RecordedModel, Unrunnable
+from .recorded_model import ONLY_RECORDED, RecordedModel
 
 
-class Replay(Unrunnable, Standing):
+class Replay(Debuggee):
     """A recording, standing at one of its boundaries; at first before iteration 0 of the first loop.
 
     It is used as a :class:`~..session.session.Session` is; what would have to run something is a :class:`UsageError`.
     """
 
-    places: RecordedPlaces
+    why_not = ONLY_RECORDED
+    has_nodes = False
+    has_branches = False
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
@@ -37,9 +41,8 @@ class Replay(Unrunnable, Standing):
         self._interrupted = False
         #: While something is looked for: the loop and the iteration that are looked at.
         self._passing = (-1, 0)
-        #: Grows whenever the replay moves.
-        self.moment = 0
-        super().__init__(RecordedModel(trace), RecordedPlaces(self._outline, lambda: self))
+        self._moment = 0
+        super().__init__(RecordedModel(trace), Places(trace.graph), self._outline.inputs)
         self.restart()
 
     def __repr__(self) -> str:
@@ -53,9 +56,9 @@ class Replay(Unrunnable, Standing):
         return self._lock.locked()
 
     @property
-    def inputs(self) -> dict[str, Data]:
-        """The inputs of the recorded run."""
-        return self.trace.inputs
+    def moment(self) -> int:
+        """Grows whenever the replay moves."""
+        return self._moment
 
     @cached_property
     def _outputs(self) -> dict[str, Data] | None:
@@ -85,16 +88,26 @@ class Replay(Unrunnable, Standing):
         now = 0 if self._mark is None else self._mark.id
         return RecordedFrame(self._outline, -1, now, over=self.done)
 
+    def at_boundary(self) -> bool:
+        return not self.done and self.frame.at_boundary
+
+    def here(self) -> int:
+        index = self.frame.index
+        return index if index >= 0 else 0 if self.places.loops else -1
+
+    @property
+    def position(self) -> tuple[int, ...]:
+        return (0 if self._mark is None else self._mark.id,)
+
+    @property
+    def progress(self) -> dict[str, int]:
+        # Without the trace, which is used by one thread at a time.
+        index, iteration = self._passing
+        return {one.path: iteration if one.index == index else 0 for one in self.places.loops}
+
     @property
     def totals(self) -> list[LoopTotals]:
-        """How often each loop had run here; while another thread looks for a stop, how far that is."""
-        if self.running:
-            # Without the trace, which is used by one thread at a time.
-            index, iteration = self._passing
-            return [
-                LoopTotals(one.loop.name, one.path, iteration if one.index == index else 0, 0, None, {}, None, 0.0)
-                for one in self._outline.loops
-            ]
+        """How often each loop had run here."""
         if self.done:
             return self.trace.totals
         counted = self.trace.counts(0 if self._mark is None else self._mark.id)
@@ -224,24 +237,40 @@ class Replay(Unrunnable, Standing):
                 self.stop = stop = Stop(Reason.START, f"no breakpoint would have stopped before; {stop.text}")
             return stop
 
+    @property
+    def timeline(self) -> NoReturn:
+        """There is none.
+
+        Raises:
+            UsageError: always.
+        """
+        raise UsageError("a recording needs no checkpoints: it goes to any recorded boundary")
+
     # -- breakpoints
 
-    def prime(self, *breakpoints: Breakpoint) -> None:
-        """Nothing: what there was at the boundary before can be read when it is needed."""
+    def check_expression(self, expression: Expression, index: int) -> None:
+        """See that an expression can be tested in a loop's body (-1: in the main graph), and all it needs is recorded.
 
-    def add(self, breakpoint_: Breakpoint) -> None:
-        """Nothing: breakpoints are looked at where something moves."""
-
-    def remove(self, breakpoint_: Breakpoint) -> None:
-        """Nothing, as for :meth:`add`."""
-
-    def is_slow(self, breakpoint_: Breakpoint) -> bool:
-        """Never: there is no run that it could slow down."""
-        return False
-
-    def watch(self, text: str) -> Breakpoint:
-        """Set a watchpoint, as :meth:`..session.session.Session.watch`."""
-        return self.breakpoints.watch(text)
+        Raises:
+            UsageError: it cannot, or is not.
+        """
+        super().check_expression(expression, index)
+        outline = self._outline
+        scope = outline.scope(index)
+        for name in sorted(expression.names & scope.keys()):
+            if index == MAIN_GRAPH and scope[name].name in outline.outputs:
+                # Known at the end, where it is tested.
+                continue
+            if not outline.holds(index, scope[name]):
+                raise UsageError(
+                    f"the recording holds no value '{name}' (in '{expression.text}'); "
+                    f"--record-nodes records all body values"
+                )
+        if expression.uses_history and self.trace.every > 1:
+            raise UsageError(
+                f"'{expression.text}' looks at other iterations, and only every {self.trace.every}th was recorded; "
+                f"watch compares with the recorded boundary before"
+            )
 
     def _advance(self, target: Mark | None) -> Stop:
         """On to a recorded boundary (None: the end), unless a breakpoint hits on the way."""
@@ -252,7 +281,7 @@ class Replay(Unrunnable, Standing):
         if target is not None:
             return ended
         # What the main graph has at its end was never at a boundary.
-        hits = self._hits(self._main())
+        hits = self.breakpoints.hits(self._main())
         if hits:
             self.stop = self._hit_stop(hits, ended.text)
         return self.stop
@@ -265,7 +294,7 @@ class Replay(Unrunnable, Standing):
                 self._place(mark)
                 self.stop = interrupted(frame)
                 return True
-            hits = self._hits(frame, silently=back)
+            hits = self.breakpoints.hits(frame, silently=back)
             if hits:
                 self._place(mark)
                 self.stop = self._where()
@@ -339,7 +368,7 @@ class Replay(Unrunnable, Standing):
 
     def _place(self, mark: Mark | None) -> None:
         self._mark = mark
-        self.moment += 1
+        self._moment += 1
 
     def _to_first(self) -> Stop:
         return self._go(self.trace.mark())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,12 +13,9 @@ from ...runtime.errors import LoopdbgError
 from ...runtime.frame import NodeState
 from ...runtime.graph import MAIN, TensorType, Value
 from ...runtime.graph.slices import cut
+from .outline import Body, Outline
 from .ports import PortKind
 from .reader import Mark, Trace
-
-if TYPE_CHECKING:
-    from .frames import RecordedFrame
-    from .outline import Body
 
 _Found = tuple[bool, Any]
 _NOTHING: _Found = (False, None)
@@ -55,11 +52,41 @@ class PortValues(Mapping[str, Any]):
         return sum(1 for _ in self)
 
 
+class Recorded(Protocol):
+    """What values need of the frame that they are of; :class:`~.frames.RecordedFrame` says what each name means."""
+
+    index: int
+    now: int
+    over: bool
+    outline: Outline
+    mark: Mark | None
+    body: Body | None
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def entry(self) -> tuple[int, ...]: ...
+    @property
+    def iteration(self) -> int: ...
+    @property
+    def condition(self) -> bool | None: ...
+    @property
+    def at_boundary(self) -> bool: ...
+    @property
+    def around(self) -> Recorded | None: ...
+    @property
+    def values(self) -> RecordedValues: ...
+    def scope(self) -> Mapping[str, Value]: ...
+    def recorded(self, kind: PortKind, mark: Mark | None = None) -> PortValues: ...
+    def mark_at(self, iteration: int) -> Mark | None: ...
+    def state_of(self, value: Value) -> NodeState | None: ...
+
+
 class RecordedValues(Mapping[str, Any]):
     """Every value that is known at a recorded frame, by name: carried ones, body values, captures, constants, inputs,
     and those of the frames around. Asking for one that the recording lacks says how to get it."""
 
-    def __init__(self, frame: RecordedFrame) -> None:
+    def __init__(self, frame: Recorded) -> None:
         self._frame = frame
         self._outline = frame.outline
         self._body: Body | None = frame.body
@@ -97,7 +124,7 @@ class RecordedValues(Mapping[str, Any]):
     def _absent(self, value: Value) -> str:
         """Why a value is not known."""
         frame, name = self._frame, value.name
-        holder: RecordedFrame | None = frame
+        holder: Recorded | None = frame
         while holder is not None and holder.body is not None and value not in holder.body.own:
             holder = holder.around
         if holder is None or holder.body is None:

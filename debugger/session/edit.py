@@ -12,9 +12,9 @@ from ...runtime.errors import UsageError
 from ...runtime.frame import Frame, NodeState
 from ...runtime.graph import Loop, Value
 from ..expression.language import Target, assign, parse, parse_target, show
+from ..values.iterations import Iterations
+from ..values.scope import FrameScope
 from ..words.names import mask, quote
-from .history import History
-from .scope import FrameScope
 
 #: The sign of an assignment, apart from comparisons.
 _ASSIGNMENT = re.compile(r"(?<![=!<>])=(?!=)")
@@ -23,7 +23,7 @@ _ASSIGNMENT = re.compile(r"(?<![=!<>])=(?!=)")
 class Editor:
     """Edits one engine at a stop, in terms of the values that a frame shows."""
 
-    def __init__(self, engine: Engine, frame: Frame, history: History) -> None:
+    def __init__(self, engine: Engine, frame: Frame, history: Iterations) -> None:
         self._engine = engine
         self._frame = frame
         self._scope = FrameScope(frame, history)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,12 +12,10 @@ import numpy.typing as npt
 from ...runtime import frame as runtime
 from ..expression.language import parse
 from ..text import dtype_name, value_text
+from ..values.iterations import Iterations
+from ..values.scope import FrameScope
 from ..words.moments import when, whose
-from .scope import FrameScope
-
-if TYPE_CHECKING:
-    from .iterations import Iterations
-    from .running import Running
+from .timeline import Timeline
 
 #: A tensor is drawn with at most this many rows and columns; larger ones are sampled.
 _CELLS = 32
@@ -26,9 +24,9 @@ _CELLS = 32
 class Frame(runtime.Frame):
     """A frame of a session; see :class:`~...runtime.frame.Frame` for what it shows."""
 
-    def __init__(self, session: Running, index: int) -> None:
-        super().__init__(session._engine, index)
-        self._session = session
+    def __init__(self, timeline: Timeline, index: int) -> None:
+        super().__init__(timeline.engine, index)
+        self._timeline = timeline
 
     def __repr__(self) -> str:
         return f"<Frame {self.path}{'' if self.loop is None else f', {when(self)}'}>"
@@ -36,12 +34,12 @@ class Frame(runtime.Frame):
     @property
     def history(self) -> Iterations:
         """The values of this entry of the loop in other iterations, computed without moving the session."""
-        return self._session.history(self)
+        return self._timeline.iterations(self)
 
     @property
     def around(self) -> Frame | None:
         """The frame in which this loop runs; None of the main graph."""
-        return None if self._plan is None else Frame(self._session, self._plan.parent)
+        return None if self._plan is None else Frame(self._timeline, self._plan.parent)
 
     def before(self) -> None:
         """The frame at the boundary before this one, where that can be had without running anything: never here."""

@@ -1,174 +1,204 @@
-"""What all commands of a session share: running up to a stop, checkpoints on the way, and going to a position."""
+"""Running a session's engine up to a stop: at its destination, where a breakpoint hits, or where something ends it."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
-from ...runtime import frame as runtime
-from ...runtime.engine.checkpoints import Checkpoint
 from ...runtime.engine.engine import Engine
 from ...runtime.errors import ExecutionError, InterruptError, LimitError, LoopdbgError, UsageError
-from ...runtime.model import Data, Model
+from ...runtime.graph import Node
+from ...runtime.model import Data, LoopTotals, Model
+from ...runtime.plan.plan import Kind as PlanKind
 from ..breakpoints.arming import Arming
-from ..breakpoints.breakpoint import MAIN_GRAPH, Kind
-from ..breakpoints.collection import Breakpoint
+from ..breakpoints.breakpoint import MAIN_GRAPH, Breakpoint, Kind
+from ..breakpoints.places import Places
 from ..text import printable
-from . import goals
-from .engine_places import EnginePlaces
+from . import destinations
+from .debuggee import Debuggee
 from .frames import Frame
-from .history import History, Past
-from .standing import Standing, boundary_stop, gave_nan, interrupted, loop_name
-from .stop import Reason, Stop
-from .timeline import Branch, Timeline
-from .travel import Position, approach, nodes_until, run_to
+from .positions import Position, nodes_until
+from .stop import Reason, Stop, boundary_stop, gave_nan, interrupted, loop_name
+from .timeline import Timeline
 
-#: Seconds of execution between checkpoints; more where taking one is slow.
-CHECKPOINT_SECONDS = 0.01
-#: At most this part of the time goes into checkpoints.
-CHECKPOINT_SHARE = 0.1
+#: Instructions that are nodes to step over: operations, loops and Ifs.
+_STOPPABLE = (PlanKind.NODE, PlanKind.ENTER, PlanKind.BRANCH)
 
 
-class Running(Standing):
-    """An engine that runs from stop to stop, and can be put to any position that it was at."""
+class Running(Debuggee):
+    """A debuggee with an engine, which runs from stop to stop."""
 
-    places: EnginePlaces
-
-    def __init__(self, model: Model, given: Mapping[int, Data], max_iterations: int | None, attended: bool) -> None:
-        self._engine = Engine(model.plan)
-        super().__init__(model, EnginePlaces(self._engine))
+    def __init__(
+        self,
+        model: Model,
+        inputs: Mapping[str, Data],
+        given: Mapping[int, Data],
+        max_iterations: int | None,
+        attended: bool,
+    ) -> None:
+        super().__init__(model, Places(model.graph), inputs)
         self.max_iterations = max_iterations
         self.attended = attended
-        self.timeline = Timeline()
         self._given = given
+        self._engine = Engine(model.plan)
+        self._timeline = Timeline(self._engine, given, self._note_progress)
         self._arming = Arming(self._engine, self._test_at)
-        self._past = Past(model, given)
         self._outputs: dict[str, Data] | None = None
         self._last_loop = -1
-        self._entry: Position | None = None
-        #: Seconds of execution so far, those when a checkpoint is due, and what the last one took.
-        self._seconds = 0.0
-        self._due = 0.0
-        self._cost = 0.0
-        self._resumed = 0.0
+        #: The frames that were asked for at the moment at which the session stands, by loop.
+        self._frames: dict[int, Frame] = {}
+        self._framed = -1
+        self._progress: dict[str, int] = {}
 
     # -- where it stands
 
     @property
     def running(self) -> bool:
-        """True while another thread runs a step."""
         return bool(self._engine.running)
 
     @property
-    def frame(self) -> Frame:
-        """The innermost running loop; the main graph where none runs; after the end the loop that ended last."""
-        stack = self._engine.stack
-        if stack:
-            return Frame(self, stack[-1])
-        return Frame(self, self._last_loop if self.done else -1)
-
-    @property
-    def frames(self) -> list[Frame]:
-        """All running loops, outermost first, the main graph before them."""
-        return [Frame(self, index) for index in (-1, *self._engine.stack)]
+    def moment(self) -> int:
+        return self._engine.moment
 
     @property
     def position(self) -> Position:
         """The moment at which it stands; positions of one branch compare in the order of time."""
-        position: Position = self._engine.position
-        return position
+        return self._timeline.position
 
     @property
-    def moment(self) -> int:
-        """Grows whenever the session moves, or is edited."""
-        return self._engine.moment
+    def timeline(self) -> Timeline:
+        return self._timeline
 
-    def history(self, frame: runtime.Frame) -> History:
-        """Values of a frame's loop in other iterations, computed without moving the session."""
-        return History(self._past, self.timeline, frame, self.position)
+    @property
+    def outputs(self) -> dict[str, Data] | None:
+        return self._outputs
+
+    @property
+    def totals(self) -> list[LoopTotals]:
+        return self.model.totals(self._engine)
+
+    @property
+    def progress(self) -> Mapping[str, int]:
+        return self._progress
+
+    def _note_progress(self) -> None:
+        self._progress = {total.path: total.iterations for total in self.totals}
+
+    @property
+    def frame(self) -> Frame:
+        stack = self._engine.stack
+        return self._frame(stack[-1] if stack else self._last_loop if self.done else MAIN_GRAPH)
+
+    @property
+    def frames(self) -> list[Frame]:
+        return [self._frame(index) for index in (MAIN_GRAPH, *self._engine.stack)]
+
+    def _frame(self, index: int) -> Frame:
+        """The frame of a loop; one and the same as long as nothing moves, since it keeps what was computed of it."""
+        if self._framed != self.moment:
+            self._framed = self.moment
+            self._frames.clear()
+        if index not in self._frames:
+            self._frames[index] = Frame(self._timeline, index)
+        return self._frames[index]
+
+    def at_boundary(self) -> bool:
+        return self._timeline.at_boundary()
+
+    def here(self) -> int:
+        stack = self._engine.stack
+        last = stack[-1] if stack else self._timeline.last_left()
+        return last if last >= 0 else 0 if self.places.loops else -1
+
+    def node_here(self) -> Node:
+        for instruction in self._engine.plan.code[self._engine.pc :]:
+            if instruction.kind in _STOPPABLE:
+                assert instruction.node is not None
+                return instruction.node
+        raise UsageError("no node comes after this")
+
+    def _node_at(self, position: int) -> Node:
+        node = self._engine.plan.code[position].node
+        assert node is not None
+        return node
 
     def _ask_to_stop(self) -> None:
-        self._engine.interrupt()
-        self._past.interrupt()
+        self._timeline.interrupt()
 
     def _forget_to_stop(self) -> None:
         self._engine.clear_interrupt()
 
     def _at_beginning(self) -> bool:
-        return self.position == self._entry
+        return self.position == self._timeline.entry
 
     # -- running on
 
-    def _advance(self, goal: goals.Goal, *, quietly: bool = False, raising: bool = False) -> Stop:
-        """Run on until a goal is reached or a breakpoint hits. ``quietly``: whatever breakpoints there are;
+    def _advance(self, to: destinations.Destination, *, quietly: bool = False, raising: bool = False) -> Stop:
+        """Run on until a destination is reached or a breakpoint hits. ``quietly``: whatever breakpoints there are;
         ``raising``: an error of the model is raised, not returned as a stop."""
         engine = self._engine
         self._outputs = None
-        self._due = max(self._due, self._seconds + CHECKPOINT_SECONDS)
+        self._timeline.put_off()
+        self._progress = {}
         hits: list[Breakpoint] = []
         try:
             while True:
                 engine.clear_stops()
-                self._refuse_endless(goal)
-                goal.arm(engine)
-                self._arming.arm(() if quietly else self.breakpoints)
+                self._refuse_endless(to)
+                to.arm(engine)
+                if not quietly and len(self.breakpoints):
+                    self._arming.arm(self.breakpoints)
                 what, index = self._resume(raising)
                 if what == "end":
                     # Values of the main graph are tested once they are there; the last ones are there now.
-                    hits = [] if quietly else self._hits(Frame(self, MAIN_GRAPH))
+                    hits = [] if quietly else self.breakpoints.hits(self._frame(MAIN_GRAPH))
                     break
                 if what in ("limit", "interrupt", "error"):
                     break
                 hits = [] if quietly else self._hits_here()
-                if hits or goal.reached(engine, what, index):
+                if hits or to.reached(engine, what, index):
                     break
-                if what == "boundary" and self._seconds >= self._due:
-                    self._save()
+                if what == "boundary":
+                    self._timeline.save(due=True)
         finally:
-            self._arming.disarm()
+            if self._arming.armed:
+                self._arming.disarm()
             self._allow_endless()
         if hits:
             self.stop = self._hit_stop(hits)
             self._outputs = None
         elif what in ("node", "boundary"):
             self.stop = self._explain(what)
-        self.timeline.reached(self.position)
-        if self.places.at_boundary() and self._cost < CHECKPOINT_SECONDS:
-            self._save()
+        self._timeline.reached()
+        if self.at_boundary():
+            self._timeline.save(cheap=True)
         return self.stop
 
     def _resume(self, raising: bool) -> tuple[str, int]:
-        """Run the engine once; what ends a step whatever its goal is becomes the stop here."""
-        engine = self._engine
-        self._resumed = time.monotonic()
-        engine.on_tick = self._tick
+        """Run the engine once; what ends a step wherever it leads becomes the stop here."""
         try:
-            what, index = engine.resume()
+            what, index = self._timeline.resume()
         except LimitError:
             # Not an error of the model: a command that is refused.
             self.stop = self._where()
-            self.timeline.reached(self.position)
+            self._timeline.reached()
             raise
         except LoopdbgError as error:
             self.stop = Stop(Reason.ERROR, str(error))
             if raising:
                 raise
             return "error", -1
-        finally:
-            engine.on_tick = None
-            engine.clear_stops()
-            self._seconds += time.monotonic() - self._resumed
         if what in ("end", "limit", "interrupt"):
             self.stop = self._explain(what)
         return ("boundary" if what == "predicate" else what), index
 
-    def _refuse_endless(self, goal: goals.Goal) -> None:
+    def _refuse_endless(self, to: destinations.Destination) -> None:
         """Let the engine refuse loops that nothing ends, where nobody could end them either. One that runs already may
-        go on where the goal, or a breakpoint that waits for nothing else, stops it for certain."""
+        go on where the destination, or a breakpoint that waits for nothing else, stops it for certain."""
         if self.attended or self.max_iterations is not None:
             return
-        bounded = not isinstance(goal, goals.Nothing | goals.End)
-        running = [self.places.loops[index] for index in self._engine.stack]
+        bounded = not isinstance(to, destinations.TheEnd | destinations.LoopEnd)
+        running = [self._engine.plan.loops[index] for index in self._engine.stack]
         ended = any(plan.endless_from >= 0 and (bounded or self._surely_stops(plan.index)) for plan in running)
         self._engine.set_limits(None, not ended)
 
@@ -190,41 +220,26 @@ class Running(Standing):
                 return True
         return False
 
-    def _tick(self) -> None:
-        """Called about every 10 ms while the engine runs."""
-        if self._seconds + time.monotonic() - self._resumed >= self._due:
-            self._engine.stop_anywhere()
-
-    def _save(self, always: bool = False) -> None:
-        """Keep a checkpoint of where the engine stands, unless there is one (``always``: even then)."""
-        if always or not self.timeline.has(self.position):
-            started = time.monotonic()
-            self.timeline.add(self._engine.save(), self._seconds)
-            self._cost = time.monotonic() - started
-        self._due = self._seconds + max(CHECKPOINT_SECONDS, self._cost / CHECKPOINT_SHARE)
-
     # -- breakpoints
 
     def add(self, breakpoint_: Breakpoint) -> None:
-        """Let the engine look for a breakpoint from now on."""
         self._arming.add(breakpoint_)
 
     def remove(self, breakpoint_: Breakpoint) -> None:
-        """Let it look no more."""
         self._arming.remove(breakpoint_)
 
     def is_slow(self, breakpoint_: Breakpoint) -> bool:
-        """True where a breakpoint is tested in Python at every boundary of some loop, which takes microseconds."""
         return self._arming.is_slow(breakpoint_)
 
     def _test_at(self, breakpoint_: Breakpoint, index: int) -> bool:
         """Whether a breakpoint hits at the boundary that the engine is at, in passing."""
-        return breakpoint_.holds(Frame(self, index))
+        return breakpoint_.holds(Frame(self._timeline, index))
 
     def _hits_here(self, *, silently: bool = False) -> list[Breakpoint]:
         """The breakpoints that stop where the engine stands."""
-        position = -1 if self.places.at_boundary() else self._engine.pc
-        return self._hits(self.frame, position, silently=silently)
+        return self.breakpoints.hits(
+            self.frame, None if self.at_boundary() else self._node_at(self._engine.pc), silently=silently
+        )
 
     def _to_first_nan(self, breakpoint_: Breakpoint) -> str:
         """From the boundary that showed a NaN to right after the node that made it; says which, "" if none did."""
@@ -233,15 +248,16 @@ class Running(Standing):
         if iteration == 0:
             return ""
         known = breakpoint_.memory.get(self.frame.index)
-        self._go_to((*here[:-2], iteration - 1, here[-1]))
+        timeline = self._timeline
+        self._move(lambda: timeline.go_to((*here[:-2], iteration - 1, here[-1])))
         maker = None
         for position in nodes_until(self._engine, here):
             frame = self.frame
             if maker is not None and breakpoint_.made_nan(frame, maker):
                 break
-            maker = self.places.node_at(position[-1])
+            maker = self._node_at(position[-1])
         if maker is None:
-            self._go_to(here)
+            self._move(lambda: timeline.go_to(here))
             return ""
         if self.position == here and not breakpoint_.made_nan(self.frame, maker):
             return ""
@@ -249,70 +265,24 @@ class Running(Standing):
             breakpoint_.seen(known)
         return gave_nan(maker, iteration - 1, self.frame.loop)
 
-    # -- going to a position
-
-    def _go_to(self, target: Position, branch: Branch | None = None, *, anew: bool = False) -> None:
-        """Put the engine to a position of a line of time (the current one), whatever breakpoints there are.
-
-        ``anew``: the engine does not stand on the current line.
-
-        Raises:
-            InterruptError, ExecutionError, LimitError: it stopped on the way, and stands there.
-        """
-        home = self.timeline.at(target, branch)
-        found = home.latest(target)
-        if found is None:
-            raise UsageError("nothing is known of that time")
-        if anew or home is not self.timeline.current or not found.position <= self.position <= target:
-            self._engine.restore(found)
-        self.timeline.current = home
-        self._outputs = None
-        run_to(self._engine, target)
-        self.prime(*self.breakpoints)
+    # -- through time
 
     def prime(self, *breakpoints: Breakpoint) -> None:
-        """Tell breakpoints that compare with the boundary before where the engine stands now, and those about the main
-        graph what there is of it."""
-        boundary = self.places.at_boundary()
+        boundary = self.at_boundary()
         for breakpoint_ in breakpoints:
             if breakpoint_.in_main:
-                breakpoint_.prime(Frame(self, MAIN_GRAPH))
+                breakpoint_.prime(self._frame(MAIN_GRAPH))
             elif boundary:
                 breakpoint_.prime(self.frame)
 
-    def _last_hit(
-        self, checkpoint: Checkpoint, end: Position, here: Position
-    ) -> tuple[Position, list[tuple[Breakpoint, str, str]]] | None:
-        """The last position after a checkpoint and up to ``end``, but before ``here``, at which breakpoints hit, with
-        what changed there or why they could not be tested."""
-        engine = self._engine
-        engine.restore(checkpoint)
+    def _prime_all(self) -> None:
         self.prime(*self.breakpoints)
-        found = None
-        try:
-            while engine.position < end:
-                engine.clear_stops()
-                trap = approach(engine, end)
-                self._arming.arm(self.breakpoints, () if trap is None else (trap,))
-                what, _ = engine.resume()
-                if what == "interrupt":
-                    raise InterruptError("interrupted while going back")
-                if what == "predicate":
-                    what = "boundary"
-                if what in ("node", "boundary") and engine.position < here:
-                    hits = self._hits_here(silently=True)
-                    if hits:
-                        found = engine.position, [(b, b.change, b.failure) for b in hits]
-        finally:
-            engine.clear_stops()
-            self._arming.disarm()
-        return found
 
-    def _travel(self, target: Position, branch: Branch | None = None) -> Stop:
-        """The same as a command: what it meets becomes the stop."""
-        self.timeline.reached(self.position)
+    def _travel(self, move: Callable[[], None]) -> Stop:
+        """Go through time; what is met on the way becomes the stop."""
+        self._timeline.reached()
         try:
-            self._go_to(target, branch)
+            self._move(move)
         except InterruptError:
             self.stop = self._explain("interrupt")
         except ExecutionError as error:
@@ -321,23 +291,55 @@ class Running(Standing):
             self.stop = self._where()
         return self.stop
 
+    def _move(self, move: Callable[[], None]) -> None:
+        before = self.moment
+        try:
+            move()
+        finally:
+            if self.moment != before:
+                self._outputs = None
+        self._prime_all()
+
+    def _reverse(self) -> Stop:
+        """Go to the last hit before here, or to where the session began."""
+        timeline = self._timeline
+        timeline.reached()
+        try:
+            found = timeline.find_back(partial(self._arming.arm, self.breakpoints), self._prime_all, self._seen_here)
+        finally:
+            self._arming.disarm()
+        if found is None:
+            self._move(lambda: timeline.go_to(timeline.entry or (0,), anew=True))
+            self.stop = Stop(Reason.START, f"no breakpoint would have stopped before; {self._where().text}")
+            return self.stop
+        position, seen = found
+        self._move(lambda: timeline.go_to(position, anew=True))
+        for breakpoint_, change, failure in seen:
+            breakpoint_.change, breakpoint_.failure = change, failure
+        self.stop = self._hit_stop([breakpoint_ for breakpoint_, _, _ in seen])
+        return self.stop
+
+    def _seen_here(self) -> list[tuple[Breakpoint, str, str]] | None:
+        """The breakpoints that hit here, with what changed or why they could not be tested; None: none does."""
+        return [(one, one.change, one.failure) for one in self._hits_here(silently=True)] or None
+
     # -- in words
 
     def _where(self) -> Stop:
         """The stop for a position that was reached by travelling."""
         if self._engine.pc == len(self._engine.plan.code) - 1:
             return self._explain("end")
-        return self._explain("boundary" if self.places.at_boundary() else "node")
+        return self._explain("boundary" if self.at_boundary() else "node")
 
     def _explain(self, what: str) -> Stop:
         stack = self._engine.stack
         if what == "end":
             self._outputs = self.model.results(self._engine)
-            self._last_loop = self.places.last_loop()
+            self._last_loop = self._timeline.last_left()
             text = "the model ran to its end" if self.model.loops else "the model ran to its end; it has no loop"
             return Stop(Reason.DONE, text)
         if what == "node":
-            node = self.places.node_at(self._engine.pc)
+            node = self._node_at(self._engine.pc)
             text = f"before {node.op_type} '{printable(node.name)}'"
             if stack:
                 text += f" in iteration {self.frame.iteration} of {loop_name(self.frame.loop)}"

@@ -1,18 +1,30 @@
-"""What a screen shows of a session: frozen, so that a view never sees an engine at work."""
+"""A stop, frozen: what a screen and other front ends show, so that none ever sees an engine at work.
+
+It is taken once a stop, in the thread that runs the engine. All arrays in it are copies, or never written again.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
-from ...runtime.frame import BackEdge, NodeState
-from ...runtime.graph import Array, Loop, StoppedBy
+import numpy as np
+
+from ...runtime.frame import BackEdge, BodyNode, NodeState
+from ...runtime.graph import Array, Loop, Node, StoppedBy
+from ...runtime.graph.slices import cut
+from ..breakpoints.breakpoint import Breakpoint
+from ..frame import AnyFrame, AnyValues
 from ..words.names import scan_names
-from .session import Stop
-from .surface import FrameSurface, SessionSurface
+from .branches import Branch
+from .debuggee import Debuggee
+from .stop import Reason, Stop
 
 #: Of a scan output at most this many of the newest elements are copied.
 SCAN_TAIL = 64
+_ABSENT = object()
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +58,14 @@ class NodeSnapshot:
 
 @dataclass(frozen=True, eq=False)
 class FrameSnapshot:
-    """One frame; ``loop`` is part of the loop graph, which never changes."""
+    """One frame; ``loop`` is part of the loop graph, which never changes. ``entry``: the iterations that the loops
+    around it are in, outermost first."""
 
+    index: int
     name: str
     path: str
     loop: Loop | None
+    entry: tuple[int, ...]
     iteration: int
     trip_count: int | None
     condition: bool | None
@@ -61,70 +76,175 @@ class FrameSnapshot:
     nodes: tuple[NodeSnapshot, ...]
     #: Captures and invariant inputs that the body uses: name -> value.
     captures: tuple[tuple[str, Any], ...]
+    #: By name, all of one iteration: the one that runs, or at a boundary the one before. What a body has from outside
+    #: is the same in both.
+    values: Mapping[str, Any]
+
+    @property
+    def carried(self) -> dict[str, Any]:
+        """Parameter -> what the iteration got that runs, or at a boundary what the next one gets, where it is known."""
+        edges = self.back_edges
+        if self.at_boundary:
+            return {edge.param: edge.value for edge in edges if edge.ready}
+        return {edge.param: edge.previous for edge in edges}
+
+
+@dataclass(frozen=True, eq=False)
+class BreakpointSnapshot:
+    """A breakpoint; ``nodes``: those that it stops before, ``loops``: those at whose boundaries it is tested."""
+
+    number: int
+    word: str
+    title: str
+    enabled: bool
+    hits: int
+    nodes: frozenset[Node]
+    loops: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class BranchSnapshot:
+    """A line of time; ``parent``: the number of the one that it left at ``fork``."""
+
+    number: int
+    parent: int | None
+    fork: tuple[int, ...] | None
+    edits: tuple[str, ...]
+    current: bool
 
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """A whole session at a stop. ``frames``: outermost first, the main graph before all loops."""
+    """A whole stop. ``frames``: outermost first, the main graph before all loops; ``position``: the moment, which
+    orders the stops of one branch."""
 
     model: str
     stop: Stop
+    position: tuple[int, ...]
     frames: tuple[FrameSnapshot, ...]
     #: The frame that a screen shows: the innermost, or after the end the loop that ended last.
     frame: FrameSnapshot
     outputs: tuple[tuple[str, Any], ...] | None
+    breakpoints: tuple[BreakpointSnapshot, ...]
+    #: Empty where there is one line of time only.
+    branches: tuple[BranchSnapshot, ...]
+
+    @property
+    def done(self) -> bool:
+        """The model ran to its end."""
+        return self.stop.reason is Reason.DONE
 
 
-def take(session: SessionSurface) -> Snapshot:
-    """A snapshot of a session that is stopped, or of a recording."""
-    frames = tuple(_frame(frame) for frame in session.frames)
-    top = _frame(session.frame) if session.done else frames[-1]
-    outputs = session.outputs
-    return Snapshot(session.model.name, session.stop, frames, top, None if outputs is None else tuple(outputs.items()))
+def take(debuggee: Debuggee) -> Snapshot:
+    """A snapshot of what is stopped."""
+    frames = tuple(_frame(frame) for frame in debuggee.frames)
+    top = _frame(debuggee.frame) if debuggee.done and debuggee.frame.loop is not None else frames[-1]
+    outputs = debuggee.outputs
+    return Snapshot(
+        debuggee.name,
+        debuggee.stop,
+        debuggee.position,
+        frames,
+        top,
+        None if outputs is None else tuple(outputs.items()),
+        tuple(map(_breakpoint, debuggee.breakpoints)),
+        tuple(_branch(one, one is debuggee.branch) for one in debuggee.branches) if debuggee.has_branches else (),
+    )
 
 
-def _frame(frame: FrameSurface) -> FrameSnapshot:
-    values = frame.values
-    nodes = []
-    made: set[str] = set()
-    used: list[str] = []
-    for entry in frame.nodes:
-        outputs = tuple(v.name for v in entry.node.outputs if v is not None)
-        inputs = tuple("" if v is None else v.name for v in entry.node.inputs)
-        made.update(outputs)
-        used.extend(name for name in inputs if name)
-        nodes.append(
-            NodeSnapshot(
-                entry.node.name,
-                entry.node.op_type,
-                inputs,
-                outputs,
-                entry.depth,
-                entry.branch,
-                isinstance(entry.node, Loop),
-                entry.state,
-                tuple(values.get(name) for name in outputs) if entry.state is NodeState.DONE else (),
-            )
-        )
-    own = made | {v.name for v in (frame.loop.body.inputs if frame.loop else ())}
-    captures = tuple((name, values.get(name)) for name in dict.fromkeys(used) if name not in own and name in values)
+def _breakpoint(one: Breakpoint) -> BreakpointSnapshot:
+    return BreakpointSnapshot(one.number, one.word, one.title, one.enabled, one.hits, one.nodes, one.loops)
+
+
+def _branch(one: Branch, current: bool) -> BranchSnapshot:
+    parent = None if one.parent is None else one.parent.number
+    return BranchSnapshot(one.number, parent, one.fork, tuple(one.edits), current)
+
+
+def _frame(frame: AnyFrame) -> FrameSnapshot:
+    values, loop = frame.values, frame.loop
+    nodes = tuple(_node(entry, values) for entry in frame.nodes)
+    edges = tuple(frame.back_edges)
+    own = {name for node in nodes for name in node.outputs} | {v.name for v in (loop.body.inputs if loop else ())}
+    used = dict.fromkeys(name for node in nodes for name in node.inputs if name and name not in own)
+    captures = {name: values.get(name, _ABSENT) for name in used}
+    captures = {name: value for name, value in captures.items() if value is not _ABSENT}
     return FrameSnapshot(
+        frame.index,
         frame.name,
         frame.path,
-        frame.loop,
+        loop,
+        frame.entry,
         frame.iteration,
         frame.trip_count,
         frame.condition,
         frame.stopped_by,
         frame.at_boundary,
-        tuple(frame.back_edges),
+        edges,
         tuple(_scan(frame)),
-        tuple(nodes),
-        captures,
+        nodes,
+        tuple(captures.items()),
+        MappingProxyType(_values(frame, nodes, edges, captures)),
     )
 
 
-def _scan(frame: FrameSurface) -> list[ScanSnapshot]:
+def _node(entry: BodyNode, values: AnyValues) -> NodeSnapshot:
+    node = entry.node
+    outputs = tuple(v.name for v in node.outputs if v is not None)
+    return NodeSnapshot(
+        node.name,
+        node.op_type,
+        tuple("" if v is None else v.name for v in node.inputs),
+        outputs,
+        entry.depth,
+        entry.branch,
+        isinstance(node, Loop),
+        entry.state,
+        tuple(values.get(name) for name in outputs) if entry.state is NodeState.DONE else (),
+    )
+
+
+def _values(
+    frame: AnyFrame, nodes: Sequence[NodeSnapshot], edges: Sequence[BackEdge], captures: Mapping[str, Any]
+) -> dict[str, Any]:
+    """See :attr:`FrameSnapshot.values`."""
+    found = dict(captures)
+    for node in nodes:
+        if node.state is NodeState.DONE:
+            found.update(zip(node.outputs, node.values, strict=True))
+    loop = frame.loop
+    if loop is None:
+        return found
+    # At a boundary nothing of the iteration that comes is computed, and what the one before computed is there.
+    between = frame.at_boundary and frame.iteration > 0
+    got = _got(frame, loop, edges) if between else {}
+    names = [value.name for value in loop.body.inputs if value.name not in got]
+    names += [name for node in nodes for name in node.outputs if between and name not in found]
+    readable = frame.values
+    found.update((name, readable.get(name, _ABSENT)) for name in names)
+    found.update(got)
+    return {name: value for name, value in found.items() if value is not _ABSENT}
+
+
+def _got(frame: AnyFrame, loop: Loop, edges: Sequence[BackEdge]) -> dict[str, Any]:
+    """What the iteration before got in those parameters that are another value in each; _ABSENT where that is not
+    known. At a boundary they hold what the next one gets already."""
+    got: dict[str, Any] = {}
+    if loop.condition_input is not None:
+        got[loop.condition_input.name] = _ABSENT
+    if loop.iteration is not None:
+        there, number = frame.values.read(loop.iteration)
+        got[loop.iteration.name] = np.full_like(number, frame.iteration - 1) if there else _ABSENT
+    for sliced in loop.sliced_inputs if frame.stopped_by is None else ():
+        there, whole = frame.values.read(sliced.outer)
+        parts = cut(whole, sliced, frame.name) if there and isinstance(whole, np.ndarray) else ()
+        got[sliced.inner.name] = parts[frame.iteration - 1] if frame.iteration <= len(parts) else _ABSENT
+    for edge in edges:
+        got[edge.param] = _ABSENT if edge.previous is None else edge.previous
+    return got
+
+
+def _scan(frame: AnyFrame) -> list[ScanSnapshot]:
     if frame.loop is None:
         return []
     scans = []

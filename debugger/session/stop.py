@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ...runtime.graph import StoppedBy
+from ...runtime.graph import Loop, Node, StoppedBy
+from ..frame import AnyFrame
+from ..text import printable
 
 
 class Reason(StrEnum):
@@ -40,3 +42,35 @@ ENDED = {
     StoppedBy.CONDITION: "the condition is false",
     StoppedBy.INPUT_EXHAUSTED: "the sliced inputs are exhausted",
 }
+
+
+def boundary_stop(frame: AnyFrame) -> Stop:
+    """The stop at a boundary."""
+    name, iteration = loop_name(frame.loop), frame.iteration
+    if frame.stopped_by is not None:
+        why = ENDED.get(frame.stopped_by, frame.stopped_by.value)
+        if iteration == 0:
+            return Stop(Reason.ENTRY, f"{name} runs no iteration: {why} before the first")
+        return Stop(Reason.LOOP_END, f"{name} ends after {iteration} iterations: {why}")
+    return Stop(Reason.STEP if iteration else Reason.ENTRY, f"before iteration {iteration} of {name}")
+
+
+def interrupted(frame: AnyFrame) -> Stop:
+    """The stop for an interrupt."""
+    where = f"in {loop_name(frame.loop)}, iteration {frame.iteration}" if frame.loop else "outside of any loop"
+    return Stop(Reason.INTERRUPT, f"interrupted {where}")
+
+
+def gave_nan(node: Node, iteration: int, loop: Loop | None) -> str:
+    """Where a NaN came from."""
+    return f"{node.op_type} '{printable(node.name)}' gave NaN or Inf in iteration {iteration} of {loop_name(loop)}"
+
+
+def no_iteration(loop: Loop, iteration: int, ran: int) -> str:
+    """Why an iteration cannot be gone to."""
+    return f"loop '{loop.name}' has no iteration {iteration}: it ends after {ran} iteration{'' if ran == 1 else 's'}"
+
+
+def loop_name(loop: Loop | None) -> str:
+    """What texts call a loop, or the main graph."""
+    return "the main graph" if loop is None else f"loop '{loop.name}'"

@@ -1,73 +1,119 @@
-"""The lines of time of a session: checkpoints, and the branches that edits began.
+"""Time: all positions that a session has come by, and going to any of them.
 
-A branch begins where something was edited; what lies before its fork belongs to the branch that it left. Checkpoints
-are dense where execution was lately and thin out with age, so that their memory stays within a limit.
+One engine is moved. Checkpoints of it are kept, densely where execution was lately and thinned out with age, so that
+their memory stays within a limit; going somewhere restores the nearest one before and runs on from there, which gives
+the same numbers to the bit. An edit begins a branch: what lies before its fork belongs to the branch that it left.
 """
 
 from __future__ import annotations
 
-import bisect
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeVar
 
 from ...runtime.engine.checkpoints import Checkpoint
-from ...runtime.errors import UsageError
-from .travel import Position
+from ...runtime.engine.engine import Engine
+from ...runtime.errors import InterruptError, UsageError
+from ...runtime.frame import Frame
+from ...runtime.model import Data
+from .boundary import Boundary, read
+from .branches import Branch, drop_one
+from .past import Past, PastIterations
+from .positions import Position, approach, levels, nodes_until, run_to
 
 #: Bytes that the checkpoints of all branches may hold together.
 DEFAULT_LIMIT = 512 << 20
+#: Seconds of execution between checkpoints; more where taking one is slow.
+CHECKPOINT_SECONDS = 0.01
+#: At most this part of the time goes into checkpoints.
+CHECKPOINT_SHARE = 0.1
 
-
-@dataclass(repr=False)
-class Branch:
-    """One line of time. ``fork``: where it left ``parent``; the root has neither.
-
-    ``edits``: what was changed at its fork, in the words of the ``set`` command. ``tip``: the last position that was
-    reached on it. ``checkpoints`` stand in order of their positions; ``times``: seconds of execution at which each was
-    taken.
-    """
-
-    number: int
-    parent: Branch | None = None
-    fork: Position | None = None
-    edits: list[str] = field(default_factory=list)
-    tip: Position = ()
-    checkpoints: list[Checkpoint] = field(default_factory=list)
-    times: list[float] = field(default_factory=list)
-
-    def __repr__(self) -> str:
-        began = "" if self.parent is None else f" from {self.parent.number}: {', '.join(self.edits)}"
-        return f"<Branch {self.number}{began}>"
-
-    def latest(self, position: Position, *, before: bool = False) -> Checkpoint | None:
-        """The last checkpoint of this branch at a position or earlier; ``before``: earlier."""
-        find = bisect.bisect_left if before else bisect.bisect_right
-        k = find(self.checkpoints, position, key=lambda c: c.position)
-        return self.checkpoints[k - 1] if k else None
-
-    def holds(self, position: Position) -> bool:
-        """False where a position lies before the fork, and so on the branch that this one left."""
-        return self.fork is None or position >= self.fork
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that its checkpoints hold."""
-        return sum(c.nbytes for c in self.checkpoints)
+_Hits = TypeVar("_Hits")
 
 
 class Timeline:
-    """All branches of a session, and the one that it is on."""
+    """All branches of a session, the one that it is on, and where on it the engine stands."""
 
-    def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
-        self.limit = limit
-        self.branches: list[Branch] = []
-        self.clear()
-
-    def clear(self) -> None:
-        """Forget everything; what follows is a root branch."""
+    def __init__(self, engine: Engine, given: Mapping[int, Data], on_tick: Callable[[], None]) -> None:
+        self.engine = engine
+        #: Called about every 10 ms while the engine runs, in the thread that runs it.
+        self._on_tick = engine.on_tick = on_tick
+        self.limit = DEFAULT_LIMIT
         self.branches = [Branch(1)]
         self.current = self.branches[0]
+        #: Where the session began: nothing goes back behind it.
+        self.entry: Position | None = None
+        self._given = given
+        self._past = Past(engine.plan, given)
         self._nbytes = 0
+        #: Seconds of execution so far, those when a checkpoint is due, and what the last one took.
+        self._seconds = 0.0
+        self._due = 0.0
+        self._cost = 0.0
+        self._resumed = 0.0
+
+    # -- where it is
+
+    @property
+    def position(self) -> Position:
+        """The moment at which the engine stands; positions of one branch compare in the order of time."""
+        position: Position = self.engine.position
+        return position
+
+    def at_boundary(self) -> bool:
+        """True where the engine stands at a boundary of the innermost loop."""
+        engine = self.engine
+        return bool(engine.stack) and engine.pc == engine.plan.loops[engine.stack[-1]].head
+
+    def last_left(self) -> int:
+        """The loop of the main graph that was left last; -1: none was."""
+        engine = self.engine
+        left = [p for p in engine.plan.loops if p.parent < 0 and p.exit < engine.pc and engine.totals(p.index)[1]]
+        return max(left, key=lambda plan: plan.exit).index if left else -1
+
+    def this_entry(self) -> tuple[Position, int]:
+        """What is around the entry of the loop that is meant by "this loop", and the loop.
+
+        Raises:
+            UsageError: no loop is running, and none has run.
+        """
+        stack = self.engine.stack
+        if stack:
+            return self.position[: 2 * len(stack) - 2], stack[-1]
+        last = self.last_left()
+        if last < 0:
+            raise UsageError("no loop is running here, and none has run")
+        return (), last
+
+    def boundary(self, around: Position, index: int, iteration: int) -> Position:
+        """The position of a loop's boundary before an iteration."""
+        plan = self.engine.plan.loops[index]
+        return (*around, plan.enter, iteration, plan.head)
+
+    # -- on
+
+    def resume(self) -> tuple[str, int]:
+        """Run the engine on until it stops; at the latest where a checkpoint is due."""
+        self._resumed = time.monotonic()
+        self.engine.on_tick = self._tick
+        try:
+            return self.engine.resume()
+        finally:
+            self.engine.on_tick = self._on_tick
+            self.engine.clear_stops()
+            self._seconds += time.monotonic() - self._resumed
+
+    def _tick(self) -> None:
+        """Called about every 10 ms while the engine runs."""
+        self._on_tick()
+        if self._seconds + time.monotonic() - self._resumed >= self._due:
+            self.engine.stop_anywhere()
+
+    def reached(self) -> None:
+        """Note how far the current branch came."""
+        self.current.tip = max(self.current.tip, self.position)
+
+    # -- checkpoints
 
     @property
     def nbytes(self) -> int:
@@ -77,21 +123,168 @@ class Timeline:
     def __len__(self) -> int:
         return sum(len(branch.checkpoints) for branch in self.branches)
 
-    def add(self, checkpoint: Checkpoint, seconds: float) -> None:
-        """Keep a checkpoint of the current branch, taken after so many seconds of execution."""
-        branch = self.current
-        k = bisect.bisect_left(branch.checkpoints, checkpoint.position, key=lambda c: c.position)
-        if k < len(branch.checkpoints) and branch.checkpoints[k].position == checkpoint.position:
-            return
-        branch.checkpoints.insert(k, checkpoint)
-        branch.times.insert(k, seconds)
-        self._nbytes += checkpoint.nbytes
-        self._thin(seconds)
+    def put_off(self) -> None:
+        """A command begins: the next checkpoint is due once it has run for a while."""
+        self._due = max(self._due, self._seconds + CHECKPOINT_SECONDS)
 
-    def has(self, position: Position) -> bool:
-        """True where a checkpoint of the current branch stands exactly there."""
-        found = self.current.latest(position)
-        return found is not None and found.position == position
+    def save(self, *, due: bool = False, cheap: bool = False, anew: bool = False) -> None:
+        """Keep a checkpoint of where the engine stands, unless there is one. ``due``: only where it is time for one;
+        ``cheap``: only where the last one took no time to speak of; ``anew``: even where there is one."""
+        if (due and self._seconds < self._due) or (cheap and self._cost >= CHECKPOINT_SECONDS):
+            return
+        found = self.current.latest(self.position)
+        if anew or found is None or found.position != self.position:
+            started = time.monotonic()
+            self._add(self.engine.save(), self._seconds)
+            self._cost = time.monotonic() - started
+        self._due = self._seconds + max(CHECKPOINT_SECONDS, self._cost / CHECKPOINT_SHARE)
+
+    def _add(self, checkpoint: Checkpoint, seconds: float) -> None:
+        if self.current.add(checkpoint, seconds):
+            self._nbytes += checkpoint.nbytes
+            self._thin(seconds)
+
+    def set_limit(self, nbytes: int) -> None:
+        """Bound the memory of checkpoints; the first of each branch always stays."""
+        self.limit = nbytes
+        self._thin(max((t for branch in self.branches for t in branch.times), default=0.0))
+
+    def _thin(self, now: float) -> None:
+        """Drop checkpoints until they fit: first those whose gap is small for their age."""
+        while self._nbytes > self.limit and (dropped := drop_one(self.branches, now)) is not None:
+            self._nbytes -= dropped
+
+    # -- going somewhere
+
+    def go_to(self, target: Position, branch: Branch | None = None, *, anew: bool = False) -> None:
+        """Put the engine to a position of a line of time (the current one), whatever breakpoints there are.
+
+        ``anew``: the engine does not stand on the current line.
+
+        Raises:
+            UsageError: nothing is known of that time.
+            InterruptError, ExecutionError, LimitError: it stopped on the way, and stands there.
+        """
+        home = self._home(target, branch)
+        found = home.latest(target)
+        if found is None:
+            raise UsageError("nothing is known of that time")
+        if anew or home is not self.current or not found.position <= self.position <= target:
+            self.engine.restore(found)
+        self.current = home
+        run_to(self.engine, target)
+
+    def back(self) -> None:
+        """To the boundary before: of this loop, or from its first one to before the loop.
+
+        Raises:
+            UsageError: there is nothing before.
+        """
+        here = self.position
+        if not self.engine.stack and self.last_left() < 0:
+            self.back_node()
+            return
+        around, index = self.this_entry()
+        iteration = self.engine.loop_state(index)[0]
+        boundary = self.boundary(around, index, iteration)
+        if boundary < here:
+            self.go_to(boundary)
+        elif iteration:
+            self.go_to(self.boundary(around, index, iteration - 1))
+        else:
+            self.back_node()
+
+    def back_node(self) -> None:
+        """To the node before in the same body, or to the boundary before its first; an inner loop is one node.
+
+        Raises:
+            UsageError: there is nothing before.
+        """
+        here = self.position
+        if self.entry is not None and here <= self.entry:
+            raise UsageError("this is where the session began; there is nothing before")
+        pairs = levels(here)
+        if not pairs:
+            start: Position = (0,)
+        elif here[-1] != pairs[-1][0] + 1:
+            start = (*here[:-1], pairs[-1][0] + 1)
+        elif pairs[-1][1] > 0:
+            start = (*here[:-2], pairs[-1][1] - 1, here[-1])
+        else:
+            # The first boundary of a loop: the loop itself is the node before.
+            self.go_to(here[:-2])
+            return
+        self.go_to(start)
+        before = list(nodes_until(self.engine, here))
+        # Before the first node of an iteration is the boundary.
+        target = before[-1] if len(before) > bool(pairs) else start
+        self.go_to(max(target, self.entry or target))
+
+    def find_back(
+        self, arm: Callable[[tuple[int, ...]], None], restored: Callable[[], None], test: Callable[[], _Hits | None]
+    ) -> tuple[Position, _Hits] | None:
+        """The last position before this at which something is found, piece of time by piece of time; None: at none
+        since the beginning. The engine stands somewhere on the way then.
+
+        ``arm`` asks the engine to stop where that may be, and at further instructions; ``test`` looks at a stop;
+        ``restored`` is called where the engine was put to a checkpoint.
+        """
+        here = self.position
+        for checkpoint, end in self._pieces(here):
+            self.engine.restore(checkpoint)
+            restored()
+            found = self._last(end, here, arm, test)
+            if found is not None or checkpoint.position <= (self.entry or (0,)):
+                return found
+        return None
+
+    def _last(
+        self, end: Position, here: Position, arm: Callable[[tuple[int, ...]], None], test: Callable[[], _Hits | None]
+    ) -> tuple[Position, _Hits] | None:
+        """The last position up to ``end``, but before ``here``, at which something is found."""
+        engine = self.engine
+        last = None
+        try:
+            while engine.position < end:
+                engine.clear_stops()
+                trap = approach(engine, end)
+                arm(() if trap is None else (trap,))
+                what, _ = engine.resume()
+                if what == "interrupt":
+                    raise InterruptError("interrupted while going back")
+                if what in ("node", "boundary", "predicate") and engine.position < here:
+                    found = test()
+                    if found is not None:
+                        last = engine.position, found
+        finally:
+            engine.clear_stops()
+        return last
+
+    def _pieces(self, position: Position) -> Iterator[tuple[Checkpoint, Position]]:
+        """The current line of time up to a position as pieces between checkpoints, the last piece first."""
+        end = position
+        for branch in self._home(position).line():
+            while (found := branch.latest(end, before=True)) is not None:
+                yield found, end
+                end = found.position
+
+    def _home(self, position: Position, branch: Branch | None = None) -> Branch:
+        """The branch, from one (the current one) towards the root, that a position lies on."""
+        line = (branch or self.current).line()
+        return next((one for one in line if one.holds(position)), line[-1])
+
+    # -- values of other iterations
+
+    def iterations(self, frame: Frame) -> PastIterations:
+        """Values of a frame's loop in other iterations, computed without moving anything."""
+        return PastIterations(lambda position: self._past.at(self._home(position), position), frame, self.position)
+
+    def interrupt(self) -> None:
+        """Stop what is under way; from any thread."""
+        self.engine.interrupt()
+        self._past.interrupt()
+
+    # -- branches
 
     def numbered(self, number: int) -> Branch:
         """The branch of a number.
@@ -105,74 +298,69 @@ class Timeline:
         have = ", ".join(str(branch.number) for branch in self.branches)
         raise UsageError(f"there is no branch {number}; there are {have}")
 
-    def latest(self, position: Position, branch: Branch | None = None) -> Checkpoint | None:
-        """The last checkpoint at a position or earlier on a line of time (the current one)."""
-        return self.at(position, branch).latest(position)
-
-    def segments(self, position: Position) -> Iterator[tuple[Checkpoint, Position]]:
-        """The current line of time up to a position as pieces between checkpoints, the last piece first."""
-        end = position
-        for branch in self.line(self.at(position)):
-            while (found := branch.latest(end, before=True)) is not None:
-                yield found, end
-                end = found.position
-
-    def reached(self, position: Position) -> None:
-        """Note how far the current branch came."""
-        self.current.tip = max(self.current.tip, position)
-
-    def set_limit(self, nbytes: int) -> None:
-        """Bound the memory of checkpoints; the first of each branch always stays."""
-        self.limit = nbytes
-        self._thin(max((t for branch in self.branches for t in branch.times), default=0.0))
-
-    def edited(self, checkpoint: Checkpoint, edit: str) -> Branch:
-        """Begin a branch with the state after an edit, and go there; a further edit before anything ran belongs to the
-        branch that the first one began."""
+    def edit(self, change: Callable[[], str]) -> Branch:
+        """Make a change to the engine's state, which ``change`` tells in words, and begin a branch with it; a further
+        one before anything ran belongs to the branch that the first one began."""
+        self.reached()
+        self.save(anew=True)
+        told = change()
+        self._past.forget()
+        checkpoint = self.engine.save()
         branch = self.current
         if branch.fork is not None and branch.fork == branch.tip == checkpoint.position:
-            branch.edits.append(edit)
+            branch.edits.append(told)
             self._nbytes -= branch.nbytes
-            branch.checkpoints.clear()
-            branch.times.clear()
+            branch.clear()
         else:
             number = max(b.number for b in self.branches) + 1
-            branch = Branch(number, branch, checkpoint.position, [edit], checkpoint.position)
+            branch = Branch(number, branch, checkpoint.position, [told], checkpoint.position)
             self.branches.append(branch)
             self.current = branch
-        self.add(checkpoint, 0.0)
+        self._add(checkpoint, 0.0)
         return branch
 
-    def at(self, position: Position, branch: Branch | None = None) -> Branch:
-        """The branch, from one (the current one) towards the root, that a position lies on."""
-        found = branch or self.current
-        while not found.holds(position) and found.parent is not None:
-            found = found.parent
-        return found
+    def side_by_side(self, first: Branch, second: Branch) -> Iterator[tuple[Boundary, Boundary]]:
+        """Pairs of boundaries at the same positions of two branches, from where they parted, up to where either was
+        left.
 
-    def line(self, branch: Branch | None = None) -> list[Branch]:
-        """A branch and those that it came from, the root last."""
-        found = branch or self.current
-        line = [found]
-        while found.parent is not None:
-            found = found.parent
-            line.append(found)
-        return line
-
-    def _thin(self, now: float) -> None:
-        """Drop checkpoints until they fit: first those whose gap is small for their age."""
-        while self._nbytes > self.limit:
-            worst: tuple[float, Branch, int] | None = None
-            for branch in self.branches:
-                times = branch.times
-                # The first is what everything before the second is computed from.
-                for k in range(1, len(times)):
-                    after = times[k + 1] if k + 1 < len(times) else now
-                    gap = (after - times[k - 1]) / max(now - times[k], 1e-3)
-                    if worst is None or gap < worst[0]:
-                        worst = (gap, branch, k)
-            if worst is None:
+        Where the branches come by different positions (one loop ends earlier) the last pair has what each came to.
+        """
+        lines = first.line(), second.line()
+        common = next(branch for branch in lines[0] if branch in lines[1])
+        parted = min(
+            branch.fork for line in lines for branch in line if branch.parent is common and branch.fork is not None
+        )
+        for (here, one), (there, other) in zip(
+            self._boundaries(first, parted), self._boundaries(second, parted), strict=False
+        ):
+            yield one, other
+            if here != there or one.ended != other.ended:
                 return
-            _, branch, k = worst
-            self._nbytes -= branch.checkpoints.pop(k).nbytes
-            branch.times.pop(k)
+
+    def _boundaries(self, branch: Branch, parted: Position) -> Iterator[tuple[Position, Boundary]]:
+        """The boundaries of a line of time from a position to its tip."""
+        pieces: list[tuple[Branch, Position, Position]] = []
+        end = branch.tip
+        for one in branch.line():
+            start = parted if one.fork is None else max(one.fork, parted)
+            pieces.append((one, start, end))
+            if one.fork is None or one.fork <= parted:
+                break
+            end = one.fork
+        engine = Engine(self.engine.plan)
+        engine.start(self._given)
+        for one, start, end in reversed(pieces):
+            checkpoint = one.latest(start)
+            assert checkpoint is not None  # a branch has one where it begins
+            engine.restore(checkpoint)
+            run_to(engine, start)
+            if engine.stack and engine.pc == engine.plan.loops[engine.stack[-1]].head:
+                yield start, read(Frame(engine, engine.stack[-1]))
+            while engine.position < end:
+                engine.clear_stops()
+                engine.stop_anywhere()
+                what, index = engine.resume()
+                # Where the next piece begins the edit counts, not what was there before it.
+                if what != "boundary" or engine.position > end or (engine.position == end != branch.tip):
+                    break
+                yield engine.position, read(Frame(engine, index))

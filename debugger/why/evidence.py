@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...runtime.graph import Loop, Node, Value
-from ..session.surface import FrameSurface
+from ..frame import AnyFrame
 from ..words.condition import Choice, Comparison, Decision, Inverted, Joined
 from ..words.node_text import Phrases
 
@@ -35,9 +35,7 @@ class Evidence:
     the iteration that runs. ``nodes``: those of the body whose results are asked for.
     """
 
-    def __init__(
-        self, frame: FrameSurface, loop: Loop, recent: Recent, phrases: Phrases, nodes: Iterable[Node]
-    ) -> None:
+    def __init__(self, frame: AnyFrame, loop: Loop, recent: Recent, phrases: Phrases, nodes: Iterable[Node]) -> None:
         self.frame = frame
         self.loop = loop
         self.phrases = phrases

@@ -11,7 +11,7 @@ import numpy as np
 from ...runtime.graph import Graph, If, Loop, Node, StoppedBy
 from ...runtime.graph.origins import Origins
 from ...runtime.model import Model
-from ..session.surface import FrameSurface
+from ..frame import AnyFrame
 from ..text import value_text
 from ..words.condition import (
     OPPOSITE,
@@ -47,7 +47,7 @@ class Debugged(Protocol):
     @property
     def model(self) -> Model: ...
     @property
-    def frame(self) -> FrameSurface: ...
+    def frame(self) -> AnyFrame: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +152,7 @@ def _moved(read: Read) -> str:
     return f"{read.name} = {' → '.join(values)}" if values else read.name
 
 
-def why(subject: FrameSurface | Debugged, recent: Recent = (), graph: Graph | None = None) -> Why:
+def why(subject: AnyFrame | Debugged, recent: Recent = (), graph: Graph | None = None) -> Why:
     """Why the loop of a frame ended, or why it goes on.
 
     ``recent``: the last boundaries of this entry of the loop, one after the other, oldest first: of each the carried
@@ -172,7 +172,7 @@ def why(subject: FrameSurface | Debugged, recent: Recent = (), graph: Graph | No
 
 
 class _Reasoner:
-    def __init__(self, frame: FrameSurface, loop: Loop, recent: Recent, origins: Origins) -> None:
+    def __init__(self, frame: AnyFrame, loop: Loop, recent: Recent, origins: Origins) -> None:
         self.frame = frame
         self.loop = loop
         self.phrases = Phrases(origins)

@@ -15,7 +15,7 @@ from ...runtime.graph.origins import Origins
 from ...runtime.graph.slices import parts_along
 
 if TYPE_CHECKING:
-    from ..session.surface import FrameSurface
+    from ..frame import AnyFrame
 
 #: What exporters write for "no trip count": nothing runs that often.
 _UNREACHABLE = int(np.iinfo(np.int64).max)
@@ -108,7 +108,7 @@ def ending(loop: Loop, origins: Origins) -> Ending:
     )
 
 
-def given_trip_count(frame: FrameSurface) -> int | None:
+def given_trip_count(frame: AnyFrame) -> int | None:
     """The trip count of a frame as the loop was given it: a negative one, which runs nothing, as it is."""
     loop, trips = frame.loop, frame.trip_count
     if trips == 0 and loop is not None and loop.trip_count is not None:

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from ...runtime.frame import NodeState
 from ...runtime.graph import Node
-from ..breakpoints.collection import Kind
-from ..session.surface import FrameSurface, SessionSurface
+from ..frame import AnyFrame
 from ..text import value_text
+from .source import Source
 
 _WIDTH = 32
 
 
-def listing(session: SessionSurface, frame: FrameSurface) -> list[str]:
-    """Numbered lines of a frame's loop (the whole model outside of loops): ``▶`` the line that runs next, ``●`` a
-    breakpoint, and beside what this iteration has computed its value."""
-    whole = session.places.source
+def listing(whole: Source, frame: AnyFrame, marked: Set[Node]) -> list[str]:
+    """Numbered lines of a frame's loop (the whole model outside of loops): ``▶`` the line that runs next, ``●`` one
+    of the nodes that are ``marked``, and beside what this iteration has computed its value."""
     lines = whole if frame.loop is None else whole.within(frame.loop)
     states = {entry.node: entry for entry in frame.nodes}
-    places = session.places
-    marked: set[Node] = {places.node_at(pc) for one in session.breakpoints for pc in one.nodes}
-    marked.update(places.loops[k].loop for b in session.breakpoints if b.kind is Kind.BOUNDARY for k in b.loops)
     now = next((entry.node for entry in frame.nodes if entry.state is NodeState.NEXT), None)
     values = frame.values
     text = list(lines.text())

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..session.surface import FrameSurface
+from ..frame import AnyFrame
 
 
-def when(frame: FrameSurface) -> str:
+def when(frame: AnyFrame) -> str:
     """``before iteration 3``, ``in iteration 3``; where the loop ends ``after iteration 2``."""
     if not frame.at_boundary:
         return f"in iteration {frame.iteration}"
@@ -13,7 +13,7 @@ def when(frame: FrameSurface) -> str:
     return f"after iteration {frame.iteration - 1}" if ended else f"before iteration {frame.iteration}"
 
 
-def whose(frame: FrameSurface) -> tuple[str, str]:
+def whose(frame: AnyFrame) -> tuple[str, str]:
     """What the two values of a back edge are: ``iteration 2 got`` and ``iteration 3 gets``; the first is "" where
     nothing came before."""
     iteration = frame.iteration

@@ -154,6 +154,8 @@ class Plan:
     #: What the nodes inside the Ifs of a body compute (-1: of the main graph), with the branches that lead there; found
     #: when frames first ask for it.
     ways: dict[int, dict[Value, tuple[tuple[int, bool], ...]]] = field(default_factory=dict)
+    #: What a body sees by name, where no branch has to be told from another; found in the same way.
+    names: dict[int, dict[str, Value]] = field(default_factory=dict)
 
     def loop_of(self, loop: Loop) -> LoopPlan:
         """The plan of one of the graph's loops."""

@@ -69,7 +69,7 @@ def model_of(path: str) -> Model:
     if not is_database(path):
         return load(path)
     from ...debugger.recording.reader import Trace
-    from ...debugger.recording.unrunnable import RecordedModel
+    from ...debugger.recording.recorded_model import RecordedModel
 
     with Trace.open(path) as trace:
         return RecordedModel(trace)

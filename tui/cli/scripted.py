@@ -14,8 +14,9 @@ from ...runtime.model import Run as Result
 from . import report, terminal
 
 if TYPE_CHECKING:
+    from ...debugger.session.debuggee import Debuggee
+    from ...debugger.session.snapshot import Snapshot
     from ...debugger.session.stop import Stop
-    from ...debugger.session.surface import SessionSurface
 
 #: Exit statuses beside those of errors.
 STOPPED, ASSERTION_FAILED = 3, 7
@@ -60,7 +61,7 @@ def asks(options: argparse.Namespace) -> bool:
     return bool(options.asking or (not enough and sys.stdin.isatty()))
 
 
-def run(session: SessionSurface, options: argparse.Namespace) -> tuple[int, Result | None, dict[str, Any], float]:
+def run(session: Debuggee, options: argparse.Namespace) -> tuple[int, Result | None, dict[str, Any], float]:
     """Drive a session, or a recording, as the options say.
 
     Returns: the exit status, the run where it came to its end, what ``--json`` says of a stop, and seconds.
@@ -70,6 +71,7 @@ def run(session: SessionSurface, options: argparse.Namespace) -> tuple[int, Resu
     """
     from ...debugger.console.console import Console, Quit
     from ...debugger.console.report import frame_lines
+    from ...debugger.session.snapshot import take
     from ...debugger.session.stop import Reason
 
     quiet = options.json
@@ -134,7 +136,7 @@ def run(session: SessionSurface, options: argparse.Namespace) -> tuple[int, Resu
     result = None
     if session.done and session.outputs is not None:
         result = Result(session.outputs, session.totals)
-    stopped = {} if session.done else stop_json(session)
+    stopped = stop_json(take(session)) if quiet and not session.done else {}
     if asserts.failed and stopped:
         stopped["assertion"] = asserts.failed
     return status, result, stopped, seconds
@@ -161,7 +163,7 @@ class AssertionFailed(Exception):
 class _Asserts:
     """What has to hold at every boundary: breakpoints that stop where it does not."""
 
-    def __init__(self, session: SessionSurface, texts: Iterable[str]) -> None:
+    def __init__(self, session: Debuggee, texts: Iterable[str]) -> None:
         from ...debugger.expression.language import parse
 
         self._session = session
@@ -252,14 +254,13 @@ def _where(session: Any) -> str:
     return f"at {frame.path}, iteration {frame.iteration}" if frame.loop is not None else "in the main graph"
 
 
-def stop_json(session: Any) -> dict[str, Any]:
-    """``{"reason", "loop", "iteration", "breakpoint", "carried"}`` of where a session stands.
+def stop_json(snapshot: Snapshot) -> dict[str, Any]:
+    """``{"reason", "loop", "iteration", "breakpoint", "carried"}`` of a stop.
 
     ``breakpoint`` is the number of the first that hit, null without one; ``carried`` holds small values as JSON numbers
     and lists, of others type and statistics.
     """
-    frame = session.frame
-    stop = session.stop
+    frame, stop = snapshot.frame, snapshot.stop
     return {
         "reason": stop.reason.value,
         "text": stop.text,

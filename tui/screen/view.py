@@ -7,23 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
-from ...debugger.session.session import Reason
+from ...debugger.session.debuggee import Debuggee
 from ...debugger.session.snapshot import FrameSnapshot, Snapshot, take
-from ...debugger.session.surface import FrameSurface, SessionSurface
-from ...runtime.frame import NodeState
+from ...debugger.session.stop import Reason
 from ...runtime.graph import Graph, Value, loops
-from ...runtime.graph.slices import cut
 from . import wording
 from .plots import number_of
 
 #: So many boundaries of an entry are remembered, the newest.
 HISTORY = 512
-_ABSENT = object()
 
 
 @dataclass(frozen=True)
@@ -43,15 +37,15 @@ class Moment:
 # Views hold arrays, of which == makes no truth value: they are compared by identity.
 @dataclass(frozen=True, eq=False)
 class FrameView:
-    """One frame. ``values``: by name, all of one iteration, the one that runs or at a boundary the one before; what a
-    body has from outside is the same in both.
-
-    ``history``: the boundaries of this entry at which the session stopped, oldest first.
-    """
+    """One frame; ``history``: the boundaries of this entry at which the session stopped, oldest first."""
 
     frame: FrameSnapshot
-    values: Mapping[str, Any]
     history: tuple[Moment, ...] = ()
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """The values of one iteration by name."""
+        return self.frame.values
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +57,7 @@ class View:
     top: FrameView
 
 
-class History:
+class SeenBoundaries:
     """The boundaries seen in the running entry of every loop."""
 
     def __init__(self) -> None:
@@ -73,96 +67,47 @@ class History:
         """Forget everything: the model starts anew."""
         self._entries.clear()
 
-    def record(self, frame: FrameSnapshot, around: tuple[int, ...], values: Mapping[str, Any]) -> None:
-        """Remember a frame that stands at a boundary; ``around``: the iterations of the frames around it, which tell
-        one entry of a loop from the next."""
-        known = self.of(frame.path, around)
+    def record(self, frame: FrameSnapshot) -> None:
+        """Remember a frame that stands at a boundary."""
         moment = Moment(
             frame.iteration,
             frame.condition,
             tuple(number_of(edge.value) for edge in frame.back_edges),
-            _sides(frame, values),
+            _sides(frame),
         )
-        kept = [m for m in known if m.iteration < moment.iteration]
-        self._entries[frame.path] = around, (*kept[-HISTORY + 1 :], moment)
+        kept = [m for m in self.of(frame) if m.iteration < moment.iteration]
+        self._entries[frame.path] = frame.entry, (*kept[-HISTORY + 1 :], moment)
 
-    def of(self, path: str, around: tuple[int, ...]) -> tuple[Moment, ...]:
-        """What was seen of an entry."""
-        entry, moments = self._entries.get(path, ((), ()))
-        return moments if entry == around else ()
+    def of(self, frame: FrameSnapshot) -> tuple[Moment, ...]:
+        """What was seen of the entry that a frame is in."""
+        entry, moments = self._entries.get(frame.path, ((), ()))
+        return moments if entry == frame.entry else ()
 
 
-def look(session: SessionSurface, history: History) -> View:
+def look(session: Debuggee, history: SeenBoundaries) -> View:
     """The view of a session that is stopped; ``history`` learns of it."""
     snapshot = take(session)
-    frames = tuple(
-        _frame_view(live, frame, tuple(f.iteration for f in snapshot.frames[:depth]), history)
-        for depth, (live, frame) in enumerate(zip(session.frames, snapshot.frames, strict=True))
-    )
-    if not session.done or snapshot.frame.loop is None:
+    frames = tuple(_frame_view(frame, history) for frame in snapshot.frames)
+    if snapshot.frame is snapshot.frames[-1]:
         return View(snapshot, frames, frames[-1])
-    # Loops of the main graph alone end last; no other frame is around them.
-    return View(snapshot, frames, _frame_view(session.frame, snapshot.frame, (0,), history))
+    return View(snapshot, frames, _frame_view(snapshot.frame, history))
 
 
-def _frame_view(live: FrameSurface, frame: FrameSnapshot, around: tuple[int, ...], history: History) -> FrameView:
-    values = _values(live, frame)
+def _frame_view(frame: FrameSnapshot, history: SeenBoundaries) -> FrameView:
     if frame.loop is not None and frame.at_boundary:
-        history.record(frame, around, values)
-    return FrameView(frame, values, history.of(frame.path, around))
+        history.record(frame)
+    return FrameView(frame, history.of(frame))
 
 
-def _values(live: FrameSurface, frame: FrameSnapshot) -> Mapping[str, Any]:
-    values: dict[str, Any] = dict(frame.captures)
-    for node in frame.nodes:
-        if node.state is NodeState.DONE:
-            values.update(zip(node.outputs, node.values, strict=True))
-    if frame.loop is not None:
-        names = [value.name for value in frame.loop.body.inputs]
-        if frame.at_boundary and frame.iteration:
-            names += [name for node in frame.nodes for name in node.outputs]
-        readable = live.values
-        for name in names:
-            value = readable.get(name, _ABSENT)
-            if value is not _ABSENT:
-                values[name] = value
-        if frame.at_boundary and frame.iteration:
-            values.update(_got(live, frame))
-            for name in [name for name, value in values.items() if value is _ABSENT]:
-                del values[name]
-    return MappingProxyType(values)
-
-
-def _got(live: FrameSurface, frame: FrameSnapshot) -> Mapping[str, Any]:
-    """What the iteration before got in those parameters that are another value in each; _ABSENT where that is not
-    known. At a boundary they hold what the next one gets already."""
-    loop = frame.loop
-    assert loop is not None
-    got: dict[str, Any] = {}
-    if loop.condition_input is not None:
-        got[loop.condition_input.name] = _ABSENT
-    if loop.iteration is not None:
-        there, number = live.values.read(loop.iteration)
-        got[loop.iteration.name] = np.full_like(number, frame.iteration - 1) if there else _ABSENT
-    for sliced in loop.sliced_inputs if frame.stopped_by is None else ():
-        there, whole = live.values.read(sliced.outer)
-        parts = cut(whole, sliced, frame.name) if there and isinstance(whole, np.ndarray) else ()
-        got[sliced.inner.name] = parts[frame.iteration - 1] if frame.iteration <= len(parts) else _ABSENT
-    for edge in frame.back_edges:
-        got[edge.param] = _ABSENT if edge.previous is None else edge.previous
-    return got
-
-
-def _sides(frame: FrameSnapshot, values: Mapping[str, Any]) -> tuple[float, float] | None:
+def _sides(frame: FrameSnapshot) -> tuple[float, float] | None:
     compared = wording.comparison(frame.loop) if frame.loop is not None else None
     if compared is None or not frame.iteration:
         return None
-    left, right = (_read(value, values) for value in (compared.left, compared.right))
-    return left, right
+    return _number(compared.left, frame), _number(compared.right, frame)
 
 
-def _read(value: Value, values: Mapping[str, Any]) -> float:
-    return number_of(value.constant if value.constant is not None else values.get(value.name))
+def _number(value: Value, frame: FrameSnapshot) -> float:
+    return number_of(value.constant if value.constant is not None else frame.values.get(value.name))
 
 
 def graph_of(frame: FrameSnapshot, main: Graph) -> Graph:
@@ -188,7 +133,7 @@ class Shown:
     @property
     def done(self) -> bool:
         """The model ran to its end."""
-        return self.view.snapshot.stop.reason is Reason.DONE
+        return self.view.snapshot.done
 
     @property
     def failed(self) -> bool:

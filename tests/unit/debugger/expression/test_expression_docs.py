@@ -14,7 +14,7 @@ from loopdbg.debugger.expression.functions import FUNCTIONS
 from loopdbg.debugger.expression.language import ExpressionError, parse, show
 from loopdbg.debugger.expression.parser import PAST_FUNCTIONS
 from loopdbg.debugger.expression.tokens import CONSTANTS, OPERATOR_WORDS, STATE_WORDS
-from loopdbg.debugger.session.scope import FrameScope
+from loopdbg.debugger.values.scope import FrameScope
 
 ROOT = Path(__file__).parents[4]
 PAGE = (ROOT / "docs" / "expressions.md").read_text()
@@ -43,7 +43,7 @@ def test_the_page_has_examples() -> None:
 @pytest.mark.parametrize(("model", "iteration", "text", "expected"), EXAMPLES)
 def test_example(model: str, iteration: int, text: str, expected: str) -> None:
     at = session(model, iteration)
-    scope = FrameScope(at.frame, at.history(at.frame))
+    scope = FrameScope(at.frame, at.frame.history)
     try:
         shown = show(parse(text).evaluate(scope))
     except ExpressionError as error:

@@ -20,7 +20,7 @@ from loopdbg.runtime.errors import UsageError
 from loopdbg.runtime.graph.as_json import SMALL
 from loopdbg.tui.app import LoopdbgApp
 from loopdbg.tui.driver import Driver
-from loopdbg.tui.screen.view import FrameView, History, look
+from loopdbg.tui.screen.view import FrameView, SeenBoundaries, look
 from models import BRANCHES, COUNT, NESTED, model
 from recordings import record, same
 from screens import Screen, sample
@@ -37,7 +37,7 @@ def replaying(path: Path, text: str, inputs: dict[str, Any], **options: Any) -> 
 
 
 def assert_same_frame(a: FrameSnapshot, b: FrameSnapshot) -> None:
-    for name in ("name", "path", "iteration", "trip_count", "condition", "stopped_by", "at_boundary"):
+    for name in ("name", "path", "entry", "iteration", "trip_count", "condition", "stopped_by", "at_boundary"):
         assert getattr(a, name) == getattr(b, name), name
     for e, f in zip(a.back_edges, b.back_edges, strict=True):
         assert (e.param, e.result, str(e.type)) == (f.param, f.result, str(f.type))
@@ -74,7 +74,7 @@ def test_every_stop_shows_what_the_session_showed(tmp_path: Path, name: str) -> 
     trace, _, _ = record(tmp_path / "t.loopdb", loaded, inputs, limit, nodes=True)
     with trace:
         session, replay = loopdbg.debug(loaded, inputs, max_iterations=limit), Replay(trace)
-        histories = History(), History()
+        histories = SeenBoundaries(), SeenBoundaries()
         for moves in range(200):
             a, b = look(session, histories[0]), look(replay, histories[1])
             for x, y in zip((*a.frames, a.top), (*b.frames, b.top), strict=True):
@@ -157,7 +157,12 @@ def test_moving_about_in_nested_loops(tmp_path: Path) -> None:
 
 def test_what_would_have_to_run_is_refused(tmp_path: Path) -> None:
     with replaying(tmp_path / "t", COUNT, COUNTED) as replay:
-        for ask in (replay.next_node, replay.back_node, replay.set, lambda: replay.model.run(COUNTED)):
+        for ask in (
+            replay.next_node,
+            replay.back_node,
+            lambda: replay.set("k", 1),
+            lambda: replay.model.run(COUNTED),
+        ):
             with pytest.raises(
                 UsageError, match="this is a recording; with the model: loopdbg MODEL, or loopdbg run MODEL"
             ):

@@ -201,6 +201,33 @@ def test_a_snapshot_does_not_change_when_the_session_goes_on() -> None:
     assert [a.tolist() for a in after.frame.scans[0].tail] == [1, 4]
 
 
+def test_a_snapshot_has_breakpoints_branches_and_the_time() -> None:
+    session = start(COUNT, M=3, cond=True, v0=1, bound=42)
+    session.breakpoints.add("iter 2")
+    session.step()
+    before = snapshot.take(session)
+    session.set("v_in", 5)
+    session.continue_()
+    after = snapshot.take(session)
+    assert [(one.title, one.hits) for one in before.breakpoints] == [("iter 2", 0)]
+    assert [(one.title, one.hits) for one in after.breakpoints] == [("iter 2", 1)]
+    assert [(one.number, one.parent, one.current) for one in before.branches] == [(1, None, True)]
+    assert [(one.number, one.parent, one.current) for one in after.branches] == [(1, None, False), (2, 1, True)]
+    assert after.branches[1].fork == before.position < after.position
+    assert before.frame.values["v_in"] == 1 and after.frame.values["v_in"] == 5
+    assert before.frame is before.frames[-1] and before.frame.index == 0 and before.frame.entry == ()
+
+
+def test_frames_follow_an_edit() -> None:
+    session = start(COUNT, M=3, cond=True, v0=1, bound=42)
+    session.finish()
+    frame = session.frame
+    assert NodeState.NEXT not in {entry.state for entry in frame.nodes}
+    session.assign("trip_count = 5")
+    assert frame.stopped_by is None
+    assert frame.nodes[0].state is NodeState.NEXT
+
+
 def test_snapshots_name_captures() -> None:
     session = start(COUNT, M=3, cond=True, v0=1, bound=42)
     assert dict(snapshot.take(session).frame.captures) == {"bound": 42}

@@ -1,16 +1,16 @@
-"""Values of other iterations: what each way of having them has in common."""
+"""Values of other iterations than the one that a frame shows: what a run and a recording have in common."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from ...runtime.errors import UsageError
+from ..frame import AnyFrame
 from ..words.condition import condition_slice
-from .surface import FrameSurface
 
 #: What is carried at the boundaries that ``Iterations.recent`` gives takes about this much at most.
 _RECENT_BYTES = 64 << 20
@@ -19,11 +19,11 @@ _RECENT_BYTES = 64 << 20
 class Iterations(ABC):
     """What the values of one entry of a loop were in other iterations than that of ``frame``."""
 
-    def __init__(self, frame: FrameSurface) -> None:
+    def __init__(self, frame: AnyFrame) -> None:
         self.frame = frame
 
     @abstractmethod
-    def boundary(self, iteration: int) -> FrameSurface | None:
+    def boundary(self, iteration: int) -> AnyFrame | None:
         """The loop at the boundary before an iteration of the same entry; None where nothing is known of it."""
 
     def value(self, name: str, iteration: int) -> Any:
@@ -68,3 +68,14 @@ class Iterations(ABC):
             read = {value.name: values.read(value) for value in made}
             told.append({**{name: data for name, (known, data) in read.items() if known}, **there.carried})
         return told
+
+
+class TimedFrame(AnyFrame, Protocol):
+    """A frame that other iterations can be asked of. ``before``: the frame at the boundary before this one, where that
+    can be had without running anything."""
+
+    @property
+    def history(self) -> Iterations: ...
+    @property
+    def around(self) -> TimedFrame | None: ...
+    def before(self) -> TimedFrame | None: ...

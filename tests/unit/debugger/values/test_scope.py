@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from loopdbg.debugger.expression.language import ExpressionError, NoValueError, parse
-from loopdbg.debugger.session.scope import FrameScope, ScopeError
+from loopdbg.debugger.values.scope import FrameScope, ScopeError
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.errors import UsageError
 from loopdbg.runtime.frame import Frame

@@ -1,48 +1,56 @@
-"""Where one can stop: the loops of a model by name, and the names that a loop's body knows.
+"""Where one can stop: the loops and the nodes of a model by name, and the names that a loop's body knows.
 
-All of this the loop graph tells. What stands among these places says the rest: :mod:`.engine_places` for a run, and
-:mod:`..recording.replay` for a recording.
+All of this the loop graph tells, for a run as for a recording of it.
 """
 
 from __future__ import annotations
 
 import difflib
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 from ...runtime.errors import UsageError
-from ...runtime.graph import Graph, If, Loop, Node, Value, bodies, own_values, visible
+from ...runtime.graph import MAIN, Graph, If, Loop, Node, Value, bodies, own_values, visible
 from ..expression.errors import near
 from ..expression.language import Expression
 from ..words.names import quote, scan_names
 from ..words.source import Source, source
 
 
-class LoopPlace(Protocol):
+@dataclass(frozen=True, eq=False)
+class LoopPlace:
     """A loop and where it stands; ``parent``: the index of the loop around it, -1 for one of the main graph."""
 
-    @property
-    def index(self) -> int: ...
-    @property
-    def parent(self) -> int: ...
-    @property
-    def path(self) -> str: ...
-    @property
-    def loop(self) -> Loop: ...
+    index: int
+    parent: int
+    path: str
+    loop: Loop
 
 
-class Places(ABC):
-    """The places of one model, and which of them is meant by "here".
+class Places:
+    """The places of one model.
 
-    ``loops``: outer before inner. A node is known by its position, an integer.
+    ``loops``: outer before inner; a plan and a recording number them in the same way.
     """
 
-    def __init__(self, graph: Graph, loops: Sequence[LoopPlace]) -> None:
+    def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.loops = loops
+        self.loops: list[LoopPlace] = []
+        #: Every node in the order in which they run, and the loop whose body holds it (-1: the main graph).
+        self._inside: dict[Node, int] = {}
+        self._find(graph, -1, MAIN)
         self._names: dict[int, frozenset[str]] = {}
+
+    def _find(self, graph: Graph, inside: int, path: str) -> None:
+        for node in graph.nodes:
+            self._inside[node] = inside
+            if isinstance(node, Loop):
+                place = LoopPlace(len(self.loops), inside, f"{path} ▸ {node.name}", node)
+                self.loops.append(place)
+                self._find(node.body, place.index, place.path)
+            for word, branch in bodies(node) if isinstance(node, If) else ():
+                self._find(branch, inside, f"{path} ▸ {node.name} ({word})")
 
     # -- loops
 
@@ -75,14 +83,6 @@ class Places(ABC):
         names = [place.loop.name for place in self.loops]
         place = self.loops[index]
         return place.loop.name if names.count(place.loop.name) == 1 else place.path
-
-    @abstractmethod
-    def here(self) -> int:
-        """The loop that is stopped in; else the one that ended last, else the first; -1: the model has none."""
-
-    @abstractmethod
-    def at_boundary(self) -> bool:
-        """True where a boundary of the innermost loop is what is stopped at."""
 
     # -- names
 
@@ -132,10 +132,6 @@ class Places(ABC):
         told = [f"{quote(name)} is of {self.home(name)}" for name in sorted(expression.names) if self.home(name)]
         return ", ".join(told) or "it is about a running loop"
 
-    def traps(self, expression: Expression) -> frozenset[int]:
-        """Where nodes of the main graph begin that run once all values of an expression are there."""
-        return frozenset()
-
     def check(self, expression: Expression, index: int) -> None:
         """See that a loop's body has all the names of an expression.
 
@@ -161,45 +157,51 @@ class Places(ABC):
         """The model as pseudo-code; its lines are what ``break 9`` means."""
         return source(self.graph)
 
-    @abstractmethod
-    def check_nodes(self) -> None:
-        """See that nodes can be stopped before.
+    def nodes(self, index: int | None = None) -> Iterator[Node]:
+        """The nodes in the order in which they run; ``index``: only those directly in that loop's body."""
+        return (node for node, inside in self._inside.items() if index in (None, inside))
 
-        Raises:
-            UsageError: nothing but boundaries is to be had here.
-        """
-
-    @abstractmethod
-    def nodes(self, index: int | None = None) -> Iterator[tuple[int, Node]]:
-        """Positions and nodes that can be stopped before; ``index``: only those directly in that loop's body."""
-
-    @abstractmethod
-    def node_at(self, position: int) -> Node:
-        """The node of a position."""
-
-    @abstractmethod
-    def inside(self, position: int) -> int:
+    def inside(self, node: Node) -> int:
         """The loop whose body holds a node; -1: the main graph."""
+        return self._inside[node]
 
-    @abstractmethod
-    def before_loops(self, position: int) -> bool:
-        """True for a node of the main graph that runs before the first loop."""
+    def before_loops(self, node: Node) -> bool:
+        """True for a node that runs before the first loop."""
+        for one in self._inside:
+            if isinstance(one, Loop):
+                return False
+            if one is node:
+                return bool(self.loops)
+        return False
 
-    @abstractmethod
-    def node_of_line(self, number: int) -> int:
-        """The position of the node of a line of the pseudo-code, or of the first after it.
+    def after(self, expression: Expression) -> frozenset[Node]:
+        """The nodes of the main graph that run once all values of an expression are there."""
+        scope = visible([self.graph])
+        made = {scope[name] for name in expression.names}
+        order = list(self.nodes(-1))
+        # What an If gives is there after its branches, whose nodes stand after it.
+        ends = [k + len(_in_branches(node)) for k, node in enumerate(order) if made.intersection(node.outputs)]
+        return frozenset(order[max(ends, default=-1) + 1 :])
+
+    def node_of_line(self, number: int) -> Node:
+        """The node of a line of the pseudo-code, or of the first after it.
 
         Raises:
             UsageError: there is none.
         """
+        for line in self.source.lines:
+            if line.number >= number and line.node is not None:
+                return line.node
+        raise UsageError(f"there is no node on line {number} or after it; the model has {len(self.source.lines)} lines")
 
-    @abstractmethod
-    def node_here(self) -> int:
-        """The position of the node that runs next.
 
-        Raises:
-            UsageError: none does.
-        """
+def _in_branches(node: Node) -> list[Node]:
+    """The nodes in the branches of an If, without those inside loops."""
+    found: list[Node] = []
+    for _, branch in bodies(node) if isinstance(node, If) else ():
+        for inner in branch.nodes:
+            found += [inner, *_in_branches(inner)]
+    return found
 
 
 def _before(graph: Graph, loop: Loop) -> tuple[set[Value], bool]:

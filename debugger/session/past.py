@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from ...runtime.engine.engine import Engine
 from ...runtime.errors import UsageError
 from ...runtime.frame import Frame
-from ...runtime.model import Data, Model
-from .iterations import Iterations
-from .timeline import Branch, Timeline
-from .travel import Position, run_to
+from ...runtime.model import Data
+from ...runtime.plan.plan import Plan
+from ..values.iterations import Iterations
+from .branches import Branch
+from .positions import Position, run_to
 
 
 class Past:
     """An engine that visits positions of the past; made when it is first needed."""
 
-    def __init__(self, model: Model, given: Mapping[int, Data]) -> None:
-        self._model = model
+    def __init__(self, plan: Plan, given: Mapping[int, Data]) -> None:
+        self._plan = plan
         self._given = given
         self._engine: Engine | None = None
         #: The branch that the engine's state is on, None: none yet.
@@ -34,8 +35,8 @@ class Past:
         """What it stands on is no more: checkpoints were replaced."""
         self._branch = None
 
-    def at(self, timeline: Timeline, position: Position, branch: Branch | None = None) -> Engine:
-        """The engine, standing at a position that a line of time has come by; good until the next visit.
+    def at(self, branch: Branch, position: Position) -> Engine:
+        """The engine, standing at a position that a branch has come by; good until the next visit.
 
         Raises:
             UsageError: nothing is known of that time.
@@ -43,34 +44,32 @@ class Past:
         """
         with self._lock:
             if self._engine is None:
-                self._engine = Engine(self._model.plan)
+                self._engine = Engine(self._plan)
                 self._engine.start(self._given)
             engine = self._engine
-            home = timeline.at(position, branch)
-            found = home.latest(position)
+            found = branch.latest(position)
             if found is None:
                 raise UsageError("nothing is known of that time")
-            if self._branch is not home or not found.position <= engine.position <= position:
+            if self._branch is not branch or not found.position <= engine.position <= position:
                 self._branch = None
                 engine.restore(found)
             run_to(engine, position)
-            self._branch = home
+            self._branch = branch
             return engine
 
 
-class History(Iterations):
-    """What the values of one entry of a loop were in other iterations of a run."""
+class PastIterations(Iterations):
+    """What the values of one entry of a loop were in other iterations of a run. ``visit`` gives an engine that
+    stands at a position; ``position``: that of the frame."""
 
     frame: Frame
 
-    def __init__(self, past: Past, timeline: Timeline, frame: Frame, position: Position) -> None:
+    def __init__(self, visit: Callable[[Position], Engine], frame: Frame, position: Position) -> None:
         super().__init__(frame)
-        self._past = past
-        self._timeline = timeline
+        self._visit = visit
         self._around = position[: 2 * len(frame.entry)]
 
     def boundary(self, iteration: int) -> Frame:
         """The frame as it stood at an earlier boundary of this entry; good until something else is asked."""
         frame = self.frame
-        position = (*self._around, frame.enter, iteration, frame.enter + 1)
-        return Frame(self._past.at(self._timeline, position), frame.index)
+        return Frame(self._visit((*self._around, frame.enter, iteration, frame.enter + 1)), frame.index)

@@ -1,4 +1,4 @@
-"""What a command waits for while the engine runs, in a form that can be asked for again after a stop on the way."""
+"""Where a command runs to, in a form that can be asked for again after a stop on the way."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Protocol
 from ...runtime.engine.engine import Engine
 
 
-class Goal(Protocol):
-    """``arm`` asks the engine to stop where the goal may be reached; ``reached`` says whether this stop is it."""
+class Destination(Protocol):
+    """``arm`` asks the engine to stop where it may be reached; ``reached`` says whether this stop is it."""
 
     def arm(self, engine: Engine) -> None: ...
     def reached(self, engine: Engine, what: str, index: int) -> bool: ...
 
 
-class Nothing:
-    """Run to the end."""
+class TheEnd:
+    """The end of the model."""
 
     def arm(self, engine: Engine) -> None:
         """Ask for nothing."""
@@ -40,7 +40,7 @@ class AnyBoundary:
 
 
 @dataclass(frozen=True)
-class Boundary:
+class LoopBoundary:
     """A boundary of a loop from an iteration on, or where the loop ends."""
 
     index: int
@@ -57,7 +57,7 @@ class Boundary:
 
 
 @dataclass(frozen=True)
-class End:
+class LoopEnd:
     """Where a loop ends."""
 
     index: int
@@ -87,7 +87,7 @@ class NextNode:
     """The next node of the body that the engine stands in, further out where the body ends, or the next boundary of
     one of the running loops. ``into``: the boundary of an inner loop serves as well."""
 
-    def __init__(self, depth: int, boundaries: Sequence[Boundary], into: bool = False) -> None:
+    def __init__(self, depth: int, boundaries: Sequence[LoopBoundary], into: bool = False) -> None:
         self.depth = depth
         self.boundaries = boundaries
         self.into = into

@@ -1,7 +1,7 @@
-"""Moving an engine to a position that an execution has been at: restore what is nearest, and run on from there.
+"""The order of all moments of an execution, and running on to one of them.
 
-Positions order all moments of an execution (``Engine.position``): pairs of a loop's ENTER and its iteration, outermost
-first, then the instruction that runs next.
+A position (``Engine.position``) is pairs of a loop's ENTER and its iteration, outermost first, then the instruction
+that runs next.
 """
 
 from __future__ import annotations

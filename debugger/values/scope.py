@@ -12,8 +12,8 @@ from ...runtime.errors import InterruptError, UsageError, one_line
 from ...runtime.frame import BackEdge, NodeState
 from ...runtime.graph import Array, ScanOutput, Value
 from ..expression.language import ScopeError, UnknownNameError
+from ..frame import AnyFrame, AnyValues
 from ..words.names import quote, scan_names
-from .surface import FrameSurface, FrameValues
 
 __all__ = ["FrameScope", "History", "ScopeError", "UnknownNameError"]
 
@@ -41,7 +41,7 @@ class FrameScope:
     A frame knows the last value of what its back edges carry; for all else it takes a history.
     """
 
-    def __init__(self, frame: FrameSurface, history: History | None = None) -> None:
+    def __init__(self, frame: AnyFrame, history: History | None = None) -> None:
         self._frame = frame
         self._history = history
 
@@ -122,7 +122,7 @@ class FrameScope:
     # -- where a value comes from
 
     @cached_property
-    def _values(self) -> FrameValues:
+    def _values(self) -> AnyValues:
         return self._frame.values
 
     @cached_property
@@ -164,9 +164,9 @@ class FrameScope:
         return frozenset(entry.inner.name for entry in loop.sliced_inputs) - carried
 
     @cached_property
-    def _collected(self) -> dict[str, FrameSurface]:
+    def _collected(self) -> dict[str, AnyFrame]:
         """Scan outputs of the loops around, which go on while this one runs, and the frames that collect them."""
-        found: dict[str, FrameSurface] = {}
+        found: dict[str, AnyFrame] = {}
         around = self._frame.around
         while around is not None and around.loop is not None:
             for port in around.loop.scan_outputs:

@@ -1,0 +1,32 @@
+"""The model of a recording: its loop graph, of which nothing can be run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...runtime.errors import UsageError
+from ...runtime.model import Model
+from ...runtime.plan.plan import Plan
+from .reader import Trace
+
+#: Why a recording does not do what a run does.
+ONLY_RECORDED = "this is a recording; with the model: loopdbg MODEL, or loopdbg run MODEL --resume"
+
+
+class RecordedModel(Model):
+    """The model of a recording: its graph can be looked at, but not run."""
+
+    def __init__(self, trace: Trace) -> None:
+        super().__init__(trace.graph, Path(trace.model))
+
+    @property
+    def plan(self) -> Plan:
+        """There is none.
+
+        Raises:
+            UsageError: always.
+        """
+        raise UsageError(f"running it is not possible: {ONLY_RECORDED}")
+
+    def __repr__(self) -> str:
+        return f"<RecordedModel {self.name}>"

@@ -1,0 +1,99 @@
+"""What one key press costs: each thing is computed once, and the screen's thread never looks at the engine."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from functools import cached_property
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import pytest
+
+from screens import Screen, opened, sample
+
+ROOT = Path(__file__).parents[2]
+#: What a live run is made of.
+ENGINE = ("runtime/frame.py", "runtime/engine/", "debugger/session/frames.py", "debugger/values/")
+#: What draws: it follows the update of the widgets.
+DRAWS = ("tui/widgets/", "tui/screen/")
+
+
+class Calls:
+    """Counts the calls of this program's functions in the thread that it is switched on in."""
+
+    def __init__(self) -> None:
+        self._calls: Counter[CodeType] = Counter()
+
+    def __enter__(self) -> Calls:
+        sys.setprofile(self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.setprofile(None)
+
+    def _note(self, frame: FrameType, event: str, _: Any) -> None:
+        if event == "call":
+            self._calls[frame.f_code] += 1
+
+    @cached_property
+    def seen(self) -> Counter[tuple[str, str]]:
+        """How often each function of the program was called, by its file and its name."""
+        found: Counter[tuple[str, str]] = Counter()
+        for code, count in self._calls.items():
+            path = Path(code.co_filename).resolve()
+            if path.is_relative_to(ROOT) and path.relative_to(ROOT).parts[0] in ("debugger", "runtime", "tui"):
+                found[path.relative_to(ROOT).as_posix(), code.co_qualname] += count
+        return found
+
+    @property
+    def files(self) -> set[str]:
+        """The files of the program that were met."""
+        return {path for path, _ in self.seen}
+
+
+async def one_step(screen: Screen, key: str = "s") -> tuple[Calls, Calls]:
+    """What a key calls in the thread of the screen, and in that of the engine."""
+    driver = screen.app.driver
+    work, shown = Calls(), Calls()
+    do = driver._do
+
+    def watched(command: Any) -> Any:
+        with work:
+            return do(command)
+
+    driver._do = watched  # type: ignore[method-assign]
+    try:
+        with shown:
+            await screen.press(key)
+    finally:
+        driver._do = do  # type: ignore[method-assign]
+    return shown, work
+
+
+@pytest.mark.parametrize("name", ["newton_sqrt.onnx", "mandelbrot.onnx"])
+async def test_the_screen_does_not_look_at_the_engine(name: str) -> None:
+    async with opened(*sample(name)) as screen:
+        for key in ("s", "n", "backspace", "s"):
+            shown, _ = await one_step(screen, key)
+            assert not [path for path in shown.files if path.startswith(ENGINE)]
+
+
+async def test_a_frame_is_looked_at_once() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        for key in ("s", "n", "s", "s"):
+            _, work = await one_step(screen, key)
+            frames = len(screen.app.shown.view.frames)  # type: ignore[union-attr]
+            assert work.seen["debugger/session/snapshot.py", "take"] == 1
+            assert work.seen["runtime/frame.py", "Frame._find_nodes"] <= frames
+            assert work.seen["runtime/frame.py", "Frame._find_scope"] <= frames
+            assert work.seen["runtime/frame.py", "Values.__init__"] <= frames
+
+
+async def test_a_step_goes_through_few_files() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        await screen.press("s")
+        shown, work = await one_step(screen)
+        found = {path for path in shown.files | work.files if not path.startswith(DRAWS)}
+        assert len(found) <= 20, sorted(found)
