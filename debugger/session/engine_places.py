@@ -35,7 +35,7 @@ class EnginePlaces(Places):
     def last_loop(self) -> int:
         """The loop of the main graph that was left last; -1: none was."""
         pc = self._engine.pc
-        left = [p for p in self.loops if p.parent < 0 and p.exit < pc and self._engine.totals(p.index)[1]]
+        left = [p for p in self.loops if p.parent < 0 and p.exit < pc and self._engine.loops.totals(p.index)[1]]
         return max(left, key=lambda plan: plan.exit).index if left else -1
 
     def at_boundary(self) -> bool:

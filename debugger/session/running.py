@@ -199,7 +199,7 @@ class Running(Standing):
         """Keep a checkpoint of where the engine stands, unless there is one (``always``: even then)."""
         if always or not self.timeline.has(self.position):
             started = time.monotonic()
-            self.timeline.add(self._engine.save(), self._seconds)
+            self.timeline.add(self._engine.checkpoints.take(), self._seconds)
             self._cost = time.monotonic() - started
         self._due = self._seconds + max(CHECKPOINT_SECONDS, self._cost / CHECKPOINT_SHARE)
 
@@ -264,7 +264,7 @@ class Running(Standing):
         if found is None:
             raise UsageError("nothing is known of that time")
         if anew or home is not self.timeline.current or not found.position <= self.position <= target:
-            self._engine.restore(found)
+            self._engine.checkpoints.restore(found)
         self.timeline.current = home
         self._outputs = None
         run_to(self._engine, target)
@@ -286,7 +286,7 @@ class Running(Standing):
         """The last position after a checkpoint and up to ``end``, but before ``here``, at which breakpoints hit, with
         what changed there or why they could not be tested."""
         engine = self._engine
-        engine.restore(checkpoint)
+        engine.checkpoints.restore(checkpoint)
         self.prime(*self.breakpoints)
         found = None
         try:

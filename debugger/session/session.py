@@ -227,7 +227,7 @@ class Session(Running):
             self._save(always=True)
             told = change(Editor(self._engine, frame, self.history(frame)))
             self._past.forget()
-            branch = self.timeline.edited(self._engine.save(), told)
+            branch = self.timeline.edited(self._engine.checkpoints.take(), told)
             self._outputs = None
             self.stop = self._where()
             return branch

@@ -52,7 +52,7 @@ def _boundaries(
     for one, start, end in reversed(pieces):
         checkpoint = one.latest(start)
         assert checkpoint is not None  # a branch has one where it begins
-        engine.restore(checkpoint)
+        engine.checkpoints.restore(checkpoint)
         run_to(engine, start)
         if engine.stack and engine.pc == engine.plan.loops[engine.stack[-1]].head:
             yield start, read(Frame(engine, engine.stack[-1]))
