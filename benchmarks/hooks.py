@@ -66,7 +66,7 @@ class Bench:
         started = time.perf_counter()
         while engine.resume()[0] != "end":
             if name.startswith("checkpoint"):
-                engine.save()
+                engine.checkpoints.take()
             engine.clear_stops()
         return time.perf_counter() - started
 
@@ -74,10 +74,12 @@ class Bench:
         """Ask for what is measured."""
         if name.startswith("predicate"):
             previous = name.endswith("before")
-            slot = engine.previous_slot(0, 0) if previous else self.slot
-            engine.add_predicate(0, Op(_above, {}), [slot], needs_body=previous)
+            slot = engine.observers.previous_slot(0, 0) if previous else self.slot
+            engine.observers.add_predicate(0, Op(_above, {}), [slot], needs_body=previous)
         elif name.startswith("record"):
-            engine.record(0, [e.param for e in self.model.plan.loops[0].edges], 10_000 if "newest" in name else None)
+            engine.observers.record(
+                0, [e.param for e in self.model.plan.loops[0].edges], 10_000 if "newest" in name else None
+            )
         elif name.startswith("checkpoint"):
             engine.on_tick = engine.stop_anywhere
         elif name.startswith("Python"):

@@ -145,7 +145,7 @@ class Frame:
         """The most iterations that this entry may run; None: no limit. Sliced inputs count where they decide."""
         trip = self._state()[1]
         if trip is None and self._plan is not None and self._plan.loop.counted_by_slices:
-            return self._engine.parts(self._index)
+            return self._engine.loops.parts(self._index)
         return trip
 
     @property
@@ -189,7 +189,7 @@ class Frame:
             now = self._engine.value(e.param)
             names = (e.edge.param.name, e.edge.result.name, e.edge.param.type)
             if boundary:
-                previous = self._engine.previous(self._index, k) if iteration else None
+                previous = self._engine.loops.previous(self._index, k) if iteration else None
                 edges.append(BackEdge(*names, previous, now))
             else:
                 ready = e.result == e.param or self._is_computed(e.edge.result)
@@ -201,13 +201,13 @@ class Frame:
         """Name -> what the scan output has collected so far, as the loop would return it."""
         self._state()
         scans = self._plan.scans if self._plan else []
-        return {s.output.outer.name: self._engine.scanned(self._index, k).copy() for k, s in enumerate(scans)}
+        return {s.output.outer.name: self._engine.scans.whole(self._index, k).copy() for k, s in enumerate(scans)}
 
     def scan_tail(self, k: int, length: int) -> tuple[int, tuple[int, ...], str, list[Array]]:
         """Of scan output k: how many elements, the shape of the whole, its dtype, and the newest elements."""
         self._state()
         assert self._plan is not None
-        count, whole, newest = self._engine.scan_view(self._index, k, length)
+        count, whole, newest = self._engine.scans.view(self._index, k, length)
         return count, tuple(whole.shape), whole.dtype.name, [np.array(row, newest.dtype) for row in newest]
 
     @property
@@ -235,7 +235,7 @@ class Frame:
             instruction = code[pc]
             step = 1
             if instruction.kind is Kind.JUMP:
-                branches[-1] = (branches[-1][0], "else", not engine.taken(_start(code, branches[-1][0])))
+                branches[-1] = (branches[-1][0], "else", not engine.loops.taken(_start(code, branches[-1][0])))
             elif instruction.kind is Kind.JOIN:
                 start = branches.pop()[0]
                 # Inside a branch the If has begun, but its outputs are written where the branches join.
@@ -252,7 +252,7 @@ class Frame:
                     state = NodeState.TODO
                 nodes.append(BodyNode(pc, instruction.node, len(branches), branches[-1][1] if branches else "", state))
                 if instruction.kind is Kind.BRANCH:
-                    branches.append((instruction.node, "then", engine.taken(pc)))
+                    branches.append((instruction.node, "then", engine.loops.taken(pc)))
                 elif instruction.kind is Kind.ENTER:
                     step = self._exit_of(pc) + 1 - pc
             pc += step
@@ -276,7 +276,7 @@ class Frame:
 
     def went(self, way: Way) -> bool:
         """True where the Ifs of the body went that way when they last ran."""
-        return all(self._engine.taken(pc) is word for pc, word in way)
+        return all(self._engine.loops.taken(pc) is word for pc, word in way)
 
     def scope(self) -> dict[str, Value]:
         """The values of the graph by name. Names as the body sees them: its own before those of enclosing graphs; of
@@ -328,7 +328,7 @@ class Values(Mapping[str, Any]):
                 return False, None
             # The last boundary may have swapped this result's buffer with its parameter's.
             for k, edge in enumerate(frame._plan.edges if frame._plan else []):
-                if edge.result == slot and engine.was_swapped(frame._index, k):
+                if edge.result == slot and engine.loops.was_swapped(frame._index, k):
                     slot = edge.param
         return True, engine.value(slot)
 

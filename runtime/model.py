@@ -428,7 +428,7 @@ def _tree(graph: Graph, path: str) -> list[LoopNode]:
 
 
 def _totals(plan: LoopPlan, engine: Engine, ended: StoppedBy | None) -> LoopTotals:
-    iterations, entries, reasons, seconds = engine.totals(plan.index)
+    iterations, entries, reasons, seconds = engine.loops.totals(plan.index)
     _, trip_count, _, last, active = engine.loop_state(plan.index)
     return LoopTotals(
         plan.loop.name,
@@ -437,7 +437,7 @@ def _totals(plan: LoopPlan, engine: Engine, ended: StoppedBy | None) -> LoopTota
         entries,
         (ended if active else last) if entries else None,
         reasons,
-        engine.parts(plan.index) if plan.loop.counted_by_slices else trip_count,
+        engine.loops.parts(plan.index) if plan.loop.counted_by_slices else trip_count,
         seconds,
         tuple(plan.loop.notes),
     )
@@ -450,7 +450,7 @@ def _where(engine: Engine, what: str, index: int, limit: int | None) -> str:
     stack = engine.stack
     if not stack:
         return "interrupted outside of any loop"
-    return f"interrupted in {engine.at(stack[-1])}"
+    return f"interrupted in {engine.memory.at(stack[-1])}"
 
 
 __all__ = ["Data", "LoopNode", "LoopTotals", "Model", "Node", "Port", "Run", "Value", "load"]

@@ -26,7 +26,7 @@ def observed(plan: LoopPlan, engine: Engine) -> Iterator[str]:
 
 def _trip_count(plan: LoopPlan, engine: Engine) -> Iterator[str]:
     # What a constant one does is in Loop.notes.
-    if plan.trip_count < 0 or engine.is_known(plan.trip_count):
+    if plan.trip_count < 0 or engine.memory.is_known(plan.trip_count):
         return
     if plan.initial_condition >= 0 and not np.asarray(engine.value(plan.initial_condition)).reshape(-1)[:1].all():
         return  # nothing runs anywhere

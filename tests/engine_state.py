@@ -38,11 +38,11 @@ def shown(frame: Frame) -> dict[str, Any]:
 def visible(engine: Engine) -> dict[str, Any]:
     """Everything that an engine shows: its frames, where it stands and how its loops went."""
     loops = range(len(engine.plan.loops))
-    ended = [] if engine.stack or not engine.plan.loops else [k for k in loops if engine.totals(k)[1]][:1]
+    ended = [] if engine.stack or not engine.plan.loops else [k for k in loops if engine.loops.totals(k)[1]][:1]
     return {
         "position": engine.position,
         "states": [engine.loop_state(k) for k in loops],
-        "totals": [engine.totals(k)[:3] for k in loops],
+        "totals": [engine.loops.totals(k)[:3] for k in loops],
         "frames": [shown(Frame(engine, k)) for k in (-1, *engine.stack, *ended)],
     }
 
@@ -69,4 +69,4 @@ def finish(engine: Engine, model: loopdbg.Model) -> Any:
     engine.clear_stops()
     what = resume(engine)
     outputs = {name: plain(value) for name, value in model.results(engine).items()} if what[0] == "end" else None
-    return what, outputs, [engine.totals(k)[:3] for k in range(len(engine.plan.loops))]
+    return what, outputs, [engine.loops.totals(k)[:3] for k in range(len(engine.plan.loops))]

@@ -24,7 +24,7 @@ def members(m: loopdbg.Model) -> list[list[str]]:
 def by_nodes(m: loopdbg.Model, inputs: dict[str, Any], native: bool = True) -> dict[str, Any]:
     """The outputs of a run in which every node runs by itself."""
     engine = Engine(m.plan)
-    engine.native, engine.fuse = native, False
+    engine.binder.native, engine.fuse = native, False
     engine.start(m.check(inputs))
     engine.resume()
     assert not engine.groups

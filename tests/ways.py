@@ -125,7 +125,7 @@ def by_engine(
 
 
 def python_only(engine: Engine) -> None:
-    engine.native = False
+    engine.binder.native = False
 
 
 def hot_at_once(engine: Engine) -> None:

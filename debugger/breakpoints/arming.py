@@ -35,8 +35,8 @@ class Arming:
             found = filter_of(breakpoint_, self._engine, index)
             if found is not None:
                 test = partial(self._test, breakpoint_)
-                key = self._engine.add_predicate(index, found.op, found.slots, found.needs_body, test)
-                self._engine.enable_predicate(key, False)
+                key = self._engine.observers.add_predicate(index, found.op, found.slots, found.needs_body, test)
+                self._engine.observers.enable_predicate(key, False)
                 breakpoint_.predicates[index] = key
                 if found.exact:
                     breakpoint_.proofs[index] = partial(self._is_proved, key)
@@ -44,14 +44,16 @@ class Arming:
     def _is_proved(self, key: int) -> bool:
         """Whether the engine has stopped here since a predicate is true, and found that without asking Python."""
         engine = self._engine
-        return engine.hits is not self._before and key in engine.hits and engine.is_fast(key)
+        return (
+            engine.observers.hits is not self._before and key in engine.observers.hits and engine.observers.is_fast(key)
+        )
 
     def remove(self, breakpoint_: Breakpoint) -> None:
         """Forget a breakpoint."""
         breakpoint_.proofs.clear()
         for key in breakpoint_.predicates.values():
             self._asked.discard(key)
-            self._engine.remove_predicate(key)
+            self._engine.observers.remove_predicate(key)
         breakpoint_.predicates.clear()
 
     def is_slow(self, breakpoint_: Breakpoint) -> bool:
@@ -61,13 +63,13 @@ class Arming:
         if not breakpoint_.tested or breakpoint_.in_main:
             return False
         keys = [breakpoint_.predicates.get(index) for index in breakpoint_.loops]
-        return any(key is None or self._engine.is_refused(key) for key in keys)
+        return any(key is None or self._engine.observers.is_refused(key) for key in keys)
 
     def arm(self, breakpoints: Iterable[Breakpoint], traps: Iterable[int] = ()) -> None:
         """Ask the engine to stop wherever one of these may hit; ``traps``: further instructions to stop before."""
         self.armed = True
         engine = self._engine
-        self._before = engine.hits
+        self._before = engine.observers.hits
         at: dict[int, set[int]] = {}
         stops = set(traps)
         nodes: set[Node] = set()
@@ -102,7 +104,7 @@ class Arming:
     def _ask(self, wanted: set[int]) -> None:
         # Only what changes: scalar programs are made anew where other questions are asked.
         for key in wanted ^ self._asked:
-            self._engine.enable_predicate(key, key in wanted)
+            self._engine.observers.enable_predicate(key, key in wanted)
         self._asked = wanted
 
     def disarm(self) -> None:
@@ -112,7 +114,7 @@ class Arming:
             self._engine.set_breaks(index, ())
         self._engine.set_traps(())
         self._engine.set_hook(None)
-        self._before = self._engine.hits
+        self._before = self._engine.observers.hits
         self._ask(set())
 
     def _hook(self, slow: list[Breakpoint]) -> Callable[[int], bool]:

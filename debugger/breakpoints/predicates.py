@@ -100,7 +100,7 @@ class _Slots:
     def of(self, ref: Ref) -> _Place | None:
         """The slot that a lowered expression means; None: no slot has it."""
         if ref.which == "iteration":
-            return _Place(self._engine.iteration_slot(self._index), False)
+            return _Place(self._engine.observers.iteration_slot(self._index), False)
         value = self._scope.get(ref.name)
         slot = None if value is None else self._engine.plan.slot_of.get(value)
         if slot is None:
@@ -108,14 +108,14 @@ class _Slots:
         computed = self._is_computed(slot)
         if ref.which == "value":
             # What an iteration is only given stays where it is, also where a back edge carries it.
-            return _Place(self._engine.slot_at_boundary(self._index, slot) if computed else slot, computed)
+            return _Place(self._engine.observers.slot_at_boundary(self._index, slot) if computed else slot, computed)
         for k, edge in enumerate(self.plan.edges):
             if slot == edge.param:
-                return _Place(self._engine.previous_slot(self._index, k), True)
+                return _Place(self._engine.observers.previous_slot(self._index, k), True)
         for k, edge in enumerate(self.plan.edges):
             if computed and slot == edge.result:
                 # What the body computed first has none before it; what it was carried into has.
-                return _Place(self._engine.previous_slot(self._index, k), True, exact=False)
+                return _Place(self._engine.observers.previous_slot(self._index, k), True, exact=False)
         return None if self._varies(slot) else _Place(slot, True)
 
     def _is_computed(self, slot: int) -> bool:
@@ -132,7 +132,7 @@ class _Slots:
         for instruction in self._engine.plan.code[self.plan.head : self.plan.exit]:
             if instruction.inside == self._index:
                 outputs = (slot for slot in instruction.outputs if slot >= 0)
-                found += [self._engine.slot_at_boundary(self._index, slot) for slot in outputs]
+                found += [self._engine.observers.slot_at_boundary(self._index, slot) for slot in outputs]
         return [slot for slot in dict.fromkeys(found) if _may_be_float(self._engine.plan.slots[slot])]
 
 

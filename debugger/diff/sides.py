@@ -114,7 +114,7 @@ class ModelSide:
                 self._observed = {
                     plan.path: list(observed(plan, engine))
                     for plan in self.model.plan.loops
-                    if engine.totals(plan.index)[1]
+                    if engine.loops.totals(plan.index)[1]
                 }
             return
 

@@ -96,7 +96,7 @@ class Saver:
         sent = self._sent.setdefault(key, [0] * len(plan.scans))
         scans = []
         for k in range(len(plan.scans)):
-            count, _, newest = engine.scan_view(index, k, iteration - sent[k])
+            count, _, newest = engine.scans.view(index, k, iteration - sent[k])
             scans.append(np.array(newest) if count > sent[k] else np.empty((0,)))
             sent[k] = count
         return LoopState(

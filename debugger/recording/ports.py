@@ -93,22 +93,22 @@ def tap(plan: Plan, *, nodes: bool = False, only: Collection[str] | None = None)
 def read(engine: Engine, index: int, one: Tap) -> Any:
     """The tap's value at a boundary, as a copy; MISSING where there is none."""
     for pc, taken in one.branches:
-        if engine.taken(pc) is not taken:
+        if engine.loops.taken(pc) is not taken:
             return MISSING
     if one.scan >= 0:
-        newest = engine.scan_view(index, one.scan, 1)[2]
+        newest = engine.scans.view(index, one.scan, 1)[2]
         return np.array(newest[-1], newest.dtype)  # a scalar string is no array
     if one.previous:
-        return engine.previous(index, one.edge)
+        return engine.loops.previous(index, one.edge)
     slot = one.slot
-    if one.edge >= 0 and engine.was_swapped(index, one.edge):
+    if one.edge >= 0 and engine.loops.was_swapped(index, one.edge):
         slot = engine.plan.loops[index].edges[one.edge].param
     return engine.value(slot) if engine.has_value(slot) else MISSING
 
 
 def results(engine: Engine, loop: LoopPlan) -> dict[int, Any]:
     """Slot -> value: what the iteration before this boundary computed for outputs that no back edge feeds."""
-    swapped = {e.result: e.param for k, e in enumerate(loop.edges) if engine.was_swapped(loop.index, k)}
+    swapped = {e.result: e.param for k, e in enumerate(loop.edges) if engine.loops.was_swapped(loop.index, k)}
     return {slot: engine.value(swapped.get(slot, slot)) for slot in result_slots(engine.plan, loop)}
 
 

@@ -216,7 +216,7 @@ def go_to(engine: Engine, position: Position, trace: Trace) -> None:
             optional = isinstance(edge.edge.param.type, OptionalType) and (before is None or value is None)
             if _kind(before) != _kind(value) and not optional:
                 raise trace.damaged(f"a carried value is {_kind(value)} there, and {_kind(before)} in the model")
-        engine.forward(state.loop, state.iteration, state.keep, state.carried, state.scans, state.lasts)
+        engine.loops.forward(state.loop, state.iteration, state.keep, state.carried, state.scans, state.lasts)
     engine.clear_stops()
 
 
@@ -232,7 +232,7 @@ def _count_before(engine: Engine, position: Position, trace: Trace) -> None:
         entry = trace.entry(mark.entry)
         if (entry.loop, entry.around) not in ours and not position.runs_again(trace, entry.loop, entry.around):
             assert mark.ended is not None
-            engine.count_entry(entry.loop, mark.iteration, mark.ended, entry.trip_count)
+            engine.loops.count_entry(entry.loop, mark.iteration, mark.ended, entry.trip_count)
 
 
 def model_hash(model: Model) -> str:

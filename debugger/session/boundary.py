@@ -53,7 +53,7 @@ def read(frame: Frame, *, computed: bool = False, only: Collection[str] | None =
         plan = frame.engine.plan
         for value, branches in made_in(plan, plan.loops[frame.index]):
             # What a branch computed that was not taken is of an earlier iteration.
-            taken = all(frame.engine.taken(pc) is word for pc, word in branches)
+            taken = all(frame.engine.loops.taken(pc) is word for pc, word in branches)
             if taken and chosen(value.name) and value.name in read_from:
                 values[value.name] = read_from[value.name]
     return Boundary(

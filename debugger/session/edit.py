@@ -53,7 +53,7 @@ class Editor:
         value = self._value(target.name)
         slot = self._engine.plan.slot_of[value]
         old = self._scope.value(target.name)
-        self._engine.set_value(slot, self._placed(old, target, new))
+        self._engine.changes.set(slot, self._placed(old, target, new))
         return f"{text} = {show(new, 40)}"
 
     def _placed(self, old: Any, target: Target, new: Any) -> Any:
@@ -77,7 +77,7 @@ class Editor:
                     else "set trip_count ends it"
                 )
                 raise UsageError(f"loop '{frame.name}' has no condition; {what}")
-            self._engine.set_condition(frame.index, bool(new))
+            self._engine.changes.set_condition(frame.index, bool(new))
             return
         number = np.asarray(new)
         if number.ndim or number.dtype.kind not in "iu" or int(number) < 0:
@@ -86,7 +86,7 @@ class Editor:
             raise UsageError(
                 f"the sliced inputs of loop '{frame.name}' count its iterations; it has no trip count to set"
             )
-        self._engine.set_trip_count(frame.index, int(number))
+        self._engine.changes.set_trip_count(frame.index, int(number))
 
     def _value(self, name: str) -> Value:
         """The value of a name, if what it holds is still going to be used.

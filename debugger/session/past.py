@@ -52,7 +52,7 @@ class Past:
                 raise UsageError("nothing is known of that time")
             if self._branch is not branch or not found.position <= engine.position <= position:
                 self._branch = None
-                engine.restore(found)
+                engine.checkpoints.restore(found)
             run_to(engine, position)
             self._branch = branch
             return engine

@@ -68,7 +68,7 @@ class Timeline:
     def last_left(self) -> int:
         """The loop of the main graph that was left last; -1: none was."""
         engine = self.engine
-        left = [p for p in engine.plan.loops if p.parent < 0 and p.exit < engine.pc and engine.totals(p.index)[1]]
+        left = [p for p in engine.plan.loops if p.parent < 0 and p.exit < engine.pc and engine.loops.totals(p.index)[1]]
         return max(left, key=lambda plan: plan.exit).index if left else -1
 
     def this_entry(self) -> tuple[Position, int]:
@@ -135,7 +135,7 @@ class Timeline:
         found = self.current.latest(self.position)
         if anew or found is None or found.position != self.position:
             started = time.monotonic()
-            self._add(self.engine.save(), self._seconds)
+            self._add(self.engine.checkpoints.take(), self._seconds)
             self._cost = time.monotonic() - started
         self._due = self._seconds + max(CHECKPOINT_SECONDS, self._cost / CHECKPOINT_SHARE)
 
@@ -170,7 +170,7 @@ class Timeline:
         if found is None:
             raise UsageError("nothing is known of that time")
         if anew or home is not self.current or not found.position <= self.position <= target:
-            self.engine.restore(found)
+            self.engine.checkpoints.restore(found)
         self.current = home
         run_to(self.engine, target)
 
@@ -231,7 +231,7 @@ class Timeline:
         """
         here = self.position
         for checkpoint, end in self._pieces(here):
-            self.engine.restore(checkpoint)
+            self.engine.checkpoints.restore(checkpoint)
             restored()
             found = self._last(end, here, arm, test)
             if found is not None or checkpoint.position <= (self.entry or (0,)):
@@ -305,7 +305,7 @@ class Timeline:
         self.save(anew=True)
         told = change()
         self._past.forget()
-        checkpoint = self.engine.save()
+        checkpoint = self.engine.checkpoints.take()
         branch = self.current
         if branch.fork is not None and branch.fork == branch.tip == checkpoint.position:
             branch.edits.append(told)
@@ -352,7 +352,7 @@ class Timeline:
         for one, start, end in reversed(pieces):
             checkpoint = one.latest(start)
             assert checkpoint is not None  # a branch has one where it begins
-            engine.restore(checkpoint)
+            engine.checkpoints.restore(checkpoint)
             run_to(engine, start)
             if engine.stack and engine.pc == engine.plan.loops[engine.stack[-1]].head:
                 yield start, read(Frame(engine, engine.stack[-1]))

@@ -1,5 +1,11 @@
-from .growing.varying import Varied
+from .growing.varying import Growing
+from .memory.memory import Memory
 
 strict_binding: bool
 
-class Nodes(Varied): ...
+class Binder:
+    native: bool
+    seed: int
+    block: int | None
+    def __init__(self, memory: Memory, growing: Growing) -> None: ...
+    def is_native(self, pc: int) -> bool: ...

@@ -1,17 +1,17 @@
 """Nodes: bound to kernels when they are first met, on the dtypes and shapes that their inputs then have; or run in Python."""
 
 from cpython.object cimport PyObject
-from libc.stdlib cimport calloc, malloc
 from libc.string cimport memcmp, memcpy
 cimport numpy as np
 from numpy cimport npy_intp
 
-from .groups.group cimport ask_for_groups
 from ..kernels.kernel cimport Call, drop_block, follow_stream, set_kernel
-from .memory cimport free_calls
-from .state cimport *
 from ..kernels.stream cimport Stream
-from .growing.varying cimport Varied
+from .groups.group cimport ask_for_groups
+from .growing.varying cimport Growing
+from .memory.memory cimport Memory
+from .memory.pieces cimport release, retake, take
+from .memory.state cimport *
 
 cdef extern from "Python.h":
     PyObject *PyList_GET_ITEM(object, Py_ssize_t)   # borrowed
@@ -24,7 +24,7 @@ from ..plan import bind as binding
 from ..plan import ranges
 from ..errors import ExecutionError, LoopdbgError, one_line
 from ..graph import MAIN
-from .memory import aligned, shapes_of
+from .memory.memory import aligned, shapes_of
 from ..ops.eager import Eager
 from ..ops.primitives import NotNative
 from ..ops.random_numbers import Draws
@@ -43,17 +43,19 @@ cdef int MOST = 8
 strict_binding = False
 
 
-cdef class Nodes(Varied):
+cdef class Binder:
     """Binds and runs the nodes of a plan."""
 
-    def __cinit__(self, plan):
-        self.keep = [None] * self.ncode
+    def __init__(self, Memory memory not None, Growing growing not None):
+        self.memory, self.growing, self.s, self.plan = memory, growing, &memory.s, memory.plan
+        self.keep = [None] * memory.ncode
         self.native = True
         self.replaced = {}
         self.aheads, self.streams = [], {}
         # NumPy's warnings off in a context of its own: np.errstate takes 1.5 us a node, this 0.05.
         self.quiet = contextvars.copy_context()
         self.quiet.run(np.seterr, all="ignore")
+        self.load_code()
 
     cdef int load_code(self) except -1:
         cdef Instr *ins
@@ -71,26 +73,24 @@ cdef class Nodes(Varied):
                     self.aheads.append(k)
                 for slot in read:
                     if slot >= 0:
-                        self.consumers[slot].append(k)
+                        self.memory.consumers[slot].append(k)
                 for slot in instruction.outputs:
-                    self.producers[slot] = k
+                    self.memory.producers[slot] = k
             ins.nmoves = len(instruction.moves)
             if ins.nmoves:
-                ins.moves = <Move *>calloc(ins.nmoves, sizeof(Move))
-                if not ins.moves:
-                    raise MemoryError
+                ins.moves = <Move *>take(self.s.own, ins.nmoves, sizeof(Move))
                 for j, (source, target) in enumerate(instruction.moves):
                     ins.moves[j].source, ins.moves[j].target = source, target
-        return self.load_consumers()
+        return self.memory.load_consumers()
 
     cdef int note_hand(self, bint by_hand) except -1:
         """Whether something was changed by hand. Then no node uses what was computed for a block of iterations: the change
         could be of what it would have read."""
-        if self.by_hand != by_hand:
-            self.by_hand = self.s.by_hand = by_hand
+        if self.s.by_hand != by_hand:
+            self.s.by_hand = by_hand
             self.s.generation += 1
             for pc in self.aheads:
-                self.forget(pc)
+                self.growing.forget(pc)
                 self.s.code[<int>pc].kind = UNBOUND
                 self.s.code[<int>pc].calm = 0
         return 0
@@ -99,7 +99,7 @@ cdef class Nodes(Varied):
         """The execution was put elsewhere: what was computed for a block of iterations, or once an entry, is of others."""
         cdef Instr *ins
         cdef int k
-        for k in range(self.ncode):
+        for k in range(self.memory.ncode):
             self.s.code[k].done = -1
         for pc in self.aheads:
             ins = self.s.code + <int>pc
@@ -110,8 +110,8 @@ cdef class Nodes(Varied):
     cdef int bind_node(self, int pc) except -1:
         """Bind the node at pc on what its inputs are now. 0: it has to run in Python."""
         instruction = self.plan.code[pc]
-        if instruction.ahead is not None and not self.by_hand:
-            self.code[pc], met = instruction.ahead, self.met[pc]
+        if instruction.ahead is not None and not self.s.by_hand:
+            met = self.growing.met[pc]
             try:
                 if self.bind_as(pc, instruction.ahead):
                     return 1
@@ -121,22 +121,17 @@ cdef class Nodes(Varied):
                 # It is bound as it stands.
                 if strict_binding:
                     raise
-            self.met[pc] = met
-        self.code[pc] = instruction
+            self.growing.met[pc] = met
         return self.bind_as(pc, instruction)
 
     cdef int bind_as(self, int pc, object instruction) except -1:
         """Bind what runs at pc."""
         inputs = []
         for slot in instruction.inputs:
-            if slot < 0:
-                inputs.append(None)
-            elif self.s.slots[<int>slot].spec == 0:
+            if slot >= 0 and self.s.slots[<int>slot].spec == 0:
                 return 0
-            else:
-                dtype, shape = self.specs[self.s.slots[<int>slot].spec]
-                inputs.append(binding.Input(slot, dtype, shape, self.known[slot], self.peeker(slot)))
-        varied = self.varied(pc, instruction.op, inputs)
+            inputs.append(None if slot < 0 else self.input(slot))
+        varied = self.growing.varied(pc, instruction, inputs, self.block)
         if varied is None:
             bound = binding.bind(instruction.op, inputs, self.block)
         else:
@@ -153,22 +148,38 @@ cdef class Nodes(Varied):
             if out.known is not None and out.dtype.hasobject:
                 return 0
             if out.known is not None:
-                self.store(slot, out.known)
+                self.memory.store(slot, out.known)
                 self.s.slots[<int>slot].flags |= FOLDED
             else:
-                self.own(slot, self.spec(out.dtype, out.shape))
-            self.set_known(slot, out.known)
-        self.put_aside(pc)
+                self.memory.own(slot, self.memory.spec(out.dtype, out.shape))
+            self.memory.set_known(slot, out.known)
+        self.growing.put_aside(pc)
         self.install(pc, instruction, bound)
         if varied is not None:
-            self.vary(pc, instruction, followed, loose, appended, self.keep[pc])
+            self.growing.vary(pc, instruction, followed, loose, appended, self.keep[pc])
             self.keep[pc] = None
-            return self.provide(pc)
+            return self.growing.provide(pc)
         return 1
 
-    def peeker(self, slot):
-        """A function that reads a slot's numbers now."""
-        return lambda: self.look(slot).copy()
+    cdef object input(self, int slot):
+        """A slot that holds a tensor, as an input to bind on."""
+        dtype, shape = self.memory.specs[self.s.slots[slot].spec]
+        return binding.Input(slot, dtype, shape, self.memory.known[slot], lambda: self.memory.look(slot).copy())
+
+    cdef int add_instruction(self) except -1:
+        """Room for one more bound instruction, which the plan does not have; its position."""
+        cdef int pc = self.memory.ncode
+        self.s.code = <Instr *>retake(self.s.own, self.s.code, pc, pc + 1, sizeof(Instr))
+        self.keep.append(None)
+        self.memory.ncode = pc + 1
+        return pc
+
+    cdef int unbind(self, int pc) except -1:
+        """Nothing is left of what was bound at pc."""
+        free_calls(self.s.code + pc)
+        self.keep[pc] = None
+        self.s.code[pc].kind = UNBOUND
+        return 0
 
     cdef int install(self, int pc, object instruction, object bound) except -1:
         """Turn a Bound into C."""
@@ -177,14 +188,12 @@ cdef class Nodes(Varied):
         cdef int k, j, d, rows = 0
         self.s.generation += 1
         free_calls(ins)
-        ins.cells = <char **>calloc(len(bound.temps) + 1, sizeof(char *))
-        ins.calls = <Call *>calloc(len(bound.calls) + 1, sizeof(Call))
-        ins.guards = <Guard *>calloc(len(bound.guards) + 1, sizeof(Guard))
+        ins.calls = <Call *>take(self.s.own, len(bound.calls), sizeof(Call))
+        ins.cells = <char **>take(ins.calls, len(bound.temps), sizeof(char *))
+        ins.guards = <Guard *>take(ins.calls, len(bound.guards), sizeof(Guard))
         for spec in bound.calls:
             rows += len(spec.outer) * (1 + len(spec.buffers))
-        ins.outer = <npy_intp *>calloc(rows + 1, sizeof(npy_intp))
-        if not (ins.cells and ins.calls and ins.guards and ins.outer):
-            raise MemoryError
+        ins.outer = <npy_intp *>take(ins.calls, rows, sizeof(npy_intp))
         # A temp that is an output is the slot's own buffer.
         slot_of_temp = {out.index: slot for slot, out in zip(instruction.outputs, bound.outputs)
                         if slot >= 0 and out.kind == "temp" and out.known is None}
@@ -228,15 +237,13 @@ cdef class Nodes(Varied):
             expected = np.ascontiguousarray(expected)
             ins.guards[k].slot = instruction.inputs[position]
             ins.guards[k].nbytes = expected.nbytes
-            ins.guards[k].expected = <char *>malloc(expected.nbytes + 1)
-            if not ins.guards[k].expected:
-                raise MemoryError
+            ins.guards[k].expected = <char *>take(ins.calls, expected.nbytes, 1)
             memcpy(ins.guards[k].expected, np.PyArray_BYTES(expected), expected.nbytes)
-            ins.nguards = k + 1
+        ins.nguards = len(bound.guards)
         ins.cost = bound.cost
         ins.kind = NATIVE
         ins.binding = self.s.generation
-        ask_for_groups(&self.s, instruction.inside)
+        ask_for_groups(self.s, instruction.inside)
         return 0
 
     cdef int run_node(self, int pc) except -1:
@@ -253,16 +260,16 @@ cdef class Nodes(Varied):
         trouble = None
         was_native = ins.kind == NATIVE
         if ins.stale:
-            self.forget(pc)
+            self.growing.forget(pc)
         if self.native and (ins.varying != NULL or ins.shelf != NULL):
             if ins.varying == NULL:
                 free_calls(ins)     # of no use any more: one from the shelf may take its place
-            if self.provide(pc):
-                if call_native(&self.s, ins):
+            if self.growing.provide(pc):
+                if call_native(self.s, ins):
                     self.s.pc = pc + 1
                     return 0
-                self.forget(pc)
-            self.put_aside(pc)
+                self.growing.forget(pc)
+            self.growing.put_aside(pc)
         ins.kind = UNBOUND
         if was_native:
             ins.calm = 0     # guards or a kernel's own check failed
@@ -276,7 +283,7 @@ cdef class Nodes(Varied):
             try:
                 if self.bind_node(pc):
                     ins.churn = 0 if ins.calm >= CALM or self.is_general(pc) else ins.churn + 1
-                    if call_native(&self.s, ins):
+                    if call_native(self.s, ins):
                         self.s.pc = pc + 1
                         return 0
                 else:
@@ -289,7 +296,7 @@ cdef class Nodes(Varied):
         if ins.calm >= 0:
             ins.calm += 1
             ins.waited += 1
-        self.put_aside(pc)
+        self.growing.put_aside(pc)
         ins.kind = UNBOUND
         self.run_in_python(pc, instruction)
         if trouble is not None and strict_binding:
@@ -300,13 +307,13 @@ cdef class Nodes(Varied):
     cdef int replace_constant(self, int pc, int slot) except -1:
         """Give a constant's slot the value that was set by hand, from now on."""
         value = self.replaced[slot]
-        self.store(slot, value)
+        self.memory.store(slot, value)
         if self.s.slots[slot].spec and self.native:
             self.s.slots[slot].flags |= FOLDED
-            self.set_known(slot, value)
+            self.memory.set_known(slot, value)
             self.install(pc, self.plan.code[pc], binding.Bound([], [], [], {}, 1))
         else:
-            self.set_known(slot, None)
+            self.memory.set_known(slot, None)
         return 0
 
     cdef int is_general(self, int pc):
@@ -315,26 +322,26 @@ cdef class Nodes(Varied):
         return v != NULL and v.low < v.high and self.s.code[pc].nshelf < MOST
 
     cdef int run_in_python(self, int pc, object instruction) except -1:
-        arguments = [None if slot < 0 else self.look(slot) for slot in instruction.inputs]
+        arguments = [None if slot < 0 else self.memory.look(slot) for slot in instruction.inputs]
         try:
             if instruction.op.random:
                 results = self.quiet.run(self.apply_random, pc, instruction, arguments)
             else:
                 results = self.quiet.run(instruction.op.apply, _EAGER, arguments)
         except LoopdbgError as error:
-            raise ExecutionError(f"{self.where(pc)}: {one_line(error)}") from error
+            raise ExecutionError(f"{self.memory.where(pc)}: {one_line(error)}") from error
         except Exception as error:
-            raise ExecutionError(f"{self.where(pc)}: {one_line(error)} (inputs: {shapes_of(arguments)})") from error
+            raise ExecutionError(f"{self.memory.where(pc)}: {one_line(error)} (inputs: {shapes_of(arguments)})") from error
         if any(slot >= 0 for slot in instruction.outputs[len(results):]):
-            raise ExecutionError(f"{self.where(pc)}: it has {len(instruction.outputs)} outputs, but the operator gives only "
-                                 f"{len(results)}")
+            raise ExecutionError(f"{self.memory.where(pc)}: it has {len(instruction.outputs)} outputs, but the operator "
+                                 f"gives only {len(results)}")
         for slot, result in zip(instruction.outputs, results):
             if slot < 0:
                 continue
             if isinstance(result, list):
                 result = kept_elements(result, arguments)
-            self.store(slot, result)
-            self.set_known(slot, None)
+            self.memory.store(slot, result)
+            self.memory.set_known(slot, None)
         return 0
 
     def apply_random(self, int pc, instruction, arguments):
@@ -349,15 +356,15 @@ cdef class Nodes(Varied):
         name = "/".join([path, node.name, *(value.name for value in node.outputs[:1] if value is not None)])
         return instruction.op.apply(_EAGER, arguments, draws=Draws(name, tuple(iterations[::-1]), self.seed))
 
-    def where(self, int pc):
-        """``Add 'h' (opset 13) in 'rnn', iteration 7``."""
-        instruction = self.plan.code[pc]
-        text = instruction.node.describe()
-        return f"{text} in {self.at(instruction.inside)}" if instruction.inside >= 0 else text
+    def is_native(self, int pc):
+        """True while the node at pc is bound to kernels."""
+        return self.s.code[pc].kind == NATIVE or self.s.code[pc].kind == FUSED
 
-    def at(self, int index):
-        """``loop 'rnn', iteration 7``."""
-        return f"loop '{self.plan.loops[index].loop.name}', iteration {self.s.loops[index].i}"
+
+cdef void free_calls(Instr *ins) noexcept:
+    release(ins.calls)
+    ins.calls, ins.guards, ins.cells, ins.outer, ins.varying = NULL, NULL, NULL, NULL, NULL
+    ins.ncalls = ins.nguards = 0
 
 
 cdef int call_native(State *s, Instr *ins) except -1:

@@ -1,9 +1,20 @@
-"""What-if, for the classes above."""
+"""What-if, for the engine."""
 
-from .checkpoints cimport Checkpoints
+from .binder cimport Binder
+from .loops cimport Loops
+from .memory.memory cimport Memory
+from .memory.state cimport State
 
-cdef class Changes(Checkpoints):
+cdef class Changes:
+    cdef Memory memory
+    cdef Binder binder
+    cdef Loops loops
+    cdef State *s
+    cdef object plan
+
+    cdef int begin(self) except -1
     cdef bint at_head(self, int index) noexcept
     cdef object as_value(self, int slot, object value)
+    cdef str parts_of(self, int index, int k)
     cdef int set_part(self, int index, int k, object value) except -1
     cdef int recut(self, int slot) except -1

@@ -2,28 +2,48 @@
 
 cimport numpy as np
 
-from .checkpoints cimport Checkpoints
+from .binder cimport Binder
 from .hot cimport decide
-from .state cimport *
+from .loops cimport Loops
+from .memory.memory cimport Memory
+from .memory.state cimport *
 
 import numpy as np
 
 from ..errors import ExecutionError, UsageError, one_line
-from .memory import shapes_of
+from .memory.memory import shapes_of
 from ..graph.slices import cut
 
 np.import_array()
 
 
-cdef class Changes(Checkpoints):
+cdef class Changes:
     """Changes an execution that stands still, so that it goes on as if it had been so."""
 
-    def set_value(self, int slot, value):
+    def __init__(self, Memory memory not None, Binder binder not None, Loops loops not None):
+        self.memory, self.binder, self.loops = memory, binder, loops
+        self.s, self.plan = &memory.s, memory.plan
+
+    cdef int begin(self) except -1:
+        """Another execution begins: nothing of it was changed."""
+        if not self.s.by_hand:
+            return 0
+        for slot in self.binder.replaced:
+            self.memory.set_known(slot, None)
+            self.memory.unbind_producer(slot)
+        self.binder.replaced = {}
+        for slot, array in self.plan.constants:
+            if self.memory.look(slot) is not array and self.memory.known[slot] is None:
+                self.memory.set_constant(slot, array)
+                self.memory.unbind_consumers(slot)
+        return self.binder.note_hand(False)
+
+    def set(self, int slot, value):
         """Overwrite what a slot holds; a tensor may have any shape. The value is copied.
 
         What it means: a parameter at a boundary, the value that the next iteration gets (what it was before stays
-        :meth:`previous`); a node's output inside an iteration, until the node runs again; a constant, from now on, until
-        the next :meth:`start`; the outer value of a sliced input, for the iterations that follow. A scan output keeps what
+        ``Loops.previous``); a node's output inside an iteration, until the node runs again; a constant, from now on, until
+        the next start; the outer value of a sliced input, for the iterations that follow. A scan output keeps what
         it has collected.
 
         Raises:
@@ -32,17 +52,17 @@ cdef class Changes(Checkpoints):
         cdef int index, k
         cdef LoopState *loop
         cdef int spec = self.s.slots[slot].spec, folded = self.s.slots[slot].flags & FOLDED
-        self.settle()
-        self.note_hand(True)
+        self.loops.settle()
+        self.binder.note_hand(True)
         value = self.as_value(slot, value)
-        for index in range(self.nloops):
+        for index in range(self.memory.nloops):
             loop = self.s.loops + index
             if slot == loop.iteration or slot == loop.condition_input:
                 self.must_keep_type(slot, value)
             for k in range(loop.nslices if loop.active else 0):
                 if slot == loop.slices[k].outer:
                     self.must_be_cut(index, k, value)
-        for index in range(self.nloops):
+        for index in range(self.memory.nloops):
             loop = self.s.loops + index
             for k in range(loop.nslices):
                 if slot == loop.slices[k].inner:
@@ -50,27 +70,27 @@ cdef class Changes(Checkpoints):
             if slot == loop.iteration and self.at_head(index):
                 loop.edited = 1
         if self.is_constant_node(slot):
-            self.replaced = {**self.replaced, slot: value}
-            self.replace_constant(self.producers[slot], slot)
+            self.binder.replaced = {**self.binder.replaced, slot: value}
+            self.binder.replace_constant(self.memory.producers[slot], slot)
             return
-        self.store(slot, value)
-        self.set_known(slot, None)
+        self.memory.store(slot, value)
+        self.memory.set_known(slot, None)
         if folded or spec != self.s.slots[slot].spec:
-            self.unbind_producer(slot)
+            self.memory.unbind_producer(slot)
         self.recut(slot)
 
     def is_constant_node(self, int slot):
         """Does a node without inputs make the value, the same each time?"""
-        if slot not in self.producers:
+        if slot not in self.memory.producers:
             return False
-        instruction = self.plan.code[self.producers[slot]]
+        instruction = self.plan.code[self.memory.producers[slot]]
         return not instruction.inputs and instruction.op.pure and len(instruction.outputs) == 1
 
     cdef object as_value(self, int slot, object value):
         """A copy, as slots hold values; plain numbers take the dtype that the slot has."""
         if isinstance(value, (bool, int, float, str)):
-            declared = self.plan.slots[slot].type
-            dtype = self.specs[self.s.slots[slot].spec][0] if self.s.slots[slot].spec else getattr(declared, "dtype", None)
+            spec = self.s.slots[slot].spec
+            dtype = self.memory.specs[spec][0] if spec else getattr(self.plan.slots[slot].type, "dtype", None)
             return np.array(value, object if isinstance(value, str) else dtype)
         if isinstance(value, (list, tuple)):
             return [np.array(part) if isinstance(part, (np.ndarray, np.generic)) else part for part in value]
@@ -84,7 +104,7 @@ cdef class Changes(Checkpoints):
 
     def must_keep_type(self, int slot, value):
         """The loop writes the slot itself at each boundary, and wants it as it is."""
-        dtype, shape = self.specs[self.s.slots[slot].spec]
+        dtype, shape = self.memory.specs[self.s.slots[slot].spec]
         if not isinstance(value, np.ndarray) or value.dtype != dtype or value.shape != shape:
             raise UsageError(f"'{self.plan.slots[slot].name}' must stay {dtype.name} {list(shape)}, got {shapes_of([value])}")
 
@@ -92,22 +112,26 @@ cdef class Changes(Checkpoints):
         """A running loop slices it."""
         plan = self.plan.loops[index]
         name = plan.slices[k].sliced.outer.name
-        words = "strings" if self.s.loops[index].slices[k].part_spec == 0 else "numbers"
-        if not isinstance(value, np.ndarray) or value.dtype.hasobject != (words == "strings"):
+        words = self.parts_of(index, k)
+        if words != _elements(value):
             raise UsageError(f"'{name}' is sliced by {plan.loop.describe()}; it must be a tensor of {words}")
         try:
             cut(value, plan.slices[k].sliced, plan.loop.describe())
         except ExecutionError as error:
             raise UsageError(one_line(error)) from None
 
+    cdef str parts_of(self, int index, int k):
+        """What the parts of a sliced input are tensors of."""
+        return "strings" if self.s.loops[index].slices[k].part_spec == 0 else "numbers"
+
     cdef int set_part(self, int index, int k, object value) except -1:
         """The part that an iteration sees, in place of the one that was cut; later iterations get theirs."""
         cdef int slot = self.s.loops[index].slices[k].inner
-        words = "strings" if self.s.loops[index].slices[k].part_spec == 0 else "numbers"
-        if not isinstance(value, np.ndarray) or value.dtype.hasobject != (words == "strings"):
+        words = self.parts_of(index, k)
+        if words != _elements(value):
             raise UsageError(f"'{self.plan.slots[slot].name}' is a part of a sliced input; it must be a tensor of {words}")
-        self.put_owner(slot, value, 0 if value.dtype.hasobject else self.spec(value.dtype, value.shape), 0)
-        self.set_known(slot, None)
+        self.memory.put_owner(slot, value, 0 if value.dtype.hasobject else self.memory.spec(value.dtype, value.shape), 0)
+        self.memory.set_known(slot, None)
         if self.at_head(index):
             self.s.loops[index].edited = 1
         return 0
@@ -116,7 +140,7 @@ cdef class Changes(Checkpoints):
         """Running loops that slice the value go on with the new one."""
         cdef LoopState *loop
         cdef int index, k
-        for index in range(self.nloops):
+        for index in range(self.memory.nloops):
             loop = self.s.loops + index
             if not loop.active:
                 continue
@@ -125,11 +149,11 @@ cdef class Changes(Checkpoints):
             for k in range(loop.nslices):
                 if loop.slices[k].outer == slot:
                     hit = True
-                    self.cut_slice(index, k)
-                    self.put_part(index, k, loop.i)
+                    self.loops.cut_slice(index, k)
+                    self.loops.put_part(index, k, loop.i)
             if hit:
                 counts = [loop.slices[k].parts for k in range(loop.nslices)]
-                counts += [len(cut(self.look(self.plan.slot_of[e.sliced.outer]), e.sliced, plan.loop.describe()))
+                counts += [len(cut(self.memory.look(self.plan.slot_of[e.sliced.outer]), e.sliced, plan.loop.describe()))
                            for e in plan.edges if e.sliced is not None]
                 loop.parts = min(counts)
                 if self.at_head(index):
@@ -149,7 +173,7 @@ cdef class Changes(Checkpoints):
             UsageError: the execution does not stand at a boundary of this loop.
         """
         cdef LoopState *loop = self.s.loops + index
-        self.settle()
+        self.loops.settle()
         if not self.at_head(index):
             raise UsageError(f"the execution condition of {self.plan.loops[index].loop.describe()} can be set only at one "
                              f"of its boundaries")
@@ -165,7 +189,7 @@ cdef class Changes(Checkpoints):
             UsageError: the loop is not running, or the count is negative.
         """
         cdef LoopState *loop = self.s.loops + index
-        self.settle()
+        self.loops.settle()
         if not loop.active:
             raise UsageError(f"{self.plan.loops[index].loop.describe()} is not running; its trip count can be set while it is")
         if count is not None and count < 0:
@@ -173,3 +197,8 @@ cdef class Changes(Checkpoints):
         loop.trip = -1 if count is None else min(int(count), 2**63 - 1)
         if self.at_head(index):
             loop.ended = decide(loop)
+
+
+def _elements(value):
+    """What a value is a tensor of; None: it is none."""
+    return None if not isinstance(value, np.ndarray) else "strings" if value.dtype.hasobject else "numbers"

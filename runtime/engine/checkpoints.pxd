@@ -1,9 +1,14 @@
-"""Checkpoints, for the classes above."""
+"""Checkpoints, for the engine."""
 
 cimport cython
 from libc.stdint cimport int64_t
 
+from .binder cimport Binder
+from .groups.fuser cimport Fuser
 from .loops cimport Loops
+from .memory.memory cimport Memory
+from .memory.state cimport State
+from .scans cimport Scans
 
 cdef struct LoopMark:
     int64_t i, trip, parts, first_parts, iterations, entries
@@ -42,8 +47,7 @@ cdef class Log:
     cdef Log parent
     cdef int64_t start, count
     cdef Py_ssize_t nbytes       # of a row
-    cdef char *data
-    cdef Py_ssize_t room
+    cdef bytearray rows
     cdef list objects            # rows that are no tensors of fixed-size elements
 
     cdef int add(self, const char *rows, int64_t last) except -1
@@ -79,17 +83,21 @@ cdef class Reader:
     cdef const char *block
     cdef int held, slice, edge, scan
 
-cdef class Checkpoints(Loops):
+cdef class Checkpoints:
+    cdef Memory memory
+    cdef Binder binder
+    cdef Loops loops
+    cdef Scans scans
+    cdef Fuser fuser
+    cdef State *s
+    cdef object plan
     cdef set given               # slots whose memory the engine gets and never writes: inputs and constants
     cdef set gone                # slots without a value, whatever is in their memory
     cdef list branches           # positions of the Ifs
     cdef dict scan_logs          # (loop, k) -> (log, rows that are sure to be in it, entry of the loop)
     cdef object latest           # weak reference to the checkpoint that was saved or restored last
-    cdef readonly bint running
-    cdef readonly int64_t moment # grows whenever the engine goes on: what was read before may be stale
 
-    cdef int settle(self) except -1
-    cdef int forget_history(self) except -1
+    cdef int begin(self) except -1
     cdef int make_room(self, Checkpoint c) except -1
     cdef void mark_loop(self, Checkpoint c, int index) noexcept
     cdef int mark_slices(self, Checkpoint c, Layout layout) except -1
@@ -100,7 +108,6 @@ cdef class Checkpoints(Loops):
     cdef int copy_values(self, Checkpoint c, Checkpoint before) except -1
     cdef bytes large(self, Checkpoint c, Checkpoint before, int k)
     cdef int translate(self, Layout layout, int spec) except -2
-    cdef int unbind_producer(self, int k) except -1
     cdef int restore_slot(self, Reader reader, int k) except -1
     cdef int restore_loop(self, Reader reader, int index) except -1
     cdef int restore_slice(self, Reader reader, int index, int k) except -1

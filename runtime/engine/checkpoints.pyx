@@ -6,18 +6,22 @@ elements stand in logs that all checkpoints of one entry of a loop share; a chec
 """
 
 cimport cython
+from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_Resize
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
 from libc.stdint cimport int64_t
-from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcmp, memcpy
 cimport numpy as np
 
+from .binder cimport Binder
+from .groups.fuser cimport Fuser
 from .hot cimport now
 from .loops cimport Loops
-from .scalar.programs cimport settle_program
-from .state cimport *
+from .memory.memory cimport Memory
+from .memory.pieces cimport release, take
+from .memory.state cimport *
+from .scans cimport Scans
 
 import math
 import weakref
@@ -47,18 +51,13 @@ cdef class Layout:
     """What the slots are at a checkpoint, without their numbers; shared while nothing is bound anew."""
 
     def __cinit__(self, int nslots):
-        self.spec = <int *>calloc(nslots + 1, sizeof(int))
-        self.flags = <int *>calloc(nslots + 1, sizeof(int))
-        self.keeping = <int *>calloc(nslots + 1, sizeof(int))
-        self.held = <int *>calloc(nslots + 1, sizeof(int))
-        if not (self.spec and self.flags and self.keeping and self.held):
-            raise MemoryError
+        self.spec = <int *>take(NULL, nslots, sizeof(int))
+        self.flags = <int *>take(self.spec, nslots, sizeof(int))
+        self.keeping = <int *>take(self.spec, nslots, sizeof(int))
+        self.held = <int *>take(self.spec, nslots, sizeof(int))
 
     def __dealloc__(self):
-        free(self.spec)
-        free(self.flags)
-        free(self.keeping)
-        free(self.held)
+        release(self.spec)
 
     cdef bint same(self, Layout other, int nslots):
         cdef Py_ssize_t n = nslots * sizeof(int)
@@ -78,29 +77,22 @@ cdef class Log:
     Rows are only ever added. Where time was gone back and another way was taken since, a log of its own begins.
     """
 
-    def __dealloc__(self):
-        free(self.data)
-
     cdef int add(self, const char *rows, int64_t last) except -1:
         """Go on up to row ``last`` of ``rows``."""
         cdef Py_ssize_t have = (self.count - self.start) * self.nbytes, more = (last - self.count) * self.nbytes
-        cdef Py_ssize_t room
-        cdef char *data
-        if have + more > self.room:
-            room = max(have + more, have + have // 2, 64)
-            data = <char *>realloc(self.data, room)
-            if not data:
-                raise MemoryError
-            self.data, self.room = data, room
+        cdef Py_ssize_t room = len(self.rows)
+        if have + more > room:
+            PyByteArray_Resize(self.rows, max(have + more, have + have // 2))
         if more:
-            memcpy(self.data + have, rows + self.count * self.nbytes, more)
+            memcpy(PyByteArray_AS_STRING(self.rows) + have, rows + self.count * self.nbytes, more)
         self.count = last
         return 0
 
     cdef bint equals(self, const char *rows, int64_t first, int64_t last) noexcept:
         """Are its own rows first..last the same in ``rows``?"""
         cdef Py_ssize_t n = (last - first) * self.nbytes
-        return n == 0 or memcmp(self.data + (first - self.start) * self.nbytes, rows + first * self.nbytes, n) == 0
+        cdef char *own = PyByteArray_AS_STRING(self.rows) + (first - self.start) * self.nbytes
+        return n == 0 or memcmp(own, rows + first * self.nbytes, n) == 0
 
     cdef bint equal_objects(self, list rows, int64_t first, int64_t last):
         own = self.objects[first - self.start:last - self.start]
@@ -113,7 +105,7 @@ cdef class Log:
         while log is not None and last > first:
             begin = max(first, log.start)
             if last > begin and log.nbytes:
-                memcpy(target + begin * log.nbytes, log.data + (begin - log.start) * log.nbytes,
+                memcpy(target + begin * log.nbytes, PyByteArray_AS_STRING(log.rows) + (begin - log.start) * log.nbytes,
                        (last - begin) * log.nbytes)
             last = min(last, log.start)
             log = log.parent
@@ -127,7 +119,7 @@ cdef class Log:
 
 cdef Log new_log(Log parent, int64_t start, Py_ssize_t nbytes, bint objects):
     cdef Log log = Log.__new__(Log)
-    log.parent, log.nbytes = parent, nbytes
+    log.parent, log.nbytes, log.rows = parent, nbytes, bytearray()
     log.start = log.count = start
     log.objects = [] if objects else None
     return log
@@ -137,11 +129,7 @@ cdef class Checkpoint:
     """The state of one moment of an execution. It never changes; any engine of the same plan can be put there."""
 
     def __dealloc__(self):
-        free(self.loops)
-        free(self.edges)
-        free(self.slices)
-        free(self.scans)
-        free(self.stack)
+        release(self.loops)
 
     def __repr__(self):
         return f"<Checkpoint {self.position}, {self.nbytes} bytes>"
@@ -156,65 +144,51 @@ cdef inline bint holds_parts(int keeping, int active, int direct) noexcept:
     return (active or keeping == PART) and not direct
 
 
-cdef class Checkpoints(Loops):
-    """Saves and restores executions."""
+cdef class Checkpoints:
+    """Takes and restores checkpoints of an execution."""
 
-    def __cinit__(self, plan):
+    def __init__(self, Memory memory not None, Binder binder not None, Loops loops not None, Scans scans not None,
+                 Fuser fuser not None):
+        self.memory, self.binder, self.loops, self.scans, self.fuser = memory, binder, loops, scans, fuser
+        self.s, self.plan = &memory.s, memory.plan
+        plan = memory.plan
         self.given = {slot for _, slot in plan.inputs} | {slot for slot, _ in plan.constants}
         self.branches = [pc for pc, instruction in enumerate(plan.code) if instruction.kind == Kind.BRANCH]
         self.scan_logs = {}
         self.gone = set()
 
-    cdef int settle(self) except -1:
-        """Let every slot have its value: a scalar program may hold them."""
-        settle_program(&self.s)
-        return 0
-
-    cdef int forget_history(self) except -1:
+    cdef int begin(self) except -1:
         """Another execution begins: nothing is shared with checkpoints before."""
         self.scan_logs.clear()
         self.latest = None
-        self.moment += 1
         return 0
-
-    @property
-    def position(self):
-        """Where the execution stands, as a tuple that orders all moments of one execution in time.
-
-        Position of the ENTER of the outermost loop, its iteration, the same of the loops inside, and the position of the
-        instruction that runs next: at a boundary the loop's HEAD.
-        """
-        cdef int k
-        settle_program(&self.s)
-        where = []
-        for k in range(self.s.depth):
-            where += (self.plan.loops[self.s.stack[k]].enter, self.s.loops[self.s.stack[k]].i)
-        return (*where, self.s.pc)
 
     # -- saving
 
-    def save(self):
+    def take(self):
         """The present state as a :class:`Checkpoint`. Stops that were asked for and limits are no part of it."""
         cdef Checkpoint c = Checkpoint.__new__(Checkpoint)
         cdef Checkpoint before = None if self.latest is None else self.latest()
-        cdef Layout layout = Layout.__new__(Layout, self.nslots)
+        cdef Layout layout = Layout.__new__(Layout, self.memory.nslots)
         cdef int k
-        self.settle()
-        c.plan, c.position, c.replaced, c.by_hand = self.plan, self.position, self.replaced, self.by_hand
+        self.loops.settle()
+        self.gone = self.fuser.gone()
+        c.plan, c.position, c.replaced = self.plan, self.loops.position, self.binder.replaced
+        c.by_hand = self.s.by_hand
         c.pc, c.depth = self.s.pc, self.s.depth
         self.make_room(c)
         for k in range(self.s.depth):
             c.stack[k] = self.s.stack[k]
         c.taken = tuple([self.s.code[<int>pc].taken for pc in self.branches])
-        for k in range(self.nloops):
+        for k in range(self.memory.nloops):
             self.mark_loop(c, k)
         # Parts of sliced inputs are told from other values by the marks.
         self.mark_slices(c, layout)
         self.mark_slots(layout)
-        if before is not None and layout.same(before.layout, self.nslots):
+        if before is not None and layout.same(before.layout, self.memory.nslots):
             layout = before.layout
         else:
-            c.nbytes += self.nslots * (4 * sizeof(int) + sizeof(void *))
+            c.nbytes += self.memory.nslots * (4 * sizeof(int) + sizeof(void *))
         c.layout = layout
         self.mark_edges(c)
         self.mark_scans(c)
@@ -224,19 +198,17 @@ cdef class Checkpoints(Loops):
 
     cdef int make_room(self, Checkpoint c) except -1:
         cdef int nedges = 0, nslices = 0, nscans = 0, k
-        for k in range(self.nloops):
+        for k in range(self.memory.nloops):
             nedges += self.s.loops[k].nedges
             nslices += self.s.loops[k].nslices
             nscans += self.s.loops[k].nscans
-        c.loops = <LoopMark *>calloc(self.nloops + 1, sizeof(LoopMark))
-        c.edges = <EdgeMark *>calloc(nedges + 1, sizeof(EdgeMark))
-        c.slices = <SliceMark *>calloc(nslices + 1, sizeof(SliceMark))
-        c.scans = <ScanMark *>calloc(nscans + 1, sizeof(ScanMark))
-        c.stack = <int *>calloc(self.s.depth + 1, sizeof(int))
-        if not (c.loops and c.edges and c.slices and c.scans and c.stack):
-            raise MemoryError
-        c.nbytes = 400 + sizeof(LoopMark) * self.nloops + sizeof(EdgeMark) * nedges + sizeof(SliceMark) * nslices + \
-            sizeof(ScanMark) * nscans
+        c.loops = <LoopMark *>take(NULL, self.memory.nloops, sizeof(LoopMark))
+        c.edges = <EdgeMark *>take(c.loops, nedges, sizeof(EdgeMark))
+        c.slices = <SliceMark *>take(c.loops, nslices, sizeof(SliceMark))
+        c.scans = <ScanMark *>take(c.loops, nscans, sizeof(ScanMark))
+        c.stack = <int *>take(c.loops, self.s.depth, sizeof(int))
+        c.nbytes = 400 + sizeof(LoopMark) * self.memory.nloops + sizeof(EdgeMark) * nedges + \
+            sizeof(SliceMark) * nslices + sizeof(ScanMark) * nscans
         return 0
 
     cdef void mark_loop(self, Checkpoint c, int index) noexcept:
@@ -261,7 +233,7 @@ cdef class Checkpoints(Loops):
         cdef Py_ssize_t from_base
         cdef bint valid
         cdef int index, k
-        for index in range(self.nloops):
+        for index in range(self.memory.nloops):
             loop = self.s.loops + index
             for k in range(loop.nslices):
                 s = loop.slices + k
@@ -284,8 +256,8 @@ cdef class Checkpoints(Loops):
     cdef int mark_slots(self, Layout layout) except -1:
         cdef Slot *slot
         cdef int k
-        layout.specs, layout.known = self.specs, self.known[:]
-        for k in range(self.nslots):
+        layout.specs, layout.known = self.memory.specs, self.memory.known[:]
+        for k in range(self.memory.nslots):
             slot = self.s.slots + k
             # Two slots in one buffer get one each where they are restored.
             layout.spec[k], layout.flags[k], layout.held[k] = slot.spec, slot.flags & ~SHARED, -1
@@ -296,7 +268,7 @@ cdef class Checkpoints(Loops):
                 continue
             if slot.spec == 0:
                 layout.keeping[k] = REFERENCE
-            elif slot.flags == OWN | FOLDED and self.known[k] is not None:
+            elif slot.flags == OWN | FOLDED and self.memory.known[k] is not None:
                 layout.keeping[k] = KNOWN
             elif not slot.flags & OWN and k in self.given and np.PyArray_BYTES(<object>slot.owner) == slot.data:
                 layout.keeping[k] = REFERENCE
@@ -311,7 +283,7 @@ cdef class Checkpoints(Loops):
         cdef EdgeMark *mark = c.edges
         cdef Edge *e
         cdef int index, k
-        for index in range(self.nloops):
+        for index in range(self.memory.nloops):
             for k in range(self.s.loops[index].nedges):
                 e = self.s.loops[index].edges + k
                 mark.in_spare, mark.spec, mark.keeping = e.in_spare, e.spare.spec, EMPTY
@@ -326,7 +298,7 @@ cdef class Checkpoints(Loops):
         cdef Scan *scan
         cdef int index, k
         logs = []
-        for index in range(self.nloops):
+        for index in range(self.memory.nloops):
             for k in range(self.s.loops[index].nscans):
                 scan = self.s.loops[index].scans + k
                 mark.count, mark.spec, mark.plain, mark.nbytes = scan.count, scan.spec, scan.plain, scan.nbytes
@@ -342,7 +314,7 @@ cdef class Checkpoints(Loops):
         cdef Scan *scan = loop.scans + k
         cdef Log log = None
         cdef int64_t sure = 0, both
-        rows = self.scan_arrays.get((index, k))
+        rows = self.scans.arrays.get((index, k))
         objects = isinstance(rows, list)
         found = self.scan_logs.get((index, k))
         if found is not None and found[2] == loop.entries:
@@ -380,10 +352,10 @@ cdef class Checkpoints(Loops):
         cdef Py_ssize_t small = 0
         cdef char *block
         cdef int index, k
-        for k in range(self.nslots):
+        for k in range(self.memory.nslots):
             if layout.keeping[k] == SMALL:
                 small += self.s.slots[k].nbytes
-        for index in range(self.nloops):
+        for index in range(self.memory.nloops):
             for k in range(self.s.loops[index].nedges):
                 small += edge.nbytes
                 edge += 1
@@ -391,7 +363,7 @@ cdef class Checkpoints(Loops):
         c.nbytes += small
         block = PyBytes_AS_STRING(c.block)
         c.held = []
-        for k in range(self.nslots):
+        for k in range(self.memory.nslots):
             slot = self.s.slots + k
             if layout.keeping[k] == SMALL:
                 memcpy(block, slot.data, slot.nbytes)
@@ -401,11 +373,11 @@ cdef class Checkpoints(Loops):
             elif layout.keeping[k] == REFERENCE:
                 c.held.append(<object>slot.owner)
         edge = c.edges
-        for index in range(self.nloops):
+        for index in range(self.memory.nloops):
             for k in range(self.s.loops[index].nslices):
                 s = self.s.loops[index].slices + k
                 if holds_parts(layout.keeping[s.inner], self.s.loops[index].active, s.direct):
-                    c.held.append(self.slice_arrays[index, k])
+                    c.held.append(self.loops.slice_arrays[index, k])
             for k in range(self.s.loops[index].nedges):
                 e = self.s.loops[index].edges + k
                 if edge.keeping == REFERENCE:
@@ -437,41 +409,34 @@ cdef class Checkpoints(Loops):
         cdef Reader reader = Reader.__new__(Reader)
         cdef Checkpoint c = checkpoint
         cdef int k
-        if self.running:
+        if self.s.running:
             raise RuntimeError("this engine is running; stop it before restoring a checkpoint")
         if c.plan is not self.plan:
             raise UsageError("the checkpoint is one of another model; restore those of this one")
         self.s.suspended = NULL
-        self.moment += 1
-        self.replaced = c.replaced
+        self.s.moment += 1
+        self.binder.replaced = c.replaced
         reader.c, reader.block, reader.held = c, PyBytes_AS_STRING(c.block), c.layout.nheld
-        for k in range(self.nslots):
+        for k in range(self.memory.nslots):
             self.restore_slot(reader, k)
         self.s.pc, self.s.depth = c.pc, c.depth
         for k in range(c.depth):
             self.s.stack[k] = c.stack[k]
-        for k in range(self.nloops):
+        for k in range(self.memory.nloops):
             self.restore_loop(reader, k)
         for k, pc in enumerate(self.branches):
             self.s.code[<int>pc].taken = c.taken[k]
-        self.note_hand(c.by_hand)
-        self.drop_blocks()
+        self.binder.note_hand(c.by_hand)
+        self.binder.drop_blocks()
+        self.fuser.forget()
         self.latest = weakref.ref(c)
 
     cdef int translate(self, Layout layout, int spec) except -2:
         """A spec of a checkpoint as this engine numbers it."""
-        if spec <= 0 or layout.specs is self.specs:
+        if spec <= 0 or layout.specs is self.memory.specs:
             return spec
         dtype, shape = layout.specs[spec]
-        return self.spec(dtype, shape)
-
-    cdef int unbind_producer(self, int k) except -1:
-        """The node that writes a slot was bound on other terms, or does not write it because it was folded."""
-        if k in self.producers:
-            self.s.generation += 1
-            self.s.code[<int>self.producers[k]].kind = UNBOUND
-            self.s.code[<int>self.producers[k]].calm = 0
-        return 0
+        return self.memory.spec(dtype, shape)
 
     cdef int restore_slot(self, Reader reader, int k) except -1:
         cdef Layout layout = reader.c.layout
@@ -485,14 +450,14 @@ cdef class Checkpoints(Loops):
             slot.owner, slot.data, slot.spec, slot.flags, slot.nbytes = NULL, NULL, 0, 0, 0
             slot.capacity = 0
         elif keeping == REFERENCE:
-            self.put_owner(k, reader.c.held[layout.held[k]], spec, flags)
+            self.memory.put_owner(k, reader.c.held[layout.held[k]], spec, flags)
         elif keeping == PART or keeping == STALE:
             return 0     # restore_slice does it
         else:
             if flags & OWN:
-                self.own(k, spec)
+                self.memory.own(k, spec)
             else:
-                self.put_owner(k, np.empty(self.specs[spec][1], self.specs[spec][0]), spec, flags)
+                self.memory.put_owner(k, np.empty(self.memory.specs[spec][1], self.memory.specs[spec][0]), spec, flags)
             slot.flags = flags
             if keeping == KNOWN:
                 memcpy(slot.data, np.PyArray_BYTES(known), slot.nbytes)
@@ -501,13 +466,13 @@ cdef class Checkpoints(Loops):
                 reader.block += slot.nbytes
             else:
                 memcpy(slot.data, PyBytes_AS_STRING(<bytes>reader.c.held[layout.held[k]]), slot.nbytes)
-        if known is not self.known[k]:
+        if known is not self.memory.known[k]:
             before = self.s.generation
-            self.set_known(k, known)
+            self.memory.set_known(k, known)
             changed = changed or self.s.generation != before
         if changed:
-            self.unbind_consumers(k)
-            self.unbind_producer(k)
+            self.memory.unbind_consumers(k)
+            self.memory.unbind_producer(k)
         return 0
 
     cdef int restore_loop(self, Reader reader, int index) except -1:
@@ -546,13 +511,13 @@ cdef class Checkpoints(Loops):
         s.part_spec = self.translate(layout, mark.part_spec)
         s.offset, s.step, s.parts = mark.offset, mark.step, mark.parts
         if holds_parts(keeping, reader.c.loops[index].active, mark.direct):
-            self.slice_arrays[index, k] = reader.c.held[reader.held]
+            self.loops.slice_arrays[index, k] = reader.c.held[reader.held]
             reader.held += 1
         if keeping == PART or self.s.loops[index].active:
             self.base_of(index, k)
         if keeping == PART:
-            self.put_owner(s.inner, self.slice_arrays[index, k], self.translate(layout, mark.shown_spec), 0)
-            slot.nbytes = self.bytes_of_spec(slot.spec)
+            self.memory.put_owner(s.inner, self.loops.slice_arrays[index, k], self.translate(layout, mark.shown_spec), 0)
+            slot.nbytes = self.memory.bytes_of_spec(slot.spec)
             slot.data = s.base + mark.at * s.step
         elif keeping == STALE and slot.owner != NULL and slot.spec != 0:
             slot.data = np.PyArray_BYTES(<object>slot.owner)
@@ -563,8 +528,9 @@ cdef class Checkpoints(Loops):
         cdef Slice *s = self.s.loops[index].slices + k
         if s.direct:
             plan = self.plan.loops[index]
-            self.slice_arrays[index, k] = cut(self.look(s.outer), plan.slices[k].sliced, plan.loop.describe())
-        s.base = NULL if s.part_spec == 0 else np.PyArray_BYTES(self.slice_arrays[index, k])
+            outer = self.memory.look(s.outer)
+            self.loops.slice_arrays[index, k] = cut(outer, plan.slices[k].sliced, plan.loop.describe())
+        s.base = NULL if s.part_spec == 0 else np.PyArray_BYTES(self.loops.slice_arrays[index, k])
         return 0
 
     cdef int restore_edge(self, Reader reader, int index, int k) except -1:
@@ -574,11 +540,11 @@ cdef class Checkpoints(Loops):
         reader.edge += 1
         e.in_spare = mark.in_spare
         if mark.keeping == REFERENCE:
-            self.put_spare(e, reader.c.held[reader.held], 0)
+            self.loops.put_spare(e, reader.c.held[reader.held], 0)
             reader.held += 1
         elif mark.keeping == SMALL:
             if e.spare.spec != spec or e.spare.owner == NULL:
-                self.put_spare(e, np.empty(self.specs[spec][1], self.specs[spec][0]), spec)
+                self.loops.put_spare(e, np.empty(self.memory.specs[spec][1], self.memory.specs[spec][0]), spec)
             memcpy(e.spare.data, reader.block, mark.nbytes)
             reader.block += mark.nbytes
         return 0
@@ -591,7 +557,7 @@ cdef class Checkpoints(Loops):
         cdef int64_t there = 0
         reader.scan += 1
         found = self.scan_logs.pop((index, k), None)
-        rows = self.scan_arrays.get((index, k))
+        rows = self.scans.arrays.get((index, k))
         if found is not None and found[0] is log and found[2] == entry_before and isinstance(rows, np.ndarray):
             there = min(<int64_t>found[1], mark.count)
         scan.count, scan.plain, scan.nbytes = mark.count, mark.plain, mark.nbytes
@@ -599,14 +565,14 @@ cdef class Checkpoints(Loops):
         scan.spec = self.translate(reader.c.layout, mark.spec)
         scan.out_count = -1
         if log is None or mark.count == 0 or log.objects is not None:
-            self.scan_arrays.pop((index, k), None)
+            self.scans.arrays.pop((index, k), None)
             scan.buffer, scan.capacity = NULL, 0
             if log is not None and log.objects is not None and mark.count:
-                self.scan_arrays[index, k] = log.all_objects(mark.count)
+                self.scans.arrays[index, k] = log.all_objects(mark.count)
         else:
             if not isinstance(rows, np.ndarray) or len(rows) < mark.count * mark.nbytes:
                 rows = np.empty(max((mark.count + mark.count // 2 + 16) * mark.nbytes, 1), np.uint8)
-                self.scan_arrays[index, k] = rows
+                self.scans.arrays[index, k] = rows
                 there = 0
             log.copy(np.PyArray_BYTES(rows), there, mark.count)
             scan.buffer = np.PyArray_BYTES(rows)

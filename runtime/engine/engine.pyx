@@ -1,22 +1,30 @@
 """The engine: runs a Plan, stops at any boundary or node of any nesting, and goes on.
 
-``hot.run_plan`` is the hot path: one loop over a flat array of instructions, without the GIL. The engine prepares what it
-runs on, and does what it hands back: layers of one class, ``Memory`` (slots), ``Nodes`` (binding), ``Loops`` (boundaries
-in general), ``Checkpoints`` (going back), ``Changes`` (what-if), ``Observers``
-(predicates, records) and ``Engine`` (stops, limits, hooks).
+``hot.run_plan`` is the hot path: one loop over a flat array of instructions, without the GIL. The engine says where it
+stops, and hands what needs Python to its parts, which work on one ``State`` in C: ``Memory`` (slots, and all that the
+state stands in), ``Growing`` (shapes that vary), ``Binder`` (nodes), ``Fuser`` (groups), ``Scans`` (scan outputs),
+``Loops`` (entries, boundaries, exits), ``Checkpoints`` (going back), ``Changes`` (what-if) and ``Observers`` (predicates,
+records). Each says in its constructor which parts it needs; none knows the engine.
 """
 
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uintptr_t, INT64_MAX
-from libc.stdlib cimport calloc, free
 cimport numpy as np
 
+from .binder cimport Binder
+from .changes cimport Changes
+from .checkpoints cimport Checkpoints
 from .groups.fuser cimport Fuser
-from .hot cimport LOOPDBG_CHECKED, is_warm, now, run_plan
+from .growing.varying cimport Growing
+from .hot cimport LOOPDBG_CHECKED, is_warm, run_plan
+from .loops cimport Loops
+from .memory.memory cimport Memory
+from .memory.pieces cimport release, take
+from .memory.state cimport *
 from .observers cimport Observers
-from .scalar.programs cimport free_program, make_program
-from .state cimport *
+from .scalar.programs cimport make_program, settle_program
+from .scans cimport Scans
 
 import contextlib
 # Not the module around it, which makes an enum of every number: 6 us a run.
@@ -27,13 +35,10 @@ import time
 import numpy as np
 
 from ..errors import ExecutionError, LimitError
-from ..graph import StoppedBy
-from .memory import aligned
+from .memory.memory import aligned
 
 np.import_array()
 
-_REASONS = {RUNNING: None, BY_TRIP_COUNT: StoppedBy.TRIP_COUNT, BY_CONDITION: StoppedBy.CONDITION,
-            BY_INPUT: StoppedBy.INPUT_EXHAUSTED}
 cdef int _SIGINT = signal.SIGINT
 # How long run_plan may run before signals and limits are looked at.
 cdef double SLICE_SECONDS = 0.01
@@ -42,31 +47,52 @@ cdef double PATIENCE_SECONDS = 0.05
 
 
 @cython.final
-cdef class Engine(Observers):
+cdef class Engine:
     """One execution of a plan: memory, bound instructions, the stack of running loops.
 
     An engine runs one execution at a time, on one thread at a time; only :meth:`interrupt` may be called from another.
     """
 
+    cdef readonly object plan
+    cdef readonly Memory memory
+    cdef Growing growing
+    cdef readonly Binder binder
+    cdef readonly Scans scans
+    cdef readonly Loops loops
+    cdef readonly Checkpoints checkpoints
+    cdef readonly Changes changes
+    cdef readonly Observers observers
+    cdef Fuser fuser
+    cdef State *s
     cdef double tick_time
     cdef int64_t slice_budget
     cdef double interrupted          # when an interrupt was first seen, 0: none was
     cdef public object on_boundary   # called with the loop's index at every boundary while hooks are on
     cdef public object on_tick       # called about every 10 ms of a run
     cdef bint checking               # a program is compared with the engine
-    cdef Fuser fuser
 
     def __init__(self, plan):
-        self.slice_budget = 1_000_000
+        self.plan = plan
+        self.memory = Memory(plan)
+        self.growing = Growing(self.memory)
+        self.binder = Binder(self.memory, self.growing)
+        self.fuser = Fuser(self.memory)
+        self.scans = Scans(self.memory)
+        self.loops = Loops(self.memory, self.binder, self.scans, self.fuser)
+        self.checkpoints = Checkpoints(self.memory, self.binder, self.loops, self.scans, self.fuser)
+        self.changes = Changes(self.memory, self.binder, self.loops)
+        self.observers = Observers(self.memory, self.binder, self.loops)
+        self.s = &self.memory.s
         self.s.hot_after = 200
         self.s.fusing = 1
-        self.fuser = Fuser()
-        self.load_code()
-        for index in range(self.nloops):
-            self.load_loop(index)
+        self.slice_budget = 1_000_000
+        if LOOPDBG_CHECKED:
+            from . import selfcheck
+
+            self.loops.checks = selfcheck
         self.set_limits()
         for slot, array in plan.constants:
-            self.set_constant(slot, array)
+            self.memory.set_constant(slot, array)
 
     # -- running
 
@@ -77,26 +103,17 @@ cdef class Engine(Observers):
         copied: they must not change while the execution lasts.
         """
         cdef int k
-        if self.by_hand:
-            for slot in self.replaced:
-                self.set_known(slot, None)
-                self.unbind_producer(slot)
-            self.replaced = {}
-            for slot, array in self.plan.constants:
-                if self.look(slot) is not array and self.known[slot] is None:
-                    self.set_constant(slot, array)     # it was changed by hand
-                    self.unbind_consumers(slot)
-            self.note_hand(False)
-        self.begin_varying()
-        self.fuser.begin(self)
+        self.changes.begin()
+        self.growing.begin()
+        self.fuser.begin()
         for slot, value in inputs.items():
             if isinstance(value, np.ndarray) and not value.dtype.hasobject:
                 if not np.PyArray_ISCARRAY_RO(value):
                     value = aligned(value)
-                self.put_owner(slot, value, self.spec(value.dtype, value.shape), 0)
+                self.memory.put_owner(slot, value, self.memory.spec(value.dtype, value.shape), 0)
             else:
-                self.put_owner(slot, value, 0, 0)
-        for k in range(self.nloops):
+                self.memory.put_owner(slot, value, 0, 0)
+        for k in range(self.memory.nloops):
             self.s.loops[k].active = self.s.loops[k].keep = 0
             self.s.loops[k].i = 0
             self.s.loops[k].trip = self.s.loops[k].parts = -1
@@ -107,15 +124,14 @@ cdef class Engine(Observers):
             self.s.loops[k].heat, self.s.loops[k].hot_at = 0, self.s.hot_after
             for j in range(4):
                 self.s.loops[k].by_reason[j] = 0
-        self.drop_blocks()
+        self.binder.drop_blocks()
         self.s.pc = self.s.depth = 0
         self.s.interrupt = 0
         self.s.suspended = NULL
         self.s.program_runs = 0
-        self.hits = ()
-        self.forget_history()
-        for key in self.recordings:
-            self.forget_recorded(key)
+        self.s.moment += 1
+        self.checkpoints.begin()
+        self.observers.begin()
         self.clear_stops()
 
     def clear_stops(self):
@@ -124,7 +140,7 @@ cdef class Engine(Observers):
         self.s.stepping &= ~STEPPING
         self.s.stop_any = 0
         self.s.watch = self.s.hook_any or self.s.c_hook != NULL or self.s.interrupt
-        for k in range(self.nloops):
+        for k in range(self.memory.nloops):
             self.s.loops[k].next_event = INT64_MAX
             self.s.loops[k].event_at_end = 0
 
@@ -159,19 +175,17 @@ cdef class Engine(Observers):
         """Stop at these iterations' boundaries in every entry of a loop; replaces those set before."""
         cdef LoopState *loop = self.s.loops + index
         wanted = sorted(iterations)
-        cdef int64_t *breaks = <int64_t *>calloc(len(wanted) + 1, sizeof(int64_t))
-        if not breaks:
-            raise MemoryError
+        cdef int64_t *breaks = <int64_t *>take(self.s.own, len(wanted), sizeof(int64_t))
         for k, iteration in enumerate(wanted):
             breaks[k] = iteration
-        free(loop.breaks)
+        release(loop.breaks)
         loop.breaks, loop.nbreaks = breaks, len(wanted)
 
     def set_traps(self, positions):
         """Stop before each of these instructions (nodes, Ifs, ENTERs) whenever it is met; replaces those set before."""
         cdef int k
         wanted = frozenset(positions)
-        for k in range(self.ncode):
+        for k in range(self.memory.ncode):
             trap = k in wanted
             if trap != self.s.code[k].trap:
                 self.s.code[k].trap = trap
@@ -185,7 +199,7 @@ cdef class Engine(Observers):
         """
         cdef int k
         cdef int64_t limit = INT64_MAX if max_iterations is None else max_iterations
-        for k in range(self.nloops):
+        for k in range(self.memory.nloops):
             self.s.loops[k].limit = limit
             self.s.loops[k].endless_at = self.s.loops[k].endless_from if refuse_endless and max_iterations is None else -1
 
@@ -220,31 +234,31 @@ cdef class Engine(Observers):
     def resume(self):
         """Run until a stop.
 
-        Returns: ``("end", -1)``, ``("boundary", loop)``, ``("predicate", loop)`` (:attr:`hits` says which are true),
+        Returns: ``("end", -1)``, ``("boundary", loop)``, ``("predicate", loop)`` (``observers.hits`` says which are true),
         ``("node", pc)``, ``("limit", loop)`` or ``("interrupt", -1)``.
 
         Raises:
             ExecutionError: a node or a boundary failed; the engine stays there.
             LimitError: a loop that nothing can end was met, and ``set_limits`` said to refuse those.
         """
-        if self.running:
+        if self.s.running:
             raise RuntimeError("this engine is running already")
-        self.running = True
-        self.moment += 1
+        self.s.running = 1
+        self.s.moment += 1
         self.s.fresh = 1
         # Where somebody else decides what Ctrl-C means, that holds.
         on_main = threading.get_ident() == threading.main_thread().ident and signal.getsignal(_SIGINT) is signal.default_int_handler
         if on_main:
             signal.signal(_SIGINT, self.on_signal)
         if self.fuser.generation != self.s.generation:
-            self.watch()
+            self.fuser.watch(self.observers.slots_read())
         if self.s.stepping & STEPPING:
-            self.fuser.show(self)     # inside the iteration that follows it cannot be had any more
+            self.fuser.show()     # inside the iteration that follows it cannot be had any more
         try:
             return self.run()
         finally:
-            Observers.settle(self)
-            self.running = False
+            settle_program(self.s)
+            self.s.running = 0
             if on_main:
                 signal.signal(_SIGINT, signal.default_int_handler)
 
@@ -261,14 +275,14 @@ cdef class Engine(Observers):
         self.interrupted = 0
         while True:
             with nogil:
-                status = run_plan(&self.s)
+                status = run_plan(self.s)
             if status == S_PYTHON:
-                self.run_node(self.s.pc)
+                self.binder.run_node(self.s.pc)
                 # A node in Python may take any time: the clock decides, not its cost.
                 if self.s.interrupt or time.monotonic() - self.tick_time > SLICE_SECONDS:
                     status = S_TICK
             elif status == S_SLOW:
-                index = self.control_slow(self.s.pc)
+                index = self.loops.control_slow(self.s.pc)
                 if index >= 0 and is_warm(self.s.loops + index):
                     self.heat_up()
             elif status == S_BOUNDARY:
@@ -284,7 +298,7 @@ cdef class Engine(Observers):
             elif status == S_HOT:
                 self.heat_up()
             elif status == S_OBSERVE:
-                self.observe_slowly(self.s.code[self.s.pc].loop)
+                self.observers.observe_slowly(self.s.code[self.s.pc].loop)
                 # What it asked of Python may take any time.
                 if self.s.interrupt or time.monotonic() - self.tick_time > SLICE_SECONDS:
                     status = S_TICK
@@ -298,7 +312,7 @@ cdef class Engine(Observers):
         cdef int k, index = self.s.stack[self.s.depth - 1]
         cdef LoopState *loop = self.s.loops + index
         if loop.heat == loop.fuse_at and self.s.fusing:
-            self.fuser.look(self, index)
+            self.fuser.look(index)
         if loop.heat != loop.hot_at:
             return 0
         for k in range(self.s.depth):
@@ -306,17 +320,18 @@ cdef class Engine(Observers):
             loop = self.s.loops + index
             if loop.program != NULL and loop.program.generation == self.s.generation:
                 continue
-            free_program(loop.program)
-            loop.program = make_program(&self.s, self.plan, index) if self.native else NULL
+            release(loop.program)
+            loop.program = NULL
+            loop.program = make_program(self.s, self.plan, index) if self.binder.native else NULL
             if loop.program == NULL:
                 loop.hot_at = 9 * loop.heat
             elif LOOPDBG_CHECKED and k == self.s.depth - 1 and not (loop.observers or self.s.watch or self.checking):
-                self.checking, self.running = True, False
+                self.checking, self.s.running = True, 0
                 runs = self.s.program_runs
                 try:
-                    self.checks().program(self, index)
+                    self.loops.checks.program(self.loops, self.checkpoints, index, self.run_to, self.without_programs)
                 finally:
-                    self.checking, self.running, self.s.program_runs = False, True, runs
+                    self.checking, self.s.running, self.s.program_runs = False, 1, runs
         return 0
 
     def run_to(self, int index, int64_t iteration):
@@ -327,7 +342,7 @@ cdef class Engine(Observers):
         try:
             return self.run()
         finally:
-            Observers.settle(self)
+            settle_program(self.s)
             loop.next_event, loop.event_at_end = asked
 
     @contextlib.contextmanager
@@ -343,9 +358,9 @@ cdef class Engine(Observers):
         cdef LoopState *loop = self.s.loops + index
         cdef int why = self.s.why
         loop.reported = 1
-        self.hits = self.true_predicates(index) if why & 4 else ()
+        self.observers.hits = self.observers.true_predicates(index) if why & 4 else ()
         if why & 2:
-            self.moment += 1
+            self.s.moment += 1
             if self.on_boundary(index):
                 why |= 1
         if self.s.interrupt:
@@ -368,11 +383,11 @@ cdef class Engine(Observers):
         cdef LoopState *loop = self.s.loops + index
         cdef int k
         if loop.stream != NULL and loop.stream.gone:
-            raise ExecutionError(f"{self.at(index)}: the rows that it reads come no more")
+            raise ExecutionError(f"{self.memory.at(index)}: the rows that it reads come no more")
         for k in range(loop.nslices):
             if loop.slices[k].parts <= loop.i:
                 sliced = self.plan.loops[index].slices[k].sliced
-                raise ExecutionError(f"{self.at(index)}: the sliced input '{sliced.outer.name}' has only "
+                raise ExecutionError(f"{self.memory.at(index)}: the sliced input '{sliced.outer.name}' has only "
                                      f"{loop.slices[k].parts} parts; the loop wants part {loop.i}")
         return 0
 
@@ -404,7 +419,7 @@ cdef class Engine(Observers):
     @fuse.setter
     def fuse(self, bint on):
         if on != self.s.fusing:
-            self.fuser.switch(self, on)
+            self.fuser.switch(on)
 
     @property
     def groups(self):
@@ -412,47 +427,10 @@ cdef class Engine(Observers):
         return [(group, self.s.code[<int>group.first].group.runs) for group in self.fuser.groups
                 if self.s.code[<int>group.first].kind == FUSED]
 
-    cdef int settle(self) except -1:
-        """Let every slot have its value: scalar programs and groups may hold some."""
-        Observers.settle(self)
-        return self.fuser.show(self)
-
-    cdef int watch(self) except -1:
-        """Groups write what predicates and records read."""
-        slots = {slot for _, question, _ in self.questions.values() for slot in question.inputs}
-        self.fuser.watch(self, slots.union(*[recording.slots for recording in self.recordings.values()]))
-        self.fuser.generation = self.s.generation
-        return 0
-
     cdef bint is_within_group(self) noexcept:
         return self.s.code[self.s.pc].kind == FUSED and self.s.code[self.s.pc].group.running
 
-    def value(self, int slot):
-        """A copy of what a slot holds: an array, a list, or None. The caller knows whether it was computed."""
-        self.fuser.ask(self, slot)
-        return Observers.value(self, slot)
-
-    def has_value(self, int slot):
-        """False where a slot was never written, or what the last iteration gave cannot be had any more: inside an
-        iteration, of nodes that ran in a group and did not run again yet."""
-        self.fuser.ask(self, slot)
-        return Observers.has_value(self, slot) and self.fuser.is_there(self, slot)
-
-    def save(self):
-        """The present state as a :class:`Checkpoint`. Stops that were asked for and limits are no part of it."""
-        self.settle()
-        self.gone = self.fuser.gone(self)
-        return Observers.save(self)
-
-    def restore(self, checkpoint):
-        """Go back (or on) to a checkpoint of this or another engine of the same plan.
-
-        Afterwards everything is as if the execution had just got there. Stops that were asked for and limits stay.
-        """
-        Observers.restore(self, checkpoint)
-        self.fuser.forget(self)
-
-    # -- looking and changing, while stopped
+    # -- looking, while stopped
 
     @property
     def hot_after(self):
@@ -471,7 +449,22 @@ cdef class Engine(Observers):
     @property
     def shapes_met(self):
         """How many shapes it knows from all its executions: what it keeps of each is never forgotten."""
-        return self.specs.met
+        return self.memory.specs.met
+
+    @property
+    def running(self):
+        """True while somebody's :meth:`resume` lasts."""
+        return bool(self.s.running)
+
+    @property
+    def moment(self):
+        """Grows whenever the engine goes on: what was read before may be stale."""
+        return self.s.moment
+
+    @property
+    def position(self):
+        """Where the execution stands: see :attr:`Loops.position`."""
+        return self.loops.position
 
     @property
     def pc(self):
@@ -483,42 +476,17 @@ cdef class Engine(Observers):
         """Indices of the running loops, outermost first."""
         return [self.s.stack[k] for k in range(self.s.depth)]
 
-    def taken(self, int pc):
-        """Which branch the If at pc took last: True for then."""
-        return bool(self.s.code[pc].taken)
+    def value(self, int slot):
+        """A copy of what a slot holds: an array, a list, or None. The caller knows whether it was computed."""
+        self.fuser.ask(slot)
+        return self.memory.value(slot)
 
-    def is_native(self, int pc):
-        """True while the node at pc is bound to kernels."""
-        return self.s.code[pc].kind == NATIVE or self.s.code[pc].kind == FUSED
-
-    def previous(self, int index, int k):
-        """A copy of what back edge k carried into the iteration before; only at a boundary, after an iteration."""
-        cdef Edge *e = self.s.loops[index].edges + k
-        cdef Slot *before = previous_of(&self.s, e)
-        if before.spec == 0:
-            return self.plain_copy(<object>before.owner if before.owner != NULL else None)
-        return self.tensor(before.data, before.spec).copy()
-
-    def was_swapped(self, int index, int k):
-        """True where the last boundary moved back edge k by exchanging buffers (the result's slot holds the previous)."""
-        cdef Edge *e = self.s.loops[index].edges + k
-        return not e.in_spare and not e.identity
+    def has_value(self, int slot):
+        """False where a slot was never written, or what the last iteration gave cannot be had any more: inside an
+        iteration, of nodes that ran in a group and did not run again yet."""
+        self.fuser.ask(slot)
+        return self.memory.has_value(slot) and self.fuser.is_there(slot)
 
     def loop_state(self, int index):
         """(iteration, trip count or None, condition, reason it ended or None, active) of a loop."""
-        cdef LoopState *loop = self.s.loops + index
-        return (loop.i, None if loop.trip < 0 else loop.trip, bool(loop.keep), _REASONS[loop.ended], bool(loop.active))
-
-
-    def parts(self, int index):
-        """How many iterations the sliced inputs allow; None without sliced inputs."""
-        return None if self.s.loops[index].parts < 0 else self.s.loops[index].parts
-
-    def totals(self, int index):
-        """(iterations, entries, {reason: entries that ended by it}, seconds) of the execution; seconds only for loops
-        in the main graph, 0.0 for nested ones. The running entry counts."""
-        cdef LoopState *loop = self.s.loops + index
-        reasons = {_REASONS[k]: loop.by_reason[k] for k in range(1, 4) if loop.by_reason[k]}
-        seconds = loop.seconds + (now() - loop.entered if loop.active and self.s.depth and
-                                  self.s.stack[0] == index else 0)
-        return loop.iterations + (loop.i if loop.active else 0), loop.entries, reasons, seconds
+        return self.loops.state(index)

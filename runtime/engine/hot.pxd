@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t
 
-from .state cimport Edge, Instr, LoopState, Slot, State
+from .memory.state cimport Edge, LoopState, Slot, State
 
 cdef extern from *:
     """
@@ -52,8 +52,3 @@ cdef inline int is_warm(const LoopState *loop) noexcept nogil:
 cdef inline int is_checked(const LoopState *loop) noexcept nogil:
     """Is the boundary after this iteration compared with what it has to be? Not each: that copies everything carried."""
     return loop.i < 100
-
-
-cdef inline int ran_once(const State *s, const Instr *ins) noexcept nogil:
-    """Did a node whose inputs stay as they are run in this entry of its loop?"""
-    return ins.done == s.loops[ins.once].entries and not s.by_hand

@@ -7,12 +7,12 @@ when a loop is worth a scalar program, or when its time slice is over (so that s
 from libc.stdint cimport int32_t, int64_t, INT64_MAX
 from libc.string cimport memcmp
 
-from .growing.follow cimport fit, spec_changed
+from .growing.follow cimport fit
 from .groups.group cimport GROUP_DONE, GROUP_TICK, is_looked_into, run_group
 from ..kernels.kernel cimport Call
 from .scalar.programs cimport enter_program, next_break, run_program
-from .specs cimport extent_of
-from .state cimport *
+from .memory.specs cimport extent_of
+from .memory.state cimport *
 from ..kernels.stream cimport loopdbg_append, loopdbg_wait
 
 cdef extern from "time.h" nogil:

@@ -1,15 +1,25 @@
-"""Loops, for the engine."""
+"""Loops, for the parts of the engine that look at them."""
 
 from libc.stdint cimport int64_t
 
-from .binder cimport Nodes
-from .state cimport Edge, Family
+from .binder cimport Binder
+from .groups.fuser cimport Fuser
+from .memory.memory cimport Memory
+from .memory.state cimport Edge, Family, State
+from .scans cimport Scans
 
-cdef class Loops(Nodes):
-    cdef dict scan_arrays        # (loop, k) -> array behind a scan buffer, or list of objects
+cdef class Loops:
+    cdef readonly Memory memory
+    cdef Binder binder
+    cdef readonly Scans scans
+    cdef Fuser fuser
+    cdef State *s
+    cdef readonly object plan
+    cdef object checks           # what builds with bounds checks compare entries and boundaries with
     cdef dict slice_arrays       # (loop, k) -> rearranged parts
 
-    cdef int load_loop(self, int index) except -1
+    cdef int settle(self) except -1
+    cdef int load(self, int index) except -1
     cdef int64_t prepare_entry(self, int index) except? -2
     cdef int64_t trip_count(self, int index) except? -2
     cdef int look_at_condition(self, int slot, int index) except -1
@@ -24,13 +34,5 @@ cdef class Loops(Nodes):
     cdef int prepare_edge(self, Edge *e) except -1
     cdef Family *family_of(self, Edge *e) except? NULL
     cdef int check_edge(self, int index, int k) except -1
-    cdef int check_scan(self, int index, int k) except -1
-    cdef int make_scan_room(self, int index, int k) except -1
-    cdef int begin_scan(self, int index, int k, int spec) except -1
-    cdef int grow_scan(self, int index, int k) except -1
     cdef int exit_slow(self, int index) except -1
-    cdef int store_scan(self, int index, int k) except -1
-    cdef object empty_scan(self, int index, int k)
-    cdef object scan_rows(self, int index, int k)
-    cdef object checks(self)
     cdef int control_slow(self, int pc) except -2

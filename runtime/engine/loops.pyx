@@ -6,39 +6,45 @@ found here.
 """
 
 from libc.stdint cimport int64_t, INT64_MAX
-from libc.stdlib cimport calloc
-from libc.string cimport memcpy
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 cimport numpy as np
 
-from .hot cimport LOOPDBG_CHECKED, can_cross, cross, enter, is_checked, leave_loop, put, takes_copy
-from .binder cimport Nodes
-from .specs cimport extent_of
-from .state cimport *
 from ..kernels.stream cimport Stream
-
-import math
+from .binder cimport Binder
+from .groups.fuser cimport Fuser
+from .hot cimport LOOPDBG_CHECKED, can_cross, cross, enter, is_checked, leave_loop, now, takes_copy
+from .memory.memory cimport Memory
+from .memory.pieces cimport take
+from .memory.specs cimport extent_of
+from .memory.state cimport *
+from .scalar.programs cimport settle_program
+from .scans cimport Scans
 
 import numpy as np
 
 from ..errors import ExecutionError
 from ..graph import StoppedBy, TensorType
-from .memory import aligned, memory_for, shapes_of
-from ..graph.slices import cut, join, split
+from ..graph.slices import cut
+from .memory.memory import shapes_of
 
 np.import_array()
 
-_REASONS = {StoppedBy.TRIP_COUNT: BY_TRIP_COUNT, StoppedBy.CONDITION: BY_CONDITION, StoppedBy.INPUT_EXHAUSTED: BY_INPUT}
+_NUMBERS = {StoppedBy.TRIP_COUNT: BY_TRIP_COUNT, StoppedBy.CONDITION: BY_CONDITION, StoppedBy.INPUT_EXHAUSTED: BY_INPUT}
+_REASONS = {RUNNING: None, **{number: reason for reason, number in _NUMBERS.items()}}
 
 
-cdef class Loops(Nodes):
+cdef class Loops:
     """Runs the control instructions of a plan."""
 
-    def __cinit__(self, plan):
-        self.scan_arrays, self.slice_arrays = {}, {}
+    def __init__(self, Memory memory not None, Binder binder not None, Scans scans not None, Fuser fuser not None):
+        self.memory, self.binder, self.scans, self.fuser = memory, binder, scans, fuser
+        self.s, self.plan = &memory.s, memory.plan
+        self.slice_arrays = {}
+        for index in range(memory.nloops):
+            self.load(index)
 
-    cdef int load_loop(self, int index) except -1:
+    cdef int load(self, int index) except -1:
         cdef LoopState *loop = self.s.loops + index
         cdef int k
         plan = self.plan.loops[index]
@@ -54,16 +60,14 @@ cdef class Loops(Nodes):
         loop.endless_from = plan.endless_from
         loop.parts = -1
         loop.first_predicate = loop.first_record = -1
-        loop.first_derived = self.nslots + sum(len(p.edges) + 3 for p in self.plan.loops[:index])
+        loop.first_derived = self.memory.nslots + sum(len(p.edges) + 3 for p in self.plan.loops[:index])
+        loop.edges = <Edge *>take(self.s.own, len(plan.edges), sizeof(Edge))
+        loop.slices = <Slice *>take(self.s.own, len(plan.slices), sizeof(Slice))
+        loop.scans = <Scan *>take(self.s.own, len(plan.scans), sizeof(Scan))
+        loop.lasts = <Last *>take(self.s.own, len(plan.lasts), sizeof(Last))
+        loop.kept = <Move *>take(self.s.own, len(plan.kept), sizeof(Move))
         loop.nedges, loop.nslices = len(plan.edges), len(plan.slices)
         loop.nscans, loop.nlasts, loop.nkept = len(plan.scans), len(plan.lasts), len(plan.kept)
-        loop.edges = <Edge *>calloc(loop.nedges + 1, sizeof(Edge))
-        loop.slices = <Slice *>calloc(loop.nslices + 1, sizeof(Slice))
-        loop.scans = <Scan *>calloc(loop.nscans + 1, sizeof(Scan))
-        loop.lasts = <Last *>calloc(loop.nlasts + 1, sizeof(Last))
-        loop.kept = <Move *>calloc(loop.nkept + 1, sizeof(Move))
-        if not (loop.edges and loop.slices and loop.scans and loop.lasts and loop.kept):
-            raise MemoryError
         for k, edge in enumerate(plan.edges):
             loop.edges[k].initial, loop.edges[k].param = edge.initial, edge.param
             loop.edges[k].result, loop.edges[k].swap = edge.result, edge.swap
@@ -81,9 +85,10 @@ cdef class Loops(Nodes):
             declared = self.plan.slots[plan.iteration].type
             wide = declared.dtype != np.int32
             loop.iteration_wide = wide
-            self.own(plan.iteration, self.spec(np.dtype(np.int64 if wide else np.int32), _one(declared)))
+            self.memory.own(plan.iteration, self.memory.spec(np.dtype(np.int64 if wide else np.int32), _one(declared)))
         if plan.condition_input >= 0:
-            self.own(plan.condition_input, self.spec(np.dtype(np.bool_), _one(plan.loop.condition_input.type)))
+            shape = _one(plan.loop.condition_input.type)
+            self.memory.own(plan.condition_input, self.memory.spec(np.dtype(np.bool_), shape))
         return 0
 
     cdef int64_t prepare_entry(self, int index) except? -2:
@@ -118,18 +123,15 @@ cdef class Loops(Nodes):
             if e.initial < 0:
                 continue
             if self.s.slots[e.initial].spec:
-                self.own(e.param, self.s.slots[e.initial].spec)
+                self.memory.own(e.param, self.s.slots[e.initial].spec)
             else:
-                value = self.look(e.initial)
-                self.store(e.param, list(value) if isinstance(value, list) else value)
+                value = self.memory.look(e.initial)
+                self.memory.store(e.param, list(value) if isinstance(value, list) else value)
                 fast = False
-        for k in range(loop.nscans):
-            if loop.scans[k].objects:
-                self.scan_arrays.pop((index, k), None)
-                loop.scans[k].objects = 0
+        self.scans.begin(index)
         if loop.trip_slot >= 0:
             loop.trip_spec = self.s.slots[loop.trip_slot].spec
-            dtype, _ = self.specs[loop.trip_spec]
+            dtype, _ = self.memory.specs[loop.trip_spec]
             fast = fast and dtype.kind == "i" and dtype.itemsize >= 4
         if loop.initial_slot >= 0:
             loop.initial_spec = self.s.slots[loop.initial_slot].spec
@@ -162,13 +164,13 @@ cdef class Loops(Nodes):
         parts = cut(self.tensor_to_cut(self.plan.slot_of[sliced.outer], where), sliced, where)
         if len(parts) == 0:
             raise ExecutionError(f"{where}: '{sliced.outer.name}' has no slice 0 for '{sliced.inner.name}'")
-        self.store(loop.edges[k].param, parts[:1].reshape(parts.shape[1:]))
+        self.memory.store(loop.edges[k].param, parts[:1].reshape(parts.shape[1:]))
         counts.append((sliced.outer.name, len(parts)))
         least = len(parts)
         return least if loop.first_parts < 0 else min(least, loop.first_parts)
 
     cdef object tensor_to_cut(self, int slot, str where):
-        array = self.look(slot)
+        array = self.memory.look(slot)
         if not isinstance(array, np.ndarray):
             raise ExecutionError(f"{where}: '{self.plan.slots[slot].name}' cannot be sliced; it is {shapes_of([array])}, "
                                  f"no tensor")
@@ -189,7 +191,7 @@ cdef class Loops(Nodes):
             c.part_spec = c.direct = c.offset = c.step = 0
             c.base = NULL
             return self.put_part(index, k, 0)
-        c.part_spec = self.spec(parts.dtype, parts.shape[1:])
+        c.part_spec = self.memory.spec(parts.dtype, parts.shape[1:])
         c.direct = parts.size > 0 and parts[:1].flags.c_contiguous and np.may_share_memory(parts[:1], array)
         if not c.direct:
             parts = np.ascontiguousarray(parts)
@@ -197,8 +199,8 @@ cdef class Loops(Nodes):
         c.base = np.PyArray_BYTES(parts)
         c.offset = <Py_ssize_t>c.base - <Py_ssize_t>self.s.slots[c.outer].data if c.direct else 0
         c.step = parts.strides[0] if len(parts) else 0
-        self.put_owner(c.inner, parts, c.part_spec, 0)
-        self.s.slots[c.inner].nbytes = self.bytes_of_spec(c.part_spec)
+        self.memory.put_owner(c.inner, parts, c.part_spec, 0)
+        self.s.slots[c.inner].nbytes = self.memory.bytes_of_spec(c.part_spec)
         return 0
 
     cdef int put_part(self, int index, int k, int64_t part) except -1:
@@ -209,10 +211,10 @@ cdef class Loops(Nodes):
             return 0
         parts = self.slice_arrays[index, k]
         if c.part_spec == 0:
-            return self.put_owner(c.inner, parts[part:part + 1].reshape(parts.shape[1:]), 0, 0)
+            return self.memory.put_owner(c.inner, parts[part:part + 1].reshape(parts.shape[1:]), 0, 0)
         if slot.spec != c.part_spec:
-            self.put_owner(c.inner, parts, c.part_spec, 0)
-            slot.nbytes = self.bytes_of_spec(c.part_spec)
+            self.memory.put_owner(c.inner, parts, c.part_spec, 0)
+            slot.nbytes = self.memory.bytes_of_spec(c.part_spec)
         slot.data = c.base + <Py_ssize_t>part * c.step
         return 0
 
@@ -226,7 +228,7 @@ cdef class Loops(Nodes):
         return 0
 
     cdef object one_element(self, int slot, str kinds, str word, str where):
-        array = self.look(slot)
+        array = self.memory.look(slot)
         if not isinstance(array, np.ndarray) or array.dtype.kind not in kinds or array.size != 1:
             need = "one integer" if "i" in kinds else "one boolean"
             raise ExecutionError(f"{where}: its {word} '{self.plan.slots[slot].name}' is {shapes_of([array])}; it must be "
@@ -249,22 +251,23 @@ cdef class Loops(Nodes):
         cdef LoopState *loop = self.s.loops + index
         cdef int k
         for k in range(loop.nscans):
-            self.check_scan(index, k)
+            self.scans.check(index, k)
         for k in range(loop.nedges):
             self.check_edge(index, k)
         if loop.yielded >= 0:
-            array = self.look(loop.yielded)
+            array = self.memory.look(loop.yielded)
             if not isinstance(array, np.ndarray) or array.dtype.kind != "b" or array.size != 1:
-                raise ExecutionError(f"{self.at(index)}: the body's condition '{self.plan.slots[loop.yielded].name}' is "
-                                     f"{shapes_of([array])}; it must be one boolean")
+                name = self.plan.slots[loop.yielded].name
+                raise ExecutionError(f"{self.memory.at(index)}: the body's condition '{name}' is {shapes_of([array])}; it "
+                                     f"must be one boolean")
             loop.yielded_spec = self.s.slots[loop.yielded].spec
         for k in range(loop.nscans):
-            self.make_scan_room(index, k)
+            self.scans.make_room(index, k)
         for k in range(loop.nkept):
             if self.s.slots[loop.kept[k].source].spec:
-                self.own(loop.kept[k].target, self.s.slots[loop.kept[k].source].spec)
+                self.memory.own(loop.kept[k].target, self.s.slots[loop.kept[k].source].spec)
             else:
-                self.store(loop.kept[k].target, self.look(loop.kept[k].source))
+                self.memory.store(loop.kept[k].target, self.memory.look(loop.kept[k].source))
         for k in range(loop.nedges):
             self.prepare_edge(loop.edges + k)
         return 0
@@ -277,7 +280,7 @@ cdef class Loops(Nodes):
             return 0
         if takes_copy(e, r):
             if r.spec == 0:
-                self.put_spare(e, self.value(e.result), 0)
+                self.put_spare(e, self.memory.value(e.result), 0)
             elif e.spare.capacity < r.nbytes or e.spare.owner == NULL or e.spare.spec == 0:
                 # Half as much again where it grows.
                 more = r.nbytes // 2 if p.spec != r.spec else 0
@@ -301,79 +304,11 @@ cdef class Loops(Nodes):
         cdef Edge *e = self.s.loops[index].edges + k
         cdef Slot *p = self.s.slots + e.param
         cdef Slot *r = self.s.slots + e.result
-        if p.spec and r.spec and self.specs[p.spec][0] != self.specs[r.spec][0]:
+        if p.spec and r.spec and self.memory.specs[p.spec][0] != self.memory.specs[r.spec][0]:
             name = self.plan.loops[index].edges[k].edge.param.name
             raise ExecutionError(
-                f"{self.at(index)}: the back edge to '{name}' carries {self.specs[r.spec][0].name}, but the parameter is "
-                f"{self.specs[p.spec][0].name}; a carried value keeps its dtype")
-        return 0
-
-    cdef int check_scan(self, int index, int k) except -1:
-        """Elements of a scan output have one shape and dtype (SEMANTICS 0.7)."""
-        cdef Scan *c = self.s.loops[index].scans + k
-        cdef Slot *r = self.s.slots + c.result
-        port = self.plan.loops[index].scans[k].output
-        value = self.look(c.result) if r.spec == 0 else None
-        if r.spec == 0 and not isinstance(value, np.ndarray):
-            raise ExecutionError(f"{self.at(index)}: scan output '{port.outer.name}' got {shapes_of([value])}; only tensors "
-                                 f"can be scan outputs")
-        after = (value.dtype, value.shape) if r.spec == 0 else self.specs[r.spec]
-        if c.count:
-            rows = self.scan_arrays.get((index, k))
-            before = (rows[0].dtype, rows[0].shape) if c.objects else self.specs[c.spec]
-            if before != after:
-                raise ExecutionError(_shape_change(self.at(index), port, before, after))
-        else:
-            rank = len(after[1]) + (1 if port.stack else 0)
-            if not -rank <= port.axis < rank:
-                raise ExecutionError(f"{self.at(index)}: scan output '{port.outer.name}' has axis {port.axis}, but its rank "
-                                     f"is {rank}")
-        return 0
-
-    cdef int make_scan_room(self, int index, int k) except -1:
-        """Room for one more element of a scan output; one that is a Python object is appended here."""
-        cdef Scan *c = self.s.loops[index].scans + k
-        cdef Slot *r = self.s.slots + c.result
-        if r.spec == 0:
-            if c.count == 0:
-                self.scan_arrays[index, k] = []
-                c.objects, c.spec, c.capacity, c.buffer, c.out_count = 1, -1, 0, NULL, -1
-            self.scan_arrays[index, k].append(self.look(c.result).copy())
-            c.count += 1
-            return 0
-        if c.spec != r.spec:
-            self.begin_scan(index, k, r.spec)
-        if c.count == c.capacity:
-            self.grow_scan(index, k)
-        return 0
-
-    cdef int begin_scan(self, int index, int k, int spec) except -1:
-        """The first element is seen: all are like it. A buffer that is there serves on."""
-        cdef Scan *c = self.s.loops[index].scans + k
-        port = self.plan.loops[index].scans[k].output
-        dtype, shape = self.specs[spec]
-        rank = len(shape) + (1 if port.stack else 0)
-        axis = port.axis + rank if port.axis < 0 else port.axis
-        c.spec, c.nbytes, c.out_count = spec, math.prod(shape) * dtype.itemsize, -1
-        c.plain = not port.reverse and math.prod(shape[:axis]) == 1
-        rows = self.scan_arrays.get((index, k))
-        c.capacity = 0 if rows is None or not c.nbytes else len(rows) // c.nbytes
-        return 0
-
-    cdef int grow_scan(self, int index, int k) except -1:
-        """Room for all iterations where their number is known and that is not much, else twice as much as before."""
-        cdef LoopState *loop = self.s.loops + index
-        cdef Scan *c = loop.scans + k
-        expected = loop.trip if loop.trip >= 0 else loop.parts if loop.counted else -1
-        capacity = max(16, 2 * c.capacity)
-        if 0 <= expected and expected * c.nbytes <= max(1 << 26, 2 * c.capacity * c.nbytes):
-            capacity = max(expected, c.count + 1)
-        port = self.plan.loops[index].scans[k].output
-        array = memory_for(capacity * c.nbytes, lambda: f"{self.at(index)}: scan output '{port.outer.name}'")
-        if c.count:
-            memcpy(np.PyArray_BYTES(array), c.buffer, c.count * c.nbytes)
-        self.scan_arrays[index, k] = array
-        c.buffer, c.capacity = np.PyArray_BYTES(array), capacity
+                f"{self.memory.at(index)}: the back edge to '{name}' carries {self.memory.specs[r.spec][0].name}, but the "
+                f"parameter is {self.memory.specs[p.spec][0].name}; a carried value keeps its dtype")
         return 0
 
     def forward(self, int index, int64_t iteration, bint keep, carried, scans, lasts):
@@ -385,41 +320,27 @@ cdef class Loops(Nodes):
         """
         cdef LoopState *loop = self.s.loops + index
         cdef int k
-        cdef Scan *c
+        cdef Edge *e
         for k, value in enumerate(carried):
-            self.store(loop.edges[k].param, list(value) if isinstance(value, list) else value)
-            self.set_known(loop.edges[k].param, None)
-            if not loop.edges[k].identity:
+            e = loop.edges + k
+            self.memory.store(e.param, list(value) if isinstance(value, list) else value)
+            self.memory.set_known(e.param, None)
+            if not e.identity:
                 # What was carried before is not known; the same is at least no garbage.
-                loop.edges[k].in_spare = 1
-                self.put_spare(loop.edges + k, self.value(loop.edges[k].param), self.s.slots[loop.edges[k].param].spec)
+                e.in_spare = 1
+                self.put_spare(e, self.memory.value(e.param), self.s.slots[e.param].spec)
         for slot, value in lasts.items():
-            self.store(slot, list(value) if isinstance(value, list) else value)
-            self.set_known(slot, None)
+            self.memory.store(slot, list(value) if isinstance(value, list) else value)
+            self.memory.set_known(slot, None)
         for k in range(loop.nslices):
             if loop.parts > 0:
                 self.put_part(index, k, min(iteration, loop.parts - 1))
         for k, rows in enumerate(scans):
-            c = loop.scans + k
-            c.count, c.spec, c.capacity, c.objects = 0, -1, 0, 0
-            self.scan_arrays.pop((index, k), None)
-            if not len(rows):
-                continue
-            if rows.dtype.hasobject:
-                c.objects = 1
-                self.scan_arrays[index, k] = [rows[j : j + 1].reshape(rows.shape[1:]).copy() for j in range(len(rows))]
-            else:
-                rows = aligned(rows)
-                self.begin_scan(index, k, self.spec(rows.dtype, rows.shape[1:]))
-                array = np.empty(max(len(rows) * c.nbytes, 1), np.uint8)
-                memcpy(np.PyArray_BYTES(array), np.PyArray_BYTES(rows), len(rows) * c.nbytes)
-                self.scan_arrays[index, k] = array
-                c.buffer, c.capacity = np.PyArray_BYTES(array), len(rows)
-            c.count = len(rows)
+            self.scans.put(index, k, rows)
         if loop.condition_input >= 0:
             self.s.slots[loop.condition_input].data[0] = keep
         loop.i, loop.keep, loop.reported = iteration, keep, 1
-        self.drop_blocks()
+        self.binder.drop_blocks()
         return None
 
     def count_entry(self, int index, int64_t iterations, reason, trip):
@@ -427,34 +348,12 @@ cdef class Loops(Nodes):
         cdef LoopState *loop = self.s.loops + index
         loop.iterations += iterations
         loop.entries += 1
-        loop.ended = _REASONS[reason]
+        loop.ended = _NUMBERS[reason]
         loop.by_reason[loop.ended] += 1
         if loop.counted:
             loop.parts = trip
         else:
             loop.trip = -1 if trip is None else trip
-
-    def stream_scan(self, int index, int k, Stream stream):
-        """Let a stream tell, while the loop runs on, how many elements a scan output has.
-
-        Returns the output as it will be, in memory that stays where it is; None where there is no room for all elements
-        yet, or they do not stand in it in order.
-        """
-        cdef LoopState *loop = self.s.loops + index
-        cdef Scan *c = loop.scans + k
-        cdef int64_t expected = loop.trip if loop.trip >= 0 else loop.parts if loop.counted else -1
-        if c.count == 0 or not c.plain or not isinstance(self.scan_arrays.get((index, k)), np.ndarray):
-            return None
-        if expected > c.capacity:
-            self.grow_scan(index, k)
-        if not 2 <= expected <= c.capacity:
-            return None
-        rows = self.scan_arrays[index, k]
-        stream.c.count, stream.c.gone, stream.c.rows, stream.source = &c.count, 0, expected, self
-        dtype, shape = self.specs[c.spec]
-        whole = join(rows[: expected * c.nbytes].view(dtype).reshape((expected, *shape)),
-                     self.plan.loops[index].scans[k].output)
-        return whole if np.PyArray_BYTES(whole) == c.buffer else None
 
     def supply(self, int index, outputs, int64_t iterations, reason):
         """Leave a loop, stopped at its boundary before iteration 0, as if it had run: it has, in another engine.
@@ -463,14 +362,14 @@ cdef class Loops(Nodes):
         """
         cdef LoopState *loop = self.s.loops + index
         for slot, value in outputs.items():
-            self.store(slot, value)
-            self.set_known(slot, None)
-        loop.i, loop.ended = iterations, _REASONS[reason]
-        leave_loop(&self.s, loop)
+            self.memory.store(slot, value)
+            self.memory.set_known(slot, None)
+        loop.i, loop.ended = iterations, _NUMBERS[reason]
+        leave_loop(self.s, loop)
 
     def read_stream(self, int slot, Stream stream):
         """Let the first loop, which reads a slot row by row, wait for the rows that a stream tells of."""
-        self.streams = {slot: stream}
+        self.binder.streams = {slot: stream}
         self.s.loops[0].stream = &stream.c
 
     cdef int exit_slow(self, int index) except -1:
@@ -484,135 +383,107 @@ cdef class Loops(Nodes):
                 raise ExecutionError(
                     f"{plan.loop.describe()} ran no iteration, and its output '{last.output.outer.name}' is fed by no back "
                     f"edge, so it has no value")
-            self.store(loop.lasts[k].outer, self.look(loop.lasts[k].source))
-            self.set_known(loop.lasts[k].outer, None)
+            self.memory.store(loop.lasts[k].outer, self.memory.look(loop.lasts[k].source))
+            self.memory.set_known(loop.lasts[k].outer, None)
         for k in range(loop.nscans):
-            self.store_scan(index, k)
-        leave_loop(&self.s, loop)
+            self.scans.store(index, k)
+        leave_loop(self.s, loop)
         return 0
-
-    cdef int store_scan(self, int index, int k) except -1:
-        cdef Scan *c = self.s.loops[index].scans + k
-        value = self.scanned(index, k)
-        if c.plain and value.base is not None and value.nbytes > 4096 and c.count == c.capacity:
-            # The buffer is the output, and large: hand it over instead of copying it.
-            value = value.reshape(value.shape)
-            self.put_owner(c.outer, value, self.spec(value.dtype, value.shape), OWN)
-            self.scan_arrays.pop((index, k), None)
-            c.buffer, c.capacity, c.out_count = NULL, 0, -1
-        else:
-            self.store(c.outer, value)
-            c.out_spec, c.out_count = self.s.slots[c.outer].spec, c.count
-        self.set_known(c.outer, None)
-        return 0
-
-    def scanned(self, int index, int k):
-        """What a scan output has collected so far, as its loop would return it; a view, valid until the engine goes on."""
-        rows = self.scan_rows(index, k)
-        port = self.plan.loops[index].scans[k].output
-        return self.empty_scan(index, k) if rows is None else join(rows, port)
-
-    cdef object empty_scan(self, int index, int k):
-        """Zero elements: the declared dims of the element (0 where unknown), with the scan axis of length 0. What the body
-        returns without computing it has a dtype, and dims where none are declared."""
-        cdef LoopState *loop = self.s.loops + index
-        cdef int slot = loop.scans[k].result, made = self.s.writer[slot]
-        port = self.plan.loops[index].scans[k].output
-        declared = port.result.type if isinstance(port.result.type, TensorType) else TensorType()
-        dtype, shape = declared.dtype, declared.shape
-        if not loop.head < made < loop.exit:
-            value = self.look(slot)
-            if isinstance(value, np.ndarray):
-                dtype, shape = value.dtype, value.shape if shape is None else shape
-        if dtype is None:
-            dtype = port.outer.type.dtype if isinstance(port.outer.type, TensorType) else None
-        dims = [d if isinstance(d, int) else 0 for d in shape or ()]
-        if port.stack:
-            axis = port.axis + len(dims) + 1 if port.axis < 0 else port.axis
-            dims.insert(min(max(axis, 0), len(dims)), 0)
-        elif dims:
-            axis = port.axis + len(dims) if port.axis < 0 else port.axis
-            dims[min(max(axis, 0), len(dims) - 1)] = 0
-        else:
-            dims = [0]
-        return np.empty(dims, dtype if dtype is not None else np.float32)
-
-    cdef object scan_rows(self, int index, int k):
-        """The elements in order, ``[count, *shape]``; None while there are none. After the loop its output has them."""
-        cdef LoopState *loop = self.s.loops + index
-        cdef Scan *c = loop.scans + k
-        if c.count == 0:
-            return None
-        port = self.plan.loops[index].scans[k].output
-        rows = self.scan_arrays.get((index, k))
-        if rows is None:
-            return split(self.look(c.outer), port, c.count)
-        if isinstance(rows, list):
-            return np.stack(rows)
-        dtype, shape = self.specs[c.spec]
-        stacked = rows[: c.count * c.nbytes].view(dtype) if c.nbytes else np.empty(0, dtype)
-        return stacked.reshape((c.count, *shape))
-
-    def scan_view(self, int index, int k, int64_t newest):
-        """(number of elements, the whole as a view, the newest elements in order) of a scan output."""
-        cdef int64_t count = self.s.loops[index].scans[k].count
-        rows = self.scan_rows(index, k)
-        return count, self.scanned(index, k), [] if rows is None else rows[max(count - newest, 0):]
-
-    cdef object checks(self):
-        from . import selfcheck  # which imports the engine
-
-        return selfcheck
 
     cdef int control_slow(self, int pc) except -2:
         """A control instruction that run_plan handed over; returns the loop whose boundary was crossed, or -1."""
         cdef Instr *ins = self.s.code + pc
         cdef int k
         if ins.kind == ENTER:
-            enter(&self.s, ins.loop, self.prepare_entry(ins.loop))
+            enter(self.s, ins.loop, self.prepare_entry(ins.loop))
             if LOOPDBG_CHECKED:
-                selfcheck = self.checks()
-                selfcheck.compare(self, ins.loop, selfcheck.on_entry(self, ins.loop))
+                self.checks.compare(self, ins.loop, self.checks.on_entry(self, ins.loop))
         elif ins.kind == NEXT:
-            if not can_cross(&self.s, self.s.loops + ins.loop):
+            if not can_cross(self.s, self.s.loops + ins.loop):
                 self.prepare_boundary(ins.loop)
             checked = LOOPDBG_CHECKED and is_checked(self.s.loops + ins.loop)
             if checked:
-                expected = self.checks().after_iteration(self, ins.loop)
-            cross(&self.s, self.s.loops + ins.loop)
+                expected = self.checks.after_iteration(self, ins.loop)
+            cross(self.s, self.s.loops + ins.loop)
             if checked:
-                self.checks().compare(self, ins.loop, expected)
+                self.checks.compare(self, ins.loop, expected)
             self.put_parts(ins.loop)
             return ins.loop
         elif ins.kind == EXIT:
             self.exit_slow(ins.loop)
         elif ins.kind == BRANCH:
-            array = self.look(ins.condition)
+            array = self.memory.look(ins.condition)
             if not isinstance(array, np.ndarray) or array.size != 1:
                 node = self.plan.code[pc].node
-                raise ExecutionError(f"{self.where(pc)}: the condition '{node.inputs[0].name}' is {shapes_of([array])}; "
-                                     f"it must be one boolean")
+                raise ExecutionError(f"{self.memory.where(pc)}: the condition '{node.inputs[0].name}' is "
+                                     f"{shapes_of([array])}; it must be one boolean")
             ins.taken = bool(array.reshape(()))
             self.s.pc = pc + 1 if ins.taken else ins.target
         else:
             for k in range(ins.nmoves):
-                value = self.look(ins.moves[k].source)
-                self.store(ins.moves[k].target, list(value) if isinstance(value, list) else value)
-                self.set_known(ins.moves[k].target, None)
+                value = self.memory.look(ins.moves[k].source)
+                self.memory.store(ins.moves[k].target, list(value) if isinstance(value, list) else value)
+                self.memory.set_known(ins.moves[k].target, None)
             self.s.pc = ins.target if ins.kind == JUMP else pc + 1
         return -1
+
+    cdef int settle(self) except -1:
+        """Let every slot have its value: scalar programs and groups may hold some."""
+        settle_program(self.s)
+        return self.fuser.show()
+
+    # -- looking
+
+    @property
+    def position(self):
+        """Where the execution stands, as a tuple that orders all moments of one execution in time.
+
+        Position of the ENTER of the outermost loop, its iteration, the same of the loops inside, and the position of the
+        instruction that runs next: at a boundary the loop's HEAD.
+        """
+        cdef int k
+        settle_program(self.s)
+        where = []
+        for k in range(self.s.depth):
+            where += (self.plan.loops[self.s.stack[k]].enter, self.s.loops[self.s.stack[k]].i)
+        return (*where, self.s.pc)
+
+    def state(self, int index):
+        """(iteration, trip count or None, condition, reason it ended or None, active) of a loop."""
+        cdef LoopState *loop = self.s.loops + index
+        return (loop.i, None if loop.trip < 0 else loop.trip, bool(loop.keep), _REASONS[loop.ended], bool(loop.active))
+
+    def parts(self, int index):
+        """How many iterations the sliced inputs allow; None without sliced inputs."""
+        return None if self.s.loops[index].parts < 0 else self.s.loops[index].parts
+
+    def totals(self, int index):
+        """(iterations, entries, {reason: entries that ended by it}, seconds) of the execution; seconds only for loops
+        in the main graph, 0.0 for nested ones. The running entry counts."""
+        cdef LoopState *loop = self.s.loops + index
+        reasons = {_REASONS[k]: loop.by_reason[k] for k in range(1, 4) if loop.by_reason[k]}
+        seconds = loop.seconds + (now() - loop.entered if loop.active and self.s.depth and
+                                  self.s.stack[0] == index else 0)
+        return loop.iterations + (loop.i if loop.active else 0), loop.entries, reasons, seconds
+
+    def previous(self, int index, int k):
+        """A copy of what back edge k carried into the iteration before; only at a boundary, after an iteration."""
+        cdef Edge *e = self.s.loops[index].edges + k
+        cdef Slot *before = previous_of(self.s, e)
+        if before.spec == 0:
+            return self.memory.plain_copy(<object>before.owner if before.owner != NULL else None)
+        return self.memory.tensor(before.data, before.spec).copy()
+
+    def was_swapped(self, int index, int k):
+        """True where the last boundary moved back edge k by exchanging buffers (the result's slot holds the previous)."""
+        cdef Edge *e = self.s.loops[index].edges + k
+        return not e.in_spare and not e.identity
+
+    def taken(self, int pc):
+        """Which branch the If at pc took last: True for then."""
+        return bool(self.s.code[pc].taken)
 
 
 def _one(declared):
     """The shape for a one-element body parameter: the rank that the body declares, scalar where it does not."""
     return (1,) if isinstance(declared, TensorType) and declared.shape is not None and len(declared.shape) == 1 else ()
-
-
-def _shape_change(where, port, before, after):
-    word = "stacked" if port.stack else "concatenated"
-    if before[0] != after[0]:
-        before, after = (f"{'string' if dtype.hasobject else dtype.name} {list(shape)}" for dtype, shape in (before, after))
-    else:
-        before, after = list(before[1]), list(after[1])
-    return (f"{where}: scan output '{port.outer.name}' got {after} from '{port.result.name}', after {before} in earlier "
-            f"iterations; {word} elements must all have one shape and dtype")

@@ -1,8 +1,16 @@
 """Predicates and records, for the engine."""
 
-from .changes cimport Changes
+from .binder cimport Binder
+from .loops cimport Loops
+from .memory.memory cimport Memory
+from .memory.state cimport State
 
-cdef class Observers(Changes):
+cdef class Observers:
+    cdef Memory memory
+    cdef Binder binder
+    cdef Loops loops
+    cdef State *s
+    cdef object plan
     cdef int npredicates         # entries of the state's array
     cdef int nrecords
     cdef dict questions          # key -> (entry, operator, slots, otherwise)
@@ -10,8 +18,9 @@ cdef class Observers(Changes):
     cdef int next_key
     cdef readonly tuple hits     # keys of the predicates that are true where the engine stopped by one
 
+    cdef int begin(self) except -1
+    cdef set slots_read(self)
     cdef int count_observers(self, int index) except -1
-    cdef int free_record(self, int k) except -1
     cdef int observe_slowly(self, int index) except -1
     cdef int ask_slowly(self, int index, int key) except -1
     cdef int record_slowly(self, int index, object recording) except -1

@@ -2,9 +2,12 @@ from collections.abc import Callable, Sequence
 
 from ..graph import Array
 from ..ops.registry import Op
-from .changes import Changes
+from .binder import Binder
+from .loops import Loops
+from .memory.memory import Memory
 
-class Observers(Changes):
+class Observers:
+    def __init__(self, memory: Memory, binder: Binder, loops: Loops) -> None: ...
     @property
     def hits(self) -> tuple[int, ...]: ...
     def previous_slot(self, index: int, k: int) -> int: ...

@@ -6,14 +6,14 @@ each boundary to a buffer.
 """
 
 from libc.stdint cimport int64_t
-from libc.stdlib cimport calloc, free, realloc
-from libc.string cimport memset
 cimport numpy as np
 
-from .changes cimport Changes
+from .binder cimport Binder
 from .hot cimport append_records, show_previous
-from .memory cimport free_calls
-from .state cimport *
+from .loops cimport Loops
+from .memory.memory cimport Memory
+from .memory.pieces cimport release, retake, take
+from .memory.state cimport *
 
 import numpy as np
 
@@ -53,18 +53,25 @@ class Recording:
         self.whole = True
 
 
-cdef class Observers(Changes):
+cdef class Observers:
     """Asks predicates and keeps records."""
 
-    def __cinit__(self, plan):
+    def __init__(self, Memory memory not None, Binder binder not None, Loops loops not None):
+        self.memory, self.binder, self.loops = memory, binder, loops
+        self.s, self.plan = &memory.s, memory.plan
         self.questions, self.recordings, self.hits = {}, {}, ()
 
-    def __dealloc__(self):
-        cdef int k
-        for k in range(self.nrecords):
-            self.free_record(k)
-        free(self.s.records)
-        free(self.s.predicates)
+    cdef int begin(self) except -1:
+        """Another execution begins: records do so with it."""
+        self.hits = ()
+        for key in self.recordings:
+            self.forget_recorded(key)
+        return 0
+
+    cdef set slots_read(self):
+        """What predicates and records read."""
+        slots = {slot for _, question, _ in self.questions.values() for slot in question.inputs}
+        return slots.union(*[recording.slots for recording in self.recordings.values()])
 
     # -- what can be read at a boundary
 
@@ -110,7 +117,7 @@ cdef class Observers(Changes):
     def add_predicate(self, int index, op, slots, bint needs_body=False, otherwise=None):
         """Ask ``op`` about the values of ``slots`` at every boundary of a loop from now on; returns a key.
 
-        ``op`` has ``apply(p, inputs)`` over primitives and gives one boolean. Where it is true, :meth:`resume` returns
+        ``op`` has ``apply(p, inputs)`` over primitives and gives one boolean. Where it is true, ``Engine.resume`` returns
         ``("predicate", index)`` at that boundary, the one at which the loop ends included. ``needs_body``: it reads what
         an iteration computed or carried before, and is not asked before iteration 0.
 
@@ -119,7 +126,7 @@ cdef class Observers(Changes):
         """
         cdef int k
         cdef Predicate *p
-        self.settle()
+        self.loops.settle()
         self.must_be_readable(index, slots)
         taken = {entry for entry, _, _ in self.questions.values()}
         k = next((j for j in range(self.npredicates) if j not in taken), -1)
@@ -131,8 +138,8 @@ cdef class Observers(Changes):
         self.s.loops[index].first_predicate = k
         question = Question(op, slots)
         for slot in set(question.inputs):
-            self.consumers[slot].append(p.pc)
-        self.load_consumers()
+            self.memory.consumers[slot].append(p.pc)
+        self.memory.load_consumers()
         self.s.code[p.pc].kind = UNBOUND
         self.s.code[p.pc].calm = 0
         self.next_key += 1
@@ -143,20 +150,9 @@ cdef class Observers(Changes):
 
     def grow_predicates(self):
         """One more entry, with an instruction of its own behind those of the plan."""
-        cdef Predicate *predicates = <Predicate *>realloc(self.s.predicates, (self.npredicates + 1) * sizeof(Predicate))
-        cdef Instr *code
-        if not predicates:
-            raise MemoryError
-        self.s.predicates = predicates
-        code = <Instr *>realloc(self.s.code, (self.ncode + 2) * sizeof(Instr))
-        if not code:
-            raise MemoryError
-        self.s.code = code
-        memset(self.s.code + self.ncode, 0, 2 * sizeof(Instr))
-        memset(self.s.predicates + self.npredicates, 0, sizeof(Predicate))
-        self.s.predicates[self.npredicates].pc = self.ncode
-        self.keep.append(None)
-        self.ncode += 1
+        self.s.predicates = <Predicate *>retake(self.s.own, self.s.predicates, self.npredicates, self.npredicates + 1,
+                                                sizeof(Predicate))
+        self.s.predicates[self.npredicates].pc = self.binder.add_instruction()
         self.npredicates += 1
         return self.npredicates - 1
 
@@ -167,17 +163,15 @@ cdef class Observers(Changes):
         entry, question, _ = self.question(key)
         k = entry
         index = self.s.predicates[k].loop
-        self.settle()
+        self.loops.settle()
         link = &self.s.loops[index].first_predicate
         while link[0] != k:
             link = &self.s.predicates[link[0]].next
         link[0] = self.s.predicates[k].next
         for slot in set(question.inputs):
-            self.consumers[slot].remove(self.s.predicates[k].pc)
-        self.load_consumers()
-        free_calls(self.s.code + self.s.predicates[k].pc)
-        self.keep[self.s.predicates[k].pc] = None
-        self.s.code[self.s.predicates[k].pc].kind = UNBOUND
+            self.memory.consumers[slot].remove(self.s.predicates[k].pc)
+        self.memory.load_consumers()
+        self.binder.unbind(self.s.predicates[k].pc)
         del self.questions[key]
         self.count_observers(index)
 
@@ -189,7 +183,7 @@ cdef class Observers(Changes):
     def enable_predicate(self, int key, bint enabled=True):
         """Ask it, or keep it without asking."""
         cdef int k = self.question(key)[0]
-        self.settle()
+        self.loops.settle()
         self.s.predicates[k].enabled = enabled
         self.count_observers(self.s.predicates[k].loop)
 
@@ -232,19 +226,19 @@ cdef class Observers(Changes):
         cdef LoopState *loop
         cdef Slot *slot
         cdef int index, k
-        for index in range(self.nloops):
+        for index in range(self.memory.nloops):
             loop = self.s.loops + index
             values = ((<size_t>&loop.i, np.dtype(np.int64)), (<size_t>&loop.keep, np.dtype(np.bool_)),
                       (<size_t>&loop.trip, np.dtype(np.int64)))
             for k, (address, dtype) in enumerate(values):
                 slot = self.s.slots + loop.first_derived + loop.nedges + k
-                slot.data, slot.spec, slot.nbytes = <char *><size_t>address, self.spec(dtype, ()), dtype.itemsize
+                slot.data, slot.spec, slot.nbytes = <char *><size_t>address, self.memory.spec(dtype, ()), dtype.itemsize
 
     def must_be_readable(self, int index, slots):
         """What a back edge carried before shows only at the boundaries of its own loop."""
         cdef LoopState *loop
         cdef int k
-        for k in range(self.nloops):
+        for k in range(self.memory.nloops):
             loop = self.s.loops + k
             if k != index and any(loop.first_derived <= slot < loop.first_derived + loop.nedges for slot in slots):
                 raise UsageError(f"previous values of {self.plan.loops[k].loop.describe()} can be read only at its own "
@@ -260,11 +254,11 @@ cdef class Observers(Changes):
             for k in range(loop.nedges):
                 e = loop.edges + k
                 slot = self.s.slots + loop.first_derived + k
-                spec = previous_of(&self.s, e).spec
+                spec = previous_of(self.s, e).spec
                 if slot.spec != spec:
-                    slot.spec, slot.nbytes = spec, self.bytes_of_spec(spec)
-                    self.unbind_consumers(loop.first_derived + k)
-            show_previous(&self.s, loop)
+                    slot.spec, slot.nbytes = spec, self.memory.bytes_of_spec(spec)
+                    self.memory.unbind_consumers(loop.first_derived + k)
+            show_previous(self.s, loop)
         for recording in list(self.recordings.values()):
             if recording.index == index and self.s.records[<int>recording.entry].enabled:
                 self.record_slowly(index, recording)
@@ -277,7 +271,7 @@ cdef class Observers(Changes):
                     hit = self.ask_slowly(index, key)
                     self.s.predicates[k].hit = hit
                     loop.hit |= hit
-        append_records(&self.s, loop)
+        append_records(self.s, loop)
         loop.checked = 1
         return 0
 
@@ -307,9 +301,9 @@ cdef class Observers(Changes):
         values = [self.seen(index, slot) for slot in question.inputs]
         if any(value is None for value in values):
             return 0
-        where = f"a predicate at {self.at(index)}"
+        where = f"a predicate at {self.memory.at(index)}"
         try:
-            (answer,) = self.quiet.run(question.op.apply, _EAGER, values)
+            (answer,) = self.binder.quiet.run(question.op.apply, _EAGER, values)
         except LoopdbgError as error:
             raise ExecutionError(f"{where}: {one_line(error)}") from error
         except Exception as error:
@@ -320,8 +314,8 @@ cdef class Observers(Changes):
         """A slot's value for NumPy; derived ones too."""
         cdef LoopState *loop = self.s.loops + index
         if loop.first_derived <= slot < loop.first_derived + loop.nedges:
-            return self.previous(index, slot - loop.first_derived)
-        return self.look(slot)
+            return self.loops.previous(index, slot - loop.first_derived)
+        return self.memory.look(slot)
 
     def bind_predicate(self, int entry, question):
         """Bind a predicate on what its inputs are now.
@@ -336,14 +330,13 @@ cdef class Observers(Changes):
         for slot in question.inputs:
             if self.s.slots[<int>slot].spec == 0 or self.s.slots[<int>slot].data == NULL:
                 raise NotNative
-            dtype, shape = self.specs[self.s.slots[<int>slot].spec]
-            inputs.append(binding.Input(slot, dtype, shape, self.known[slot], self.peeker(slot)))
+            inputs.append(self.binder.input(slot))
         bound = binding.bind(question.op, inputs)
         (answer,) = bound.outputs
         if answer.dtype != np.bool_ or answer.size != 1:
             raise UsageError(f"a predicate must give one boolean, and this one gives {answer.dtype.name} "
                              f"{list(answer.shape)}")
-        self.install(pc, question, bound)
+        self.binder.install(pc, question, bound)
         ins = self.s.code + pc
         p.cell = &self.s.slots[<int>answer.index].data if answer.kind == "slot" else &ins.cells[<int>answer.index]
         p.offset = answer.offset
@@ -354,32 +347,23 @@ cdef class Observers(Changes):
         """Append the values of ``slots`` at every boundary of a loop from now on; returns a key.
 
         Values must be tensors of numbers; one that changes its dtype or shape ends the record. ``keep``: how many of the
-        newest rows are wanted, None: all; about twice as many are held. :meth:`start` begins them anew.
+        newest rows are wanted, None: all; about twice as many are held. ``Engine.start`` begins them anew.
         """
         cdef scalar_record *record
-        cdef scalar_record **records
         cdef int n = len(slots), k
-        self.settle()
+        self.loops.settle()
         self.must_be_readable(index, slots)
-        record = <scalar_record *>calloc(1, sizeof(scalar_record))
-        if not record:
-            raise MemoryError
         taken = {recording.entry for recording in self.recordings.values()}
         k = next((j for j in range(self.nrecords) if j not in taken), -1)
         if k < 0:
-            records = <scalar_record **>realloc(self.s.records, (self.nrecords + 1) * sizeof(scalar_record *))
-            if not records:
-                free(record)
-                raise MemoryError
-            self.s.records = records
+            self.s.records = <scalar_record **>retake(self.s.own, self.s.records, self.nrecords, self.nrecords + 1,
+                                                      sizeof(scalar_record *))
             k = self.nrecords
             self.nrecords += 1
-        self.s.records[k] = record
-        record.slots, record.specs = <int *>calloc(n + 1, sizeof(int)), <int *>calloc(n + 1, sizeof(int))
-        record.nbytes = <np.npy_intp *>calloc(n + 1, sizeof(np.npy_intp))
-        record.offsets = <np.npy_intp *>calloc(n + 1, sizeof(np.npy_intp))
-        if not (record.slots and record.specs and record.nbytes and record.offsets):
-            raise MemoryError
+        record = self.s.records[k] = <scalar_record *>take(self.s.own, 1, sizeof(scalar_record))
+        record.slots, record.specs = <int *>take(record, n, sizeof(int)), <int *>take(record, n, sizeof(int))
+        record.nbytes = <np.npy_intp *>take(record, n, sizeof(np.npy_intp))
+        record.offsets = <np.npy_intp *>take(record, n, sizeof(np.npy_intp))
         record.loop, record.enabled, record.nvalues = index, 1, n
         record.next = self.s.loops[index].first_record
         self.s.loops[index].first_record = k
@@ -390,17 +374,6 @@ cdef class Observers(Changes):
         self.derive()
         self.count_observers(index)
         return self.next_key
-
-    cdef int free_record(self, int k) except -1:
-        cdef scalar_record *record = self.s.records[k]
-        if record != NULL:
-            free(record.slots)
-            free(record.specs)
-            free(record.nbytes)
-            free(record.offsets)
-            free(record)
-            self.s.records[k] = NULL
-        return 0
 
     cdef int record_slowly(self, int index, object recording) except -1:
         """Room for a row; the first time, what a row is. A value that is another than before ends the record."""
@@ -418,7 +391,7 @@ cdef class Observers(Changes):
             record.row = 16
             for j in range(record.nvalues):
                 record.specs[j] = self.s.slots[record.slots[j]].spec
-                record.nbytes[j] = self.bytes_of_spec(record.specs[j])
+                record.nbytes[j] = self.memory.bytes_of_spec(record.specs[j])
                 record.offsets[j] = record.row
                 record.row += (record.nbytes[j] + 7) // 8 * 8
             self.s.generation += 1
@@ -448,7 +421,7 @@ cdef class Observers(Changes):
         cdef scalar_record *record
         recording = self.recording(key)
         record = self.s.records[<int>recording.entry]
-        self.settle()
+        self.loops.settle()
         if not record.row:
             return np.empty(0, np.int64), np.empty(0, np.int64), [np.empty(0) for _ in recording.slots]
         rows = self.all_rows(recording)
@@ -458,7 +431,7 @@ cdef class Observers(Changes):
         rows.flags.writeable = False
         values = []
         for j in range(record.nvalues):
-            dtype, shape = self.specs[record.specs[<int>j]]
+            dtype, shape = self.memory.specs[record.specs[<int>j]]
             first, n = record.offsets[<int>j], record.nbytes[<int>j]
             values.append(rows[:, first:first + n].view(dtype).reshape((len(rows), *shape)) if n
                           else np.empty((len(rows), *shape), dtype))
@@ -473,7 +446,7 @@ cdef class Observers(Changes):
         cdef scalar_record *record
         recording = self.recording(key)
         record = self.s.records[<int>recording.entry]
-        self.settle()
+        self.loops.settle()
         rows = self.all_rows(recording)[:max(count, 0)]
         recording.full = [rows] if len(rows) else []
         # What was given out stays as it is: a new chunk is begun at the next boundary.
@@ -493,14 +466,15 @@ cdef class Observers(Changes):
         cdef int *link
         recording = self.recording(key)
         k = recording.entry
-        self.settle()
+        self.loops.settle()
         link = &self.s.loops[<int>recording.index].first_record
         while link[0] != k:
             link = &self.s.records[link[0]].next
         link[0] = self.s.records[k].next
         del self.recordings[key]
         self.count_observers(recording.index)
-        self.free_record(k)
+        release(self.s.records[k])
+        self.s.records[k] = NULL
 
 
 def _truth(answer, where):

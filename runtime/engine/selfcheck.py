@@ -5,13 +5,17 @@ Nothing of this runs in other builds.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..errors import LoopdbgError
-from .engine import Engine
+from .checkpoints import Checkpoints
+from .loops import Loops
 
 
 @dataclass
@@ -27,87 +31,96 @@ class Expected:
     scans: list[tuple[int, Any]]
 
 
-def after_iteration(engine: Engine, index: int) -> Expected:
+def after_iteration(loops: Loops, index: int) -> Expected:
     """The boundary after the iteration that an engine has just run, its buffers prepared (SEMANTICS 0.6)."""
-    plan = engine.plan.loops[index]
-    iteration = engine.loop_state(index)[0]
-    got = {e.param: engine.value(e.result) for e in plan.edges}
-    got.update({target: engine.value(source) for source, target in plan.kept})
+    plan = loops.plan.loops[index]
+    iteration = loops.state(index)[0]
+    got = {e.param: loops.memory.value(e.result) for e in plan.edges}
+    got.update({target: loops.memory.value(source) for source, target in plan.kept})
     if plan.yielded >= 0 and plan.condition_input >= 0:
-        received = engine.value(plan.condition_input)
-        got[plan.condition_input] = np.full(received.shape, bool(engine.value(plan.yielded).reshape(())))
+        received = loops.memory.value(plan.condition_input)
+        got[plan.condition_input] = np.full(received.shape, bool(loops.memory.value(plan.yielded).reshape(())))
     return Expected(
         iteration + 1,
         got,
-        [engine.value(e.param) for e in plan.edges],
-        [(iteration + 1, engine.value(scan.result)) for scan in plan.scans],
+        [loops.memory.value(e.param) for e in plan.edges],
+        [(iteration + 1, loops.memory.value(scan.result)) for scan in plan.scans],
     )
 
 
-def on_entry(engine: Engine, index: int) -> Expected:
+def on_entry(loops: Loops, index: int) -> Expected:
     """The boundary before iteration 0 of a loop that an engine has just entered."""
-    plan = engine.plan.loops[index]
-    got = {e.param: engine.value(e.initial) for e in plan.edges if e.initial >= 0}
+    plan = loops.plan.loops[index]
+    got = {e.param: loops.memory.value(e.initial) for e in plan.edges if e.initial >= 0}
     if plan.condition_input >= 0:
-        begins = True if plan.initial_condition < 0 else bool(engine.value(plan.initial_condition).reshape(()))
-        got[plan.condition_input] = np.full(engine.value(plan.condition_input).shape, begins)
+        begins = True if plan.initial_condition < 0 else bool(loops.memory.value(plan.initial_condition).reshape(()))
+        got[plan.condition_input] = np.full(loops.memory.value(plan.condition_input).shape, begins)
     return Expected(0, got, [], [(0, None) for _ in plan.scans])
 
 
-def compare(engine: Engine, index: int, expected: Expected) -> None:
+def compare(loops: Loops, index: int, expected: Expected) -> None:
     """Look at a boundary that was just crossed.
 
     Raises:
         AssertionError: something is not as it has to be; a fault of ours.
     """
-    plan = engine.plan.loops[index]
-    where = engine.at(index)
-    assert engine.loop_state(index)[0] == expected.iteration, where
+    plan = loops.plan.loops[index]
+    where = loops.memory.at(index)
+    assert loops.state(index)[0] == expected.iteration, where
     for slot, value in expected.got.items():
-        assert same(engine.value(slot), value), f"{where}: '{engine.plan.slots[slot].name}' was not handed on as it was"
+        assert same(loops.memory.value(slot), value), (
+            f"{where}: '{loops.plan.slots[slot].name}' was not handed on as it was"
+        )
     for k, value in enumerate(expected.previous):
-        assert same(engine.previous(index, k), value), f"{where}: what back edge {k} carried before is lost"
+        assert same(loops.previous(index, k), value), f"{where}: what back edge {k} carried before is lost"
     for k, (count, value) in enumerate(expected.scans):
-        have, _, newest = engine.scan_view(index, k, 1)
+        have, _, newest = loops.scans.view(index, k, 1)
         assert have == count, f"{where}: '{plan.scans[k].output.outer.name}' has {have} elements of {count}"
         if count:
             taken = newest[-1:].reshape(newest.shape[1:])
             assert same(taken, value), f"{where}: a scan output took another element"
 
 
-def state(engine: Engine) -> list[Any]:
+def state(loops: Loops) -> list[Any]:
     """All that an execution consists of."""
-    loops = [(engine.loop_state(k), engine.totals(k)[:3]) for k in range(len(engine.plan.loops))]
+    entries = [(loops.state(k), loops.totals(k)[:3]) for k in range(len(loops.plan.loops))]
     scans = [
-        [engine.scan_view(loop.index, k, 1)[0] and engine.scanned(loop.index, k).copy() for k in range(len(loop.scans))]
-        for loop in engine.plan.loops
+        loops.scans.view(loop.index, k, 1)[0] and loops.scans.whole(loop.index, k).copy()
+        for loop in loops.plan.loops
+        for k in range(len(loop.scans))
     ]
-    return [engine.position, *loops, *(engine.value(k) for k in range(len(engine.plan.slots))), *scans]
+    return [loops.position, *entries, *(loops.memory.value(k) for k in range(len(loops.plan.slots))), *scans]
 
 
-def outcome(engine: Engine, stop: tuple[int, int]) -> list[Any]:
-    """Where an engine gets to by a boundary, and what it has then; or its error."""
+def outcome(loops: Loops, run: Callable[[], object]) -> list[Any]:
+    """How a run ends, and what there is then; or its error."""
     try:
-        return [engine.run_to(*stop), *state(engine)]
+        return [run(), *state(loops)]
     except LoopdbgError as error:
         return [str(error)]
 
 
-def program(engine: Engine, index: int) -> None:
-    """Run two iterations of a loop by its scalar program and without one, and put the engine back.
+def program(
+    loops: Loops,
+    checkpoints: Checkpoints,
+    index: int,
+    run_to: Callable[[int, int], object],
+    without_programs: Callable[[], AbstractContextManager[None]],
+) -> None:
+    """Run two iterations of a loop by its scalar program and without one, and put the execution back.
 
     Raises:
         AssertionError: they differ; a fault of ours.
     """
-    begin = engine.save()
-    stop = index, engine.loop_state(index)[0] + 2
-    fast = outcome(engine, stop)
-    engine.restore(begin)
-    with engine.without_programs():
-        plain = outcome(engine, stop)
-        engine.restore(begin)
+    begin = checkpoints.take()
+    run = partial(run_to, index, loops.state(index)[0] + 2)
+    fast = outcome(loops, run)
+    checkpoints.restore(begin)
+    with without_programs():
+        plain = outcome(loops, run)
+        checkpoints.restore(begin)
     differing = [k for k, (a, b) in enumerate(zip(fast, plain, strict=False)) if not same(a, b)]
-    assert len(fast) == len(plain) and not differing, f"{engine.at(index)}: its program differs in {differing}"
+    assert len(fast) == len(plain) and not differing, f"{loops.memory.at(index)}: its program differs in {differing}"
 
 
 def same(a: Any, b: Any) -> bool:

@@ -100,11 +100,11 @@ def run(cases: list[tuple[Operation, Case]], system: System, native: bool) -> tu
     outputs = [v for node, _ in cases for v in node.outputs if v is not None]
     model = Model(Graph("nodes", inputs=values_in, outputs=outputs, nodes=[node for node, _ in cases], system=system))
     engine = Engine(model.plan)
-    engine.native = native
+    engine.binder.native = native
     engine.start(model.check(given))
     assert engine.resume()[0] == "end"
     code = model.plan.code
-    bound = {i.node.name for pc, i in enumerate(code) if i.kind is Kind.NODE and i.node and engine.is_native(pc)}
+    bound = {i.node.name for pc, i in enumerate(code) if i.kind is Kind.NODE and i.node and engine.binder.is_native(pc)}
     return model.results(engine), bound
 
 

@@ -39,7 +39,7 @@ def test_loops_whose_shapes_change(program: Program, data: st.DataObject) -> Non
     given_ = {name: value.copy() for name, value in program.inputs.items()}
     native = model.run(program.inputs)
     engine = Engine(model.plan)
-    engine.native = False
+    engine.binder.native = False
     engine.start(model.check(program.inputs))
     engine.resume()
     equal(native, model.results(engine))

@@ -42,10 +42,10 @@ def ask(engine: Engine, asked: tuple[int, str, int, Any, float]) -> int:
     plan = engine.plan.loops[loop].edges[edge]
     slots = {
         "value": [plan.param],
-        "delta": [plan.param, engine.previous_slot(loop, edge)],
-        "iteration": [engine.iteration_slot(loop)],
-        "condition": [engine.condition_slot(loop)],
-        "body": [engine.slot_at_boundary(loop, plan.result)],
+        "delta": [plan.param, engine.observers.previous_slot(loop, edge)],
+        "iteration": [engine.observers.iteration_slot(loop)],
+        "condition": [engine.observers.condition_slot(loop)],
+        "body": [engine.observers.slot_at_boundary(loop, plan.result)],
     }[what]
 
     def apply(p: Any, *values: Any) -> Any:
@@ -56,7 +56,7 @@ def ask(engine: Engine, asked: tuple[int, str, int, Any, float]) -> int:
             return p.map(np.logical_not, x)
         return p.map(comparison, p.cast(x, np.dtype(np.float64)), p.constant(np.float64(bound)))
 
-    return engine.add_predicate(loop, Op(apply, {}), slots, needs_body=what in ("delta", "body"))
+    return engine.observers.add_predicate(loop, Op(apply, {}), slots, needs_body=what in ("delta", "body"))
 
 
 def answer(frame: Frame, asked: tuple[int, str, int, Any, float]) -> bool:
@@ -87,7 +87,7 @@ def by_hook(m: loopdbg.Model, inputs: dict[str, Any], asked: list[tuple[int, str
     def hook(index: int) -> None:
         frame = Frame(engine, index)
         carried = [engine.value(e.param) for e in m.plan.loops[index].edges]
-        rows[index].append((frame.iteration, engine.totals(index)[1] - 1, *map(plain, carried)))
+        rows[index].append((frame.iteration, engine.loops.totals(index)[1] - 1, *map(plain, carried)))
         true = tuple(k + 1 for k, one in enumerate(asked) if one[0] == index and answer(frame, one))
         if true:
             hits.append((index, engine.position, true))
@@ -104,15 +104,15 @@ def natively(
     engine.hot_after = hot_after
     for one in asked:
         ask(engine, one)
-    records = [engine.record(k, [e.param for e in plan.edges]) for k, plan in enumerate(m.plan.loops)]
+    records = [engine.observers.record(k, [e.param for e in plan.edges]) for k, plan in enumerate(m.plan.loops)]
     engine.start(m.check(inputs))
     engine.set_limits(200)
     hits: Trail = []
     while (what := resume(engine))[0] == "predicate":
-        hits.append((what[1], engine.position, engine.hits))
+        hits.append((what[1], engine.position, engine.observers.hits))
     rows: dict[int, Trail] = {}
     for k, key in enumerate(records):
-        iterations, entries, values = engine.recorded(key)
+        iterations, entries, values = engine.observers.recorded(key)
         rows[k] = [
             (i, e, *(plain(np.array(value[j])) for value in values))
             for j, (i, e) in enumerate(zip(iterations.tolist(), entries.tolist(), strict=True))

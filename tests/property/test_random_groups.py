@@ -35,7 +35,7 @@ MOVES = st.lists(st.sampled_from(["on", "boundary", "boundary", "node", "look", 
 
 def values(engine: Engine) -> dict[str, Any]:
     index = engine.stack[-1] if engine.stack else 0
-    return dict(Frame(engine, index).values) if engine.totals(index)[1] else {}
+    return dict(Frame(engine, index).values) if engine.loops.totals(index)[1] else {}
 
 
 @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
@@ -52,14 +52,14 @@ def test_stops_show_what_nodes_give(program: tuple[str, dict[str, Any]], moves: 
             engine.start(m.check(inputs))
         for what in moves:
             if what == "save":
-                kept.append([engine.save() for engine in engines])
+                kept.append([engine.checkpoints.take() for engine in engines])
             elif what == "back" and kept:
                 for engine, checkpoint in zip(engines, kept[-1], strict=True):
-                    engine.restore(checkpoint)
+                    engine.checkpoints.restore(checkpoint)
             elif what == "double" and engines[0].stack:
                 for engine in engines:
                     slot = engine.plan.loops[engine.stack[-1]].edges[0].param
-                    engine.set_value(slot, engine.value(slot) * 2)
+                    engine.changes.set(slot, engine.value(slot) * 2)
             elif what == "on":
                 for engine in engines:
                     engine.clear_stops()

@@ -50,7 +50,7 @@ def test_every_way_of_running_gives_the_same(program: Program, data: st.DataObje
     native = model.run(program.inputs)
     equal(native, model.run(program.inputs))
     engine = Engine(model.plan)
-    engine.native = False
+    engine.binder.native = False
     engine.start(model.check(program.inputs))
     engine.resume()
     equal(native, model.results(engine))

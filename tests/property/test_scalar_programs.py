@@ -26,7 +26,7 @@ def outcome(m: loopdbg.Model, inputs: dict[str, Any], hot_after: int, limit: int
     except loopdbg.ExecutionError as error:
         what = ("error", str(error))
     used = engine.program_runs > 0
-    totals = [(engine.totals(k)[:3], engine.loop_state(k)) for k in range(len(m.plan.loops))]
+    totals = [(engine.loops.totals(k)[:3], engine.loop_state(k)) for k in range(len(m.plan.loops))]
     frames = []
     for index in engine.stack or [0]:  # after the end: the loop as it stood there
         frame = Frame(engine, index)

@@ -45,13 +45,13 @@ def move(engine: Engine, what: str, number: int) -> Any:
         return resume(engine)
     try:
         if what == "condition" and stack:
-            engine.set_condition(stack[-1], bool(number))
+            engine.changes.set_condition(stack[-1], bool(number))
         elif what == "double" and stack:
             edges = engine.plan.loops[stack[-1]].edges
             slot = edges[number % len(edges)].param if edges else -1
             value = engine.value(slot) if slot >= 0 else None
             if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-                engine.set_value(slot, value + value)
+                engine.changes.set(slot, value + value)
     except loopdbg.UsageError as error:
         return str(error)
     return None
@@ -65,17 +65,17 @@ def walk(m: loopdbg.Model, inputs: dict[str, Any], moves: list[tuple[str, int]])
         engine.start(m.check(inputs))
         engine.set_limits(40)
     engine = engines[0]
-    kept = [(engine.save(), repr(visible(engine)))]
+    kept = [(engine.checkpoints.take(), repr(visible(engine)))]
     here = kept[0][1]
     for what, number in moves:
         if what == "save":
-            kept.append((engine.save(), here))
+            kept.append((engine.checkpoints.take(), here))
             continue
         if what in ("back", "elsewhere"):
             if what == "elsewhere":
                 engine = engines[engine is engines[0]]
             checkpoint, here = kept[number % len(kept)]
-            engine.restore(checkpoint)
+            engine.checkpoints.restore(checkpoint)
             assert repr(visible(engine)) == here
             continue
         said = move(engine, what, number)

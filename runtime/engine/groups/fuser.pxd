@@ -2,9 +2,12 @@
 
 from libc.stdint cimport int64_t
 
-from ..memory cimport Memory
+from ..memory.memory cimport Memory
+from ..memory.state cimport State
 
 cdef class Fuser:
+    cdef Memory memory
+    cdef State *s
     cdef readonly list groups    # a fuse.Group for each that was made and not replaced since
     cdef dict planned            # first position of a run of nodes -> what its groups were made for
     cdef set unfolded            # nodes whose reductions stay outside
@@ -14,15 +17,15 @@ cdef class Fuser:
     cdef frozenset watched       # slots that are read at boundaries: groups write them
     cdef int64_t generation      # of what is watched
 
-    cdef int switch(self, Memory m, bint on) except -1
-    cdef int begin(self, Memory m) except -1
-    cdef int forget(self, Memory m) except -1
-    cdef int show(self, Memory m) except -1
-    cdef int ask(self, Memory m, int slot) except -1
-    cdef bint is_there(self, Memory m, int slot) except -1
-    cdef set gone(self, Memory m)
-    cdef int watch(self, Memory m, slots) except -1
-    cdef int plan_again(self, Memory m, slots) except -1
-    cdef int look(self, Memory m, int index) except -1
-    cdef int plan(self, Memory m, list run) except -1
+    cdef int switch(self, bint on) except -1
+    cdef int begin(self) except -1
+    cdef int forget(self) except -1
+    cdef int show(self) except -1
+    cdef int ask(self, int slot) except -1
+    cdef bint is_there(self, int slot) except -1
+    cdef set gone(self)
+    cdef int watch(self, slots) except -1
+    cdef int plan_again(self, slots) except -1
+    cdef int look(self, int index) except -1
+    cdef int plan(self, list run) except -1
     cdef set slots_of_ports(self, object plan)

@@ -4,11 +4,10 @@ What only members of a group read is written nowhere while it runs. Who looks at
 that make it run once more, by themselves, on what the iteration had. What is looked at again and again is written.
 """
 
-from libc.stdint cimport int64_t
-
-from .group cimport GROUP_GONE, GROUP_SHOWN, free_group, make_group, show_results, standing
-from ..memory cimport Memory
-from ..state cimport *
+from .group cimport GROUP_SHOWN, make_group, show_results, standing
+from ..memory.memory cimport Memory
+from ..memory.pieces cimport release
+from ..memory.state cimport *
 
 from ...plan.plan import Kind
 
@@ -19,158 +18,161 @@ cdef int OFTEN = 3
 cdef class Fuser:
     """What an engine knows about the groups in its plan."""
 
-    def __init__(self):
+    def __init__(self, Memory memory not None):
+        self.memory, self.s = memory, &memory.s
         self.groups = []
         self.planned, self.inner, self.asked = {}, {}, {}
         self.unfolded = set()
         self.watched = frozenset()
         self.generation = -1
 
-    cdef int switch(self, Memory m, bint on) except -1:
+    cdef int switch(self, bint on) except -1:
         """Let groups run, or their nodes one by one; those that were made stay for later."""
         cdef Instr *ins
-        self.show(m)
-        m.s.fusing = on
+        self.show()
+        self.s.fusing = on
         for group in self.groups:
-            ins = m.s.code + <int>group.first
+            ins = self.s.code + <int>group.first
             if ins.group != NULL:
                 ins.group.running = 0
                 if ins.kind == (NATIVE if on else FUSED):
                     ins.kind = FUSED if on else NATIVE
         if on:
-            for k in range(m.nloops):
+            for k in range(self.memory.nloops):
                 # Nodes may have been bound meanwhile.
-                m.s.loops[<int>k].fuse_at = m.s.loops[<int>k].heat + 1
+                self.s.loops[<int>k].fuse_at = self.s.loops[<int>k].heat + 1
         return 0
 
-    cdef int begin(self, Memory m) except -1:
+    cdef int begin(self) except -1:
         """An execution begins: none is under way. What was to be looked at is so after its first iteration."""
         cdef int k
-        for k in range(m.nloops):
-            m.s.loops[k].fuse_wait = 1
-            m.s.loops[k].fuse_at = m.s.loops[k].fuse_at > m.s.loops[k].heat
+        for k in range(self.memory.nloops):
+            self.s.loops[k].fuse_wait = 1
+            self.s.loops[k].fuse_at = self.s.loops[k].fuse_at > self.s.loops[k].heat
         for group in self.groups:
-            m.s.code[<int>group.first].group.running = 0
-        return self.forget(m)
+            self.s.code[<int>group.first].group.running = 0
+        return self.forget()
 
-    cdef int forget(self, Memory m) except -1:
+    cdef int forget(self) except -1:
         """The execution is elsewhere now, and all values are there."""
         for group in self.groups:
-            m.s.code[<int>group.first].group.ran = -1
+            self.s.code[<int>group.first].group.ran = -1
         return 0
 
-    cdef int show(self, Memory m) except -1:
+    cdef int show(self) except -1:
         """Let every slot have its value, as far as it can still be had."""
         cdef int first
         for group in self.groups:
             first = group.first
-            show_results(&m.s, first, m.s.code[first].group)
+            show_results(self.s, first, self.s.code[first].group)
         return 0
 
-    cdef int ask(self, Memory m, int slot) except -1:
+    cdef int ask(self, int slot) except -1:
         """Somebody reads a slot."""
         cdef int first
         if slot not in self.inner:
             return 0
         first = self.inner[slot]
-        if standing(&m.s, first, m.s.code[first].group) == GROUP_SHOWN:
+        if standing(self.s, first, self.s.code[first].group) == GROUP_SHOWN:
             return 0
-        show_results(&m.s, first, m.s.code[first].group)
+        show_results(self.s, first, self.s.code[first].group)
         self.asked[slot] = self.asked.get(slot, 0) + 1
         if self.asked[slot] == OFTEN:
-            self.plan_again(m, {slot})
+            self.plan_again({slot})
         return 0
 
-    cdef bint is_there(self, Memory m, int slot) except -1:
+    cdef bint is_there(self, int slot) except -1:
         """False where a slot lacks the value of the last iteration, which cannot be had any more."""
         cdef Group *group
-        if self.groups and m.s.code[m.s.pc].kind == FUSED and m.s.code[m.s.pc].group.running:
-            group = m.s.code[m.s.pc].group
-            if any([slot in m.plan.code[group.members[k]].outputs for k in range(group.nmembers)]):
+        if self.groups and self.s.code[self.s.pc].kind == FUSED and self.s.code[self.s.pc].group.running:
+            group = self.s.code[self.s.pc].group
+            if any([slot in self.memory.plan.code[group.members[k]].outputs for k in range(group.nmembers)]):
                 return False
         if slot not in self.inner:
             return True
-        return standing(&m.s, self.inner[slot], m.s.code[<int>self.inner[slot]].group) == GROUP_SHOWN
+        return standing(self.s, self.inner[slot], self.s.code[<int>self.inner[slot]].group) == GROUP_SHOWN
 
-    cdef set gone(self, Memory m):
+    cdef set gone(self):
         """The slots that lack their values."""
-        return {slot for slot in self.inner if not self.is_there(m, slot)}
+        return {slot for slot in self.inner if not self.is_there(slot)}
 
-    cdef int watch(self, Memory m, slots) except -1:
+    cdef int watch(self, slots) except -1:
         """These slots, and no others, are read at boundaries."""
         added = frozenset(slots) - self.watched
         self.watched = frozenset(slots)
-        return self.plan_again(m, added)
-
-    cdef int plan_again(self, Memory m, slots) except -1:
-        """Groups that do not write one of the slots make room for others that do, after the next iteration."""
-        cdef Instr *ins
-        self.show(m)
-        for slot in slots:
-            if slot in self.inner:
-                ins = m.s.code + <int>self.inner[slot]
-                if ins.kind == FUSED:
-                    ins.kind = NATIVE
-                m.s.loops[ins.group.loop].fuse_at = m.s.loops[ins.group.loop].heat + 1
+        self.plan_again(added)
+        self.generation = self.s.generation
         return 0
 
-    cdef int look(self, Memory m, int index) except -1:
+    cdef int plan_again(self, slots) except -1:
+        """Groups that do not write one of the slots make room for others that do, after the next iteration."""
+        cdef Instr *ins
+        self.show()
+        for slot in slots:
+            if slot in self.inner:
+                ins = self.s.code + <int>self.inner[slot]
+                if ins.kind == FUSED:
+                    ins.kind = NATIVE
+                self.s.loops[ins.group.loop].fuse_at = self.s.loops[ins.group.loop].heat + 1
+        return 0
+
+    cdef int look(self, int index) except -1:
         """Look at a loop's body. Nodes in a row that are bound as they were the last time keep their groups."""
         cdef list run = []
         cdef int kind
-        for pc, instruction in enumerate(m.plan.code):
-            kind = m.s.code[<int>pc].kind
+        for pc, instruction in enumerate(self.memory.plan.code):
+            kind = self.s.code[<int>pc].kind
             # Nodes that follow an extent change their calls by themselves.
             bound = instruction.inside == index and instruction.kind == Kind.NODE and \
-                (kind == NATIVE or kind == FUSED) and m.s.code[<int>pc].varying == NULL
+                (kind == NATIVE or kind == FUSED) and self.s.code[<int>pc].varying == NULL
             if run and not (bound and pc == run[len(run) - 1] + 1):
-                self.plan(m, run)
+                self.plan(run)
                 run = []
             if bound:
                 run.append(pc)
         return 0
 
-    cdef int plan(self, Memory m, list run) except -1:
+    cdef int plan(self, list run) except -1:
         cdef Instr *ins
         cdef int k
         for pc in run:
-            ins = m.s.code + <int>pc
+            ins = self.s.code + <int>pc
             if ins.group != NULL and ins.group.unfit:
                 self.unfolded.update([ins.group.members[k] for k in range(ins.group.nmembers)])
-        made = {slot for pc in run for slot in m.plan.code[pc].outputs}
+        made = {slot for pc in run for slot in self.memory.plan.code[pc].outputs}
         written = self.watched | {slot for slot, times in self.asked.items() if times >= OFTEN}
-        key = (tuple([m.s.code[<int>pc].binding for pc in run]), len(self.unfolded), made & written)
+        key = (tuple([self.s.code[<int>pc].binding for pc in run]), len(self.unfolded), made & written)
         if self.planned.get(run[0]) == key:
             return 0
         self.planned[run[0]] = key
         # Not at the top: a run whose tensors are all small needs none of it.
-        if not any([m.s.slots[<int>slot].nbytes >= 4096 for pc in run for slot in m.plan.code[pc].outputs if slot >= 0]):
+        if not any([self.s.slots[<int>slot].nbytes >= 4096 for pc in run for slot in self.memory.plan.code[pc].outputs if slot >= 0]):
             return 0
         from . import fuse
 
-        self.show(m)
+        self.show()
 
         if self.ports is None:
-            self.ports = self.slots_of_ports(m.plan)
+            self.ports = self.slots_of_ports(self.memory.plan)
         nodes = []
         for pc in run:
-            ins = m.s.code + <int>pc
+            ins = self.s.code + <int>pc
             if ins.kind == FUSED:
                 ins.kind = NATIVE
-            free_group(ins.group)
+            release(ins.group)
             ins.group = NULL
-            for slot in m.plan.code[pc].outputs:
+            for slot in self.memory.plan.code[pc].outputs:
                 self.inner.pop(slot, None)
-            instruction = m.plan.code[pc]
+            instruction = self.memory.plan.code[pc]
             nodes.append(fuse.Candidate(pc, instruction.op, instruction.inputs, instruction.outputs, ins.nguards > 0,
                                         ins.ncalls == 0 and ins.nguards == 0))
         self.groups = [group for group in self.groups if not run[0] <= group.first <= run[len(run) - 1]]
-        slots = fuse.Slots(lambda slot: m.specs[m.s.slots[<int>slot].spec], lambda slot: m.known[slot],
-                           lambda slot: m.consumers[slot], self.ports | written)
+        slots = fuse.Slots(lambda slot: self.memory.specs[self.s.slots[<int>slot].spec], lambda slot: self.memory.known[slot],
+                           lambda slot: self.memory.consumers[slot], self.ports | written)
         for group in fuse.plan_groups(nodes, slots, self.unfolded):
-            ins = m.s.code + <int>group.first
-            ins.group = make_group(&m.s, group)
-            ins.group.loop = m.plan.code[run[0]].inside
+            ins = self.s.code + <int>group.first
+            ins.group = make_group(self.s, group)
+            ins.group.loop = self.memory.plan.code[run[0]].inside
             ins.kind = FUSED
             self.inner.update(dict.fromkeys(group.inner, group.first))
             self.groups.append(group)

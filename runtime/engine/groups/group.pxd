@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from ..state cimport Group, State
+from ..memory.state cimport Group, State
 
 # How ``run_group`` ended.
 cdef enum GroupStatus:
@@ -19,7 +19,6 @@ cdef enum Standing:
     GROUP_GONE = 3       # it ran in the iteration before, whose values are partly gone
 
 cdef Group *make_group(State *s, object group) except NULL
-cdef void free_group(Group *group) noexcept
 cdef int run_group(State *s, int leader, Group *g) noexcept nogil
 cdef int is_looked_into(const State *s, int leader, const Group *g) noexcept nogil
 cdef int standing(const State *s, int leader, const Group *g) noexcept nogil

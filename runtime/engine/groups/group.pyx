@@ -4,31 +4,22 @@ A group runs at the position of its first node, which then is FUSED, and goes on
 its nodes do so one by one, as without it: nothing that a group reads is written by it, so that it can be begun anew.
 """
 
-from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp
 cimport numpy as np
 from numpy cimport npy_intp
 
 from ...kernels.kernel cimport Call, set_kernel
-from ..state cimport *
+from ..memory.pieces cimport hold, release, take
+from ..memory.state cimport *
 
 import numpy as np
 
 np.import_array()
 
 
-cdef void *room(Py_ssize_t count, size_t size) except NULL:
-    cdef void *memory = calloc(count + 1, size)
-    if not memory:
-        raise MemoryError
-    return memory
-
-
-cdef int *numbers(list values) except NULL:
-    cdef int *array = <int *>room(len(values), sizeof(int))
+cdef int *numbers(Group *g, list values) except NULL:
+    cdef int *array = <int *>take(g, len(values), sizeof(int))
     cdef int k
     for k, value in enumerate(values):
         array[k] = value
@@ -37,11 +28,11 @@ cdef int *numbers(list values) except NULL:
 
 cdef Group *make_group(State *s, object group) except NULL:
     """A fuse.Group in C."""
-    cdef Group *g = <Group *>room(1, sizeof(Group))
+    cdef Group *g = <Group *>take(s.own, 1, sizeof(Group))
     try:
         fill(s, g, group)
     except:
-        free_group(g)
+        release(g)
         raise
     return g
 
@@ -51,39 +42,37 @@ cdef int fill(State *s, Group *g, object group) except -1:
     cdef char *own
     g.end, g.cost = group.end, group.cost
     g.nmembers, g.nbefore, g.nafter = len(group.members), len(group.before), len(group.after)
-    g.members, g.before, g.after = numbers(group.members), numbers(group.before), numbers(group.after)
-    g.nmakers, g.makers = len(group.makers), numbers(group.makers)
+    g.members, g.before, g.after = numbers(g, group.members), numbers(g, group.before), numbers(g, group.after)
+    g.nmakers, g.makers = len(group.makers), numbers(g, group.makers)
     g.ran = -1
-    g.bindings = <int64_t *>room(g.nmembers, sizeof(int64_t))
+    g.bindings = <int64_t *>take(g, g.nmembers, sizeof(int64_t))
     for k in range(g.nmembers):
         g.bindings[k] = s.code[g.members[k]].binding
     g.nslots = len(group.slots)
-    g.slots = numbers(group.slots)
-    g.specs = numbers([s.slots[<int>slot].spec for slot in group.slots])
+    g.slots = numbers(g, group.slots)
+    g.specs = numbers(g, [s.slots[<int>slot].spec for slot in group.slots])
     g.naxes = len(group.blocks)
-    g.blocks = <npy_intp *>room(g.naxes, sizeof(npy_intp))
-    g.at = <npy_intp *>room(g.naxes, sizeof(npy_intp))
+    g.blocks = <npy_intp *>take(g, g.naxes, sizeof(npy_intp))
+    g.at = <npy_intp *>take(g, g.naxes, sizeof(npy_intp))
     for k, count in enumerate(group.blocks):
         g.blocks[k] = count
     g.nchecks = len(group.checks)
-    g.checks = <Check *>room(g.nchecks, sizeof(Check))
+    g.checks = <Check *>take(g, g.nchecks, sizeof(Check))
     for k, check in enumerate(group.checks):
         g.checks[k].slot, g.checks[k].size, g.checks[k].count = check.slot, check.dtype.itemsize, check.size
     # It begins with a cache line.
     memory = np.zeros(group.nbytes + 64, np.uint8)
     own = np.PyArray_BYTES(memory)
     own += -<size_t>own % 64
-    kept = (memory, group.constants)
-    Py_INCREF(kept)
-    g.memory = <PyObject *>kept
-    g.constants = <char **>room(len(group.constants), sizeof(char *))
+    hold(g, (memory, group.constants))
+    g.constants = <char **>take(g, len(group.constants), sizeof(char *))
     for k, array in enumerate(group.constants):
         g.constants[k] = np.PyArray_BYTES(array)
     # Those that move come first.
     order = sorted(range(len(group.places)), key=lambda k: not any(group.places[k].steps))
     place_of = {}
     g.nplaces = len(order)
-    g.places = <Place *>room(g.nplaces, sizeof(Place))
+    g.places = <Place *>take(g, g.nplaces, sizeof(Place))
     for k, number in enumerate(order):
         place = group.places[number]
         place_of[number] = k
@@ -98,13 +87,13 @@ cdef int fill(State *s, Group *g, object group) except -1:
         else:
             g.places[k].cell = g.constants + <int>place.index
     g.ncalls = len(group.calls)
-    g.once = <char *>room(g.ncalls, 1)
+    g.once = <char *>take(g, g.ncalls, 1)
     for k, once in enumerate(group.once):
         g.once[k] = once
     rows = 0
     for spec in (*group.calls, *group.tail):
         rows += len(spec.outer) * (1 + len(spec.buffers))
-    g.outer = <npy_intp *>room(rows, sizeof(npy_intp))
+    g.outer = <npy_intp *>take(g, rows, sizeof(npy_intp))
     rows = fill_calls(g, &g.calls, group.calls, place_of, 0)
     if group.tail:
         fill_calls(g, &g.tail, group.tail, place_of, rows)
@@ -115,7 +104,7 @@ cdef int fill_calls(Group *g, Call **calls, list specs, dict place_of, int rows)
     """Calls as ``Nodes.install`` makes them, on the group's places. Returns how much of ``outer`` is used."""
     cdef Call *call
     cdef int k, j
-    calls[0] = <Call *>room(len(specs), sizeof(Call))
+    calls[0] = <Call *>take(g, len(specs), sizeof(Call))
     for k, spec in enumerate(specs):
         call = calls[0] + k
         call.nargs = len(spec.buffers)
@@ -133,29 +122,6 @@ cdef int fill_calls(Group *g, Call **calls, list specs, dict place_of, int rows)
                 rows += 1
         set_kernel(call, spec.kernel)
     return rows
-
-
-cdef void free_group(Group *group) noexcept:
-    if group == NULL:
-        return
-    free(group.members)
-    free(group.makers)
-    free(group.bindings)
-    free(group.before)
-    free(group.after)
-    free(group.slots)
-    free(group.specs)
-    free(group.blocks)
-    free(group.at)
-    free(group.places)
-    free(group.calls)
-    free(group.tail)
-    free(group.once)
-    free(group.checks)
-    free(group.outer)
-    free(group.constants)
-    Py_XDECREF(group.memory)
-    free(group)
 
 
 cdef void ask_for_groups(State *s, int loop) noexcept nogil:

@@ -2,16 +2,13 @@
 
 from libc.stdint cimport int64_t
 
-from ..state cimport Instr, Port, State, Varying
+from ..memory.state cimport Instr, Port, State, Varying
 
 cdef int matches(State *s, Varying *v, int64_t *extent) noexcept nogil
 cdef void shelve(Instr *ins) noexcept nogil
 cdef int select(State *s, Instr *ins) noexcept nogil
 cdef int fit_calls(State *s, Instr *ins) noexcept nogil
 cdef int fit(State *s, Instr *ins) noexcept nogil
-cdef void spec_changed(State *s, int k, Py_ssize_t least) noexcept nogil
-cdef void free_varying(Instr *ins) noexcept
-cdef void free_binding(Varying *v) noexcept
 cdef void free_shelf(Instr *ins) noexcept
 
 

@@ -4,11 +4,11 @@ Everything here gives up (0) where memory, a spec or another binding is needed; 
 """
 
 from libc.stdint cimport int64_t
-from libc.stdlib cimport free
 
 from ...kernels.kernel cimport drop_block
-from ..specs cimport extent_of, spec_of
-from ..state cimport *
+from ..memory.pieces cimport release
+from ..memory.specs cimport extent_of, spec_of
+from ..memory.state cimport *
 
 
 cdef int matches(State *s, Varying *v, int64_t *extent) noexcept nogil:
@@ -138,56 +138,11 @@ cdef int fit(State *s, Instr *ins) noexcept nogil:
     return 1
 
 
-cdef void spec_changed(State *s, int k, Py_ssize_t least) noexcept nogil:
-    """Unbind who reads a slot whose spec changed, but for nodes that follow by themselves. ``least``: its bytes, before
-    or after, whichever are fewer."""
-    cdef int j
-    cdef Instr *ins
-    # No scalar program rests on larger values but through nodes that are unbound here.
-    cdef int matters = least <= 8
-    for j in range(s.readers[k], s.readers[k + 1]):
-        ins = s.code + s.reader[j]
-        if ins.varying == NULL:
-            matters = 1
-            ins.kind = UNBOUND
-            ins.calm = 0
-    s.generation += matters
-
-
-cdef void free_varying(Instr *ins) noexcept:
-    cdef Varying *v = ins.varying
-    if v != NULL:
-        free(v.inputs)
-        free(v.outputs)
-        free(v.numbers)
-        free(v.rooms)
-        free(v)
-    ins.varying = NULL
-
-
-cdef void free_binding(Varying *v) noexcept:
-    """One that was put aside."""
-    cdef int k
-    for k in range(v.nguards):
-        free(v.guards[k].expected)
-    free(v.calls)
-    free(v.guards)
-    free(v.cells)
-    free(v.outer)
-    free(v.inputs)
-    free(v.outputs)
-    free(v.numbers)
-    free(v.rooms)
-    free(v)
-
-
 cdef void free_shelf(Instr *ins) noexcept:
     """All that were put aside."""
-    cdef Varying *v = ins.shelf
-    cdef Varying *next
-    while v != NULL:
-        next = v.next
-        free_binding(v)
-        v = next
-    ins.shelf = NULL
+    cdef Varying *v
+    while ins.shelf != NULL:
+        v = ins.shelf
+        ins.shelf = v.next
+        release(v.calls)
     ins.nshelf = ins.stale = 0

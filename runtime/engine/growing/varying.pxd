@@ -1,22 +1,23 @@
-"""Nodes that follow varying extents, for the classes above."""
+"""Nodes that follow varying extents, for the binder."""
 
 from libc.stdint cimport int64_t
 
-from ..memory cimport Memory
-from ..state cimport Family, Port, Varying
+from ..memory.memory cimport Memory
+from ..memory.state cimport Port, State, Varying
 
-cdef class Varied(Memory):
-    cdef public object block     # iterations that are computed at once where that is possible; None: as is best
+cdef class Growing:
+    cdef Memory memory
+    cdef State *s
     cdef list met                # position -> what was last bound there, and the shapes of its inputs
     cdef dict appends            # (result slot, loop) -> slot of the parameter that a back edge carries it to
     cdef dict held               # (position, key of a binding) -> the arrays behind it
     cdef int64_t keys
 
-    cdef object varied(self, int pc, object op, list inputs)
+    cdef object varied(self, int pc, object instruction, list inputs, object block)
     cdef int vary(self, int pc, object instruction, object followed, object bound, object appended, list arrays) except -1
     cdef int number(self, list numbers, size_t where, object value) except -1
     cdef int port(self, Port *p, int slot, object shape, object dtype) except -1
-    cdef int begin_varying(self) except -1
+    cdef int begin(self) except -1
     cdef int put_aside(self, int pc) except -1
     cdef int forget(self, int pc) except -1
     cdef int provide(self, int pc) except -1

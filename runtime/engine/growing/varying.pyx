@@ -12,16 +12,16 @@ is the beginning of the result. The buffer has room for half as much again when 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t
-from libc.stdlib cimport calloc
 from libc.string cimport memcpy
 cimport numpy as np
 from numpy cimport npy_intp
 
-from .follow cimport bytes_of, fit_calls, free_binding, free_shelf, matches, select, shelve, spec_changed
+from .follow cimport bytes_of, fit_calls, free_shelf, matches, select, shelve
 from ...kernels.kernel cimport Call
-from ..memory cimport Memory
-from ..specs cimport spec_of
-from ..state cimport *
+from ..memory.memory cimport Memory
+from ..memory.pieces cimport release, take
+from ..memory.specs cimport spec_of
+from ..memory.state cimport *
 
 import numpy as np
 
@@ -36,20 +36,21 @@ np.import_array()
 cdef int MOST = 8
 
 
-cdef class Varied(Memory):
+cdef class Growing:
     """Knows which nodes follow what."""
 
-    def __cinit__(self, plan):
-        self.met = [None] * self.ncode
+    def __init__(self, Memory memory not None):
+        self.memory, self.s = memory, &memory.s
+        plan = memory.plan
+        self.met = [None] * memory.ncode
         self.appends, self.held, self.keys = {}, {}, 0
         for loop in plan.loops:
             for edge in loop.edges:
                 if edge.swap:
                     self.appends[edge.result, loop.index] = edge.param
 
-    cdef object varied(self, int pc, object op, list inputs):
+    cdef object varied(self, int pc, object instruction, list inputs, object block):
         """A node bound for a range of shapes: (Followed, Bound, whole copy or None); None where that cannot be."""
-        instruction = self.code[pc]
         shapes = [None if i is None else i.shape for i in inputs]
         before, self.met[pc] = self.met[pc], (instruction, shapes)
         followed = None if before is None or before[0] is not instruction else follow(before[1], shapes)
@@ -63,7 +64,7 @@ cdef class Varied(Memory):
                 i = binding.Input(i.slot, i.dtype, shape, None, i.peek)
             given.append(i)
         try:
-            bound = binding.bind(op, given, self.block)
+            bound = binding.bind(instruction.op, given, block)
         except REFUSALS:
             return None     # bound on plain shapes, it says what is wrong
         if any(axis_that_varies(given[k].shape) != -1 for k in bound.guards) or \
@@ -83,11 +84,9 @@ cdef class Varied(Memory):
                   list arrays) except -1:
         """Note how what ``install`` made of a bound node follows the extent."""
         cdef Instr *ins = self.s.code + pc
-        cdef Varying *v = <Varying *>calloc(1, sizeof(Varying))
+        cdef Varying *v = <Varying *>take(ins.calls, 1, sizeof(Varying))
         cdef Call *call
         cdef int j, k
-        if not v:
-            raise MemoryError
         ins.varying = v
         numbers = []
         for k, spec in enumerate(bound.calls):
@@ -113,12 +112,10 @@ cdef class Varied(Memory):
         temps = [(k, size) for k, size in enumerate(bound.temps) if type(size) is Extent and k not in own]
         slots = {slot: k for k, slot in enumerate(instruction.inputs) if slot >= 0}
         outputs = [(slot, out) for slot, out in zip(instruction.outputs, bound.outputs) if slot >= 0]
-        v.numbers = <Number *>calloc(len(numbers) + 1, sizeof(Number))
-        v.rooms = <Room *>calloc(len(temps) + 1, sizeof(Room))
-        v.inputs = <Port *>calloc(len(slots) + 1, sizeof(Port))
-        v.outputs = <Port *>calloc(len(outputs) + 1, sizeof(Port))
-        if not (v.numbers and v.rooms and v.inputs and v.outputs):
-            raise MemoryError
+        v.numbers = <Number *>take(v, len(numbers), sizeof(Number))
+        v.rooms = <Room *>take(v, len(temps), sizeof(Room))
+        v.inputs = <Port *>take(v, len(slots), sizeof(Port))
+        v.outputs = <Port *>take(v, len(outputs), sizeof(Port))
         for k, (where, base, slope) in enumerate(numbers):
             v.numbers[k].where = <npy_intp *><size_t>where
             v.numbers[k].base, v.numbers[k].slope = base, slope
@@ -154,12 +151,12 @@ cdef class Varied(Memory):
         p.spec, p.nbytes = self.s.slots[slot].spec, self.s.slots[slot].nbytes
         if axis >= 0:
             if dtype is None:
-                dtype = self.specs[p.spec][0]
-            p.family = self.specs.family(dtype, tuple([now(extent) for extent in shape]), axis)
+                dtype = self.memory.specs[p.spec][0]
+            p.family = self.memory.specs.family(dtype, tuple([now(extent) for extent in shape]), axis)
             p.base, p.slope = shape[axis].base, shape[axis].slope
         return 0
 
-    cdef int begin_varying(self) except -1:
+    cdef int begin(self) except -1:
         """An execution begins. Nodes that only met other shapes between executions are bound as if it were the first:
         what stays the same can be run in groups."""
         cdef int pc
@@ -190,7 +187,7 @@ cdef class Varied(Memory):
                 while v.next.next != NULL:
                     v = v.next
                 self.held.pop((pc, v.next.key), None)
-                free_binding(v.next)
+                release(v.next.calls)
                 v.next = NULL
                 ins.nshelf -= 1
         return 0
@@ -216,10 +213,10 @@ cdef class Varied(Memory):
         cdef int64_t n = 0
         cdef npy_intp need
         cdef int k
-        if not select(&self.s, ins):
+        if not select(self.s, ins):
             return 0
         v = ins.varying
-        matches(&self.s, v, &n)
+        matches(self.s, v, &n)
         for k in range(v.nrooms):
             room = v.rooms + k
             need = room.base + room.slope * n
@@ -231,9 +228,9 @@ cdef class Varied(Memory):
                 room.cell[0], room.capacity = np.PyArray_BYTES(array), array.nbytes
         for k in range(v.noutputs):
             if v.outputs[k].family != NULL and \
-                    not self.specs.reach(v.outputs[k].family, v.outputs[k].base + v.outputs[k].slope * n):
+                    not self.memory.specs.reach(v.outputs[k].family, v.outputs[k].base + v.outputs[k].slope * n):
                 return 0
-        if not fit_calls(&self.s, ins):
+        if not fit_calls(self.s, ins):
             return 0
         for k in range(v.noutputs):
             self.provide_output(v.outputs + k, v)
@@ -246,10 +243,10 @@ cdef class Varied(Memory):
         if p.append >= 0:
             return self.grow_into(p, nbytes)
         if slot.flags != OWN or slot.capacity < nbytes:
-            return self.put_room(p.slot, np.empty(spacious(nbytes), np.uint8), p.spec, nbytes, OWN)
+            return self.memory.put_room(p.slot, np.empty(spacious(nbytes), np.uint8), p.spec, nbytes, OWN)
         if slot.spec != p.spec:
             before, slot.spec, slot.nbytes = slot.nbytes, p.spec, nbytes
-            spec_changed(&self.s, p.slot, min(before, nbytes))
+            spec_changed(self.s, p.slot, min(before, nbytes))
         return 0
 
     cdef int grow_into(self, Port *p, Py_ssize_t nbytes) except -1:
@@ -262,7 +259,7 @@ cdef class Varied(Memory):
         else:
             room = np.empty(spacious(nbytes), np.uint8)
             memcpy(np.PyArray_BYTES(room), source.data, source.nbytes)
-        self.put_room(p.slot, room, p.spec, nbytes, OWN | SHARED)
+        self.memory.put_room(p.slot, room, p.spec, nbytes, OWN | SHARED)
         return 0
 
 

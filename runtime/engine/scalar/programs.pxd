@@ -2,10 +2,9 @@
 
 from libc.stdint cimport int64_t
 
-from ..state cimport LoopState, Program, State
+from ..memory.state cimport LoopState, Program, State
 
 cdef Program *make_program(State *s, object plan, int root) except? NULL
-cdef void free_program(Program *program) noexcept
 cdef int64_t next_break(const LoopState *loop, int64_t first) noexcept nogil
 cdef int enter_program(State *s, LoopState *loop) noexcept nogil
 cdef void settle_program(State *s) noexcept nogil

@@ -7,12 +7,11 @@ Mul, Add and Less takes 15 ns an iteration instead of 40.
 """
 
 from libc.stdint cimport int64_t, INT64_MAX
-from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
-from ..hot cimport ran_once
 from ...kernels.kernel cimport Call, is_gather, is_single, opcode
-from ..state cimport *
+from ..memory.pieces cimport release, take
+from ..memory.state cimport *
 
 from ...plan.plan import Kind
 
@@ -326,28 +325,19 @@ cdef Program *make_program(State *s, object plan, int root) except? NULL:
     maker.s = s
     try:
         maker.root(root)
-        program = <Program *>calloc(1, sizeof(Program))
-        if not program:
-            raise MemoryError
+        program = <Program *>take(s.own, 1, sizeof(Program))
         try:
             fill(program, maker, root)
         except:
-            free_program(program)
+            release(program)
             raise
     except NotScalar:
         return NULL
     return program
 
 
-cdef void *room(Py_ssize_t count, size_t size) except NULL:
-    cdef void *memory = calloc(count + 1, size)
-    if not memory:
-        raise MemoryError
-    return memory
-
-
-cdef scalar_move *moves_of(list pairs) except NULL:
-    cdef scalar_move *moves = <scalar_move *>room(len(pairs), sizeof(scalar_move))
+cdef scalar_move *moves_of(Program *program, list pairs) except NULL:
+    cdef scalar_move *moves = <scalar_move *>take(program, len(pairs), sizeof(scalar_move))
     cdef int k
     for k, (source, target) in enumerate(pairs):
         moves[k].source, moves[k].to = source, target
@@ -360,13 +350,13 @@ cdef int fill(Program *program, Maker maker, int root) except -1:
     program.root = root
     program.generation = maker.s.generation
     program.ncode = len(maker.code)
-    core.code = <scalar_insn *>room(program.ncode, sizeof(scalar_insn))
-    program.positions = <int *>room(len(maker.code), sizeof(int))
+    core.code = <scalar_insn *>take(program, program.ncode, sizeof(scalar_insn))
+    program.positions = <int *>take(program, len(maker.code), sizeof(int))
     for k, (op, d, a, b, c) in enumerate(maker.code):
         core.code[k].op, core.code[k].d = op, d
         core.code[k].a, core.code[k].b, core.code[k].c = a, b, c
         program.positions[k] = maker.positions[k]
-    core.calls = <scalar_call *>room(len(maker.calls), sizeof(scalar_call))
+    core.calls = <scalar_call *>take(program, len(maker.calls), sizeof(scalar_call))
     for k, (loop_address, data, args, steps) in enumerate(maker.calls):
         core.calls[k].loop, core.calls[k].data = <inner_loop><size_t>loop_address, <void *><size_t>data
         core.calls[k].nargs = len(args)
@@ -374,24 +364,24 @@ cdef int fill(Program *program, Maker maker, int root) except -1:
             core.calls[k].args[j] = register
             core.calls[k].steps[j] = steps[j]
     program.nonce = len(maker.once)
-    program.once = <int *>room(program.nonce, sizeof(int))
+    program.once = <int *>take(program, program.nonce, sizeof(int))
     for k, position in enumerate(maker.once):
         program.once[k] = position
     program.nloads = len(maker.loads)
-    core.loads = <scalar_load *>room(program.nloads, sizeof(scalar_load))
+    core.loads = <scalar_load *>take(program, program.nloads, sizeof(scalar_load))
     for k, (slot, offset, block, length, base, index, wide) in enumerate(maker.loads):
         core.loads[k].slot, core.loads[k].offset, core.loads[k].block = slot, offset, block
         core.loads[k].length, core.loads[k].index, core.loads[k].wide = length, index, wide
         address = base + offset if slot < 0 else 0
         core.loads[k].base = <const char *><size_t>address
     program.nloops = len(maker.loops)
-    core.loops = <scalar_loop *>room(program.nloops, sizeof(scalar_loop))
+    core.loops = <scalar_loop *>take(program, program.nloops, sizeof(scalar_loop))
     for k, ports in enumerate(maker.loops):
-        fill_loop(core.loops + k, maker, ports)
+        fill_loop(program, core.loops + k, maker, ports)
     # Last: filling the loops may have added registers.
     program.nregisters = len(maker.values)
-    core.registers = <char *>room(program.nregisters, 8)
-    program.values = <ProgramValue *>room(program.nregisters, sizeof(ProgramValue))
+    core.registers = <char *>take(program, program.nregisters, 8)
+    program.values = <ProgramValue *>take(program, program.nregisters, sizeof(ProgramValue))
     for k, (slot, cell, nbytes) in enumerate(maker.values):
         program.values[k].slot, program.values[k].cell = slot, <char **><size_t>cell
         program.values[k].nbytes = nbytes
@@ -399,7 +389,7 @@ cdef int fill(Program *program, Maker maker, int root) except -1:
     return 0
 
 
-cdef int fill_loop(scalar_loop *loop, Maker maker, dict ports) except -1:
+cdef int fill_loop(Program *program, scalar_loop *loop, Maker maker, dict ports) except -1:
     cdef LoopState *state = maker.s.loops + <int>ports["index"]
     cdef int k, j
     cdef bint nested = ports["parent"] >= 0
@@ -415,54 +405,29 @@ cdef int fill_loop(scalar_loop *loop, Maker maker, dict ports) except -1:
     loop.iterations, loop.entries = &state.iterations, &state.entries
     loop.by_reason = &state.by_reason[0]
     loop.staged = ports["staged"]
-    loop.init, loop.ninit = moves_of(ports["init"]), len(ports["init"])
-    loop.moves, loop.nmoves = moves_of(ports["moves"]), len(ports["moves"])
-    loop.outs, loop.nouts = moves_of(ports["outs"]), len(ports["outs"])
-    loop.scans = <scalar_scan *>room(state.nscans, sizeof(scalar_scan))
+    loop.init, loop.ninit = moves_of(program, ports["init"]), len(ports["init"])
+    loop.moves, loop.nmoves = moves_of(program, ports["moves"]), len(ports["moves"])
+    loop.outs, loop.nouts = moves_of(program, ports["outs"]), len(ports["outs"])
+    loop.scans = <scalar_scan *>take(program, state.nscans, sizeof(scalar_scan))
     loop.nscans = state.nscans
     for k in range(state.nscans):
         loop.scans[k].source = maker.slot(state.scans[k].result)
         if maker.s.slots[state.scans[k].result].spec != state.scans[k].spec:
             raise NotScalar
         loop.scans[k].nbytes = state.scans[k].nbytes
-    loop.recorders = <scalar_recorder *>room(len(ports["records"]), sizeof(scalar_recorder))
+    loop.recorders = <scalar_recorder *>take(program, len(ports["records"]), sizeof(scalar_recorder))
     for k, (number, registers) in enumerate(ports["records"]):
         loop.recorders[k].record = maker.s.records[<int>number]
-        loop.recorders[k].source = <int *>room(len(registers), sizeof(int))
+        loop.recorders[k].source = <int *>take(program, len(registers), sizeof(int))
         loop.nrecorders = k + 1
         for j, register in enumerate(registers):
             loop.recorders[k].source[j] = register
-    loop.slices = <scalar_slice *>room(state.nslices, sizeof(scalar_slice))
+    loop.slices = <scalar_slice *>take(program, state.nslices, sizeof(scalar_slice))
     loop.nslices = state.nslices
     for k in range(state.nslices):
         loop.slices[k].to = maker.slot(state.slices[k].inner)
         loop.slices[k].nbytes = maker.s.slots[state.slices[k].inner].nbytes
     return 0
-
-
-cdef void free_program(Program *program) noexcept:
-    cdef int k, j
-    if program == NULL:
-        return
-    if program.core.loops:
-        for k in range(program.nloops):
-            free(program.core.loops[k].init)
-            free(program.core.loops[k].moves)
-            free(program.core.loops[k].outs)
-            free(program.core.loops[k].scans)
-            free(program.core.loops[k].slices)
-            for j in range(program.core.loops[k].nrecorders):
-                free(program.core.loops[k].recorders[j].source)
-            free(program.core.loops[k].recorders)
-    free(program.core.registers)
-    free(program.core.code)
-    free(program.core.calls)
-    free(program.core.loads)
-    free(program.core.loops)
-    free(program.positions)
-    free(program.once)
-    free(program.values)
-    free(program)
 
 
 cdef int64_t next_break(const LoopState *loop, int64_t first) noexcept nogil:

@@ -125,10 +125,10 @@ class Follower:
         # What multiplies with weights has to know that they are some, wherever it runs.
         self.plan = compile_graph(inside, plan.settled & set(needs))
         self.engine = Engine(self.plan)
-        self.engine.block = BLOCK
+        self.engine.binder.block = BLOCK
         self._rows = self.plan.slot_of[link.rows]
         self._stream = Stream()
-        self.engine.read_stream(self._rows, self._stream)
+        self.engine.loops.read_stream(self._rows, self._stream)
         #: Slots of the whole graph's plan, and of this one.
         self._inputs = [(plan.slot_of[v], self.plan.slot_of[v]) for v in needs if v is not link.rows]
         self._outputs = [(plan.slot_of[v], self.plan.slot_of[v]) for v in outputs]
@@ -148,7 +148,7 @@ class Follower:
 
     def launch(self, leader: Engine, index: int, free: int) -> bool:
         """Begin, while the leader stands after its first iteration. ``free``: threads that may still be begun."""
-        rows = leader.stream_scan(index, self.link.scan, self._stream)
+        rows = leader.scans.stream(index, self.link.scan, self._stream)
         if rows is None or self._stream.rows * self.link.weights < LEAST_WORK:
             return False
         if not all(_in_order(source, rows) for source in self.link.sources):
@@ -186,7 +186,9 @@ class Follower:
             return False
         self._running = None
         iterations, _, _, reason, _ = self.engine.loop_state(0)
-        engine.supply(self.index, {slot: self.engine.value(own) for slot, own in self._outputs}, iterations, reason)
+        engine.loops.supply(
+            self.index, {slot: self.engine.value(own) for slot, own in self._outputs}, iterations, reason
+        )
         return True
 
     def abandon(self) -> None:

@@ -40,7 +40,7 @@ def outputs(engine: Engine, m: loopdbg.Model) -> dict[str, Any]:
 def test_a_carried_value(hot_after: int) -> None:
     m = model(COUNT)
     engine = at(m, {"M": 12, "cond": True, "v0": 0, "bound": 10**6}, 5, hot_after=hot_after)
-    engine.set_value(slot(m, "v_in"), 1000)
+    engine.changes.set(slot(m, "v_in"), 1000)
     assert Frame(engine, 0).carried["v_in"] == 1000
     assert Frame(engine, 0).back_edges[0].previous == 4
     results = outputs(engine, m)
@@ -58,7 +58,7 @@ def test_a_carried_value_of_another_shape() -> None:
     }"""
     m = model(text)
     engine = at(m, {"M": 6, "x": [1.0, 2.0]}, 3)
-    engine.set_value(slot(m, "a"), np.arange(100, dtype=np.float32))
+    engine.changes.set(slot(m, "a"), np.arange(100, dtype=np.float32))
     np.testing.assert_array_equal(outputs(engine, m)["y"], np.arange(100))
 
 
@@ -67,7 +67,7 @@ def test_a_body_value_holds_until_its_node_runs_again() -> None:
     engine = at(m, {"M": 4, "v0": 0.0}, 1)
     while engine.plan.code[engine.pc].node.op_type != "Mul":  # before e = v_out * v_out
         step(engine)
-    engine.set_value(slot(m, "v_out"), 7.0)
+    engine.changes.set(slot(m, "v_out"), 7.0)
     engine.clear_stops()
     results = outputs(engine, m)
     np.testing.assert_array_equal(results["s"], [0, 49, 81, 144])
@@ -89,7 +89,7 @@ def test_a_body_value_of_another_shape(shape: tuple[int, ...]) -> None:
     engine = at(m, {"M": 5, "x": [1.0, 2.0, 3.0]}, 2)
     while engine.plan.code[engine.pc].node.op_type != "ReduceMax":
         step(engine)
-    engine.set_value(slot(m, "t"), np.full(shape, 10, np.float32))
+    engine.changes.set(slot(m, "t"), np.full(shape, 10, np.float32))
     engine.clear_stops()
     np.testing.assert_array_equal(outputs(engine, m)["y"], run(text, M=2, x=[10.0, 11.0, 12.0])["y"])
 
@@ -107,13 +107,13 @@ def test_a_constant_of_the_body_and_what_was_folded_from_it(hot_after: int) -> N
     }"""
     m = model(text)
     engine = at(m, {"M": 9, "x": 0.0}, 4, hot_after=hot_after)
-    before = engine.save()
-    engine.set_value(slot(m, "one"), 3.0)
-    after = engine.save()
+    before = engine.checkpoints.take()
+    engine.changes.set(slot(m, "one"), 3.0)
+    after = engine.checkpoints.take()
     assert outputs(engine, m)["y"] == 4 * 4 + 5 * 36
-    engine.restore(before)
+    engine.checkpoints.restore(before)
     assert outputs(engine, m)["y"] == 4 * 9
-    engine.restore(after)
+    engine.checkpoints.restore(after)
     assert outputs(engine, m)["y"] == 4 * 4 + 5 * 36
     engine.start(m.check({"M": 9, "x": 0.0}))  # constants are the model's again
     assert outputs(engine, m)["y"] == 4 * 9
@@ -122,12 +122,12 @@ def test_a_constant_of_the_body_and_what_was_folded_from_it(hot_after: int) -> N
 def test_a_constant_that_did_not_run_yet() -> None:
     m = model(COUNT)
     engine = at(m, {"M": 5, "cond": True, "v0": 0, "bound": 100}, 0)
-    before = engine.save()
-    engine.set_value(slot(m, "one"), 10)
-    after = engine.save()
+    before = engine.checkpoints.take()
+    engine.changes.set(slot(m, "one"), 10)
+    after = engine.checkpoints.take()
     assert outputs(engine, m)["v"] == 50
     for checkpoint, expected in ((before, 5), (after, 50), (before, 5)):
-        engine.restore(checkpoint)
+        engine.checkpoints.restore(checkpoint)
         assert outputs(engine, m)["v"] == expected
 
 
@@ -145,7 +145,7 @@ def test_a_folded_value_is_computed_again_in_the_next_iteration() -> None:
     engine = at(m, {"M": 5, "x": 0.0}, 2)
     while engine.pc != next(pc for pc, i in enumerate(m.plan.code) if i.outputs == (slot(m, "t"),)):
         step(engine)
-    engine.set_value(slot(m, "two"), 100.0)
+    engine.changes.set(slot(m, "two"), 100.0)
     engine.clear_stops()
     assert outputs(engine, m)["y"] == 4 + 100 + 4
 
@@ -154,7 +154,7 @@ def test_a_capture() -> None:
     m = model(COUNT)
     inputs = {"M": 100, "cond": True, "v0": 0, "bound": 1000}
     engine = at(m, inputs, 7)
-    engine.set_value(slot(m, "bound"), 20)
+    engine.changes.set(slot(m, "bound"), 20)
     assert outputs(engine, m)["v"] == 20
     engine.start(m.check(inputs))
     assert outputs(engine, m)["v"] == 100
@@ -174,12 +174,12 @@ ROWS = np.arange(10, dtype=np.float32).reshape(5, 2)
 def test_the_part_of_one_iteration() -> None:
     m = model(SLICED)
     engine = at(m, {"x": ROWS, "h0": [0, 0]}, 2)
-    engine.set_value(slot(m, "row"), np.float32([50, 60]))
-    saved = engine.save()
+    engine.changes.set(slot(m, "row"), np.float32([50, 60]))
+    saved = engine.checkpoints.take()
     for _ in range(2):
         assert plain(Frame(engine, 0).values["row"]) == plain(np.float32([50, 60]))
         np.testing.assert_array_equal(outputs(engine, m)["y"], [[0, 1], [2, 3], [50, 60], [6, 7], [8, 9]])
-        engine.restore(saved)
+        engine.checkpoints.restore(saved)
 
 
 @pytest.mark.parametrize("axis_first", [True, False])
@@ -189,17 +189,17 @@ def test_the_outer_value_of_a_sliced_input(axis_first: bool) -> None:
     x = ROWS if axis_first else np.ascontiguousarray(ROWS.T)
     m = model(text)
     engine = at(m, {"x": x, "h0": [0, 0]}, 2)
-    engine.set_value(slot(m, "x"), -x)
+    engine.changes.set(slot(m, "x"), -x)
     np.testing.assert_array_equal(outputs(engine, m)["y"], np.concatenate([ROWS[:2], -ROWS[2:]]))
     np.testing.assert_array_equal(x, ROWS if axis_first else ROWS.T)  # the caller's array is not written
     engine = at(m, {"x": x, "h0": [0, 0]}, 2)
-    engine.set_value(slot(m, "x"), x[:4] if axis_first else x[:, :4])
+    engine.changes.set(slot(m, "x"), x[:4] if axis_first else x[:, :4])
     assert outputs(engine, m)["y"].shape == (4, 2)
     engine = at(m, {"x": x, "h0": [0, 0]}, 2)
     with pytest.raises(loopdbg.UsageError, match="tensor of numbers"):
-        engine.set_value(slot(m, "x"), None)
+        engine.changes.set(slot(m, "x"), None)
     with pytest.raises(loopdbg.UsageError, match="no axis"):
-        engine.set_value(slot(m, "x"), np.float32(1))
+        engine.changes.set(slot(m, "x"), np.float32(1))
     np.testing.assert_array_equal(outputs(engine, m)["y"], ROWS)
 
 
@@ -207,11 +207,11 @@ def test_the_outer_value_of_a_sliced_input(axis_first: bool) -> None:
 def test_the_iteration_number_of_one_iteration(hot_after: int) -> None:
     m = model(SUM)
     engine = at(m, {"M": 5, "v0": 0.0}, 3, hot_after=hot_after)
-    engine.set_value(slot(m, "i"), 100)
+    engine.changes.set(slot(m, "i"), 100)
     assert outputs(engine, m)["v"] == 0 + 1 + 2 + 100 + 4
     engine = at(m, {"M": 5, "v0": 0.0}, 3)
     with pytest.raises(loopdbg.UsageError, match=r"'i' must stay int64 \[\], got float32 \[\]"):
-        engine.set_value(slot(m, "i"), np.float32(1))
+        engine.changes.set(slot(m, "i"), np.float32(1))
 
 
 def test_a_sequence_is_copied() -> None:
@@ -225,14 +225,14 @@ def test_a_sequence_is_copied() -> None:
     m = model(text)
     engine = at(m, {"M": 3, "s": [np.float32([1])]}, 1)
     mine = [np.float32([1]), np.float32([2])]
-    engine.set_value(slot(m, "a"), mine)
+    engine.changes.set(slot(m, "a"), mine)
     mine[0][0] = 9
     mine.clear()
     results = outputs(engine, m)
     np.testing.assert_array_equal(results["lengths"], [1, 2, 2])
     assert [part.tolist() for part in results["t"]] == [[1.0], [2.0]]
     with pytest.raises(loopdbg.UsageError, match="cannot be set to a object"):
-        engine.set_value(slot(m, "a"), object())
+        engine.changes.set(slot(m, "a"), object())
 
 
 # ------------------------------------------------------------------ condition and trip count
@@ -242,10 +242,10 @@ def test_a_sequence_is_copied() -> None:
 def test_a_condition_set_to_false_ends_the_loop(hot_after: int) -> None:
     m = model(COUNT)
     engine = at(m, {"M": 50, "cond": True, "v0": 0, "bound": 100}, 7, hot_after=hot_after)
-    engine.set_condition(0, False)
+    engine.changes.set_condition(0, False)
     assert Frame(engine, 0).stopped_by == "condition"
     assert outputs(engine, m)["v"] == 7
-    assert engine.totals(0)[:3] == (7, 1, {"condition": 1})
+    assert engine.loops.totals(0)[:3] == (7, 1, {"condition": 1})
 
 
 @pytest.mark.parametrize("hot_after", [-1, 1])
@@ -253,12 +253,12 @@ def test_a_loop_that_ends_goes_on(hot_after: int) -> None:
     m = model(COUNT)
     engine = at(m, {"M": 50, "cond": True, "v0": 0, "bound": 7}, 7, hot_after=hot_after)
     assert Frame(engine, 0).stopped_by == "condition"
-    engine.set_condition(0, True)
+    engine.changes.set_condition(0, True)
     assert Frame(engine, 0).stopped_by is None
     assert outputs(engine, m)["v"] == 8  # what the body yields next is false again
     engine = at(m, {"M": 7, "cond": True, "v0": 0, "bound": 100}, 7)
     assert Frame(engine, 0).stopped_by == "trip_count"
-    engine.set_trip_count(0, 20)
+    engine.changes.set_trip_count(0, 20)
     assert Frame(engine, 0).trip_count == 20
     results = outputs(engine, m)
     assert results["v"] == 20
@@ -269,15 +269,15 @@ def test_a_loop_that_ends_goes_on(hot_after: int) -> None:
 def test_a_trip_count_inside_an_iteration(hot_after: int) -> None:
     m = model(NESTED)
     engine = at(m, {"M": 4, "K": 3}, 2, loop=1, hot_after=hot_after)
-    engine.set_trip_count(1, 5)
-    engine.set_trip_count(0, 2)
+    engine.changes.set_trip_count(1, 5)
+    engine.changes.set_trip_count(0, 2)
     outputs(engine, m)
-    assert engine.totals(0)[:2] == (2, 1)
-    assert engine.totals(1)[:2] == (5 + 3, 2)  # the next entry has its own again
+    assert engine.loops.totals(0)[:2] == (2, 1)
+    assert engine.loops.totals(1)[:2] == (5 + 3, 2)  # the next entry has its own again
     engine.start(m.check({"M": 4, "K": 3}))
     engine.stop_at(0, 1)
     engine.resume()
-    engine.set_trip_count(0, None)
+    engine.changes.set_trip_count(0, None)
     engine.set_limits(100)
     engine.clear_stops()
     assert engine.resume() == ("limit", 0)
@@ -294,7 +294,7 @@ def test_the_condition_input_of_the_body_follows() -> None:
     m = model(text)
     engine = at(m, {"M": 9}, 1)
     assert Frame(engine, 0).stopped_by == "condition"
-    engine.set_condition(0, True)
+    engine.changes.set_condition(0, True)
     assert outputs(engine, m)["seen"].tolist() == [True, True]
 
 
@@ -302,12 +302,12 @@ def test_what_cannot_be_set_is_said() -> None:
     m = model(NESTED)
     engine = at(m, {"M": 4, "K": 3}, 1, loop=1)
     with pytest.raises(loopdbg.UsageError, match="only at one of its boundaries"):
-        engine.set_condition(0, False)
+        engine.changes.set_condition(0, False)
     with pytest.raises(loopdbg.UsageError, match="0 or more"):
-        engine.set_trip_count(1, -1)
+        engine.changes.set_trip_count(1, -1)
     finish(engine, m)
     with pytest.raises(loopdbg.UsageError, match="is not running"):
-        engine.set_trip_count(0, 3)
+        engine.changes.set_trip_count(0, 3)
 
 
 def test_a_branch_taken_last_is_told_whoever_ran_it() -> None:
@@ -315,4 +315,4 @@ def test_a_branch_taken_last_is_told_whoever_ran_it() -> None:
     engine = at(m, {"M": 50, "v0": 0.0}, 30, hot_after=1)
     assert engine.program_runs
     (branch,) = [pc for pc, i in enumerate(m.plan.code) if i.kind.name == "BRANCH"]
-    assert engine.taken(branch) is False  # iteration 29 was odd
+    assert engine.loops.taken(branch) is False  # iteration 29 was odd

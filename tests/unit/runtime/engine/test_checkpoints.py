@@ -159,11 +159,11 @@ def check_every_stop(m: loopdbg.Model, inputs: dict[str, Any], most: int = 250, 
     """Save at every stop, then go to each in random order: all is as it was, and goes on as it went on."""
     engine = started(m, inputs)
     engine.set_limits(40)
-    moments = [(engine.save(), visible(engine))]
+    moments = [(engine.checkpoints.take(), visible(engine))]
     what = ("start", -1)
     while what[0] not in ("end", "error", "limit") and len(moments) < most:
         what = step(engine, nodes)
-        moments.append((engine.save(), visible(engine)))
+        moments.append((engine.checkpoints.take(), visible(engine)))
     positions = [checkpoint.position for checkpoint, _ in moments]
     assert positions == sorted(positions)
     fresh = started(m, inputs)
@@ -178,15 +178,15 @@ def check_every_stop(m: loopdbg.Model, inputs: dict[str, Any], most: int = 250, 
     for turn in range(2 * len(moments)):
         checkpoint, seen = moments[chance.randrange(len(moments))]
         other = others[turn % 3]
-        other.restore(checkpoint)
+        other.checkpoints.restore(checkpoint)
         assert visible(other) == seen
-        again = other.save()
+        again = other.checkpoints.take()
         assert again.position == checkpoint.position
         if turn % 4 == 0:
             assert finish(other, m) == expected
         elif turn % 4 == 1:
             step(other, nodes)
-            other.restore(again)
+            other.checkpoints.restore(again)
             assert visible(other) == seen
 
 
@@ -205,34 +205,34 @@ def test_a_scan_output_of_another_way_of_time_is_its_own() -> None:
     m = model(SUM)
     engine = started(m, {"M": 12, "v0": 1.0})
     slot = m.plan.loops[0].edges[0].param
-    moments = [engine.save() for _ in range(6) if step(engine, nodes=False)]
+    moments = [engine.checkpoints.take() for _ in range(6) if step(engine, nodes=False)]
     step(engine, nodes=False)
-    late = engine.save()
+    late = engine.checkpoints.take()
     expected = finish(engine, m)
-    engine.restore(moments[3])
-    engine.set_value(slot, np.float32(100))
-    other_way = [(engine.save(), visible(engine)) for _ in range(5) if step(engine, nodes=False)]
+    engine.checkpoints.restore(moments[3])
+    engine.changes.set(slot, np.float32(100))
+    other_way = [(engine.checkpoints.take(), visible(engine)) for _ in range(5) if step(engine, nodes=False)]
     changed = finish(engine, m)
     assert changed != expected
-    engine.restore(late)
+    engine.checkpoints.restore(late)
     assert finish(engine, m) == expected
     for checkpoint, seen in reversed(other_way):
-        engine.restore(checkpoint)
+        engine.checkpoints.restore(checkpoint)
         assert visible(engine) == seen
         assert finish(engine, m) == changed
-    engine.restore(moments[1])
+    engine.checkpoints.restore(moments[1])
     assert finish(engine, m) == expected
 
 
 def test_scan_outputs_cost_their_size_once_however_many_checkpoints_there_are() -> None:
     m = model(SUM)
     engine = started(m, {"M": 2000, "v0": 1.0})
-    kept = [engine.save() for _ in range(2000) if step(engine, nodes=False)]
+    kept = [engine.checkpoints.take() for _ in range(2000) if step(engine, nodes=False)]
     sizes = [checkpoint.nbytes for checkpoint in kept]
     assert max(sizes[1000:]) < 2000
     # Gone over again, the elements are the same and are not kept again.
-    engine.restore(kept[0])
-    again = [engine.save() for _ in range(1500) if step(engine, nodes=False)]
+    engine.checkpoints.restore(kept[0])
+    again = [engine.checkpoints.take() for _ in range(1500) if step(engine, nodes=False)]
     assert max(checkpoint.nbytes for checkpoint in again[100:]) < min(sizes[100:])
 
 
@@ -248,12 +248,12 @@ def test_large_tensors_that_did_not_change_are_shared() -> None:
     m = model(text)
     engine = started(m, {"M": 5, "x": np.arange(1000, dtype=np.float32), "v0": 0.0})
     step(engine, nodes=False)
-    first = engine.save()
+    first = engine.checkpoints.take()
     step(engine, nodes=False)
-    second = engine.save()
+    second = engine.checkpoints.take()
     assert first.nbytes > 4000 > second.nbytes
     del first
-    engine.restore(second)
+    engine.checkpoints.restore(second)
     assert finish(engine, m)[1] == {
         k: plain(v) for k, v in m.run({"M": 5, "x": np.arange(1000, dtype=np.float32), "v0": 0.0}).items()
     }
@@ -263,7 +263,7 @@ def test_a_checkpoint_of_another_model_is_refused() -> None:
     engine = started(model(SUM), {"M": 3, "v0": 1.0})
     other = started(model(SUM), {"M": 3, "v0": 1.0})
     with pytest.raises(loopdbg.UsageError, match="another model"):
-        other.restore(engine.save())
+        other.checkpoints.restore(engine.checkpoints.take())
 
 
 def test_a_running_engine_is_saved_by_hooks_but_not_restored() -> None:
@@ -272,9 +272,9 @@ def test_a_running_engine_is_saved_by_hooks_but_not_restored() -> None:
     kept = []
 
     def hook(index: int) -> None:
-        kept.append(engine.save())
+        kept.append(engine.checkpoints.take())
         with pytest.raises(RuntimeError, match="running"):
-            engine.restore(kept[0])
+            engine.checkpoints.restore(kept[0])
 
     engine.set_hook(hook)
     engine.resume()
@@ -282,7 +282,7 @@ def test_a_running_engine_is_saved_by_hooks_but_not_restored() -> None:
     expected = finish(engine, m)
     assert len(kept) == 5
     for checkpoint in kept:
-        engine.restore(checkpoint)
+        engine.checkpoints.restore(checkpoint)
         assert engine.position == checkpoint.position
         assert finish(engine, m) == expected
 
@@ -310,7 +310,7 @@ def test_a_tick_may_ask_for_a_stop_at_the_next_boundary(text: str) -> None:
     while (what := engine.resume())[0] != "end":
         assert what[0] == "boundary"
         assert engine.stack[-1] == what[1]
-        kept.append((engine.save(), visible(engine)))
+        kept.append((engine.checkpoints.take(), visible(engine)))
         engine.clear_stops()
     assert engine.program_runs >= len(kept) >= 2
     engine.on_tick = None
@@ -318,7 +318,7 @@ def test_a_tick_may_ask_for_a_stop_at_the_next_boundary(text: str) -> None:
     for checkpoint, seen in kept[::3]:
         other = started(m, inputs, hot_after=200)
         for e in (engine, other):
-            e.restore(checkpoint)
+            e.checkpoints.restore(checkpoint)
             assert visible(e) == seen
             before = e.program_runs
             assert finish(e, m) == expected
@@ -331,7 +331,7 @@ def test_a_tick_may_save_and_an_error_in_it_leaves_a_state_to_go_on_from() -> No
     kept = []
 
     def tick() -> None:
-        kept.append(engine.save())
+        kept.append(engine.checkpoints.take())
         if len(kept) == 3:
             raise ZeroDivisionError
 
@@ -342,6 +342,6 @@ def test_a_tick_may_save_and_an_error_in_it_leaves_a_state_to_go_on_from() -> No
     expected = m.run({"M": 3_000_000, "v0": 1.0})["v"]
     assert finish(engine, m)[1] == {"v": plain(expected)}
     for checkpoint in kept:
-        engine.restore(checkpoint)
+        engine.checkpoints.restore(checkpoint)
         assert engine.position == checkpoint.position
         assert finish(engine, m)[1] == {"v": plain(expected)}

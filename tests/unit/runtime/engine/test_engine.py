@@ -22,7 +22,7 @@ def native_nodes(m: loopdbg.Model) -> dict[str, bool]:
     engine = m._engine
     assert engine is not None
     return {
-        m.plan.slots[i.outputs[0]].name: engine.is_native(pc)
+        m.plan.slots[i.outputs[0]].name: engine.binder.is_native(pc)
         for pc, i in enumerate(m.plan.code)
         if i.kind is Kind.NODE and i.outputs
     }
@@ -298,7 +298,7 @@ def test_native_and_python_instructions_agree() -> None:
         results = []
         for native in (True, False):
             engine = Engine(m.plan)
-            engine.native = native
+            engine.binder.native = native
             engine.start(m.check(inputs))
             assert engine.resume() == ("end", -1)
             results.append(m.results(engine))

@@ -254,7 +254,7 @@ def inputs_of(case: str, trips: int | None = None) -> Inputs:
 
 def in_python(m: loopdbg.Model, inputs: Inputs) -> dict[str, Any]:
     engine = Engine(m.plan)
-    engine.native = False
+    engine.binder.native = False
     engine.start(m.check(inputs))
     assert engine.resume() == ("end", -1)
     return m.results(engine)
@@ -325,7 +325,7 @@ def test_stepping_shows_every_value(case: str) -> None:
     m = model(CASES[case][0])
     inputs = inputs_of(case, min(TRIPS.get(case, 12), 12))
     engines = [Engine(m.plan), Engine(m.plan)]
-    engines[1].native = False
+    engines[1].binder.native = False
     for engine in engines:
         engine.start(m.check(inputs))
         engine.stop_before_node()
@@ -397,14 +397,14 @@ def test_what_is_set_goes_on_and_the_value_before_stays() -> None:
     engine.stop_at(0, 40)
     engine.resume()
     engine.clear_stops()
-    engine.set_value(param, np.full(41, 5, F))  # of the same shape
-    np.testing.assert_array_equal(engine.previous(0, 0), [0] + 39 * [1])
+    engine.changes.set(param, np.full(41, 5, F))  # of the same shape
+    np.testing.assert_array_equal(engine.loops.previous(0, 0), [0] + 39 * [1])
     engine.stop_at(0, 45)
     engine.resume()
     np.testing.assert_array_equal(engine.value(param), 41 * [5] + 5 * [1])
     engine.clear_stops()
-    engine.set_value(param, np.array([9, 8], F))  # of another one
-    np.testing.assert_array_equal(engine.previous(0, 0), 41 * [5] + 4 * [1])
+    engine.changes.set(param, np.array([9, 8], F))  # of another one
+    np.testing.assert_array_equal(engine.loops.previous(0, 0), 41 * [5] + 4 * [1])
     engine.resume()
     np.testing.assert_array_equal(m.results(engine)["o0"], [9, 8, *(15 * [1])])
 
@@ -424,19 +424,24 @@ def test_checkpoints_of_any_length_can_be_gone_back_to(case: str) -> None:
             break
         index = engine.stack[-1]
         edges = range(len(m.plan.loops[index].edges))
-        previous = [engine.previous(index, k) for k in edges] if engine.loop_state(index)[0] else []
+        previous = [engine.loops.previous(index, k) for k in edges] if engine.loop_state(index)[0] else []
         taken.append(
-            (engine.save(), index, [engine.value(m.plan.loops[index].edges[k].param) for k in edges], previous)
+            (
+                engine.checkpoints.take(),
+                index,
+                [engine.value(m.plan.loops[index].edges[k].param) for k in edges],
+                previous,
+            )
         )
     expected = m.results(engine)
     order = np.random.default_rng(1).permutation(len(taken))[:40]
     for k in order:
         checkpoint, index, values, previous = taken[k]
-        engine.restore(checkpoint)
+        engine.checkpoints.restore(checkpoint)
         for j, value in enumerate(values):
             same(engine.value(m.plan.loops[index].edges[j].param), value)
         for j, value in enumerate(previous):
-            same(engine.previous(index, j), value)
+            same(engine.loops.previous(index, j), value)
         engine.clear_stops()
         if k % 2:
             assert engine.resume() == ("end", -1)
@@ -463,11 +468,11 @@ def test_predicates_see_what_grew() -> None:
         assert engine.resume() == ("boundary", 0)
         engine.clear_stops()
         for bound in bounds:
-            key = engine.add_predicate(0, more_than(bound), [param])
+            key = engine.observers.add_predicate(0, more_than(bound), [param])
             what = engine.resume()
             assert what == ("predicate", 0)
             assert engine.loop_state(0)[0] == bound + 1
-            engine.remove_predicate(key)
+            engine.observers.remove_predicate(key)
         assert engine.resume() == ("end", -1)
         np.testing.assert_array_equal(m.results(engine)["o0"], [0] + 80 * [1])
 
@@ -518,7 +523,7 @@ def test_openvino_concat_grows_too(tmp_path: Path) -> None:
     np.testing.assert_array_equal(native["o0"], expected)
     concats = [pc for pc, i in enumerate(m.plan.code) if i.node is not None and i.node.op_type == "Concat"]
     assert concats
-    assert all(m._engine is not None and m._engine.is_native(pc) for pc in concats)
+    assert all(m._engine is not None and m._engine.binder.is_native(pc) for pc in concats)
 
 
 # ------------------------------------------------------------------ what it costs
@@ -571,7 +576,9 @@ def test_nodes_stay_bound_while_shapes_grow() -> None:
         m.run(inputs)
         engine = m._engine
         assert engine is not None
-        unbound = [i.node for pc, i in enumerate(m.plan.code) if i.kind is Kind.NODE and not engine.is_native(pc)]
+        unbound = [
+            i.node for pc, i in enumerate(m.plan.code) if i.kind is Kind.NODE and not engine.binder.is_native(pc)
+        ]
         assert not unbound, case
 
 

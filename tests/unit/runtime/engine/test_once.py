@@ -76,7 +76,7 @@ def test_they_run_that_often() -> None:
             instruction.op = replace(instruction.op, function=counted)
     feed = {"M": np.int64(5), "K": np.int64(4), "w": np.ones(2, np.float32), "h0": np.ones(2, np.float32)}
     engine = Engine(m.plan)
-    engine.native = False
+    engine.binder.native = False
     engine.start(m.check(feed))
     assert engine.resume()[0] == "end"
     assert [calls.count(name) for name in ("of_main", "of_outer", "of_inner")] == [1, 5, 20]

@@ -24,7 +24,7 @@ def converted(x: Any, dtype: Any) -> Any:
     result = m.run({"x": x})["y"]
     engine = m._engine
     assert engine is not None
-    assert all(engine.is_native(pc) for pc, i in enumerate(m.plan.code) if i.kind is Kind.NODE)
+    assert all(engine.binder.is_native(pc) for pc, i in enumerate(m.plan.code) if i.kind is Kind.NODE)
     return result
 
 
@@ -105,9 +105,9 @@ def test_formulas_of_several_steps_are_native() -> None:
     native = m.run(inputs)
     engine = m._engine
     assert engine is not None
-    assert all(engine.is_native(pc) for pc, i in enumerate(m.plan.code) if i.kind is Kind.NODE)
+    assert all(engine.binder.is_native(pc) for pc, i in enumerate(m.plan.code) if i.kind is Kind.NODE)
     plain = Engine(m.plan)
-    plain.native = False
+    plain.binder.native = False
     plain.start(m.check(inputs))
     plain.resume()
     for name, value in m.results(plain).items():

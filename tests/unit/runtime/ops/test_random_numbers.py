@@ -145,7 +145,7 @@ def test_another_seed_of_the_run_draws_other_numbers_where_nodes_have_none() -> 
     results = []
     for seed in (0, 1):
         engine = Engine(m.plan)
-        engine.seed = seed
+        engine.binder.seed = seed
         engine.start(m.check(GIVEN))
         engine.resume()
         results.append(m.results(engine)["s"])
@@ -158,10 +158,10 @@ def test_going_back_draws_the_same_again() -> None:
     engine.start(m.check(GIVEN))
     moments = []
     while step(engine)[0] != "end":
-        moments.append((engine.save(), visible(engine)))
+        moments.append((engine.checkpoints.take(), visible(engine)))
     expected = finish(engine, m)
     for k in (40, 3, 17, len(moments) - 2):
-        engine.restore(moments[k][0])
+        engine.checkpoints.restore(moments[k][0])
         step(engine)
         assert visible(engine) == moments[k + 1][1]
         assert finish(engine, m) == expected

@@ -89,7 +89,7 @@ def alone(m: loopdbg.Model, inputs: dict[str, Any]) -> dict[str, Any]:
     other = loopdbg.Model(m.graph)
     other.run(inputs)
     assert other._engine is not None
-    other._engine.native = False
+    other._engine.binder.native = False
     other._engine.start(other.check(inputs))
     return other.run(inputs)
 
@@ -277,7 +277,7 @@ def test_a_part_of_a_sliced_input_that_is_changed() -> None:
     engine.clear_stops()
     engine.stop_before_node()
     assert engine.resume()[0] == "node"
-    engine.set_value(m.plan.loops[0].slices[0].inner, 2 * inputs["X"][:, 5:6])
+    engine.changes.set(m.plan.loops[0].slices[0].inner, 2 * inputs["X"][:, 5:6])
     engine.clear_stops()
     assert engine.resume()[0] == "end"
     changed = inputs["X"].copy()
@@ -291,14 +291,14 @@ def test_a_checkpoint_taken_after_a_change_is_of_the_changed_execution() -> None
     engine = Engine(m.plan)
     engine.start(m.check(inputs))
     at(engine, 0, 5)
-    before = engine.save()
+    before = engine.checkpoints.take()
     x = next(slot for slot, value in enumerate(m.plan.slots) if value.name == "x")
     while not np.array_equal(engine.value(x), inputs["X"][5]):
         engine.clear_stops()
         engine.stop_at_node()
         assert engine.resume()[0] == "node"
-    engine.set_value(x, 2 * inputs["X"][5])
-    after = engine.save()
+    engine.changes.set(x, 2 * inputs["X"][5])
+    after = engine.checkpoints.take()
     changed = inputs["X"].copy()
     changed[5] *= 2
     wanted = {before: alone(m, inputs), after: alone(m, {**inputs, "X": changed})}
@@ -306,7 +306,7 @@ def test_a_checkpoint_taken_after_a_change_is_of_the_changed_execution() -> None
     other.start(m.check(inputs))
     for mark in (after, before, after, before):
         for one in (engine, other):
-            one.restore(mark)
+            one.checkpoints.restore(mark)
             one.clear_stops()
             assert one.resume()[0] == "end"
             same(m.results(one), wanted[mark])
@@ -326,15 +326,15 @@ def test_going_back_within_and_beyond_a_block() -> None:
     marks = []
     for iteration in (0, 3, 4, 7):
         at(engine, 1, iteration)
-        marks.append(engine.save())
+        marks.append(engine.checkpoints.take())
         engine.clear_stops()
     for mark in (marks[1], marks[3], marks[0], marks[2], marks[3], marks[1]):
-        engine.restore(mark)
+        engine.checkpoints.restore(mark)
         assert engine.resume()[0] == "end"
         same(m.results(engine), wanted)
     # Another engine, which never was where it goes on.
     other = Engine(m.plan)
     other.start(m.check(inputs))
-    other.restore(marks[3])
+    other.checkpoints.restore(marks[3])
     assert other.resume()[0] == "end"
     same(m.results(other), wanted)

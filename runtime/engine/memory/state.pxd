@@ -4,8 +4,8 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 from numpy cimport npy_intp
 
-from ..kernels.kernel cimport Call, inner_loop
-from ..kernels.stream cimport CStream
+from ...kernels.kernel cimport Call, inner_loop
+from ...kernels.stream cimport CStream
 
 cdef extern from "scalar_program.h" nogil:
     int64_t scalar_stop(int64_t stop, int64_t endless_at, int64_t trips)
@@ -211,10 +211,10 @@ cdef struct Varying:
     Room *rooms
     # while it waits on the instruction's shelf: the rest of the binding
     Varying *next
-    int64_t key           # its memory is kept under this
+    int64_t key           # its arrays are kept under this
     int ncalls
     int nguards
-    Call *calls
+    Call *calls           # all memory of a binding belongs to this piece
     Guard *guards
     char **cells
     npy_intp *outer
@@ -280,7 +280,6 @@ cdef struct Group:
     Check *checks
     npy_intp *outer      # outer axes of all calls
     char **constants
-    PyObject *memory     # owned reference: what keeps constants and the group's own memory
     int64_t cost         # of a block
     int running          # a time slice ended between two blocks
     int unfit            # a check failed
@@ -295,7 +294,7 @@ cdef struct Instr:
     int nguards
     int nmoves
     int once             # index of the loop in whose entries it runs once; -1: it runs whenever it is met
-    Call *calls
+    Call *calls          # all memory of the binding belongs to this piece
     Varying *varying     # NULL: bound on one spec
     Guard *guards
     int64_t cost
@@ -488,6 +487,7 @@ cdef struct BoundaryView:
 ctypedef int (*boundary_hook)(void *context, const BoundaryView *view) noexcept nogil
 
 cdef struct State:
+    void *own            # the piece that all memory of the engine belongs to
     Slot *slots
     Instr *code
     LoopState *loops
@@ -518,12 +518,35 @@ cdef struct State:
     int64_t program_runs # how often one was entered in this execution
     Program *suspended   # the one that a time slice ended in, NULL: none
     int interrupt
+    int running          # somebody resumed it
+    int64_t moment       # grows whenever the engine goes on: what was read before may be stale
     int why              # 1: a stop, 2: the Python hook, 4: a predicate
     int nslots           # derived ones included
     Predicate *predicates
     scalar_record **records
     boundary_hook c_hook
     void *c_context
+
+
+cdef inline int ran_once(const State *s, const Instr *ins) noexcept nogil:
+    """Did a node whose inputs stay as they are run in this entry of its loop?"""
+    return ins.done == s.loops[ins.once].entries and not s.by_hand
+
+
+cdef inline void spec_changed(State *s, int k, Py_ssize_t least) noexcept nogil:
+    """Unbind who reads a slot whose spec changed, but for nodes that follow by themselves. ``least``: its bytes, before
+    or after, whichever are fewer."""
+    cdef int j
+    cdef Instr *ins
+    # No scalar program rests on larger values but through nodes that are unbound here.
+    cdef int matters = least <= 8
+    for j in range(s.readers[k], s.readers[k + 1]):
+        ins = s.code + s.reader[j]
+        if ins.varying == NULL:
+            matters = 1
+            ins.kind = UNBOUND
+            ins.calm = 0
+    s.generation += matters
 
 
 cdef inline Slot *previous_of(State *s, Edge *e) noexcept nogil:

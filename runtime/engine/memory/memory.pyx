@@ -1,18 +1,15 @@
 """The engine's memory: slots, the specs (dtype and shape) of what they hold, and who reads them.
 
 A slot whose spec changes unbinds its consumers, which are bound again when they are met, but for those that follow the
-change by themselves (varying.pyx): loops whose shapes change need nothing special.
+change by themselves (growing): loops whose shapes change need nothing special.
 """
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
-from libc.stdlib cimport calloc, free
 cimport numpy as np
 from numpy cimport npy_intp
 
-from .growing.follow cimport free_shelf, free_varying, spec_changed
-from .groups.group cimport free_group
-from .scalar.programs cimport free_program
+from .pieces cimport release, take
 from .specs cimport Specs
 from .state cimport *
 
@@ -21,7 +18,7 @@ import os
 
 import numpy as np
 
-from ..errors import ExecutionError
+from ...errors import ExecutionError
 
 np.import_array()
 
@@ -32,21 +29,19 @@ cdef class Memory:
     """One execution's slots. ``known`` values are those that follow from constants and shapes alone."""
 
     def __cinit__(self, plan):
-        self.plan, self.code = plan, list(plan.code)
+        self.plan = plan
         self.nslots, self.ncode, self.nloops = len(plan.slots), len(plan.code), len(plan.loops)
         # Behind the plan's slots: for each loop what its back edges carried before, iteration, condition, trip count.
         self.s.nslots = self.nslots + sum(len(p.edges) + 3 for p in plan.loops)
-        self.s.slots = <Slot *>calloc(self.s.nslots + 1, sizeof(Slot))
-        self.s.code = <Instr *>calloc(self.ncode + 1, sizeof(Instr))
-        self.s.loops = <LoopState *>calloc(self.nloops + 1, sizeof(LoopState))
-        self.s.stack = <int *>calloc(self.nloops + 1, sizeof(int))
+        self.s.own = take(NULL, 0, 1)
+        self.s.slots = <Slot *>take(self.s.own, self.s.nslots, sizeof(Slot))
+        self.s.code = <Instr *>take(self.s.own, self.ncode, sizeof(Instr))
+        self.s.loops = <LoopState *>take(self.s.own, self.nloops, sizeof(LoopState))
+        self.s.stack = <int *>take(self.s.own, self.nloops, sizeof(int))
         widest = max((len(p.edges) for p in plan.loops), default=0)
-        self.s.carried = <char **>calloc(widest + 1, sizeof(char *))
-        self.s.readers = <int *>calloc(self.s.nslots + 1, sizeof(int))
-        self.s.writer = <int *>calloc(self.s.nslots + 1, sizeof(int))
-        if not (self.s.slots and self.s.code and self.s.loops and self.s.stack and self.s.carried and
-                self.s.readers and self.s.writer):
-            raise MemoryError
+        self.s.carried = <char **>take(self.s.own, widest, sizeof(char *))
+        self.s.readers = <int *>take(self.s.own, self.s.nslots, sizeof(int))
+        self.s.writer = <int *>take(self.s.own, self.s.nslots, sizeof(int))
         self.specs = Specs()
         self.known = [None] * self.s.nslots
         self.consumers = [[] for _ in range(self.s.nslots)]
@@ -54,44 +49,21 @@ cdef class Memory:
 
     def __dealloc__(self):
         cdef int k, j
-        cdef LoopState *loop
-        if self.s.code:
-            for k in range(self.ncode):
-                free_calls(self.s.code + k)
-                free_group(self.s.code[k].group)
-                free_shelf(self.s.code + k)
-                free(self.s.code[k].moves)
-        if self.s.loops:
+        if self.s.loops != NULL:
             for k in range(self.nloops):
-                loop = self.s.loops + k
-                for j in range(loop.nedges):
-                    Py_XDECREF(loop.edges[j].spare.owner)
-                free_program(loop.program)
-                free(loop.breaks)
-                free(loop.edges)
-                free(loop.slices)
-                free(loop.scans)
-                free(loop.lasts)
-                free(loop.kept)
-        if self.s.slots:
+                for j in range(self.s.loops[k].nedges):
+                    Py_XDECREF(self.s.loops[k].edges[j].spare.owner)
+        if self.s.slots != NULL:
             for k in range(self.nslots):
                 Py_XDECREF(self.s.slots[k].owner)
-        free(self.s.slots)
-        free(self.s.code)
-        free(self.s.loops)
-        free(self.s.stack)
-        free(self.s.carried)
-        free(self.s.readers)
-        free(self.s.reader)
-        free(self.s.writer)
+        release(self.s.own)
 
     cdef int load_consumers(self) except -1:
         """Who reads and writes each slot, for C."""
         cdef int k, n = 0
-        free(self.s.reader)
-        self.s.reader = <int *>calloc(sum(map(len, self.consumers)) + 1, sizeof(int))
-        if not self.s.reader:
-            raise MemoryError
+        release(self.s.reader)
+        self.s.reader = NULL
+        self.s.reader = <int *>take(self.s.own, sum(map(len, self.consumers)), sizeof(int))
         for k in range(self.s.nslots):
             self.s.readers[k] = n
             for pc in self.consumers[k]:
@@ -144,6 +116,14 @@ cdef class Memory:
             self.s.code[<int>pc].kind = UNBOUND
             self.s.code[<int>pc].calm = 0
             self.s.code[<int>pc].stale = 1
+        return 0
+
+    cdef int unbind_producer(self, int k) except -1:
+        """The node that writes a slot was bound on other terms, or does not write it because it was folded."""
+        if k in self.producers:
+            self.s.generation += 1
+            self.s.code[<int>self.producers[k]].kind = UNBOUND
+            self.s.code[<int>self.producers[k]].calm = 0
         return 0
 
     cdef int set_known(self, int k, object array) except -1:
@@ -231,19 +211,15 @@ cdef class Memory:
         """False where a slot was never written."""
         return self.s.slots[slot].owner != NULL
 
+    def where(self, int pc):
+        """``Add 'h' (opset 13) in 'rnn', iteration 7``."""
+        instruction = self.plan.code[pc]
+        text = instruction.node.describe()
+        return f"{text} in {self.at(instruction.inside)}" if instruction.inside >= 0 else text
 
-cdef void free_calls(Instr *ins) noexcept:
-    """Unbind a node: nothing is left of its calls."""
-    cdef int k
-    free_varying(ins)
-    for k in range(ins.nguards):
-        free(ins.guards[k].expected)
-    free(ins.calls)
-    free(ins.guards)
-    free(ins.cells)
-    free(ins.outer)
-    ins.calls, ins.guards, ins.cells, ins.outer = NULL, NULL, NULL, NULL
-    ins.ncalls = ins.nguards = 0
+    def at(self, int index):
+        """``loop 'rnn', iteration 7``."""
+        return f"loop '{self.plan.loops[index].loop.name}', iteration {self.s.loops[index].i}"
 
 
 def memory_for(nbytes, who):

@@ -8,8 +8,8 @@ one before its family came keeps it.
 from bisect import bisect_right
 
 from libc.stdint cimport int64_t
-from libc.stdlib cimport free, realloc
 
+from .pieces cimport release, retake
 from .state cimport Family, Segment
 
 import math
@@ -26,7 +26,7 @@ cdef class Kin:
         self.c.unit = math.prod((*before, *after)) * dtype.itemsize
 
     def __dealloc__(self):
-        free(self.c.segments)
+        release(self.c.segments)
 
 
 cdef class Specs:
@@ -105,10 +105,7 @@ cdef class Specs:
         if extent < low or high - low > LAST - self.end:
             return 0
         for start, stop, spec in self.taken(kin, low, high):
-            f.segments = <Segment *>realloc(f.segments, (f.nsegments + 1) * sizeof(Segment))
-            if not f.segments:
-                f.nsegments = 0
-                raise MemoryError
+            f.segments = <Segment *>retake(NULL, f.segments, f.nsegments, f.nsegments + 1, sizeof(Segment))
             last = f.segments + f.nsegments
             f.nsegments += 1
             last.low, last.count = start, stop - start

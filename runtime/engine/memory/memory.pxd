@@ -1,14 +1,13 @@
-"""The engine's memory, for the classes above it."""
+"""The engine's memory, which all its parts share."""
 
 from .specs cimport Specs
-from .state cimport Instr, State
+from .state cimport State
 
 cdef class Memory:
     cdef State s
     cdef readonly object plan
-    cdef list code               # the plan's instructions, some of them replaced by what runs ahead
-    cdef int nslots
-    cdef int ncode
+    cdef int nslots              # of the plan
+    cdef int ncode               # instructions, those of predicates included
     cdef int nloops
     cdef Specs specs             # spec -> (dtype, shape)
     cdef list known              # slot -> array that is known without running, or None
@@ -20,6 +19,7 @@ cdef class Memory:
     cdef int put_owner(self, int k, object owner, int spec, int flags) except -1
     cdef int put_room(self, int k, object owner, int spec, Py_ssize_t nbytes, int flags) except -1
     cdef int unbind_consumers(self, int k) except -1
+    cdef int unbind_producer(self, int k) except -1
     cdef int set_known(self, int k, object array) except -1
     cdef int own(self, int k, int spec) except -1
     cdef int set_constant(self, int k, object array) except -1
@@ -28,5 +28,3 @@ cdef class Memory:
     cdef object tensor(self, char *data, int spec)
     cdef object plain_copy(self, object value)
     cdef object look(self, int k)
-
-cdef void free_calls(Instr *ins) noexcept
