@@ -182,7 +182,7 @@ class _Table:
 
 
 class Alignment:
-    """Two models, aligned. ``loops``: which loops are compared with which; ``names``: what --map says of names."""
+    """Two models, aligned. ``loops``: which loops are compared with which; ``names``: which of the right a name is."""
 
     def __init__(
         self, left: Graph, right: Graph, loops: Iterable[tuple[Loop, Loop]], names: Mapping[str, str] | None = None
@@ -254,7 +254,7 @@ class Alignment:
     # -- what both are given
 
     def _given(self) -> None:
-        """Inputs of the models: as they are given, by --map and by name, the others in order."""
+        """Inputs of the models: as they are given, by the names that are given and by name, the others in order."""
         left, right = self.left.graph.inputs, self.right.graph.inputs
 
         def fits(a: Value, b: Value) -> float | None:
@@ -276,14 +276,14 @@ class Alignment:
         name: Callable[[T], str],
         score: Callable[[T, T], float | None],
     ) -> list[tuple[T, T, str]]:
-        """The best pairs: what --map says, then by score; with equal scores a name decides, then the order."""
+        """The best pairs: the names that are given, then by score; with equal scores a name decides, then the order."""
         found: dict[int, tuple[int, str]] = {}
         taken: set[int] = set()
         for k, one in enumerate(left):
             wanted = self.names.get(name(one))
             match = next((j for j, other in enumerate(right) if name(other) == wanted and j not in taken), None)
             if wanted is not None and match is not None:
-                found[k] = match, "--map"
+                found[k] = match, "given"
                 taken.add(match)
         marks = []
         for k, one in enumerate(left):

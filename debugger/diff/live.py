@@ -49,7 +49,7 @@ def compare_live(
         ExecutionError, LimitError: ours does not run.
     """
     if peer.name == "onnxruntime" and model.graph.system is not System.ONNX:
-        raise UsageError(f"onnxruntime cannot read {model.name}; compare with openvino: --against openvino")
+        raise UsageError(f"onnxruntime cannot read {model.name}; compare with openvino")
     side = ModelSide(model, inputs, limit)
     chosen(match_loops(side.loops, side.loops, {}).pairs, options.loops)  # complains of names that are none
     profile = Profile()

@@ -27,8 +27,8 @@ class RecordedFrame:
     """One loop of a recording, or the main graph, as :class:`~..session.frames.Frame` shows it of a run.
 
     A frame around the innermost one stands inside an iteration: ``inside`` is the loop that runs there. ``now``: the
-    boundary at which the recording stands. What was not recorded is not there: with ``--every K`` a back edge has no
-    previous value, and a scan output only the elements that were recorded.
+    boundary at which the recording stands. What was not recorded is not there: where not every boundary is,
+    a back edge has no previous value, and a scan output only the elements that were recorded.
     """
 
     def __init__(

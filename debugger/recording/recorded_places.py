@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NoReturn
 
-from ...runtime.errors import UsageError
+from ...runtime.errors import Remedy, UsageError
 from ...runtime.graph import Node
 from ..expression.language import Expression
 from ..session.places import Places
@@ -39,10 +39,7 @@ class RecordedPlaces(Places):
                 # Known at the end, where it is tested.
                 continue
             if name in scope and not self._outline.holds(index, scope[name]):
-                raise UsageError(
-                    f"the recording holds no value '{name}' (in '{expression.text}'); "
-                    f"--record-nodes records all body values"
-                )
+                raise UsageError(f"the recording holds no value '{name}' (in '{expression.text}')", Remedy.RECORD_NODES)
         every = self._outline.trace.every
         if expression.uses_history and every > 1:
             raise UsageError(

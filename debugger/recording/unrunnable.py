@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ...runtime.errors import UsageError
+from ...runtime.errors import Remedy, UsageError
 from ...runtime.model import Model
 from ...runtime.plan.plan import Plan
 from .reader import Trace
@@ -99,6 +99,4 @@ def refuse(what: str) -> NoReturn:
     Raises:
         UsageError: always.
     """
-    raise UsageError(
-        f"{what} is not possible: this is a recording; with the model: loopdbg MODEL, or loopdbg run MODEL --resume"
-    )
+    raise UsageError(f"{what} is not possible: this is a recording", Remedy.RUN_MODEL)

@@ -55,7 +55,7 @@ def test_what_was_written_stays(tmp_path: Path, every: int, kilobytes: int) -> N
     recording = ("--input", "x0=[1,2,3,4]", "--record", trace, "--every", every)
     ran = command("run", path, *recording, "--json", file_kb=kilobytes)
     assert ran.returncode == 1
-    told = re.search(r"recording stopped: .*; the first (\d+) boundaries are in the file, and --resume", ran.stderr)
+    told = re.search(r"recording stopped: .*; the first (\d+) boundaries are in the file; --resume", ran.stderr)
     assert told is not None, ran.stderr
     with loopdbg.Trace.open(trace) as opened:
         iterations = [boundary.iteration for boundary in opened.boundaries()]

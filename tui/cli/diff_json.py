@@ -20,6 +20,7 @@ from ...debugger.diff.findings import (
 )
 from ...debugger.diff.live import Live
 from ..screen.text import dtype_name
+from .remedies import matched
 
 #: Elements that are written out.
 ELEMENTS = 64
@@ -60,8 +61,8 @@ def _loop(loop: LoopFindings) -> dict[str, Any]:
     return {
         "left": loop.left,
         "right": loop.right,
-        "matched_by": loop.matched,
-        "matched_values": [{"left": a, "right": b, "by": how} for a, b, how in loop.values],
+        "matched_by": matched(loop.matched),
+        "matched_values": [{"left": a, "right": b, "by": matched(how)} for a, b, how in loop.values],
         "only_left": loop.only_left,
         "only_right": loop.only_right,
         "same": loop.same,

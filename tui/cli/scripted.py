@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...runtime.errors import InterruptError, LimitError, LoopdbgError, UsageError
 from ...runtime.model import Run as Result
 from . import report, terminal
+from .remedies import told
 
 if TYPE_CHECKING:
     from ...debugger.session.stop import Stop
@@ -219,7 +220,7 @@ def prompt(console: Any) -> None:
                 raise
             terminal.out(str(interrupted))
         except LoopdbgError as error:
-            terminal.out(f"error: {error}")
+            terminal.out(f"error: {told(error)}")
         except AssertionFailed:
             terminal.out("an assertion failed")
         except KeyboardInterrupt:

@@ -275,7 +275,7 @@ def test_without_body_values_the_carried_ones_answer(tmp_path: Path) -> None:
             "break nan q",
         ):
             (said,) = typed[1](line)
-            assert "the recording holds no value '" in said and "--record-nodes records all body values" in said
+            assert "the recording holds no value '" in said and "a recording with nodes" in said
         assert typed[1]("info breakpoints") == typed[0]("info breakpoints")
         # What the condition came from is known as far as it was recorded.
         run, recording = (one("why") for one in typed)

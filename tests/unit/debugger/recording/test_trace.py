@@ -299,7 +299,9 @@ def test_a_file_is_overwritten_only_where_that_is_meant(tmp_path: Path) -> None:
     path = tmp_path / "t.loopdb"
     loaded, inputs = model(SUM), {"M": 2, "v0": 1.0}
     record(path, loaded, inputs)[0].close()
-    with pytest.raises(UsageError, match=re.escape(f"{path}: a trace is there already; --force overwrites it")):
+    with pytest.raises(
+        UsageError, match=re.escape(f"{path}: a trace is there already; Options(force=True) overwrites it")
+    ):
         record(path, loaded, inputs)
     trace, _, _ = record(path, loaded, {"M": 5, "v0": 1.0}, force=True)
     with trace:

@@ -437,7 +437,7 @@ def test_a_limit_that_is_not_reached_changes_nothing() -> None:
 def test_a_loop_that_nothing_can_end_is_refused(text: str) -> None:
     m = model(text)
     inputs = {"M": 0, "cond": True, "v0": 0, "bound": 0}
-    with pytest.raises(loopdbg.LimitError, match="would never end; give --max-iterations"):
+    with pytest.raises(loopdbg.LimitError, match="would never end; give max_iterations=N"):
         m.run(inputs)
     assert m.execute(inputs, max_iterations=20).loops[0].iterations == 20
 
