@@ -37,6 +37,7 @@ from ...runtime.graph import (
     walk,
 )
 from ...runtime.graph.origins import Origins
+from ...runtime.graph.slices import from_start
 from ..words.node_text import SIGNS, Phrases
 
 T = TypeVar("T")
@@ -489,7 +490,7 @@ def edge_of(loop: Loop, last: LastValueOutput) -> BackEdge | None:
 def geometry(port: SlicedInput) -> tuple[int, ...]:
     """How a tensor is cut, as far as that can be told without its shape; the same numbers mean the same parts."""
     shape = port.outer.type.shape if isinstance(port.outer.type, TensorType) else None
-    axis = port.axis + len(shape) if port.axis < 0 and shape is not None else port.axis
+    axis = port.axis if shape is None else from_start(port.axis, len(shape))
     dim = shape[axis] if shape is not None and 0 <= axis < len(shape) else None
     start, end = port.start, port.end
     if isinstance(dim, int):
@@ -499,11 +500,7 @@ def geometry(port: SlicedInput) -> tuple[int, ...]:
 
 def captured_by(node: Node) -> list[Value]:
     """What the graphs inside a node take from outside, each once."""
-    found = dict.fromkeys(value for _, body in bodies(node) for value in captured(body))
-    if isinstance(node, Loop):
-        inner = {port.inner for port in node.invariants}
-        return [value for value in found if value not in inner]
-    return list(found)
+    return list(dict.fromkeys(value for _, body in bodies(node) for value in captured(body)))
 
 
 def read_by(node: Node) -> list[Value]:

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ...runtime.errors import UsageError
-from ...runtime.graph import Graph, Operation, System, walk
+from ...runtime.graph import Graph, System, walk
 from ...runtime.model import Data, Model
+from ...runtime.ops.registry import is_random
 from ..peers.process import Peer
 from .findings import Comparison
 from .free import run_free
@@ -66,8 +67,4 @@ def compare_live(
 
 
 def _random(graph: Graph) -> list[str]:
-    return [
-        node.name
-        for node in walk(graph)
-        if isinstance(node, Operation) and node.op_type.startswith(("Random", "Bernoulli", "Multinomial"))
-    ]
+    return [node.name for node in walk(graph) if is_random(node, graph.system)]

@@ -25,7 +25,7 @@ import numpy as np
 from ..errors import ExecutionError
 from ..graph import StoppedBy, TensorType
 from .memory import aligned, memory_for, shapes_of
-from ..graph.slices import cut, join, split
+from ..graph.slices import cut, from_start, join, joined_shape, split
 
 np.import_array()
 
@@ -353,7 +353,7 @@ cdef class Loops(Nodes):
         port = self.plan.loops[index].scans[k].output
         dtype, shape = self.specs[spec]
         rank = len(shape) + (1 if port.stack else 0)
-        axis = port.axis + rank if port.axis < 0 else port.axis
+        axis = from_start(port.axis, rank)
         c.spec, c.nbytes, c.out_count = spec, math.prod(shape) * dtype.itemsize, -1
         c.plain = not port.reverse and math.prod(shape[:axis]) == 1
         rows = self.scan_arrays.get((index, k))
@@ -527,15 +527,7 @@ cdef class Loops(Nodes):
         if dtype is None:
             dtype = port.outer.type.dtype if isinstance(port.outer.type, TensorType) else None
         dims = [d if isinstance(d, int) else 0 for d in shape or ()]
-        if port.stack:
-            axis = port.axis + len(dims) + 1 if port.axis < 0 else port.axis
-            dims.insert(min(max(axis, 0), len(dims)), 0)
-        elif dims:
-            axis = port.axis + len(dims) if port.axis < 0 else port.axis
-            dims[min(max(axis, 0), len(dims) - 1)] = 0
-        else:
-            dims = [0]
-        return np.empty(dims, dtype if dtype is not None else np.float32)
+        return np.empty(joined_shape(dims, port, 0), dtype if dtype is not None else np.float32)
 
     cdef object scan_rows(self, int index, int k):
         """The elements in order, ``[count, *shape]``; None while there are none. After the loop its output has them."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...runtime.errors import InterruptError, LimitError, LoopdbgError, UsageError
 from ...runtime.model import Run as Result
-from . import report, terminal
+from . import terminal, value_json
 from .remedies import told
 
 if TYPE_CHECKING:
@@ -267,5 +267,5 @@ def stop_json(session: Any) -> dict[str, Any]:
         "loop": frame.path,
         "iteration": frame.iteration if frame.loop is not None else None,
         "breakpoint": stop.breakpoints[0] if stop.breakpoints else None,
-        "carried": {name: report.small_json(value) for name, value in frame.carried.items()},
+        "carried": {name: value_json.plain(value) for name, value in frame.carried.items()},
     }
