@@ -5,18 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 from textual.pilot import Pilot
 
 import loopdbg
 from loopdbg.debugger.session.session import Session
 from loopdbg.tui.app import LoopdbgApp
 from loopdbg.tui.driver import Driver
-
-SAMPLES = Path(__file__).parents[1] / "sample_models"
 
 
 class Screen:
@@ -96,13 +92,3 @@ async def opened(
         app.driver.close()
         if app.fault is not None:
             raise app.fault
-
-
-def sample(name: str, **changed: float) -> tuple[loopdbg.Model, dict[str, Any]]:
-    """A sample model and its inputs; ``changed`` replaces some of them."""
-    path = SAMPLES / name
-    with np.load(path.with_name(f"{path.stem}.inputs.npz")) as file:
-        inputs = dict(file)
-    for key, value in changed.items():
-        inputs[key] = np.asarray(value, inputs[key].dtype)
-    return loopdbg.load(path), inputs

@@ -13,7 +13,6 @@ import pytest
 
 import loopdbg
 import models
-from command_line import SAMPLES
 from command_line import loopdbg as command
 from loopdbg.debugger.diff.findings import Comparison
 from loopdbg.debugger.diff.live import Live, compare_live
@@ -21,6 +20,7 @@ from loopdbg.debugger.diff.streams import Options
 from loopdbg.debugger.peers.process import Peer
 from loopdbg.runtime.errors import UsageError
 from loopdbg.runtime.graph import loops
+from models import SAMPLES
 
 ONNX = sorted(path.name for path in SAMPLES.glob("*.onnx"))
 IR = ["lstm.xml", *sorted(path.name for path in SAMPLES.glob("*.xml") if path.name != "lstm.xml")]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from screens import Screen, opened, sample
+from models import sample
+from screens import Screen, opened
 
 
 async def typed(screen: Screen, line: str) -> None:

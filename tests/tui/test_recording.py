@@ -10,8 +10,9 @@ from typing import Any
 from loopdbg.debugger.recording.replay import Replay
 from loopdbg.tui.app import LoopdbgApp
 from loopdbg.tui.driver import Driver
+from models import sample
 from recordings import record
-from screens import Screen, sample
+from screens import Screen
 
 
 @asynccontextmanager

@@ -15,8 +15,8 @@ import pytest
 
 import loopdbg
 import models
-from command_line import SAMPLES, save
 from command_line import loopdbg as command
+from command_line import save
 from loopdbg.debugger.diff.findings import Comparison, LoopFindings, Reason
 from loopdbg.debugger.diff.growth import POINTS, Growth
 from loopdbg.debugger.diff.matching import match_loops, match_names
@@ -26,6 +26,7 @@ from loopdbg.debugger.diff.streams import Options, compare_sides
 from loopdbg.debugger.diff.values import Tolerance, compare
 from loopdbg.debugger.session.boundary import Boundary
 from loopdbg.runtime.graph import Graph, StoppedBy
+from models import SAMPLES
 
 # ------------------------------------------------------------------ values
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import loopdbg
-from command_line import SAMPLES, start
 from command_line import finish as wait
 from command_line import loopdbg as command
+from command_line import start
 from loopdbg.debugger.recording.recorder import Options, Recorder
 from loopdbg.debugger.recording.replay import Replay
 from loopdbg.debugger.session.snapshot import FrameSnapshot
@@ -21,9 +21,9 @@ from loopdbg.runtime.graph.as_json import SMALL
 from loopdbg.tui.app import LoopdbgApp
 from loopdbg.tui.driver import Driver
 from loopdbg.tui.screen.view import FrameView, History, look
-from models import BRANCHES, COUNT, NESTED, model
+from models import BRANCHES, COUNT, NESTED, SAMPLES, model, sample
 from recordings import record, same
-from screens import Screen, sample
+from screens import Screen
 
 NAMES = sorted(path.name for pattern in ("*.onnx", "*.xml") for path in SAMPLES.glob(pattern))
 BOTH = {"nested": (NESTED, {"M": 3, "K": 2}), "branches": (BRANCHES, {"M": 4, "v0": 1.0})}

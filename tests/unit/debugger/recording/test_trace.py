@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import loopdbg
-from command_line import SAMPLES
 from loopdbg.debugger.recording import recorder as recorders
 from loopdbg.debugger.recording import writer as writers
 from loopdbg.debugger.recording.reader import Trace
@@ -23,9 +22,8 @@ from loopdbg.debugger.recording.writer import Portion, Store, is_trace
 from loopdbg.runtime.errors import TraceError, UsageError
 from loopdbg.runtime.graph import StoppedBy
 from loopdbg.runtime.graph.encoding import decode, encode
-from models import BRANCHES, COUNT, NESTED, SUM, model
+from models import BRANCHES, COUNT, NESTED, SAMPLES, SUM, model, sample
 from recordings import all_same, assert_same_boundary, record, same
-from screens import sample
 
 NAMES = sorted(path.name for pattern in ("*.onnx", "*.xml") for path in SAMPLES.glob(pattern))
 #: Its iterations have no end of their own.

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from command_line import SAMPLES, loopdbg, save
+from command_line import loopdbg, save
 from loopdbg.runtime.errors import InterruptError, LimitError, LoopdbgError, UsageError
 from loopdbg.tui.cli import COMMANDS, guarded
-from models import COUNT
+from models import COUNT, SAMPLES
 
 # ------------------------------------------------------------------ usage
 
