@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import LoopdbgError
-from .engine import Engine
+
+#: An engine, which imports this file.
+Engine = Any
 
 
 @dataclass
