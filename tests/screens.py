@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from textual.pilot import Pilot
 
 import loopdbg
+from loopdbg.debugger.recording.replay import Replay
 from loopdbg.debugger.session.session import Session
 from loopdbg.tui.app import LoopdbgApp
 from loopdbg.tui.driver import Driver
+from models import sample
+from recordings import record
 
 
 class Screen:
@@ -36,6 +40,12 @@ class Screen:
         """Press a key without waiting for what it starts; the pilot's own presses wait for an idle processor."""
         self.app.simulate_key(key)
         await asyncio.sleep(0.1)
+
+    async def type(self, line: str) -> str:
+        """Type a line into the open console and wait for what it does; returns what it says to that."""
+        self.app.prompt.line.value = line
+        await self.press("enter")
+        return self.app.prompt.text.rpartition(f"> {line}\n")[2]
 
     async def settle(self) -> None:
         await asyncio.wait_for(self.app.idle(), 60)
@@ -82,13 +92,29 @@ async def opened(
     max_iterations: int | None = None,
 ) -> AsyncIterator[Screen]:
     """The app on a model, at its first stop."""
-    app = LoopdbgApp(Driver(model, inputs, max_iterations), "inputs.npz")
+    async with _shown(Driver(model, inputs, max_iterations), "inputs.npz", size) as screen:
+        yield screen
+
+
+@asynccontextmanager
+async def opened_recording(path: Path, name: str, **options: Any) -> AsyncIterator[Screen]:
+    """The app on a recording of a sample, made at ``path``, at its first boundary."""
+    trace, _, _ = record(path, *sample(name), **options)
+    with trace:
+        replay = Replay(trace)
+        async with _shown(Driver(replay.model, {}, None, replay), f"from {path.name}") as screen:
+            yield screen
+
+
+@asynccontextmanager
+async def _shown(driver: Driver, note: str, size: tuple[int, int] = (120, 36)) -> AsyncIterator[Screen]:
+    app = LoopdbgApp(driver, note)
     try:
         async with app.run_test(size=size) as pilot:
             screen = Screen(app, pilot)
             await screen.settle()
             yield screen
     finally:
-        app.driver.close()
+        driver.close()
         if app.fault is not None:
             raise app.fault
