@@ -94,16 +94,20 @@ class Assertions:
 _OF_CYTHON = runpy.run_path(str(ROOT / ".ci" / "import_tree.py"))["imports"]
 
 
+def files(*folders: str) -> list[Path]:
+    """The files of source in some folders of the program."""
+    found = (path for folder in folders for path in (ROOT / folder).rglob("*.p*"))
+    return sorted(path for path in found if path.suffix in (".py", ".pyx", ".pxd"))
+
+
 @cache
 def imports() -> dict[str, set[str]]:
     """What each file of the program imports of the program, within functions and for types alone too; a Cython module
     with its .pxd is one file, and a package's name its ``__init__``."""
     sources: dict[str, list[Path]] = {}
-    for folder in ("runtime", "debugger", "tui"):
-        for path in sorted((ROOT / folder).rglob("*.p*")):
-            if path.suffix in (".py", ".pyx", ".pxd"):
-                name = path.relative_to(ROOT).with_suffix("").as_posix().removesuffix("/__init__")
-                sources.setdefault(name, []).append(path)
+    for path in files("runtime", "debugger", "tui"):
+        name = path.relative_to(ROOT).with_suffix("").as_posix().removesuffix("/__init__")
+        sources.setdefault(name, []).append(path)
     return {
         name: {target for path in paths for target in _imported(path, sources)} - {name}
         for name, paths in sources.items()

@@ -2,8 +2,8 @@
 
 An operator is a function ``op(p, *inputs, **attributes)`` that says what it means in terms of a few primitives ``p``
 (see :class:`~.primitives.Primitives`). The function runs in two ways: with :class:`~.eager.Eager` it computes at once,
-and with the binder of ``runtime.bind`` it emits calls for the engine. Both derive from this one text, and both run the
-kernels that ``runtime.arithmetic`` names.
+and with the binder of ``plan.bind`` it emits calls for the engine. Both derive from this one text, and both run the
+kernels that ``ops.arithmetic`` names.
 
 ``@onnx("Add", since=7)`` registers it for ONNX from that opset on, ``@openvino("Add")`` for OpenVINO. Attributes
 arrive as keyword arguments; for OpenVINO, whose XML attributes are text, the annotation says how to read them.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import house
@@ -89,3 +90,10 @@ def test_tests_that_assert_nothing_are_found(tmp_path: Path) -> None:
     (tmp_path / "ways.py").write_text("def careful(): ...\n")
     found = [name.partition("::")[2] for name in house.Assertions(tmp_path).silent()]
     assert found == ["test_none", "test_for_ever", "test_of_another_module"]
+
+
+def test_words_of_the_command_line_stand_in_tui_alone() -> None:
+    """What the layers below say of options is said by the front end that has them."""
+    texts = {path: path.read_text(encoding="utf-8") for path in house.files("runtime", "debugger")}
+    words = re.compile(r"--[a-z]\w*|loopdbg (run|diff|info|explain|export|MODEL)\b")
+    assert [(path.name, found[0]) for path, text in texts.items() if (found := words.search(text))] == []
