@@ -29,7 +29,6 @@ KNOWN: list[set[str]] = [
         "debugger/console/completion",
         "debugger/console/console",
     },
-    {"debugger/recording/checkpoint", "debugger/recording/recorder"},
     {"debugger/recording/frames", "debugger/recording/values"},
     {"debugger/recording/recorded_places", "debugger/recording/replay"},
     {"debugger/session/frames", "debugger/session/running"},
