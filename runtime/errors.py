@@ -6,11 +6,52 @@ the command line ends with.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from enum import Enum
+from typing import Self
+
+
+class Remedy(Enum):
+    """What can be done about an error, in the words of the Python API; names in braces are fields of the error."""
+
+    GIVE_INPUT = "give it as inputs={{'{name}': ...}}"
+    GIVE_ARRAY = "give it as inputs={{'{name}': array}}"
+    LIMIT_ITERATIONS = "give max_iterations=N to run it"
+    OVERWRITE = "Options(force=True) overwrites it"
+    RECORD = "a trace is what loopdbg.Recorder writes"
+    RECORD_NODES = "a recording with nodes holds all body values (Options(nodes=True))"
+    RESUME = "Recorder.resumed goes on from there"
+    RUN_MODEL = "loopdbg.debug(MODEL, inputs) runs the model"
+
 
 class LoopdbgError(Exception):
-    """The root of all errors that are meant for a person; its text is one line."""
+    """The root of all errors that are meant for a person; its text is one line.
+
+    ``what`` went wrong, and what to do about it, where somebody who calls Python does that otherwise than somebody at a
+    command line: ``remedy``, with ``fields`` for its words.
+    """
 
     exit_status = 1
+
+    def __init__(self, what: str = "", remedy: Remedy | None = None, **fields: str) -> None:
+        super().__init__(what)
+        self.what = what
+        self.remedy = remedy
+        self.fields = fields
+
+    @classmethod
+    def at(cls, where: str, error: LoopdbgError) -> Self:
+        """An error of this class that says where ``error`` happened; what can be done about it stays."""
+        return cls(f"{where}: {error.what}", error.remedy, **error.fields)
+
+    def told(self, words: Mapping[Remedy, str]) -> str:
+        """The text in the words of a front end; a remedy that has none there is told as in Python."""
+        if self.remedy is None:
+            return self.what
+        return f"{self.what}; {words.get(self.remedy, self.remedy.value).format(**self.fields)}"
+
+    def __str__(self) -> str:
+        return self.told({})
 
 
 class ModelError(LoopdbgError):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .engine.engine import Engine
-from .errors import ExecutionError, InputError, InterruptError, LimitError, ModelError
+from .errors import ExecutionError, InputError, InterruptError, LimitError, ModelError, Remedy
 from .frame import Frame
 from .graph import (
     MAIN,
@@ -178,7 +178,7 @@ class Model:
             elif isinstance(port.type, OptionalType):
                 checked[slot] = None
             else:
-                raise InputError(f"input '{port.name}' ({port.type}) is missing; give it as --input {port.name}=VALUE")
+                raise InputError(f"input '{port.name}' ({port.type}) is missing", Remedy.GIVE_INPUT, name=port.name)
         return checked
 
     def run(
@@ -406,13 +406,10 @@ def _check_shape(name: str, declared: TensorType, array: Array, named: dict[str,
     if not fits:
         shape = "[" + ",".join("?" if d is None else str(d) for d in declared.shape) + "]"
         have_text = "a scalar" if array.ndim == 0 else f"shape {list(array.shape)}"
-        example = "VALUE" if not declared.shape else "'[...]'"
         need = "a scalar" if not declared.shape else f"shape {shape}"
         dtype = "" if declared.dtype is None else f" {declared.dtype.name}"
-        raise InputError(
-            f"input '{name}' needs {need}{dtype}, got {have_text}; give it as --input {name}={example} or "
-            f"--input {name}=file.npy"
-        )
+        remedy = Remedy.GIVE_ARRAY if declared.shape else Remedy.GIVE_INPUT
+        raise InputError(f"input '{name}' needs {need}{dtype}, got {have_text}", remedy, name=name)
 
 
 def _tree(graph: Graph, path: str) -> list[LoopNode]:

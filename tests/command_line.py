@@ -7,15 +7,13 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import onnx
 import pytest
 
 from loopdbg.tui.cli import main
 from models import proto
-
-SAMPLES = Path(__file__).parents[1] / "sample_models"
 
 
 class Ran(NamedTuple):
@@ -57,23 +55,20 @@ sys.exit(main())
 """
 
 
-def start(
-    *arguments: object,
-    environment: Mapping[str, str] | None = None,
-    stdout: int = subprocess.PIPE,
-    stderr: int = subprocess.PIPE,
-    telling: bool = False,
-) -> subprocess.Popen[str]:
-    """Start a command line as a process of its own; a telling one says when its model begins to run."""
+def python(*arguments: object, environment: Mapping[str, str] | None = None, **options: Any) -> subprocess.Popen[str]:
+    """Start Python as a process of its own that finds the package; ``options`` as for ``Popen``."""
     package = Path(__file__).parents[1] / "src"
     return subprocess.Popen(
-        [sys.executable, *(["-c", TELLING] if telling else ["-m", "loopdbg"]), *map(str, arguments)],
-        stdin=subprocess.DEVNULL,
-        stdout=stdout,
-        stderr=stderr,
+        [sys.executable, *map(str, arguments)],
         encoding="utf-8",
         env={**os.environ, "PYTHONPATH": str(package), **(environment or {})},
+        **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options},
     )
+
+
+def start(*arguments: object, telling: bool = False, **options: Any) -> subprocess.Popen[str]:
+    """Start a command line as a process of its own; a telling one says when its model begins to run."""
+    return python(*(["-c", TELLING] if telling else ["-m", "loopdbg"]), *arguments, **options)
 
 
 def finish(process: subprocess.Popen[str], seconds: float = 60) -> Ran:
@@ -85,6 +80,11 @@ def finish(process: subprocess.Popen[str], seconds: float = 60) -> Ran:
         process.communicate()
         raise
     return Ran(process.returncode, out or "", err or "")
+
+
+def run_code(code: str, *arguments: object, seconds: float = 60, **options: Any) -> Ran:
+    """Run Python code in a process of its own."""
+    return finish(python("-c", code, *arguments, **options), seconds)
 
 
 def save(folder: Path, text: str, name: str = "model.onnx", opset: int = 21) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,22 @@ import numpy as np
 import loopdbg
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
+
+
+class View(ctypes.Structure):
+    """What a hook in C is shown of a boundary."""
+
+    _fields_ = (
+        ("loop", ctypes.c_int),
+        ("ended", ctypes.c_int),
+        ("iteration", ctypes.c_int64),
+        ("ncarried", ctypes.c_int),
+        ("carried", ctypes.POINTER(ctypes.c_void_p)),
+    )
+
+
+#: Makes a function a hook in C.
+CHook = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(View))
 
 
 def plain(value: Any) -> Any:

@@ -34,11 +34,11 @@ from typing import Any
 import numpy as np
 
 from loopdbg.debugger.console.command import COMMANDS
-from loopdbg.debugger.console.console import Console, Quit
+from loopdbg.debugger.console.console import Quit
 from loopdbg.debugger.session.session import Session
-from loopdbg.runtime.errors import LoopdbgError
 from loopdbg.runtime.model import load
 from loopdbg.tui.cli import main
+from talk import Talk
 
 ROOT = Path(__file__).parents[1]
 SAMPLES = ROOT / "sample_models"
@@ -76,8 +76,7 @@ class Guide:
     """One guide; ``run`` gives it with what its examples say now."""
 
     def __init__(self) -> None:
-        self.console: Console | None = None
-        self.said: list[str] = []
+        self.talk: Talk | None = None
         self.names: dict[str, Any] = {}
         self.status = 0
 
@@ -124,19 +123,15 @@ class Guide:
     def _begin(self, name: str) -> list[str]:
         with np.load(Path(name).with_suffix(".inputs.npz")) as file:
             session = Session(load(name), dict(file))
-        self.console = Console(session, self.said.append)
+        self.talk = Talk(session)
         return [session.stop.text]
 
     def _type(self, line: str) -> list[str]:
-        assert self.console is not None, "no session was begun"
-        self.said.clear()
+        assert self.talk is not None, "no session was begun"
         try:
-            self.console.execute(line)
-        except LoopdbgError as error:
-            self.said.append(f"error: {error}")
+            return self.talk(line)
         except Quit:
-            pass
-        return list(self.said)
+            return list(self.talk.said)
 
     def _python(self, text: str) -> str:
         told: list[str] = []

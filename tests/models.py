@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from loopdbg.runtime.graph import (
     Value,
 )
 
+SAMPLES = Path(__file__).parents[1] / "sample_models"
 _RNG = np.random.default_rng(3)
 
 
@@ -51,6 +53,16 @@ def with_weights(text: str, **weights: Any) -> loopdbg.Model:
 def run(text: str, opset: int = 21, **inputs: Any) -> dict[str, Any]:
     """The outputs of a model, by name."""
     return model(text, opset).run(inputs)
+
+
+def sample(name: str, **changed: float) -> tuple[loopdbg.Model, dict[str, Any]]:
+    """A sample model and its inputs; ``changed`` replaces some of them."""
+    path = SAMPLES / name
+    with np.load(path.with_name(f"{path.stem}.inputs.npz")) as file:
+        inputs = dict(file)
+    for key, value in changed.items():
+        inputs[key] = np.asarray(value, inputs[key].dtype)
+    return loopdbg.load(path), inputs
 
 
 SUM = """

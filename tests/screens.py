@@ -8,15 +8,15 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from textual.pilot import Pilot
 
 import loopdbg
+from loopdbg.debugger.recording.replay import Replay
 from loopdbg.debugger.session.session import Session
 from loopdbg.tui.app import LoopdbgApp
 from loopdbg.tui.driver import Driver
-
-SAMPLES = Path(__file__).parents[1] / "sample_models"
+from models import sample
+from recordings import record
 
 
 class Screen:
@@ -40,6 +40,12 @@ class Screen:
         """Press a key without waiting for what it starts; the pilot's own presses wait for an idle processor."""
         self.app.simulate_key(key)
         await asyncio.sleep(0.1)
+
+    async def type(self, line: str) -> str:
+        """Type a line into the open console and wait for what it does; returns what it says to that."""
+        self.app.prompt.line.value = line
+        await self.press("enter")
+        return self.app.prompt.text.rpartition(f"> {line}\n")[2]
 
     async def settle(self) -> None:
         await asyncio.wait_for(self.app.idle(), 60)
@@ -86,23 +92,29 @@ async def opened(
     max_iterations: int | None = None,
 ) -> AsyncIterator[Screen]:
     """The app on a model, at its first stop."""
-    app = LoopdbgApp(Driver(model, inputs, max_iterations), "inputs.npz")
+    async with _shown(Driver(model, inputs, max_iterations), "inputs.npz", size) as screen:
+        yield screen
+
+
+@asynccontextmanager
+async def opened_recording(path: Path, name: str, **options: Any) -> AsyncIterator[Screen]:
+    """The app on a recording of a sample, made at ``path``, at its first boundary."""
+    trace, _, _ = record(path, *sample(name), **options)
+    with trace:
+        replay = Replay(trace)
+        async with _shown(Driver(replay.model, {}, None, replay), f"from {path.name}") as screen:
+            yield screen
+
+
+@asynccontextmanager
+async def _shown(driver: Driver, note: str, size: tuple[int, int] = (120, 36)) -> AsyncIterator[Screen]:
+    app = LoopdbgApp(driver, note)
     try:
         async with app.run_test(size=size) as pilot:
             screen = Screen(app, pilot)
             await screen.settle()
             yield screen
     finally:
-        app.driver.close()
+        driver.close()
         if app.fault is not None:
             raise app.fault
-
-
-def sample(name: str, **changed: float) -> tuple[loopdbg.Model, dict[str, Any]]:
-    """A sample model and its inputs; ``changed`` replaces some of them."""
-    path = SAMPLES / name
-    with np.load(path.with_name(f"{path.stem}.inputs.npz")) as file:
-        inputs = dict(file)
-    for key, value in changed.items():
-        inputs[key] = np.asarray(value, inputs[key].dtype)
-    return loopdbg.load(path), inputs

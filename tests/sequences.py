@@ -53,7 +53,7 @@ def runs(draw: Draw, program: Program, seed: str, most: int = 7) -> list[Run]:
     pool = []
     for _ in range(draw.integer(2, 4)):
         feeds = models.feeds(program, draw)
-        if ends(program, feeds):
+        if oracle.ends(program, feeds):
             pool.append(feeds)
     made: list[Run] = []
     for k in range(draw.integer(2, most) if pool else 0):
@@ -64,16 +64,6 @@ def runs(draw: Draw, program: Program, seed: str, most: int = 7) -> list[Run]:
             feeds = {**feeds, "M": np.array(0)}
         made.append(Run(kind, feeds, f"{seed}.{k}"))
     return made
-
-
-def ends(program: Program, feeds: Mapping[str, Any]) -> bool:
-    try:
-        oracle.evaluate(program, feeds)
-    except oracle.Fails:
-        return True
-    except oracle.TooLarge:
-        return False
-    return True
 
 
 def _spoilt(draw: Draw, feeds: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import loopdbg
-from engine_state import step
+from engine_state import CHook, step
 from loopdbg.debugger.recording.reader import Trace
 from loopdbg.debugger.recording.recorder import Recorder
 from loopdbg.debugger.session.boundary import Boundary, read
@@ -152,21 +152,11 @@ def by_nodes(limit: int) -> Callable[[Engine], Any]:
     return drive
 
 
-class _View(ctypes.Structure):
-    _fields_ = (
-        ("loop", ctypes.c_int),
-        ("ended", ctypes.c_int),
-        ("iteration", ctypes.c_int64),
-        ("ncarried", ctypes.c_int),
-        ("carried", ctypes.POINTER(ctypes.c_void_p)),
-    )
-
-
 def c_hooked(model: loopdbg.Model, inputs: Mapping[str, Any]) -> tuple[Outcome, list[Any]]:
     """A run with a hook in C, and the boundaries that it was called at."""
     seen: list[Any] = []
 
-    @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(_View))
+    @CHook
     def hook(context: int, view: Any) -> int:
         seen.append((model.plan.loops[view.contents.loop].path, view.contents.iteration))
         return 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from textual import events, on
@@ -14,6 +14,7 @@ from textual.theme import Theme
 from textual.timer import Timer
 from textual.widgets import Footer
 
+from ..runtime.errors import LoopdbgError
 from ..runtime.model import Data, Model
 from .driver import Command, Driver, Request, Stopped
 from .screen.text import printable
@@ -310,19 +311,25 @@ class LoopdbgApp(App[int]):
         await self._idle.wait()
 
 
-def run_app(model: Model, inputs: Mapping[str, Data], inputs_note: str, max_iterations: int | None) -> int:
-    """Open the debugger on a model; returns the exit status once it is closed.
+def run_app(
+    model: Model,
+    inputs: Mapping[str, Data],
+    inputs_note: str,
+    max_iterations: int | None,
+    told: Callable[[LoopdbgError], str],
+) -> int:
+    """Open the debugger on a model; returns the exit status once it is closed. ``told``: an error's text there.
 
     Raises:
         InputError: inputs that do not fit the signature.
         UnsupportedError: an operator that nothing can run.
     """
-    return _run(Driver(model, inputs, max_iterations), inputs_note)
+    return _run(Driver(model, inputs, max_iterations, told=told), inputs_note)
 
 
-def replay_app(replay: Replay) -> int:
+def replay_app(replay: Replay, told: Callable[[LoopdbgError], str]) -> int:
     """Open the debugger on a recording; returns the exit status once it is closed."""
-    return _run(Driver(replay.model, {}, None, replay), f"from {replay.trace.path.name}")
+    return _run(Driver(replay.model, {}, None, replay, told), f"from {replay.trace.path.name}")
 
 
 def _run(driver: Driver, inputs_note: str) -> int:

@@ -109,7 +109,7 @@ class WaitingSession(Session):
 class Driver:
     """One session and the thread that drives it. ``post`` gets a :class:`Stopped` for every command, in that thread.
 
-    ``session``: what to drive instead of a run of the model, such as a recording.
+    ``session``: what to drive instead of a run of the model, such as a recording. ``told``: an error's text here.
 
     Raises:
         InputError: inputs that do not fit the signature.
@@ -122,8 +122,10 @@ class Driver:
         inputs: Mapping[str, Data],
         max_iterations: int | None,
         session: Debuggee | None = None,
+        told: Callable[[LoopdbgError], str] = str,
     ) -> None:
         self.model = model
+        self.told = told
         self.post: Callable[[Stopped], object] = lambda _: None
         self._session: Debuggee = session or WaitingSession(model, inputs, max_iterations=max_iterations)
         self._history = SeenBoundaries()
@@ -230,7 +232,7 @@ class Driver:
         try:
             self._run(command)
         except LoopdbgError as problem:
-            error = str(problem)
+            error = self.told(problem)
         except Quit:
             quits = True
         except MemoryError as problem:
@@ -244,7 +246,7 @@ class Driver:
             self._completer = self.console.completer()
             return Stopped(command, look(self._session, self._history), error, said, quits)
         except LoopdbgError as problem:
-            return Stopped(command, None, error or str(problem), said, quits)
+            return Stopped(command, None, error or self.told(problem), said, quits)
         except MemoryError as problem:
             return Stopped(command, None, error or f"out of memory: {one_line(problem)}", said, quits)
 

@@ -151,7 +151,7 @@ class Console:
                 except InterruptError:
                     raise
                 except LoopdbgError as error:
-                    raise UsageError(f"{path}, line {number}: {error}") from error
+                    raise UsageError.at(f"{path}, line {number}", error) from error
             self.finish()
         finally:
             self._sources.pop()

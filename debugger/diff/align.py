@@ -37,6 +37,7 @@ from ...runtime.graph import (
     walk,
 )
 from ...runtime.graph.origins import Origins
+from ...runtime.graph.slices import from_start
 from ..words.node_text import SIGNS, Phrases
 
 T = TypeVar("T")
@@ -182,7 +183,7 @@ class _Table:
 
 
 class Alignment:
-    """Two models, aligned. ``loops``: which loops are compared with which; ``names``: what --map says of names."""
+    """Two models, aligned. ``loops``: which loops are compared with which; ``names``: which of the right a name is."""
 
     def __init__(
         self, left: Graph, right: Graph, loops: Iterable[tuple[Loop, Loop]], names: Mapping[str, str] | None = None
@@ -254,7 +255,7 @@ class Alignment:
     # -- what both are given
 
     def _given(self) -> None:
-        """Inputs of the models: as they are given, by --map and by name, the others in order."""
+        """Inputs of the models: as they are given, by the names that are given and by name, the others in order."""
         left, right = self.left.graph.inputs, self.right.graph.inputs
 
         def fits(a: Value, b: Value) -> float | None:
@@ -276,14 +277,14 @@ class Alignment:
         name: Callable[[T], str],
         score: Callable[[T, T], float | None],
     ) -> list[tuple[T, T, str]]:
-        """The best pairs: what --map says, then by score; with equal scores a name decides, then the order."""
+        """The best pairs: the names that are given, then by score; with equal scores a name decides, then the order."""
         found: dict[int, tuple[int, str]] = {}
         taken: set[int] = set()
         for k, one in enumerate(left):
             wanted = self.names.get(name(one))
             match = next((j for j, other in enumerate(right) if name(other) == wanted and j not in taken), None)
             if wanted is not None and match is not None:
-                found[k] = match, "--map"
+                found[k] = match, "given"
                 taken.add(match)
         marks = []
         for k, one in enumerate(left):
@@ -489,7 +490,7 @@ def edge_of(loop: Loop, last: LastValueOutput) -> BackEdge | None:
 def geometry(port: SlicedInput) -> tuple[int, ...]:
     """How a tensor is cut, as far as that can be told without its shape; the same numbers mean the same parts."""
     shape = port.outer.type.shape if isinstance(port.outer.type, TensorType) else None
-    axis = port.axis + len(shape) if port.axis < 0 and shape is not None else port.axis
+    axis = port.axis if shape is None else from_start(port.axis, len(shape))
     dim = shape[axis] if shape is not None and 0 <= axis < len(shape) else None
     start, end = port.start, port.end
     if isinstance(dim, int):
@@ -499,11 +500,7 @@ def geometry(port: SlicedInput) -> tuple[int, ...]:
 
 def captured_by(node: Node) -> list[Value]:
     """What the graphs inside a node take from outside, each once."""
-    found = dict.fromkeys(value for _, body in bodies(node) for value in captured(body))
-    if isinstance(node, Loop):
-        inner = {port.inner for port in node.invariants}
-        return [value for value in found if value not in inner]
-    return list(found)
+    return list(dict.fromkeys(value for _, body in bodies(node) for value in captured(body)))
 
 
 def read_by(node: Node) -> list[Value]:

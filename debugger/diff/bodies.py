@@ -10,6 +10,7 @@ import numpy as np
 
 from ...runtime.graph import Graph, Loop, System, Value, ValueType, bodies, captured
 from ...runtime.model import Model
+from ...runtime.ops.registry import is_random
 from ..peers.jobs import IrBodyJob, Job, OnnxJob
 
 
@@ -29,10 +30,9 @@ def fed_values(loop: Loop) -> tuple[list[Value], list[Value]]:
     """
     if loop.system is not System.ONNX:
         return list(loop.body.inputs), []
-    from ..peers.onnx_writer import RANDOM
-
     captures = [value for value in captured(loop.body) if value.constant is None]
-    drawn = [v for node in loop.body.nodes if node.op_type in RANDOM for v in node.outputs if v is not None]
+    random = (node for node in loop.body.nodes if is_random(node, loop.system))
+    drawn = [value for node in random for value in node.outputs if value is not None]
     return [*loop.body.inputs, *captures], drawn
 
 

@@ -1,4 +1,4 @@
-"""What a comparison found, as plain records: the command line prints them, ``--json`` writes them."""
+"""What a comparison found, as plain records: front ends print and write them."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class TripDifference:
 
 @dataclass
 class LoopFindings:
-    """One pair of loops. ``matched``: by path, name, structure, position, --map."""
+    """One pair of loops. ``matched``: by path, name, structure, position, given."""
 
     left: str
     right: str
@@ -171,6 +171,8 @@ class Comparison:
     compared_outputs: int = 0
     reasons: list[Reason] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
+    #: Loops that only one side has.
+    unpaired: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     @property

@@ -34,7 +34,7 @@ def run_free(side: ModelSide, inputs: Mapping[str, Data], peer: Peer, options: O
     result = Comparison("free", side.label, peer.name)
     outputs = side.outputs
     if outputs is None:
-        result.note("free-running: not compared, since ours was ended by --max-iterations")
+        result.note("free-running: not compared, since ours was ended by the limit of iterations")
         return result
     if peer.name == "openvino" and profile.wide is not None:
         name, where = profile.wide

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ...runtime.errors import UsageError
-from ...runtime.graph import Graph, Operation, System, walk
+from ...runtime.graph import Graph, System, walk
 from ...runtime.model import Data, Model
+from ...runtime.ops.registry import is_random
 from ..peers.process import Peer
 from .findings import Comparison
 from .free import run_free
@@ -49,7 +50,7 @@ def compare_live(
         ExecutionError, LimitError: ours does not run.
     """
     if peer.name == "onnxruntime" and model.graph.system is not System.ONNX:
-        raise UsageError(f"onnxruntime cannot read {model.name}; compare with openvino: --against openvino")
+        raise UsageError(f"onnxruntime cannot read {model.name}; compare with openvino")
     side = ModelSide(model, inputs, limit)
     chosen(match_loops(side.loops, side.loops, {}).pairs, options.loops)  # complains of names that are none
     profile = Profile()
@@ -66,8 +67,4 @@ def compare_live(
 
 
 def _random(graph: Graph) -> list[str]:
-    return [
-        node.name
-        for node in walk(graph)
-        if isinstance(node, Operation) and node.op_type.startswith(("Random", "Bernoulli", "Multinomial"))
-    ]
+    return [node.name for node in walk(graph) if is_random(node, graph.system)]

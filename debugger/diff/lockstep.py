@@ -74,7 +74,7 @@ class Lockstep:
             if self.peer is not None and self._is_wanted(frame):
                 self._boundary(frame)
         if self.side.limited:
-            self.result.note(f"no loop ran more than {self.side.limit} iterations (--max-iterations)")
+            self.result.note(f"no loop ran more than {self.side.limit} iterations, the limit that was set")
         for state in self._loops.values():
             state.findings.reasons = self.side.reasons(state.findings.left)
         return self.result

@@ -1,5 +1,5 @@
-"""Which loop and which value of one side is which of the other: by --map, by path and name, else by what they do or by
-their order.
+"""Which loop and which value of one side is which of the other: by the names that are given, by path and name,
+else by what they do or by their order.
 
 Names that end in a number are exporters': one more node shifts them, so that they are no evidence.
 """
@@ -40,7 +40,7 @@ class Matched:
 
 
 def match_loops(left: Sequence[LoopInfo], right: Sequence[LoopInfo], names: Mapping[str, str]) -> Matched:
-    """Pair the loops level by level: by --map, the same path, the same name, then what they do, and the order."""
+    """Pair the loops level by level: by given names, the same path, the same name, then what they do, and the order."""
     matched = Matched([], [], [])
     _level(left, right, names, (), matched)
     return matched
@@ -55,7 +55,7 @@ def _level(
 ) -> None:
     found: dict[int, tuple[int, str]] = {}
     tests: tuple[tuple[str, Callable[[LoopInfo, LoopInfo], bool]], ...] = (
-        ("--map", lambda a, b: b.path in (names.get(a.path), names.get(a.name)) or names.get(a.name) == b.name),
+        ("given", lambda a, b: b.path in (names.get(a.path), names.get(a.name)) or names.get(a.name) == b.name),
         ("path", lambda a, b: a.path == b.path and _tells(a, b)),
         ("name", lambda a, b: a.name == b.name and _tells(a, b)),
     )
@@ -108,7 +108,7 @@ def _most_alike(
 
 
 def chosen(pairs: Sequence[Pair], wanted: Sequence[str]) -> list[Pair]:
-    """The pairs of the loops that --loop names, by name or path.
+    """The pairs of the loops that are asked for, by name or path.
 
     Raises:
         UsageError: there is no such loop.
@@ -138,7 +138,7 @@ class Names:
 
 
 def match_names(left: Mapping[str, Any], right: Mapping[str, Any], names: Mapping[str, str]) -> Names:
-    """Pair values by --map and by name; those left over in their order, where type and shape fit.
+    """Pair values by the names that are given and by name; those left over in their order, where type and shape fit.
 
     A name with a number tells only where both sides have the same names.
     """
@@ -146,7 +146,7 @@ def match_names(left: Mapping[str, Any], right: Mapping[str, Any], names: Mappin
     pairs: dict[str, tuple[str, str]] = {}
     for name in left:
         if name in names and names[name] in right:
-            pairs[name] = names[name], "--map"
+            pairs[name] = names[name], "given"
     for name in left:
         there = name in right and name not in {other for other, _ in pairs.values()}
         if name not in pairs and there and (alike or not is_numbered(name)):

@@ -57,7 +57,7 @@ def compare_sides(
         result.loops += merge.findings.values()
     for side in (left, right):
         if isinstance(side, ModelSide) and side.limited:
-            result.note(f"{side.label}: no loop ran more than {side.limit} iterations (--max-iterations)")
+            result.note(f"{side.label}: no loop ran more than {side.limit} iterations, the limit that was set")
     _compare_outputs(result, left, right, options)
     for loop in result.loops:
         loop.reasons = list(dict.fromkeys([*left.reasons(loop.left), *right.reasons(loop.right)]))
@@ -88,7 +88,8 @@ def _because(loop: LoopFindings) -> str:
 def _say_unmatched(result: Comparison, matched: Matched) -> None:
     for label, names in ((result.left, matched.only_left), (result.right, matched.only_right)):
         for name in names:
-            result.note(f"the loop '{name}' is only in {label}: not compared; --map NAME=NAME pairs loops")
+            result.note(f"the loop '{name}' is only in {label}: not compared")
+            result.unpaired.append(name)
 
 
 def _compare_outputs(result: Comparison, left: Side, right: Side, options: Options) -> None:
@@ -201,7 +202,7 @@ class _Merge:
         if key not in self.names:
             names = self.names[key] = self._aligned(pair, role, left, right)
             findings = self.findings[pair.index]
-            findings.values += [(name, other, how) for name, other, how in names if name != other or how == "--map"]
+            findings.values += [(name, other, how) for name, other, how in names if name != other or how == "given"]
             findings.only_left += names.only_left
             findings.only_right += names.only_right
         return self.names[key]

@@ -6,7 +6,7 @@ two values share a name here, so that a peer meets nothing but the numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,9 +34,8 @@ from ...runtime.graph import (
     bodies,
     captured,
 )
+from ...runtime.ops.registry import is_random
 
-#: What random operators give is fed instead.
-RANDOM = ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial")
 _IR_VERSION = 10
 
 
@@ -61,7 +60,7 @@ def cut_body(loop: Loop, types: Mapping[Value, ValueType], opsets: Mapping[str, 
     """
     writer = _Writer(opsets)
     body = loop.body
-    random = [node for node in body.nodes if node.op_type in RANDOM]
+    random = [node for node in body.nodes if is_random(node, loop.system)]
     drawn = [value for node in random for value in node.outputs if value is not None]
     outer = captured(body)
     constants = [value for value in outer if value.constant is not None]
@@ -316,12 +315,3 @@ def _attribute(node: Operation, name: str, data: Any) -> AttributeProto:
     elif isinstance(data, TensorType | SequenceType | OptionalType):
         data = _type_proto(data)
     return onnx.helper.make_attribute(name, data, attr_type=kind)
-
-
-def random_nodes(graph: Graph) -> Iterator[Node]:
-    """Nodes that draw random numbers, in a graph and in the graphs inside it."""
-    for node in graph.nodes:
-        if node.op_type in RANDOM:
-            yield node
-        for _, inner in bodies(node):
-            yield from random_nodes(inner)

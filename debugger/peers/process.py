@@ -151,7 +151,7 @@ class Peer:
             wait = deadline - time.monotonic()
             if wait <= 0:
                 self.close()
-                raise PeerError("hung", f"no answer after {self.timeout:g} s (--timeout)")
+                raise PeerError("hung", f"no answer within {self.timeout:g} s, the timeout")
             # What the peer started may hold the pipe open when the peer is gone.
             over = self._process.poll() is not None
             if not select.select([stream], [], [], 0 if over else min(wait, _GLANCE))[0]:

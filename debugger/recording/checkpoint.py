@@ -2,7 +2,7 @@
 
 A checkpoint is made of the running loops' own terms: for each of them the iteration, the condition, what its back
 edges carry and what its scan outputs collected. Where every boundary is recorded whole, each boundary is one, and
-nothing more is stored. Else (``--every``, ``--only``) they are written about twice a second: scan elements once, all
+nothing more is stored. Else they are written about twice a second: scan elements once, all
 else of the newest few.
 """
 

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from ...runtime.errors import LoopdbgError, ModelError, TraceError, one_line
+from ...runtime.errors import LoopdbgError, ModelError, Remedy, TraceError, one_line
 from ...runtime.graph.encoding import decode
 from . import queries
 from .cells import maybe, shape, text
@@ -66,9 +66,9 @@ class Database:
         path = Path(path)
         header = _header(path)
         if not header.startswith(MAGIC):
-            raise TraceError(f"{path}: is no trace; a trace is what 'loopdbg run MODEL --record FILE' writes")
+            raise TraceError(f"{path}: is no trace", Remedy.RECORD)
         if header[68:72] != APPLICATION_ID.to_bytes(4, "big"):
-            raise TraceError(f"{path}: is an SQLite file, but no trace; 'loopdbg run MODEL --record FILE' writes one")
+            raise TraceError(f"{path}: is an SQLite file, but no trace", Remedy.RECORD)
         trace = None
         try:
             _mend(path)

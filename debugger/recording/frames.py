@@ -11,7 +11,7 @@ import numpy as np
 from ...runtime.dtypes import dtype as dtype_of
 from ...runtime.frame import BackEdge, BodyNode, NodeState
 from ...runtime.graph import MAIN, Array, If, Loop, Node, ScanOutput, StoppedBy, TensorType, Value, bodies, walk
-from ...runtime.graph.slices import join
+from ...runtime.graph.slices import join, joined_shape
 from ..expression.language import parse
 from ..values.iterations import Iterations
 from ..values.scope import FrameScope
@@ -27,8 +27,8 @@ class RecordedFrame:
     """One loop of a recording, or the main graph, as :class:`~..session.frames.Frame` shows it of a run.
 
     A frame around the innermost one stands inside an iteration: ``inside`` is the loop that runs there. ``now``: the
-    boundary at which the recording stands. What was not recorded is not there: with ``--every K`` a back edge has no
-    previous value, and a scan output only the elements that were recorded.
+    boundary at which the recording stands. What was not recorded is not there: where not every boundary is,
+    a back edge has no previous value, and a scan output only the elements that were recorded.
     """
 
     def __init__(
@@ -221,13 +221,11 @@ class RecordedFrame:
         port = self.loop.scan_outputs[k]
         tail = self._elements(port, length)
         if tail:
-            shape = _joined_shape(tail[-1].shape, port, self._iteration)
+            shape = joined_shape(tail[-1].shape, port, self._iteration)
             return self._iteration, shape, tail[-1].dtype.name, tail
         declared = port.result.type if isinstance(port.result.type, TensorType) else TensorType()
         dtype = "float32" if declared.dtype is None else declared.dtype.name
-        shape = _joined_shape(
-            tuple(d if isinstance(d, int) else 0 for d in declared.shape or ()), port, self._iteration
-        )
+        shape = joined_shape(tuple(d if isinstance(d, int) else 0 for d in declared.shape or ()), port, self._iteration)
         return self._iteration, shape, dtype, []
 
     def _elements(self, port: ScanOutput, length: int) -> list[Array]:
@@ -306,17 +304,3 @@ def _flat(nodes: Sequence[Node], depth: int, branch: str, around: tuple[Node, ..
         if isinstance(node, If):
             for word, graph in bodies(node):
                 yield from _flat(graph.nodes, depth + 1, word, (*around, node))
-
-
-def _joined_shape(element: tuple[int, ...], port: ScanOutput, count: int) -> tuple[int, ...]:
-    """The shape of a scan output of so many elements."""
-    dims = list(element)
-    if port.stack:
-        axis = port.axis + len(dims) + 1 if port.axis < 0 else port.axis
-        dims.insert(min(max(axis, 0), len(dims)), count)
-    elif dims:
-        axis = port.axis + len(dims) if port.axis < 0 else port.axis
-        dims[min(max(axis, 0), len(dims) - 1)] *= count
-    else:
-        dims = [count]
-    return tuple(dims)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...runtime.errors import UsageError
+from ...runtime.errors import Remedy, UsageError
 from ...runtime.model import Model
 from ...runtime.plan.plan import Plan
 from .reader import Trace
 
 #: Why a recording does not do what a run does.
-ONLY_RECORDED = "this is a recording; with the model: loopdbg MODEL, or loopdbg run MODEL --resume"
+ONLY_RECORDED = "this is a recording"
 
 
 class RecordedModel(Model):
@@ -26,7 +26,7 @@ class RecordedModel(Model):
         Raises:
             UsageError: always.
         """
-        raise UsageError(f"running it is not possible: {ONLY_RECORDED}")
+        raise UsageError(f"running it is not possible: {ONLY_RECORDED}", Remedy.RUN_MODEL)
 
     def __repr__(self) -> str:
         return f"<RecordedModel {self.name}>"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NoReturn
 
-from ...runtime.errors import UsageError
+from ...runtime.errors import Remedy, UsageError
 from ...runtime.model import Data, LoopTotals
 from ..breakpoints.breakpoint import MAIN_GRAPH, Breakpoint, Kind
 from ..breakpoints.places import Places
@@ -31,6 +31,7 @@ class Replay(Debuggee):
     """
 
     why_not = ONLY_RECORDED
+    remedy = Remedy.RUN_MODEL
     has_nodes = False
     has_branches = False
 
@@ -262,10 +263,7 @@ class Replay(Debuggee):
                 # Known at the end, where it is tested.
                 continue
             if not outline.holds(index, scope[name]):
-                raise UsageError(
-                    f"the recording holds no value '{name}' (in '{expression.text}'); "
-                    f"--record-nodes records all body values"
-                )
+                raise UsageError(f"the recording holds no value '{name}' (in '{expression.text}')", Remedy.RECORD_NODES)
         if expression.uses_history and self.trace.every > 1:
             raise UsageError(
                 f"'{expression.text}' looks at other iterations, and only every {self.trace.every}th was recorded; "

@@ -89,7 +89,7 @@ CREATE TABLE total (                -- how the loops went; written when the run 
     seconds    REAL NOT NULL
 );
 
-CREATE TABLE checkpoint (           -- where --resume goes on, where not every boundary tells: the newest few
+CREATE TABLE checkpoint (           -- where a resumed run goes on, where not every boundary tells: the newest few
     id        INTEGER PRIMARY KEY,
     boundary  INTEGER NOT NULL REFERENCES boundary,
     state     TEXT NOT NULL         -- JSON

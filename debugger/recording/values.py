@@ -137,7 +137,7 @@ class RecordedValues(Mapping[str, Any]):
                 state = holder.state_of(value)
                 if holder.iteration == 0 and state is not NodeState.DONE:
                     return f"'{name}' is not computed yet in iteration 0"
-                return f"the recording holds no value '{name}' here; --record-nodes records all body values"
+                return f"the recording holds no value '{name}' here; a recording with nodes holds all body values"
         if value in constants:
             return f"the recording leaves out '{name}', a large constant"
         return f"the recording holds no value '{name}'{where}"

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...runtime.errors import LoopdbgError, TraceError, UsageError, one_line
+from ...runtime.errors import LoopdbgError, Remedy, TraceError, UsageError, one_line
 from . import queries
 from .cells import shape
 from .lock import Lock
@@ -160,7 +160,7 @@ def check_target(path: Path, *, force: bool = False) -> None:
         if not is_trace(path):
             raise UsageError(f"{path}: is there already, and is no trace; it is left as it is, give another name")
         if not force:
-            raise UsageError(f"{path}: a trace is there already; --force overwrites it")
+            raise UsageError(f"{path}: a trace is there already", Remedy.OVERWRITE)
 
 
 def is_trace(path: Path) -> bool:
@@ -252,5 +252,4 @@ class Writer:
             return error
         held = self._store.held()
         told = "nothing of the run is" if not held else f"the first {held} boundar{'y is' if held == 1 else 'ies are'}"
-        rest = f"{told} in the file, and --resume goes on from there"
-        return TraceError(f"{self._store.path}: recording stopped: {_reason(error)}; {rest}")
+        return TraceError(f"{self._store.path}: recording stopped: {_reason(error)}; {told} in the file", Remedy.RESUME)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from ...runtime.errors import UsageError
+from ...runtime.errors import Remedy, UsageError
 from ...runtime.graph import Node
 from ...runtime.model import Data, LoopTotals, Model
 from ..breakpoints.breakpoint import Breakpoint, Kind
@@ -36,6 +36,8 @@ class Debuggee(ABC):
 
     #: Why what is refused is not possible.
     why_not = "nothing can be run here"
+    #: And what can be done about it.
+    remedy: Remedy | None = None
     #: False where nothing but boundaries can be stopped at.
     has_nodes = True
     #: False where there is one line of time only.
@@ -61,7 +63,7 @@ class Debuggee(ABC):
         Raises:
             UsageError: always.
         """
-        raise UsageError(f"{what} is not possible: {self.why_not}")
+        raise UsageError(f"{what} is not possible: {self.why_not}", self.remedy)
 
     # -- where it stands
 

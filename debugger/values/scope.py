@@ -11,6 +11,7 @@ import numpy as np
 from ...runtime.errors import InterruptError, UsageError, one_line
 from ...runtime.frame import BackEdge, NodeState
 from ...runtime.graph import Array, ScanOutput, Value
+from ...runtime.graph.slices import from_start
 from ..expression.language import ScopeError, UnknownNameError
 from ..frame import AnyFrame, AnyValues
 from ..words.names import quote, scan_names
@@ -255,7 +256,7 @@ class FrameScope:
 
 def _first(collected: Array, count: int, port: ScanOutput) -> Array:
     """The first elements that a stacked scan output collected; the last ones in a reversed one."""
-    axis = port.axis % collected.ndim
+    axis = from_start(port.axis, collected.ndim)
     index = [slice(None)] * collected.ndim
     index[axis] = slice(collected.shape[axis] - count, None) if port.reverse else slice(count)
     return collected[tuple(index)].copy()

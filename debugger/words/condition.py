@@ -13,15 +13,15 @@ from ...runtime.graph import (
     If,
     Loop,
     Node,
-    Operation,
     SlicedInput,
     TensorType,
     Value,
     bodies,
+    captured,
     walk,
 )
 from ...runtime.graph.origins import Origins
-from .endings import captures
+from ...runtime.ops.registry import is_random
 from .names import named
 from .node_text import NOT, SIGNS, Phrases
 
@@ -104,13 +104,8 @@ def condition_slice(loop: Loop) -> ConditionSlice:
         tuple(edge for edge in moving if edge.param in ever),
         tuple(sliced for sliced in loop.sliced_inputs if sliced.inner in ever),
         loop.iteration in ever,
-        tuple(node for node in all_nodes if any(map(is_random, (node, *_inside(node))))),
+        tuple(node for node in all_nodes if any(is_random(one, loop.system) for one in (node, *_inside(node)))),
     )
-
-
-def is_random(node: Node) -> bool:
-    """An operator that draws numbers."""
-    return isinstance(node, Operation) and node.op_type.startswith(("Random", "Bernoulli", "Multinomial"))
 
 
 def _inside(node: Node) -> Iterator[Node]:
@@ -130,7 +125,7 @@ def _backward(graph: Graph, wanted: set[Value]) -> set[Value]:
             for _, branch in bodies(node):
                 needed |= _backward(branch, {branch.outputs[k] for k in asked})
         elif isinstance(node, Loop):
-            needed.update(captures(node))
+            needed.update(captured(node.body))
             needed.update(invariant.outer for invariant in node.invariants)
     return needed
 

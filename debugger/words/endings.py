@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...runtime.errors import ExecutionError
-from ...runtime.graph import Graph, Loop, SlicedInput, TensorType, Value, bodies, walk
+from ...runtime.graph import Loop, SlicedInput, TensorType, Value
 from ...runtime.graph.origins import Origins
 from ...runtime.graph.slices import parts_along
 
@@ -134,21 +133,3 @@ def parts(port: SlicedInput) -> int | None:
         return parts_along(length, port, port.axis, port.outer.name)[2]
     except ExecutionError:
         return None
-
-
-def captures(loop: Loop) -> list[Value]:
-    """The values of enclosing scopes that the body uses, each once, in the order of their use."""
-    own = {value for graph in _graphs(loop.body) for value in (*graph.inputs, *graph.constants)}
-    nodes = list(walk(loop.body))
-    own.update(value for node in nodes for value in node.outputs if value is not None)
-    own.update(invariant.inner for node in nodes if isinstance(node, Loop) for invariant in node.invariants)
-    used = [value for node in nodes for value in node.inputs if value is not None]
-    used += [value for graph in _graphs(loop.body) for value in graph.outputs]
-    return [value for value in dict.fromkeys(used) if value not in own]
-
-
-def _graphs(graph: Graph) -> Iterator[Graph]:
-    yield graph
-    for node in graph.nodes:
-        for _, inner in bodies(node):
-            yield from _graphs(inner)

@@ -159,7 +159,7 @@ def ends(loop: Loop, phrases: Phrases) -> Iterator[str]:
     elif found.limited:
         yield f"After {'' if found.slices else 'exactly '}{_count(found)}."
     else:
-        yield f"Never: there is no trip count, and {_why_always(loop, found)}. A run of it needs --max-iterations."
+        yield f"Never: there is no trip count, and {_why_always(loop, found)}. A run of it needs a limit of iterations."
     if found.decides and found.known is None:
         yield "The iteration that yields false still counts."
         if not condition_slice(loop).can_change:

@@ -11,6 +11,7 @@ from ...runtime import dtypes
 from ...runtime.errors import UnsupportedError
 from ...runtime.graph import Array, If, Loop, Node, Operation, TensorType, Value
 from ...runtime.graph.origins import Origins
+from ...runtime.graph.slices import from_start
 from ..text import dtype_name, printable, scalar_text, value_text
 from .names import named
 
@@ -167,7 +168,7 @@ def subscript(parts: Mapping[int, str], dims: int | None) -> str | None:
     """``:, i:i+1``: the parts by axis, all other axes whole; None where a negative axis of an unknown rank stops it, or
     one that no tensor has."""
     if dims is not None:
-        parts = {axis + dims if axis < 0 else axis: part for axis, part in parts.items()}
+        parts = {from_start(axis, dims): part for axis, part in parts.items()}
         if any(not 0 <= axis < dims for axis in parts):
             return None
     if not parts or (min(parts) < 0 <= max(parts)) or max(map(abs, parts)) > _MOST_AXES:

@@ -34,7 +34,7 @@ import time
 
 import numpy as np
 
-from ..errors import ExecutionError, LimitError
+from ..errors import ExecutionError, LimitError, Remedy
 from .memory.memory import aligned
 
 np.import_array()
@@ -374,8 +374,8 @@ cdef class Engine:
         cdef LoopState *loop = self.s.loops + index
         if loop.i < loop.limit:
             node = self.plan.loops[index].loop
-            raise LimitError(f"{node.describe()} has no trip count, and its condition cannot change: it would never end; "
-                             f"give --max-iterations N (max_iterations=N) to run it")
+            raise LimitError(f"{node.describe()} has no trip count, and its condition cannot change: it would never end",
+                             Remedy.LIMIT_ITERATIONS)
         loop.reported = 1
         return ("limit", index)
 

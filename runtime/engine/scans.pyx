@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import ExecutionError
 from ..graph import TensorType
-from ..graph.slices import join, split
+from ..graph.slices import from_start, join, joined_shape, split
 from .memory.memory import aligned, memory_for, shapes_of
 
 np.import_array()
@@ -82,7 +82,7 @@ cdef class Scans:
         port = self.plan.loops[index].scans[k].output
         dtype, shape = self.memory.specs[spec]
         rank = len(shape) + (1 if port.stack else 0)
-        axis = port.axis + rank if port.axis < 0 else port.axis
+        axis = from_start(port.axis, rank)
         c.spec, c.nbytes, c.out_count = spec, math.prod(shape) * dtype.itemsize, -1
         c.plain = not port.reverse and math.prod(shape[:axis]) == 1
         rows = self.arrays.get((index, k))
@@ -183,15 +183,7 @@ cdef class Scans:
         if dtype is None:
             dtype = port.outer.type.dtype if isinstance(port.outer.type, TensorType) else None
         dims = [d if isinstance(d, int) else 0 for d in shape or ()]
-        if port.stack:
-            axis = port.axis + len(dims) + 1 if port.axis < 0 else port.axis
-            dims.insert(min(max(axis, 0), len(dims)), 0)
-        elif dims:
-            axis = port.axis + len(dims) if port.axis < 0 else port.axis
-            dims[min(max(axis, 0), len(dims) - 1)] = 0
-        else:
-            dims = [0]
-        return np.empty(dims, dtype if dtype is not None else np.float32)
+        return np.empty(joined_shape(dims, port, 0), dtype if dtype is not None else np.float32)
 
     cdef object elements(self, int index, int k):
         """The elements in order, ``[count, *shape]``; None while there are none. After the loop its output has them."""

@@ -5,44 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from .records import Graph, Loop, Operation, Value, bodies, walk
-
-
-def can_change(loop: Loop) -> bool:
-    """True where something that differs between iterations reaches the condition.
-
-    A carried value that is passed through unchanged counts as the same in every iteration.
-    """
-    if loop.condition is None:
-        return False
-    varying: set[Value] = {edge.param for edge in loop.back_edges if edge.result is not edge.param}
-    varying.update(sliced.inner for sliced in loop.sliced_inputs)
-    if loop.iteration is not None:
-        varying.add(loop.iteration)
-    _spread(loop.body, varying)
-    return loop.condition in varying
-
-
-def runs_to_its_count(loop: Loop) -> bool:
-    """True where the number of iterations is known when the loop is entered."""
-    bounded = loop.trip_count is not None or loop.counted_by_slices or loop.fixed_trips is not None
-    return bounded and not can_change(loop)
-
-
-def _spread(graph: Graph, varying: set[Value]) -> None:
-    """Add to ``varying`` whatever is computed from it; an operator without inputs may be random, and counts."""
-    for node in graph.nodes:
-        hit = any(value in varying for value in node.inputs)
-        for _, inner in bodies(node):
-            if isinstance(node, Loop):
-                # Inside an inner loop nearly everything varies; what leaves it depends on what enters it.
-                varying.update(i.inner for i in node.invariants if i.outer in varying)
-            _spread(inner, varying)
-            captured = {value for n in walk(inner) for value in n.inputs if value is not None}
-            hit = hit or bool(captured & varying) or any(value in varying for value in inner.outputs)
-        random = isinstance(node, Operation) and node.op_type.startswith(("Random", "Bernoulli", "Multinomial"))
-        if hit or random:
-            varying.update(value for value in node.outputs if value is not None)
+from .records import Loop, Value, bodies, walk
 
 
 def made_in(loop: Loop) -> Iterator[Value]:

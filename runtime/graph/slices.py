@@ -11,6 +11,11 @@ from ..errors import ExecutionError
 from .records import Array, ScanOutput, SlicedInput
 
 
+def from_start(axis: int, rank: int) -> int:
+    """An axis counted from the start; a negative one counts from the end. Whether there is such an axis is open."""
+    return axis + rank if axis < 0 else axis
+
+
 def strided(array: Array, shape: Sequence[int], strides: Sequence[int]) -> Array:
     """The memory of an array with other shape and strides, read-only; of any dtype."""
     if array.dtype.isbuiltin == 1:
@@ -30,7 +35,7 @@ def cut(array: Array, sliced: SlicedInput, where: str) -> Array:
         ExecutionError: axis or range lie outside, stride is 0, or a part would not have ``part_size`` elements.
     """
     name = f"{where}: sliced input '{sliced.outer.name}' {list(array.shape)}"
-    axis = sliced.axis + array.ndim if sliced.axis < 0 else sliced.axis
+    axis = from_start(sliced.axis, array.ndim)
     if not 0 <= axis < array.ndim:
         raise ExecutionError(f"{name} has no axis {sliced.axis}")
     first, step, count = parts_along(array.shape[axis], sliced, axis, name)
@@ -78,7 +83,7 @@ def parts_along(length: int, sliced: SlicedInput, axis: int, name: str) -> tuple
 def join(stacked: Array, port: ScanOutput) -> Array:
     """``[iterations, *element shape]`` as the loop returns it: stacked or concatenated, in either order."""
     rank = stacked.ndim if port.stack else stacked.ndim - 1
-    axis = port.axis + rank if port.axis < 0 else port.axis
+    axis = from_start(port.axis, rank)
     if port.reverse:
         stacked = stacked[::-1]
     moved = np.moveaxis(stacked, 0, axis)
@@ -89,9 +94,23 @@ def join(stacked: Array, port: ScanOutput) -> Array:
     return moved.reshape(shape)
 
 
+def joined_shape(element: Sequence[int], port: ScanOutput, count: int) -> tuple[int, ...]:
+    """The shape of a scan output of so many elements."""
+    dims = list(element)
+    if port.stack:
+        axis = from_start(port.axis, len(dims) + 1)
+        dims.insert(min(max(axis, 0), len(dims)), count)
+    elif dims:
+        axis = from_start(port.axis, len(dims))
+        dims[min(max(axis, 0), len(dims) - 1)] *= count
+    else:
+        dims = [count]
+    return tuple(dims)
+
+
 def split(whole: Array, port: ScanOutput, count: int) -> Array:
     """Undo :func:`join`: the elements in the order of their iterations, ``[count, *element shape]``."""
-    axis = port.axis + whole.ndim if port.axis < 0 else port.axis
+    axis = from_start(port.axis, whole.ndim)
     if not port.stack:
         shape = (*whole.shape[:axis], count, whole.shape[axis] // count, *whole.shape[axis + 1 :])
         whole = whole.reshape(shape)

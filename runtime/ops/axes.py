@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..errors import ModelError
-from .support import axis_of
+from ..graph.slices import from_start
 
 P = Any  # Primitives[T]
 T = Any
@@ -26,8 +26,29 @@ def one_int(p: P, x: T, what: str) -> int:
     return values[0]
 
 
+def axis_of(axis: Any, rank: int) -> int:
+    """An axis counted from the start; negative ones count from the end. A scalar takes 0 and -1, which give 0.
+
+    Raises:
+        ModelError: there is no such axis.
+    """
+    count = max(rank, 1)
+    if not -count <= axis < count:
+        raise ModelError(f"axis {axis} is outside a tensor of {rank} dimensions")
+    return from_start(int(axis), count)
+
+
+def axes_of(axes: Iterable[Any], rank: int) -> tuple[int, ...]:
+    """Several axes, each counted from the start, in ascending order; a scalar has none.
+
+    Raises:
+        ModelError: an axis is outside the tensor or named twice.
+    """
+    return tuple(sorted(_distinct(axis_of(axis, rank) for axis in axes))) if rank else ()
+
+
 def normal_axis(axis: int, rank: int) -> int:
-    """:func:`~.support.axis_of` for operators that need an axis to be there, which a scalar lacks."""
+    """:func:`axis_of` for operators that need an axis to be there, which a scalar lacks."""
     if rank == 0:
         raise ModelError(f"there is no axis {axis}: the tensor is a scalar")
     return axis_of(axis, rank)
@@ -35,21 +56,25 @@ def normal_axis(axis: int, rank: int) -> int:
 
 def normal_axes(axes: Iterable[int], rank: int) -> tuple[int, ...]:
     """Distinct axes counted from the start, in the order given."""
-    normal = tuple(normal_axis(axis, rank) for axis in axes)
-    if len(set(normal)) != len(normal):
-        raise ModelError(f"the axes {list(normal)} name an axis twice")
-    return normal
+    return _distinct(normal_axis(axis, rank) for axis in axes)
 
 
-def broadcast_shape(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
-    """The shape that NumPy's rules give for two shapes, both of which may be stretched."""
-    rank = max(len(a), len(b))
-    out = []
-    for m, n in zip((1,) * (rank - len(a)) + tuple(a), (1,) * (rank - len(b)) + tuple(b), strict=True):
-        if m != n and 1 not in (m, n):
-            raise ValueError(f"shapes {tuple(a)} and {tuple(b)} cannot be broadcast together")
-        out.append(n if m == 1 else m)
-    return tuple(out)
+def _distinct(axes: Iterable[int]) -> tuple[int, ...]:
+    found = tuple(axes)
+    if len(set(found)) != len(found):
+        raise ModelError(f"the axes {list(found)} name an axis twice")
+    return found
+
+
+def halves(axis: int, shape: Sequence[int]) -> tuple[int, int]:
+    """How many elements the axes before ``axis`` have, and those from it on; an axis behind the last one is allowed.
+
+    Raises:
+        ModelError: there is no such axis.
+    """
+    rank = len(shape)
+    at = rank if axis == rank else axis_of(axis, rank)
+    return volume(shape[:at]), volume(shape[at:])
 
 
 def check_shape(shape: Sequence[int], what: str = "shape") -> tuple[int, ...]:

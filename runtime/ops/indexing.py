@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..graph import Array
-from .axes import broadcast_shape, normal_axis, one_int, text, unknown_word, volume
+from ..kernels.walks import broadcast_shapes
+from .axes import normal_axis, one_int, text, unknown_word, volume
 from .registry import onnx, openvino
 from .support import Dtype, cast, constant, is_integer
 
@@ -140,7 +141,7 @@ def gather_nd(p: P, x: Array, indices: Array, *, batch_dims: int = 0) -> Array:
 @openvino("GatherND", since=8, native=False)
 def openvino_gather_nd(p: P, x: Array, indices: Array, *, batch_dims: int = 0) -> Array:
     """Leading dimensions are equal, or one of them is 1 and stretched."""
-    batch = broadcast_shape(x.shape[:batch_dims], indices.shape[:batch_dims])
+    batch = broadcast_shapes(x.shape[:batch_dims], indices.shape[:batch_dims])
     return _gather_nd(x, np.broadcast_to(indices, (*batch, *indices.shape[batch_dims:])), batch_dims)
 
 

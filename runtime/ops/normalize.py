@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError, UnsupportedError
-from .axes import normal_axis
+from .axes import halves, normal_axis
 from .registry import onnx
 from .support import cast, constant, working_dtype
 
@@ -144,11 +144,7 @@ def _hardmax(p: P, x: T, axis: int) -> T:
 @onnx("Hardmax")
 def hardmax_2d(p: P, x: T, *, axis: int = 1) -> T:
     """Before opset 13 the axes from ``axis`` on are taken as one."""
-    if not -x.ndim <= axis <= x.ndim:
-        raise ValueError(f"axis {axis} is outside [{-x.ndim}, {x.ndim}]")
-    split = axis + x.ndim if axis < 0 else axis
-    rows = math.prod(x.shape[:split])
-    return p.reshape(_hardmax(p, p.reshape(x, (rows, math.prod(x.shape[split:]))), 1), x.shape)
+    return p.reshape(_hardmax(p, p.reshape(x, halves(axis, x.shape)), 1), x.shape)
 
 
 @onnx("Hardmax", since=13)

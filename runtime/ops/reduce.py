@@ -10,9 +10,10 @@ import numpy as np
 
 from ..errors import ModelError
 from ..graph import Array
+from .axes import axes_of, axis_of
 from .elementwise import DIVIDE_TRUNCATE
 from .registry import Ints, onnx, openvino
-from .support import Dtype, axes_of, axis_of, cast, constant, full, is_float, is_integer, one_way, working_dtype
+from .support import Dtype, cast, constant, full, is_float, is_integer, one_way, working_dtype
 
 P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
 T = Any

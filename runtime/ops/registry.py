@@ -2,8 +2,8 @@
 
 An operator is a function ``op(p, *inputs, **attributes)`` that says what it means in terms of a few primitives ``p``
 (see :class:`~.primitives.Primitives`). The function runs in two ways: with :class:`~.eager.Eager` it computes at once,
-and with the binder of ``runtime.bind`` it emits calls for the engine. Both derive from this one text, and both run the
-kernels that ``runtime.arithmetic`` names.
+and with the binder of ``plan.bind`` it emits calls for the engine. Both derive from this one text, and both run the
+kernels that ``ops.arithmetic`` names.
 
 ``@onnx("Add", since=7)`` registers it for ONNX from that opset on, ``@openvino("Add")`` for OpenVINO. Attributes
 arrive as keyword arguments; for OpenVINO, whose XML attributes are text, the annotation says how to read them.
@@ -21,9 +21,11 @@ from functools import cache
 from types import UnionType
 from typing import Any, get_args, get_type_hints
 
+import numpy as np
+
 from ..dtypes import from_openvino
 from ..errors import ModelError, UnsupportedError
-from ..graph import Operation, System
+from ..graph import Node, Operation, System
 
 Function = Callable[..., Any]
 #: Annotations for attributes that are lists, in either system.
@@ -42,6 +44,11 @@ class Definition:
     native: bool
     #: False: running it twice may give two results (random operators), so it is never folded.
     pure: bool
+
+    @property
+    def random(self) -> bool:
+        """It may draw random numbers."""
+        return "draws" in _signature(self.function).attributes
 
 
 @dataclass(frozen=True)
@@ -135,6 +142,23 @@ def find(system: System, domain: str, op_type: str, version: int) -> Definition 
     return next((entry for entry in _TABLE.get(key, ()) if entry.since <= version), None)
 
 
+def _definition(node: Operation, system: System) -> Definition | None:
+    domain = "" if system is System.OPENVINO or node.domain == "ai.onnx" else node.domain
+    return find(system, domain, node.op_type, node.version)
+
+
+def is_random(node: Node, system: System) -> bool:
+    """Whether a node draws random numbers; one with a ``training_mode`` (Dropout) does only where that is given."""
+    definition = _definition(node, system) if isinstance(node, Operation) else None
+    if definition is None or not definition.random:
+        return False
+    inputs = _signature(definition.function).inputs
+    if "training_mode" not in inputs:
+        return True
+    mode = node.inputs[inputs.index("training_mode") :][:1]
+    return any(value is not None and (value.constant is None or np.any(value.constant)) for value in mode)
+
+
 def resolve(node: Operation, system: System) -> Op:
     """The operator of a node with its attributes settled.
 
@@ -144,12 +168,10 @@ def resolve(node: Operation, system: System) -> Op:
     """
     if isinstance(node, ResolvedOperation):
         return node.op
-    domain = "" if system is System.OPENVINO or node.domain == "ai.onnx" else node.domain
-    definition = find(system, domain, node.op_type, node.version)
+    definition = _definition(node, system)
     if definition is not None:
         keywords = _keywords(node, definition.function, system)
-        random = "draws" in _signature(definition.function).attributes
-        return Op(definition.function, keywords, definition.native, definition.pure, random)
+        return Op(definition.function, keywords, definition.native, definition.pure, definition.random)
     if system is System.ONNX:
         from .onnx_reference import reference_op
 
@@ -168,6 +190,7 @@ class _Signature:
 
     attributes: Mapping[str, inspect.Parameter]
     hints: Mapping[str, Any]
+    inputs: Sequence[str]
     least: int
     optional: Sequence[bool]
     variadic: bool
@@ -183,7 +206,7 @@ def _signature(function: Function) -> _Signature:
     # Nothing here takes any number of inputs and is content with none.
     least = sum(p.default is inspect.Parameter.empty for p in inputs) or int(variadic)
     optional = [type(None) in get_args(hints.get(p.name)) for p in inputs]
-    return _Signature(attributes, hints, least, optional, variadic)
+    return _Signature(attributes, hints, [p.name for p in inputs], least, optional, variadic)
 
 
 def _check_inputs(node: Operation, signature: _Signature) -> None:

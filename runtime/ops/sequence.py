@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..graph import Array
-from .axes import check_shape, normal_axis, one_int
+from .axes import axis_of, check_shape, normal_axis, one_int
 from .registry import onnx
-from .support import axis_of
 
 P = Any
 #: What an optional may hold.

@@ -11,9 +11,10 @@ import numpy as np
 from ..dtypes import from_onnx
 from ..errors import ModelError, UnsupportedError
 from ..graph import Array
+from ..kernels.walks import broadcast_shapes
 from .axes import (
-    broadcast_shape,
     check_shape,
+    halves,
     ints,
     normal_axes,
     normal_axis,
@@ -145,10 +146,7 @@ def openvino_unsqueeze(p: P, x: T, axes: T) -> T:
 
 @onnx("Flatten")
 def flatten(p: P, x: T, *, axis: int = 1) -> T:
-    if not -x.ndim <= axis <= x.ndim:
-        raise ValueError(f"axis {axis} is outside [{-x.ndim}, {x.ndim}]")
-    split = axis + x.ndim if axis < 0 else axis
-    return p.reshape(x, (volume(x.shape[:split]), volume(x.shape[split:])))
+    return p.reshape(x, halves(axis, x.shape))
 
 
 @onnx("Shape")
@@ -169,7 +167,7 @@ def size(p: P, x: T) -> T:
 
 @onnx("Expand", since=8)
 def expand(p: P, x: T, shape: T) -> T:
-    return p.broadcast(x, broadcast_shape(x.shape, check_shape(ints(p, shape))))
+    return p.broadcast(x, broadcast_shapes(x.shape, check_shape(ints(p, shape))))
 
 
 @openvino("Broadcast")
@@ -177,7 +175,7 @@ def openvino_broadcast(p: P, x: T, target_shape: T, axes_mapping: T | None = Non
     target = check_shape(ints(p, target_shape), "target shape")
     mode = mode.lower()
     if mode == "bidirectional":
-        return p.broadcast(x, broadcast_shape(x.shape, target))
+        return p.broadcast(x, broadcast_shapes(x.shape, target))
     if mode in ("explicit", "none"):  # OpenVINO writes the explicit mode of version 1 as "none"
         if axes_mapping is None:
             raise ModelError("mode='explicit' needs the input axes_mapping")
@@ -190,7 +188,7 @@ def openvino_broadcast(p: P, x: T, target_shape: T, axes_mapping: T | None = Non
         x = p.reshape(x, tuple(mapped))
     elif mode != "numpy":
         raise unknown_word("mode", mode, ("numpy", "explicit", "bidirectional"))
-    if broadcast_shape(x.shape, target) != target:
+    if broadcast_shapes(x.shape, target) != target:
         raise ValueError(f"shape {x.shape} cannot be broadcast to {target}")
     return p.broadcast(x, target)
 

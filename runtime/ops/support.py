@@ -1,4 +1,4 @@
-"""What several operator families share: constants, axes, broadcasting rules, working precision."""
+"""What several operator families share: constants, broadcasting rules, working precision."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import ModelError, UnsupportedError
 from ..kernels.extents import Extent
 from ..kernels.walks import broadcast_shapes
+from .axes import axis_of
 
 P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
 T = Any
@@ -63,30 +64,6 @@ def through_reals(function: Callable[..., T]) -> Callable[..., T]:
 def cast(p: P, x: T, dtype: Dtype) -> T:
     """``p.cast``, nothing where the dtype is that already."""
     return x if x.dtype == dtype else p.cast(x, dtype)
-
-
-def axis_of(axis: Any, ndim: int) -> int:
-    """An axis counted from the start; negative ones count from the end. A scalar takes 0 and -1, which give 0.
-
-    Raises:
-        ModelError: there is no such axis.
-    """
-    count = max(ndim, 1)
-    if not -count <= axis < count:
-        raise ModelError(f"axis {axis} is outside a tensor of {ndim} dimensions")
-    return int(axis) % count
-
-
-def axes_of(axes: Sequence[Any], ndim: int) -> tuple[int, ...]:
-    """Several axes, each counted from the start, in ascending order.
-
-    Raises:
-        ModelError: an axis is outside the tensor or named twice.
-    """
-    found = sorted(axis_of(axis, ndim) for axis in axes) if ndim else []
-    if len(set(found)) != len(found):
-        raise ModelError(f"axes {list(axes)} name an axis twice")
-    return tuple(found)
 
 
 def one_way(x: T, other: T, what: str) -> None:

@@ -27,11 +27,11 @@ from ..graph import (
     Value,
     walk,
 )
-from ..graph.dependence import can_change
 from ..graph.origins import Origins
 from ..ops.registry import Op, ResolvedOperation, resolve
 from ..ops.weights import weighted
 from .rows_ahead import iteration_of, run_ahead
+from .trips import can_change
 
 
 class Kind(IntEnum):

@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 
 from ..graph import Array, Loop, Node, Operation, SlicedInput, System, TensorType, Value
-from ..graph.dependence import made_in, runs_to_its_count
-from ..graph.slices import cut
+from ..graph.dependence import made_in
+from ..graph.slices import cut, from_start
 from ..ops.primitives import NotNative, View
 from ..ops.recurrent_openvino import STATES, input_half, state_half
 from ..ops.registry import Op, ResolvedOperation, resolve
 from ..ops.weights import Weighted, fits, is_large, on_weights
 from .batch import Rows
+from .trips import runs_to_its_count
 
 
 def _words(text: str) -> frozenset[str]:
@@ -103,7 +104,7 @@ class Source:
 
 
 def _gathered(x: Array, axis: int, ndim: int) -> Array:
-    axis = axis + x.ndim if axis < 0 else axis
+    axis = from_start(axis, x.ndim)
     rows = np.moveaxis(x, axis, 0)
     return np.expand_dims(rows, tuple(range(axis + 1, axis + 1 + ndim)))
 

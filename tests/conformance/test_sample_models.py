@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import loopdbg
+from models import SAMPLES
 
-SAMPLES = Path(__file__).parents[2] / "sample_models"
 ONNX = sorted(p.name for p in SAMPLES.glob("*.onnx"))
 IR = ["lstm.xml", *sorted(p.name for p in SAMPLES.glob("*.xml") if p.name != "lstm.xml")]
 #: OpenVINO never comes back from it, as its name says.

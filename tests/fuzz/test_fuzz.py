@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from command_line import finish, python, run_code
 
 RUN = Path(__file__).with_name("run.py")
 
 
 def test_broken_files_are_told_in_one_line() -> None:
-    ran = subprocess.run(
-        [sys.executable, RUN, "--count", "400", "--seed", "1"], capture_output=True, encoding="utf-8", timeout=280
-    )
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert "400 files in " in ran.stdout and "; 0 faults" in ran.stdout
+    ran = finish(python(RUN, "--count", "400", "--seed", "1"), 280)
+    assert ran.status == 0, ran.out + ran.err
+    assert "400 files in " in ran.out and "; 0 faults" in ran.out
 
 
 @pytest.mark.parametrize(
@@ -54,8 +52,8 @@ def one(rng, folder):
 run.kinds = lambda: {{"one": one}}
 sys.exit(run.main(["--count", "5", "--jobs", "1", "--seconds", "2"]))
 """
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, encoding="utf-8", timeout=100)
-    assert ran.returncode == 1, ran.stdout + ran.stderr
-    assert told in ran.stdout
+    ran = run_code(script, seconds=100)
+    assert ran.status == 1, ran.out + ran.err
+    assert told in ran.out
     [kept, *_] = tmp_path.iterdir()
     assert (kept / "file").exists() and "loopdbg info " in (kept / "README").read_text()

@@ -17,7 +17,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import loopdbg
-from loopdbg.debugger.console.console import Console
 from loopdbg.debugger.expression.functions import FUNCTIONS
 from loopdbg.debugger.expression.tokens import CONSTANTS, PAST_FUNCTIONS, PLACE_WORDS, STATE_WORDS, WATCH_WORDS
 from loopdbg.debugger.session.session import Session
@@ -28,6 +27,7 @@ from loopdbg.runtime.frontends.onnx import reader as frontend
 from loopdbg.tui.screen.listing import Kind, listing
 from loopdbg.tui.widgets.back_edges import _row
 from models import proto
+from talk import Talk
 
 MODEL = """g (int64 n, float x0, float k) => (float last, float[N] all) {
   last, all = Loop (n, , x0) <body = b (int64 i, bool c, float a) => (bool c2, float b, float e) {
@@ -64,19 +64,6 @@ def renamed(graph: onnx.GraphProto, new: dict[str, str]) -> None:
             names[:] = [new.get(name, name) for name in names]
         for attribute in node.attribute:
             renamed(attribute.g, new)
-
-
-class Talk:
-    """A console whose lines can be asked for."""
-
-    def __init__(self, session: Session) -> None:
-        self.said: list[str] = []
-        self.console = Console(session, self.said.append)
-
-    def __call__(self, line: str) -> list[str]:
-        self.said.clear()
-        self.console.execute(line)
-        return list(self.said)
 
 
 def one(lines: list[str]) -> str:

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from command_line import loopdbg, save
-from loopdbg.debugger.console.console import Console
 from loopdbg.debugger.recording.replay import Replay
 from loopdbg.debugger.session.session import Session
 from loopdbg.runtime.errors import UsageError
 from models import model
 from recordings import record
+from talk import Talk
 
 MODEL = """g (int64 n, bool go, float x0) => (float last, float twice) {
   before = Add (x0, x0)
@@ -106,11 +106,9 @@ def test_watching_what_is_computed_once() -> None:
 
 
 def test_the_line_of_a_loop_is_every_boundary_of_it() -> None:
-    said: list[str] = []
     session = Session(model(MODEL), INPUTS)
-    console = Console(session, said.append)
     [line] = [line.number for line in session.places.source.lines if line.node is session.places.loops[0].loop]
-    console.run([f"break {line}", "continue", "continue", "continue", "continue", "list"])
+    said = Talk(session)(f"break {line}", "continue", "continue", "continue", "continue", "list")
     assert said[0] == f"breakpoint 1: {line}, line {line}, every boundary"
     assert [text.partition(": ")[2] for text in said[1:4]] == [
         f"before iteration {k} of loop 'Loop_1'" for k in (1, 2)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from command_line import save
+from command_line import run_code, save
 from models import SUM
 
 #: ``python -m loopdbg``, which gets a Ctrl-C when a module is looked for.
@@ -36,14 +33,7 @@ runpy.run_module("loopdbg", run_name="__main__", alter_sys=True)
 )
 def test_it_is_told_in_one_line(tmp_path: Path, module: str) -> None:
     arguments = ["run", str(save(tmp_path, SUM)), "--input", "M=2", "--input", "v0=1"]
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, module, *arguments],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")},
-        capture_output=True,
-        encoding="utf-8",
-        timeout=60,
-    )
-    assert (done.returncode, done.stderr, done.stdout) == (130, "loopdbg: interrupted\n", "")
+    assert run_code(PROGRAM, module, *arguments) == (130, "", "loopdbg: interrupted\n")
 
 
 def test_a_program_that_calls_main_keeps_its_own_way_with_ctrl_c() -> None:
@@ -58,11 +48,5 @@ signal.signal(signal.SIGINT, signal.SIG_IGN)
 assert main(["--version"]) == 0
 assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 """
-    package = Path(__file__).parents[2] / "src"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": str(package)},
-        capture_output=True,
-        encoding="utf-8",
-    )
-    assert done.returncode == 0, done.stderr
+    ran = run_code(code)
+    assert ran.status == 0, ran.err

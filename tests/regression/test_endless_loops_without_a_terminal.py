@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from command_line import SAMPLES, loopdbg
+from command_line import loopdbg
 from loopdbg.debugger.session.session import Session
 from loopdbg.runtime.errors import LimitError
-from models import model
+from models import SAMPLES, model
 
 ENDLESS = SAMPLES / "loop_infinite.xml"
 #: A loop that ends, and one after it that nothing ends.

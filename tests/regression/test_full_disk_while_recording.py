@@ -6,18 +6,15 @@ A limit on the size of files stands for the disk.
 from __future__ import annotations
 
 import json
-import os
 import re
 import resource
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import loopdbg
-from command_line import save
+from command_line import Ran, finish, save, start
 
 MODEL = """
 g (double[4] x0) => (double[4] x, double[N, 4] rows) {
@@ -33,19 +30,12 @@ g (double[4] x0) => (double[4] x, double[N, 4] rows) {
 """
 
 
-def command(*arguments: object, file_kb: int = 0) -> subprocess.CompletedProcess[str]:
+def command(*arguments: object, file_kb: int = 0) -> Ran:
     def limit() -> None:
         if file_kb:
             resource.setrlimit(resource.RLIMIT_FSIZE, (file_kb * 1024,) * 2)
 
-    return subprocess.run(
-        [sys.executable, "-m", "loopdbg", *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")},
-        capture_output=True,
-        encoding="utf-8",
-        preexec_fn=limit,
-        timeout=120,
-    )
+    return finish(start(*arguments, preexec_fn=limit), 120)
 
 
 @pytest.mark.parametrize("every", [1, 3])
@@ -54,17 +44,17 @@ def test_what_was_written_stays(tmp_path: Path, every: int, kilobytes: int) -> N
     path, trace = save(tmp_path, MODEL), tmp_path / "run.loopdb"
     recording = ("--input", "x0=[1,2,3,4]", "--record", trace, "--every", every)
     ran = command("run", path, *recording, "--json", file_kb=kilobytes)
-    assert ran.returncode == 1
-    told = re.search(r"recording stopped: .*; the first (\d+) boundaries are in the file, and --resume", ran.stderr)
-    assert told is not None, ran.stderr
+    assert ran.status == 1
+    told = re.search(r"recording stopped: .*; the first (\d+) boundaries are in the file; --resume", ran.err)
+    assert told is not None, ran.err
     with loopdbg.Trace.open(trace) as opened:
         iterations = [boundary.iteration for boundary in opened.boundaries()]
     assert iterations == list(range(0, every * len(iterations), every))
     # All but the last second, and of so short a run more than a third of what fits.
     assert len(iterations) > kilobytes * 1024 / 3 / 270
-    assert int(told[1]) == json.loads(ran.stdout)["recorded"]["boundaries"] == len(iterations)
+    assert int(told[1]) == json.loads(ran.out)["recorded"]["boundaries"] == len(iterations)
 
-    assert command("run", path, "--resume", trace, "--record", trace, "--output", tmp_path / "on.npz").returncode == 0
+    assert command("run", path, "--resume", trace, "--record", trace, "--output", tmp_path / "on.npz").status == 0
     whole = loopdbg.load(path).run({"x0": [1.0, 2.0, 3.0, 4.0]})
     with np.load(tmp_path / "on.npz") as outputs:
         assert all(outputs[name].tobytes() == np.asarray(value).tobytes() for name, value in whole.items())

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import resource
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import loopdbg
-from command_line import save
+from command_line import finish, save, start
 from models import model
 
 SCAN = """g (int64 n, bool go) => (float[m,k] y) {
@@ -41,15 +40,10 @@ NODES = {
 
 def test_a_scan_output_names_its_loop_and_what_it_needs(tmp_path: Path) -> None:
     path = save(tmp_path, SCAN)
-    ran = subprocess.run(
-        [sys.executable, "-m", "loopdbg", "run", path, "--input", f"n={2**40}", "--input", "go=true"],
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (3 << 29, 3 << 29)),
-        capture_output=True,
-        encoding="utf-8",
-        timeout=60,
-    )
-    assert ran.returncode == 1
-    assert re.search(r"loop 'Loop_0', iteration \d+: scan output 'y' .*needs .* GB", ran.stderr), ran.stderr
+    limit = partial(resource.setrlimit, resource.RLIMIT_AS, (3 << 29, 3 << 29))
+    ran = finish(start("run", path, "--input", f"n={2**40}", "--input", "go=true", preexec_fn=limit))
+    assert ran.status == 1
+    assert re.search(r"loop 'Loop_0', iteration \d+: scan output 'y' .*needs .* GB", ran.err), ran.err
 
 
 @pytest.mark.parametrize("op_type", NODES)

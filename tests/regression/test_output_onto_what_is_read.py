@@ -10,8 +10,8 @@ import numpy as np
 import onnx
 import pytest
 
-from command_line import SAMPLES, Ran, loopdbg, save
-from models import SUM, proto
+from command_line import Ran, loopdbg, save
+from models import SAMPLES, SUM, proto
 
 
 @pytest.fixture

@@ -6,11 +6,12 @@ import os
 import select
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+
+from command_line import python
 
 ROOT = Path(__file__).parents[2]
 #: Opens a model in a peer that hangs in its first run.
@@ -29,12 +30,10 @@ with Peer("onnxruntime", {timeout}, module="breeding") as peer:
 """
 
 
-def start(fifo: Path, timeout: float, how: str) -> subprocess.Popen[bytes]:
+def start(fifo: Path, timeout: float, how: str) -> subprocess.Popen[str]:
     path = [str(ROOT / "src"), str(ROOT / "tests" / "peers")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
-    environment.update(LOOPDBG_TEST_PEER=how, LOOPDBG_TEST_PEER_HELD=str(fifo))
-    code = PROGRAM.format(path=path, timeout=timeout)
-    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment)
+    environment = {"PYTHONPATH": os.pathsep.join(path), "LOOPDBG_TEST_PEER": how, "LOOPDBG_TEST_PEER_HELD": str(fifo)}
+    return python("-c", PROGRAM.format(path=path, timeout=timeout), environment=environment, stderr=None)
 
 
 def read_until(held: int, wanted: bytes, seconds: float) -> bytes:
@@ -55,10 +54,10 @@ def read_until(held: int, wanted: bytes, seconds: float) -> bytes:
 
 @pytest.mark.parametrize(
     ("how", "timeout", "said"),
-    [("hang", 60, None), ("hang", 2, b"hung\n"), ("crash", 60, b"crashed\n")],
+    [("hang", 60, None), ("hang", 2, "hung\n"), ("crash", 60, "crashed\n")],
     ids=["killed", "given up", "crashed"],
 )
-def test_nothing_is_left(tmp_path: Path, how: str, timeout: float, said: bytes | None) -> None:
+def test_nothing_is_left(tmp_path: Path, how: str, timeout: float, said: str | None) -> None:
     fifo = tmp_path / "held"
     os.mkfifo(fifo)
     held = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
@@ -67,7 +66,7 @@ def test_nothing_is_left(tmp_path: Path, how: str, timeout: float, said: bytes |
         read_until(held, b"running", 30)
         if said is None:
             process.send_signal(signal.SIGKILL)
-        assert process.communicate(timeout=30)[0] == (said or b"")
+        assert process.communicate(timeout=30)[0] == (said or "")
         read_until(held, b"", 10)
     finally:
         process.kill()

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import loopdbg as package
-from command_line import loopdbg, save
+from command_line import finish, loopdbg, run_code, save, start
 from loopdbg.debugger.recording.lock import Lock
 from loopdbg.debugger.recording.recorder import Options, Recorder
 from models import SUM, model
@@ -46,22 +43,14 @@ def test_the_second_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str
 def test_two_programs(tmp_path: Path) -> None:
     """Of two that begin at the same time one records, and the other says so."""
     path, trace = save(tmp_path, SUM), tmp_path / "run.loopdb"
-    command = [sys.executable, "-m", "loopdbg", "run", path, "--input", "M=20000", "--input", "v0=1"]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
-    both = [
-        subprocess.Popen(
-            [*map(str, command), "--record", str(trace), "--force"],
-            env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
-        )
-        for _ in range(2)
-    ]  # fmt: skip
-    told = [process.communicate(timeout=120) for process in both]
-    done = [process.returncode for process in both]
+    given = ("--input", "M=20000", "--input", "v0=1")
+    both = [start("run", path, *given, "--record", trace, "--force") for _ in range(2)]
+    done = [finish(process, 120) for process in both]
     # One after the other is right as well.
-    assert sorted(done) in ([0, 2], [0, 0])
-    for status, (out, err) in zip(done, told, strict=True):
-        assert ("recorded 20 001 boundaries" in out) == (status == 0)
-        assert ("another run is being recorded there" in err) == (status == 2)
+    assert sorted(ran.status for ran in done) in ([0, 2], [0, 0])
+    for ran in done:
+        assert ("recorded 20 001 boundaries" in ran.out) == (ran.status == 0)
+        assert ("another run is being recorded there" in ran.err) == (ran.status == 2)
     with package.Trace.open(trace) as opened:
         assert len(opened) == 20_001 and opened.ended == "end"
 
@@ -72,8 +61,7 @@ def test_who_was_killed_locks_nothing(tmp_path: Path) -> None:
         "import os, signal, sys\nfrom pathlib import Path\nfrom loopdbg.debugger.recording.lock import Lock\n"
         f"Lock(Path({str(trace)!r}))\nos.kill(os.getpid(), signal.SIGKILL)"
     )
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
-    assert subprocess.run([sys.executable, "-c", code], env=environment).returncode == -signal.SIGKILL
+    assert run_code(code).status == -signal.SIGKILL
     assert (tmp_path / "run.loopdb-lock").exists()
     held = Lock(trace)
     with pytest.raises(package.UsageError):

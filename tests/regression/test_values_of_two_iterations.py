@@ -6,11 +6,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from loopdbg.debugger.console.console import Console
 from loopdbg.debugger.session.session import Session
 from loopdbg.tui.screen.view import SeenBoundaries, look
 from models import NESTED, SUM, model
 from screens import opened
+from talk import Talk
 
 SLICED = """g (float[N] x, float h0) => (float h, float[M] ys) {
   h, ys = Scan <num_scan_inputs = 1, body = b (float a, float e) => (float a2, float y) {
@@ -20,24 +20,18 @@ SLICED = """g (float[N] x, float h0) => (float h, float[M] ys) {
 }"""
 
 
-def talk(session: Session, *lines: str) -> list[str]:
-    said: list[str] = []
-    Console(session, said.append).run(lines)
-    return said
-
-
 def test_frame_names_both_values_of_a_back_edge() -> None:
     session = Session(model(SUM), {"M": 3, "v0": 1.0})
-    first = talk(session, "frame")
+    first = Talk(session)("frame")
     assert first[0].endswith("before iteration 0 (trip count 3)") and first[1] == "  carried: iteration 0 gets"
-    step = talk(session, "step 2", "frame")[1:]
+    step = Talk(session)("step 2", "frame")[1:]
     assert step[0].endswith("before iteration 2 (trip count 3)")
     assert step[1:3] == ["  carried: iteration 1 got → iteration 2 gets", "  v_in  1.0 → 2.0"]
-    inside = talk(session, "next 3", "frame")
+    inside = Talk(session)("next 3", "frame")
     at = next(k for k, line in enumerate(inside) if "carried" in line)
     assert "in iteration 2" in inside[at - 1]
     assert inside[at : at + 2] == ["  carried: iteration 2 got → it yields", "  v_in  2.0 → 4.0"]
-    last = talk(session, "finish", "frame")[1:]
+    last = Talk(session)("finish", "frame")[1:]
     assert last[0].endswith("after iteration 2 (trip count 3), ended by trip count")
     assert last[1] == "  carried: iteration 2 got → the loop gives"
 
@@ -45,15 +39,15 @@ def test_frame_names_both_values_of_a_back_edge() -> None:
 def test_print_says_what_is_of_another_iteration() -> None:
     session = Session(model(SUM), {"M": 3, "v0": 1.0})
     session.step(2)
-    assert talk(session, "print v_in") == ["2.0"]
-    assert talk(session, "print v_out") == ["2.0  # v_out of iteration 1"]
-    assert talk(session, "print v_out - prev(v_in)") == ["1.0  # v_out of iteration 1"]
-    assert talk(session, "print v_out@1") == ["2.0"]
-    assert "v_out = 2.0  # v_out of iteration 1" in talk(session, "info values")
-    assert "1: v_out = 2.0  # v_out of iteration 1" in talk(session, "display v_out")
+    assert Talk(session)("print v_in") == ["2.0"]
+    assert Talk(session)("print v_out") == ["2.0  # v_out of iteration 1"]
+    assert Talk(session)("print v_out - prev(v_in)") == ["1.0  # v_out of iteration 1"]
+    assert Talk(session)("print v_out@1") == ["2.0"]
+    assert "v_out = 2.0  # v_out of iteration 1" in Talk(session)("info values")
+    assert "1: v_out = 2.0  # v_out of iteration 1" in Talk(session)("display v_out")
     # Inside the iteration, before the node and after it.
-    assert talk(session, "next 2", "print v_out")[-1] == "2.0  # v_out of iteration 1"
-    assert talk(session, "next", "print v_out")[-1] == "4.0"
+    assert Talk(session)("next 2", "print v_out")[-1] == "2.0  # v_out of iteration 1"
+    assert Talk(session)("next", "print v_out")[-1] == "4.0"
 
 
 def test_the_same_of_frames() -> None:

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from loopdbg.debugger.console.console import Console
 from loopdbg.debugger.session.session import Session
 from models import model
+from talk import Talk
 
 MODEL = """g (int64 n, float iter0) => (float iter_last) {
   iter_last = Loop (n, , iter0) <body = b (int64 i, bool c, float iter) => (bool c2, float iter_next) {
@@ -27,11 +27,8 @@ PRINTED = {
 
 @pytest.mark.parametrize("command", PRINTED)
 def test_what_is_printed_is_what_is_read(command: str) -> None:
-    said: list[str] = []
-    console = Console(Session(model(MODEL), {"n": 5, "iter0": 10.0}), said.append)
-    console.run(["step", command])
-    names = [found[1] for line in said if (found := re.match(PRINTED[command], line))][:1]
+    talk = Talk(Session(model(MODEL), {"n": 5, "iter0": 10.0}))
+    names = [found[1] for line in talk("step", command) if (found := re.match(PRINTED[command], line))][:1]
     assert names == ["`iter`"]
-    said.clear()
-    console.run([f"print {names[0]}", f"break if {names[0]} > 12", "continue", f"print {names[0]}"])
+    said = talk(f"print {names[0]}", f"break if {names[0]} > 12", "continue", f"print {names[0]}")
     assert said[0] == "11.0" and said[-1] == "13.0"

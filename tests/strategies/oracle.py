@@ -198,3 +198,14 @@ def _declared(type_: Type) -> list[int]:
         return dim if isinstance(dim, int) else 0
 
     return [known(d) for d in type_.shape]
+
+
+def ends(program: Program, inputs: Mapping[str, Any]) -> bool:
+    """Whether a program ends, be it by an error, while its values are still small enough to be told."""
+    try:
+        evaluate(program, inputs)
+    except Fails:
+        return True
+    except TooLarge:
+        return False
+    return True

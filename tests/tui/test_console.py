@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from screens import Screen, opened, sample
-
-
-async def typed(screen: Screen, line: str) -> None:
-    """Type a line into the open console and wait for what it does."""
-    screen.app.prompt.line.value = line
-    await screen.press("enter")
+from models import sample
+from screens import opened
 
 
 async def test_keys_go_back_and_on() -> None:
@@ -29,12 +24,12 @@ async def test_a_breakpoint_by_console_and_back_to_it_by_key() -> None:
     async with opened(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("b")
         assert screen.app.prompt.line.value == "break "
-        await typed(screen, "break if err < 1e-2")
+        await screen.type("break if err < 1e-2")
         assert "breakpoint 1: if err < 1e-2" in screen.app.prompt.text
-        await typed(screen, "continue")
+        await screen.type("continue")
         assert screen.session.frame.iteration == 3
         assert "breakpoint 1" in screen.message
-        await typed(screen, "print x")
+        await screen.type("print x")
         assert screen.app.prompt.text.endswith("1.4142157")
         await screen.press("escape")
         assert not screen.app.prompt.display and screen.app.prompt.text == ""
@@ -49,11 +44,11 @@ async def test_a_breakpoint_by_console_and_back_to_it_by_key() -> None:
 async def test_what_goes_wrong_in_the_console_is_said_in_it() -> None:
     async with opened(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("colon")
-        await typed(screen, "print xx")
+        await screen.type("print xx")
         assert "error: " in screen.app.prompt.text and "xx" in screen.app.prompt.text
-        await typed(screen, "breik 3")
+        await screen.type("breik 3")
         assert "did you mean break" in screen.app.prompt.text
-        await typed(screen, "set x = 3")
+        await screen.type("set x = 3")
         assert "branch 2" in screen.app.prompt.text
         assert any("3.0" in line for line in screen.lines("back-edges"))
 
@@ -63,7 +58,7 @@ async def test_why_by_key_and_earlier_lines_by_arrow() -> None:
         await screen.press("s", "W")
         assert "goes on" in screen.app.prompt.text or "err_new > tol" in screen.app.prompt.text
         await screen.press("colon")
-        await typed(screen, "print err")
+        await screen.type("print err")
         await screen.press("up")
         assert screen.app.prompt.line.value == "print err"
         await screen.press("down")
@@ -92,7 +87,7 @@ async def test_the_console_fits_on_a_small_screen() -> None:
     async with opened(*sample("newton_sqrt.onnx"), size=(80, 24)) as screen:
         await screen.press("s", "colon")
         for k in range(9):
-            await typed(screen, f"echo line {k}")
+            await screen.type(f"echo line {k}")
         seen = "\n".join(screen.visible())
         assert "line 8" in seen and "Body of loop" in seen and "esc close" in seen
 
@@ -100,8 +95,8 @@ async def test_the_console_fits_on_a_small_screen() -> None:
 async def test_a_breakpoint_that_cannot_be_tested_does_not_look_like_a_failing_node() -> None:
     async with opened(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("colon")
-        await typed(screen, "break x_new if x[5] > 1")
-        await typed(screen, "continue")
+        await screen.type("break x_new if x[5] > 1")
+        await screen.type("continue")
         assert "breakpoint 1 cannot be tested" in screen.app.prompt.text
         assert "▶   x_new" in screen.marked
 

@@ -8,8 +8,7 @@ import loopdbg
 from loopdbg.runtime.graph import Graph, Loop
 from loopdbg.tui.screen import wording
 from loopdbg.tui.screen.listing import Item, Kind, listing
-from models import BRANCHES, COUNT, NESTED, SUM, model
-from screens import sample
+from models import BRANCHES, COUNT, NESTED, SUM, model, sample
 
 
 def first_loop(model: loopdbg.Model) -> Loop:

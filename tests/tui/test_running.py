@@ -9,8 +9,8 @@ import numpy as np
 
 from loopdbg.tui.screen.text import value_text
 from loopdbg.tui.screens.help import HelpScreen
-from models import model
-from screens import Screen, opened, sample
+from models import model, sample
+from screens import Screen, opened
 
 #: Its fifth iteration gathers beyond the end of x.
 FAILS = """

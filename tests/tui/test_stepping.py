@@ -7,8 +7,8 @@ import pytest
 
 from loopdbg.runtime.frame import Frame, NodeState
 from loopdbg.tui.screen.text import delta_text, type_text, value_text
-from models import BRANCHES, model
-from screens import Screen, opened, sample
+from models import BRANCHES, model, sample
+from screens import Screen, opened
 
 
 def assert_shows(screen: Screen, frame: Frame) -> None:

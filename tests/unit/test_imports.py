@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-from command_line import SAMPLES
+from command_line import run_code
+from models import SAMPLES
 
 HEAVY = ("onnx", "lxml", "textual", "rich", "matplotlib", "scipy", "onnxruntime", "openvino", "ml_dtypes")
 SCREENS = ("textual", "rich", "matplotlib")
@@ -26,17 +23,10 @@ print(json.dumps([status, sorted({name.split(".")[0] for name in sys.modules})])
 
 def imported(*arguments: str) -> set[str]:
     """The top-level packages that a command line leaves imported."""
-    package = Path(__file__).parents[2] / "src"
-    done = subprocess.run(
-        [sys.executable, "-c", LIST, *arguments],
-        env={**os.environ, "PYTHONPATH": str(package)},
-        capture_output=True,
-        encoding="utf-8",
-        check=True,
-        timeout=60,
-    )
-    status, names = json.loads(done.stdout)
-    assert status == 0, done.stderr
+    ran = run_code(LIST, *arguments)
+    assert ran.status == 0, ran.err
+    status, names = json.loads(ran.out)
+    assert status == 0, ran.err
     return set(names)
 
 
@@ -71,16 +61,10 @@ print(*[name for name in sys.modules if name.startswith("loopdbg.debugger.")], f
 @pytest.mark.parametrize("model", ["newton_sqrt.onnx", "lstm.xml"])
 def test_what_only_runs_needs_no_debugger(command: str, model: str) -> None:
     """But for how values and ends of loops are worded."""
-    done = subprocess.run(
-        [sys.executable, "-c", DEBUGGER, command, str(SAMPLES / model)],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")},
-        capture_output=True,
-        encoding="utf-8",
-        check=True,
-        timeout=60,
-    )
+    ran = run_code(DEBUGGER, command, SAMPLES / model)
+    assert ran.status == 0, ran.err
     words = {"loopdbg.debugger.words", "loopdbg.debugger.words.endings"}
-    assert set(done.stdout.split()) <= {"loopdbg.debugger.text", *words}
+    assert set(ran.out.split()) <= {"loopdbg.debugger.text", *words}
 
 
 def test_this_test_would_notice() -> None:

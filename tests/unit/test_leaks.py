@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from command_line import run_code
+from models import SAMPLES
 
 #: In a process of its own: what other tests left behind would hide it. Prints resident kilobytes after some rounds.
 _ROUNDS = """
@@ -54,13 +55,11 @@ print(before, rounds(count))
 def test_memory_stays_flat_over_many_rounds() -> None:
     """LOOPDBG_LEAK_ROUNDS sets how many; 40 by default."""
     rounds = os.environ.get("LOOPDBG_LEAK_ROUNDS", "40")
-    samples = Path(__file__).parents[2] / "sample_models"
     models = [
-        samples / name for name in ("newton_sqrt.onnx", "two_layer_lstm.onnx", "loop_nested.xml", "fibonacci.onnx")
+        SAMPLES / name for name in ("newton_sqrt.onnx", "two_layer_lstm.onnx", "loop_nested.xml", "fibonacci.onnx")
     ]
-    done = subprocess.run(
-        [sys.executable, "-c", _ROUNDS, rounds, *map(str, models)], capture_output=True, encoding="utf-8", check=True
-    )
-    before, after = map(int, done.stdout.split())
+    ran = run_code(_ROUNDS, rounds, *models, seconds=3600)
+    assert ran.status == 0, ran.err
+    before, after = map(int, ran.out.split())
     # A leak of one LSTM's weights (0.3 MB) or of one session a round would be ten times this.
     assert after - before < 4096, f"{before} KB resident, {after} KB after {rounds} more rounds"

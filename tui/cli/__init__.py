@@ -19,6 +19,7 @@ from .explain import Explain
 from .export import Export
 from .info import Info
 from .open import Open
+from .remedies import told
 from .run import Run
 
 COMMANDS: dict[str, Command] = {command.name: command for command in (Run(), Info(), Explain(), Diff(), Export())}
@@ -44,7 +45,7 @@ def guarded(action: Callable[[], int]) -> int:
     except SystemExit as done:  # argparse, after printing a help text
         return done.code if isinstance(done.code, int) else 0
     except LoopdbgError as error:
-        return _complain(" ".join(str(error).split()), error.exit_status)
+        return _complain(" ".join(told(error).split()), error.exit_status)
     except KeyboardInterrupt:
         return _complain("interrupted", InterruptError.exit_status)
     except BrokenPipeError:

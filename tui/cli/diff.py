@@ -14,6 +14,7 @@ from ...runtime.model import Data, Model
 from . import terminal
 from .command import Command
 from .inputs import add_run_options, gather
+from .remedies import told
 
 if TYPE_CHECKING:
     from ...debugger.diff.sides import Side, TraceSide
@@ -71,10 +72,8 @@ exit status: 0 the same, 6 they differ, 1 bad model or input, 2 wrong usage,
         found = _against(options) if options.against else _two(options)
         comparisons = found.comparisons if isinstance(found, Live) else [found]
         if all(comparison.empty for comparison in comparisons):
-            notes = [note for comparison in comparisons for note in comparison.notes]
-            raise UnsupportedError(
-                f"nothing could be compared: {'; '.join(notes) or 'neither has a loop or an output'}"
-            )
+            notes = "; ".join(diff_report.notes(comparisons))
+            raise UnsupportedError(f"nothing could be compared: {notes or 'neither has a loop or an output'}")
         if options.json:
             terminal.out_json(diff_json.as_json(found))
         else:
@@ -176,8 +175,8 @@ def _two(options: argparse.Namespace) -> Any:
             try:
                 sides.append(ModelSide(source, values, options.max_iterations, label))
             except InputError as error:
-                text = f"{label} is given the inputs of {options.a}: {error}; --map NAME=NAME pairs names"
-                raise InputError(text) from None
+                where = f"{label} is given the inputs of {options.a}"
+                raise InputError(f"{where}: {told(error)}; --map NAME=NAME pairs names") from None
         return compare_sides(sides[0], sides[1], settings)
 
 

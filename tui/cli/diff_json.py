@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
-
-import numpy as np
 
 from ...debugger.diff.findings import (
     Cause,
@@ -19,10 +16,8 @@ from ...debugger.diff.findings import (
     Written,
 )
 from ...debugger.diff.live import Live
-from ..screen.text import dtype_name
-
-#: Elements that are written out.
-ELEMENTS = 64
+from .remedies import matched
+from .value_json import element, number, with_elements
 
 
 def as_json(found: Comparison | Live) -> dict[str, Any]:
@@ -60,8 +55,8 @@ def _loop(loop: LoopFindings) -> dict[str, Any]:
     return {
         "left": loop.left,
         "right": loop.right,
-        "matched_by": loop.matched,
-        "matched_values": [{"left": a, "right": b, "by": how} for a, b, how in loop.values],
+        "matched_by": matched(loop.matched),
+        "matched_values": [{"left": a, "right": b, "by": matched(how)} for a, b, how in loop.values],
         "only_left": loop.only_left,
         "only_right": loop.only_right,
         "same": loop.same,
@@ -74,9 +69,9 @@ def _loop(loop: LoopFindings) -> dict[str, Any]:
         "source": None if loop.cause is None else _source(loop.cause),
         "growth": {
             "first_beyond": loop.growth.first_beyond,
-            "largest": _number(loop.growth.largest),
-            "factor": _number(loop.growth.factor),
-            "points": [[p.first, p.last, _number(p.absolute), _number(p.relative)] for p in loop.growth.points],
+            "largest": number(loop.growth.largest),
+            "factor": number(loop.growth.factor),
+            "points": [[p.first, p.last, number(p.absolute), number(p.relative)] for p in loop.growth.points],
         },
         "reasons": [_reason(reason) for reason in loop.reasons],
     }
@@ -90,8 +85,8 @@ def _written(one: Written) -> dict[str, Any]:
         "left_name": one.name or None,
         "right_name": one.other or None,
         "decides": one.deciding,
-        "left": value_json(one.left) if constant else one.left_text,
-        "right": value_json(one.right) if constant else one.right_text,
+        "left": with_elements(one.left) if constant else one.left_text,
+        "right": with_elements(one.right) if constant else one.right_text,
     }
 
 
@@ -131,7 +126,7 @@ def _node(node: NodeDifference) -> dict[str, Any]:
         "output": node.name,
         "op_type": node.op_type,
         "other": {"node": node.other, "op_type": node.other_op_type},
-        "inputs": {name: value_json(value) for name, value in node.inputs},
+        "inputs": {name: with_elements(value) for name, value in node.inputs},
         "difference": _difference(node.difference),
     }
 
@@ -148,45 +143,12 @@ def _difference(difference: Difference) -> dict[str, Any]:
         "kind": delta.kind,
         "text": delta.text or None,
         "index": list(delta.index),
-        "left_element": _scalar(delta.left),
-        "right_element": _scalar(delta.right),
-        "max_absolute": _number(delta.absolute),
-        "max_relative": _number(delta.relative),
+        "left_element": element(delta.left),
+        "right_element": element(delta.right),
+        "max_absolute": number(delta.absolute),
+        "max_relative": number(delta.relative),
         "count": delta.count,
         "size": delta.size,
-        "left": value_json(difference.left),
-        "right": value_json(difference.right),
+        "left": with_elements(difference.left),
+        "right": with_elements(difference.right),
     }
-
-
-def value_json(value: Any) -> Any:
-    """A value: of a small tensor all elements, of a large one its shape and dtype."""
-    if value is None:
-        return None
-    if isinstance(value, list | tuple):
-        return {"sequence": [value_json(item) for item in value[:ELEMENTS]], "length": len(value)}
-    array = np.asarray(value)
-    told: dict[str, Any] = {"shape": list(array.shape), "dtype": dtype_name(array.dtype)}
-    if array.size <= ELEMENTS:
-        told["value"] = _nested(array.tolist() if array.dtype.kind != "V" else array.astype(np.float64).tolist())
-    return told
-
-
-def _nested(value: Any) -> Any:
-    return [_nested(item) for item in value] if isinstance(value, list) else _scalar(value)
-
-
-def _scalar(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, complex):
-        return [_number(value.real), _number(value.imag)]
-    if isinstance(value, bool | int | str) or value is None:
-        return value
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    return _number(float(value))
-
-
-def _number(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None

@@ -14,6 +14,7 @@ from ...debugger.diff.live import Live
 from ...debugger.diff.values import Tolerance, compare
 from ...runtime.graph import MAIN, StoppedBy
 from ..screen.text import NOT_FINITE, number_text, printable, scalar_text, value_text
+from .remedies import matched
 
 _WIDTH = 72
 _ENDED = {
@@ -37,8 +38,15 @@ def lines(found: Comparison | Live) -> Iterator[str]:
     yield f"{'same' if found.same else 'differ'}: {printable(names[0])} and {printable(right)}"
     for comparison in comparisons:
         yield from _comparison(comparison)
-    notes = list(dict.fromkeys(note for comparison in comparisons for note in comparison.notes))
-    yield from (f"  note: {printable(note)}" for note in notes)
+    yield from (f"  note: {printable(note)}" for note in notes(comparisons))
+
+
+def notes(comparisons: Sequence[Comparison]) -> list[str]:
+    """What else there is to say, each thing once."""
+    told = [note for comparison in comparisons for note in comparison.notes]
+    if any(comparison.unpaired for comparison in comparisons):
+        told.append("--map NAME=NAME pairs loops")
+    return list(dict.fromkeys(told))
 
 
 def _comparison(comparison: Comparison) -> Iterator[str]:
@@ -184,13 +192,13 @@ def _short(number: float) -> str:
 def _loop(loop: LoopFindings, sides: tuple[str, str], told: bool, mode: str) -> Iterator[str]:
     name = f"'{printable(loop.left)}'"
     if loop.matched not in ("path", "name") or loop.left != loop.right:
-        name += f" and '{printable(loop.right)}' (matched by {loop.matched})"
+        name += f" and '{printable(loop.right)}' (matched by {matched(loop.matched)})"
     iterations = f"{loop.iterations} iteration{'' if loop.iterations == 1 else 's'} compared"
     how = f"{loop.differing} differ" if loop.differing else f"largest difference {_short(loop.growth.largest)}"
     yield f"    {name}: {iterations}, {how}{_trip_text(loop)}"
     if loop.unmatched and loop.trips is None:
         yield f"      {loop.unmatched} boundar{'y is' if loop.unmatched == 1 else 'ies are'} on one side alone"
-    pairs = [f"{printable(a)} and {printable(b)} ({how})" for a, b, how in loop.values]
+    pairs = [f"{printable(a)} and {printable(b)} ({matched(how)})" for a, b, how in loop.values]
     if pairs:
         yield f"      matched: {', '.join(pairs)}"
     for side, alone in zip(sides, (loop.only_left, loop.only_right), strict=True):

@@ -159,7 +159,7 @@ def _check(port: Port, value: Data, named: dict[str, int], where: str) -> Data:
     try:
         return check_value(port.name, port.type, value, named)
     except InputError as error:
-        raise InputError(f"{where}: {error}") from None
+        raise InputError.at(where, error) from None
 
 
 def _may_be_absent(port: Port) -> bool:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from ...debugger.words.endings import Ending, captures, ending, parts
+from ...debugger.words.endings import Ending, ending, parts
 from ...runtime.errors import LoopdbgError
 from ...runtime.graph import (
     MAIN,
@@ -21,11 +20,13 @@ from ...runtime.graph import (
     TensorType,
     Value,
     bodies,
+    captured,
 )
 from ...runtime.graph.origins import Origins
 from ...runtime.model import LoopNode, Model
 from ...runtime.ops.registry import resolve
 from ..screen.text import dtype_name
+from .value_json import element
 
 
 def describe(model: Model) -> dict[str, Any]:
@@ -68,7 +69,7 @@ def _loop(node: LoopNode, origins: Origins, returned: dict[Value, list[str]]) ->
         "iteration": None if loop.iteration is None else _port(loop.iteration.name, loop.iteration.type),
         "sliced_inputs": [_sliced(port) for port in loop.sliced_inputs],
         "invariants": [_port(port.inner.name, port.inner.type) | _from(port.outer) for port in loop.invariants],
-        "captures": [_port(value.name, value.type) | _constant(value) for value in captures(loop)],
+        "captures": [_port(value.name, value.type) | _constant(value) for value in captured(loop.body)],
         "back_edges": [
             {
                 **_port(edge.param.name, edge.param.type),
@@ -116,8 +117,8 @@ def _known(value: Value | None, origins: Origins) -> dict[str, Any] | None:
 
 def _number(value: Value, origins: Origins) -> bool | int | float | None:
     """A number that is known and that JSON has a word for."""
-    number = origins.scalar(value)
-    return number if isinstance(number, bool | int | float) and math.isfinite(number) else None
+    scalar = origins.scalar(value)
+    return element(scalar) if isinstance(scalar, bool | int | float) else None
 
 
 def _decided(value: Value | None, origins: Origins) -> dict[str, Any] | None:

@@ -12,6 +12,7 @@ from ...runtime.model import load
 from .command import Command
 from .inputs import add_run_options, gather
 from .recorded import is_database, opened
+from .remedies import told
 
 
 class Open(Command):
@@ -56,7 +57,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
         # Here, since neither --help nor a mistake should wait for it.
         from ..app import run_app
 
-        return run_app(model, inputs.values, inputs.note, options.max_iterations)
+        return run_app(model, inputs.values, inputs.note, options.max_iterations, told)
 
 
 def _headless(path: str) -> str:
@@ -68,7 +69,7 @@ def _replay(options: argparse.Namespace) -> int:
     with opened(options) as replay:
         from ..app import replay_app
 
-        return replay_app(replay)
+        return replay_app(replay, told)
 
 
 def _is_terminal(stream: object) -> bool:

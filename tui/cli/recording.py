@@ -14,6 +14,7 @@ from ...runtime.frame import Frame
 from ...runtime.model import Data, Model, Run
 from . import terminal
 from .command import at_least
+from .remedies import told
 
 if TYPE_CHECKING:
     from ...debugger.recording.recorder import Recorder
@@ -191,4 +192,4 @@ class Recording:
     def _told(self, error: LoopdbgError) -> None:
         if not self.failed:
             self.failed = True
-            terminal.err(f"loopdbg: {error}")
+            terminal.err(f"loopdbg: {told(error)}")

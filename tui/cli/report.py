@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ...runtime.graph import Array, StoppedBy
+from ...runtime.graph import StoppedBy
 from ...runtime.model import Data, LoopTotals, Run
 from ..screen.text import dtype_name, printable, value_text
+from .value_json import with_statistics
 
 #: Columns for a value: what is longer is summarised.
 VALUE_WIDTH = 100
 #: Of a sequence at most this many elements are listed.
 ELEMENTS = 8
-#: Tensors of so many elements stand in JSON as they are.
-SMALL = 64
 
 _WORDS = {
     StoppedBy.TRIP_COUNT: "trip count",
@@ -126,7 +124,7 @@ def as_json(run: Run, seconds: float) -> dict[str, Any]:
     ``sequence``, a list of such objects; an empty optional is null. A nested loop has ``entries`` and ``reasons``.
     """
     return {
-        "outputs": {name: _value_json(value) for name, value in run.outputs.items()},
+        "outputs": {name: with_statistics(value) for name, value in run.outputs.items()},
         "loops": [_loop_json(loop, run.loops) for loop in run.loops],
         "seconds": seconds,
         "notes": notes(run),
@@ -144,50 +142,3 @@ def _loop_json(loop: LoopTotals, loops: Sequence[LoopTotals]) -> dict[str, Any]:
         told["entries"] = loop.entries
         told["reasons"] = {reason.value: count for reason, count in loop.reasons.items()}
     return told
-
-
-def _value_json(value: Data) -> Any:
-    if value is None:
-        return None
-    if isinstance(value, list):
-        return {"sequence": [_value_json(element) for element in value]}
-    array = np.asarray(value)
-    return {"shape": list(array.shape), "dtype": dtype_name(array.dtype), **_statistics_json(array)}
-
-
-def _statistics_json(array: Array) -> dict[str, Any]:
-    from ..screen.text import Statistics
-
-    found = Statistics(array)
-    told: dict[str, Any] = {"min": found.min, "max": found.max, "mean": found.mean}
-    if found.nan:
-        told = dict.fromkeys(told)
-    elif found.inf:
-        whole = np.abs(array) if array.dtype.kind == "c" else array.astype(np.float64)
-        told.update(mean=None, min=_finite(whole.min()), max=_finite(whole.max()))
-    if found.nan:
-        told["nan"] = found.nan
-    if found.inf:
-        told["inf"] = found.inf
-    return told
-
-
-def small_json(value: Data) -> Any:
-    """A value as JSON: numbers and small tensors as they are, of larger ones shape, dtype and statistics."""
-    if value is None or isinstance(value, list):
-        return _value_json(value)
-    array = np.asarray(value)
-    if array.size > SMALL or array.dtype.kind not in "biufO":
-        return _value_json(value)
-    if array.dtype.kind != "f":
-        return array.tolist()
-    return _numbers(array.astype(np.float64).tolist())
-
-
-def _numbers(value: Any) -> Any:
-    return [_numbers(one) for one in value] if isinstance(value, list) else _finite(value)
-
-
-def _finite(value: Any) -> float | None:
-    number = float(value)
-    return number if math.isfinite(number) else None

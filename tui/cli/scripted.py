@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...runtime.errors import InterruptError, LimitError, LoopdbgError, UsageError
 from ...runtime.model import Run as Result
-from . import report, terminal
+from . import terminal, value_json
+from .remedies import told
 
 if TYPE_CHECKING:
     from ...debugger.session.debuggee import Debuggee
@@ -221,7 +222,7 @@ def prompt(console: Any) -> None:
                 raise
             terminal.out(str(interrupted))
         except LoopdbgError as error:
-            terminal.out(f"error: {error}")
+            terminal.out(f"error: {told(error)}")
         except AssertionFailed:
             terminal.out("an assertion failed")
         except KeyboardInterrupt:
@@ -267,5 +268,5 @@ def stop_json(snapshot: Snapshot) -> dict[str, Any]:
         "loop": frame.path,
         "iteration": frame.iteration if frame.loop is not None else None,
         "breakpoint": stop.breakpoints[0] if stop.breakpoints else None,
-        "carried": {name: report.small_json(value) for name, value in frame.carried.items()},
+        "carried": {name: value_json.plain(value) for name, value in frame.carried.items()},
     }

@@ -17,9 +17,10 @@ from ....runtime.graph import (
     Value,
     ValueType,
     bodies,
+    captured,
     walk,
 )
-from ..endings import Ending, captures, ending
+from ..endings import Ending, ending
 from ..names import named
 from ..node_text import Phrases
 
@@ -62,7 +63,7 @@ class Context:
         self.phrases = phrases
         self.ending: Ending = ending(loop, phrases.origins)
         self.scopes = scopes
-        self.captures = captures(loop)
+        self.captures = captured(loop.body)
         self.used = {value for node in walk(loop.body) for value in node.inputs}
         self.used.update(value for node in walk(loop.body) for _, inner in bodies(node) for value in inner.outputs)
         self.used.update(loop.body.outputs)

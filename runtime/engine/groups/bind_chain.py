@@ -13,6 +13,7 @@ import numpy as np
 
 from ...graph import Array
 from ...kernels.kernel import Kernel
+from ...kernels.walks import broadcast_shapes
 from ...ops.arithmetic import elementwise
 from ...ops.primitives import Elementwise, NotNative
 from ...ops.registry import Op
@@ -43,7 +44,7 @@ class Step:
 
     @property
     def shape(self) -> Shape:
-        return np.broadcast_shapes(*(buffer.shape for buffer in self.buffers))
+        return broadcast_shapes(*(buffer.shape for buffer in self.buffers))
 
 
 class Unsettled(Exception):

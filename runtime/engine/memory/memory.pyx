@@ -234,7 +234,7 @@ def memory_for(nbytes, who):
         return np.empty(max(nbytes, 1), np.uint8)
     except MemoryError:
         raise ExecutionError(f"{who()} needs {nbytes / 2**30:,.1f} GB, and this machine has {_ALL_MEMORY / 2**30:,.1f} GB; "
-                             f"run fewer iterations (--max-iterations N), or smaller tensors") from None
+                             f"run fewer iterations, or smaller tensors") from None
 
 
 def aligned(array):

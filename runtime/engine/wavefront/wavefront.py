@@ -23,10 +23,11 @@ import numpy as np
 
 from ...errors import LoopdbgError
 from ...graph import Array, Graph, Loop, Value, captured
-from ...graph.dependence import runs_to_its_count, uses
+from ...graph.dependence import uses
 from ...kernels.stream import Stream
 from ...plan.plan import Plan, compile_graph
 from ...plan.rows_ahead import Finder, Source
+from ...plan.trips import runs_to_its_count
 from ..engine import Engine
 
 if TYPE_CHECKING:

@@ -11,32 +11,9 @@ import pytest
 
 import loopdbg
 from loopdbg.debugger.console.command import ALIASES, COMMANDS, find
-from loopdbg.debugger.console.console import Console, Quit
+from loopdbg.debugger.console.console import Quit
 from models import BRANCHES, COUNT, NESTED, model, proto
-
-
-class Talk:
-    """A console that remembers what it said."""
-
-    def __init__(self, session: loopdbg.Session) -> None:
-        self.session = session
-        self.said: list[str] = []
-        self.console = Console(session, self.said.append)
-
-    def __call__(self, *lines: str) -> list[str]:
-        """What some lines say; an error as a line like that of the prompt."""
-        self.said.clear()
-        for line in lines:
-            try:
-                self.console.execute(line)
-            except loopdbg.LoopdbgError as error:
-                self.said.append(f"error: {error}")
-        assert all("\n" not in line for line in self.said)
-        return list(self.said)
-
-    def one(self, *lines: str) -> str:
-        """The last line that they say."""
-        return self(*lines)[-1]
+from talk import Talk
 
 
 def start(text: str, **inputs: Any) -> Talk:

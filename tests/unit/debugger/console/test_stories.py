@@ -7,17 +7,8 @@ from typing import Any
 import numpy as np
 
 import loopdbg
-from loopdbg.debugger.console.console import Console
 from models import NESTED, model
-
-
-def talk(session: loopdbg.Session, *lines: str) -> list[str]:
-    """What the console says to some commands."""
-    said: list[str] = []
-    console = Console(session, said.append)
-    console.run(lines)
-    return said
-
+from talk import Talk
 
 #: Subtracts a little more from the denominator each time; in iteration 137 it is zero.
 WRONG = """
@@ -41,7 +32,7 @@ wrong (int64 M, float[4] h0) => (float[4] h, float[N] trace) {
 
 def test_where_the_first_nan_came_from() -> None:
     session = loopdbg.debug(model(WRONG), {"M": 1000, "h0": np.ones(4, np.float32)})
-    said = talk(session, "continue", "print any(isnan(h))", "break nan", "reverse-continue", "print s", "print h_in")
+    said = Talk(session)("continue", "print any(isnan(h))", "break nan", "reverse-continue", "print s", "print h_in")
     assert said[0] == "the model ran to its end"
     assert said[1] == "true"
     assert "Div" in said[3] and "gave NaN or Inf in iteration 137" in said[3]
@@ -50,7 +41,7 @@ def test_where_the_first_nan_came_from() -> None:
     assert said[5] == "0.0"
     assert said[6:] == ["float32 [4]", "[2. 2. 2. 2.]"]
     # Nothing was wrong before.
-    assert "no breakpoint would have stopped before" in talk(session, "reverse-continue")[0]
+    assert "no breakpoint would have stopped before" in Talk(session)("reverse-continue")[0]
 
 
 ENDLESS = """
@@ -71,7 +62,7 @@ endless (float x0, float target) => (float x) {
 
 def test_an_endless_loop_explained() -> None:
     session = loopdbg.debug(model(ENDLESS), {"x0": 0.0, "target": 8.0}, max_iterations=500)
-    said = talk(session, "continue", "why")
+    said = Talk(session)("continue", "why")
     assert "reached the limit of 500 iterations" in said[0]
     text = "\n".join(said[1:])
     assert "never ends" in text and "distance > -1" in text
@@ -94,12 +85,12 @@ diverges (int64 M, float x0, float rate0) => (float x, float last_rate) {
 
 def test_a_diverging_iteration_mended_as_a_branch() -> None:
     session = loopdbg.debug(model(DIVERGES), {"M": 60, "x0": 1.0, "rate0": 1.5})
-    said = talk(session, "break if abs(x_in) > 100", "continue", "delete", "back 3", "set rate = 0.25", "continue")
+    said = Talk(session)("break if abs(x_in) > 100", "continue", "delete", "back 3", "set rate = 0.25", "continue")
     assert "breakpoint 1 (if abs(x_in) > 100)" in said[1]
     assert "branch 2: rate = 0.25" in said
     mended = session.outputs
     assert mended is not None and abs(mended["x"]) < 1e-6 and mended["last_rate"] == np.float32(0.25)
-    said = talk(session, "branch", "compare 1", "branch 1", "continue", "print x_in")
+    said = Talk(session)("branch", "compare 1", "branch 1", "continue", "print x_in")
     assert any("rate = 0.25" in line for line in said)
     assert any("branches 1 and 2 first differ" in line for line in said)
     assert session.branch.number == 1
@@ -108,7 +99,7 @@ def test_a_diverging_iteration_mended_as_a_branch() -> None:
 
 def test_a_nested_loop_stopped_in_at_3_7() -> None:
     session = loopdbg.debug(model(NESTED), {"M": 9, "K": 9})
-    said = talk(session, "break iter 3,7", "continue", "backtrace", "print i", "print iter", "up", "print iter")
+    said = Talk(session)("break iter 3,7", "continue", "backtrace", "print i", "print iter", "up", "print iter")
     assert "before iteration 7" in said[1]
     assert said[2:5] == ["▸ #0 Loop 'Loop_1', iteration 7", "  #1 Loop 'Loop_1', iteration 3", "  #2 main"]
     assert said[5:7] == ["3", "7"]
@@ -124,6 +115,6 @@ def test_what_a_console_leaves_behind_is_what_a_run_gives() -> None:
     loaded = loopdbg.load("sample_models/newton_sqrt.onnx")
     inputs = {"a": 2.0, "tol": 1e-6}
     session = loopdbg.debug(loaded, inputs)
-    talk(session, "step 3", "back", "break x_new", "continue", "goto 2", "delete", "next 3", "finish", "continue")
+    Talk(session)("step 3", "back", "break x_new", "continue", "goto 2", "delete", "next 3", "finish", "continue")
     for name, value in loaded.run(inputs).items():
         np.testing.assert_array_equal(outputs(session)[name], value)

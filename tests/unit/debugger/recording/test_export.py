@@ -13,9 +13,8 @@ import pytest
 from command_line import loopdbg
 from loopdbg import Trace, UsageError
 from loopdbg.debugger.recording.export import Exporter
-from models import COUNT, NESTED, SUM, model
+from models import COUNT, NESTED, SUM, model, sample
 from recordings import record
-from screens import sample
 
 
 def exported(capsys: pytest.CaptureFixture[str], trace: Path, name: str, *options: object) -> Any:

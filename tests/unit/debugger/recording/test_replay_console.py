@@ -13,16 +13,14 @@ import numpy as np
 import pytest
 
 import loopdbg
-from command_line import SAMPLES, Ran
+from command_line import Ran
 from command_line import loopdbg as command
-from loopdbg.debugger.console.console import Console
 from loopdbg.debugger.recording.replay import Replay
 from loopdbg.debugger.session.stop import Reason
-from loopdbg.runtime.errors import LoopdbgError
 from loopdbg.runtime.graph.as_json import SMALL
-from models import BRANCHES, COUNT, NESTED, model
+from models import BRANCHES, COUNT, NESTED, SAMPLES, model, sample
 from recordings import record
-from screens import sample
+from talk import Talk
 
 NAMES = sorted(path.name for pattern in ("*.onnx", "*.xml") for path in SAMPLES.glob(pattern))
 #: What a recording puts in other words than a run.
@@ -33,22 +31,12 @@ SAME = {
 }
 
 
-class Typed:
-    """A console, and what each line prints."""
+class Typed(Talk):
+    """What a console says, in the words for a run; what makes one slow is no matter where nothing runs."""
 
-    def __init__(self, session: Any) -> None:
-        self.session = session
-        self._said: list[str] = []
-        self.console = Console(session, self._said.append)
-
-    def __call__(self, line: str) -> list[str]:
-        self._said.clear()
-        try:
-            self.console.execute(line)
-        except LoopdbgError as error:
-            self._said.append(f"error: {SAME.get(str(error), str(error))}")
-        # What makes a run slow is no matter where nothing runs.
-        return [text.replace(", slow: tested in Python at every boundary", "") for text in self._said]
+    def __call__(self, *lines: str) -> list[str]:
+        said = [text.replace(", slow: tested in Python at every boundary", "") for text in super().__call__(*lines)]
+        return [f"error: {SAME.get(text[7:], text[7:])}" if text.startswith("error: ") else text for text in said]
 
 
 @contextmanager
@@ -275,7 +263,7 @@ def test_without_body_values_the_carried_ones_answer(tmp_path: Path) -> None:
             "break nan q",
         ):
             (said,) = typed[1](line)
-            assert "the recording holds no value '" in said and "--record-nodes records all body values" in said
+            assert "the recording holds no value '" in said and "a recording with nodes" in said
         assert typed[1]("info breakpoints") == typed[0]("info breakpoints")
         # What the condition came from is known as far as it was recorded.
         run, recording = (one("why") for one in typed)

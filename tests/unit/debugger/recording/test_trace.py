@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import loopdbg
-from command_line import SAMPLES
 from loopdbg.debugger.recording import recorder as recorders
 from loopdbg.debugger.recording import writer as writers
 from loopdbg.debugger.recording.reader import Trace
@@ -23,9 +22,8 @@ from loopdbg.debugger.recording.writer import Portion, Store, is_trace
 from loopdbg.runtime.errors import TraceError, UsageError
 from loopdbg.runtime.graph import StoppedBy
 from loopdbg.runtime.graph.encoding import decode, encode
-from models import BRANCHES, COUNT, NESTED, SUM, model
+from models import BRANCHES, COUNT, NESTED, SAMPLES, SUM, model, sample
 from recordings import all_same, assert_same_boundary, record, same
-from screens import sample
 
 NAMES = sorted(path.name for pattern in ("*.onnx", "*.xml") for path in SAMPLES.glob(pattern))
 #: Its iterations have no end of their own.
@@ -299,7 +297,9 @@ def test_a_file_is_overwritten_only_where_that_is_meant(tmp_path: Path) -> None:
     path = tmp_path / "t.loopdb"
     loaded, inputs = model(SUM), {"M": 2, "v0": 1.0}
     record(path, loaded, inputs)[0].close()
-    with pytest.raises(UsageError, match=re.escape(f"{path}: a trace is there already; --force overwrites it")):
+    with pytest.raises(
+        UsageError, match=re.escape(f"{path}: a trace is there already; Options(force=True) overwrites it")
+    ):
         record(path, loaded, inputs)
     trace, _, _ = record(path, loaded, {"M": 5, "v0": 1.0}, force=True)
     with trace:

@@ -9,8 +9,6 @@ import mmap
 import os
 import random
 import struct
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,7 @@ import numpy as np
 import pytest
 
 import loopdbg
-from command_line import save
+from command_line import python, save
 from loopdbg.debugger.recording.reader import Trace
 from loopdbg.debugger.recording.resume import go_to, newest
 from models import COUNT, NESTED
@@ -139,16 +137,11 @@ def run_and_kill(
     """How many boundaries its hook had seen at which time, and when it was killed."""
     counter = folder / "counter"
     counter.write_bytes(bytes(8))
-    package = Path(loopdbg.__file__).parents[1]
-    child = subprocess.Popen(
-        [sys.executable, "-c", CHILD, model, folder / "inputs.npz", path, counter, str(every), str(pause)],
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(package)},
-    )
+    child = python("-c", CHILD, model, folder / "inputs.npz", path, counter, every, pause, stderr=None)
     assert child.stdout is not None
     lengths = [(time.monotonic(), 0)]
     with counter.open("r+b") as file, mmap.mmap(file.fileno(), 8, access=mmap.ACCESS_READ) as seen:
-        assert child.stdout.readline() == b"begins\n"
+        assert child.stdout.readline() == "begins\n"
         until = time.monotonic() + after
         while (now := time.monotonic()) < until and child.poll() is None:
             lengths.append((now, struct.unpack("q", seen[:])[0]))

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import loopdbg
-from command_line import SAMPLES
 from command_line import loopdbg as command
 from loopdbg.debugger.recording import checkpoint
 from loopdbg.debugger.recording.reader import Trace
@@ -18,9 +17,8 @@ from loopdbg.debugger.recording.resume import go_to, newest
 from loopdbg.debugger.session.boundary import Boundary
 from loopdbg.runtime.errors import TraceError, UsageError
 from loopdbg.runtime.model import LoopTotals, Run
-from models import BRANCHES, COUNT, NESTED, model
+from models import BRANCHES, COUNT, NESTED, SAMPLES, model, sample
 from recordings import all_same, assert_same_boundary, record
-from screens import sample
 
 
 class Killed(Exception):

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from command_line import SAMPLES
 from loopdbg.debugger.session.boundary import read
 from loopdbg.debugger.session.session import Session, debug
 from loopdbg.debugger.why.evidence import identical
@@ -16,7 +15,7 @@ from loopdbg.debugger.why.trend import Trend, estimate
 from loopdbg.debugger.why.why import Why, why
 from loopdbg.debugger.words.condition import condition_slice
 from loopdbg.runtime.graph import Loop, StoppedBy, loops
-from models import BRANCHES, COUNT, NESTED, model
+from models import BRANCHES, COUNT, NESTED, SAMPLES, model
 
 
 def walked(session: Session, iterations: int, computed: bool = True) -> list[Mapping[str, Any]]:

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import loopdbg as package
-from command_line import SAMPLES, loopdbg, save
+from command_line import loopdbg, save
 from loopdbg.debugger.words.explain import Explanation, explain
 from loopdbg.debugger.words.source import source
 from loopdbg.runtime.graph import System
-from models import COUNT, NESTED, SUM, model
+from models import COUNT, NESTED, SAMPLES, SUM, model
 
 MODELS = sorted(path.name for path in (*SAMPLES.glob("*.onnx"), *SAMPLES.glob("*.xml")))
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import loopdbg
-from command_line import SAMPLES
 from golden_sources import SOURCES
 from loopdbg.debugger.session.session import debug
 from loopdbg.debugger.words.names import quote
@@ -17,7 +16,7 @@ from loopdbg.debugger.words.node_text import Phrases
 from loopdbg.debugger.words.source import LineKind, positions, source
 from loopdbg.runtime.graph import BackEdge, Graph, If, Loop, Operation, SlicedInput, TensorType, Value, loops, walk
 from loopdbg.runtime.graph.origins import Origins
-from models import BRANCHES, NESTED, SUM, model
+from models import BRANCHES, NESTED, SAMPLES, SUM, model
 
 MODELS = sorted(path.name for path in (*SAMPLES.glob("*.onnx"), *SAMPLES.glob("*.xml")))
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import loopdbg
+from engine_state import CHook
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.graph import StoppedBy
 from loopdbg.runtime.plan.plan import Kind
@@ -380,20 +381,10 @@ def test_an_error_in_a_hook_reaches_the_caller_and_the_model_runs_again() -> Non
     assert m.run(inputs)["v"] == 8
 
 
-class _View(ctypes.Structure):
-    _fields_ = (
-        ("loop", ctypes.c_int),
-        ("ended", ctypes.c_int),
-        ("iteration", ctypes.c_int64),
-        ("ncarried", ctypes.c_int),
-        ("carried", ctypes.POINTER(ctypes.c_void_p)),
-    )
-
-
 def test_a_c_hook_sees_carried_values_and_can_stop() -> None:
     seen: list[tuple[int, int]] = []
 
-    @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(_View))
+    @CHook
     def hook(context: int, view: Any) -> int:
         v = view.contents
         value = ctypes.cast(v.carried[0], ctypes.POINTER(ctypes.c_int64)).contents.value
@@ -437,7 +428,7 @@ def test_a_limit_that_is_not_reached_changes_nothing() -> None:
 def test_a_loop_that_nothing_can_end_is_refused(text: str) -> None:
     m = model(text)
     inputs = {"M": 0, "cond": True, "v0": 0, "bound": 0}
-    with pytest.raises(loopdbg.LimitError, match="would never end; give --max-iterations"):
+    with pytest.raises(loopdbg.LimitError, match="would never end; give max_iterations=N"):
         m.run(inputs)
     assert m.execute(inputs, max_iterations=20).loops[0].iterations == 20
 

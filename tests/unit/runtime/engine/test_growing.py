@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import loopdbg
+from engine_state import CHook
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.ops.registry import Op
 from loopdbg.runtime.plan.plan import Kind
@@ -529,21 +530,11 @@ def test_openvino_concat_grows_too(tmp_path: Path) -> None:
 # ------------------------------------------------------------------ what it costs
 
 
-class _View(ctypes.Structure):
-    _fields_ = (
-        ("loop", ctypes.c_int),
-        ("ended", ctypes.c_int),
-        ("iteration", ctypes.c_int64),
-        ("ncarried", ctypes.c_int),
-        ("carried", ctypes.POINTER(ctypes.c_void_p)),
-    )
-
-
 def addresses(text: str, inputs: Inputs, edge: int = 0) -> list[int]:
     """Where a carried value was at each boundary."""
     seen: list[int] = []
 
-    @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(_View))
+    @CHook
     def hook(context: int, view: Any) -> int:
         seen.append(view.contents.carried[edge])
         return 0

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 import loopdbg
-from command_line import SAMPLES
 from loopdbg.runtime.graph import Graph, Operation, OptionalType, SequenceType, System, TensorType, Value, loops
 from loopdbg.runtime.graph.as_json import Omitted, from_json, to_json
-from models import BRANCHES, NESTED, model
+from models import BRANCHES, NESTED, SAMPLES, model
 from recordings import all_same
 
 MODELS = sorted(path.name for pattern in ("*.onnx", "*.xml") for path in SAMPLES.glob(pattern))

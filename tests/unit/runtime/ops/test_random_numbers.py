@@ -13,7 +13,7 @@ from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.graph import Operation, System, Value
 from loopdbg.runtime.ops.eager import Eager
 from loopdbg.runtime.ops.random_numbers import Draws
-from loopdbg.runtime.ops.registry import resolve
+from loopdbg.runtime.ops.registry import is_random, resolve
 from models import model, run
 
 N = 40_000
@@ -175,3 +175,16 @@ def test_a_session_draws_what_a_run_draws() -> None:
     assert session.outputs is not None
     for name, value in m.run(GIVEN).items():
         np.testing.assert_array_equal(session.outputs[name], value)
+
+
+def test_which_nodes_draw_numbers() -> None:
+    x, on, off = Value("x"), Value("mode"), Value("mode", constant=np.array(False))
+
+    def draws(op_type: str, *inputs: Value | None, system: System = System.ONNX, version: int = 21) -> bool:
+        return is_random(Operation("n", op_type, "", version, list(inputs), [Value("y")]), system)
+
+    assert draws("RandomUniformLike", x) and draws("Bernoulli", x) and draws("Multinomial", x)
+    assert draws("RandomUniform", x, x, x, system=System.OPENVINO, version=8)
+    assert not draws("Add", x, x) and not draws("NoSuchOperator", x)
+    assert not draws("Dropout", x) and not draws("Dropout", x, None, off), "it hands its input on"
+    assert draws("Dropout", x, None, on) and not draws("Dropout", x, version=10)

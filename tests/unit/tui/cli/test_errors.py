@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from command_line import SAMPLES, loopdbg, save
+from command_line import loopdbg, save
 from loopdbg.runtime.errors import InterruptError, LimitError, LoopdbgError, UsageError
 from loopdbg.tui.cli import COMMANDS, guarded
-from models import COUNT
+from models import COUNT, SAMPLES
 
 # ------------------------------------------------------------------ usage
 
@@ -97,7 +97,7 @@ def test_the_debugger_is_opened_with_model_and_inputs(
     monkeypatch.setattr(app, "run_app", lambda *arguments: seen.append(arguments) or 0)
     ran = loopdbg(capsys, SAMPLES / "newton_sqrt.onnx", "--input", "a=3", "--max-iterations", 9)
     assert (ran.status, ran.err) == (0, "")
-    ((model, inputs, note, limit),) = seen
+    ((model, inputs, note, limit, _told),) = seen
     assert model.name == "newton_sqrt.onnx"
     assert inputs["a"] == 3
     assert note == "tol from newton_sqrt.inputs.npz (beside the model); a as given"

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from command_line import SAMPLES, loopdbg, save
-from models import COUNT, NESTED, SUM
+from command_line import loopdbg, save
+from models import COUNT, NESTED, SAMPLES, SUM
 
 MODELS = sorted(path.name for path in (*SAMPLES.glob("*.onnx"), *SAMPLES.glob("*.xml")))
 

@@ -15,10 +15,11 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from command_line import SAMPLES, Ran, loopdbg, save
+from command_line import Ran, loopdbg, save
 from loopdbg.runtime.errors import InputError
 from loopdbg.runtime.graph import OptionalType, SequenceType, TensorType, ValueType
 from loopdbg.tui.cli.input_values import parse
+from models import SAMPLES
 
 PAIR = "g (float[2] x, int64 k) => (float[2] y, int64 l) { y = Identity (x) \n l = Identity (k) }"
 

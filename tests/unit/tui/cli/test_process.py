@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from command_line import SAMPLES, finish, save, start
+from command_line import finish, save, start
+from models import SAMPLES
 
 # Its condition could change at any time, and never does.
 ENDLESS = """g (float v0) => (float v) {

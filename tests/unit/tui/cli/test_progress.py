@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import loopdbg
-from command_line import SAMPLES, save
+from command_line import save
 from loopdbg import LoopTotals, Run, StoppedBy
 from loopdbg.tui.cli.progress import Progress
-from models import NESTED, SUM
+from models import NESTED, SAMPLES, SUM
 
 
 class Story:

@@ -13,7 +13,8 @@ from typing import Protocol
 
 import pytest
 
-from command_line import SAMPLES, Ran, loopdbg
+from command_line import Ran, loopdbg
+from models import SAMPLES
 
 NEWTON = str(SAMPLES / "newton_sqrt.onnx")
 VANISHING = str(SAMPLES / "vanishing_scale.onnx")

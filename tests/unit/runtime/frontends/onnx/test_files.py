@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import numpy as np
 import onnx
 import pytest
 
+from command_line import run_code
 from loopdbg.runtime.errors import LoopdbgError, ModelError
 from loopdbg.runtime.frontends import read
 from loopdbg.runtime.frontends.onnx import reader as frontend
@@ -98,8 +97,7 @@ def test_paths(tmp_path: Path) -> None:
 
 def test_only_the_front_end_that_is_needed_is_imported() -> None:
     code = "import sys, loopdbg.runtime.frontends; print([m for m in ('onnx', 'lxml') if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
-    assert done.stdout.strip() == "[]"
+    assert run_code(code) == (0, "[]\n", "")
 
 
 def weights(tmp_path: Path) -> tuple[Path, np.ndarray]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 
 import numpy as np
 import pytest
 
+from command_line import run_code
 from ir import (
     Net,
     Save,
@@ -206,5 +205,4 @@ def test_reading_needs_neither_openvino_nor_onnx() -> None:
         "import sys; import loopdbg.runtime.frontends.openvino.reader; "
         "print([name for name in ('openvino', 'onnx', 'ml_dtypes', 'textual') if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
-    assert done.stdout.strip() == "[]"
+    assert run_code(code) == (0, "[]\n", "")

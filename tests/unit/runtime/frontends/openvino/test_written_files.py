@@ -23,8 +23,7 @@ from loopdbg.runtime.graph import (
     Value,
     walk,
 )
-
-SAMPLES = Path(__file__).parents[5] / "sample_models"
+from models import SAMPLES
 
 
 @pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.xml")), ids=lambda path: path.stem)

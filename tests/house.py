@@ -1,0 +1,144 @@
+"""What is asked of the whole of the source: which tests assert something, and which file imports which."""
+
+from __future__ import annotations
+
+import ast
+import runpy
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+TESTS = Path(__file__).parent
+
+
+# ------------------------------------------------------------------ tests that assert something
+
+#: What fails a test by itself.
+FAILING = ("pytest.raises", "pytest.warns", "pytest.fail", "np.testing.")
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass
+class Module:
+    """The functions of one file of tests by name, methods too, and where the names that it imports are from."""
+
+    tree: ast.Module
+    functions: dict[str, list[Function]] = field(default_factory=dict)
+    #: A name here: the module that it is from, and its name there, empty for the module itself.
+    imported: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, path: Path, folder: Path) -> Module:
+        module = cls(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(module.tree):
+            if isinstance(node, Function):
+                module.functions.setdefault(node.name, []).append(node)
+            elif isinstance(node, ast.ClassDef):
+                inits = [one for one in node.body if isinstance(one, Function) and one.name in ("__init__", "__call__")]
+                module.functions.setdefault(node.name, []).extend(inits)
+            elif isinstance(node, ast.Import):
+                module.imported |= {alias.asname or alias.name: (alias.name, "") for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                beside = path.parents[node.level - 1].relative_to(folder) if node.level else Path()
+                where = (beside / node.module.replace(".", "/")).as_posix()
+                module.imported |= {alias.asname or alias.name: (where, alias.name) for alias in node.names}
+        return module
+
+
+class Assertions:
+    """Which functions of the tests assert something, by themselves or by what they call in turn."""
+
+    def __init__(self, folder: Path = TESTS) -> None:
+        files = {path.relative_to(folder).with_suffix("").as_posix(): path for path in sorted(folder.rglob("*.py"))}
+        self.modules = {name: Module.read(path, folder) for name, path in files.items()}
+        self._known: dict[int, bool] = {}
+
+    def silent(self) -> Iterator[str]:
+        """The tests that assert nothing: ``unit/test_x.py::test_y``."""
+        for name, module in self.modules.items():
+            for function in module.functions.values():
+                for one in function:
+                    if one.name.startswith("test_") and not self.asserts(one, module):
+                        yield f"{name}.py::{one.name}"
+
+    def asserts(self, function: Function, module: Module) -> bool:
+        """Whether a function asserts something."""
+        key = id(function)
+        if key not in self._known:
+            self._known[key] = False  # of one that calls itself
+            self._known[key] = any(self._node_asserts(node, module) for node in ast.walk(function))
+        return self._known[key]
+
+    def _node_asserts(self, node: ast.AST, module: Module) -> bool:
+        if isinstance(node, ast.Raise):
+            return node.exc is not None and "AssertionError" in ast.unparse(node.exc)
+        if isinstance(node, ast.Attribute):
+            return ast.unparse(node).startswith(FAILING) or self._named(ast.unparse(node.value), node.attr, module)
+        return isinstance(node, ast.Assert) or (isinstance(node, ast.Name) and self._named("", node.id, module))
+
+    def _named(self, of: str, name: str, module: Module) -> bool:
+        """Whether a name, or one of a module that is imported here, is that of a function that asserts something."""
+        where, own = module.imported.get(of or name, ("", name))
+        if of and own:  # an attribute of something that is no module
+            return False
+        home = self.modules.get(where) if where else None if of else module
+        return home is not None and any(self.asserts(one, home) for one in home.functions.get(own or name, ()))
+
+
+# ------------------------------------------------------------------ which file imports which
+
+
+#: The imports and cimports in Cython source, as Python.
+_OF_CYTHON = runpy.run_path(str(ROOT / ".ci" / "import_tree.py"))["imports"]
+
+
+def files(*folders: str) -> list[Path]:
+    """The files of source in some folders of the program."""
+    found = (path for folder in folders for path in (ROOT / folder).rglob("*.p*"))
+    return sorted(path for path in found if path.suffix in (".py", ".pyx", ".pxd"))
+
+
+@cache
+def imports() -> dict[str, set[str]]:
+    """What each file of the program imports of the program, within functions and for types alone too; a Cython module
+    with its .pxd is one file, and a package's name its ``__init__``."""
+    sources: dict[str, list[Path]] = {}
+    for path in files("runtime", "debugger", "tui"):
+        name = path.relative_to(ROOT).with_suffix("").as_posix().removesuffix("/__init__")
+        sources.setdefault(name, []).append(path)
+    return {
+        name: {target for path in paths for target in _imported(path, sources)} - {name}
+        for name, paths in sources.items()
+    }
+
+
+def _imported(path: Path, known: Collection[str]) -> Iterator[str]:
+    text = path.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(text if path.suffix == ".py" else "\n".join(_OF_CYTHON(text)))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            home = path.parents[node.level - 1].relative_to(ROOT) / (node.module or "").replace(".", "/")
+            for alias in node.names:
+                module = (home / alias.name).as_posix()
+                yield from [name for name in (module, home.as_posix()) if name in known][:1]
+
+
+def circles(graph: Mapping[str, Collection[str]]) -> set[frozenset[str]]:
+    """The sets of files that import each other in a circle."""
+    reached = {name: _reached(name, graph) for name in graph}
+    return {
+        frozenset(other for other in found if name in reached[other])
+        for name, found in reached.items()
+        if name in found
+    }
+
+
+def _reached(name: str, graph: Mapping[str, Collection[str]]) -> set[str]:
+    found: set[str] = set()
+    left = list(graph[name])
+    while left:
+        if (one := left.pop()) not in found:
+            found.add(one)
+            left += graph[one]
+    return found

@@ -1,0 +1,98 @@
+"""What holds for the whole of the source."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import house
+
+#: Files that import each other in a circle as yet: to be emptied, never to grow.
+KNOWN: list[set[str]] = [
+    {"runtime/engine/hot", "runtime/engine/scalar/programs"},
+    {
+        "debugger/breakpoints/breakpoint",
+        "debugger/breakpoints/collection",
+        "debugger/breakpoints/locations",
+        "debugger/session/iterations",
+        "debugger/session/places",
+        "debugger/session/scope",
+        "debugger/session/standing",
+        "debugger/session/surface",
+        "debugger/words/endings",
+        "debugger/words/source",
+        "debugger/words/subscripts",
+    },
+    {
+        "debugger/console/command",
+        "debugger/console/commands",
+        "debugger/console/completion",
+        "debugger/console/console",
+    },
+    {"debugger/recording/frames", "debugger/recording/values"},
+    {"debugger/recording/recorded_places", "debugger/recording/replay"},
+    {"debugger/session/frames", "debugger/session/running"},
+]
+
+
+def test_no_file_imports_one_that_imports_it() -> None:
+    """Imports within functions and those for types alone count, and what a Cython module cimports."""
+    found = house.circles(house.imports())
+    assert [sorted(circle) for circle in found if not any(circle <= known for known in KNOWN)] == []
+
+
+def test_imports_of_every_kind_are_seen() -> None:
+    found = house.imports()
+    assert "runtime/ops/registry" in found["runtime/plan/plan"]
+    assert "runtime/frontends" in found["runtime/model"], "within a function"
+    assert "runtime/engine/wavefront/wavefront" in found["runtime/model"], "for types"
+    assert "tui/cli/terminal" in found["tui/cli/run"], "from . import"
+    assert "runtime/engine/state" in found["runtime/engine/memory"], "cimport"
+
+
+def test_circles_are_found() -> None:
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": {"e"}, "e": set[str]()}
+    assert house.circles(graph) == {frozenset("bc")}
+
+
+def test_every_test_asserts_something() -> None:
+    assert list(house.Assertions().silent()) == []
+
+
+SILENT = """
+import pytest, ways
+from helpers import careful, careless
+from .beside import strict
+
+def again(n):
+    return again(n - 1)
+
+def test_none(): print(careless())
+def test_for_ever(): again(3)
+def test_of_another_module(): ways.careful()
+def test_itself(): assert True
+def test_raises():
+    with pytest.raises(ValueError):
+        int("a")
+def test_helper(): careful()
+def test_helper_beside(): strict()
+"""
+
+
+def test_tests_that_assert_nothing_are_found(tmp_path: Path) -> None:
+    (tmp_path / "unit").mkdir()
+    (tmp_path / "unit" / "test_some.py").write_text(SILENT)
+    (tmp_path / "unit" / "beside.py").write_text("def strict():\n    raise AssertionError\n")
+    (tmp_path / "helpers.py").write_text(
+        "def careful():\n    check()\ndef careless(): ...\ndef check():\n    assert 1\n"
+    )
+    (tmp_path / "ways.py").write_text("def careful(): ...\n")
+    found = [name.partition("::")[2] for name in house.Assertions(tmp_path).silent()]
+    assert found == ["test_none", "test_for_ever", "test_of_another_module"]
+
+
+def test_words_of_the_command_line_stand_in_tui_alone() -> None:
+    """What the layers below say of options is said by the front end that has them."""
+    texts = {path: path.read_text(encoding="utf-8") for path in house.files("runtime", "debugger")}
+    words = re.compile(r"--[a-z]\w*|loopdbg (run|diff|info|explain|export|MODEL)\b")
+    assert [(path.name, found[0]) for path, text in texts.items() if (found := words.search(text))] == []
