@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..runtime.graph import Array
+from ..runtime.text import counted
 
 
 def printable(text: str) -> str:
@@ -39,7 +40,7 @@ def value_text(value: Any, width: int = 40) -> str:
     if value is None:
         return "none"
     if isinstance(value, list | tuple):
-        return f"[{len(value)} item{'' if len(value) == 1 else 's'}]"
+        return f"[{counted(len(value), 'item')}]"
     if isinstance(value, str | bytes):
         return _cut(scalar_text(value), width)
     array = np.asarray(value)

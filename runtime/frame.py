@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -14,6 +13,7 @@ from .engine.engine import Engine
 from .errors import UsageError
 from .graph import MAIN, Array, Loop, Node, StoppedBy, Value, ValueType, visible
 from .plan.plan import Kind, LoopPlan, Plan
+from .text import did_you_mean
 
 _T = TypeVar("_T")
 #: The branches that lead to a node: positions of BRANCHes, and which way each must have gone.
@@ -287,7 +287,7 @@ class Frame:
         found = dict(self._names())
         for value, way in self.ways().items():
             if found[value.name] is not value and self.went(way):
-                found[value.name] = value
+                found.update(dict.fromkeys(value.names, value))
         return found
 
     def _names(self) -> dict[str, Value]:
@@ -347,8 +347,7 @@ class Values(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._scope:
-            near = difflib.get_close_matches(name, self._scope, 3)
-            hint = f"; did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
+            hint = did_you_mean(name, self._scope)
             where = "the main graph" if self._frame._index < 0 else f"loop '{self._frame.name}'"
             raise KeyError(f"{where} has no value '{name}'{hint}")
         there, value = self._read(self._scope[name])
@@ -370,7 +369,7 @@ class Values(Mapping[str, Any]):
         return f"'{name}' is not computed yet in iteration {frame.iteration}"
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name, value in self._scope.items() if self._read(value)[0])
+        return (name for name, value in self._scope.items() if name != value.short and self._read(value)[0])
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

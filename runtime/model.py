@@ -29,6 +29,7 @@ from .graph import (
     bodies,
     loops,
 )
+from .graph.short_names import shorten
 from .notes import observed
 from .plan.plan import LoopPlan, Plan, compile_graph
 
@@ -113,6 +114,7 @@ class Model:
     """What :func:`load` returns. ``graph`` is the loop graph as the front end read it."""
 
     def __init__(self, graph: Graph, path: Path | None = None) -> None:
+        shorten(graph)
         self.graph = graph
         self.path = path
         self.inputs = [Port(v.name, v.type, v.name in graph.defaults) for v in graph.inputs]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .graph import Loop, System
+from .text import counted
 
 _PLUGIN = "OpenVINO's CPU plugin"
 _INT64_MAX = np.iinfo(np.int64).max
@@ -31,5 +32,5 @@ def trip_count_note(loop: Loop, given: int, ran: int | None) -> str:
     # Up to there both do the same.
     if ran is None or (ran <= seen if given >= 0 else not seen):
         return ""
-    trips = f"{seen} trip{'' if seen == 1 else 's'}"  # B15
+    trips = counted(seen, "trip")  # B15
     return f"{_PLUGIN} would run {trips} at most: it truncates the trip count {given} to 32 bits."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from textual.pilot import Pilot
 import loopdbg
 from loopdbg.debugger.recording.replay import Replay
 from loopdbg.debugger.session.session import Session
+from loopdbg.debugger.words.listing import BESIDE
 from loopdbg.tui.app import LoopdbgApp
 from loopdbg.tui.driver import Driver
 from models import sample
@@ -69,15 +71,16 @@ class Screen:
 
     @property
     def marked(self) -> str:
-        """The line of the body that the marker stands on."""
+        """The line of the body that the marker stands on, with the marker, without its number."""
         found = [line for line in self.lines("body") if line[:1] in ("▶", "✗")]
         assert len(found) <= 1, found
-        return found[0] if found else ""
+        return re.sub(r"^(.) +\d+ +", r"\1 ", found[0]) if found else ""
 
     def value_beside(self, name: str) -> str:
         """What stands beside the node that writes a value."""
-        line = next(line for line in self.lines("body") if line[2:].strip().startswith(f"{name} "))
-        return line.rpartition("  ")[2]
+        rows = (line for line in self.lines("body") if BESIDE in line)
+        line = next(line for line in rows if re.match(rf". +\d+ +{re.escape(name)} ", line))
+        return line.rpartition(BESIDE)[2]
 
     def visible(self) -> list[str]:
         """What is drawn, row by row: not what a pane would say, but what of it is in sight."""

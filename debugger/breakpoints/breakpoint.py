@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...runtime.graph import Node
+from ...runtime.text import counted
 from ..expression.language import Expression, ExpressionError, NoValueError, Scope, show
 from ..expression.template import Template
 from ..frame import AnyFrame
@@ -105,7 +106,7 @@ class Breakpoint:
     failure: str = ""
 
     def __repr__(self) -> str:
-        hits = f", hit {self.hits} time{'' if self.hits == 1 else 's'}" if self.hits else ""
+        hits = f", hit {counted(self.hits, 'time')}" if self.hits else ""
         return f"<{self.word} {self.number}: {self.title}{'' if self.enabled else ', disabled'}{hits}>"
 
     @property
@@ -201,7 +202,7 @@ class Breakpoint:
 
     def made_nan(self, frame: TimedFrame, node: Node) -> bool:
         """Whether a node that has just run gave a NaN or Inf, in a value that this is about."""
-        names = {v.name for v in node.outputs if v is not None}
+        names = {name for v in node.outputs if v is not None for name in v.names}
         if self.expression is not None:
             names &= self.expression.names
         values = frame.values

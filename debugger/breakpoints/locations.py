@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Sequence
 from typing import Any
 
 from ...runtime.errors import UsageError
 from ...runtime.graph import Loop, Node
+from ...runtime.text import did_you_mean
 from ..expression.language import Expression, parse
 from ..expression.tokens import WATCH_WORDS
 from ..words.names import mask, quote, unquote
@@ -235,8 +235,7 @@ class LocationReader:
             return self._of_type(name)
         self._not_computed(name)
         known = sorted({output for node in nodes for output in _outputs(node)})
-        similar = difflib.get_close_matches(name, known, 3)
-        hint = f"; did you mean {' or '.join(repr(n) for n in similar)}?" if similar else ""
+        hint = did_you_mean(name, known)
         raise UsageError(
             f"nothing to break at is called '{name}'{hint} (break takes: iter N, line N, a node or value, op TYPE, "
             f"if EXPRESSION, end, nan)"
@@ -256,4 +255,4 @@ class LocationReader:
 
 
 def _outputs(node: Node) -> list[str]:
-    return [value.name for value in node.outputs if value is not None]
+    return [name for value in node.outputs if value is not None for name in value.names]

@@ -5,14 +5,13 @@ All of this the loop graph tells, for a run as for a recording of it.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from ...runtime.errors import UsageError
 from ...runtime.graph import MAIN, Graph, If, Loop, Node, Value, bodies, own_values, visible
-from ..expression.errors import near
+from ...runtime.text import did_you_mean, near
 from ..expression.language import Expression
 from ..words.names import quote, scan_names
 from ..words.source import Source, source
@@ -74,8 +73,7 @@ class Places:
             paths = ", ".join(f"'{self.loops[k].path}'" for k in found)
             raise UsageError(f"several loops are called '{name}': {paths}; give the path in quotes")
         have = [place.loop.name for place in self.loops]
-        near = difflib.get_close_matches(name, have, 1)
-        hint = f"; did you mean '{near[0]}'?" if near else f"; there are {', '.join(have) or 'none'}"
+        hint = did_you_mean(name, have, "'{}'", 1) or f"; there are {', '.join(have) or 'none'}"
         raise UsageError(f"there is no loop '{name}'{hint}")
 
     def called(self, index: int) -> str:
@@ -125,7 +123,7 @@ class Places:
 
     @staticmethod
     def _own(loop: Loop) -> set[str]:
-        return {*(value.name for value in own_values(loop.body)), *scan_names(loop)}
+        return {*(name for value in own_values(loop.body) for name in value.names), *scan_names(loop)}
 
     def homes(self, expression: Expression) -> str:
         """Where the names of an expression have their values: ``y is of the body of loop 'inner'``."""

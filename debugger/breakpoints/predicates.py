@@ -140,7 +140,7 @@ def _several(engine: Engine, index: int) -> set[str]:
     """Names that more than one branch in a body, or in those around it, uses."""
     counted: Counter[tuple[int, str]] = Counter()
     while True:
-        counted.update((index, value.name) for value in Frame(engine, index).ways())
+        counted.update((index, name) for value in Frame(engine, index).ways() for name in value.names)
         if index < 0:
             return {name for (_, name), count in counted.items() if count > 1}
         index = engine.plan.loops[index].parent

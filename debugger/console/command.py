@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from ...runtime.errors import UsageError
+from ...runtime.text import did_you_mean
 
 #: What runs a command: a :class:`~.console.Console`, which finds it here, and the rest of its line.
 Runs = Callable[[Any, str], None]
@@ -82,6 +82,5 @@ def find(word: str) -> Command:
         return COMMANDS[begun[0]]
     if begun:
         raise UsageError(f"'{word}' may be {', '.join(begun)}")
-    near = difflib.get_close_matches(word, [*COMMANDS, *ALIASES], 2)
-    hint = f"; did you mean {' or '.join(near)}?" if near else "; help lists the commands"
+    hint = did_you_mean(word, [*COMMANDS, *ALIASES], "{}", 2) or "; help lists the commands"
     raise UsageError(f"there is no command '{word}'{hint}")

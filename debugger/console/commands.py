@@ -9,14 +9,17 @@ from ...runtime.errors import UsageError
 from ..expression.language import parse
 from ..expression.template import Template
 from ..words.names import mask
-from .command import COMMANDS, Quit, command, find
+from .command import COMMANDS, Quit, command
 from .report import (
     branch_lines,
     breakpoint_lines,
     compare_lines,
     frame_lines,
+    help_lines,
     history_lines,
+    listing_lines,
     loop_lines,
+    names_lines,
     stack_lines,
     value_lines,
     values_lines,
@@ -287,13 +290,9 @@ def _backtrace(console: Console, rest: str) -> None:
         console.say(line)
 
 
-@command("list", "the loop as pseudo-code, the values of this iteration beside it", "l")
+@command("list [N|all]", "the pseudo-code around here, around line N or all of it, its values beside it", "l")
 def _list(console: Console, rest: str) -> None:
-    from ..words.listing import listing
-
-    no_more(rest, "list")
-    session = console.session
-    for line in listing(session.places.source, console.selected_frame(), session.breakpoints.marked()):
+    for line in listing_lines(console.session, console.selected_frame(), rest):
         console.say(line)
 
 
@@ -311,13 +310,14 @@ def _why(console: Console, rest: str) -> None:
 _SAME = {"b": "breakpoints", "watchpoints": "breakpoints", "locals": "values", "stack": "frame"}
 
 
-@command("info WHAT", "breakpoints, frame, values, loops, branches, displays or history", takes="info")
+@command("info WHAT", "breakpoints, frame, values, names, loops, branches, displays or history", takes="info")
 def _info(console: Console, rest: str) -> None:
     session = console.session
     topics = {
         "breakpoints": lambda: breakpoint_lines(session.breakpoints, session) or ["no breakpoints"],
         "frame": lambda: frame_lines(console.selected_frame()),
         "values": lambda: values_lines(console.selected_frame()),
+        "names": lambda: names_lines(console.selected_frame()),
         "loops": lambda: loop_lines(session),
         "branches": lambda: branch_lines(session),
         "displays": lambda: [f"{k}: {one.text}" for k, one in console.displays.items()] or ["no displays"],
@@ -390,11 +390,16 @@ def _source(console: Console, rest: str) -> None:
     console.source(rest)
 
 
-@command("help [COMMAND]", "all commands, or one", "h", takes="command")
+@command(
+    "help [WORD]",
+    "all commands, or one; a word of the field, as in help back edge; help words lists those",
+    "h",
+    takes="help",
+)
 def _help(console: Console, rest: str) -> None:
     if rest:
-        one = find(rest)
-        console.say(f"{one.usage}   {one.summary}" + (f"   (also: {', '.join(one.aliases)})" if one.aliases else ""))
+        for line in help_lines(rest):
+            console.say(line)
         return
     width = max(len(one.usage) for one in COMMANDS.values())
     for one in COMMANDS.values():

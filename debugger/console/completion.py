@@ -11,6 +11,7 @@ from ..breakpoints.places import Places
 from ..expression.language import completion_start, completions
 from ..expression.tokens import PLACE_WORDS, WATCH_WORDS
 from ..words.names import mask, quote
+from ..words.vocabulary.field import FIELD
 from .command import ALIASES, COMMANDS, find, split
 
 _TOPICS = ("breakpoints", "branches", "displays", "frame", "history", "loops", "values")
@@ -136,5 +137,5 @@ _KINDS: dict[str, Callable[[Completer, str], Found]] = {
     "display": lambda known, rest: _words(rest, known.displays),
     "branch": lambda known, rest: _words(rest, known.branches),
     "info": lambda known, rest: _words(rest, _TOPICS),
-    "command": lambda known, rest: _words(rest, COMMANDS),
+    "help": lambda known, rest: (0, [word for word in (*COMMANDS, "words", *FIELD) if word.startswith(rest)]),
 }

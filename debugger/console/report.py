@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...runtime.errors import UsageError
 from ...runtime.frame import BodyNode, NodeState
+from ...runtime.graph import Value
+from ...runtime.graph.slices import cut
+from ...runtime.text import counted, plural, size_text
 from ..breakpoints.collection import Breakpoint, Kind
 from ..expression.language import show
 from ..frame import AnyFrame
@@ -17,9 +21,12 @@ from ..session.branches import Branch
 from ..session.debuggee import Debuggee
 from ..text import printable, value_text
 from ..values.scope import FrameScope
-from ..words.endings import given_trip_count
-from ..words.moments import when, whose
-from ..words.names import quote, scan_names
+from ..words.endings import stopper
+from ..words.listing import Listing, Standing
+from ..words.moments import given_trip_count, seen, when, whose
+from ..words.names import named, quote, scan_names, short_name_rows, short_names
+from ..words.vocabulary.field import FIELD, meaning
+from .command import ALIASES, COMMANDS, find
 
 _WIDTH = 60
 #: A breakpoint at more lines than this tells only how many there are.
@@ -36,15 +43,16 @@ def frame_lines(frame: AnyFrame) -> list[str]:
     if frame.condition is not None:
         told[0] += f", condition {str(frame.condition).lower()}"
     if frame.stopped_by is not None:
-        told[0] += f", ended by {frame.stopped_by.value.replace('_', ' ')}"
+        told[0] += f", ended by {stopper(frame.stopped_by)}"
     edges = frame.back_edges
-    width = max((len(quote(edge.param)) for edge in edges), default=0)
+    names = [named(edge.param) for edge in frame.loop.back_edges]
+    width = max(map(len, names), default=0)
     if edges:
         told.append(f"  carried: {' → '.join(words for words in whose(frame) if words)}")
-    for edge in edges:
+    for name, edge in zip(names, edges, strict=True):
         now = value_text(edge.value, _WIDTH) if edge.ready else "·"
         before = "" if edge.previous is None else f"{value_text(edge.previous, _WIDTH)} → "
-        told.append(f"  {quote(edge.param):<{width}}  {before}{now}")
+        told.append(f"  {name:<{width}}  {before}{now}")
     for k, name in enumerate(scan_names(frame.loop)):
         count, shape, dtype, tail = frame.scan_tail(k, 1)
         last = f", last {value_text(tail[-1], _WIDTH)}" if tail else ""
@@ -88,7 +96,7 @@ def breakpoint_lines(breakpoints: Iterable[Breakpoint], session: Debuggee) -> li
         if not one.enabled:
             parts.append("disabled")
         if one.hits:
-            parts.append(f"hit {one.hits} time{'' if one.hits == 1 else 's'}")
+            parts.append(f"hit {counted(one.hits, 'time')}")
         if one.ignore:
             parts.append(f"passes {one.ignore} more")
         if session.is_slow(one):
@@ -109,7 +117,7 @@ def _places(one: Breakpoint, session: Debuggee) -> list[str]:
         elif len(numbers) > _LINES:
             told = [f"{len(numbers)} lines"]
         else:
-            told = [f"line{'' if len(numbers) == 1 else 's'} {', '.join(map(str, numbers))}"]
+            told = [f"{plural(len(numbers), 'line')} {', '.join(map(str, numbers))}"]
         # What runs before the first loop has run when a session begins.
         if all(map(places.before_loops, one.nodes)):
             told.append("never: a session begins after it")
@@ -126,6 +134,79 @@ def _places(one: Breakpoint, session: Debuggee) -> list[str]:
     return []
 
 
+def listing_lines(session: Debuggee, frame: AnyFrame, which: str = "") -> list[str]:
+    """The pseudo-code of a frame's loop (the whole model outside of loops), the values of this iteration beside it.
+
+    ``which``: "" for the lines around the one that runs next, a number for those around a line, ``all`` for all of
+    them and what ends the loop.
+
+    Raises:
+        UsageError: there is no such line here.
+    """
+    listing = Listing(
+        session.places.source,
+        Standing(
+            frame.loop,
+            frame.iteration,
+            frame.at_boundary,
+            frame.stopped_by,
+            running=not session.done,
+            states={entry.node: entry.state for entry in frame.nodes},
+            read=_reader(frame),
+            breakpoints=session.breakpoints.marked(),
+        ),
+    )
+    if which == "all":
+        rows = range(len(listing))
+    elif not which:
+        rows = listing.window()
+    else:
+        first, last = listing.source.lines[0].number, listing.source.lines[-1].number
+        line = int(which) if which.isdecimal() and len(which) < 18 else -1
+        if not first <= line <= last:
+            raise UsageError(f"list takes a line from {first} to {last}, or all, not '{which}'")
+        rows = listing.around(line - first)
+    told = [seen(frame)] if frame.loop is not None and frame.at_boundary and frame.iteration else []
+    told += listing.text(rows)
+    return [*told, *listing.notes()] if which == "all" else told
+
+
+def _reader(frame: AnyFrame) -> Callable[[Value], tuple[bool, Any]]:
+    """Reads what an iteration made; at a boundary the parts of sliced inputs are the next one's already, and those
+    that the iteration before got are cut anew."""
+    values, loop = frame.values, frame.loop
+    behind = loop is not None and frame.at_boundary and frame.stopped_by is None
+    parts = {port.inner: port for port in loop.sliced_inputs} if loop is not None and behind else {}
+
+    def read(value: Value) -> tuple[bool, Any]:
+        port = parts.get(value)
+        if port is None:
+            return values.read(value)
+        there, whole = values.read(port.outer)
+        found = cut(whole, port, frame.name) if there and isinstance(whole, np.ndarray) else ()
+        last = frame.iteration - 1
+        return (True, found[last]) if 0 <= last < len(found) else (False, None)
+
+    return read
+
+
+def help_lines(word: str) -> list[str]:
+    """A command, a word of the field, or both where a word is both; ``words``: which there are.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    if word == "words":
+        return textwrap.wrap(f"words: {', '.join(FIELD)}; help WORD explains one", 100)
+    told = meaning(word)
+    lines = [] if told is None else textwrap.wrap(told, 100, subsequent_indent="  ")
+    if told is not None and word not in ALIASES and word not in COMMANDS:
+        return lines
+    one = find(word)
+    also = f"   (also: {', '.join(one.aliases)})" if one.aliases else ""
+    return [f"{one.usage}   {one.summary}{also}", *lines]
+
+
 def next_line(session: Debuggee) -> list[str]:
     """The line of the pseudo-code that runs next, where a session stands inside of a body."""
     if session.done or session.at_boundary():
@@ -139,20 +220,27 @@ def values_lines(frame: AnyFrame) -> list[str]:
     """Every value that a frame shows, by name."""
     values, told, scope = frame.values, [], FrameScope(frame)
     for name, value in sorted(frame.scope().items()):
-        there, content = values.read(value)
+        # A value of a short name stands under that alone.
+        there, content = values.read(value) if not value.short or name != value.name else (False, None)
         if there:
             told.append(f"{quote(name)} = {show(content, 80)}{scope.remark([name])}")
     return told or ["nothing has a value yet"]
+
+
+def names_lines(frame: AnyFrame) -> list[str]:
+    """The short names that can be used in a frame, and what they are short for."""
+    rows = short_name_rows(short_names(frame.scope().values()))
+    width = max((len(short) for short, _ in rows), default=0)
+    return [f"{short:<{width}}  {name}" for short, name in rows] or ["no name is long enough to have a short one"]
 
 
 def loop_lines(session: Debuggee) -> list[str]:
     """How often each loop ran so far."""
     told = []
     for total in session.totals:
-        ended = "" if total.stopped_by is None else f", last stopped by {total.stopped_by.value.replace('_', ' ')}"
+        ended = "" if total.stopped_by is None else f", last stopped by {stopper(total.stopped_by)}"
         entries = f" in {total.entries} entries" if total.entries > 1 else ""
-        many = "" if total.iterations == 1 else "s"
-        told.append(f"{printable(total.path)}: {total.iterations} iteration{many}{entries}{ended}")
+        told.append(f"{printable(total.path)}: {counted(total.iterations, 'iteration')}{entries}{ended}")
     return told or ["the model has no loop"]
 
 
@@ -183,19 +271,9 @@ def history_lines(session: Debuggee) -> list[str]:
     """How many checkpoints there are, and what they take."""
     timeline = session.timeline
     return [
-        f"{len(timeline)} checkpoints, {size(timeline.nbytes)} of {size(timeline.limit)}, on "
-        f"{len(timeline.branches)} branch{'' if len(timeline.branches) == 1 else 'es'}"
+        f"{counted(len(timeline), 'checkpoint')}, {size_text(timeline.nbytes)} of {size_text(timeline.limit)}, on "
+        f"{counted(len(timeline.branches), 'branch', 'branches')}"
     ]
-
-
-def size(nbytes: int) -> str:
-    """Bytes for a person: ``3.1 KB``, ``512 MB``."""
-    amount = float(nbytes)
-    for unit in ("B", "KB", "MB", "GB"):
-        if amount < 1024 or unit == "GB":
-            break
-        amount /= 1024
-    return f"{amount:.0f} {unit}" if amount >= 100 or unit == "B" else f"{amount:.3g} {unit}"
 
 
 def value_lines(value: Any) -> list[str]:
@@ -242,8 +320,8 @@ def _difference_lines(first: Branch, second: Branch, pairs: Iterable[tuple[Bound
             return [f"branch {ends.number} ends at iteration {one.iteration}, the other goes on with equal values"]
     if compared == 0:
         return [f"branches {first.number} and {second.number} came to no boundary of a loop since they parted"]
-    many = "boundary" if compared == 1 else "boundaries"
-    return [f"branches {first.number} and {second.number} are equal over {compared} {many}"]
+    over = counted(compared, "boundary", "boundaries")
+    return [f"branches {first.number} and {second.number} are equal over {over}"]
 
 
 def _equal(a: Any, b: Any) -> bool:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 import unicodedata
-from collections.abc import Iterable
 
 from ...runtime.errors import UsageError
 from ..text import printable
@@ -13,8 +11,6 @@ from ..text import printable
 _SHOWN = 72
 #: What is wrong, and what to do about it, take at most so many characters each.
 _LONGEST = 400
-#: Close matches are looked for among this many names: more would take longer than the answer is worth.
-_NEAR_AMONG = 5000
 
 
 class ScopeError(UsageError):
@@ -61,15 +57,6 @@ class Problem(Exception):
         super().__init__(problem)
         self.problem = problem
         self.hint = hint
-
-
-def near(name: str, names: Iterable[str]) -> list[str]:
-    """Up to three names that ``name`` may be a slip of."""
-    pool = [other for _, other in zip(range(_NEAR_AMONG), names, strict=False) if len(other) <= 200]
-    found = difflib.get_close_matches(name, pool, 3) if len(name) <= 200 else []
-    if not found and name:
-        found = [other for other in pool if other.lower() == name.lower()][:3]
-    return found
 
 
 def _window(text: str, position: int) -> tuple[str, int]:

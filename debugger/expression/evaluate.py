@@ -10,8 +10,9 @@ import numpy as np
 
 from ...runtime.errors import one_line
 from ...runtime.ops.eager import Eager
+from ...runtime.text import near
 from .calculator import Calculator, place
-from .errors import ExpressionError, NoValueError, Problem, ScopeError, UnknownNameError, near
+from .errors import ExpressionError, NoValueError, Problem, ScopeError, UnknownNameError
 from .functions import FUNCTIONS
 from .nodes import Binary, Call, Compare, Constant, Index, Items, Logic, Name, Node, Past, Range, Rest, State, Unary
 from .tokens import RESERVED, quote

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, NoReturn, TypeVar
 
-from .errors import ExpressionError, near
+from ...runtime.text import near
+from .errors import ExpressionError
 from .functions import FUNCTIONS
 from .nodes import Binary, Call, Compare, Constant, Index, Items, Logic, Name, Node, Past, Range, Rest, State, Unary
 from .tokens import CONSTANTS, PAST_FUNCTIONS, STATE_WORDS, Kind, Token, tokenize

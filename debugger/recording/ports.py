@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,6 +14,7 @@ from ...runtime.errors import UsageError
 from ...runtime.frame import made_in
 from ...runtime.graph import If, Node, Value
 from ...runtime.plan.plan import LoopPlan, Plan
+from ...runtime.text import did_you_mean
 
 
 class PortKind(StrEnum):
@@ -84,8 +84,7 @@ def tap(plan: Plan, *, nodes: bool = False, only: Collection[str] | None = None)
     finder = _Finder(plan, nodes, wanted)
     tapped = [finder.loop(loop) for loop in plan.loops]
     for name in sorted((wanted or set()) - finder.known):
-        near = difflib.get_close_matches(name, finder.known, 3)
-        hint = f"; did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
+        hint = did_you_mean(name, finder.known)
         raise UsageError(f"no loop of the model has a value '{name}' that could be recorded{hint}")
     return tapped
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, Protocol
@@ -13,6 +12,7 @@ from ...runtime.errors import LoopdbgError
 from ...runtime.frame import NodeState
 from ...runtime.graph import MAIN, TensorType, Value
 from ...runtime.graph.slices import cut
+from ...runtime.text import did_you_mean
 from .outline import Body, Outline
 from .ports import PortKind
 from .reader import Mark, Trace
@@ -94,8 +94,7 @@ class RecordedValues(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         scope = self._frame.scope()
         if name not in scope:
-            near = difflib.get_close_matches(name, scope, 3)
-            hint = f"; did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
+            hint = did_you_mean(name, scope)
             where = "the main graph" if self._body is None else f"loop '{self._frame.name}'"
             raise KeyError(f"{where} has no value '{name}'{hint}")
         there, value = self.read(scope[name])
@@ -104,7 +103,7 @@ class RecordedValues(Mapping[str, Any]):
         return value
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name, value in self._frame.scope().items() if self.read(value)[0])
+        return (name for name, value in self._frame.scope().items() if name != value.short and self.read(value)[0])
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ...runtime.errors import LoopdbgError, Remedy, TraceError, UsageError, one_line
+from ...runtime.text import counted
 from . import queries
 from .cells import shape
 from .lock import Lock
@@ -251,5 +252,5 @@ class Writer:
         if isinstance(error, LoopdbgError):
             return error
         held = self._store.held()
-        told = "nothing of the run is" if not held else f"the first {held} boundar{'y is' if held == 1 else 'ies are'}"
+        told = "nothing of the run is" if not held else f"the first {counted(held, 'boundary is', 'boundaries are')}"
         return TraceError(f"{self._store.path}: recording stopped: {_reason(error)}; {told} in the file", Remedy.RESUME)

@@ -14,6 +14,7 @@ from ..expression.language import parse
 from ..text import dtype_name, value_text
 from ..values.iterations import Iterations
 from ..values.scope import FrameScope
+from ..words.endings import stopper
 from ..words.moments import when, whose
 from .timeline import Timeline
 
@@ -74,7 +75,7 @@ class Frame(runtime.Frame):
         if loop is None:
             return f"<b>{_text(self.path)}</b>: no loop is running"
         limit = "no limit" if self.trip_count is None else str(self.trip_count)
-        ended = f", ended by {self.stopped_by.value.replace('_', ' ')}" if self.stopped_by else ""
+        ended = f", ended by {stopper(self.stopped_by)}" if self.stopped_by else ""
         condition = "" if self.condition is None else f", condition {str(self.condition).lower()}"
         head = f"<b>{_text(self.path)}</b>, {when(self)} / {limit}{condition}{ended}"
         edges = [

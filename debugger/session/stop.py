@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ...runtime.graph import Loop, Node, StoppedBy
+from ...runtime.graph import Loop, Node
+from ...runtime.text import counted
 from ..frame import AnyFrame
 from ..text import printable
+from ..words.endings import why_ended
 
 
 class Reason(StrEnum):
@@ -36,22 +38,14 @@ class Stop:
     breakpoints: tuple[int, ...] = ()
 
 
-#: How messages put the end of a loop.
-ENDED = {
-    StoppedBy.TRIP_COUNT: "the trip count is reached",
-    StoppedBy.CONDITION: "the condition is false",
-    StoppedBy.INPUT_EXHAUSTED: "the sliced inputs are exhausted",
-}
-
-
 def boundary_stop(frame: AnyFrame) -> Stop:
     """The stop at a boundary."""
     name, iteration = loop_name(frame.loop), frame.iteration
     if frame.stopped_by is not None:
-        why = ENDED.get(frame.stopped_by, frame.stopped_by.value)
+        why = why_ended(frame.stopped_by)
         if iteration == 0:
             return Stop(Reason.ENTRY, f"{name} runs no iteration: {why} before the first")
-        return Stop(Reason.LOOP_END, f"{name} ends after {iteration} iterations: {why}")
+        return Stop(Reason.LOOP_END, f"{name} ends after {counted(iteration, 'iteration')}: {why}")
     return Stop(Reason.STEP if iteration else Reason.ENTRY, f"before iteration {iteration} of {name}")
 
 
@@ -68,7 +62,7 @@ def gave_nan(node: Node, iteration: int, loop: Loop | None) -> str:
 
 def no_iteration(loop: Loop, iteration: int, ran: int) -> str:
     """Why an iteration cannot be gone to."""
-    return f"loop '{loop.name}' has no iteration {iteration}: it ends after {ran} iteration{'' if ran == 1 else 's'}"
+    return f"loop '{loop.name}' has no iteration {iteration}: it ends after {counted(ran, 'iteration')}"
 
 
 def loop_name(loop: Loop | None) -> str:

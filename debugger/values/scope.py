@@ -14,7 +14,7 @@ from ...runtime.graph import Array, ScanOutput, Value
 from ...runtime.graph.slices import from_start
 from ..expression.language import ScopeError, UnknownNameError
 from ..frame import AnyFrame, AnyValues
-from ..words.names import quote, scan_names
+from ..words.names import named, quote, scan_names
 
 __all__ = ["FrameScope", "History", "ScopeError", "UnknownNameError"]
 
@@ -78,7 +78,7 @@ class FrameScope:
 
     def value(self, name: str) -> Any:
         """The value that the frame shows."""
-        self._known(name)
+        name = self._known(name)
         if name in self._collected:
             try:
                 return self._collected[name].scan_outputs[name]
@@ -96,7 +96,7 @@ class FrameScope:
 
     def previous(self, name: str) -> Any:
         """The value one iteration before the one that is shown."""
-        self._known(name)
+        name = self._known(name)
         self._in_loop("'prev'")
         shown = self._shown(name)
         if shown is None:
@@ -113,7 +113,7 @@ class FrameScope:
 
     def at(self, name: str, iteration: int) -> Any:
         """The value in an iteration of this entry of the loop."""
-        self._known(name)
+        name = self._known(name)
         self._in_loop("'@'")
         if iteration < 0:
             raise ScopeError(f"there is no iteration {iteration}")
@@ -181,13 +181,16 @@ class FrameScope:
         value = self._names.get(name)
         return None if value is None or name in self._scans else self._states.get(value)
 
-    def _known(self, name: str) -> None:
+    def _known(self, name: str) -> str:
+        """The value's own name, also where a short one was given."""
         if name not in self._names and name not in self._scans:
             raise UnknownNameError(f"loop '{self._frame.name}' has no value '{name}'")
+        value = self._names.get(name)
+        return value.name if value is not None and value.short == name else name
 
     def iteration_of(self, name: str) -> int | None:
         """The iteration whose value is shown; None for what is the same in all of them."""
-        self._known(name)
+        name = self._known(name)
         return self._shown(name)
 
     def remark(self, names: Collection[str]) -> str:
@@ -197,9 +200,9 @@ class FrameScope:
             return ""
         of: dict[int, list[str]] = {}
         for name in sorted(names):
-            shown = self._shown(name) if name in self._names or name in self._scans else None
+            shown = self._shown(self._known(name)) if name in self._names or name in self._scans else None
             if shown is not None and shown != frame.iteration:
-                of.setdefault(shown, []).append(quote(name))
+                of.setdefault(shown, []).append(named(self._names[name]) if name in self._names else quote(name))
         told = [f"{', '.join(found)} of iteration {iteration}" for iteration, found in sorted(of.items())]
         return f"  # {'; '.join(told)}" if told else ""
 

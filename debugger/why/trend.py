@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 
+from ...runtime.text import counted
 from ..text import number_text
 
 #: The newest values count; more would hide that a trend has changed.
@@ -212,7 +213,7 @@ def _count(exact: float) -> int:
 
 
 def _more(count: int) -> str:
-    return f"{count} more iteration{'' if count == 1 else 's'}"
+    return counted(count, "more iteration")
 
 
 def _about(count: int) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from ...runtime.graph import Graph, If, Loop, Node, StoppedBy
 from ...runtime.graph.origins import Origins
 from ...runtime.model import Model
+from ...runtime.text import counted
 from ..frame import AnyFrame
 from ..text import value_text
 from ..words.condition import (
@@ -26,7 +27,8 @@ from ..words.condition import (
     decision,
     decision_text,
 )
-from ..words.endings import Ending, ending, given_trip_count
+from ..words.endings import Ending, ending, why_ended
+from ..words.moments import given_trip_count
 from ..words.names import named
 from ..words.node_text import Phrases
 from .evidence import Evidence, Recent
@@ -233,7 +235,7 @@ class _Reasoner:
 
     def _ended(self, name: str) -> str:
         runs = self.iteration
-        done = f"{name} ended after {_iterations(runs)}" if runs else f"{name} runs no iteration"
+        done = f"{name} ended after {counted(runs, 'iteration')}" if runs else f"{name} runs no iteration"
         if self.ended is StoppedBy.CONDITION:
             both = ""
             if runs and self.frame.trip_count == runs:
@@ -249,7 +251,7 @@ class _Reasoner:
         if self.ended is StoppedBy.INPUT_EXHAUSTED:
             names = ", ".join(named(sliced.outer) for sliced in self.ending.slices)
             return f"{done}: {names} has {'no' if not runs else 'no more'} part"
-        return f"{done}: {str(self.ended).replace('_', ' ')}"
+        return done if self.ended is None else f"{done}: {why_ended(self.ended)}"
 
     def _told(self) -> str:
         """``keep = err_new > tol is false: 0.0 > 1e-06``."""
@@ -452,7 +454,3 @@ class _Reasoner:
             yield f"{named(ignored)} is ignored, since the loop's cond is absent"
         for node in self.slice.random:
             yield f"{node.describe()} draws random numbers, which reach the condition"
-
-
-def _iterations(count: int) -> str:
-    return f"{count} iteration{'' if count == 1 else 's'}"

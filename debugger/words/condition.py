@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -22,7 +23,6 @@ from ...runtime.graph import (
 )
 from ...runtime.graph.origins import Origins
 from ...runtime.ops.registry import is_random
-from .names import named
 from .node_text import NOT, SIGNS, Phrases
 
 #: What hands a truth on as it is.
@@ -257,7 +257,13 @@ def parts_of(of: Decision) -> Sequence[Decision]:
     return (of.then, of.otherwise) if isinstance(of, Choice) else ()
 
 
-def decision_text(of: Decision, phrases: Phrases) -> str:
+class Operands(Protocol):
+    """Writes the operands of a decision: their names, or what they are now."""
+
+    def operand(self, value: Value | None, *, bare: bool = False) -> str: ...
+
+
+def decision_text(of: Decision, phrases: Operands) -> str:
     """``err_new > tol``, ``not (n == 1) and k < limit``."""
     if isinstance(of, Comparison):
         return f"{phrases.operand(of.left, bare=True)} {of.sign} {phrases.operand(of.right, bare=True)}"
@@ -280,4 +286,21 @@ def decision_text(of: Decision, phrases: Phrases) -> str:
     if isinstance(of, Choice):
         then, otherwise = (decision_text(part, phrases) for part in (of.then, of.otherwise))
         return f"({then}) if {phrases.operand(of.condition, bare=True)} else ({otherwise})"
-    return named(of.value)
+    return phrases.operand(of.value, bare=True)
+
+
+def condition_text(loop: Loop, phrases: Phrases) -> str:
+    """What the body yields as the condition: ``keep = err_new > tol``; "" where there is none."""
+    if loop.condition is None:
+        return ""
+    name = phrases.operand(loop.condition, bare=True)
+    text = decision_text(decision(loop.condition, phrases.origins), phrases)
+    return name if text in ("", name) else f"{name} = {text}"
+
+
+def compared(loop: Loop) -> Comparison | None:
+    """The one comparison that a loop's condition is, or is the opposite of."""
+    if loop.condition is None:
+        return None
+    found = comparisons(decision(loop.condition, Origins.of(loop.body)))
+    return found[0] if len(found) == 1 and found[0].node is not None else None

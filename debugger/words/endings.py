@@ -1,23 +1,42 @@
-"""What kind of loop a loop is and what can end it, as far as a look at the model tells."""
+"""What kind of loop a loop is, what can end it as far as a look at the model tells, and the words for what did."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...runtime.errors import ExecutionError
-from ...runtime.graph import Loop, SlicedInput, TensorType, Value
+from ...runtime.graph import Loop, SlicedInput, StoppedBy, TensorType, Value
 from ...runtime.graph.origins import Origins
 from ...runtime.graph.slices import parts_along
 
-if TYPE_CHECKING:
-    from ..frame import AnyFrame
-
 #: What exporters write for "no trip count": nothing runs that often.
 _UNREACHABLE = int(np.iinfo(np.int64).max)
+
+
+#: What ended a loop, as a thing and as what happened: ``stopped by X``, ``ended: X``.
+_ENDED: Mapping[StoppedBy, tuple[str, str]] = {
+    StoppedBy.TRIP_COUNT: ("the trip count", "the trip count is reached"),
+    StoppedBy.CONDITION: ("the condition", "the condition is false"),
+    StoppedBy.INPUT_EXHAUSTED: ("the end of the sliced inputs", "the sliced inputs are exhausted"),
+    StoppedBy.LIMIT: ("a limit", "a limit is reached"),
+    StoppedBy.INTERRUPT: ("an interrupt", "it was interrupted"),
+    StoppedBy.BREAKPOINT: ("a breakpoint", "a breakpoint stopped the run"),
+    StoppedBy.ERROR: ("an error", "an error stopped the run"),
+}
+
+
+def stopper(reason: StoppedBy) -> str:
+    """What ended a loop, as a thing: ``the trip count``."""
+    return _ENDED[reason][0]
+
+
+def why_ended(reason: StoppedBy) -> str:
+    """What ended a loop, as what happened: ``the trip count is reached``."""
+    return _ENDED[reason][1]
 
 
 class LoopKind(StrEnum):
@@ -105,16 +124,6 @@ def ending(loop: Loop, origins: Origins) -> Ending:
         None if initial is None else bool(initial),
         unreachable,
     )
-
-
-def given_trip_count(frame: AnyFrame) -> int | None:
-    """The trip count of a frame as the loop was given it: a negative one, which runs nothing, as it is."""
-    loop, trips = frame.loop, frame.trip_count
-    if trips == 0 and loop is not None and loop.trip_count is not None:
-        there, number = frame.values.read(loop.trip_count)
-        if there and np.size(number) == 1 and int(np.asarray(number).reshape(())) < 0:
-            return int(np.asarray(number).reshape(()))
-    return trips
 
 
 def sliced_inputs(loop: Loop) -> tuple[SlicedInput, ...]:

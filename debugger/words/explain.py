@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from ...runtime.graph import MAIN, Graph, If, Loop, System, Value, bodies
+from ...runtime.graph import MAIN, Graph, If, Loop, System, Value, bodies, loops, own_values
 from ...runtime.graph.origins import Origins
 from ...runtime.model import LoopNode, Model
-from .condition import condition_slice, decision, decision_text
-from .endings import Ending, LoopKind, ending
-from .names import named
+from .endings import LoopKind
+from .ends import ends
+from .names import short_name_rows, short_names
 from .node_text import Phrases
 from .source import Source, source
 from .vocabulary import Context, Section, Terms, terms
@@ -34,11 +34,13 @@ class Explanation:
     kind: LoopKind
     ends: tuple[str, ...]
     notes: tuple[str, ...]
+    #: Short names that stand in all this, and what they are short for.
+    names: Mapping[str, str] = field(default_factory=dict)
 
     def lines(self) -> Iterator[str]:
         """All of it as text."""
         yield self.title
-        for section in self.terms.sections:
+        for section in (*self.terms.sections, Section("names", tuple(short_name_rows(self.names)))):
             yield from _section(section)
         yield ""
         for line in self.source.text():
@@ -67,6 +69,7 @@ class Explanation:
             "needs": list(self.terms.needs),
             "cannot": list(self.terms.cannot),
             "notes": list(self.notes),
+            "names": dict(self.names),
         }
 
 
@@ -117,7 +120,16 @@ def _explain(node: LoopNode, system: System | None, context: Context, whole: Sou
         context.ending.kind,
         tuple(ends(loop, context.phrases)),
         tuple(loop.notes),
+        short_names(_values(context)),
     )
+
+
+def _values(context: Context) -> Iterator[Value]:
+    """Every value that is told of with a loop."""
+    loop = context.loop
+    yield from (value for value in (*loop.inputs, *loop.outputs, *context.captures) if value is not None)
+    for inner in (loop, *loops(loop.body)):
+        yield from own_values(inner.body)
 
 
 def _scopes(graph: Graph, name: str, found: dict[Value, str]) -> None:
@@ -127,82 +139,6 @@ def _scopes(graph: Graph, name: str, found: dict[Value, str]) -> None:
         found.update((value, name) for value in node.outputs if value is not None)
         for _, inner in bodies(node):
             _scopes(inner, name if isinstance(node, If) else node.name, found)
-
-
-def ends(loop: Loop, phrases: Phrases) -> Iterator[str]:
-    """Sentences on what ends a loop."""
-    found = ending(loop, phrases.origins)
-    name = "" if loop.condition is None else phrases.operand(loop.condition, bare=True)
-    text = "" if loop.condition is None else decision_text(decision(loop.condition, phrases.origins), phrases)
-    condition = name if text in ("", name) else f"{name} = {text}"
-    if found.initial is False:
-        yield "It never starts: the initial condition is the constant false."
-        return
-    if found.uneven:
-        told = ", ".join(f"{named(port.outer)} has {count}" for port, count in found.uneven)
-        yield f"Nothing runs: the sliced inputs disagree on the number of parts ({told}), which is an error."
-        return
-    if found.trips == 0:
-        if found.slices:
-            why = f"{', '.join(named(port.outer) for port in found.slices)} has no part"
-        else:
-            given = found.trips if found.given is None else found.given
-            why = f"the trip count is {given}" + (", and a negative one is none" if given < 0 else "")
-        yield f"Nothing runs: {why}. The carried values come out as they went in."
-        return
-    if found.decides and found.known is False:
-        yield "After one iteration: the body's condition is always false."
-    elif found.decides and found.limited:
-        yield f"When {condition} is false, or after {_count(found)}, whichever comes first."
-    elif found.decides:
-        yield f"When {condition} is false; there is no trip count."
-    elif found.limited:
-        yield f"After {'' if found.slices else 'exactly '}{_count(found)}."
-    else:
-        yield f"Never: there is no trip count, and {_why_always(loop, found)}. A run of it needs a limit of iterations."
-    if found.decides and found.known is None:
-        yield "The iteration that yields false still counts."
-        if not condition_slice(loop).can_change:
-            yield "The condition depends on nothing that changes between iterations: what it is first, it stays."
-    yield from _zero(loop, found)
-
-
-def _why_always(loop: Loop, found: Ending) -> str:
-    if loop.condition is None:
-        return "the condition is absent"
-    return "the condition stays what it was at the entry" if found.passed else "the condition is always true"
-
-
-def _count(found: Ending) -> str:
-    if found.slices:
-        names = ", ".join(named(port.outer) for port in found.slices)
-        many = "" if found.trips is None else f" ({_iterations(found.trips)})"
-        return f"the last part of {names}{many}"
-    if found.count is not None:
-        return f"{named(found.count)} iterations"
-    return _iterations(found.trips or 0)
-
-
-def _iterations(count: int) -> str:
-    return f"{count} iteration{'' if count == 1 else 's'}"
-
-
-def _zero(loop: Loop, found: Ending) -> Iterator[str]:
-    """Whether it can be that nothing runs."""
-    reasons = []
-    if found.count is not None:
-        least = "0" if loop.minus_one_is_no_limit else "0 or negative"
-        reasons.append(f"{named(found.count)} is {least}")
-        if loop.minus_one_is_no_limit:
-            yield f"-1 in {named(found.count)} means no limit."
-    elif found.slices and found.trips is None:
-        reasons.append(f"{named(found.slices[0].outer)} has no part")
-    if found.initial is None:
-        reasons.append(f"{named(loop.initial_condition)} is false")
-    if reasons:
-        yield f"Nothing runs where {' or '.join(reasons)}."
-    elif found.decides:
-        yield "The first iteration always runs."
 
 
 def _section(section: Section) -> Iterator[str]:

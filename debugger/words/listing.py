@@ -1,35 +1,197 @@
-"""The pseudo-code of where a session stands, with the values of this iteration beside the lines."""
+"""The pseudo-code of where a debuggee stands: which line runs next, and what this iteration has made of each line.
+
+The console and the screen show these rows; neither knows more of a line than the other.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any
 
 from ...runtime.frame import NodeState
-from ...runtime.graph import Node
-from ..frame import AnyFrame
+from ...runtime.graph import Loop, Node, StoppedBy, Value
 from ..text import value_text
-from .source import Source
+from .ends import ends
+from .moments import ended
+from .source import INDENT, Line, LineKind, Source
 
-_WIDTH = 32
+NEXT, BREAKPOINT, FAILED = "▶", "●", "✗"
+#: What stands beside a line that was not computed, and beside one of the branch that was not taken.
+NOT_YET, SKIPPED = "·", "–"
+#: Between a line and its value.
+BESIDE = " │ "
+#: A value takes at most so many columns; lines longer than this let their values follow at once.
+VALUE_WIDTH, TEXT_WIDTH = 32, 64
+#: So many lines are shown before and after the one that runs next.
+AROUND = 5
 
 
-def listing(whole: Source, frame: AnyFrame, marked: Set[Node]) -> list[str]:
-    """Numbered lines of a frame's loop (the whole model outside of loops): ``▶`` the line that runs next, ``●`` one
-    of the nodes that are ``marked``, and beside what this iteration has computed its value."""
-    lines = whole if frame.loop is None else whole.within(frame.loop)
-    states = {entry.node: entry for entry in frame.nodes}
-    now = next((entry.node for entry in frame.nodes if entry.state is NodeState.NEXT), None)
-    values = frame.values
-    text = list(lines.text())
-    column = min(max(map(len, text), default=0), 64) + 3
-    told = []
-    for line, written in zip(lines.lines, text, strict=True):
-        sign = "▶" if line.node is not None and line.node is now else "●" if line.node in marked else " "
-        state = states.get(line.node) if line.node is not None else None
-        beside = ""
-        if state is not None and state.state is NodeState.DONE and line.values:
-            # Not by name: the branches of an If may use the same.
-            found = [values.read(value) for value in line.values]
-            beside = ", ".join(value_text(value, _WIDTH) for there, value in found if there)
-        told.append(f"{sign} {line.number:>3}  {written:<{column}}{beside}".rstrip())
-    return told
+class Beside(Enum):
+    """What can be said beside a line."""
+
+    #: Nothing: the line makes no value of its own, or belongs to another frame.
+    NOTHING = auto()
+    NOT_YET = auto()
+    SKIPPED = auto()
+    #: Values of the iteration that runs.
+    NEW = auto()
+    #: At a boundary: values of the iteration before.
+    LAST = auto()
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """What of a stop the lines show.
+
+    ``states``: of the frame's own nodes; ``read``: whether a value is there now, and what it is, at a boundary what the
+    iteration before made; ``between``: between two iterations, or over; ``breakpoints``: nodes that would be stopped
+    before.
+    """
+
+    loop: Loop | None = None
+    iteration: int = 0
+    between: bool = False
+    stopped_by: StoppedBy | None = None
+    #: False where the frame is not running any more: then no line runs next.
+    running: bool = True
+    failed: bool = False
+    states: Mapping[Node, NodeState] = field(default_factory=dict)
+    read: Callable[[Value], tuple[bool, Any]] = lambda value: (False, None)
+    breakpoints: Collection[Node] = frozenset()
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """A line with its sign, what can be said beside it, and the values where there are some."""
+
+    line: Line
+    sign: str
+    beside: Beside
+    values: tuple[Any, ...] = ()
+
+    def value(self, width: int = VALUE_WIDTH) -> str:
+        """What stands beside the line, "" for nothing."""
+        if self.beside is Beside.NOTHING:
+            return ""
+        if self.beside is Beside.SKIPPED:
+            return SKIPPED
+        return ", ".join(value_text(value, width) for value in self.values) or NOT_YET
+
+
+class Listing:
+    """The lines of one frame at a stop; a row is made when it is looked at, since bodies can be long.
+
+    ``next``: the index of the line that runs next, None where none does.
+    """
+
+    def __init__(self, whole: Source, standing: Standing) -> None:
+        self.source = whole if standing.loop is None else whole.within(standing.loop)
+        self.standing = standing
+        self.next = self._next()
+        self._made = {value: state for node, state in standing.states.items() for value in node.outputs}
+
+    def __len__(self) -> int:
+        return len(self.source.lines)
+
+    def _next(self) -> int | None:
+        here = self.standing
+        lines = self.source.lines
+        if not here.running:
+            return None
+        node = next((node for node, state in here.states.items() if state is NodeState.NEXT), None)
+        line = None if node is None else self.source.line_of(node)
+        if line is not None:
+            return line.number - lines[0].number
+        if here.loop is None:
+            return None
+        # Behind the last node of an iteration; where the loop ends, what is done once it has.
+        ended = here.stopped_by is not None
+        head = self.source.line_of(here.loop)
+        assert head is not None
+        wanted = (LineKind.LAST_VALUE,) if ended else (LineKind.SCAN, LineKind.BACK_EDGE, LineKind.BREAK)
+        loop = head.loop if ended else here.loop
+        found = (line.number for line in lines if line.kind in wanted and line.loop is loop)
+        return next((n for n in found if n > head.number), head.number) - lines[0].number
+
+    def row(self, index: int) -> Row:
+        """One line."""
+        line = self.source.lines[index]
+        here = self.standing
+        sign = " "
+        if index == self.next:
+            sign = FAILED if here.failed else NEXT
+        elif line.node in here.breakpoints:
+            sign = BREAKPOINT
+        beside, values = self._beside(line)
+        return Row(line, sign, beside, values)
+
+    def _beside(self, line: Line) -> tuple[Beside, tuple[Any, ...]]:
+        here = self.standing
+        state = here.states.get(line.node) if line.node is not None else None
+        sliced = line.kind is LineKind.SLICE and line.loop is here.loop
+        if state is None and not sliced:
+            return Beside.NOTHING, ()
+        if state is NodeState.SKIPPED or (state is not NodeState.NEXT and self._left_out(line)):
+            return Beside.SKIPPED, ()
+        if not line.values:
+            return Beside.NOTHING, ()
+        if here.between:
+            computed = here.iteration > 0
+        else:
+            computed = sliced or state is NodeState.DONE
+        # Not by name: the branches of an If may use the same.
+        found = [here.read(value) for value in line.values] if computed else []
+        values = tuple(value for there, value in found if there)
+        if not values:
+            return Beside.NOT_YET, ()
+        return (Beside.LAST if here.between else Beside.NEW), values
+
+    def _left_out(self, line: Line) -> bool:
+        """In a branch that was not taken; at a boundary the conditions still tell which one was."""
+        for condition, taken in line.branches:
+            if not self.standing.between and self._made.get(condition, NodeState.DONE) is not NodeState.DONE:
+                # What can be read is what the iteration before decided.
+                continue
+            there, value = self.standing.read(condition)
+            if there and value.size == 1 and bool(value.reshape(-1)[0]) != taken:
+                return True
+        return False
+
+    def window(self) -> range:
+        """The lines around the one that runs next; all of them where none does."""
+        return self.around(self.next) if self.next is not None else range(len(self))
+
+    def around(self, index: int) -> range:
+        """The lines around one."""
+        # Where there is no room on one side, the other has more.
+        first = max(0, min(index - AROUND, len(self) - 2 * AROUND - 1))
+        return range(first, min(len(self), first + 2 * AROUND + 1))
+
+    def notes(self) -> Iterator[str]:
+        """What is to be said below the lines of a loop: what ends or ended it, and where real runtimes differ."""
+        here = self.standing
+        if here.loop is None:
+            return
+        if here.stopped_by is not None:
+            yield ended(here.stopped_by, here.iteration)
+        else:
+            yield f"ends: {' '.join(ends(here.loop, self.source.phrases))}"
+        yield from (f"note: {note}" for note in here.loop.notes)
+
+    def text(self, rows: range) -> Iterator[str]:
+        """Rows as numbered lines, the values in a column of their own."""
+        texts = self.source.text()
+        made = [self.row(k) for k in rows]
+        beside = [len(texts[k]) for k, row in zip(rows, made, strict=True) if row.beside is not Beside.NOTHING]
+        column = min(max(beside, default=0), TEXT_WIDTH)
+        for k, row in zip(rows, made, strict=True):
+            value = row.value()
+            text = f"{texts[k]:<{column}}{BESIDE}{value}" if value else texts[k]
+            yield f"{row.sign} {row.line.number:>3}  {text}"
+
+
+def code(line: Line) -> str:
+    """A line with its indentation, without its comment."""
+    return INDENT * line.indent + line.text

@@ -1,11 +1,41 @@
-"""At which moment a frame stands, and which iterations its values are of: in words, the same wherever they are told."""
+"""At which moment a frame stands, whose its values are, what ended it: in words, the same wherever they are told."""
 
 from __future__ import annotations
 
-from ..frame import AnyFrame
+from typing import Any, Protocol
+
+import numpy as np
+
+from ...runtime.graph import Loop, StoppedBy, Value
+from ...runtime.text import counted
+from .endings import why_ended
 
 
-def when(frame: AnyFrame) -> str:
+class Moment(Protocol):
+    """What is told of a frame, running, recorded or frozen."""
+
+    @property
+    def iteration(self) -> int: ...
+    @property
+    def at_boundary(self) -> bool: ...
+    @property
+    def stopped_by(self) -> StoppedBy | None: ...
+
+
+class _Read(Protocol):
+    def read(self, value: Value) -> tuple[bool, Any]: ...
+
+
+class _Counted(Protocol):
+    @property
+    def loop(self) -> Loop | None: ...
+    @property
+    def trip_count(self) -> int | None: ...
+    @property
+    def values(self) -> _Read: ...
+
+
+def when(frame: Moment) -> str:
     """``before iteration 3``, ``in iteration 3``; where the loop ends ``after iteration 2``."""
     if not frame.at_boundary:
         return f"in iteration {frame.iteration}"
@@ -13,7 +43,7 @@ def when(frame: AnyFrame) -> str:
     return f"after iteration {frame.iteration - 1}" if ended else f"before iteration {frame.iteration}"
 
 
-def whose(frame: AnyFrame) -> tuple[str, str]:
+def whose(frame: Moment) -> tuple[str, str]:
     """What the two values of a back edge are: ``iteration 2 got`` and ``iteration 3 gets``; the first is "" where
     nothing came before."""
     iteration = frame.iteration
@@ -21,3 +51,27 @@ def whose(frame: AnyFrame) -> tuple[str, str]:
         return f"iteration {iteration} got", "it yields"
     last = "the loop gives" if frame.stopped_by is not None else f"iteration {iteration} gets"
     return (f"iteration {iteration - 1} got" if iteration else "", last)
+
+
+def seen(frame: Moment) -> str:
+    """Which iteration the values beside the lines are of."""
+    if not frame.at_boundary:
+        return f"values of iteration {frame.iteration}, so far"
+    return f"values of iteration {frame.iteration - 1}" if frame.iteration else "no iteration ran yet"
+
+
+def ended(reason: StoppedBy, iterations: int) -> str:
+    """``ended after 5 iterations: the condition is false``; of a loop that never began ``ran no iteration: ...``."""
+    if not iterations:
+        return f"ran no iteration: {why_ended(reason)} before the first"
+    return f"ended after {counted(iterations, 'iteration')}: {why_ended(reason)}"
+
+
+def given_trip_count(frame: _Counted) -> int | None:
+    """The trip count of a frame as the loop was given it: a negative one, which runs nothing, as it is."""
+    loop, trips = frame.loop, frame.trip_count
+    if trips == 0 and loop is not None and loop.trip_count is not None:
+        there, number = frame.values.read(loop.trip_count)
+        if there and np.size(number) == 1 and int(np.asarray(number).reshape(())) < 0:
+            return int(np.asarray(number).reshape(()))
+    return trips

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from ...runtime.graph import Loop, Value, own_values
 from ..expression.tokens import mask, quote, quoted_name
+from ..text import printable
 
-__all__ = ["mask", "named", "quote", "scan_names", "unquote"]
+__all__ = ["mask", "named", "quote", "scan_names", "short_name_rows", "short_names", "unquote"]
+
+#: A common beginning shorter than this is not worth a line.
+_PREFIX = 6
 
 
 def unquote(text: str) -> str:
@@ -23,8 +29,8 @@ def unquote(text: str) -> str:
 
 
 def named(value: Value | None) -> str:
-    """The name of a value; ``_`` for an input or output that is left out."""
-    return "_" if value is None else quote(value.name)
+    """The name of a value, the short one where its own is long; ``_`` for an input or output that is left out."""
+    return "_" if value is None else quote(value.short or value.name)
 
 
 def scan_names(loop: Loop) -> list[str]:
@@ -38,3 +44,31 @@ def scan_names(loop: Loop) -> list[str]:
             name += " (scan output)"
         names.append(name)
     return names
+
+
+def short_names(values: Iterable[Value]) -> dict[str, str]:
+    """The short names among some values, each with the value's own."""
+    return {value.short: value.name for value in values if value.short}
+
+
+def short_name_rows(names: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Short names and what they are short for; what the paths among those begin with is said once, first.
+
+    ``("…", "/model/layers.0/")``, ``("attn_MatMul", "…attn/MatMul_output_0")``.
+    """
+    paths = [name for name in names.values() if name.startswith("/")]
+    prefix = _common(paths) if len(paths) > 1 else ""
+    if len(prefix) < _PREFIX:
+        return [(short, printable(name)) for short, name in names.items()]
+    rows = [("…", printable(prefix))]
+    for short, name in names.items():
+        rows.append((short, printable(f"…{name.removeprefix(prefix)}" if name.startswith(prefix) else name)))
+    return rows
+
+
+def _common(paths: list[str]) -> str:
+    """What all paths begin with, up to the end of one of its parts."""
+    # What the first and the last in order share, those between share as well.
+    first, last = min(paths), max(paths)
+    length = next((k for k, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+    return first[: first.rfind("/", 0, length) + 1]

@@ -7,9 +7,10 @@ a marker, values and breakpoints find their place.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 
 from ...runtime.graph import (
     BackEdge,
@@ -79,6 +80,8 @@ class Line:
     comment: str = ""
     loop: Loop | None = None
     values: tuple[Value, ...] = ()
+    #: The conditions of the Ifs around the line, and whether it is in the branch where they are true.
+    branches: tuple[tuple[Value, bool], ...] = ()
 
     @property
     def port(self) -> Port | None:
@@ -93,9 +96,17 @@ class Line:
 class Source:
     """The lines of a loop or of a whole model; ``subject`` is which."""
 
-    def __init__(self, subject: Loop | Graph, lines: Sequence[Line], spans: Mapping[Loop, tuple[int, int]]) -> None:
+    def __init__(
+        self,
+        subject: Loop | Graph,
+        lines: Sequence[Line],
+        spans: Mapping[Loop, tuple[int, int]],
+        phrases: Phrases,
+    ) -> None:
         self.subject = subject
         self.lines = tuple(lines)
+        #: What wrote the lines, for whoever says more of the same model.
+        self.phrases = phrases
         self._spans = spans
         self._by_number = {line.number: line for line in self.lines}
         self._by_node = {line.node: line for line in self.lines if line.node is not None}
@@ -124,15 +135,21 @@ class Source:
         lines = [line for line in self.lines if first <= line.number <= last]
         less = min(line.indent for line in lines)
         spans = {inner: span for inner, span in self._spans.items() if first <= span[0] and span[1] <= last}
-        return Source(loop, [replace(line, indent=line.indent - less) for line in lines], spans)
+        return Source(loop, [replace(line, indent=line.indent - less) for line in lines], spans, self.phrases)
 
-    def text(self) -> Iterator[str]:
+    def text(self) -> Sequence[str]:
         """The lines with their comments in one column."""
+        return self._text
+
+    @cached_property
+    def _text(self) -> Sequence[str]:
         commented = [len(INDENT * line.indent + line.text) for line in self.lines if line.comment]
         column = max((width for width in commented if width <= _COMMENT_COLUMN), default=0)
+        texts = []
         for line in self.lines:
             text = INDENT * line.indent + line.text
-            yield f"{text:<{column}}  # {line.comment}" if line.comment else text
+            texts.append(f"{text:<{column}}  # {line.comment}" if line.comment else text)
+        return texts
 
 
 def source(subject: Loop | Graph, origins: Origins | None = None) -> Source:
@@ -148,7 +165,7 @@ def source(subject: Loop | Graph, origins: Origins | None = None) -> Source:
         writer.loop(subject, 0, None, ())
     else:
         writer.main(subject)
-    return Source(subject, writer.lines, writer.spans)
+    return Source(subject, writer.lines, writer.spans, writer.phrases)
 
 
 def positions(plan: Plan) -> dict[Node, int]:
@@ -165,6 +182,8 @@ class _Writer:
         self.phrases = phrases
         self.lines: list[Line] = []
         self.spans: dict[Loop, tuple[int, int]] = {}
+        #: The branches of Ifs that are being written.
+        self.inside: tuple[tuple[Value, bool], ...] = ()
 
     def add(
         self,
@@ -179,7 +198,8 @@ class _Writer:
         values: Sequence[Value | None] = (),
     ) -> None:
         written = tuple(value for value in values if value is not None)
-        self.lines.append(Line(len(self.lines) + 1, indent, text, kind, node, ports, comment, loop, written))
+        number = len(self.lines) + 1
+        self.lines.append(Line(number, indent, text, kind, node, ports, comment, loop, written, self.inside))
 
     def main(self, graph: Graph) -> None:
         if graph.inputs:
@@ -205,7 +225,10 @@ class _Writer:
     def branches(self, node: If, indent: int, loop: Loop | None, indices: tuple[str, ...]) -> None:
         condition = self.phrases.operand(node.inputs[0], bare=True)
         self.add(indent, f"if {condition}:", LineKind.IF, loop, node=node, values=node.outputs)
+        around = self.inside
         for word, branch in bodies(node):
+            if node.inputs[0] is not None:
+                self.inside = (*around, (node.inputs[0], word == "then"))
             if word == "else":
                 self.add(indent, "else:", LineKind.ELSE, loop)
             before = len(self.lines)
@@ -216,6 +239,7 @@ class _Writer:
                     self.add(indent + 1, text, LineKind.RESULT, loop, values=(output,))
             if len(self.lines) == before:
                 self.add(indent + 1, "pass", LineKind.EMPTY, loop)
+        self.inside = around
 
     def loop(self, loop: Loop, indent: int, around: Loop | None, indices: tuple[str, ...]) -> None:
         first = len(self.lines) + 1

@@ -82,11 +82,20 @@ ANY = TensorType()
 
 @dataclass(eq=False)
 class Value:
-    """One named value of one scope. ``constant`` holds the data of initializers and Constants."""
+    """One named value of one scope. ``constant`` holds the data of initializers and Constants.
+
+    ``short``: what it may be called as well where its name is long; nothing else in the model goes by that.
+    """
 
     name: str
     type: ValueType = ANY
     constant: Array | None = None
+    short: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What it goes by: its name, and the short one where it has one."""
+        return (self.name, self.short) if self.short else (self.name,)
 
     def __repr__(self) -> str:
         return f"Value({self.name!r}, {self.type})"
@@ -291,13 +300,14 @@ def own_values(graph: Graph) -> Iterator[Value]:
 
 
 def visible(graphs: Iterable[Graph]) -> dict[str, Value]:
-    """What a body sees, by name; ``graphs``: the body, then those around it. Names of its own come first, those that
-    the model's outputs go by last."""
+    """What a body sees, by name; ``graphs``: the body, then those around it. Names of its own come first, then short
+    names, those that the model's outputs go by last."""
     found: dict[str, Value] = {}
     outputs: dict[str, Value] = {}
     for graph in graphs:
         for value in own_values(graph):
-            found.setdefault(value.name, value)
+            for name in value.names:
+                found.setdefault(name, value)
         outputs.update(zip(graph.output_names, graph.outputs, strict=False))
     return outputs | found
 

@@ -26,6 +26,7 @@ import numpy as np
 from ..dtypes import from_openvino
 from ..errors import ModelError, UnsupportedError
 from ..graph import Node, Operation, System
+from ..text import counted
 
 Function = Callable[..., Any]
 #: Annotations for attributes that are lists, in either system.
@@ -216,7 +217,7 @@ def _check_inputs(node: Operation, signature: _Signature) -> None:
         ModelError: there are too few or too many, or one is absent that must not be.
     """
     count, most = len(node.inputs), len(signature.optional)
-    given = f"{count} input{'' if count == 1 else 's'}"
+    given = counted(count, "input")
     if count > most and not signature.variadic:
         raise ModelError(f"{node.describe()} has {given}; it takes at most {most}")
     if count < signature.least:

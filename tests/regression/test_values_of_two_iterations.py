@@ -32,7 +32,7 @@ def test_frame_names_both_values_of_a_back_edge() -> None:
     assert "in iteration 2" in inside[at - 1]
     assert inside[at : at + 2] == ["  carried: iteration 2 got → it yields", "  v_in  2.0 → 4.0"]
     last = Talk(session)("finish", "frame")[1:]
-    assert last[0].endswith("after iteration 2 (trip count 3), ended by trip count")
+    assert last[0].endswith("after iteration 2 (trip count 3), ended by the trip count")
     assert last[1] == "  carried: iteration 2 got → the loop gives"
 
 

@@ -61,7 +61,7 @@ async def until_running(screen: Screen) -> None:
 
 async def test_an_endless_loop_is_shown_running_and_can_be_interrupted() -> None:
     async with opened(*sample("loop_infinite.xml")) as screen:
-        assert "never" in screen.text("condition")
+        assert "Never" in screen.text("condition")
         await screen.press("s", "s")
         await screen.pilot.press("c")
         await until_running(screen)
@@ -147,7 +147,7 @@ async def test_a_failing_node_is_marked_and_everything_stays_to_be_seen() -> Non
         await screen.press(*"sssss")
         assert screen.session.stop.reason == "error"
         assert "✗ error" in screen.header
-        assert screen.marked.startswith("✗   part ")
+        assert screen.marked.startswith("✗ part = x[i]")
         assert screen.message.startswith("error: Gather 'Gather_1' (opset 21) in loop 'walk', iteration 4: ")
         assert "f32 [4]" in screen.text("scans")
         assert screen.value_beside("keep") == "true"
@@ -161,7 +161,7 @@ async def test_a_failing_node_is_marked_and_everything_stays_to_be_seen() -> Non
 async def test_a_node_that_fails_before_the_first_loop() -> None:
     async with opened(model(FAILS_AT_ONCE), {"x": np.zeros(4, np.float32), "k": np.array(7)}) as screen:
         assert "✗ error" in screen.header
-        assert screen.marked.startswith("✗ y = Gather(x, k)")
+        assert screen.marked.startswith("✗ y = x[k]")
         assert "Gather 'Gather_0'" in screen.message
         await screen.press("r")
         assert "✗ error" in screen.header
@@ -181,7 +181,7 @@ async def test_a_loop_of_zero_trips_stops_at_its_entry_and_says_why() -> None:
     async with opened(*sample("newton_sqrt.onnx", a=1.0)) as screen:
         assert screen.message == "loop 'sqrt' runs no iteration: the condition is false before the first"
         assert "ended after 0 / no limit" in screen.header
-        assert "at entry: keep0 is false" in screen.text("condition")
+        assert "ran no iteration: the condition is false before the first" in screen.text("condition")
         assert "f32 [0]" in screen.text("scans")
         await screen.press("s")
         assert screen.session.done
@@ -191,9 +191,9 @@ async def test_a_model_without_a_loop_runs_node_by_node() -> None:
     async with opened(model(NO_LOOP), {"x": np.array([1, 2], np.float32)}) as screen:
         assert "the model has no loop" in screen.message
         assert "this model has no loop" in screen.text("back-edges")
-        assert screen.marked.startswith("▶ y = Mul(x, x)")
+        assert screen.marked.startswith("▶ y = x * x")
         await screen.press("n")
-        assert screen.marked.startswith("▶ h = Add(y, x)")
+        assert screen.marked.startswith("▶ h = y + x")
         assert screen.value_beside("y") == "[1.0, 4.0]"
         await screen.press("n", "n")
         assert screen.session.done

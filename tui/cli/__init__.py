@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ...runtime.errors import InterruptError, LoopdbgError, UsageError, one_line
+from ...runtime.text import did_you_mean
 from . import terminal
-from .command import Command, did_you_mean
+from .command import Command
 from .diff import Diff
 from .explain import Explain
 from .export import Export

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import NoReturn
 
 from ...runtime.errors import UsageError
+from ...runtime.text import did_you_mean
 
 
 class Command(ABC):
@@ -62,15 +62,9 @@ class Parser(argparse.ArgumentParser):
             if not word.startswith("-"):
                 self.error(f"unexpected argument '{word}'")
             known = [option for action in self._actions for option in action.option_strings]
-            hint = did_you_mean(word.split("=", 1)[0], known)
+            hint = did_you_mean(word.split("=", 1)[0], known, "'{}'", 2)
             self.error(f"unknown option '{word}'{hint}")
         return options
-
-
-def did_you_mean(word: str, known: Sequence[str]) -> str:
-    """``; did you mean 'run'?`` or nothing."""
-    near = difflib.get_close_matches(word, known, 2, 0.6)
-    return f"; did you mean {' or '.join(repr(one) for one in near)}?" if near else ""
 
 
 #: Iterations are counted in so many bits.

@@ -12,16 +12,13 @@ from ...debugger.diff.findings import Comparison, Difference, LoopFindings, Reas
 from ...debugger.diff.growth import Growth
 from ...debugger.diff.live import Live
 from ...debugger.diff.values import Tolerance, compare
-from ...runtime.graph import MAIN, StoppedBy
+from ...debugger.words.endings import stopper
+from ...runtime.graph import MAIN
+from ...runtime.text import counted
 from ..screen.text import NOT_FINITE, number_text, printable, scalar_text, value_text
 from .remedies import matched
 
 _WIDTH = 72
-_ENDED = {
-    StoppedBy.TRIP_COUNT: "the trip count",
-    StoppedBy.CONDITION: "the condition",
-    StoppedBy.INPUT_EXHAUSTED: "the end of its sliced inputs",
-}
 _SPARK = 48
 _FAILURE = 300
 _BARS = "▁▂▃▄▅▆▇█"
@@ -193,11 +190,11 @@ def _loop(loop: LoopFindings, sides: tuple[str, str], told: bool, mode: str) -> 
     name = f"'{printable(loop.left)}'"
     if loop.matched not in ("path", "name") or loop.left != loop.right:
         name += f" and '{printable(loop.right)}' (matched by {matched(loop.matched)})"
-    iterations = f"{loop.iterations} iteration{'' if loop.iterations == 1 else 's'} compared"
+    iterations = f"{counted(loop.iterations, 'iteration')} compared"
     how = f"{loop.differing} differ" if loop.differing else f"largest difference {_short(loop.growth.largest)}"
     yield f"    {name}: {iterations}, {how}{_trip_text(loop)}"
     if loop.unmatched and loop.trips is None:
-        yield f"      {loop.unmatched} boundar{'y is' if loop.unmatched == 1 else 'ies are'} on one side alone"
+        yield f"      {counted(loop.unmatched, 'boundary is', 'boundaries are')} on one side alone"
     pairs = [f"{printable(a)} and {printable(b)} ({matched(how)})" for a, b, how in loop.values]
     if pairs:
         yield f"      matched: {', '.join(pairs)}"
@@ -225,7 +222,7 @@ def _trips(loop: LoopFindings, sides: tuple[str, str], mode: str) -> Iterator[st
     entry = f" of the entry in iteration {'/'.join(map(str, trips.entry))}" if trips.entry else ""
     told = []
     for side, count, ended in ((sides[0], trips.left, trips.left_ended), (sides[1], trips.right, trips.right_ended)):
-        why = f" (ended by {_ENDED.get(ended, ended.value)})" if ended is not None else ""
+        why = f" (ended by {stopper(ended)})" if ended is not None else ""
         told.append(f"{printable(side)} {count}{why}")
     more = f"; {trips.entries} entries differ in it" if trips.entries > 1 else ""
     yield f"      trip count{entry}: {', '.join(told)}{more}"
@@ -278,7 +275,7 @@ def _outputs(comparison: Comparison) -> Iterator[str]:
         return
     if not comparison.outputs:
         count = comparison.compared_outputs
-        yield f"    {count} output{'' if count == 1 else 's'} the same"
+        yield f"    {counted(count, 'output')} the same"
         return
     left, right = _sides(comparison)
     for difference in comparison.outputs[:_LISTED]:

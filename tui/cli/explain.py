@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from ...runtime.errors import UsageError
 from ...runtime.graph import System
 from ...runtime.model import Model
+from ...runtime.text import did_you_mean
 from . import terminal
-from .command import Command, did_you_mean
+from .command import Command
 from .recorded import model_of
 
 if TYPE_CHECKING:

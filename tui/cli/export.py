@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from ...runtime.errors import UsageError
+from ...runtime.text import grouped, plural
 from . import terminal
 from .command import Command
 from .save import check_target
@@ -45,6 +46,5 @@ docs/traces.md says how the arrays and the columns are called."""
             only = None if options.only is None else [name for name in options.only.split(",") if name]
             exporter = Exporter(trace, options.loop, only)
             count = exporter.npz(target) if target.suffix == ".npz" else exporter.csv(target)
-        number = f"{count:,}".replace(",", " ")
-        terminal.out(f"exported {number} boundar{'y' if count == 1 else 'ies'} to {target}")
+        terminal.out(f"exported {grouped(count)} {plural(count, 'boundary', 'boundaries')} to {target}")
         return 0

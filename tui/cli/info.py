@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from ...runtime.text import counted
 from . import terminal
 from .command import Command
 from .loop_info import describe
@@ -14,6 +16,7 @@ from .recorded import model_of
 _SYSTEMS = {"onnx": "ONNX", "openvino": "OpenVINO IR", "tensorrt": "TensorRT"}
 #: Of constants that a body captures at most this many are listed.
 _CONSTANTS = 6
+_WIDTH = 90
 
 Row = tuple[str, str]
 
@@ -46,7 +49,7 @@ def lines(told: dict[str, Any]) -> Iterator[str]:
     """The description as text."""
     opsets = ", ".join(_opset(name, version) for name, version in told["opsets"].items())
     loops = list(_flat(told["loops"]))
-    count = "no loop" if not loops else f"{len(loops)} loop{'' if len(loops) == 1 else 's'}"
+    count = "no loop" if not loops else counted(len(loops), "loop")
     yield f"{told['model']}: {_SYSTEMS[told['system']]}{f' ({opsets})' if opsets else ''}, {count}"
     yield ""
     yield from _section("inputs", [(port["name"], _declared(port)) for port in told["inputs"]])
@@ -93,7 +96,8 @@ def _section(title: str, rows: Iterable[Row], indent: str = "  ") -> Iterator[st
 
 
 def _loop(loop: dict[str, Any]) -> Iterator[str]:
-    yield from _section("kind", [(f"{loop['kind']}: {loop['ends']}", "")])
+    yield from _section("kind", [(loop["kind"], "")])
+    yield from _section("ends", [(text, "") for text in textwrap.wrap(loop["ends"], _WIDTH)])
     yield from _section("trip count", [(_source(loop["trip_count"], "absent"), "")])
     if loop["initial_condition"] or loop["condition"]:
         yield from _section("initial condition", [(_source(loop["initial_condition"], "absent: true"), "")])

@@ -17,6 +17,7 @@ import numpy as np
 from ...runtime.errors import InputError, one_line
 from ...runtime.graph import Array, OptionalType, SequenceType, TensorType, ValueType
 from ...runtime.model import Data, Port
+from ...runtime.text import counted
 
 #: What NumPy, the zip archive, what it is packed with and the parser of an array's header raise on a broken file.
 _UNREADABLE = (
@@ -78,7 +79,7 @@ def read_folder(path: Path, ports: Sequence[Port]) -> dict[str, Data]:
         raise InputError(f"{path}: the folder holds no input_0.pb{hint}")
     beyond = [files[number] for number in sorted(files) if number >= len(ports)]
     if beyond:
-        count = f"{len(ports)} input{'' if len(ports) == 1 else 's'}"
+        count = counted(len(ports), "input")
         raise InputError(f"{beyond[0]}: the model has only {count}; this folder belongs to another model")
     return {ports[number].name: _read_pb(files[number], ports[number].type) for number in sorted(files)}
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from ...runtime.errors import InputError, UsageError
 from ...runtime.graph import OptionalType
 from ...runtime.model import Data, Model, Port, check_value
-from .command import at_least, did_you_mean
+from ...runtime.text import did_you_mean
+from .command import at_least
 from .input_files import read_folder, read_npz
 from .input_values import parse
 from .made_inputs import Dims, make

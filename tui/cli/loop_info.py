@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ...debugger.words.endings import Ending, ending, parts
+from ...debugger.words.endings import ending, parts
 from ...runtime.errors import LoopdbgError
 from ...runtime.graph import (
     MAIN,
@@ -28,6 +28,9 @@ from ...runtime.ops.registry import resolve
 from ..screen.text import dtype_name
 from .value_json import element
 
+if TYPE_CHECKING:
+    from ...debugger.words.node_text import Phrases
+
 
 def describe(model: Model) -> dict[str, Any]:
     """The object of ``loopdbg info --json``; every entry of it can be written as JSON."""
@@ -48,8 +51,12 @@ def describe(model: Model) -> dict[str, Any]:
 
 
 def _loop(node: LoopNode, origins: Origins, returned: dict[Value, list[str]]) -> dict[str, Any]:
+    # A run needs no words for a loop.
+    from ...debugger.words.ends import ends
+    from ...debugger.words.node_text import Phrases
+
     loop = node.loop
-    kind, ends = _kind(loop, origins)
+    phrases = Phrases(origins)
 
     def output(outer: Value, result: Value) -> dict[str, Any]:
         named = {"result": result.name, "model_outputs": returned.get(outer, [])}
@@ -60,12 +67,12 @@ def _loop(node: LoopNode, origins: Origins, returned: dict[Value, list[str]]) ->
         "path": node.path,
         "op_type": loop.op_type,
         "opset": loop.version,
-        "kind": kind,
-        "ends": ends,
+        "kind": ending(loop, origins).kind.value,
+        "ends": " ".join(ends(loop, phrases)),
         "trip_count": _known(loop.trip_count, origins),
         "initial_condition": _known(loop.initial_condition, origins),
-        "condition": _decided(loop.condition, origins),
-        "ignored_condition": _decided(loop.ignored_condition, origins),
+        "condition": _decided(loop.condition, phrases),
+        "ignored_condition": _decided(loop.ignored_condition, phrases),
         "iteration": None if loop.iteration is None else _port(loop.iteration.name, loop.iteration.type),
         "sliced_inputs": [_sliced(port) for port in loop.sliced_inputs],
         "invariants": [_port(port.inner.name, port.inner.type) | _from(port.outer) for port in loop.invariants],
@@ -121,51 +128,14 @@ def _number(value: Value, origins: Origins) -> bool | int | float | None:
     return element(scalar) if isinstance(scalar, bool | int | float) else None
 
 
-def _decided(value: Value | None, origins: Origins) -> dict[str, Any] | None:
+def _decided(value: Value | None, phrases: Phrases) -> dict[str, Any] | None:
     """A body value that decides, and the node that computes it."""
     if value is None:
         return None
+    origins = phrases.origins
     maker = origins.maker(origins.origin(value))
-    by = None
-    if maker is not None and maker.op_type != "Constant":
-        names = ", ".join("" if operand is None else operand.name for operand in maker.inputs)
-        by = f"{maker.op_type}({names})"
+    by = None if maker is None or maker.op_type == "Constant" else phrases.expression(maker)
     return {"from": value.name, "value": _number(value, origins), "by": by}
-
-
-def _kind(loop: Loop, origins: Origins) -> tuple[str, str]:
-    """The kind of loop in a programmer's word, and what ends it."""
-    found = ending(loop, origins)
-    never = (
-        ""
-        if found.initial is True or loop.initial_condition is None
-        else (
-            "never starts" if found.initial is False else f"never starts when '{loop.initial_condition.name}' is false"
-        )
-    )
-    ends = [_limit(loop, found)] if found.limited else []
-    if found.decides and loop.condition is not None:
-        after = "after one iteration" if found.known is False else f"when '{loop.condition.name}' is false"
-        ends.append(after)
-    told = "ends " + " or ".join(ends) if ends else "nothing ends it"
-    return found.kind.value, f"{told}; {never}" if never else told
-
-
-def _limit(loop: Loop, found: Ending) -> str:
-    """What bounds the number of iterations."""
-    if found.uneven:
-        told = ", ".join(f"'{port.outer.name}' has {count}" for port, count in found.uneven)
-        return f"with an error: its sliced inputs disagree on the number of parts ({told})"
-    if found.slices:
-        many = "" if found.trips is None else f" ({found.trips})"
-        names = ", ".join(f"'{port.outer.name}'" for port in found.slices)
-        return f"after the last part of {names}{many}"
-    if found.count is not None:
-        unless = " (-1: no limit)" if loop.minus_one_is_no_limit else ""
-        return f"after '{found.count.name}' iterations{unless}"
-    if found.given is not None and found.given < 0:
-        return f"before iteration 0 (the trip count is {found.given})"
-    return f"after {found.trips} iteration{'' if found.trips == 1 else 's'}"
 
 
 def _sliced(port: SlicedInput) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 from ...runtime.errors import InputError, UsageError
 from ...runtime.graph import Array, Dim, OptionalType, SequenceType, TensorType, ValueType
 from ...runtime.model import Data, Port
-from .command import did_you_mean
+from ...runtime.text import did_you_mean
 
 
 class Dims:

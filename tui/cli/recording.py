@@ -12,6 +12,7 @@ from ...runtime.engine.engine import Engine
 from ...runtime.errors import LoopdbgError, TraceError, UsageError
 from ...runtime.frame import Frame
 from ...runtime.model import Data, Model, Run
+from ...runtime.text import grouped, plural, size_text
 from . import terminal
 from .command import at_least
 from .remedies import told
@@ -153,17 +154,8 @@ class Recording:
     def line(self) -> str:
         """The same for a person."""
         count = self._summary["boundaries"]
-        number = f"{count:,}".replace(",", " ")
-        return f"recorded {number} boundar{'y' if count == 1 else 'ies'} in {self._summary['file']}, {self._size}"
-
-    @property
-    def _size(self) -> str:
-        size = float(self._summary["bytes"])
-        for unit in ("bytes", "kB", "MB"):
-            if size < 1000:
-                return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
-            size /= 1000
-        return f"{size:.1f} GB"
+        boundaries = f"{grouped(count)} {plural(count, 'boundary', 'boundaries')}"
+        return f"recorded {boundaries} in {self._summary['file']}, {size_text(self._summary['bytes'])}"
 
     def finish(self, run: Run) -> None:
         """Take note of how the run ended."""

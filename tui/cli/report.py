@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime.graph import StoppedBy
+from ...debugger.words.endings import stopper
 from ...runtime.model import Data, LoopTotals, Run
+from ...runtime.text import counted, duration
 from ..screen.text import dtype_name, printable, value_text
 from .value_json import with_statistics
 
@@ -17,11 +18,6 @@ from .value_json import with_statistics
 VALUE_WIDTH = 100
 #: Of a sequence at most this many elements are listed.
 ELEMENTS = 8
-
-_WORDS = {
-    StoppedBy.TRIP_COUNT: "trip count",
-    StoppedBy.INPUT_EXHAUSTED: "the end of its sliced inputs",
-}
 
 
 def is_nested(loop: LoopTotals, loops: Sequence[LoopTotals]) -> bool:
@@ -43,9 +39,9 @@ def loop_lines(model: str, run: Run, seconds: float) -> list[str]:
     again = Counter(loop.name for loop in run.loops)
     for loop in run.loops:
         name = f"'{printable(loop.name if again[loop.name] == 1 else loop.path)}'"
-        count = f"{loop.iterations} iteration{'' if loop.iterations == 1 else 's'} of {name}"
+        count = f"{counted(loop.iterations, 'iteration')} of {name}"
         if is_nested(loop, run.loops):
-            lines.append(f"  {count} in {loop.entries} entr{'y' if loop.entries == 1 else 'ies'}{_reasons(loop)}")
+            lines.append(f"  {count} in {counted(loop.entries, 'entry', 'entries')}{_reasons(loop)}")
             continue
         each = f" ({duration(loop.seconds / loop.iterations)} each)" if loop.iterations else ""
         lines.append(f"{model}: {count} in {duration(loop.seconds)}{each}, {_ended(loop)}")
@@ -53,18 +49,14 @@ def loop_lines(model: str, run: Run, seconds: float) -> list[str]:
 
 
 def _ended(loop: LoopTotals) -> str:
-    return "never entered" if loop.stopped_by is None else f"stopped by {_word(loop.stopped_by)}"
-
-
-def _word(reason: StoppedBy) -> str:
-    return _WORDS.get(reason, reason.value)
+    return "never entered" if loop.stopped_by is None else f"stopped by {stopper(loop.stopped_by)}"
 
 
 def _reasons(loop: LoopTotals) -> str:
     if not loop.reasons:
         return ""
     one = len(loop.reasons) == 1
-    told = (_word(reason) if one else f"{_word(reason)} ({count})" for reason, count in loop.reasons.items())
+    told = (stopper(reason) if one else f"{stopper(reason)} ({count})" for reason, count in loop.reasons.items())
     return f", stopped by {', '.join(told)}"
 
 
@@ -95,25 +87,6 @@ def _cells(value: Data) -> tuple[str, str]:
         return "none", ""
     array = np.asarray(value)
     return f"{dtype_name(array.dtype)} {list(array.shape)}", value_text(array, VALUE_WIDTH)
-
-
-def duration(seconds: float) -> str:
-    """A time with two or three digits: ``36 us``, ``0.9 ms``, ``1.24 s``, ``3 min 12 s``."""
-    if seconds >= 60:
-        minutes, rest = divmod(round(seconds), 60)
-        hours, minutes = divmod(minutes, 60)
-        return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s"
-    for unit, word in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
-        # 0.9 ms rather than 900 us, and 36 us rather than 0.036 ms.
-        if seconds >= 0.1 * unit:
-            return f"{_digits(seconds / unit)} {word}"
-    return f"{_digits(seconds * 1e9)} ns"
-
-
-def _digits(number: float) -> str:
-    if number >= 100:
-        return f"{number:.0f}"
-    return f"{number:.2g}" if number < 1 else f"{number:.3g}"
 
 
 def as_json(run: Run, seconds: float) -> dict[str, Any]:

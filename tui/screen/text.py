@@ -13,6 +13,7 @@ import numpy as np
 
 from ...debugger.text import Statistics, dtype_name, number_text, printable, scalar_text, summary_text, value_text
 from ...runtime.graph import Array, Dim
+from ...runtime.text import plural
 
 __all__ = [
     "NOT_FINITE",
@@ -77,7 +78,7 @@ def _delta_of_lists(previous: Any, new: Any) -> str:
         return "changed"
     more = len(new) - len(previous)
     if more:
-        return f"{more:+d} item{'' if abs(more) == 1 else 's'}"
+        return f"{more:+d} {plural(abs(more), 'item')}"
     pairs = zip(previous, new, strict=True)
     return "=" if all(delta_text(a, b) == "=" for a, b in pairs) else "changed"
 

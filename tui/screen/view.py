@@ -12,8 +12,8 @@ from typing import Any
 from ...debugger.session.debuggee import Debuggee
 from ...debugger.session.snapshot import FrameSnapshot, Snapshot, take
 from ...debugger.session.stop import Reason
+from ...debugger.words.condition import compared
 from ...runtime.graph import Graph, Value, loops
-from . import wording
 from .plots import number_of
 
 #: So many boundaries of an entry are remembered, the newest.
@@ -100,10 +100,10 @@ def _frame_view(frame: FrameSnapshot, history: SeenBoundaries) -> FrameView:
 
 
 def _sides(frame: FrameSnapshot) -> tuple[float, float] | None:
-    compared = wording.comparison(frame.loop) if frame.loop is not None else None
-    if compared is None or not frame.iteration:
+    sides = compared(frame.loop) if frame.loop is not None else None
+    if sides is None or not frame.iteration:
         return None
-    return _number(compared.left, frame), _number(compared.right, frame)
+    return _number(sides.left, frame), _number(sides.right, frame)
 
 
 def _number(value: Value, frame: FrameSnapshot) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...debugger.words.names import quote
+from ...debugger.words.names import named
 from ...runtime.frame import BackEdge
 from ..screen.cells import NOT_YET, norm_value, type_of
 from ..screen.lines import Column, Line, Role, Span, line, table
@@ -42,7 +42,11 @@ class BackEdges(Pane):
         if not frame.back_edges:
             return [line(("this loop carries nothing from iteration to iteration", Role.DIM))]
         room = max(8, min(36, (width - 28) // 2))
-        rows = [_row(edge, room, first=frame.at_boundary and not frame.iteration) for edge in frame.back_edges]
+        first = frame.at_boundary and not frame.iteration
+        rows = [
+            _row(edge, room, first, named(port.param), named(port.result))
+            for edge, port in zip(frame.back_edges, frame.loop.back_edges, strict=True)
+        ]
         lines = table((*_COLUMNS, _FROM), rows, width)
         if max(len(x.text.rstrip()) for x in lines) > width - 12:
             lines = table(_COLUMNS, [row[:-1] for row in rows], width)
@@ -60,20 +64,20 @@ def _whose(shown: Shown) -> str:
     return f"iteration {frame.iteration - 1} → {frame.iteration}" if frame.iteration else "initial values"
 
 
-def _row(edge: BackEdge, room: int, first: bool) -> list[Span]:
+def _row(edge: BackEdge, room: int, first: bool, param: str, result: str) -> list[Span]:
     def told(value: Any, there: bool, role: Role) -> Span:
         return (norm_value(value, room), role) if there else (NOT_YET, Role.DIM)
 
     newest = edge.value if edge.ready and edge.value is not None else edge.previous
     delta = delta_text(edge.previous, edge.value) if edge.ready and not first else ""
     return [
-        (quote(edge.param), Role.NAME),
+        (param, Role.NAME),
         (type_of(newest, edge.type), Role.DIM),
         told(edge.previous, not first, Role.PLAIN),
         ("→", Role.DIM),
         told(edge.value, edge.ready, Role.VALUE),
         (delta, Role.PLAIN),
-        (quote(edge.result), Role.DIM),
+        (result, Role.DIM),
     ]
 
 

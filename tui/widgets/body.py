@@ -1,28 +1,34 @@
-"""The body of the loop in focus, as a program: what runs next, and the values beside what ran."""
+"""The body of the loop in focus, as the pseudo-code that ``list`` prints: what runs next, and the values beside it."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
-from typing import overload
+from collections.abc import Iterator, Sequence
+from typing import Any, overload
 
 from rich.cells import cell_len
 
-from ...debugger.session.snapshot import NodeSnapshot
-from ...runtime.frame import NodeState
-from ...runtime.graph import Graph, Loop
-from ..screen.cells import NOT_YET, short_value
-from ..screen.lines import Line, Role, Span, fit_spans, pad
-from ..screen.listing import Item, Kind, listing
+from ...debugger.words.listing import BESIDE, FAILED, NOT_YET, SKIPPED, Beside, Listing, Row, Standing, code
+from ...debugger.words.moments import seen
+from ...debugger.words.names import mask
+from ...debugger.words.source import LineKind
+from ...runtime.graph import Graph, If, Node, Value, bodies
+from ..screen.cells import short_value
+from ..screen.lines import Line, Role, Span, fit_spans, line, pad
+from ..screen.program import program
 from ..screen.text import printable
-from ..screen.view import FrameView, Shown, graph_of
+from ..screen.view import Shown, graph_of
 from .pane import Pane
 
-NEXT, FAILED, SKIPPED = "▶", "✗", "–"
-_INDENT = 2
-_GUTTER = 2
+#: The sign, and with the number of the line.
+_SIGN, _NUMBERED = 2, 7
+#: Below this width the numbers are left out.
+_NARROW = 44
 #: Where several outputs have fewer cells each, the first one is shown, and how many more there are.
 _LEAST_VALUE = 10
+#: Lines that make values, and lines that head others.
+_MAKES, _HEADS = (LineKind.NODE, LineKind.SLICE), (LineKind.LOOP, LineKind.IF)
+_ROLES = {Beside.NEW: Role.VALUE, Beside.LAST: Role.PLAIN}
 
 
 class Body(Pane):
@@ -30,65 +36,75 @@ class Body(Pane):
 
     def __init__(self, id: str) -> None:
         super().__init__("Body", id)
-        self._listed: tuple[Graph, Loop | None, int | None, tuple[Item, ...]] | None = None
 
     def build(self, shown: Shown, width: int, height: int) -> Sequence[Line]:
         frame = shown.frame.frame
-        graph = graph_of(frame, shown.main)
-        known = self._listed
-        if known is None or known[0] is not graph or known[2] != frame.trip_count:
-            known = (graph, frame.loop, frame.trip_count, listing(graph, frame.loop, frame.trip_count))
-            self._listed = known
         name = printable(frame.name)
-        self.set_title(f"Body of loop '{name}'" if frame.loop else f"Main graph {name}", _whose(shown))
-        return BodyLines(_wrapped(known[3], width), shown, width)
+        title = f"Body of loop '{name}'" if frame.loop else f"Main graph {name}"
+        self.set_title(title, seen(frame) if frame.loop is not None else "")
+        return BodyLines(Listing(program(shown.main), _standing(shown)), width)
 
     def follow(self) -> None:
-        if isinstance(self.lines, BodyLines) and self.lines.marked is not None:
-            self.show_line(self.lines.marked)
+        if isinstance(self.lines, BodyLines) and self.lines.listing.next is not None:
+            self.show_line(self.lines.listing.next)
 
 
-def _wrapped(items: Sequence[Item], width: int) -> list[Item]:
-    """The items with notes, which are sentences, broken into lines."""
-    broken: list[Item] = []
-    for item in items:
-        if item.kind is Kind.NOTE:
-            lines = textwrap.wrap(item.left, max(20, width - _GUTTER), subsequent_indent="  ")
-            broken += [Item(Kind.NOTE, text) for text in lines]
-        else:
-            broken.append(item)
-    return broken
+def _standing(shown: Shown) -> Standing:
+    frame, values = shown.frame.frame, shown.frame.frame.values
+    between = frame.loop is not None and (frame.at_boundary or shown.depth is None)
+
+    def read(value: Value) -> tuple[bool, Any]:
+        return value.name in values, values.get(value.name)
+
+    return Standing(
+        frame.loop,
+        frame.iteration,
+        between,
+        frame.stopped_by,
+        shown.depth is not None,
+        shown.failed and shown.frame is shown.view.top,
+        {node: entry.state for node, entry in zip(_nodes(graph_of(frame, shown.main)), frame.nodes, strict=False)},
+        read,
+    )
 
 
-def _whose(shown: Shown) -> str:
-    """Which iteration the values beside the nodes are of."""
-    frame = shown.frame.frame
-    if frame.loop is None:
-        return ""
-    if shown.depth is None or frame.at_boundary:
-        return f"values of iteration {frame.iteration - 1}" if frame.iteration else "no iteration ran yet"
-    return f"values of iteration {frame.iteration}, so far"
+def _nodes(graph: Graph) -> Iterator[Node]:
+    """The nodes of a body in the order of a frame's: those inside Ifs included, but not those of loops inside."""
+    for node in graph.nodes:
+        yield node
+        if isinstance(node, If):
+            for _, branch in bodies(node):
+                yield from _nodes(branch)
 
 
 class BodyLines(Sequence[Line]):
-    """The lines of a listing with states and values; a line is made when it is looked at, since bodies can be long.
+    """The rows of a listing in the width that there is, and below them what ends the loop; a line is made when it is
+    looked at, since bodies can be long."""
 
-    ``marked``: the line that runs next, or where the loop ends.
-    """
-
-    def __init__(self, items: Sequence[Item], shown: Shown, width: int) -> None:
-        self._items = items
-        self._shown = shown
+    def __init__(self, listing: Listing, width: int) -> None:
+        self.listing = listing
         self._width = width
-        self._view: FrameView = shown.frame
-        self._nodes = self._view.frame.nodes
-        frame = self._view.frame
-        self._between = frame.loop is not None and (frame.at_boundary or shown.depth is None)
-        self.marked = self._find()
-        self._left, self._right, self._value = self._columns()
+        self._first = _NUMBERED if width >= _NARROW else _SIGN
+        self._notes = [
+            part for note in listing.notes() for part in textwrap.wrap(note, max(20, width), subsequent_indent="  ")
+        ]
+        lines = listing.source.lines
+        room = width - self._first - len(BESIDE)
+        whole = [cell_len(text) for text in listing.source.text()]
+        bare = [cell_len(code(line)) for line in lines]
+        # Comments stand where there is room for them beside the values.
+        self._commented = max(whole, default=0) <= room - _LEAST_VALUE - len(NOT_YET)
+        self._widths = whole if self._commented else bare
+        least = max(10, min(14, room * 3 // 10))
+        beside = [width for line, width in zip(lines, self._widths, strict=True) if line.kind in _MAKES]
+        heads = [width for line, width in zip(lines, self._widths, strict=True) if line.kind in _HEADS]
+        # What heads other lines is not cut for what it gives, and makes the others no narrower.
+        wanted = max((*beside, *(width for width in heads if width <= room - least)), default=0)
+        self._text = max(4, min(wanted, room - least))
+        self._value = max(0, room - self._text)
 
     def __len__(self) -> int:
-        return len(self._items)
+        return len(self.listing) + (1 + len(self._notes) if self._notes else 0)
 
     @overload
     def __getitem__(self, index: int) -> Line: ...
@@ -99,108 +115,50 @@ class BodyLines(Sequence[Line]):
             return [self[k] for k in range(*index.indices(len(self)))]
         if index >= len(self):
             raise IndexError(index)
-        return self._line(index, self._items[index])
+        if index < len(self.listing):
+            return self._line(index, self.listing.row(index))
+        below = index - len(self.listing) - 1
+        return line((self._notes[below], Role.DIM)) if below >= 0 else line()
 
-    def _find(self) -> int | None:
-        if self._shown.depth is None:
-            return None
-        for k, item in enumerate(self._items):
-            node = self._node(item)
-            if node is not None and node.state is NodeState.NEXT:
-                return k
-        frame = self._view.frame
-        if frame.loop is None:
-            return None
-        # Between the last node and the next iteration, or where the loop ends.
-        wanted = Kind.END if frame.stopped_by is not None else Kind.BOUNDARY
-        return next((k for k, item in enumerate(self._items) if item.kind is wanted), len(self._items) - 1)
+    def _line(self, index: int, row: Row) -> Line:
+        number = f"{row.line.number:>3}  " if self._first == _NUMBERED else ""
+        mark = Role.ERROR if row.sign == FAILED else Role.MARK
+        spans = self._code(index, row)
+        fits = row.line.kind not in _HEADS or self._widths[index] <= self._text
+        if row.beside is not Beside.NOTHING and self._value >= 3 and fits:
+            value = (self._beside(row), _ROLES.get(row.beside, Role.DIM))
+            spans = [*_padded(spans, self._text), (BESIDE, Role.DIM), value]
+        gutter = [(f"{row.sign} ", mark), (number, Role.DIM)]
+        return Line(fit_spans([*gutter, *spans], self._width), index == self.listing.next)
 
-    def _node(self, item: Item) -> NodeSnapshot | None:
-        return self._nodes[item.node] if 0 <= item.node < len(self._nodes) else None
+    def _code(self, index: int, row: Row) -> list[Span]:
+        """The line in roles: what it writes, what it computes, what it means."""
+        text = code(row.line)
+        comment = self.listing.source.text()[index][len(text) :] if self._commented else ""
+        plain = Role.DIM if row.beside is Beside.SKIPPED else Role.PLAIN
+        assigned = mask(text).find(" = ")
+        if row.line.kind is LineKind.LOOP:
+            spans = [(text, Role.NAME)]
+        elif assigned < 0:
+            spans = [(text, plain)]
+        else:
+            name = Role.DIM if row.beside is Beside.SKIPPED else Role.NAME
+            spans = [(text[:assigned], name), (" = ", Role.DIM), (text[assigned + 3 :], plain)]
+        return [*spans, (comment, Role.DIM)] if comment else spans
 
-    def _columns(self) -> tuple[int, int, int]:
-        """Widths of the columns: names, calls, values."""
-        rows = [item for item in self._items if item.kind in (Kind.NODE, Kind.SLICE)]
-        left = max((_INDENT * item.depth + cell_len(item.left) for item in rows), default=0)
-        right = max((cell_len(item.right) for item in rows), default=0)
-        room = self._width - _GUTTER - len(" = ") - len("  ")
-        value = max(10, min(14, room * 3 // 10))
-        left = min(left, max(8, room * 3 // 10))
-        right = max(4, min(right, room - left - value))
-        return left, right, max(0, room - left - right)
+    def _beside(self, row: Row) -> str:
+        values, room = row.values, self._value
+        if not values:
+            return SKIPPED if row.beside is Beside.SKIPPED else NOT_YET
+        each = (room - 2 * (len(values) - 1)) // len(values)
+        if len(values) > 1 and each < _LEAST_VALUE:
+            more = f" +{len(values) - 1}"
+            return short_value(values[0], room - len(more)) + more
+        return ", ".join(short_value(value, each) for value in values)
 
-    def _line(self, index: int, item: Item) -> Line:
-        current = index == self.marked
-        sign = (FAILED if self._shown.failed and self._innermost else NEXT) if current else " "
-        gutter: Span = (f"{sign} ", Role.ERROR if sign == FAILED else Role.MARK)
-        spans = [gutter, *self._spans(item, index)]
-        return Line(fit_spans(spans, self._width), current)
 
-    @property
-    def _innermost(self) -> bool:
-        return self._shown.frame is self._shown.view.top
-
-    def _spans(self, item: Item, index: int) -> list[Span]:
-        skipped = self._skipped(item)
-        if item.kind in (Kind.NODE, Kind.SLICE):
-            return self._columned(item, skipped)
-        indent = " " * (_INDENT * item.depth)
-        text = f"{item.left} = {item.right}" if item.right else item.left
-        role = Role.PLAIN
-        if item.kind is Kind.END:
-            text = self._end(text)
-        elif item.kind is Kind.NOTE or skipped:
-            role = Role.DIM
-        elif item.kind is Kind.HEAD:
-            role = Role.NAME
-        spans: list[Span] = [(indent + text, role)]
-        comment = f"  # {item.comment}" if item.comment else ""
-        if comment and _GUTTER + cell_len(indent + text + comment) <= self._width:
-            spans.append((comment, Role.DIM))
-        return spans
-
-    def _end(self, text: str) -> str:
-        frame = self._view.frame
-        if frame.stopped_by is None:
-            return text
-        why = str(frame.stopped_by).replace("_", " ")
-        return f"ended after {frame.iteration} iteration{'' if frame.iteration == 1 else 's'}: {why}"
-
-    def _columned(self, item: Item, skipped: bool) -> list[Span]:
-        left = pad(" " * (_INDENT * item.depth) + item.left, self._left)
-        value, role = (SKIPPED, Role.DIM) if skipped else self._beside(item)
-        spans: list[Span] = [
-            (left, Role.DIM if skipped else Role.NAME),
-            (" = ", Role.DIM),
-            (pad(item.right, self._right), Role.DIM if skipped else Role.PLAIN),
-        ]
-        if self._value >= 3:
-            spans += [("  ", Role.PLAIN), (pad(value, self._value), role)]
-        return spans
-
-    def _beside(self, item: Item) -> tuple[str, Role]:
-        node = self._node(item)
-        computed = node is None or node.state is NodeState.DONE or self._between
-        values = self._view.values
-        there = [name for name in item.names if name in values]
-        if not computed or not there:
-            return NOT_YET, Role.DIM
-        role = Role.PLAIN if self._between else Role.VALUE
-        each = (self._value - 2 * (len(there) - 1)) // len(there)
-        if len(there) > 1 and each < _LEAST_VALUE:
-            more = f" +{len(there) - 1}"
-            return short_value(values[there[0]], self._value - len(more)) + more, role
-        return ", ".join(short_value(values[name], each) for name in there), role
-
-    def _skipped(self, item: Item) -> bool:
-        node = self._node(item)
-        if node is not None and node.state is NodeState.SKIPPED:
-            return True
-        if not item.branches or (node is not None and node.state is NodeState.NEXT):
-            return False
-        # At a boundary the values tell which branch the iteration took; inside one, the If must have run already.
-        for name, word in item.branches:
-            taken = self._view.values.get(name)
-            if taken is not None and taken.size == 1 and bool(taken.reshape(-1)[0]) != word:
-                return True
-        return False
+def _padded(spans: Sequence[Span], width: int) -> list[Span]:
+    """Spans in exactly ``width`` cells."""
+    kept = fit_spans(spans, width)
+    used = sum(cell_len(text) for text, _ in kept)
+    return [*kept, (pad("", width - used), Role.PLAIN)]

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
-from ...debugger.words.names import quote
-from ...runtime.graph import Loop, StoppedBy
-from ..screen import wording
-from ..screen.cells import short_value
+from ...debugger.words.condition import compared, comparisons, condition_text, decision, decision_text
+from ...debugger.words.endings import ending
+from ...debugger.words.ends import ends
+from ...debugger.words.moments import ended
+from ...debugger.words.names import named
+from ...debugger.words.node_text import Phrases
+from ...runtime.graph import Loop, Value
+from ..screen.cells import NOT_YET, short_value
 from ..screen.lines import Line, Role, Span, line
 from ..screen.plots import Points, points, progress
+from ..screen.program import program
 from ..screen.view import FrameView, Moment, Shown
 from .pane import Pane
 
@@ -33,71 +39,79 @@ class Condition(Pane):
         if loop is None:
             self.set_title("Condition")
             return [line(("no loop runs here", Role.DIM))]
-        decides = view.frame.condition is not None and not (loop.condition and wording.always(loop.condition))
-        text = wording.condition_text(loop) if decides else ""
+        phrases = program(shown.main).phrases
+        decides = view.frame.condition is not None and ending(loop, phrases.origins).known is not True
+        text = condition_text(loop, phrases) if decides else ""
         counted = "Condition" if view.frame.trip_count is None else "Trip count"
         self.set_title(f"Condition  {text}".rstrip() if decides else counted)
         lines = [
-            *(_now(shown, loop) if decides else ()),
-            *_ends(shown, loop),
+            *(_now(shown, loop, phrases) if decides else ()),
+            *_ends(shown, loop, phrases, width),
             *(_seen(view, width) if decides else ()),
             *_trips(view, width),
             *_ignored(loop),
         ]
-        plotted = _plot(view, width, height - len(lines) - 1)
+        plotted = _plot(view, phrases, width, height - len(lines) - 1)
         return [*lines, line(), *plotted] if plotted else lines
 
 
 def plottable(view: FrameView) -> bool:
     """True where a plot would have something to show now or later: the pane then takes the room that is left."""
-    return view.frame.loop is not None and wording.comparison(view.frame.loop) is not None
+    return view.frame.loop is not None and compared(view.frame.loop) is not None
 
 
 def _row(label: str, *spans: Span) -> Line:
     return line((f"{label:<{_LABEL}}", Role.DIM), *spans)
 
 
-def _now(shown: Shown, loop: Loop) -> list[Line]:
+def _now(shown: Shown, loop: Loop, phrases: Phrases) -> list[Line]:
     frame = shown.frame.frame
     if frame.condition is None:
         return []
     between = frame.at_boundary or shown.depth is None
     if between and not frame.iteration:
         outer = loop.initial_condition
-        name = f"  initial: {wording.operand(outer)}" if outer is not None else "  initial"
+        name = f"  initial: {phrases.operand(outer, bare=True)}" if outer is not None else "  initial"
         return [_row("now", (_word(frame.condition), Role.VALUE), (name, Role.DIM))]
     if loop.condition is None:
         return [_row("now", (_word(frame.condition), Role.VALUE), ("  nothing in the body changes it", Role.DIM))]
-    values = shown.frame.values
-    name = loop.condition.name
-    computed = between or name in values or loop.condition.constant is not None
-    if not computed:
-        return [_row("now", ("·", Role.DIM), (f"  {quote(name)} is not computed yet", Role.DIM))]
-    value = frame.condition if between else _truth(shown.frame, loop)
-    return [_row("now", (_word(value), Role.VALUE), *_sides(shown.frame, loop))]
+    value = frame.condition if between else _truth(shown.frame, loop.condition)
+    if value is None:
+        return [_row("now", (NOT_YET, Role.DIM), (f"  {named(loop.condition)} is not computed yet", Role.DIM))]
+    return [_row("now", (_word(value), Role.VALUE), *_sides(shown.frame, loop.condition, phrases))]
 
 
-def _truth(view: FrameView, loop: Loop) -> bool:
-    assert loop.condition is not None
-    value = view.values.get(loop.condition.name, loop.condition.constant)
-    return bool(value is not None and value.size and value.reshape(-1)[0])
+def _truth(view: FrameView, condition: Value) -> bool | None:
+    value = view.frame.values.get(condition.name, condition.constant)
+    return None if value is None else bool(value.size and value.reshape(-1)[0])
 
 
 def _word(condition: bool) -> str:
     return "true" if condition else "false"
 
 
-def _sides(view: FrameView, loop: Loop) -> list[Span]:
-    compared = wording.comparison(loop)
-    if compared is None:
-        return []
-    told = []
-    for side in (compared.left, compared.right):
-        value = side.constant if side.constant is not None else view.values.get(side.name)
-        if value is None:
-            return []
-        told.append(short_value(value, 16))
-    return [(f"  {told[0]} {compared.sign} {told[1]}", Role.PLAIN)]
+class _Now:
+    """Writes operands as what they are now."""
+
+    def __init__(self, view: FrameView, phrases: Phrases) -> None:
+        self.view = view
+        self.phrases = phrases
+        self.complete = True
+
+    def operand(self, value: Value | None, *, bare: bool = False) -> str:
+        data = self.phrases.constant(value)
+        if data is None and value is not None:
+            data = self.view.frame.values.get(value.name)
+        self.complete = self.complete and data is not None
+        return short_value(data, 16)
+
+
+def _sides(view: FrameView, condition: Value, phrases: Phrases) -> list[Span]:
+    """The comparisons that decide, with what is compared."""
+    now = _Now(view, phrases)
+    found = decision(condition, phrases.origins)
+    text = decision_text(found, now)
+    return [(f"  {text}", Role.PLAIN)] if comparisons(found) and now.complete else []
 
 
 def _seen(view: FrameView, width: int) -> list[Line]:
@@ -130,35 +144,21 @@ def _trips(view: FrameView, width: int) -> list[Line]:
     return [_row("trips", (text, Role.VALUE), (f"  {bar}", Role.PLOT))]
 
 
-def _ends(shown: Shown, loop: Loop) -> list[Line]:
+def _ends(shown: Shown, loop: Loop, phrases: Phrases, width: int) -> list[Line]:
     frame = shown.frame.frame
     if frame.stopped_by is not None:
-        return [_row("ended", (_why(frame.stopped_by, loop, frame.iteration), Role.MARK))]
-    text = wording.ends(loop, frame.trip_count)
-    compared = wording.comparison(loop)
-    if compared is not None:
-        text = f"when {compared.opposite}" + (f", or after {frame.trip_count}" if frame.trip_count is not None else "")
-    return [_row("ends", (text, Role.PLAIN))]
-
-
-def _why(reason: StoppedBy, loop: Loop, iteration: int) -> str:
-    when = f"after {iteration}" if iteration else "at entry"
-    if reason is StoppedBy.CONDITION:
-        condition = loop.condition if iteration else loop.initial_condition
-        name = quote(condition.name) if condition is not None else "the condition"
-        return f"{when}: {name} is false"
-    word = {StoppedBy.TRIP_COUNT: "the trip count is reached", StoppedBy.INPUT_EXHAUSTED: "no part is left"}
-    return f"{when}: {word.get(reason, str(reason))}"
+        return [_row("", (ended(frame.stopped_by, frame.iteration), Role.MARK))]
+    told = textwrap.wrap(next(ends(loop, phrases)), max(20, width - _LABEL))
+    return [_row("" if k else "ends", (text, Role.PLAIN)) for k, text in enumerate(told)]
 
 
 def _ignored(loop: Loop) -> list[Line]:
     if loop.ignored_condition is None:
         return []
-    name = quote(loop.ignored_condition.name)
-    return [_row("note", (f"{name} is ignored: the loop's cond is absent", Role.DIM))]
+    return [_row("note", (f"{named(loop.ignored_condition)} is ignored: the loop's cond is absent", Role.DIM))]
 
 
-def _plot(view: FrameView, width: int, height: int) -> list[Line]:
+def _plot(view: FrameView, phrases: Phrases, width: int, height: int) -> list[Line]:
     seen: list[tuple[Moment, tuple[float, float]]] = [(m, m.sides) for m in view.history if m.sides is not None]
     if height < _LEAST_PLOT or not seen:
         return []
@@ -170,9 +170,10 @@ def _plot(view: FrameView, width: int, height: int) -> list[Line]:
     )
     rows = points(data, width, min(height - 1, _HIGHEST))
     assert view.frame.loop is not None
-    compared = wording.comparison(view.frame.loop)
-    if not rows or compared is None:
+    sides = compared(view.frame.loop)
+    if not rows or sides is None:
         return []
     sign = "─" if len(set(data.right)) == 1 else "○"
-    key = f"● {wording.operand(compared.left)}   {sign} {wording.operand(compared.right)}   by iteration"
+    left, right = (phrases.operand(side, bare=True) for side in (sides.left, sides.right))
+    key = f"● {left}   {sign} {right}   by iteration"
     return [*(line((row, Role.PLOT)) for row in rows), line((key, Role.DIM))]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...debugger.words.names import quote
-from ...runtime.graph import Value, walk
+from ...debugger.words.names import named
+from ...runtime.graph import walk
 from ..screen.cells import NOT_YET, short_value, type_of
 from ..screen.lines import Column, Line, Role, Span, line, table
 from ..screen.view import Shown, graph_of
@@ -37,7 +37,7 @@ class Inputs(Pane):
 def _row(name: str, value: Any, origin: str, width: int, there: bool = True, dim: bool = False) -> list[Span]:
     role = Role.DIM if dim else Role.PLAIN
     return [
-        (quote(name), role if dim else Role.NAME),
+        (name, role if dim else Role.NAME),
         (type_of(value) if there else "", Role.DIM),
         (_value(value, width) if there else NOT_YET, role),
         (origin, Role.DIM),
@@ -60,7 +60,7 @@ def _sliced(shown: Shown, width: int) -> list[list[Span]]:
         total = "" if frame.trip_count is None else f" of {frame.trip_count}"
         part = "all parts read" if frame.stopped_by is not None else f"part {frame.iteration}{total}"
         kind = type_of(outer, sliced.outer.type)
-        rows.append([(quote(sliced.outer.name), Role.NAME), (kind, Role.DIM), (part, Role.VALUE), ("sliced", Role.DIM)])
+        rows.append([(named(sliced.outer), Role.NAME), (kind, Role.DIM), (part, Role.VALUE), ("sliced", Role.DIM)])
     return rows
 
 
@@ -68,22 +68,19 @@ def _invariants(shown: Shown, width: int) -> list[list[Span]]:
     loop = shown.frame.frame.loop
     values = shown.frame.values
     return [
-        _row(i.inner.name, values.get(i.inner.name), quote(i.outer.name), width, i.inner.name in values)
+        _row(named(i.inner), values.get(i.inner.name), named(i.outer), width, i.inner.name in values)
         for i in (loop.invariants if loop is not None else ())
     ]
 
 
 def _captures(shown: Shown, width: int) -> list[list[Span]]:
     frame = shown.frame.frame
-    constants: dict[str, Value] = {
-        value.name: value
-        for node in walk(graph_of(frame, shown.main))
-        for value in node.inputs
-        if value is not None and value.constant is not None
-    }
+    read = {value.name: value for node in walk(graph_of(frame, shown.main)) for value in node.inputs if value}
+    constants = {name for name, value in read.items() if value.constant is not None}
     given = [(name, value) for name, value in frame.captures if name not in constants]
-    rows = [_row(name, value, "captured" if frame.loop else "", width) for name, value in given]
+    called = {name: named(value) for name, value in read.items()}
+    rows = [_row(called[name], value, "captured" if frame.loop else "", width) for name, value in given]
     for name, value in frame.captures:
         if name in constants and (not hasattr(value, "size") or value.size > 3):
-            rows.append(_row(name, value, "constant", width, dim=True))
+            rows.append(_row(called[name], value, "constant", width, dim=True))
     return rows

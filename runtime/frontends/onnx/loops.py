@@ -29,6 +29,7 @@ from ...graph import (
     Value,
     ValueType,
 )
+from ...text import counted
 from .notes import Sources, loop_notes, scan_notes
 
 #: Attribute name, number of parameters, and which those are -> the graph.
@@ -69,13 +70,13 @@ def _loop(header: Node, attributes: Mapping[str, Any], inner: Inner, at: str) ->
         header.inputs.pop()
     trip_count, condition, *rest = header.inputs
     initials = _present(rest, "carried value", "has no initial value", at)
-    carried = number_of(len(initials), "carried value")
+    carried = counted(len(initials), "carried value")
     body = inner("body", 2 + len(initials), f"iteration number, condition and {carried}")
     if not body.outputs:
         raise ModelError(f"{at}: its body has no outputs, so it is a body without condition: make that output 0")
     if len(body.outputs) < 1 + len(initials):
         raise ModelError(
-            f"{at}: its body has {number_of(len(body.outputs), 'output')}; it needs at least"
+            f"{at}: its body has {counted(len(body.outputs), 'output')}; it needs at least"
             f" {1 + len(initials)}: condition and {carried}"
         )
     _same_outputs(header, len(body.outputs) - 1, "one less than its body", at)
@@ -124,15 +125,15 @@ def _scan(header: Node, attributes: Mapping[str, Any], inner: Inner, at: str) ->
     slices = attributes.get("num_scan_inputs")
     if not isinstance(slices, int) or not 1 <= slices <= len(inputs):
         raise ModelError(
-            f"{at}: num_scan_inputs is {slices!r}; with {number_of(len(inputs), 'input')} it must be 1 to {len(inputs)}"
+            f"{at}: num_scan_inputs is {slices!r}; with {counted(len(inputs), 'input')} it must be 1 to {len(inputs)}"
         )
     states = len(inputs) - slices
-    wanted = f"{number_of(states, 'state')} and {number_of(slices, 'slice')}"
+    wanted = f"{counted(states, 'state')} and {counted(slices, 'slice')}"
     body = inner("body", len(inputs), wanted)
     if len(body.outputs) < states:
         raise ModelError(
-            f"{at}: its body has {number_of(len(body.outputs), 'output')}; it needs one for each of"
-            f" {number_of(states, 'state')}"
+            f"{at}: its body has {counted(len(body.outputs), 'output')}; it needs one for each of"
+            f" {counted(states, 'state')}"
         )
     _same_outputs(header, len(body.outputs), "as many as its body", at)
     scans = len(body.outputs) - states
@@ -169,7 +170,7 @@ def _scan(header: Node, attributes: Mapping[str, Any], inner: Inner, at: str) ->
 def _if(header: Node, attributes: Mapping[str, Any], inner: Inner, at: str) -> If:
     _known(attributes, (), at)
     if len(header.inputs) != 1 or header.inputs[0] is None:
-        raise ModelError(f"{at} has {number_of(len(header.inputs), 'input')}; it needs one, the condition")
+        raise ModelError(f"{at} has {counted(len(header.inputs), 'input')}; it needs one, the condition")
     branches = [inner(name, 0, "a branch takes no inputs") for name in ("then_branch", "else_branch")]
     for word, branch in zip(("then", "else"), branches, strict=True):
         _same_outputs(header, len(branch.outputs), f"as many as its {word} branch", at)
@@ -185,7 +186,7 @@ def _sequence_map(header: Node, attributes: Mapping[str, Any], inner: Inner, sou
     inputs = _present(header.inputs, "input", "is absent; SequenceMap has no optional inputs", at)
     if not inputs:
         raise ModelError(f"{at} has no inputs; it needs a sequence")
-    body = inner("body", len(inputs), f"an element or tensor for each of {number_of(len(inputs), 'input')}")
+    body = inner("body", len(inputs), f"an element or tensor for each of {counted(len(inputs), 'input')}")
     _same_outputs(header, len(body.outputs), "as many as its body", at)
 
     def operation(role: str, op_type: str, ins: Sequence[Value], out: Value, **keywords: Any) -> Operation:
@@ -263,7 +264,7 @@ def _present(values: Sequence[Value | None], what: str, problem: str, at: str) -
 
 def _same_outputs(header: Node, expected: int, why: str, at: str) -> None:
     if len(header.outputs) != expected:
-        raise ModelError(f"{at} has {number_of(len(header.outputs), 'output')}; it needs {expected}, {why}")
+        raise ModelError(f"{at} has {counted(len(header.outputs), 'output')}; it needs {expected}, {why}")
 
 
 def _tensor(result: Value, at: str) -> None:
@@ -283,11 +284,7 @@ def _numbers(attributes: Mapping[str, Any], name: str, expected: int, what: str,
     if numbers is None:
         return [0] * expected
     if not isinstance(numbers, list) or len(numbers) != expected:
-        raise ModelError(f"{at}: {name} is {numbers!r}; it needs a number for each of {number_of(expected, what)}")
+        raise ModelError(f"{at}: {name} is {numbers!r}; it needs a number for each of {counted(expected, what)}")
     if name.endswith("directions") and not set(numbers) <= {0, 1}:
         raise ModelError(f"{at}: {name} is {numbers!r}; 0 is forward, 1 is reverse, nothing else is allowed")
     return numbers
-
-
-def number_of(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -17,6 +17,7 @@ from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProt
 
 from ...errors import LoopdbgError, ModelError, UnsupportedError, one_line
 from ...graph import ANY, Array, Graph, Node, Operation, System, TensorType, Value
+from ...text import counted
 from . import loops as control_flow
 from .limits import check_calls, check_depth
 from .notes import Sources
@@ -148,8 +149,7 @@ class _Reader:
             inputs = inputs[:given]
         if len(inputs) != given:
             raise ModelError(
-                f"{at}: its graph '{proto.name}' has {control_flow.number_of(len(inputs), 'input')};"
-                f" it needs {given}: {wanted}"
+                f"{at}: its graph '{proto.name}' has {counted(len(inputs), 'input')}; it needs {given}: {wanted}"
             )
         graph = Graph(proto.name, system=System.ONNX, opsets=outer.context.opsets)
         scope = Scope(graph, proto, outer.context, place, parent=outer)

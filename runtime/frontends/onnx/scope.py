@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TypeProto
 
 from ...errors import ModelError
 from ...graph import ANY, Graph, Value
+from ...text import did_you_mean
 from .values import domain_of, value_type
 
 #: Domain, name, overload.
@@ -142,9 +142,8 @@ class Scope:
                     " make it an output of that node"
                 )
         visible = [known for scope in self._chain() for known in scope.values]
-        near = difflib.get_close_matches(name, visible, 3)
-        hint = f"did you mean {' or '.join(repr(n) for n in near)}?" if near else "correct the name"
-        return f"{at} uses '{name}', which nothing defines; {hint}"
+        hint = did_you_mean(name, visible) or "; correct the name"
+        return f"{at} uses '{name}', which nothing defines{hint}"
 
 
 def _label(node: NodeProto, position: int) -> str:

@@ -12,6 +12,7 @@ import pytest
 import loopdbg
 from loopdbg.debugger.console.command import ALIASES, COMMANDS, find
 from loopdbg.debugger.console.console import Quit
+from loopdbg.debugger.words.vocabulary.field import FIELD
 from models import BRANCHES, COUNT, NESTED, model, proto
 from talk import Talk
 
@@ -79,6 +80,22 @@ def test_help() -> None:
     assert talk.one("help foo").startswith("error: there is no command 'foo'")
 
 
+def test_help_explains_the_words_of_the_field() -> None:
+    talk = newton()
+    for word in FIELD:
+        said = talk(f"help {word}")
+        told = " ".join(line.strip() for line in said)
+        assert f"{word}: {FIELD[word]}" in told
+    listed = " ".join(talk("help words"))
+    assert all(word in listed for word in FIELD)
+    for asked, word in (("back edges", "back edge"), ("Trip-Count", "trip count"), ("cond", "execution condition")):
+        assert talk(f"help {asked}")[0].startswith(f"{word}: ")
+    # What is a command as well is told as both.
+    frame = talk("help frame")
+    assert frame[0].startswith("frame [N]") and frame[1].startswith("frame: ")
+    assert talk.console.complete("help inv") == ["invariant input"]
+
+
 def test_echo_and_quit() -> None:
     talk = count()
     assert talk("echo a  b", "echo") == ["a  b", ""]
@@ -116,7 +133,8 @@ def test_nested_loops() -> None:
         "  #2 main",
     ]
     assert talk.one("finish 2") == "loop 'Loop_1' ends after 3 iterations: the trip count is reached"
-    assert talk.one("info loops") == "main ▸ Loop_1 ▸ Loop_1: 12 iterations in 3 entries, last stopped by trip count"
+    ended = "12 iterations in 3 entries, last stopped by the trip count"
+    assert talk.one("info loops") == f"main ▸ Loop_1 ▸ Loop_1: {ended}"
 
 
 @pytest.mark.parametrize(
@@ -141,7 +159,7 @@ def test_nested_loops() -> None:
         ("into it", "into takes nothing after it, not 'it'"),
         ("restart now", "restart takes nothing after it, not 'now'"),
         ("reverse-continue 2", "reverse-continue takes nothing after it, not '2'"),
-        ("list 4", "list takes nothing after it, not '4'"),
+        ("list 99", "list takes a line from 2 to 11, or all, not '99'"),
         ("undo", "nothing was set on this branch"),
         ("undo 2", "undo takes nothing after it, not '2'"),
         ("branch 7", "there is no branch 7; there are 1"),
@@ -182,8 +200,8 @@ def test_nested_loops() -> None:
         ("display v_in +", "it ends where a value should come at column 7 of 'v_in +'"),
         ("undisplay 1", "there is no display 1; there are none"),
         ("undisplay x", "a display's number is needed, not 'x'"),
-        ("info", "info takes one of breakpoints, frame, values, loops, branches, displays, history"),
-        ("info moon", "info takes one of breakpoints, frame, values, loops, branches, displays, history, not 'moon'"),
+        ("info", "info takes one of breakpoints, frame, values, names, loops, branches, displays, history"),
+        ("info moon", "info takes one of breakpoints, frame, values, names, loops, branches, displays, history, not"),
         ("set", "'' sets nothing; write NAME = EXPRESSION, as in h[0, 3] = 1.5"),
         ("set v_in", "'v_in' sets nothing; write NAME = EXPRESSION, as in h[0, 3] = 1.5"),
         ("set v_in =", "an empty expression"),
@@ -359,7 +377,7 @@ def test_nan_needs_a_loop() -> None:
 
 def test_a_model_without_a_loop() -> None:
     talk = start(NO_LOOP, x=1.0)
-    assert talk("list")[1] == "▶   2  two = 2.0"
+    assert talk("list")[1] == "▶   2  two = 2.0   │ ·"
     assert talk("frame", "backtrace", "info loops") == [
         "main: the graph around the loops",
         "▸ #0 main",
@@ -381,7 +399,7 @@ def test_a_loop_that_runs_no_iteration() -> None:
     talk = newton(a=1.0)
     assert talk("goto 0")[0] == "loop 'sqrt' runs no iteration: the condition is false before the first"
     assert talk.one("goto 1") == "error: loop 'sqrt' has no iteration 1: it ends after 0 iterations"
-    assert talk("frame")[0].endswith("condition false, ended by condition")
+    assert talk("frame")[0].endswith("condition false, ended by the condition")
     assert talk.one("next") == "the model ran to its end"
     assert talk("print root") == ["1.0"]
 
@@ -547,7 +565,7 @@ def odd(tmp_path: Path) -> Talk:
 
 
 def test_odd_names_are_quoted_everywhere(odd: Talk) -> None:
-    assert "    6      `h new=3 if ``a``` = `/h:0` + 1" in [line.split("  #")[0].rstrip() for line in odd("list")]
+    assert "    6      `h new=3 if ``a``` = `/h:0` + 1" in [line.split(" │ ")[0].rstrip() for line in odd("list")]
     assert odd.one("frame 0").startswith("  s:") and "  `/h:0`  5" in odd.said
     assert "`/h:0` = 5" in odd("info values")
     assert odd.one("break `h new=3 if ``a``` if `/h:0` > 6") == (

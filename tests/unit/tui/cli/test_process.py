@@ -49,7 +49,7 @@ def test_ctrl_c(tmp_path: Path, as_json: bool) -> None:
         assert [loop["stopped_by"] for loop in found["loops"]] == ["interrupt"]
         assert found["loops"][0]["iterations"] > 0
     else:
-        assert "stopped by interrupt" in ran.out
+        assert "stopped by an interrupt" in ran.out
 
 
 def test_no_progress_without_a_terminal(tmp_path: Path) -> None:

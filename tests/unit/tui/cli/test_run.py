@@ -30,7 +30,7 @@ def test_outputs_iterations_and_times(capsys: pytest.CaptureFixture[str]) -> Non
     first, *outputs = ran.out.splitlines()
     assert ran.status == 0
     assert first.startswith("newton_sqrt.onnx: 5 iterations of 'sqrt' in ")
-    assert first.endswith(" each), stopped by condition")
+    assert first.endswith(" each), stopped by the condition")
     assert outputs == [
         "  root   float32 []    1.4142135",
         "  xs     float32 [5]   [1.5, 1.4166667, 1.4142157, 1.4142135, 1.4142135]",
@@ -49,7 +49,7 @@ def test_inner_loops_have_a_line_of_their_own(capsys: pytest.CaptureFixture[str]
     lines = ran.out.splitlines()
     assert lines[0].startswith("model.onnx: 3 iterations of ")
     assert lines[1].startswith("  12 iterations of ")
-    assert lines[1].endswith(" in 3 entries, stopped by trip count")
+    assert lines[1].endswith(" in 3 entries, stopped by the trip count")
 
 
 def test_no_iterations(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_a_place_where_nothing_can_be_saved_is_found_before_the_run(
 def test_a_limit(capsys: pytest.CaptureFixture[str]) -> None:
     ran = loopdbg(capsys, "run", SAMPLES / "newton_sqrt.onnx", "--max-iterations", 3)
     assert ran.status == 4
-    assert "3 iterations of 'sqrt'" in ran.out and "stopped by limit" in ran.out
+    assert "3 iterations of 'sqrt'" in ran.out and "stopped by a limit" in ran.out
     assert ran.err.splitlines()[-1] == "loopdbg: loop 'sqrt' reached the limit of 3 iterations without ending"
 
 

@@ -1,0 +1,97 @@
+"""The field's words, a sentence or two each: what ``help WORD`` says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+#: Word -> what it means, in the order in which one meets them. The same words stand in screens, messages and docs.
+FIELD: Mapping[str, str] = {
+    "loop": (
+        "A node with a body that runs once an iteration: ONNX Loop and Scan, OpenVINO Loop and TensorIterator, "
+        "TensorRT ILoop."
+    ),
+    "body": (
+        "The graph inside of a loop, which runs once an iteration. Its parameters are what it gets, its results "
+        "what it yields."
+    ),
+    "iteration": (
+        "One run of a loop's body. They are counted from 0; iter is the number of the one that runs, at a "
+        "boundary of the next."
+    ),
+    "boundary": (
+        "The moment between two iterations: carried values are handed on, scan outputs grow, the condition is "
+        "looked at. step runs to the next one, and breakpoints on values are tested there."
+    ),
+    "trip count": "The most iterations that a loop may run; absent, or -1 in OpenVINO, means no limit.",
+    "execution condition": (
+        "The boolean that lets a loop go on: the initial one is looked at before iteration 0, then the one that "
+        "each iteration yields decides whether the next one runs. cond in expressions."
+    ),
+    "initial condition": "The execution condition before iteration 0; where it is false, the loop runs no iteration.",
+    "iteration number": "An input of the body that is the number of the iteration.",
+    "back edge": (
+        "The way from a result of the body to a parameter of it: what this iteration yields is what the next one gets."
+    ),
+    "carried value": (
+        "What a back edge carries from one iteration to the next. Its initial value comes from outside; watch "
+        "stops where it changes."
+    ),
+    "initial value": "What iteration 0 gets in the place of a carried value. init(x) in expressions.",
+    "sliced input": (
+        "An outer tensor cut along an axis; iteration i gets part i, backwards where the stride is negative."
+    ),
+    "invariant input": "An input of the body that is the same in every iteration of an entry.",
+    "capture": "A value of a graph around the loop that the body uses by its name; the same in every iteration.",
+    "scan output": (
+        "An output that collects one element an iteration, stacked on a new axis or concatenated along one, the "
+        "last iteration first where it is reversed."
+    ),
+    "last value": (
+        "An output of the loop that is what a back edge carried at the end; after no iteration the initial value."
+    ),
+    "entry": (
+        "One run of a loop from its first iteration to its last; an inner loop has one in each iteration of the "
+        "outer one."
+    ),
+    "frame": "One running loop. Nested loops make a stack of frames, 0 the innermost; frame, up and down select one.",
+    "breakpoint": "A place or a condition at which a run stops: break. A temporary one stops once: tbreak.",
+    "watchpoint": (
+        "Stops at the boundary where a value changed, crossed a number, settled, changed its shape or became "
+        "NaN: watch."
+    ),
+    "logpoint": "Prints a text where a breakpoint would stop, and goes on: log.",
+    "checkpoint": (
+        "The state at a boundary, kept so that one can go back: back, goto and reverse-continue start from the "
+        "nearest one and run forward. set history bounds what they take."
+    ),
+    "branch": (
+        "What follows from a value that was set: a run beside the one that it left. branch lists them, undo goes "
+        "back, compare says where two first differ. An If has branches as well, then and else."
+    ),
+    "trace": "A file with what a run carried at each boundary; a recording can be opened like a model.",
+    "plan": "The flat list of instructions that a model is compiled to, the same for every way of running.",
+    "kernel": "The compiled code that computes a node.",
+    "slot": "The place in a plan that holds a value.",
+}
+
+
+def meaning(word: str) -> str | None:
+    """What a word of the field means; in the plural and in capitals as well. None: it is none."""
+    word = " ".join(word.lower().replace("-", " ").replace("_", " ").split())
+    for stem in (word, word.removesuffix("s"), word.removesuffix("es")):
+        for known in (stem, _ALSO.get(stem, ""), f"execution {stem}"):
+            if known in FIELD:
+                return f"{known}: {FIELD[known]}"
+    return None
+
+
+_ALSO = {
+    "cond": "execution condition",
+    "carried": "carried value",
+    "invariant": "invariant input",
+    "slice": "sliced input",
+    "scan": "scan output",
+    "iter": "iteration",
+    "last value output": "last value",
+    "recording": "trace",
+}

@@ -1,0 +1,70 @@
+"""How messages count things, write sizes and times, and guess what was meant: the one place for each."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from itertools import islice
+
+#: Close matches are looked for among this many names, and of names up to this length: more would take longer than the
+#: answer is worth.
+_NEAR_AMONG, _NEAR_LENGTH = 5000, 200
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """``1 iteration``, ``2 iterations``, ``2 boundaries``; ``many``: the plural, where it is not ``one`` and an s."""
+    return f"{count} {plural(count, one, many)}"
+
+
+def grouped(number: int) -> str:
+    """A large number in groups of three digits: ``1 234 567``."""
+    return f"{number:,}".replace(",", " ")
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    """The word for so many: ``iteration``, ``iterations``."""
+    return one if count == 1 else many or f"{one}s"
+
+
+def near(name: str, names: Iterable[str], most: int = 3) -> list[str]:
+    """Up to ``most`` names that ``name`` may be a slip of."""
+    pool = [other for other in islice(names, _NEAR_AMONG) if len(other) <= _NEAR_LENGTH]
+    found = difflib.get_close_matches(name, pool, most) if len(name) <= _NEAR_LENGTH else []
+    if not found and name:
+        found = [other for other in pool if other.lower() == name.lower()][:most]
+    return found
+
+
+def did_you_mean(name: str, names: Iterable[str], written: str = "'{}'", most: int = 3) -> str:
+    """``; did you mean 'a' or 'b'?``, "" where nothing is near; ``written``: how a name is put."""
+    found = near(name, names, most)
+    return f"; did you mean {' or '.join(map(written.format, found))}?" if found else ""
+
+
+def size_text(nbytes: int) -> str:
+    """Bytes for a person: ``3.1 KB``, ``512 MB``."""
+    amount = float(nbytes)
+    for unit in ("B", "KB", "MB", "GB"):
+        if amount < 1024 or unit == "GB":
+            break
+        amount /= 1024
+    return f"{amount:.0f} {unit}" if amount >= 100 or unit == "B" else f"{amount:.3g} {unit}"
+
+
+def duration(seconds: float) -> str:
+    """A time with two or three digits: ``36 us``, ``0.9 ms``, ``1.24 s``, ``3 min 12 s``."""
+    if seconds >= 60:
+        minutes, rest = divmod(round(seconds), 60)
+        hours, minutes = divmod(minutes, 60)
+        return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s"
+    for unit, word in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
+        # 0.9 ms rather than 900 us, and 36 us rather than 0.036 ms.
+        if seconds >= 0.1 * unit:
+            return f"{_digits(seconds / unit)} {word}"
+    return f"{_digits(seconds * 1e9)} ns"
+
+
+def _digits(number: float) -> str:
+    if number >= 100:
+        return f"{number:.0f}"
+    return f"{number:.2g}" if number < 1 else f"{number:.3g}"
