@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import ItemsView, Iterator, Mapping
 from typing import Any, Protocol, overload
 
-from ..runtime.frame import BackEdge, BodyNode
+from ..runtime.frame import BodyNode, CarriedValue
 from ..runtime.graph import Array, Loop, StoppedBy, Value
 
 
@@ -51,7 +51,7 @@ class AnyFrame(Protocol):
     @property
     def carried(self) -> Mapping[str, Any]: ...
     @property
-    def back_edges(self) -> list[BackEdge]: ...
+    def back_edges(self) -> list[CarriedValue]: ...
     @property
     def scan_outputs(self) -> Mapping[str, Any]: ...
     @property

@@ -12,7 +12,7 @@ import numpy as np
 from .engine.engine import Engine
 from .errors import UsageError
 from .graph import MAIN, Array, Loop, Node, StoppedBy, Value, ValueType, visible
-from .plan.plan import Kind, LoopPlan, Plan
+from .plan.plan import LoopPlan, Opcode, Plan
 from .text import did_you_mean
 
 _T = TypeVar("_T")
@@ -31,7 +31,7 @@ class NodeState(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class BackEdge:
+class CarriedValue:
     """What a back edge carries.
 
     Before the body runs: ``previous`` is what the last iteration got and ``value`` what it yielded, which the next one
@@ -180,7 +180,7 @@ class Frame:
         return {e.edge.param.name: self._engine.value(e.param) for e in edges}
 
     @property
-    def back_edges(self) -> list[BackEdge]:
+    def back_edges(self) -> list[CarriedValue]:
         """Every back edge with its previous and its new value."""
         iteration = self._state()[0]
         boundary = self.at_boundary
@@ -190,10 +190,10 @@ class Frame:
             names = (e.edge.param.name, e.edge.result.name, e.edge.param.type)
             if boundary:
                 previous = self._engine.loops.previous(self._index, k) if iteration else None
-                edges.append(BackEdge(*names, previous, now))
+                edges.append(CarriedValue(*names, previous, now))
             else:
                 ready = e.result == e.param or self._is_computed(e.edge.result)
-                edges.append(BackEdge(*names, now, self._engine.value(e.result) if ready else None, ready))
+                edges.append(CarriedValue(*names, now, self._engine.value(e.result) if ready else None, ready))
         return edges
 
     @property
@@ -234,9 +234,9 @@ class Frame:
         while pc < last:
             instruction = code[pc]
             step = 1
-            if instruction.kind is Kind.JUMP:
+            if instruction.kind is Opcode.JUMP:
                 branches[-1] = (branches[-1][0], "else", not engine.loops.taken(_start(code, branches[-1][0])))
-            elif instruction.kind is Kind.JOIN:
+            elif instruction.kind is Opcode.JOIN:
                 start = branches.pop()[0]
                 # Inside a branch the If has begun, but its outputs are written where the branches join.
                 k = next(k for k, n in enumerate(nodes) if n.node is start)
@@ -245,15 +245,15 @@ class Frame:
             elif instruction.node is not None:
                 skipped = any(not taken for _, _, taken in branches) and pc < now
                 state = NodeState.SKIPPED if skipped else NodeState.DONE if pc < now else NodeState.TODO
-                inside_now = instruction.kind is Kind.ENTER and pc < now <= self._exit_of(pc)
+                inside_now = instruction.kind is Opcode.ENTER and pc < now <= self._exit_of(pc)
                 if (pc == now or inside_now) and not ended:
                     state = NodeState.NEXT
                 if ended:
                     state = NodeState.TODO
                 nodes.append(BodyNode(pc, instruction.node, len(branches), branches[-1][1] if branches else "", state))
-                if instruction.kind is Kind.BRANCH:
+                if instruction.kind is Opcode.BRANCH:
                     branches.append((instruction.node, "then", engine.loops.taken(pc)))
-                elif instruction.kind is Kind.ENTER:
+                elif instruction.kind is Opcode.ENTER:
                     step = self._exit_of(pc) + 1 - pc
             pc += step
         return nodes
@@ -376,7 +376,7 @@ class Values(Mapping[str, Any]):
 
 
 def _start(code: list[Any], node: Node) -> int:
-    return next(pc for pc, i in enumerate(code) if i.node is node and i.kind is Kind.BRANCH)
+    return next(pc for pc, i in enumerate(code) if i.node is node and i.kind is Opcode.BRANCH)
 
 
 def made_in(plan: Plan, loop: LoopPlan | None) -> Iterator[tuple[Value, Way]]:
@@ -388,15 +388,15 @@ def made_in(plan: Plan, loop: LoopPlan | None) -> Iterator[tuple[Value, Way]]:
         instruction = plan.code[pc]
         node = instruction.node
         outputs: list[Value | None] = [] if node is None else node.outputs
-        if instruction.kind is Kind.ENTER:
+        if instruction.kind is Opcode.ENTER:
             pc = plan.loops[instruction.loop].exit
-        elif instruction.kind is Kind.BRANCH:
+        elif instruction.kind is Opcode.BRANCH:
             branches.append((pc, True))
             outputs = []
-        elif instruction.kind is Kind.JUMP:
+        elif instruction.kind is Opcode.JUMP:
             branches[-1] = (branches[-1][0], False)
             outputs = []
-        elif instruction.kind is Kind.JOIN:
+        elif instruction.kind is Opcode.JOIN:
             branches.pop()
         yield from ((value, tuple(branches)) for value in outputs if value is not None)
         pc += 1

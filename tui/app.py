@@ -23,7 +23,7 @@ from .screens.help import HelpScreen
 from .widgets.back_edges import BackEdges
 from .widgets.body import Body
 from .widgets.condition import Condition, plottable
-from .widgets.console import Console
+from .widgets.console import ConsolePane
 from .widgets.header import Header
 from .widgets.inputs import Inputs
 from .widgets.message import Message
@@ -99,7 +99,7 @@ class LoopdbgApp(App[int]):
         # Kept, not looked up: a lookup searches the screen on top, which may be the help.
         self.header = Header(driver.model.name, id="header")
         self.message = Message(id="message")
-        self.prompt = Console(driver.complete, id="console")
+        self.prompt = ConsolePane(driver.complete, id="console")
         self.body = Body(id="body")
         self.scans = Scans(id="scans")
         self.footer = Footer(compact=True)
@@ -202,8 +202,8 @@ class LoopdbgApp(App[int]):
         self.screen_stack[0].set_class(self.prompt.display, "-console")
         self.refresh_bindings()
 
-    @on(Console.Entered)
-    def entered(self, message: Console.Entered) -> None:
+    @on(ConsolePane.Entered)
+    def entered(self, message: ConsolePane.Entered) -> None:
         """A line was typed into the console."""
         self.ask(message.line)
 

@@ -8,7 +8,7 @@ from functools import partial
 from ...runtime.engine.engine import Engine
 from ...runtime.graph import Node
 from ..words.source import positions
-from .breakpoint import Breakpoint, Kind
+from .breakpoint import Breakpoint, Trigger
 from .predicates import filter_of
 
 
@@ -58,7 +58,7 @@ class Arming:
 
     def is_slow(self, breakpoint_: Breakpoint) -> bool:
         """True where a breakpoint is tested in Python at every boundary of some loop."""
-        if breakpoint_.kind is Kind.BOUNDARY:
+        if breakpoint_.kind is Trigger.BOUNDARY:
             return breakpoint_.condition is not None
         if not breakpoint_.tested or breakpoint_.in_main:
             return False
@@ -84,11 +84,11 @@ class Arming:
                     nodes |= breakpoint_.traps
                 continue
             for index in breakpoint_.loops:
-                if breakpoint_.kind is Kind.ITERATION:
+                if breakpoint_.kind is Trigger.ITERATION:
                     at.setdefault(index, set()).add(breakpoint_.iterations[-1])
-                elif breakpoint_.kind is Kind.END:
+                elif breakpoint_.kind is Trigger.END:
                     engine.stop_at_end(index)
-                elif breakpoint_.kind is Kind.BOUNDARY:
+                elif breakpoint_.kind is Trigger.BOUNDARY:
                     engine.stop_at(index, 0)
             if breakpoint_.tested:
                 if not _unproved(breakpoint_):
@@ -137,4 +137,4 @@ class Arming:
 def _unproved(breakpoint_: Breakpoint) -> bool:
     """True of a condition that had no value yet: it is tested in Python until it has one, so that it is known whether
     it ever had."""
-    return breakpoint_.kind is Kind.CONDITION and not breakpoint_.evaluated
+    return breakpoint_.kind is Trigger.CONDITION and not breakpoint_.evaluated

@@ -26,7 +26,7 @@ from ..values.scope import FrameScope, History
 _Key = tuple[int, tuple[int, ...], int]
 
 
-class Kind(StrEnum):
+class Trigger(StrEnum):
     """What a breakpoint waits for."""
 
     ITERATION = "iteration"
@@ -75,7 +75,7 @@ class Breakpoint:
     """
 
     number: int
-    kind: Kind
+    kind: Trigger
     text: str
     loops: tuple[int, ...] = ()
     nodes: frozenset[Node] = frozenset()
@@ -114,17 +114,17 @@ class Breakpoint:
         """What it waits for, in the words of the commands."""
         if self.condition is None:
             return self.text
-        return f"{self.text} {'and' if self.kind is Kind.CONDITION else 'if'} {self.condition.text}"
+        return f"{self.text} {'and' if self.kind is Trigger.CONDITION else 'if'} {self.condition.text}"
 
     @property
     def word(self) -> str:
         """``breakpoint``, ``watchpoint`` or ``logpoint``."""
-        return "logpoint" if self.log is not None else "watchpoint" if self.kind is Kind.WATCH else "breakpoint"
+        return "logpoint" if self.log is not None else "watchpoint" if self.kind is Trigger.WATCH else "breakpoint"
 
     @property
     def tested(self) -> bool:
         """True where somebody has to test it at every boundary of its loops."""
-        return self.kind in (Kind.CONDITION, Kind.NAN, Kind.WATCH)
+        return self.kind in (Trigger.CONDITION, Trigger.NAN, Trigger.WATCH)
 
     @property
     def in_main(self) -> bool:
@@ -139,13 +139,13 @@ class Breakpoint:
         self.failure = ""
         if frame.index not in self.loops:
             return False
-        if self.kind is Kind.ITERATION:
+        if self.kind is Trigger.ITERATION:
             around = self.iterations[:-1]
             entry = frame.entry[len(frame.entry) - len(around) :] if around else ()
             return frame.iteration == self.iterations[-1] and entry == around and frame.stopped_by is None
-        if self.kind is Kind.END:
+        if self.kind is Trigger.END:
             return frame.stopped_by is not None
-        if self.kind is Kind.BOUNDARY:
+        if self.kind is Trigger.BOUNDARY:
             return True
         if self.passed:
             return False
@@ -161,7 +161,7 @@ class Breakpoint:
 
     def met(self, frame: TimedFrame, node: Node | None) -> bool:
         """Whether it stops at the boundary that a frame stands at, or before a node in it."""
-        here = self.holds(frame) if node is None or self.in_main else self.kind is Kind.NODE and node in self.nodes
+        here = self.holds(frame) if node is None or self.in_main else self.kind is Trigger.NODE and node in self.nodes
         return here and self.allows(frame)
 
     def prime(self, frame: TimedFrame) -> None:
@@ -180,7 +180,7 @@ class Breakpoint:
         computed is a hit, and ``failure`` says why."""
         if self.condition is None:
             return True
-        if self.kind is Kind.NODE:
+        if self.kind is Trigger.NODE:
             self.failure = ""
         try:
             return self.condition.truth(FrameScope(frame, frame.history))
@@ -210,11 +210,11 @@ class Breakpoint:
 
     def _stateless(self, frame: TimedFrame) -> bool:
         """True where the test looks at nothing but the boundary itself."""
-        if self.kind is Kind.CONDITION:
+        if self.kind is Trigger.CONDITION:
             return True
         assert frame.loop is not None
         carried = {edge.param.name for edge in frame.loop.back_edges}
-        return self.kind is Kind.WATCH and self.expression is not None and self.expression.names <= carried
+        return self.kind is Trigger.WATCH and self.expression is not None and self.expression.names <= carried
 
     def _test(self, frame: TimedFrame) -> bool:
         key = (frame.index, frame.entry, frame.iteration)
@@ -223,7 +223,7 @@ class Breakpoint:
             return last.hit
         scope = FrameScope(frame, frame.history)
         try:
-            if self.kind is Kind.CONDITION:
+            if self.kind is Trigger.CONDITION:
                 assert self.expression is not None
                 hit = self.expression.truth(scope)
                 self.evaluated, self.passed = True, self.in_main
@@ -233,7 +233,7 @@ class Breakpoint:
             return False
         self.evaluated, self.passed = True, self.in_main
         settled = False
-        if self.kind is Kind.NAN:
+        if self.kind is Trigger.NAN:
             hit = bool(now) and self._before(key, last, frame, scope) is not True
         else:
             before = self._before(key, last, frame, scope)
@@ -254,7 +254,7 @@ class Breakpoint:
 
     def _seen(self, frame: AnyFrame, scope: FrameScope) -> Any:
         """What is compared from boundary to boundary: the watched value, or whether there is a NaN."""
-        return _has_nan(frame, self.expression, scope) if self.kind is Kind.NAN else self._value(scope)
+        return _has_nan(frame, self.expression, scope) if self.kind is Trigger.NAN else self._value(scope)
 
     def _before(self, key: _Key, last: Memory, frame: TimedFrame, scope: FrameScope) -> Any:
         """What there was at the boundary before."""
@@ -275,7 +275,7 @@ class Breakpoint:
             there = frame.history.boundary(iteration - 1)
             return _UNKNOWN if there is None else self._seen_at(there)
         # What came in from the loop around was seen there.
-        around = frame.around if self.kind is Kind.NAN and self.expression is None else None
+        around = frame.around if self.kind is Trigger.NAN and self.expression is None else None
         return _UNKNOWN if around is None or around.loop is None else self._seen_at(around)
 
     def _seen_at(self, frame: AnyFrame, history: History | None = None) -> Any:

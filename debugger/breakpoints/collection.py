@@ -10,7 +10,7 @@ from ...runtime.graph import Node
 from ..expression.language import Expression, parse
 from ..expression.template import Template
 from ..values.iterations import TimedFrame
-from .breakpoint import Breakpoint, Kind, Mode
+from .breakpoint import Breakpoint, Mode, Trigger
 from .host import Host
 from .locations import LocationReader
 
@@ -92,7 +92,7 @@ class Breakpoints(Sequence[Breakpoint]):
         entered = {total.path for total in self._host.totals if total.entries}
         told = []
         for one in self._all:
-            if one.kind is not Kind.CONDITION or one.evaluated or not one.enabled or one.expression is None:
+            if one.kind is not Trigger.CONDITION or one.evaluated or not one.enabled or one.expression is None:
                 continue
             places = self._host.places
             never = [places.called(p.index) for p in places.loops if p.index in one.loops and p.path not in entered]
@@ -109,7 +109,7 @@ class Breakpoints(Sequence[Breakpoint]):
         """The nodes that are stopped before, and the loops that are stopped in at every boundary."""
         loops = self._host.places.loops
         marked = {node for one in self._all for node in one.nodes}
-        marked.update(loops[k].loop for one in self._all if one.kind is Kind.BOUNDARY for k in one.loops)
+        marked.update(loops[k].loop for one in self._all if one.kind is Trigger.BOUNDARY for k in one.loops)
         return marked
 
     def hits(self, frame: TimedFrame, node: Node | None = None, *, silently: bool = False) -> list[Breakpoint]:
@@ -148,4 +148,4 @@ class Breakpoints(Sequence[Breakpoint]):
         return made
 
 
-__all__ = ["Breakpoint", "Breakpoints", "Kind", "Mode"]
+__all__ = ["Breakpoint", "Breakpoints", "Mode", "Trigger"]

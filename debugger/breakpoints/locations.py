@@ -12,7 +12,7 @@ from ...runtime.text import did_you_mean
 from ..expression.language import Expression, parse
 from ..expression.tokens import WATCH_WORDS
 from ..words.names import mask, quote, unquote
-from .breakpoint import MAIN_GRAPH, Breakpoint, Kind, Mode
+from .breakpoint import MAIN_GRAPH, Breakpoint, Mode, Trigger
 from .host import Host
 
 _IN = re.compile(r"(?:^|\s+)in\s+(?P<loop>\S+)\s*$")
@@ -61,9 +61,9 @@ class LocationReader:
         if self.condition is None:
             return made
         self._check(self.condition, made.loops or tuple(self._loops_of_nodes(made.nodes)))
-        if made.kind is Kind.BOUNDARY:
+        if made.kind is Trigger.BOUNDARY:
             # Every boundary where something holds: what conditions are for, which the engine tests itself.
-            made.kind, made.expression = Kind.CONDITION, self.condition
+            made.kind, made.expression = Trigger.CONDITION, self.condition
             made.text = f"{made.text} if {self.condition.text}"
         else:
             made.condition = self.condition
@@ -74,17 +74,17 @@ class LocationReader:
         word, _, rest = place.partition(" ")
         rest = rest.strip()
         if word == "if":
-            return self._about(Kind.CONDITION, parse(rest))
+            return self._about(Trigger.CONDITION, parse(rest))
         if word == "iter":
             return self._iteration(rest)
         if place == "end":
-            return self._made(Kind.END, loops=(self._here(),))
+            return self._made(Trigger.END, loops=(self._here(),))
         if word == "nan":
             if not rest:
                 self._here()
                 loops = range(len(self.places.loops)) if self.loop is None else (self.loop,)
-                return self._made(Kind.NAN, loops=tuple(loops))
-            return self._about(Kind.NAN, parse(rest))
+                return self._made(Trigger.NAN, loops=tuple(loops))
+            return self._about(Trigger.NAN, parse(rest))
         if not self.host.has_nodes:
             raise UsageError(
                 "a recording has boundaries only, and no nodes to stop before; "
@@ -104,10 +104,10 @@ class LocationReader:
     def _at(self, nodes: frozenset[Node]) -> Breakpoint:
         """Before nodes; of a loop at each of its boundaries."""
         if all(isinstance(node, Loop) for node in nodes):
-            return self._made(Kind.BOUNDARY, loops=tuple(p.index for p in self.places.loops if p.loop in nodes))
-        return self._made(Kind.NODE, nodes=nodes)
+            return self._made(Trigger.BOUNDARY, loops=tuple(p.index for p in self.places.loops if p.loop in nodes))
+        return self._made(Trigger.NODE, nodes=nodes)
 
-    def _about(self, kind: Kind, expression: Expression) -> Breakpoint:
+    def _about(self, kind: Trigger, expression: Expression) -> Breakpoint:
         """Where an expression can be tested: at the boundaries of a loop, or once in the main graph."""
         loops = self._loops_for(expression)
         traps = self.places.after(expression) if loops == (MAIN_GRAPH,) else frozenset[Node]()
@@ -136,7 +136,7 @@ class LocationReader:
                 f"nothing changes from boundary to boundary in '{expression.text}': "
                 f"{self.places.homes(expression)}; break if tests it once"
             )
-        made = self._made(Kind.WATCH, loops=loops, expression=expression)
+        made = self._made(Trigger.WATCH, loops=loops, expression=expression)
         made.mode, made.level = mode, level
         if self.condition is not None:
             self._check(self.condition, loops)
@@ -152,7 +152,7 @@ class LocationReader:
         except ValueError:
             raise UsageError(f"'{word}' needs a number, not '{number}'") from None
 
-    def _made(self, kind: Kind, **fields: Any) -> Breakpoint:
+    def _made(self, kind: Trigger, **fields: Any) -> Breakpoint:
         return Breakpoint(0, kind, self.text, **fields)
 
     def _here(self) -> int:
@@ -181,7 +181,7 @@ class LocationReader:
             raise UsageError(
                 f"loop '{plans[index].loop.name}' stands inside {len(self.places.around(index))} loops only"
             )
-        return self._made(Kind.ITERATION, loops=(index,), iterations=numbers)
+        return self._made(Trigger.ITERATION, loops=(index,), iterations=numbers)
 
     def _loops_for(self, expression: Expression) -> tuple[int, ...]:
         """The loop whose values an expression is about: the present one if it has them all, else the first that has,

@@ -21,7 +21,7 @@ from ...runtime.graph import Value
 from ...runtime.ops.primitives import NotNative
 from ...runtime.ops.registry import Op
 from ..expression.language import Expression, Ref, parse
-from .breakpoint import Breakpoint, Kind, Mode
+from .breakpoint import Breakpoint, Mode, Trigger
 
 _NOT_FINITE = parse("not all(abs(x) < inf)")
 _CHANGED = parse("any(x != prev(x))")
@@ -43,7 +43,7 @@ class Filter:
 def filter_of(breakpoint_: Breakpoint, engine: Engine, index: int) -> Filter | None:
     """The predicate that finds where a breakpoint may hit at the boundaries of a loop; None: only Python can tell."""
     slots = _Slots(engine, index)
-    if breakpoint_.kind is Kind.NAN and breakpoint_.expression is None:
+    if breakpoint_.kind is Trigger.NAN and breakpoint_.expression is None:
         return _not_finite(slots)
     expression = _expression(breakpoint_)
     lowered = None if expression is None else expression.lower()
@@ -53,7 +53,7 @@ def filter_of(breakpoint_: Breakpoint, engine: Engine, index: int) -> Filter | N
     if len(places) < len(lowered.inputs):
         return None
     late = {ref for ref, place in places.items() if place.needs_body}
-    is_condition = breakpoint_.kind is Kind.CONDITION
+    is_condition = breakpoint_.kind is Trigger.CONDITION
     if is_condition and late and lowered.may_hold_without(late):
         # Before iteration 0 it may be true, and is not asked.
         return None
@@ -65,9 +65,9 @@ def _expression(breakpoint_: Breakpoint) -> Expression | None:
     """What is true wherever a breakpoint may hit."""
     expression = breakpoint_.expression
     assert expression is not None
-    if breakpoint_.kind is Kind.CONDITION:
+    if breakpoint_.kind is Trigger.CONDITION:
         return expression
-    if breakpoint_.kind is Kind.NAN or breakpoint_.mode is Mode.NAN:
+    if breakpoint_.kind is Trigger.NAN or breakpoint_.mode is Mode.NAN:
         return _NOT_FINITE.filled(x=expression)
     if expression.uses_history or breakpoint_.mode is Mode.SHAPE:
         return None

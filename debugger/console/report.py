@@ -13,7 +13,7 @@ from ...runtime.frame import BodyNode, NodeState
 from ...runtime.graph import Value
 from ...runtime.graph.slices import cut
 from ...runtime.text import counted, plural, size_text
-from ..breakpoints.collection import Breakpoint, Kind
+from ..breakpoints.collection import Breakpoint, Trigger
 from ..expression.language import show
 from ..frame import AnyFrame
 from ..session.boundary import Boundary
@@ -124,7 +124,7 @@ def _places(one: Breakpoint, session: Debuggee) -> list[str]:
         return told
     if one.in_main:
         return ["the main graph, once"]
-    if one.kind is Kind.BOUNDARY:
+    if one.kind is Trigger.BOUNDARY:
         lines = [places.source.line_of(places.loops[k].loop) for k in one.loops]
         told = [f"line {line.number}" for line in lines if line is not None and one.text != f"line {line.number}"]
         return [*told, "every boundary"]

@@ -21,7 +21,7 @@ from .values import Tolerance, compare
 from .written import written
 
 #: A place in time: for each loop, outermost first, the index of its pair and its iteration.
-Position = tuple[int, ...]
+Place = tuple[int, ...]
 
 
 @dataclass
@@ -152,19 +152,19 @@ class _Merge:
                 a, b = next(lefts, None), next(rights, None)
         self._causes()
 
-    def _places(self, side: Side, which: int) -> Iterator[tuple[Position, Pair, Boundary]]:
+    def _places(self, side: Side, which: int) -> Iterator[tuple[Place, Pair, Boundary]]:
         """The boundaries of the loops that are compared, each with its place in time."""
         for boundary in side.boundaries():
             if boundary.loop in self.places[which]:
                 pair, around = self.places[which][boundary.loop]
                 yield _position(pair, around, boundary), pair, boundary
 
-    def _alone(self, at: tuple[Position, Pair, Boundary], which: int) -> None:
+    def _alone(self, at: tuple[Place, Pair, Boundary], which: int) -> None:
         _, pair, boundary = at
         self.findings[pair.index].unmatched += 1
         self._ended(pair, boundary, which)
 
-    def _both(self, position: Position, pair: Pair, a: Boundary, b: Boundary) -> None:
+    def _both(self, position: Place, pair: Pair, a: Boundary, b: Boundary) -> None:
         findings = self.findings[pair.index]
         worst, relative, beyond = 0.0, 0.0, False
         for difference in self._values(pair, a, b):
@@ -286,7 +286,7 @@ def _condition_name(loop: Loop | None, iteration: int | None) -> str:
     return "condition" if value is None else value.name
 
 
-def _position(pair: Pair, around: tuple[int, ...], boundary: Boundary) -> Position:
+def _position(pair: Pair, around: tuple[int, ...], boundary: Boundary) -> Place:
     if not around:
         return (*boundary.entry, pair.index, boundary.iteration)
     place: list[int] = []

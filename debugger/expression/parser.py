@@ -9,7 +9,7 @@ from ...runtime.text import near
 from .errors import ExpressionError
 from .functions import FUNCTIONS
 from .nodes import Binary, Call, Compare, Constant, Index, Items, Logic, Name, Node, Past, Range, Rest, State, Unary
-from .tokens import CONSTANTS, PAST_FUNCTIONS, STATE_WORDS, Kind, Token, tokenize
+from .tokens import CONSTANTS, PAST_FUNCTIONS, STATE_WORDS, Token, TokenKind, tokenize
 
 #: Brackets and powers inside one another, each of which takes a dozen calls to read; Python allows 1 000.
 MAX_NESTING = 30
@@ -38,7 +38,7 @@ def parse_tree(text: str) -> Node:
         raise ExpressionError(text, 0, "an empty expression")
     parser = _Parser(text)
     tree = parser.expression()
-    if parser.token.kind is not Kind.END:
+    if parser.token.kind is not TokenKind.END:
         parser.unexpected("an operator or the end")
     return tree
 
@@ -57,7 +57,7 @@ class _Parser:
         return self.tokens[self.at]
 
     def is_sign(self, *signs: str) -> bool:
-        return self.token.kind is Kind.SIGN and self.token.value in signs
+        return self.token.kind is TokenKind.SIGN and self.token.value in signs
 
     def take(self) -> Token:
         """The token, which is not the last, and on to the next."""
@@ -67,7 +67,7 @@ class _Parser:
     def close(self, sign: str, opened: Token) -> None:
         if self.is_sign(sign):
             self.take()
-        elif self.token.kind is Kind.END:
+        elif self.token.kind is TokenKind.END:
             self.fail(f"'{opened.value}' is not closed", opened.position)
         else:
             self.unexpected(f"'{sign}'")
@@ -91,7 +91,7 @@ class _Parser:
 
     def unexpected(self, wanted: str) -> NoReturn:
         token = self.token
-        if token.kind is Kind.END:
+        if token.kind is TokenKind.END:
             self.fail(f"it ends where {wanted} should come", token.position)
         hint = f"{wanted} should come here"
         if self.is_sign("="):
@@ -118,7 +118,7 @@ class _Parser:
 
     def level(self) -> int:
         """How tightly the operator binds that comes next; 0: none comes."""
-        return _LEVELS.get(self.token.value, 0) if self.token.kind is Kind.SIGN else 0
+        return _LEVELS.get(self.token.value, 0) if self.token.kind is TokenKind.SIGN else 0
 
     def operators(self, least: int) -> Node:
         """Operators that bind at least so tightly, and their operands."""
@@ -203,7 +203,7 @@ class _Parser:
 
     def iteration(self) -> Node:
         token = self.token
-        if token.kind is Kind.NUMBER:
+        if token.kind is TokenKind.NUMBER:
             if not isinstance(token.value, int):
                 self.fail("iterations are whole numbers", token.position)
             return Constant(position=self.take().position, value=token.value)
@@ -222,11 +222,11 @@ class _Parser:
 
     def atom(self) -> Node:
         token = self.token
-        if token.kind in (Kind.NUMBER, Kind.TEXT):
+        if token.kind in (TokenKind.NUMBER, TokenKind.TEXT):
             return Constant(position=self.take().position, value=token.value)
-        if token.kind is Kind.NAME:
+        if token.kind is TokenKind.NAME:
             return Name(position=self.take().position, name=token.value)
-        if token.kind is Kind.WORD:
+        if token.kind is TokenKind.WORD:
             return self.word()
         if self.is_sign("("):
             return self.between_parentheses()
@@ -273,7 +273,7 @@ class _Parser:
         def argument() -> None:
             at = self.token.position
             after = self.tokens[self.at + 1 : self.at + 2]
-            if self.token.kind is Kind.WORD and after[0].kind is Kind.SIGN and after[0].value == "=":
+            if self.token.kind is TokenKind.WORD and after[0].kind is TokenKind.SIGN and after[0].value == "=":
                 parameter = self.take().value
                 self.take()
                 if parameter not in function.parameters:

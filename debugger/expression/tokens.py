@@ -71,7 +71,7 @@ _WRONG = {
 }
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     """What a token is."""
 
     NUMBER = "number"
@@ -83,14 +83,20 @@ class Kind(Enum):
     END = "end"
 
 
-_KINDS = ((_NAME, Kind.NAME), (_TEXT, Kind.TEXT), (_WORD, Kind.WORD), (_NUMBER, Kind.NUMBER), (_SIGN, Kind.SIGN))
+_KINDS = (
+    (_NAME, TokenKind.NAME),
+    (_TEXT, TokenKind.TEXT),
+    (_WORD, TokenKind.WORD),
+    (_NUMBER, TokenKind.NUMBER),
+    (_SIGN, TokenKind.SIGN),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
     """``value``: the number, the string's or the name's own characters, the word, or the sign."""
 
-    kind: Kind
+    kind: TokenKind
     value: Any
     position: int
     end: int
@@ -148,7 +154,7 @@ def tokenize(text: str) -> list[Token]:
     while at < len(text):
         tokens.append(_token(text, at))
         at = _after_space(text, tokens[-1].end)
-    return [*tokens, Token(Kind.END, "", len(text), len(text))]
+    return [*tokens, Token(TokenKind.END, "", len(text), len(text))]
 
 
 def _after_space(text: str, at: int) -> int:
@@ -161,7 +167,7 @@ def _token(text: str, at: int) -> Token:
     for pattern, kind in _KINDS:
         found = pattern.match(text, at)
         if found is not None:
-            sign = Kind.SIGN if found[0] in OPERATOR_WORDS else kind
+            sign = TokenKind.SIGN if found[0] in OPERATOR_WORDS else kind
             return Token(sign, _VALUES[kind](found), at, found.end())
     raise _wrong(text, at)
 
@@ -222,10 +228,10 @@ def _characters(quoted: re.Match[str]) -> str:
     return _ESCAPE.sub(plain, quoted[0][1:-1])
 
 
-_VALUES: dict[Kind, Callable[[re.Match[str]], Any]] = {
-    Kind.NAME: _characters,
-    Kind.TEXT: _characters,
-    Kind.NUMBER: _number,
-    Kind.WORD: re.Match.group,
-    Kind.SIGN: re.Match.group,
+_VALUES: dict[TokenKind, Callable[[re.Match[str]], Any]] = {
+    TokenKind.NAME: _characters,
+    TokenKind.TEXT: _characters,
+    TokenKind.NUMBER: _number,
+    TokenKind.WORD: re.Match.group,
+    TokenKind.SIGN: re.Match.group,
 }

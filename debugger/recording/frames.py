@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...runtime.dtypes import dtype as dtype_of
-from ...runtime.frame import BackEdge, BodyNode, NodeState
+from ...runtime.frame import BodyNode, CarriedValue, NodeState
 from ...runtime.graph import MAIN, Array, If, Loop, Node, ScanOutput, StoppedBy, TensorType, Value, bodies, walk
 from ...runtime.graph.slices import join, joined_shape
 from ..expression.language import parse
@@ -174,7 +174,7 @@ class RecordedFrame:
         return self.recorded(PortKind.CARRIED)
 
     @property
-    def back_edges(self) -> list[BackEdge]:
+    def back_edges(self) -> list[CarriedValue]:
         last = self.before() if self._iteration and self.at_boundary else None
         known = {} if last is None or last.iteration != self._iteration - 1 else last.carried
         edges = []
@@ -183,11 +183,11 @@ class RecordedFrame:
             names = (name, edge.result.name, edge.param.type)
             now = self.carried.get(name)
             if self.at_boundary:
-                edges.append(BackEdge(*names, known.get(name), now, name in self.carried))
+                edges.append(CarriedValue(*names, known.get(name), now, name in self.carried))
             else:
                 ready = edge.result is edge.param or self.state_of(edge.result) is NodeState.DONE
                 there, value = self.values.read(edge.result) if ready else (False, None)
-                edges.append(BackEdge(*names, now, value, there))
+                edges.append(CarriedValue(*names, now, value, there))
         return edges
 
     @cached_property

@@ -24,7 +24,7 @@ from . import queries
 from .checkpoint import LoopState, Saver, save
 from .ports import MISSING, Tapped, read, tap
 from .reader import Trace
-from .resume import Position, model_hash
+from .resume import ResumePoint, model_hash
 from .rows import Batch, Types
 from .schema import VERSION
 from .writer import Portion, Store, Writer, create
@@ -110,7 +110,7 @@ class Recorder:
         cls,
         path: Path,
         model: Model,
-        position: Position,
+        position: ResumePoint,
         on_error: Callable[[LoopdbgError], object] | None = None,
     ) -> Recorder:
         """A recorder that goes on in the trace of a run which goes on from ``position``, recording what that one did.
@@ -137,7 +137,7 @@ class Recorder:
         recorder._write_to(store)
         return recorder
 
-    def _go_on(self, store: Store, position: Position, again: list[int]) -> None:
+    def _go_on(self, store: Store, position: ResumePoint, again: list[int]) -> None:
         """Take away what will be recorded again, and the end."""
         ask = store.execute
         with queries.transaction(ask):

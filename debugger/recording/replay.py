@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from ...runtime.errors import Remedy, UsageError
 from ...runtime.model import Data, LoopTotals
-from ..breakpoints.breakpoint import MAIN_GRAPH, Breakpoint, Kind
+from ..breakpoints.breakpoint import MAIN_GRAPH, Breakpoint, Trigger
 from ..breakpoints.places import Places
 from ..expression.language import Expression
 from ..session.debuggee import Debuggee
@@ -305,10 +305,10 @@ class Replay(Debuggee):
         any_of: list[Which] = []
         for one in self.breakpoints:
             for loop in one.loops if one.enabled else ():
-                if one.kind is Kind.ITERATION:
+                if one.kind is Trigger.ITERATION:
                     any_of.append(Which(loop=loop, ended=False, iteration=one.iterations[-1]))
                 else:
-                    any_of.append(Which(loop=loop, ended=True if one.kind is Kind.END else None))
+                    any_of.append(Which(loop=loop, ended=True if one.kind is Trigger.END else None))
         if not any_of:
             return
         for mark in self.trace.marks(which, any_of, newest_first=back):

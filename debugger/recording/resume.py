@@ -28,7 +28,7 @@ from .reader import Mark, Trace
 
 
 @dataclass(frozen=True)
-class Position:
+class ResumePoint:
     """Where a run can go on."""
 
     #: The loops to be put somewhere, in the order in which they are met.
@@ -68,7 +68,7 @@ class Position:
         return True
 
 
-def newest(trace: Trace, model: Model) -> Position:
+def newest(trace: Trace, model: Model) -> ResumePoint:
     """The position at which a recorded run can go on.
 
     Raises:
@@ -86,11 +86,11 @@ def newest(trace: Trace, model: Model) -> Position:
     return _from_boundaries(trace, model) if trace.whole else _from_checkpoint(trace, model)
 
 
-def _from_boundaries(trace: Trace, model: Model) -> Position:
+def _from_boundaries(trace: Trace, model: Model) -> ResumePoint:
     """Every boundary is recorded whole: the newest one is where it stands."""
     last = trace.mark(newest=True)
     if last is None:
-        return Position([], 0)
+        return ResumePoint([], 0)
     entry = trace.entry(last.entry)
     chain = trace.around(entry.loop)
     taps = tap(model.plan, nodes=trace.nodes)
@@ -112,7 +112,7 @@ def _from_boundaries(trace: Trace, model: Model) -> Position:
             inside = mark.ended is None
         if not inside:
             break
-    return Position(path, last.id)
+    return ResumePoint(path, last.id)
 
 
 def _recorded_state(trace: Trace, model: Model, taps: list[Tapped], mark: Mark) -> LoopState:
@@ -138,14 +138,14 @@ def _recorded_state(trace: Trace, model: Model, taps: list[Tapped], mark: Mark) 
     return LoopState(entry.loop, entry.around, mark.iteration, keep, carried, lasts, scans, mark.ended is not None)
 
 
-def _from_checkpoint(trace: Trace, model: Model) -> Position:
+def _from_checkpoint(trace: Trace, model: Model) -> ResumePoint:
     row = next(iter(queries.newest_checkpoint(trace.rows)), None)
     if row is None:
-        return Position([], 0)
+        return ResumePoint([], 0)
     number, boundary, states = row
     try:
         path = [_saved_state(trace, model, number, told) for told in json.loads(text(states))]
-        return Position(path, whole(boundary))
+        return ResumePoint(path, whole(boundary))
     except DAMAGE as error:
         raise trace.damaged(error) from None
 
@@ -194,7 +194,7 @@ def _saved_state(trace: Trace, model: Model, number: int, told: Mapping[str, Any
     return LoopState(loop, entry, iteration, bool(told["keep"]), parts["carried"], lasts, scans, bool(told["ended"]))
 
 
-def go_to(engine: Engine, position: Position, trace: Trace) -> None:
+def go_to(engine: Engine, position: ResumePoint, trace: Trace) -> None:
     """Bring an engine that was started on the recorded inputs to a position.
 
     Raises:
@@ -225,7 +225,7 @@ def _kind(value: Any) -> str:
     return value.dtype.name if isinstance(value, np.ndarray) else "sequence" if isinstance(value, list) else "other"
 
 
-def _count_before(engine: Engine, position: Position, trace: Trace) -> None:
+def _count_before(engine: Engine, position: ResumePoint, trace: Trace) -> None:
     """Entries that are neither run again nor put somewhere count as well."""
     ours = {(state.loop, state.around) for state in position.path}
     for mark in trace.marks(Which(ended=True, before=position.boundary + 1)):

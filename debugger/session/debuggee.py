@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from ...runtime.errors import Remedy, UsageError
 from ...runtime.graph import Node
 from ...runtime.model import Data, LoopTotals, Model
-from ..breakpoints.breakpoint import Breakpoint, Kind
+from ..breakpoints.breakpoint import Breakpoint, Trigger
 from ..breakpoints.collection import Breakpoints
 from ..breakpoints.places import Places
 from ..expression.language import Expression
@@ -366,13 +366,13 @@ class Debuggee(ABC):
         if failed is not None:
             text = f"{failed.word} {failed.number} cannot be tested: {failed.failure}"
             return Stop(Reason.ERROR, f"{text}; {where}", numbers)
-        watched = all(breakpoint_.kind is Kind.WATCH for breakpoint_ in hits)
-        if self.at_boundary() and all(b.kind is Kind.NAN for b in hits):
+        watched = all(breakpoint_.kind is Trigger.WATCH for breakpoint_ in hits)
+        if self.at_boundary() and all(b.kind is Trigger.NAN for b in hits):
             # One that is about any value knows best: a carried value is made by no node.
             first = min(hits, key=lambda hit: hit.expression is not None)
             where = self._to_first_nan(first) or where
         reason = Reason.WATCHPOINT if watched else Reason.BREAKPOINT
-        changes = [b.change for b in hits if b.kind is Kind.WATCH]
+        changes = [b.change for b in hits if b.kind is Trigger.WATCH]
         return Stop(reason, f"{'; '.join([', '.join(told), *changes])}: {where}", numbers)
 
     def _to_first_nan(self, breakpoint_: Breakpoint) -> str:

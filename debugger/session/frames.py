@@ -22,7 +22,7 @@ from .timeline import Timeline
 _CELLS = 32
 
 
-class Frame(runtime.Frame):
+class SessionFrame(runtime.Frame):
     """A frame of a session; see :class:`~...runtime.frame.Frame` for what it shows."""
 
     def __init__(self, timeline: Timeline, index: int) -> None:
@@ -30,7 +30,7 @@ class Frame(runtime.Frame):
         self._timeline = timeline
 
     def __repr__(self) -> str:
-        return f"<Frame {self.path}{'' if self.loop is None else f', {when(self)}'}>"
+        return f"<SessionFrame {self.path}{'' if self.loop is None else f', {when(self)}'}>"
 
     @property
     def history(self) -> Iterations:
@@ -38,9 +38,9 @@ class Frame(runtime.Frame):
         return self._timeline.iterations(self)
 
     @property
-    def around(self) -> Frame | None:
+    def around(self) -> SessionFrame | None:
         """The frame in which this loop runs; None of the main graph."""
-        return None if self._plan is None else Frame(self._timeline, self._plan.parent)
+        return None if self._plan is None else SessionFrame(self._timeline, self._plan.parent)
 
     def before(self) -> None:
         """The frame at the boundary before this one, where that can be had without running anything: never here."""

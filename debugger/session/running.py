@@ -9,20 +9,20 @@ from ...runtime.engine.engine import Engine
 from ...runtime.errors import ExecutionError, InterruptError, LimitError, LoopdbgError, UsageError
 from ...runtime.graph import Node
 from ...runtime.model import Data, LoopTotals, Model
-from ...runtime.plan.plan import Kind as PlanKind
+from ...runtime.plan.plan import Opcode
 from ..breakpoints.arming import Arming
-from ..breakpoints.breakpoint import MAIN_GRAPH, Breakpoint, Kind
+from ..breakpoints.breakpoint import MAIN_GRAPH, Breakpoint, Trigger
 from ..breakpoints.places import Places
 from ..text import printable
 from . import destinations
 from .debuggee import Debuggee
-from .frames import Frame
+from .frames import SessionFrame
 from .positions import Position, nodes_until
 from .stop import Reason, Stop, boundary_stop, gave_nan, interrupted, loop_name
 from .timeline import Timeline
 
 #: Instructions that are nodes to step over: operations, loops and Ifs.
-_STOPPABLE = (PlanKind.NODE, PlanKind.ENTER, PlanKind.BRANCH)
+_STOPPABLE = (Opcode.NODE, Opcode.ENTER, Opcode.BRANCH)
 
 
 class Running(Debuggee):
@@ -46,7 +46,7 @@ class Running(Debuggee):
         self._outputs: dict[str, Data] | None = None
         self._last_loop = -1
         #: The frames that were asked for at the moment at which the session stands, by loop.
-        self._frames: dict[int, Frame] = {}
+        self._frames: dict[int, SessionFrame] = {}
         self._framed = -1
         self._progress: dict[str, int] = {}
 
@@ -85,21 +85,21 @@ class Running(Debuggee):
         self._progress = {total.path: total.iterations for total in self.totals}
 
     @property
-    def frame(self) -> Frame:
+    def frame(self) -> SessionFrame:
         stack = self._engine.stack
         return self._frame(stack[-1] if stack else self._last_loop if self.done else MAIN_GRAPH)
 
     @property
-    def frames(self) -> list[Frame]:
+    def frames(self) -> list[SessionFrame]:
         return [self._frame(index) for index in (MAIN_GRAPH, *self._engine.stack)]
 
-    def _frame(self, index: int) -> Frame:
+    def _frame(self, index: int) -> SessionFrame:
         """The frame of a loop; one and the same as long as nothing moves, since it keeps what was computed of it."""
         if self._framed != self.moment:
             self._framed = self.moment
             self._frames.clear()
         if index not in self._frames:
-            self._frames[index] = Frame(self._timeline, index)
+            self._frames[index] = SessionFrame(self._timeline, index)
         return self._frames[index]
 
     def at_boundary(self) -> bool:
@@ -213,9 +213,9 @@ class Running(Debuggee):
         for one in self.breakpoints:
             if not one.enabled or one.condition is not None or one.log is not None or one.ignore:
                 continue
-            if index in one.loops and one.kind is Kind.BOUNDARY:
+            if index in one.loops and one.kind is Trigger.BOUNDARY:
                 return True
-            here = one.kind is Kind.ITERATION and one.loops == (index,) and len(one.iterations) == 1
+            here = one.kind is Trigger.ITERATION and one.loops == (index,) and len(one.iterations) == 1
             if here and one.iterations[0] > now:
                 return True
         return False
@@ -233,7 +233,7 @@ class Running(Debuggee):
 
     def _test_at(self, breakpoint_: Breakpoint, index: int) -> bool:
         """Whether a breakpoint hits at the boundary that the engine is at, in passing."""
-        return breakpoint_.holds(Frame(self._timeline, index))
+        return breakpoint_.holds(SessionFrame(self._timeline, index))
 
     def _hits_here(self, *, silently: bool = False) -> list[Breakpoint]:
         """The breakpoints that stop where the engine stands."""

@@ -20,7 +20,7 @@ from ...runtime.model import Data, Model, load
 from . import destinations
 from .boundary import Boundary
 from .branches import Branch
-from .frames import Frame
+from .frames import SessionFrame
 from .positions import Position
 from .running import Running
 from .stop import Reason, Stop, no_iteration
@@ -52,7 +52,7 @@ class Session(Running):
     def __repr__(self) -> str:
         return f"<Session {self.model.name}: {self.stop.text}>"
 
-    def __iter__(self) -> Iterator[Frame]:
+    def __iter__(self) -> Iterator[SessionFrame]:
         """The frame at this stop and after each step, to the end of the model or an error."""
         while not self.done:
             yield self.frame
@@ -143,10 +143,10 @@ class Session(Running):
     def set(self, target: str, value: Any) -> Branch:
         return self._edit(self.frame, lambda editor: editor.set(target, value))
 
-    def assign(self, text: str, frame: Frame | None = None) -> Branch:
+    def assign(self, text: str, frame: SessionFrame | None = None) -> Branch:
         return self._edit(frame or self.frame, lambda editor: editor.assign(text))
 
-    def _edit(self, frame: Frame, change: Callable[[Any], str]) -> Branch:
+    def _edit(self, frame: SessionFrame, change: Callable[[Any], str]) -> Branch:
         from .edit import Editor
 
         with self._held():

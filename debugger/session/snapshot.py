@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime.frame import BackEdge, BodyNode, NodeState
+from ...runtime.frame import BodyNode, CarriedValue, NodeState
 from ...runtime.graph import Array, Loop, Node, StoppedBy
 from ...runtime.graph.slices import cut
 from ..breakpoints.breakpoint import Breakpoint
@@ -71,7 +71,7 @@ class FrameSnapshot:
     condition: bool | None
     stopped_by: StoppedBy | None
     at_boundary: bool
-    back_edges: tuple[BackEdge, ...]
+    back_edges: tuple[CarriedValue, ...]
     scans: tuple[ScanSnapshot, ...]
     nodes: tuple[NodeSnapshot, ...]
     #: Captures and invariant inputs that the body uses: name -> value.
@@ -205,7 +205,7 @@ def _node(entry: BodyNode, values: AnyValues) -> NodeSnapshot:
 
 
 def _values(
-    frame: AnyFrame, nodes: Sequence[NodeSnapshot], edges: Sequence[BackEdge], captures: Mapping[str, Any]
+    frame: AnyFrame, nodes: Sequence[NodeSnapshot], edges: Sequence[CarriedValue], captures: Mapping[str, Any]
 ) -> dict[str, Any]:
     """See :attr:`FrameSnapshot.values`."""
     found = dict(captures)
@@ -226,7 +226,7 @@ def _values(
     return {name: value for name, value in found.items() if value is not _ABSENT}
 
 
-def _got(frame: AnyFrame, loop: Loop, edges: Sequence[BackEdge]) -> dict[str, Any]:
+def _got(frame: AnyFrame, loop: Loop, edges: Sequence[CarriedValue]) -> dict[str, Any]:
     """What the iteration before got in those parameters that are another value in each; _ABSENT where that is not
     known. At a boundary they hold what the next one gets already."""
     got: dict[str, Any] = {}

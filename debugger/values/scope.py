@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ...runtime.errors import InterruptError, UsageError, one_line
-from ...runtime.frame import BackEdge, NodeState
+from ...runtime.frame import CarriedValue, NodeState
 from ...runtime.graph import Array, ScanOutput, Value
 from ...runtime.graph.slices import from_start
 from ..expression.language import ScopeError, UnknownNameError
@@ -137,7 +137,7 @@ class FrameScope:
         return {} if loop is None else dict(zip(scan_names(loop), loop.scan_outputs, strict=True))
 
     @cached_property
-    def _edges(self) -> list[BackEdge]:
+    def _edges(self) -> list[CarriedValue]:
         return self._frame.back_edges
 
     @cached_property

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...runtime.graph import Loop, Node, Value
 from ..frame import AnyFrame
-from ..words.condition import Choice, Comparison, Decision, Inverted, Joined
+from ..words.condition import Choice, DecidingComparison, Decision, Inverted, Joined
 from ..words.node_text import Phrases
 
 _SIGNS = {
@@ -97,7 +97,7 @@ class Evidence:
         there, data = self.value(of.value)
         if there:
             return _truth(data)
-        if isinstance(of, Comparison):
+        if isinstance(of, DecidingComparison):
             (one, left), (two, right) = self.value(of.left), self.value(of.right)
             if not (one and two):
                 return None

@@ -17,8 +17,8 @@ from ..text import value_text
 from ..words.condition import (
     OPPOSITE,
     Choice,
-    Comparison,
     ConditionSlice,
+    DecidingComparison,
     Decision,
     Inverted,
     Joined,
@@ -53,7 +53,7 @@ class Debugged(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class DecidingNode:
     """One node that the condition depends on, as code, and its result; ``known`` is false where that is not at hand."""
 
     node: Node
@@ -66,7 +66,7 @@ class Step:
 class Side:
     """One comparison behind the condition: as code, with values, whether it holds, and where it is heading."""
 
-    comparison: Comparison
+    comparison: DecidingComparison
     text: str
     values: str
     holds: bool | None
@@ -94,7 +94,7 @@ class Why:
     #: The execution condition that was decided last; None where the loop has none.
     condition: bool | None = None
     slice: ConditionSlice | None = None
-    steps: tuple[Step, ...] = ()
+    steps: tuple[DecidingNode, ...] = ()
     sides: tuple[Side, ...] = ()
     reads: tuple[Read, ...] = ()
     trip_count: int | None = None
@@ -291,12 +291,12 @@ class _Reasoner:
     def _decided(self) -> str:
         """The values of a condition that is one comparison."""
         of = self.decision
-        if isinstance(of, Inverted) and isinstance(of.of, Comparison):
+        if isinstance(of, Inverted) and isinstance(of.of, DecidingComparison):
             turned = OPPOSITE[of.of.sign] if of.of.sign in ("==", "!=") else of.of.sign
             return self._values(of.of, turned)
-        return self._values(of, of.sign) if isinstance(of, Comparison) else ""
+        return self._values(of, of.sign) if isinstance(of, DecidingComparison) else ""
 
-    def _values(self, of: Comparison, sign: str) -> str:
+    def _values(self, of: DecidingComparison, sign: str) -> str:
         """The comparison with the values that it had; empty where they are not known."""
         sides = [self.evidence.value(side) for side in (of.left, of.right)]
         if not all(there for there, _ in sides):
@@ -307,7 +307,7 @@ class _Reasoner:
 
     def _sides(self, of: Decision, wanted: bool) -> Iterator[Side]:
         """Every comparison that counted, in order; ``wanted``: what it has to be for the loop to go on."""
-        if isinstance(of, Comparison):
+        if isinstance(of, DecidingComparison):
             holds = self.evidence.truth(of)
             sign = of.sign if wanted else OPPOSITE[of.sign]
             heading = None
@@ -329,7 +329,7 @@ class _Reasoner:
             if branch is not None:
                 yield from self._sides(branch, wanted)
 
-    def _side(self, of: Comparison, wanted: bool, holds: bool | None, heading: Estimate | None) -> Side:
+    def _side(self, of: DecidingComparison, wanted: bool, holds: bool | None, heading: Estimate | None) -> Side:
         """As the model compares, but ``not a == b`` as ``a != b``, which is the same with NaN as well."""
         whole: Decision = of
         if not wanted and of.sign in ("==", "!="):
@@ -341,7 +341,7 @@ class _Reasoner:
 
     def _about(self, of: Decision | None, wanted: bool, sides: tuple[Side, ...]) -> int | None:
         """When a decision stops being as wanted: of parts that all have to hold the first to turn, else the last."""
-        if isinstance(of, Comparison):
+        if isinstance(of, DecidingComparison):
             found = next((side.estimate for side in sides if side.comparison is of), None)
             return None if found is None else found.iterations
         if isinstance(of, Inverted):
@@ -398,7 +398,7 @@ class _Reasoner:
 
     # -- the slice
 
-    def _steps(self, graph: Graph) -> Iterator[Step]:
+    def _steps(self, graph: Graph) -> Iterator[DecidingNode]:
         """The nodes of the slice in the order in which they ran, those of branches not taken left out."""
         wanted = set(self.slice.nodes)
         for node in graph.nodes:
@@ -411,7 +411,7 @@ class _Reasoner:
                     yield from self._steps(branch)
             output = next((value for value in node.outputs if value is not None), None)
             known, value = (False, None) if output is None else self.evidence.value(output)
-            yield Step(node, text, value, known)
+            yield DecidingNode(node, text, value, known)
 
     def _taken(self, node: If) -> tuple[Graph, ...]:
         """The branch that ran; both where that is not known."""

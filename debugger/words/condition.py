@@ -155,7 +155,7 @@ def _ordered(loop: Loop, needed: set[Value]) -> list[Value]:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class DecidingComparison:
     """``left sign right``, as the node ``node`` compares."""
 
     value: Value
@@ -199,7 +199,7 @@ class Plain:
     value: Value
 
 
-Decision = Comparison | Inverted | Joined | Choice | Plain
+Decision = DecidingComparison | Inverted | Joined | Choice | Plain
 
 
 def decision(value: Value, origins: Origins) -> Decision:
@@ -225,7 +225,7 @@ class _Apart:
         if node is not None and self.left > 0 and inputs:
             sign = SIGNS.get(node.op_type, "")
             if sign in _COMPARES and len(inputs) == 2:
-                return Comparison(value, inputs[0], sign, inputs[1], node)
+                return DecidingComparison(value, inputs[0], sign, inputs[1], node)
             if sign in ("and", "or") and len(inputs) == 2:
                 left, right = map(self.decision, inputs)
                 return Joined(value, sign, (left, right))
@@ -237,13 +237,13 @@ class _Apart:
                 return Choice(value, inputs[0], then, otherwise)
         if source is not value and isinstance(source.type, TensorType) and source.type.dtype not in (None, np.bool_):
             # A number taken as a truth.
-            return Comparison(value, source, "!=", Value("0", TensorType(source.type.dtype, ()), np.array(0)))
+            return DecidingComparison(value, source, "!=", Value("0", TensorType(source.type.dtype, ()), np.array(0)))
         return Plain(value)
 
 
-def comparisons(of: Decision) -> list[Comparison]:
+def comparisons(of: Decision) -> list[DecidingComparison]:
     """Every comparison of a decision, in order."""
-    if isinstance(of, Comparison):
+    if isinstance(of, DecidingComparison):
         return [of]
     return [found for part in parts_of(of) for found in comparisons(part)]
 
@@ -265,11 +265,11 @@ class Operands(Protocol):
 
 def decision_text(of: Decision, phrases: Operands) -> str:
     """``err_new > tol``, ``not (n == 1) and k < limit``."""
-    if isinstance(of, Comparison):
+    if isinstance(of, DecidingComparison):
         return f"{phrases.operand(of.left, bare=True)} {of.sign} {phrases.operand(of.right, bare=True)}"
     if isinstance(of, Inverted):
         inner = of.of
-        if isinstance(inner, Comparison) and inner.sign in ("==", "!="):
+        if isinstance(inner, DecidingComparison) and inner.sign in ("==", "!="):
             # Exact with NaN as well.
             left, right = (phrases.operand(side, bare=True) for side in (inner.left, inner.right))
             return f"{left} {OPPOSITE[inner.sign]} {right}"
@@ -298,7 +298,7 @@ def condition_text(loop: Loop, phrases: Phrases) -> str:
     return name if text in ("", name) else f"{name} = {text}"
 
 
-def compared(loop: Loop) -> Comparison | None:
+def compared(loop: Loop) -> DecidingComparison | None:
     """The one comparison that a loop's condition is, or is the opposite of."""
     if loop.condition is None:
         return None

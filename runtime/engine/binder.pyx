@@ -28,7 +28,7 @@ from .memory.memory import aligned, shapes_of
 from ..ops.eager import Eager
 from ..ops.primitives import NotNative
 from ..ops.random_numbers import Draws
-from ..plan.plan import Kind
+from ..plan.plan import Opcode
 
 np.import_array()
 
@@ -64,9 +64,9 @@ cdef class Binder:
             ins = self.s.code + k
             ins.kind = <int>instruction.kind
             ins.loop, ins.target = instruction.loop, instruction.target
-            ins.condition = instruction.inputs[0] if instruction.kind == Kind.BRANCH else -1
+            ins.condition = instruction.inputs[0] if instruction.kind == Opcode.BRANCH else -1
             ins.once, ins.done = instruction.once, -1
-            if instruction.kind == Kind.NODE:
+            if instruction.kind == Opcode.NODE:
                 read = set(instruction.inputs)
                 if instruction.ahead is not None:
                     read.update(instruction.ahead.inputs)

@@ -29,7 +29,7 @@ import weakref
 import numpy as np
 
 from ..errors import UsageError
-from ..plan.plan import Kind
+from ..plan.plan import Opcode
 from ..graph.slices import cut
 
 np.import_array()
@@ -153,7 +153,7 @@ cdef class Checkpoints:
         self.s, self.plan = &memory.s, memory.plan
         plan = memory.plan
         self.given = {slot for _, slot in plan.inputs} | {slot for slot, _ in plan.constants}
-        self.branches = [pc for pc, instruction in enumerate(plan.code) if instruction.kind == Kind.BRANCH]
+        self.branches = [pc for pc, instruction in enumerate(plan.code) if instruction.kind == Opcode.BRANCH]
         self.scan_logs = {}
         self.gone = set()
 

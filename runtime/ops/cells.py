@@ -29,7 +29,7 @@ Activation = Callable[[P, T], T]
 LONGEST_NATIVE = 64
 
 
-class Step(Protocol):
+class CellStep(Protocol):
     """One time step: (p, X's products [B, gates * H], state) -> new state; state[0] is the hidden state."""
 
     def __call__(self, p: P, x: T, state: tuple[T, ...], /) -> tuple[T, ...]: ...
@@ -240,7 +240,7 @@ class Direction:
     """One direction of a sequence: X's products [T, B, gates * H], the step, the initial state (each [B, H])."""
 
     products: T
-    step: Step
+    step: CellStep
     state: tuple[T, ...]
     reverse: bool
 

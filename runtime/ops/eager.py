@@ -17,7 +17,7 @@ from ..graph import Array
 from ..kernels import kernel as kernels
 from ..kernels.walks import walk
 from . import arithmetic
-from .primitives import Elementwise, OwnLoop, Step, View
+from .primitives import Elementwise, IterationFunction, OwnLoop, View
 from .weights import fits
 
 _WIDE = np.dtype(np.int64)
@@ -98,7 +98,7 @@ class Eager:
 
     def blocks(
         self,
-        step: Step,
+        step: IterationFunction,
         iteration: Array,
         trips: Array | None,
         sources: Sequence[tuple[Array, View]],

@@ -47,7 +47,7 @@ Elementwise = np.ufunc | OwnLoop
 #: A tensor as ``[rows, *part shape]``, a view whose strides depend on those of the tensor alone.
 View = Callable[[Array], Array]
 #: (primitives, the parts of one iteration, what is the same in all of them) -> result
-Step = Callable[[Any, Sequence[Any], Sequence[Any]], Any]
+IterationFunction = Callable[[Any, Sequence[Any], Sequence[Any]], Any]
 T = TypeVar("T")
 
 
@@ -80,7 +80,7 @@ class Primitives(Protocol[T]):
 
     def blocks(
         self,
-        step: Step,
+        step: IterationFunction,
         iteration: T,
         trips: T | None,
         sources: Sequence[tuple[T, View]],

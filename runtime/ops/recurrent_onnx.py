@@ -11,11 +11,11 @@ import numpy as np
 from ..errors import ModelError
 from .cells import (
     Activation,
+    CellStep,
     Direction,
     GruStep,
     LstmStep,
     RnnStep,
-    Step,
     at,
     backwards_of,
     columns,
@@ -31,7 +31,7 @@ from .support import full
 P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
 T = Any
 #: (direction, R [gates * H, H], bias of one direction or None, activations) -> that direction's step
-StepOf = Callable[[int, T, T | None, list[Activation]], Step]
+StepOf = Callable[[int, T, T | None, list[Activation]], CellStep]
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def _onnx_sequence(
     return (y, *states)[: common.n_outputs]
 
 
-def _joined_bias(p: P, bias: T, step: Step, hidden: int) -> T:
+def _joined_bias(p: P, bias: T, step: CellStep, hidden: int) -> T:
     """Wb + Rb, without the part of Rb that the step adds itself."""
     size = bias.shape[0] // 2
     own, recurrent = columns(p, bias, 0, size), columns(p, bias, size, 2 * size)
@@ -123,7 +123,7 @@ def lstm(
 ) -> tuple[T, ...]:
     """Gates i, o, f, c; peepholes i, o, f. ``output_sequence`` (opset 1) only said whether Y is wanted."""
 
-    def step(d: int, recurrence: T, bias: T | None, functions: list[Activation]) -> Step:
+    def step(d: int, recurrence: T, bias: T | None, functions: list[Activation]) -> CellStep:
         peep = None
         if peepholes is not None:
             size = recurrence.shape[-1]
@@ -159,7 +159,7 @@ def gru(
 ) -> tuple[T, ...]:
     """Gates z, r, h."""
 
-    def step(d: int, recurrence: T, bias: T | None, functions: list[Activation]) -> Step:
+    def step(d: int, recurrence: T, bias: T | None, functions: list[Activation]) -> CellStep:
         kept = None
         if linear_before_reset and bias is not None:
             size = recurrence.shape[-1]
@@ -193,7 +193,7 @@ def rnn(
     """The attribute's own default names activations for two directions; one direction takes the first."""
     names = None if activations is None else activations[: len(backwards_of(direction))]
 
-    def step(d: int, recurrence: T, bias: T | None, functions: list[Activation]) -> Step:
+    def step(d: int, recurrence: T, bias: T | None, functions: list[Activation]) -> CellStep:
         return RnnStep(recurrence, functions, clip)
 
     common = Common(names, activation_alpha, activation_beta, direction, hidden_size, layout, n_outputs)

@@ -12,11 +12,11 @@ from typing import Any
 from ..errors import ModelError
 from .cells import (
     Activation,
+    CellStep,
     Direction,
     GruStep,
     LstmStep,
     RnnStep,
-    Step,
     at,
     backwards_of,
     columns,
@@ -53,7 +53,7 @@ def _split_bias(p: P, bias: T | None, hidden: int, linear_before_reset: bool) ->
     return columns(p, bias, 0, 3 * hidden), columns(p, bias, 3 * hidden, 4 * hidden)
 
 
-def _cell(p: P, gates: int, x: T, w: T, bias: T | None, step: Step, state: tuple[T, ...], r: T) -> tuple[T, ...]:
+def _cell(p: P, gates: int, x: T, w: T, bias: T | None, step: CellStep, state: tuple[T, ...], r: T) -> tuple[T, ...]:
     """One step of a cell on X [B, I]."""
     hidden = state[0].shape[-1]
     of_shape(w, "W", (gates * hidden, x.shape[-1]))
@@ -205,7 +205,7 @@ def _openvino_sequence(
     lengths: T,
     weights: tuple[T, T, T],
     direction: str,
-    step: Callable[[T, T], tuple[Step, T]],
+    step: Callable[[T, T], tuple[CellStep, T]],
 ) -> tuple[T, ...]:
     """X [B, T, I], states [B, D, H], W [D, gates * H, I], R, B. ``step(R, B)``: the step, and the bias of its input."""
     x = swap(p, x, 0, 1)
@@ -240,7 +240,7 @@ def lstm_sequence(
     _hidden_size(initial_h, hidden_size)
     functions = _functions(activations, activations_alpha, activations_beta, 3)
 
-    def step(recurrence: T, bias: T) -> tuple[Step, T]:
+    def step(recurrence: T, bias: T) -> tuple[CellStep, T]:
         return LstmStep(recurrence, functions, "fico", clip=clip), bias
 
     return _openvino_sequence(p, x, (initial_h, initial_c), sequence_lengths, (w, r, b), direction, step)
@@ -267,7 +267,7 @@ def gru_sequence(
     hidden = _hidden_size(initial_h, hidden_size)
     functions = _functions(activations, activations_alpha, activations_beta, 2)
 
-    def step(recurrence: T, bias: T) -> tuple[Step, T]:
+    def step(recurrence: T, bias: T) -> tuple[CellStep, T]:
         joined, kept = _split_bias(p, bias, hidden, linear_before_reset)
         return GruStep(recurrence, functions, linear_before_reset, kept, clip), joined
 
@@ -294,7 +294,7 @@ def rnn_sequence(
     _hidden_size(initial_h, hidden_size)
     functions = _functions(activations, activations_alpha, activations_beta, 1)
 
-    def step(recurrence: T, bias: T) -> tuple[Step, T]:
+    def step(recurrence: T, bias: T) -> tuple[CellStep, T]:
         return RnnStep(recurrence, functions, clip), bias
 
     return _openvino_sequence(p, x, (initial_h,), sequence_lengths, (w, r, b), direction, step)

@@ -23,7 +23,7 @@ from ..kernels.walks import broadcast_shapes, stride_along, walk
 from ..ops import arithmetic
 from ..ops.arithmetic import IDENTITY, MAX_OUTER, layout, strides_of
 from ..ops.eager import Eager
-from ..ops.primitives import Elementwise, NotNative, Step, View
+from ..ops.primitives import Elementwise, IterationFunction, NotNative, View
 from ..ops.registry import Op
 from ..ops.weights import fits, panels
 from .batch import Batched, Rows
@@ -297,7 +297,7 @@ class _Binder:
 
     def blocks(
         self,
-        step: Step,
+        step: IterationFunction,
         iteration: Buffer,
         trips: Buffer | None,
         sources: Sequence[tuple[Buffer, View]],
@@ -338,7 +338,7 @@ class _Binder:
         return out
 
     def _together(
-        self, step: Step, views: Sequence[Buffer], others: Sequence[Buffer], size: int
+        self, step: IterationFunction, views: Sequence[Buffer], others: Sequence[Buffer], size: int
     ) -> tuple[list[CallSpec], Buffer] | None:
         """The calls for ``size`` iterations, and their rows; None where that is not possible, or not worth it."""
         temps = len(self.temps)

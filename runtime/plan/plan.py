@@ -34,7 +34,7 @@ from .rows_ahead import iteration_of, run_ahead
 from .trips import can_change
 
 
-class Kind(IntEnum):
+class Opcode(IntEnum):
     """What an instruction is. The engine tells bound and unbound nodes apart itself."""
 
     NODE = 0
@@ -52,7 +52,7 @@ class Kind(IntEnum):
 class Instruction:
     """``loop``: index of the loop that it belongs to as a control instruction; ``target``: where BRANCH and JUMP go."""
 
-    kind: Kind
+    kind: Opcode
     node: Node | None = None
     op: Op | None = None
     inputs: tuple[int, ...] = ()
@@ -182,7 +182,7 @@ def compile_graph(graph: Graph, settled: Set[Value] = frozenset()) -> Plan:
             compiler.ops[node] = resolve(node, graph.system)
     compiler.graph(graph, -1, MAIN)
     plan = compiler.plan
-    plan.code.append(Instruction(Kind.END))
+    plan.code.append(Instruction(Opcode.END))
     plan.inputs = [(value, plan.slot_of[value]) for value in graph.inputs]
     names = graph.output_names or [value.name for value in graph.outputs]
     plan.outputs = [
@@ -265,7 +265,7 @@ class _Compiler:
             self.plan.settled.update(value for value in node.outputs if value is not None)
         op = weighted(run, op, system, settled)
         outputs = tuple(-1 if value is None else self.new(value) for value in node.outputs)
-        return Instruction(Kind.NODE, node, op, inputs, outputs, inside=inside)
+        return Instruction(Opcode.NODE, node, op, inputs, outputs, inside=inside)
 
     def is_settled(self, value: Value) -> bool:
         """Does it follow from constants alone?"""
@@ -274,16 +274,16 @@ class _Compiler:
     def branch(self, node: If, inside: int, path: str) -> None:
         condition = node.inputs[0]
         assert condition is not None
-        start = self.emit(Instruction(Kind.BRANCH, node, inputs=(self.slot(condition, node.describe()),)), inside)
+        start = self.emit(Instruction(Opcode.BRANCH, node, inputs=(self.slot(condition, node.describe()),)), inside)
         outputs = tuple(-1 if value is None else self.new(value) for value in node.outputs)
         self.varies.update((slot, inside) for slot in outputs)
         self.plan.code[start].outputs = outputs
         ends = []
         for word, branch, kind in (
-            ("then", node.then_branch, Kind.JUMP),
-            ("else", node.else_branch, Kind.JOIN),
+            ("then", node.then_branch, Opcode.JUMP),
+            ("else", node.else_branch, Opcode.JOIN),
         ):
-            if kind is Kind.JOIN:
+            if kind is Opcode.JOIN:
                 self.plan.code[start].target = len(self.plan.code)
             self.graph(branch, inside, f"{path} ▸ {node.name} ({word})")
             moves = tuple(
@@ -311,9 +311,9 @@ class _Compiler:
             self.plan.slot_of[invariant.inner] = self.slot(invariant.outer, where)
         reads = (plan.trip_count, plan.initial_condition, *initials, *slices)
         plan.enter = self.emit(
-            Instruction(Kind.ENTER, node, inputs=tuple(s for s in reads if s >= 0), loop=plan.index), inside
+            Instruction(Opcode.ENTER, node, inputs=tuple(s for s in reads if s >= 0), loop=plan.index), inside
         )
-        plan.head = self.emit(Instruction(Kind.HEAD, node, loop=plan.index), inside)
+        plan.head = self.emit(Instruction(Opcode.HEAD, node, loop=plan.index), inside)
         number = iteration_of(node)
         ahead = run_ahead(node, self.plan.graph.system, number)
         self.ahead.update(ahead)
@@ -332,12 +332,12 @@ class _Compiler:
         plan.iteration = self.maybe(number if ahead else node.iteration, where)
         self.ports(plan, initials, where)
         plan.endless_from = self.endless_from(node)
-        plan.next = self.emit(Instruction(Kind.NEXT, node, loop=plan.index), inside)
+        plan.next = self.emit(Instruction(Opcode.NEXT, node, loop=plan.index), inside)
         self.varies.update((self.new(value), inside) for value in node.outputs if value is not None)
         plan.lasts = [self.last(plan, output, where) for output in node.last_values]
         plan.scans = [ScanPlan(s, self.slot(s.result, where), self.new(s.outer)) for s in node.scan_outputs]
         outputs = (*(last.outer for last in plan.lasts), *(scan.outer for scan in plan.scans))
-        plan.exit = self.emit(Instruction(Kind.EXIT, node, outputs=outputs, loop=plan.index), inside)
+        plan.exit = self.emit(Instruction(Opcode.EXIT, node, outputs=outputs, loop=plan.index), inside)
 
     def ports(self, plan: LoopPlan, initials: list[int], where: str) -> None:
         node = plan.loop

@@ -31,14 +31,14 @@ if TYPE_CHECKING:
         UnsupportedError,
         UsageError,
     )
-    from .runtime.frame import BackEdge, Frame
+    from .runtime.frame import CarriedValue, Frame
     from .runtime.graph import OptionalType, SequenceType, StoppedBy, TensorType
     from .runtime.model import LoopNode, LoopTotals, Model, Port, Run, load
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "BackEdge",
+    "CarriedValue",
     "ExecutionError",
     "Frame",
     "InputError",
@@ -77,7 +77,7 @@ _HOMES = {
     "debugger.recording.reader": ("Trace",),
     "debugger.recording.recorder": ("Recorder",),
     "runtime.errors": (*(name for name in __all__ if name.endswith("Error")),),
-    "runtime.frame": ("BackEdge", "Frame"),
+    "runtime.frame": ("CarriedValue", "Frame"),
     "runtime.graph": ("OptionalType", "SequenceType", "StoppedBy", "TensorType"),
     "runtime.model": ("LoopNode", "LoopTotals", "Model", "Port", "Run", "load"),
 }

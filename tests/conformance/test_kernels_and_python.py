@@ -18,7 +18,7 @@ from loopdbg.runtime.graph import Graph, Operation, System, TensorType, Value
 from loopdbg.runtime.model import Model
 from loopdbg.runtime.ops.eager import Eager
 from loopdbg.runtime.ops.registry import Definition, resolve
-from loopdbg.runtime.plan.plan import Kind
+from loopdbg.runtime.plan.plan import Opcode
 
 from .operator_table import INTS, ROWS, Array, Case, Row, definitions, values
 
@@ -104,7 +104,9 @@ def run(cases: list[tuple[Operation, Case]], system: System, native: bool) -> tu
     engine.start(model.check(given))
     assert engine.resume()[0] == "end"
     code = model.plan.code
-    bound = {i.node.name for pc, i in enumerate(code) if i.kind is Kind.NODE and i.node and engine.binder.is_native(pc)}
+    bound = {
+        i.node.name for pc, i in enumerate(code) if i.kind is Opcode.NODE and i.node and engine.binder.is_native(pc)
+    }
     return model.results(engine), bound
 
 

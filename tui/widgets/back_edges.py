@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...debugger.words.names import named
-from ...runtime.frame import BackEdge
+from ...runtime.frame import CarriedValue
 from ..screen.cells import NOT_YET, norm_value, type_of
 from ..screen.lines import Column, Line, Role, Span, line, table
 from ..screen.text import delta_text, sparkline
@@ -64,7 +64,7 @@ def _whose(shown: Shown) -> str:
     return f"iteration {frame.iteration - 1} → {frame.iteration}" if frame.iteration else "initial values"
 
 
-def _row(edge: BackEdge, room: int, first: bool, param: str, result: str) -> list[Span]:
+def _row(edge: CarriedValue, room: int, first: bool, param: str, result: str) -> list[Span]:
     def told(value: Any, there: bool, role: Role) -> Span:
         return (norm_value(value, room), role) if there else (NOT_YET, Role.DIM)
 

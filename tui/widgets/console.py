@@ -62,7 +62,7 @@ class _Names(Suggester):
         return None
 
 
-class Console(Vertical):
+class ConsolePane(Vertical):
     """Hidden until a key opens it; what commands say stays until it is closed."""
 
     class Entered(Message):

@@ -28,7 +28,7 @@ def walked(shape: Shape) -> Shape:
 
 
 @dataclass(frozen=True)
-class Step:
+class ChainStep:
     """One elementwise kernel over whole tensors; ``fold``: a reduction into ``out``, whose strides may be 0."""
 
     kernel: Kernel
@@ -56,7 +56,7 @@ class Joint(_Binder):
 
     def __init__(self) -> None:
         super().__init__(())
-        self.steps: list[Step] = []
+        self.steps: list[ChainStep] = []
         self._loose = False
         self._fold: np.ufunc | None = None
 
@@ -82,7 +82,7 @@ class Joint(_Binder):
         return list(results)
 
     def _elementwise(self, kernel: Kernel, inputs: Sequence[Buffer], out: Buffer) -> None:
-        step = Step(kernel, tuple(inputs), out, self._fold)
+        step = ChainStep(kernel, tuple(inputs), out, self._fold)
         if 0 in step.shape:
             raise NotNative
         self.steps.append(step)
@@ -106,7 +106,7 @@ class Joint(_Binder):
         finally:
             self._fold = None
         start = self.steps[first]
-        self.steps[first] = Step(start.kernel, start.inputs, start.out, once=True)
+        self.steps[first] = ChainStep(start.kernel, start.inputs, start.out, once=True)
         return result
 
     def reshape(self, x: Buffer, shape: Sequence[int]) -> Buffer:

@@ -11,7 +11,7 @@ import numpy as np
 from ...graph import Array
 from ...kernels.walks import stride_along
 from ...plan.bind import Buffer, CallSpec, _Binder
-from .bind_chain import Joint, Shape, Step
+from .bind_chain import ChainStep, Joint, Shape
 
 #: Bytes of one tensor in a block. Inputs, outputs and what lies between share the 32 KB or more of the nearest cache;
 #: on much less than this, the calls cost more than the elements.
@@ -71,10 +71,10 @@ class Emitter:
                 self.cost = self.cost or emitter.cost
         self.once = [self._is_once(step) for step in self.joint.steps]
 
-    def _is_once(self, step: Step) -> bool:
+    def _is_once(self, step: ChainStep) -> bool:
         return step.once and self.rows[step.out.index] is None
 
-    def _emit(self, step: Step, height: int, emitter: _Binder) -> None:
+    def _emit(self, step: ChainStep, height: int, emitter: _Binder) -> None:
         shape = step.shape
         if not self._is_once(step):
             last = last_axis(shape, len(self.axes))
@@ -85,7 +85,7 @@ class Emitter:
             buffers.append(Buffer("place", self._place(buffer, step), buffer.dtype, shape, strides))
         emitter._elementwise(step.kernel, buffers[:-1], buffers[-1])
 
-    def _place(self, buffer: Buffer, step: Step) -> int:
+    def _place(self, buffer: Buffer, step: ChainStep) -> int:
         if self._is_once(step):
             steps = (0,) * len(self.axes)
         else:

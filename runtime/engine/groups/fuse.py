@@ -25,7 +25,7 @@ from ...ops.arithmetic import layout, strides_of
 from ...ops.primitives import NotNative
 from ...ops.registry import Op
 from ...plan.bind import Buffer, CallSpec
-from .bind_chain import Joint, Shape, Step, walked
+from .bind_chain import ChainStep, Joint, Shape, walked
 from .block_calls import BLOCK, Emitter, Place
 
 Spec = tuple[np.dtype[Any], Shape]
@@ -274,7 +274,7 @@ class _Grouper:
         readers = set(self.slots.readers(slot))
         return bool(readers) and readers <= self._positions
 
-    def _check(self, step: Step, pc: int) -> None:
+    def _check(self, step: ChainStep, pc: int) -> None:
         """Can the step run in blocks, after the steps before it?"""
         if step.once and walked(step.shape)[: len(self.axes)] != self.axes:
             self._check_start(step)
@@ -300,7 +300,7 @@ class _Grouper:
             raise _Unfit
         self._check_access(step.out, step.shape)
 
-    def _check_start(self, step: Step) -> None:
+    def _check_start(self, step: ChainStep) -> None:
         """What a reduction of everything starts from: a constant, or an element of the first block."""
         (source,) = step.inputs
         if step.out.index in self.rows:

@@ -9,7 +9,7 @@ from ..memory.memory cimport Memory
 from ..memory.pieces cimport release
 from ..memory.state cimport *
 
-from ...plan.plan import Kind
+from ...plan.plan import Opcode
 
 # A value that was asked for so often is written from then on.
 cdef int OFTEN = 3
@@ -123,7 +123,7 @@ cdef class Fuser:
         for pc, instruction in enumerate(self.memory.plan.code):
             kind = self.s.code[<int>pc].kind
             # Nodes that follow an extent change their calls by themselves.
-            bound = instruction.inside == index and instruction.kind == Kind.NODE and \
+            bound = instruction.inside == index and instruction.kind == Opcode.NODE and \
                 (kind == NATIVE or kind == FUSED) and self.s.code[<int>pc].varying == NULL
             if run and not (bound and pc == run[len(run) - 1] + 1):
                 self.plan(run)
@@ -182,7 +182,7 @@ cdef class Fuser:
         """Slots that something other than a node reads."""
         ports = {slot for _, slot in plan.outputs}
         for instruction in plan.code:
-            if instruction.kind != Kind.NODE:
+            if instruction.kind != Opcode.NODE:
                 ports.update(instruction.inputs)
                 ports.update([source for source, _ in instruction.moves])
         for loop in plan.loops:

@@ -13,7 +13,7 @@ from ...kernels.kernel cimport Call, is_gather, is_single, opcode
 from ..memory.pieces cimport release, take
 from ..memory.state cimport *
 
-from ...plan.plan import Kind
+from ...plan.plan import Opcode
 
 cdef extern from "scalar_run.h" nogil:
     int scalar_run(scalar_program *p, const int *watch, int64_t *budget)

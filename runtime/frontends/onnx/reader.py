@@ -21,7 +21,7 @@ from ...text import counted
 from . import loops as control_flow
 from .limits import check_calls, check_depth
 from .notes import Sources
-from .scope import Context, FunctionKey, Scope, all_names, function_key
+from .scope import Context, FunctionKey, NameScope, all_names, function_key
 from .values import array, attributes, dense, domain_of, value_type
 
 #: Versions of operator sets are small numbers that ONNX itself holds in 32 bits.
@@ -122,7 +122,7 @@ class _Reader:
             opsets = {"": 1}  # before IR 3 there were no operator sets to import
         proto = self.model.graph
         graph = Graph(proto.name, system=System.ONNX, opsets=opsets)
-        scope = Scope(graph, proto, Context(opsets))
+        scope = NameScope(graph, proto, Context(opsets))
         initializers = self.initializers(proto, "")
         graph.inputs = [self.parameter(scope, info) for info in proto.input]
         names = [info.name for info in proto.input]
@@ -134,7 +134,7 @@ class _Reader:
             graph.output_names = names
         return graph
 
-    def subgraph(self, proto: GraphProto, outer: Scope, place: str, given: int, wanted: str, at: str) -> Graph:
+    def subgraph(self, proto: GraphProto, outer: NameScope, place: str, given: int, wanted: str, at: str) -> Graph:
         """The body of a loop or a branch of an If, with ``given`` parameters (``wanted`` says which).
 
         A body input that has an initializer in the body may be left out (SEMANTICS 1.3); a constant then.
@@ -152,7 +152,7 @@ class _Reader:
                 f"{at}: its graph '{proto.name}' has {counted(len(inputs), 'input')}; it needs {given}: {wanted}"
             )
         graph = Graph(proto.name, system=System.ONNX, opsets=outer.context.opsets)
-        scope = Scope(graph, proto, outer.context, place, parent=outer)
+        scope = NameScope(graph, proto, outer.context, place, parent=outer)
         graph.inputs = [self.parameter(scope, info) for info in inputs]
         for info in inputs:
             initializers.pop(info.name, None)
@@ -173,7 +173,7 @@ class _Reader:
             found[name] = dense(sparse, self.base_dir, f"sparse initializer '{name}'{place}")
         return found
 
-    def parameter(self, scope: Scope, info: Any) -> Value:
+    def parameter(self, scope: NameScope, info: Any) -> Value:
         """An input of a graph; it may shadow an outer name (SEMANTICS 1.4)."""
         if not info.name:
             raise ModelError(f"an input{scope.place or ' of the model'} has no name; name it")
@@ -184,13 +184,13 @@ class _Reader:
         scope.values[info.name] = value
         return value
 
-    def constants(self, scope: Scope, initializers: Mapping[str, Array]) -> None:
+    def constants(self, scope: NameScope, initializers: Mapping[str, Array]) -> None:
         for name, data in initializers.items():
             value = Value(f"{scope.context.prefix}{name}", TensorType(data.dtype, data.shape), data)
             scope.graph.constants.append(value)
             scope.values[name] = value
 
-    def fill(self, scope: Scope) -> None:
+    def fill(self, scope: NameScope) -> None:
         """Read the nodes of a scope's graph, then its outputs."""
         self.nodes(scope)
         for info in scope.proto.output:
@@ -204,13 +204,13 @@ class _Reader:
                 value.type = scope.value(info.name).type
             scope.graph.outputs.append(value)
 
-    def nodes(self, scope: Scope) -> None:
+    def nodes(self, scope: NameScope) -> None:
         for position, proto in enumerate(scope.proto.node):
             scope.position = position
             self.node(proto, scope)
         scope.position = len(scope.proto.node)
 
-    def node(self, proto: NodeProto, scope: Scope) -> None:
+    def node(self, proto: NodeProto, scope: NameScope) -> None:
         domain = domain_of(proto.domain)
         context = scope.context
         header = Node(scope.node_name(proto), proto.op_type, domain, context.opsets.get(domain, 0), [], [])
@@ -251,7 +251,7 @@ class _Reader:
             if value is not None:
                 scope.define(name, value, at)
 
-    def call(self, proto: NodeProto, key: FunctionKey, header: Node, scope: Scope, at: str) -> None:
+    def call(self, proto: NodeProto, key: FunctionKey, header: Node, scope: NameScope, at: str) -> None:
         """Inline a model-local function (IR specification, "Model Local Functions").
 
         Not by ``onnx.inliner``: that leaves functions alone that import another opset than the model, fails
@@ -273,7 +273,7 @@ class _Reader:
             (*scope.context.calls, key),
         )
         place = f" in function {function.name} of '{header.name}'{scope.place}"
-        inside = Scope(scope.graph, function, context, place, caller=scope)
+        inside = NameScope(scope.graph, function, context, place, caller=scope)
         for k, name in enumerate(function.input):
             inside.values[name] = header.inputs[k] if k < len(header.inputs) else None
         pairs = zip(proto.output, function.output, strict=False)  # a call may leave out the last ones

@@ -35,7 +35,7 @@ class Context:
     calls: tuple[FunctionKey, ...] = ()
 
 
-class Scope:
+class NameScope:
     """The names of one graph, or of one function call, whose nodes join the caller's graph.
 
     A name is looked up here, then in the enclosing graphs (IR specification, "Names Within a Graph"). A
@@ -48,8 +48,8 @@ class Scope:
         proto: GraphProto | FunctionProto,
         context: Context,
         place: str = "",
-        parent: Scope | None = None,
-        caller: Scope | None = None,
+        parent: NameScope | None = None,
+        caller: NameScope | None = None,
     ) -> None:
         self.graph = graph
         self.proto = proto
@@ -93,7 +93,7 @@ class Scope:
             ModelError: a value of that name is visible already (IR specification: static single assignment).
                 Inputs and initializers of a body may shadow outer names, and do not come here.
         """
-        scope: Scope | None = self
+        scope: NameScope | None = self
         while scope is not None:
             if name in scope.values:
                 where = "its own graph" if scope is self else f"an enclosing graph{scope.place}"
@@ -110,15 +110,15 @@ class Scope:
         Raises:
             ModelError: nothing defines the name, or not before this point, or only inside some body.
         """
-        scope: Scope | None = self
+        scope: NameScope | None = self
         while scope is not None:
             if name in scope.values:
                 return scope.values[name]
             scope = scope.parent
         raise ModelError(self._missing(name, at))
 
-    def _chain(self) -> Iterator[Scope]:
-        scope: Scope | None = self
+    def _chain(self) -> Iterator[NameScope]:
+        scope: NameScope | None = self
         while scope is not None:
             yield scope
             scope = scope.parent

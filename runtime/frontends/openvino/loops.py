@@ -29,7 +29,7 @@ from .xml import BackEdgeEntry, Document, Entry, Layer, Network, ids
 
 
 @dataclass(frozen=True)
-class Scope:
+class LayerScope:
     """A graph that has been built, with its Parameters and Results by layer id, in document order."""
 
     graph: Graph
@@ -81,7 +81,7 @@ class LoopBuilder:
         layer: Layer,
         inputs: Mapping[int, Value],
         outputs: Mapping[int, Value],
-        body: Scope,
+        body: LayerScope,
     ) -> None:
         """``inputs`` and ``outputs``: the outer values by port id."""
         self.document = document

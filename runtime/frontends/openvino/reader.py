@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ...graph import Graph, If, Loop, Node, Operation, System, TensorType, Value, bodies
 from .constants import Blobs, element_type, tensor_type
-from .loops import LoopBuilder, Scope, check_internal, external_input
+from .loops import LayerScope, LoopBuilder, check_internal, external_input
 from .xml import Document, Element, Layer, Network, Port, ids, names
 
 #: Layers with graphs inside, and the first opset that has them (SEMANTICS 4.4).
@@ -60,7 +60,7 @@ class _Builder:
         where: str,
         captures: Mapping[int, Value] | None = None,
         outer: Collection[int] = (),
-    ) -> Scope:
+    ) -> LayerScope:
         """Build the graph of an element that has ``<layers>`` and ``<edges>``.
 
         ``captures``: outer values that stand for Parameters, in the branches of an If; ``outer``: the layer
@@ -68,7 +68,7 @@ class _Builder:
         """
         network = self.document.network(element, where, outer)
         graph = Graph(name, system=System.OPENVINO)
-        scope = Scope(graph, network, {}, {})
+        scope = LayerScope(graph, network, {}, {})
         values: dict[Port, Value] = {}
         for layer in network.layers.values():
             if layer.kind == "parameter" and captures and layer.id in captures:
@@ -278,7 +278,7 @@ def _any_name(document: Document, layer: Layer, port: Port, own: str) -> str:
     return min(known, default=own)
 
 
-def _name_inputs(document: Document, scope: Scope) -> None:
+def _name_inputs(document: Document, scope: LayerScope) -> None:
     """Give the model's inputs the names under which OpenVINO's users know them."""
     taken: dict[str, Layer] = {}
     for id, value in scope.parameters.items():
@@ -290,7 +290,7 @@ def _name_inputs(document: Document, scope: Scope) -> None:
         taken[value.name] = layer
 
 
-def _output_names(document: Document, scope: Scope) -> list[str]:
+def _output_names(document: Document, scope: LayerScope) -> list[str]:
     """``output_names`` of a v11 Result, else what the tensor or the layer that feeds the Result is called."""
     chosen: list[str] = []
     for id, value in scope.results.items():

@@ -9,7 +9,7 @@ from loopdbg.debugger.breakpoints.places import Places
 from loopdbg.debugger.expression.language import parse
 from loopdbg.runtime.errors import UsageError
 from loopdbg.runtime.graph import Graph
-from loopdbg.runtime.plan.plan import Kind
+from loopdbg.runtime.plan.plan import Opcode
 from models import BRANCHES, NESTED, model
 from screens import SAMPLES
 
@@ -40,7 +40,7 @@ def same_as_planned(loaded: loopdbg.Model) -> None:
     assert [(p.index, p.parent, p.path, p.loop) for p in places.loops] == [
         (p.index, p.parent, p.path, p.loop) for p in plan.loops
     ]
-    planned = [i for i in plan.code if i.kind in (Kind.NODE, Kind.ENTER, Kind.BRANCH)]
+    planned = [i for i in plan.code if i.kind in (Opcode.NODE, Opcode.ENTER, Opcode.BRANCH)]
     assert list(places.nodes()) == [i.node for i in planned]
     assert [places.inside(node) for node in places.nodes()] == [i.inside for i in planned]
     first = min((loop.enter for loop in plan.loops), default=-1)

@@ -14,7 +14,7 @@ import loopdbg
 from engine_state import CHook
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.graph import StoppedBy
-from loopdbg.runtime.plan.plan import Kind
+from loopdbg.runtime.plan.plan import Opcode
 from models import BRANCHES, COUNT, NESTED, SUM, model, run
 
 
@@ -25,7 +25,7 @@ def native_nodes(m: loopdbg.Model) -> dict[str, bool]:
     return {
         m.plan.slots[i.outputs[0]].name: engine.binder.is_native(pc)
         for pc, i in enumerate(m.plan.code)
-        if i.kind is Kind.NODE and i.outputs
+        if i.kind is Opcode.NODE and i.outputs
     }
 
 

@@ -11,7 +11,7 @@ import loopdbg
 from fusing import by_nodes, check, members, same
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.graph import StoppedBy
-from loopdbg.runtime.plan.plan import Kind
+from loopdbg.runtime.plan.plan import Opcode
 from models import COUNT, model
 
 ROWS, COLUMNS = 101, 97
@@ -326,7 +326,7 @@ def test_nodes_between_that_do_not_fit_run_before_or_after() -> None:
     assert check(m, start(), python=False) == [["a", "b", "d", "y"]]
     assert m._engine is not None
     ((group, _),) = m._engine.groups
-    named = {pc: m.plan.slots[i.outputs[0]].name for pc, i in enumerate(m.plan.code) if i.kind is Kind.NODE}
+    named = {pc: m.plan.slots[i.outputs[0]].name for pc, i in enumerate(m.plan.code) if i.kind is Opcode.NODE}
     assert [named[pc] for pc in group.before] == ["g"]
     assert [named[pc] for pc in group.after] == ["t", "z"]
 

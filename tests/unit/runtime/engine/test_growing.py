@@ -14,7 +14,7 @@ import loopdbg
 from engine_state import CHook
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.ops.registry import Op
-from loopdbg.runtime.plan.plan import Kind
+from loopdbg.runtime.plan.plan import Opcode
 from models import model, proto
 
 Inputs = dict[str, Any]
@@ -568,7 +568,7 @@ def test_nodes_stay_bound_while_shapes_grow() -> None:
         engine = m._engine
         assert engine is not None
         unbound = [
-            i.node for pc, i in enumerate(m.plan.code) if i.kind is Kind.NODE and not engine.binder.is_native(pc)
+            i.node for pc, i in enumerate(m.plan.code) if i.kind is Opcode.NODE and not engine.binder.is_native(pc)
         ]
         assert not unbound, case
 

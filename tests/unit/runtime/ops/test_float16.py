@@ -9,7 +9,7 @@ import pytest
 
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.kernels.kernel import cast_kernel
-from loopdbg.runtime.plan.plan import Kind
+from loopdbg.runtime.plan.plan import Opcode
 from models import model
 
 HALF = np.dtype(np.float16)
@@ -24,7 +24,7 @@ def converted(x: Any, dtype: Any) -> Any:
     result = m.run({"x": x})["y"]
     engine = m._engine
     assert engine is not None
-    assert all(engine.binder.is_native(pc) for pc, i in enumerate(m.plan.code) if i.kind is Kind.NODE)
+    assert all(engine.binder.is_native(pc) for pc, i in enumerate(m.plan.code) if i.kind is Opcode.NODE)
     return result
 
 
@@ -105,7 +105,7 @@ def test_formulas_of_several_steps_are_native() -> None:
     native = m.run(inputs)
     engine = m._engine
     assert engine is not None
-    assert all(engine.binder.is_native(pc) for pc, i in enumerate(m.plan.code) if i.kind is Kind.NODE)
+    assert all(engine.binder.is_native(pc) for pc, i in enumerate(m.plan.code) if i.kind is Opcode.NODE)
     plain = Engine(m.plan)
     plain.binder.native = False
     plain.start(m.check(inputs))
