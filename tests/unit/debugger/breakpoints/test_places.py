@@ -10,8 +10,7 @@ from loopdbg.debugger.expression.language import parse
 from loopdbg.runtime.errors import UsageError
 from loopdbg.runtime.graph import Graph
 from loopdbg.runtime.plan.plan import Opcode
-from models import BRANCHES, NESTED, model
-from screens import SAMPLES
+from models import BRANCHES, NESTED, SAMPLES, model
 
 NAMES = sorted(path.name for pattern in ("*.onnx", "*.xml") for path in SAMPLES.glob(pattern))
 #: A loop inside a branch, and values of the main graph before, inside and after an If.

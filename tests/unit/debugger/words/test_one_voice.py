@@ -14,14 +14,13 @@ import onnx
 import pytest
 
 import loopdbg
-from command_line import SAMPLES
 from loopdbg.debugger.console.console import Console
 from loopdbg.debugger.session.session import Session
 from loopdbg.debugger.words.explain import explain
 from loopdbg.debugger.words.listing import BESIDE
 from loopdbg.runtime.graph import Loop
 from loopdbg.tui.cli import main
-from models import BRANCHES, COUNT, NESTED, proto
+from models import BRANCHES, COUNT, NESTED, SAMPLES, proto
 from screens import Screen, opened, sample
 
 MODELS = sorted(path.name for path in (*SAMPLES.glob("*.onnx"), *SAMPLES.glob("*.xml")))
