@@ -111,7 +111,7 @@ cdef class Binder:
         """Bind the node at pc on what its inputs are now. 0: it has to run in Python."""
         instruction = self.plan.code[pc]
         if instruction.ahead is not None and not self.s.by_hand:
-            met = self.growing.met[pc]
+            last = self.growing.last_bound[pc]
             try:
                 if self.bind_as(pc, instruction.ahead):
                     return 1
@@ -121,7 +121,7 @@ cdef class Binder:
                 # It is bound as it stands.
                 if strict_binding:
                     raise
-            self.growing.met[pc] = met
+            self.growing.last_bound[pc] = last
         return self.bind_as(pc, instruction)
 
     cdef int bind_as(self, int pc, object instruction) except -1:
@@ -277,12 +277,12 @@ cdef class Binder:
             self.replace_constant(pc, instruction.outputs[0])
             self.s.pc = pc + 1
             return 0
-        if self.native and ins.calm >= 0 and (ins.churn < RESTLESS or ins.calm >= CALM or ins.waited >= ins.pause):
-            ins.pause = 32 if ins.churn < RESTLESS else 4 * ins.pause
+        if self.native and ins.calm >= 0 and (ins.rebound < RESTLESS or ins.calm >= CALM or ins.waited >= ins.pause):
+            ins.pause = 32 if ins.rebound < RESTLESS else 4 * ins.pause
             ins.waited = 0
             try:
                 if self.bind_node(pc):
-                    ins.churn = 0 if ins.calm >= CALM or self.is_general(pc) else ins.churn + 1
+                    ins.rebound = 0 if ins.calm >= CALM or self.is_general(pc) else ins.rebound + 1
                     if call_native(self.s, ins):
                         self.s.pc = pc + 1
                         return 0
@@ -292,7 +292,7 @@ cdef class Binder:
                 ins.calm = -1
             except Exception as error:
                 trouble = error
-                ins.churn = RESTLESS
+                ins.rebound = RESTLESS
         if ins.calm >= 0:
             ins.calm += 1
             ins.waited += 1

@@ -73,6 +73,9 @@ cdef class Changes:
             self.binder.replaced = {**self.binder.replaced, slot: value}
             self.binder.replace_constant(self.memory.producers[slot], slot)
             return
+        for index in range(self.memory.nloops):
+            if self.at_head(index):
+                self.loops.keep_results(index, slot)
         self.memory.store(slot, value)
         self.memory.set_known(slot, None)
         if folded or spec != self.s.slots[slot].spec:

@@ -37,8 +37,8 @@ cdef class Layout:
     cdef int *spec
     cdef int *flags
     cdef int *keeping
-    cdef int *held               # REFERENCE, LARGE: index into the checkpoint's ``held``, where slots stand first
-    cdef int nheld
+    cdef int *kept               # REFERENCE, LARGE: index into the checkpoint's ``kept``, where slots stand first
+    cdef int nkept
 
     cdef bint same(self, Layout other, int nslots)
 
@@ -63,7 +63,7 @@ cdef class Checkpoint:
     cdef readonly tuple position     # orders all moments of an execution
     cdef readonly Py_ssize_t nbytes  # about what it alone holds
     cdef Layout layout
-    cdef list held
+    cdef list kept
     cdef bytes block                 # numbers of small tensors: slots, then back edges' previous values
     cdef dict replaced               # constants set by hand
     cdef bint by_hand                # something was
@@ -81,7 +81,7 @@ cdef class Checkpoint:
 cdef class Reader:
     cdef Checkpoint c
     cdef const char *block
-    cdef int held, slice, edge, scan
+    cdef int kept, slice, edge, scan
 
 cdef class Checkpoints:
     cdef Memory memory

@@ -54,7 +54,7 @@ cdef class Layout:
         self.spec = <int *>take(NULL, nslots, sizeof(int))
         self.flags = <int *>take(self.spec, nslots, sizeof(int))
         self.keeping = <int *>take(self.spec, nslots, sizeof(int))
-        self.held = <int *>take(self.spec, nslots, sizeof(int))
+        self.kept = <int *>take(self.spec, nslots, sizeof(int))
 
     def __dealloc__(self):
         release(self.spec)
@@ -260,7 +260,7 @@ cdef class Checkpoints:
         for k in range(self.memory.nslots):
             slot = self.s.slots + k
             # Two slots in one buffer get one each where they are restored.
-            layout.spec[k], layout.flags[k], layout.held[k] = slot.spec, slot.flags & ~SHARED, -1
+            layout.spec[k], layout.flags[k], layout.kept[k] = slot.spec, slot.flags & ~SHARED, -1
             if k in self.gone:
                 layout.spec[k] = layout.flags[k] = 0
                 continue
@@ -275,8 +275,8 @@ cdef class Checkpoints:
             else:
                 layout.keeping[k] = SMALL if slot.nbytes <= SMALL_BYTES else LARGE
             if layout.keeping[k] == REFERENCE or layout.keeping[k] == LARGE:
-                layout.held[k] = layout.nheld
-                layout.nheld += 1
+                layout.kept[k] = layout.nkept
+                layout.nkept += 1
         return 0
 
     cdef int mark_edges(self, Checkpoint c) except -1:
@@ -362,26 +362,26 @@ cdef class Checkpoints:
         c.block = PyBytes_FromStringAndSize(NULL, small)
         c.nbytes += small
         block = PyBytes_AS_STRING(c.block)
-        c.held = []
+        c.kept = []
         for k in range(self.memory.nslots):
             slot = self.s.slots + k
             if layout.keeping[k] == SMALL:
                 memcpy(block, slot.data, slot.nbytes)
                 block += slot.nbytes
             elif layout.keeping[k] == LARGE:
-                c.held.append(self.large(c, before, k))
+                c.kept.append(self.large(c, before, k))
             elif layout.keeping[k] == REFERENCE:
-                c.held.append(<object>slot.owner)
+                c.kept.append(<object>slot.owner)
         edge = c.edges
         for index in range(self.memory.nloops):
             for k in range(self.s.loops[index].nslices):
                 s = self.s.loops[index].slices + k
                 if holds_parts(layout.keeping[s.inner], self.s.loops[index].active, s.direct):
-                    c.held.append(self.loops.slice_arrays[index, k])
+                    c.kept.append(self.loops.slice_arrays[index, k])
             for k in range(self.s.loops[index].nedges):
                 e = self.s.loops[index].edges + k
                 if edge.keeping == REFERENCE:
-                    c.held.append(<object>e.spare.owner)
+                    c.kept.append(<object>e.spare.owner)
                 elif edge.keeping == SMALL:
                     memcpy(block, e.spare.data, edge.nbytes)
                     block += edge.nbytes
@@ -393,7 +393,7 @@ cdef class Checkpoints:
         cdef Slot *slot = self.s.slots + k
         cdef bytes have
         if before is not None and before.layout.keeping[k] == LARGE:
-            have = before.held[before.layout.held[k]]
+            have = before.kept[before.layout.kept[k]]
             if len(have) == slot.nbytes and memcmp(PyBytes_AS_STRING(have), slot.data, slot.nbytes) == 0:
                 return have
         c.nbytes += slot.nbytes
@@ -416,7 +416,7 @@ cdef class Checkpoints:
         self.s.suspended = NULL
         self.s.moment += 1
         self.binder.replaced = c.replaced
-        reader.c, reader.block, reader.held = c, PyBytes_AS_STRING(c.block), c.layout.nheld
+        reader.c, reader.block, reader.kept = c, PyBytes_AS_STRING(c.block), c.layout.nkept
         for k in range(self.memory.nslots):
             self.restore_slot(reader, k)
         self.s.pc, self.s.depth = c.pc, c.depth
@@ -450,7 +450,7 @@ cdef class Checkpoints:
             slot.owner, slot.data, slot.spec, slot.flags, slot.nbytes = NULL, NULL, 0, 0, 0
             slot.capacity = 0
         elif keeping == REFERENCE:
-            self.memory.put_owner(k, reader.c.held[layout.held[k]], spec, flags)
+            self.memory.put_owner(k, reader.c.kept[layout.kept[k]], spec, flags)
         elif keeping == PART or keeping == STALE:
             return 0     # restore_slice does it
         else:
@@ -465,7 +465,7 @@ cdef class Checkpoints:
                 memcpy(slot.data, reader.block, slot.nbytes)
                 reader.block += slot.nbytes
             else:
-                memcpy(slot.data, PyBytes_AS_STRING(<bytes>reader.c.held[layout.held[k]]), slot.nbytes)
+                memcpy(slot.data, PyBytes_AS_STRING(<bytes>reader.c.kept[layout.kept[k]]), slot.nbytes)
         if known is not self.memory.known[k]:
             before = self.s.generation
             self.memory.set_known(k, known)
@@ -490,8 +490,8 @@ cdef class Checkpoints:
         # The next entry is looked at: it rests on nothing that was so at another moment.
         loop.active, loop.fast_enter, loop.checked = mark.active, 0, 0
         loop.first_parts = mark.first_parts
-        if loop.heat >= loop.hot_at:
-            loop.heat, loop.hot_at = 0, self.s.hot_after
+        if loop.boundaries >= loop.hot_at:
+            loop.boundaries, loop.hot_at = 0, self.s.hot_after
         for k in range(loop.nslices):
             self.restore_slice(reader, index, k)
         for k in range(loop.nedges):
@@ -511,8 +511,8 @@ cdef class Checkpoints:
         s.part_spec = self.translate(layout, mark.part_spec)
         s.offset, s.step, s.parts = mark.offset, mark.step, mark.parts
         if holds_parts(keeping, reader.c.loops[index].active, mark.direct):
-            self.loops.slice_arrays[index, k] = reader.c.held[reader.held]
-            reader.held += 1
+            self.loops.slice_arrays[index, k] = reader.c.kept[reader.kept]
+            reader.kept += 1
         if keeping == PART or self.s.loops[index].active:
             self.base_of(index, k)
         if keeping == PART:
@@ -540,8 +540,8 @@ cdef class Checkpoints:
         reader.edge += 1
         e.in_spare = mark.in_spare
         if mark.keeping == REFERENCE:
-            self.loops.put_spare(e, reader.c.held[reader.held], 0)
-            reader.held += 1
+            self.loops.put_spare(e, reader.c.kept[reader.kept], 0)
+            reader.kept += 1
         elif mark.keeping == SMALL:
             if e.spare.spec != spec or e.spare.owner == NULL:
                 self.loops.put_spare(e, np.empty(self.memory.specs[spec][1], self.memory.specs[spec][0]), spec)

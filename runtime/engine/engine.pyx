@@ -121,7 +121,7 @@ cdef class Engine:
             self.s.loops[k].edited = 0
             self.s.loops[k].iterations = self.s.loops[k].entries = 0
             self.s.loops[k].seconds = 0
-            self.s.loops[k].heat, self.s.loops[k].hot_at = 0, self.s.hot_after
+            self.s.loops[k].boundaries, self.s.loops[k].hot_at = 0, self.s.hot_after
             for j in range(4):
                 self.s.loops[k].by_reason[j] = 0
         self.binder.drop_blocks()
@@ -311,9 +311,9 @@ cdef class Engine:
         """Make scalar programs for the running loops where that is possible; the others are looked at again later."""
         cdef int k, index = self.s.stack[self.s.depth - 1]
         cdef LoopState *loop = self.s.loops + index
-        if loop.heat == loop.fuse_at and self.s.fusing:
+        if loop.boundaries == loop.fuse_at and self.s.fusing:
             self.fuser.look(index)
-        if loop.heat != loop.hot_at:
+        if loop.boundaries != loop.hot_at:
             return 0
         for k in range(self.s.depth):
             index = self.s.stack[k]
@@ -324,7 +324,7 @@ cdef class Engine:
             loop.program = NULL
             loop.program = make_program(self.s, self.plan, index) if self.binder.native else NULL
             if loop.program == NULL:
-                loop.hot_at = 9 * loop.heat
+                loop.hot_at = 9 * loop.boundaries
             elif LOOPDBG_CHECKED and k == self.s.depth - 1 and not (loop.observers or self.s.watch or self.checking):
                 self.checking, self.s.running = True, 0
                 runs = self.s.program_runs
@@ -449,7 +449,7 @@ cdef class Engine:
     @property
     def shapes_met(self):
         """How many shapes it knows from all its executions: what it keeps of each is never forgotten."""
-        return self.memory.specs.met
+        return self.memory.specs.count
 
     @property
     def running(self):

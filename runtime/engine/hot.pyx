@@ -214,7 +214,7 @@ cdef void cross(State *s, LoopState *loop) noexcept nogil:
     if loop.yielded >= 0 and loop.condition_input >= 0:
         s.slots[loop.condition_input].data[0] = keep
     loop.i += 1
-    loop.heat += 1
+    loop.boundaries += 1
     s.pc = loop.head
 
 

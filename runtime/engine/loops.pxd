@@ -30,6 +30,7 @@ cdef class Loops:
     cdef int put_parts(self, int index) except -1
     cdef object one_element(self, int slot, str kinds, str word, str where)
     cdef int put_spare(self, Edge *e, object owner, int spec) except -1
+    cdef int keep_results(self, int index, int param) except -1
     cdef int prepare_boundary(self, int index) except -1
     cdef int prepare_edge(self, Edge *e) except -1
     cdef Family *family_of(self, Edge *e) except? NULL

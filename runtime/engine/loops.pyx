@@ -246,6 +246,19 @@ cdef class Loops:
         e.spare.capacity = e.spare.nbytes
         return 0
 
+    cdef int keep_results(self, int index, int param) except -1:
+        """A parameter gets another value at a boundary: what the iteration before yielded for it stays to be seen."""
+        cdef LoopState *loop = self.s.loops + index
+        cdef Edge *e
+        cdef int k
+        for k in range(loop.nedges if loop.i else 0):
+            e = loop.edges + k
+            if e.param == param and not e.identity and not e.in_spare:
+                self.put_spare(e, self.memory.value(e.result), self.s.slots[e.result].spec)
+                self.memory.store(e.result, self.memory.value(e.param))
+                e.in_spare = 1
+        return 0
+
     cdef int prepare_boundary(self, int index) except -1:
         """Make all that ``cross`` needs. Raises for what the loop's own system rejects, before anything is changed."""
         cdef LoopState *loop = self.s.loops + index

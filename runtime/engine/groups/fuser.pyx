@@ -4,7 +4,7 @@ What only members of a group read is written nowhere while it runs. Who looks at
 that make it run once more, by themselves, on what the iteration had. What is looked at again and again is written.
 """
 
-from .group cimport GROUP_SHOWN, make_group, show_results, standing
+from .group cimport GROUP_SHOWN, make_group, show_results, results_are
 from ..memory.memory cimport Memory
 from ..memory.pieces cimport release
 from ..memory.state cimport *
@@ -40,7 +40,7 @@ cdef class Fuser:
         if on:
             for k in range(self.memory.nloops):
                 # Nodes may have been bound meanwhile.
-                self.s.loops[<int>k].fuse_at = self.s.loops[<int>k].heat + 1
+                self.s.loops[<int>k].fuse_at = self.s.loops[<int>k].boundaries + 1
         return 0
 
     cdef int begin(self) except -1:
@@ -48,7 +48,7 @@ cdef class Fuser:
         cdef int k
         for k in range(self.memory.nloops):
             self.s.loops[k].fuse_wait = 1
-            self.s.loops[k].fuse_at = self.s.loops[k].fuse_at > self.s.loops[k].heat
+            self.s.loops[k].fuse_at = self.s.loops[k].fuse_at > self.s.loops[k].boundaries
         for group in self.groups:
             self.s.code[<int>group.first].group.running = 0
         return self.forget()
@@ -73,7 +73,7 @@ cdef class Fuser:
         if slot not in self.inner:
             return 0
         first = self.inner[slot]
-        if standing(self.s, first, self.s.code[first].group) == GROUP_SHOWN:
+        if results_are(self.s, first, self.s.code[first].group) == GROUP_SHOWN:
             return 0
         show_results(self.s, first, self.s.code[first].group)
         self.asked[slot] = self.asked.get(slot, 0) + 1
@@ -90,7 +90,7 @@ cdef class Fuser:
                 return False
         if slot not in self.inner:
             return True
-        return standing(self.s, self.inner[slot], self.s.code[<int>self.inner[slot]].group) == GROUP_SHOWN
+        return results_are(self.s, self.inner[slot], self.s.code[<int>self.inner[slot]].group) == GROUP_SHOWN
 
     cdef set gone(self):
         """The slots that lack their values."""
@@ -113,7 +113,7 @@ cdef class Fuser:
                 ins = self.s.code + <int>self.inner[slot]
                 if ins.kind == FUSED:
                     ins.kind = NATIVE
-                self.s.loops[ins.group.loop].fuse_at = self.s.loops[ins.group.loop].heat + 1
+                self.s.loops[ins.group.loop].fuse_at = self.s.loops[ins.group.loop].boundaries + 1
         return 0
 
     cdef int look(self, int index) except -1:

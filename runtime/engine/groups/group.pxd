@@ -12,7 +12,7 @@ cdef enum GroupStatus:
     GROUP_FAILED = 3     # a call failed, or the results are not certain: run its nodes one by one
 
 # Where an execution stands, as seen from a group.
-cdef enum Standing:
+cdef enum ResultsAre:
     GROUP_SHOWN = 0      # all its results are there
     GROUP_NOW = 1        # it ran in the iteration that runs
     GROUP_BEFORE = 2     # it ran in the iteration before the boundary
@@ -21,6 +21,6 @@ cdef enum Standing:
 cdef Group *make_group(State *s, object group) except NULL
 cdef int run_group(State *s, int leader, Group *g) noexcept nogil
 cdef int is_looked_into(const State *s, int leader, const Group *g) noexcept nogil
-cdef int standing(const State *s, int leader, const Group *g) noexcept nogil
+cdef int results_are(const State *s, int leader, const Group *g) noexcept nogil
 cdef int show_results(State *s, int leader, Group *g) noexcept nogil
 cdef void ask_for_groups(State *s, int loop) noexcept nogil

@@ -130,8 +130,8 @@ cdef void ask_for_groups(State *s, int loop) noexcept nogil:
     if not s.fusing or loop < 0:
         return
     state = s.loops + loop
-    if state.fuse_at <= state.heat:
-        state.fuse_at = state.heat + state.fuse_wait
+    if state.fuse_at <= state.boundaries:
+        state.fuse_at = state.boundaries + state.fuse_wait
         state.fuse_wait = min(2 * state.fuse_wait, 1 << 20)
 
 
@@ -257,7 +257,7 @@ cdef int is_looked_into(const State *s, int leader, const Group *g) noexcept nog
     return 0
 
 
-cdef int standing(const State *s, int leader, const Group *g) noexcept nogil:
+cdef int results_are(const State *s, int leader, const Group *g) noexcept nogil:
     """Where the execution stands, as seen from the results that only members read, and that a group does not write."""
     cdef const LoopState *loop = s.loops + g.loop
     if g.ran < 0 or loop.entries != g.entry:
@@ -273,7 +273,7 @@ cdef int standing(const State *s, int leader, const Group *g) noexcept nogil:
 
 cdef int show_results(State *s, int leader, Group *g) noexcept nogil:
     """Compute the results that only members read, as their nodes do by themselves. 0: that cannot be done any more."""
-    cdef int back, status = standing(s, leader, g)
+    cdef int back, status = results_are(s, leader, g)
     cdef int64_t budget = s.budget
     if status == GROUP_SHOWN:
         return 1

@@ -8,9 +8,9 @@ from ..memory.state cimport Port, State, Varying
 cdef class Growing:
     cdef Memory memory
     cdef State *s
-    cdef list met                # position -> what was last bound there, and the shapes of its inputs
+    cdef list last_bound         # position -> what was last bound there, and the shapes of its inputs
     cdef dict appends            # (result slot, loop) -> slot of the parameter that a back edge carries it to
-    cdef dict held               # (position, key of a binding) -> the arrays behind it
+    cdef dict arrays             # (position, key of a binding) -> the arrays behind it
     cdef int64_t keys
 
     cdef object varied(self, int pc, object instruction, list inputs, object block)

@@ -42,8 +42,8 @@ cdef class Growing:
     def __init__(self, Memory memory not None):
         self.memory, self.s = memory, &memory.s
         plan = memory.plan
-        self.met = [None] * memory.ncode
-        self.appends, self.held, self.keys = {}, {}, 0
+        self.last_bound = [None] * memory.ncode
+        self.appends, self.arrays, self.keys = {}, {}, 0
         for loop in plan.loops:
             for edge in loop.edges:
                 if edge.swap:
@@ -52,7 +52,7 @@ cdef class Growing:
     cdef object varied(self, int pc, object instruction, list inputs, object block):
         """A node bound for a range of shapes: (Followed, Bound, whole copy or None); None where that cannot be."""
         shapes = [None if i is None else i.shape for i in inputs]
-        before, self.met[pc] = self.met[pc], (instruction, shapes)
+        before, self.last_bound[pc] = self.last_bound[pc], (instruction, shapes)
         followed = None if before is None or before[0] is not instruction else follow(before[1], shapes)
         if followed is None:
             return None
@@ -137,7 +137,7 @@ cdef class Growing:
         v.low, v.high, v.extent = followed.span.low, followed.span.high, followed.span.now
         self.keys += 1
         v.key = self.keys
-        self.held[pc, v.key] = arrays
+        self.arrays[pc, v.key] = arrays
         return 0
 
     cdef int number(self, list numbers, size_t where, object value) except -1:
@@ -161,7 +161,7 @@ cdef class Growing:
         what stays the same can be run in groups."""
         cdef int pc
         cdef Varying *v
-        for pc in range(len(self.met)):
+        for pc in range(len(self.last_bound)):
             v = self.s.code[pc].varying
             if v != NULL and v.fitted - v.seen <= 2:
                 self.forget(pc)
@@ -171,7 +171,7 @@ cdef class Growing:
             elif v != NULL:
                 v.seen = v.fitted
                 continue
-            self.met[pc] = None
+            self.last_bound[pc] = None
         return 0
 
     cdef int put_aside(self, int pc) except -1:
@@ -186,7 +186,7 @@ cdef class Growing:
                 v = ins.shelf
                 while v.next.next != NULL:
                     v = v.next
-                self.held.pop((pc, v.next.key), None)
+                self.arrays.pop((pc, v.next.key), None)
                 release(v.next.calls)
                 v.next = NULL
                 ins.nshelf -= 1
@@ -200,7 +200,7 @@ cdef class Growing:
             shelve(ins)
         v = ins.shelf
         while v != NULL:
-            self.held.pop((pc, v.key), None)
+            self.arrays.pop((pc, v.key), None)
             v = v.next
         free_shelf(ins)
         return 0
@@ -222,7 +222,7 @@ cdef class Growing:
             need = room.base + room.slope * n
             if need > room.capacity:
                 array = np.empty(spacious(need), np.uint8)
-                arrays = self.held[pc, v.key]
+                arrays = self.arrays[pc, v.key]
                 arrays[:] = [a for a in arrays if np.PyArray_BYTES(a) != room.cell[0]]
                 arrays.append(array)
                 room.cell[0], room.capacity = np.PyArray_BYTES(array), array.nbytes

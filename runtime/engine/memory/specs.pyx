@@ -41,7 +41,7 @@ cdef class Specs:
         return self.end
 
     @property
-    def met(self):
+    def count(self):
         """How many shapes and families are remembered, each in its own entry."""
         return len(self.ids) + len(self.kin)
 

@@ -303,7 +303,7 @@ cdef struct Instr:
     int target
     int taken            # BRANCH: 1 then, 0 else, as of its last execution
     int condition        # BRANCH: its slot
-    int churn            # how often it was bound
+    int rebound          # how often it was bound
     int calm             # Python executions since its inputs last changed; -1: nothing to bind until they do
     int trap             # stop before it
     int64_t done         # the entry of that loop in which it ran last; -1: none
@@ -445,7 +445,7 @@ cdef struct LoopState:
     int64_t endless_at   # refuse to go past this iteration where nothing can end the loop; -1: may go on
     # scalar programs (scalar/programs.pyx)
     Program *program     # NULL: none
-    int64_t heat         # boundaries since it was last looked at
+    int64_t boundaries   # since it was last looked at
     int64_t hot_at
     # groups: as for hot_at, after nodes were bound; how long to wait, for binding may go on
     int64_t fuse_at

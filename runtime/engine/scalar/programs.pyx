@@ -456,7 +456,7 @@ cdef int enter_program(State *s, LoopState *loop) noexcept nogil:
     if program.generation != s.generation:
         if program.generation >= 0:
             program.generation = -1        # never again; another is made once the loop is hot again
-            loop.heat, loop.hot_at = 0, s.hot_after
+            loop.boundaries, loop.hot_at = 0, s.hot_after
         return 0
     if loop.i + 1 >= bound(loop):
         return 0
