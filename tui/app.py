@@ -161,7 +161,7 @@ class LoopdbgApp(App[int]):
             "-ready": True,
             "-done": shown.done,
             "-no-loop": frame.loop is None,
-            "-plot": plottable(shown.frame),
+            "-plot": plottable(shown),
             "-bare": not frame.scans,
         }
         screen = self.screen_stack[0]

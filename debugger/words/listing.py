@@ -13,7 +13,6 @@ from typing import Any
 from ...runtime.frame import NodeState
 from ...runtime.graph import Loop, Node, StoppedBy, Value
 from ..text import value_text
-from .ends import ends
 from .moments import ended
 from .source import INDENT, Line, LineKind, Source
 
@@ -177,7 +176,7 @@ class Listing:
         if here.stopped_by is not None:
             yield ended(here.stopped_by, here.iteration)
         else:
-            yield f"ends: {' '.join(ends(here.loop, self.source.phrases))}"
+            yield f"ends: {' '.join(self.source.said(here.loop).ends)}"
         yield from (f"note: {note}" for note in here.loop.notes)
 
     def text(self, rows: range) -> Iterator[str]:

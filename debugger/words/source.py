@@ -29,6 +29,7 @@ from ...runtime.graph import (
 from ...runtime.graph.origins import Origins
 from ...runtime.plan.plan import Plan
 from .endings import Ending, LoopKind, ending
+from .loop_text import LoopText
 from .names import named, quote, scan_names
 from .node_text import Phrases
 from .subscripts import scan_line, slice_line
@@ -108,6 +109,8 @@ class Source:
         #: What wrote the lines, for whoever says more of the same model.
         self.phrases = phrases
         self._spans = spans
+        self._loops: dict[Loop, Source] = {}
+        self._said: dict[Loop, LoopText] = {}
         self._by_number = {line.number: line for line in self.lines}
         self._by_node = {line.node: line for line in self.lines if line.node is not None}
 
@@ -131,11 +134,22 @@ class Source:
         Raises:
             KeyError: the loop is not in these lines.
         """
+        if loop not in self._loops:
+            self._loops[loop] = self._part(loop)
+        return self._loops[loop]
+
+    def _part(self, loop: Loop) -> Source:
         first, last = self._spans[loop]
         lines = [line for line in self.lines if first <= line.number <= last]
         less = min(line.indent for line in lines)
         spans = {inner: span for inner, span in self._spans.items() if first <= span[0] and span[1] <= last}
         return Source(loop, [replace(line, indent=line.indent - less) for line in lines], spans, self.phrases)
+
+    def said(self, loop: Loop) -> LoopText:
+        """What is said of a loop at every stop."""
+        if loop not in self._said:
+            self._said[loop] = LoopText.of(loop, self.phrases)
+        return self._said[loop]
 
     def text(self) -> Sequence[str]:
         """The lines with their comments in one column."""

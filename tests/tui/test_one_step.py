@@ -16,8 +16,15 @@ from screens import Screen, opened, sample
 ROOT = Path(__file__).parents[2]
 #: What a live run is made of.
 ENGINE = ("runtime/frame.py", "runtime/engine/", "debugger/session/frames.py", "debugger/values/")
-#: What draws: it follows the update of the widgets.
-DRAWS = ("tui/widgets/", "tui/screen/")
+#: What draws and words what is drawn: it follows the update of the widgets.
+DRAWS = ("tui/widgets/", "tui/screen/", "debugger/words/", "debugger/text.py", "debugger/expression/tokens.py")
+#: What follows from the graph alone.
+SETTLED = (
+    ("condition.py", "condition_slice"),
+    ("ends.py", "ends"),
+    ("endings.py", "ending"),
+    ("source.py", "Source._part"),
+)
 
 
 class Calls:
@@ -97,3 +104,5 @@ async def test_a_step_goes_through_few_files() -> None:
         shown, work = await one_step(screen)
         found = {path for path in shown.files | work.files if not path.startswith(DRAWS)}
         assert len(found) <= 20, sorted(found)
+        called = shown.seen + work.seen
+        assert not [what for what in SETTLED if called[f"debugger/words/{what[0]}", what[1]]]

@@ -12,8 +12,8 @@ from typing import Any
 from ...debugger.session.debuggee import Debuggee
 from ...debugger.session.snapshot import FrameSnapshot, Snapshot, take
 from ...debugger.session.stop import Reason
-from ...debugger.words.condition import compared
-from ...runtime.graph import Graph, Value, loops
+from ...debugger.words.condition import DecidingComparison, compared
+from ...runtime.graph import Graph, Loop, Value, loops
 from .plots import number_of
 
 #: So many boundaries of an entry are remembered, the newest.
@@ -62,6 +62,7 @@ class SeenBoundaries:
 
     def __init__(self) -> None:
         self._entries: dict[str, tuple[tuple[int, ...], tuple[Moment, ...]]] = {}
+        self._compared: dict[Loop | None, DecidingComparison | None] = {None: None}
 
     def clear(self) -> None:
         """Forget everything: the model starts anew."""
@@ -73,7 +74,7 @@ class SeenBoundaries:
             frame.iteration,
             frame.condition,
             tuple(number_of(edge.value) for edge in frame.back_edges),
-            _sides(frame),
+            self._sides(frame),
         )
         kept = [m for m in self.of(frame) if m.iteration < moment.iteration]
         self._entries[frame.path] = frame.entry, (*kept[-HISTORY + 1 :], moment)
@@ -82,6 +83,14 @@ class SeenBoundaries:
         """What was seen of the entry that a frame is in."""
         entry, moments = self._entries.get(frame.path, ((), ()))
         return moments if entry == frame.entry else ()
+
+    def _sides(self, frame: FrameSnapshot) -> tuple[float, float] | None:
+        if frame.loop not in self._compared and frame.loop is not None:
+            self._compared[frame.loop] = compared(frame.loop)
+        sides = self._compared[frame.loop]
+        if sides is None or not frame.iteration:
+            return None
+        return _number(sides.left, frame), _number(sides.right, frame)
 
 
 def look(session: Debuggee, history: SeenBoundaries) -> View:
@@ -97,13 +106,6 @@ def _frame_view(frame: FrameSnapshot, history: SeenBoundaries) -> FrameView:
     if frame.loop is not None and frame.at_boundary:
         history.record(frame)
     return FrameView(frame, history.of(frame))
-
-
-def _sides(frame: FrameSnapshot) -> tuple[float, float] | None:
-    sides = compared(frame.loop) if frame.loop is not None else None
-    if sides is None or not frame.iteration:
-        return None
-    return _number(sides.left, frame), _number(sides.right, frame)
 
 
 def _number(value: Value, frame: FrameSnapshot) -> float:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from ...debugger.words.condition import compared, comparisons, condition_text, decision, decision_text
-from ...debugger.words.endings import ending
-from ...debugger.words.ends import ends
+from ...debugger.words.condition import comparisons, decision_text
+from ...debugger.words.loop_text import LoopText
 from ...debugger.words.moments import ended
 from ...debugger.words.names import named
 from ...debugger.words.node_text import Phrases
@@ -39,32 +38,32 @@ class Condition(Pane):
         if loop is None:
             self.set_title("Condition")
             return [line(("no loop runs here", Role.DIM))]
-        phrases = program(shown.main).phrases
-        decides = view.frame.condition is not None and ending(loop, phrases.origins).known is not True
-        text = condition_text(loop, phrases) if decides else ""
+        phrases, text = program(shown.main).phrases, program(shown.main).said(loop)
+        decides = view.frame.condition is not None and text.decides
         counted = "Condition" if view.frame.trip_count is None else "Trip count"
-        self.set_title(f"Condition  {text}".rstrip() if decides else counted)
+        self.set_title(f"Condition  {text.condition}".rstrip() if decides else counted)
         lines = [
-            *(_now(shown, loop, phrases) if decides else ()),
-            *_ends(shown, loop, phrases, width),
+            *(_now(shown, loop, phrases, text) if decides else ()),
+            *_ends(shown, text, width),
             *(_seen(view, width) if decides else ()),
             *_trips(view, width),
             *_ignored(loop),
         ]
-        plotted = _plot(view, phrases, width, height - len(lines) - 1)
+        plotted = _plot(view, text, width, height - len(lines) - 1)
         return [*lines, line(), *plotted] if plotted else lines
 
 
-def plottable(view: FrameView) -> bool:
+def plottable(shown: Shown) -> bool:
     """True where a plot would have something to show now or later: the pane then takes the room that is left."""
-    return view.frame.loop is not None and compared(view.frame.loop) is not None
+    loop = shown.frame.frame.loop
+    return loop is not None and program(shown.main).said(loop).sides is not None
 
 
 def _row(label: str, *spans: Span) -> Line:
     return line((f"{label:<{_LABEL}}", Role.DIM), *spans)
 
 
-def _now(shown: Shown, loop: Loop, phrases: Phrases) -> list[Line]:
+def _now(shown: Shown, loop: Loop, phrases: Phrases, text: LoopText) -> list[Line]:
     frame = shown.frame.frame
     if frame.condition is None:
         return []
@@ -78,7 +77,7 @@ def _now(shown: Shown, loop: Loop, phrases: Phrases) -> list[Line]:
     value = frame.condition if between else _truth(shown.frame, loop.condition)
     if value is None:
         return [_row("now", (NOT_YET, Role.DIM), (f"  {named(loop.condition)} is not computed yet", Role.DIM))]
-    return [_row("now", (_word(value), Role.VALUE), *_sides(shown.frame, loop.condition, phrases))]
+    return [_row("now", (_word(value), Role.VALUE), *_sides(shown.frame, text, phrases))]
 
 
 def _truth(view: FrameView, condition: Value) -> bool | None:
@@ -106,12 +105,13 @@ class _Now:
         return short_value(data, 16)
 
 
-def _sides(view: FrameView, condition: Value, phrases: Phrases) -> list[Span]:
+def _sides(view: FrameView, text: LoopText, phrases: Phrases) -> list[Span]:
     """The comparisons that decide, with what is compared."""
+    if text.decision is None or not comparisons(text.decision):
+        return []
     now = _Now(view, phrases)
-    found = decision(condition, phrases.origins)
-    text = decision_text(found, now)
-    return [(f"  {text}", Role.PLAIN)] if comparisons(found) and now.complete else []
+    told = decision_text(text.decision, now)
+    return [(f"  {told}", Role.PLAIN)] if now.complete else []
 
 
 def _seen(view: FrameView, width: int) -> list[Line]:
@@ -144,12 +144,12 @@ def _trips(view: FrameView, width: int) -> list[Line]:
     return [_row("trips", (text, Role.VALUE), (f"  {bar}", Role.PLOT))]
 
 
-def _ends(shown: Shown, loop: Loop, phrases: Phrases, width: int) -> list[Line]:
+def _ends(shown: Shown, text: LoopText, width: int) -> list[Line]:
     frame = shown.frame.frame
     if frame.stopped_by is not None:
         return [_row("", (ended(frame.stopped_by, frame.iteration), Role.MARK))]
-    told = textwrap.wrap(next(ends(loop, phrases)), max(20, width - _LABEL))
-    return [_row("" if k else "ends", (text, Role.PLAIN)) for k, text in enumerate(told)]
+    told = textwrap.wrap(text.ends[0], max(20, width - _LABEL))
+    return [_row("" if k else "ends", (row, Role.PLAIN)) for k, row in enumerate(told)]
 
 
 def _ignored(loop: Loop) -> list[Line]:
@@ -158,7 +158,7 @@ def _ignored(loop: Loop) -> list[Line]:
     return [_row("note", (f"{named(loop.ignored_condition)} is ignored: the loop's cond is absent", Role.DIM))]
 
 
-def _plot(view: FrameView, phrases: Phrases, width: int, height: int) -> list[Line]:
+def _plot(view: FrameView, text: LoopText, width: int, height: int) -> list[Line]:
     seen: list[tuple[Moment, tuple[float, float]]] = [(m, m.sides) for m in view.history if m.sides is not None]
     if height < _LEAST_PLOT or not seen:
         return []
@@ -169,11 +169,9 @@ def _plot(view: FrameView, phrases: Phrases, width: int, height: int) -> list[Li
         [sides[1] for _, sides in seen],
     )
     rows = points(data, width, min(height - 1, _HIGHEST))
-    assert view.frame.loop is not None
-    sides = compared(view.frame.loop)
-    if not rows or sides is None:
+    if not rows or text.sides is None:
         return []
     sign = "─" if len(set(data.right)) == 1 else "○"
-    left, right = (phrases.operand(side, bare=True) for side in (sides.left, sides.right))
+    left, right = text.sides
     key = f"● {left}   {sign} {right}   by iteration"
     return [*(line((row, Role.PLOT)) for row in rows), line((key, Role.DIM))]
