@@ -48,6 +48,26 @@ def test_a_carried_value(hot_after: int) -> None:
     np.testing.assert_array_equal(results["s"], [*range(5), *range(1000, 1007)])
 
 
+@pytest.mark.parametrize("size", [1, 3, 5000])
+def test_what_the_iteration_before_yielded_stays_to_be_seen(size: int) -> None:
+    m = model(f"""
+    g (int64 M, float[{size}] x) => (float[{size}] y) {{
+      y = Loop <body = body (int64 i, bool c, float[{size}] a) => (bool c, float[{size}] b) {{
+        b = Add (a, a)
+      }}> (M, , x)
+    }}""")
+    engine = at(m, {"M": 6, "x": np.ones(size, np.float32)}, 3)
+    engine.changes.set(slot(m, "a"), np.full(size, 50, np.float32))
+    frame = Frame(engine, 0)
+    assert frame.values["b"][0] == 8 and frame.back_edges[0].previous[0] == 4 and frame.carried["a"][0] == 50
+    checkpoint = engine.checkpoints.take()
+    assert outputs(engine, m)["y"][0] == 400
+    engine.checkpoints.restore(checkpoint)
+    frame = Frame(engine, 0)
+    assert frame.values["b"][0] == 8 and frame.back_edges[0].previous[0] == 4 and frame.carried["a"][0] == 50
+    assert outputs(engine, m)["y"][0] == 400
+
+
 def test_a_carried_value_of_another_shape() -> None:
     text = """
     g (int64 M, float[N] x) => (float[R] y) {
