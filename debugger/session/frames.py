@@ -30,7 +30,7 @@ class SessionFrame(runtime.Frame):
         self._timeline = timeline
 
     def __repr__(self) -> str:
-        return f"<SessionFrame {self.path}{'' if self.loop is None else f', {when(self)}'}>"
+        return f"<Frame {self.path}{'' if self.loop is None else f', {when(self)}'}>"
 
     @property
     def history(self) -> Iterations:
