@@ -38,7 +38,8 @@ MAX_AXES = 8
 
 @dataclass(frozen=True)
 class Candidate:
-    """A bound node. ``guarded``: it rests on numbers; ``idle``: nothing is left to call, its results are constants."""
+    """A bound node. ``guarded``: it runs by itself, since it rests on numbers or on the condition input; ``idle``:
+    nothing is left to call, its results are constants."""
 
     pc: int
     op: Op

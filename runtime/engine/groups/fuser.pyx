@@ -154,7 +154,7 @@ cdef class Fuser:
 
         if self.ports is None:
             self.ports = self.slots_of_ports(self.memory.plan)
-        nodes = []
+        nodes, conditions = [], {loop.condition_input for loop in self.memory.plan.loops}
         for pc in run:
             ins = self.s.code + <int>pc
             if ins.kind == FUSED:
@@ -164,7 +164,9 @@ cdef class Fuser:
             for slot in self.memory.plan.code[pc].outputs:
                 self.inner.pop(slot, None)
             instruction = self.memory.plan.code[pc]
-            nodes.append(fuse.Candidate(pc, instruction.op, instruction.inputs, instruction.outputs, ins.nguards > 0,
+            # At a boundary its condition input is no more what an iteration had: ``show_results`` could not run it again.
+            fixed = ins.nguards > 0 or not conditions.isdisjoint(instruction.inputs)
+            nodes.append(fuse.Candidate(pc, instruction.op, instruction.inputs, instruction.outputs, fixed,
                                         ins.ncalls == 0 and ins.nguards == 0))
         self.groups = [group for group in self.groups if not run[0] <= group.first <= run[len(run) - 1]]
         slots = fuse.Slots(lambda slot: self.memory.specs[self.s.slots[<int>slot].spec], lambda slot: self.memory.known[slot],

@@ -491,6 +491,44 @@ def test_a_predicate_sees_what_only_a_group_reads() -> None:
     np.testing.assert_array_equal(session.frame.values["b"], first[5])
 
 
+def test_values_that_rest_on_the_condition_input_are_those_of_their_iteration() -> None:
+    """With cond absent it is what the iteration before yielded: here true, true, false, false, ..."""
+    m = model("""
+    g (int64 M, float[101,97] start) => (float[101,97] last) {
+      last = Loop <body = body (int64 i, bool c, float[101,97] x) => (bool c_out, float[101,97] y) {
+        a = Mul (x, x)
+        limit = Constant <value = float {100.0}> ()
+        below = Less (a, limit)
+        taken = And (below, c)
+        b = Where (taken, a, x)
+        d = Tanh (b)
+        e = Add (d, a)
+        y = Sub (e, b)
+        two = Constant <value = int64 {2}> ()
+        half = Div (i, two)
+        odd = Mod (half, two)
+        one = Constant <value = int64 {0}> ()
+        c_out = Equal (odd, one)
+      }> (M, , start)
+    }""")
+    seen: list[list[dict[str, Any]]] = []
+    for fuse in (True, False):
+        engine = Engine(m.plan)
+        engine.fuse = fuse
+        engine.start(m.check(start(12)))
+        kept: list[dict[str, Any]] = []
+
+        def look(index: int, engine: Engine = engine, kept: list[dict[str, Any]] = kept) -> None:
+            if engine.loop_state(index)[0] in (5, 7):
+                kept.append(dict(loopdbg.runtime.frame.Frame(engine, index).values))
+
+        engine.set_hook(look)
+        engine.resume()
+        seen.append(kept)
+    for one, other in zip(*seen, strict=True):
+        same(one, other)
+
+
 def test_a_session_runs_node_by_node() -> None:
     m = loop("a = Mul (x, x)\nb = Add (a, x)\ny = Sub (b, x)")
     session = loopdbg.debug(m, start(4))
