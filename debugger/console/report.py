@@ -22,7 +22,7 @@ from ..session.debuggee import Debuggee
 from ..text import printable, value_text
 from ..values.scope import FrameScope
 from ..words.endings import stopper
-from ..words.listing import Listing, Standing
+from ..words.listing import Listing, ShownStop
 from ..words.moments import given_trip_count, seen, when, whose
 from ..words.names import named, quote, scan_names, short_name_rows, short_names
 from ..words.vocabulary.field import FIELD, meaning
@@ -145,7 +145,7 @@ def listing_lines(session: Debuggee, frame: AnyFrame, which: str = "") -> list[s
     """
     listing = Listing(
         session.places.source,
-        Standing(
+        ShownStop(
             frame.loop,
             frame.iteration,
             frame.at_boundary,
@@ -197,9 +197,9 @@ def help_lines(word: str) -> list[str]:
         UsageError: it is neither.
     """
     if word == "words":
-        return textwrap.wrap(f"words: {', '.join(FIELD)}; help WORD explains one", 100)
+        return textwrap.wrap(f"words: {', '.join(FIELD)}; help WORD explains one", 76)
     told = meaning(word)
-    lines = [] if told is None else textwrap.wrap(told, 100, subsequent_indent="  ")
+    lines = [] if told is None else textwrap.wrap(told, 76, subsequent_indent="  ")
     if told is not None and word not in ALIASES and word not in COMMANDS:
         return lines
     one = find(word)

@@ -41,7 +41,7 @@ class Beside(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Standing:
+class ShownStop:
     """What of a stop the lines show.
 
     ``states``: of the frame's own nodes; ``read``: whether a value is there now, and what it is, at a boundary what the
@@ -85,17 +85,17 @@ class Listing:
     ``next``: the index of the line that runs next, None where none does.
     """
 
-    def __init__(self, whole: Source, standing: Standing) -> None:
-        self.source = whole if standing.loop is None else whole.within(standing.loop)
-        self.standing = standing
+    def __init__(self, whole: Source, stop: ShownStop) -> None:
+        self.source = whole if stop.loop is None else whole.within(stop.loop)
+        self.stop = stop
         self.next = self._next()
-        self._made = {value: state for node, state in standing.states.items() for value in node.outputs}
+        self._made = {value: state for node, state in stop.states.items() for value in node.outputs}
 
     def __len__(self) -> int:
         return len(self.source.lines)
 
     def _next(self) -> int | None:
-        here = self.standing
+        here = self.stop
         lines = self.source.lines
         if not here.running:
             return None
@@ -117,7 +117,7 @@ class Listing:
     def row(self, index: int) -> Row:
         """One line."""
         line = self.source.lines[index]
-        here = self.standing
+        here = self.stop
         sign = " "
         if index == self.next:
             sign = FAILED if here.failed else NEXT
@@ -127,7 +127,7 @@ class Listing:
         return Row(line, sign, beside, values)
 
     def _beside(self, line: Line) -> tuple[Beside, tuple[Any, ...]]:
-        here = self.standing
+        here = self.stop
         state = here.states.get(line.node) if line.node is not None else None
         sliced = line.kind is LineKind.SLICE and line.loop is here.loop
         if state is None and not sliced:
@@ -150,10 +150,10 @@ class Listing:
     def _left_out(self, line: Line) -> bool:
         """In a branch that was not taken; at a boundary the conditions still tell which one was."""
         for condition, taken in line.branches:
-            if not self.standing.between and self._made.get(condition, NodeState.DONE) is not NodeState.DONE:
+            if not self.stop.between and self._made.get(condition, NodeState.DONE) is not NodeState.DONE:
                 # What can be read is what the iteration before decided.
                 continue
-            there, value = self.standing.read(condition)
+            there, value = self.stop.read(condition)
             if there and value.size == 1 and bool(value.reshape(-1)[0]) != taken:
                 return True
         return False
@@ -170,7 +170,7 @@ class Listing:
 
     def notes(self) -> Iterator[str]:
         """What is to be said below the lines of a loop: what ends or ended it, and where real runtimes differ."""
-        here = self.standing
+        here = self.stop
         if here.loop is None:
             return
         if here.stopped_by is not None:

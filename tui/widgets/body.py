@@ -8,7 +8,7 @@ from typing import Any, overload
 
 from rich.cells import cell_len
 
-from ...debugger.words.listing import BESIDE, FAILED, NOT_YET, SKIPPED, Beside, Listing, Row, Standing, code
+from ...debugger.words.listing import BESIDE, FAILED, NOT_YET, SKIPPED, Beside, Listing, Row, ShownStop, code
 from ...debugger.words.moments import seen
 from ...debugger.words.names import mask
 from ...debugger.words.source import LineKind
@@ -42,21 +42,21 @@ class Body(Pane):
         name = printable(frame.name)
         title = f"Body of loop '{name}'" if frame.loop else f"Main graph {name}"
         self.set_title(title, seen(frame) if frame.loop is not None else "")
-        return BodyLines(Listing(program(shown.main), _standing(shown)), width)
+        return BodyLines(Listing(program(shown.main), _stop_of(shown)), width)
 
     def follow(self) -> None:
         if isinstance(self.lines, BodyLines) and self.lines.listing.next is not None:
             self.show_line(self.lines.listing.next)
 
 
-def _standing(shown: Shown) -> Standing:
+def _stop_of(shown: Shown) -> ShownStop:
     frame, values = shown.frame.frame, shown.frame.frame.values
     between = frame.loop is not None and (frame.at_boundary or shown.depth is None)
 
     def read(value: Value) -> tuple[bool, Any]:
         return value.name in values, values.get(value.name)
 
-    return Standing(
+    return ShownStop(
         frame.loop,
         frame.iteration,
         between,

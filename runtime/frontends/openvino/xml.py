@@ -116,7 +116,9 @@ class Document:
             raise ModelError(f"{path} cannot be read: {error.strerror or one_line(error)}") from None
         except etree.XMLSyntaxError as error:
             reason = re.sub(r", line \d+, column \d+.*$", "", one_line(error))
-            raise ModelError(f"{path}, line {error.lineno}: broken XML: {reason}") from None
+            raise ModelError(
+                f"{path}, line {error.lineno}: broken XML: {reason}; check that the file is complete"
+            ) from None
         if self.root.getroottree().docinfo.doctype:
             raise self.error(self.root, "a DOCTYPE has no place in OpenVINO IR, and none is read; remove it")
         if self.root.tag != "net":
