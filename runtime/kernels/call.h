@@ -4,7 +4,7 @@
 
 #include <numpy/npy_common.h>
 
-enum { LOOPDBG_MAX_ARGS = 4, LOOPDBG_MAX_STEPS = 12, LOOPDBG_MAX_EXTRA = 8 };
+enum { LOOPDBG_MAX_ARGS = 8, LOOPDBG_MAX_DIMS = 4, LOOPDBG_MAX_STEPS = 12, LOOPDBG_MAX_EXTRA = 12 };
 
 typedef void (*loopdbg_loop)(char **args, npy_intp const *dims, npy_intp const *steps, void *data);
 
@@ -22,7 +22,7 @@ typedef struct loopdbg_call {
     /* An argument's address is *cell + offset: buffers move (swapped back edges, slices), cells stay. */
     char **cell[LOOPDBG_MAX_ARGS];
     npy_intp offset[LOOPDBG_MAX_ARGS];
-    npy_intp dims[LOOPDBG_MAX_ARGS];
+    npy_intp dims[LOOPDBG_MAX_DIMS];
     npy_intp steps[LOOPDBG_MAX_STEPS]; /* matmul's inner loop needs 9 */
     /* Outer axes of an N-dimensional call: for each its extent, then one stride an argument. Owned by the engine. */
     int nouter;

@@ -7,6 +7,7 @@ from numpy cimport npy_intp
 cdef extern from "call.h":
     cdef enum:
         MAX_ARGS "LOOPDBG_MAX_ARGS"
+        MAX_DIMS "LOOPDBG_MAX_DIMS"
         MAX_STEPS "LOOPDBG_MAX_STEPS"
         MAX_EXTRA "LOOPDBG_MAX_EXTRA"
 
@@ -20,13 +21,13 @@ cdef extern from "call.h":
         int nargs
         int status
         int elementwise
-        char **cell[4]
-        npy_intp offset[4]
-        npy_intp dims[4]
-        npy_intp steps[12]
+        char **cell[MAX_ARGS]
+        npy_intp offset[MAX_ARGS]
+        npy_intp dims[MAX_DIMS]
+        npy_intp steps[MAX_STEPS]
         int nouter
         npy_intp *outer
-        npy_intp extra[8]
+        npy_intp extra[MAX_EXTRA]
 
     ctypedef int (*run_call "loopdbg_run")(Call *call) noexcept nogil
 

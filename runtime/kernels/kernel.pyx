@@ -8,6 +8,8 @@ from libc.stdint cimport int32_t, int64_t
 cimport numpy as np
 from numpy cimport npy_intp
 
+from importlib import import_module
+
 import numpy as np
 
 cdef extern from "inner_loops.h" nogil:
@@ -103,6 +105,7 @@ cdef class Kernel:
     cdef readonly bint elementwise
     cdef readonly bint exact
     cdef npy_intp sizes[MAX_ARGS]
+    cdef run_call routine
 
 
 def use_tiling(int kind):
@@ -208,6 +211,15 @@ def cast_kernel(source, target):
 def special_kernel(str driver, out):
     """A kernel that is all driver: "gather", "arg", "slice_at", "panels", "block", "skip"; its numbers are ``extra``."""
     return _kernel(NULL, NULL, driver, out, False)
+
+
+def routine_kernel(str name):
+    """A routine of ours, "module.name": see the package ``routines``, whose modules are imported when first asked for."""
+    module, _, function = name.partition(".")
+    cdef size_t address = import_module(f"{__package__}.routines.{module}").ROUTINES[function]
+    cdef Kernel kernel = _kernel(NULL, NULL, "routine", np.dtype(np.uint8), False)
+    kernel.routine = <run_call><void *>address
+    return kernel
 
 
 def run(Kernel kernel, tuple arrays, tuple dims=(), tuple steps=(), tuple outer=(), tuple extra=()):
@@ -554,6 +566,8 @@ cdef int set_kernel(Call *call, object kernel) except -1:
         call.run = run_block
     elif k.driver == "skip":
         call.run = run_skip
+    elif k.driver == "routine":
+        call.run = k.routine
     elif k.driver == "arg":
         call.run = run_arg
     else:

@@ -91,6 +91,12 @@ def special(driver: str, dtype: Dtype) -> kernels.Kernel:
     return kernels.special_kernel(driver, dtype)
 
 
+@cache
+def routine(name: str) -> kernels.Kernel:
+    """A routine of kernels/routines, "module.name"."""
+    return kernels.routine_kernel(name)
+
+
 def compute(kernel: kernels.Kernel, *inputs: Array) -> Array | None:
     """What an elementwise kernel gives for arrays that broadcast; None: it could not be done."""
     result: Array | None = kernels.mapped(kernel, inputs)

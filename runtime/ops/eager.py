@@ -8,11 +8,12 @@ like.
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..errors import ModelError
 from ..graph import Array
 from ..kernels import kernel as kernels
 from ..kernels.walks import walk
@@ -159,8 +160,28 @@ class Eager:
     def gather(self, x: Array, indices: Array, axis: int) -> Array:
         return _tensor(np.take(x, indices, axis=axis))
 
+    def routine(
+        self,
+        name: str,
+        inputs: Sequence[Array],
+        outputs: Sequence[tuple[Sequence[int], np.dtype[Any]]],
+        numbers: Sequence[int] = (),
+        scratch: int = 0,
+        failure: str = "",
+    ) -> tuple[Array, ...]:
+        results = tuple([np.empty(tuple(shape), dtype) for shape, dtype in outputs])
+        arrays = (*[_in_order(kernels.tidy(x)) for x in inputs], *results)
+        if scratch:
+            arrays = (*arrays, np.empty(scratch, np.uint8))
+        if not kernels.run(arithmetic.routine(name), arrays, extra=tuple(numbers)):
+            raise ModelError(failure or f"{name} failed")
+        return results
+
     def constant(self, array: Array) -> Array:
         return array
+
+    def prepared(self, x: Array, layout: Callable[[Array], Array]) -> Array | None:
+        return None
 
     def value(self, x: Array) -> Array:
         return x

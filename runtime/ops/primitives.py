@@ -126,8 +126,28 @@ class Primitives(Protocol[T]):
         """NumPy's ``take``: int32 or int64 indices of any shape; negative ones count from the end. An index outside
         is an error (IndexError)."""
 
+    def routine(
+        self,
+        name: str,
+        inputs: Sequence[T],
+        outputs: Sequence[tuple[Sequence[int], np.dtype[Any]]],
+        numbers: Sequence[int] = (),
+        scratch: int = 0,
+        failure: str = "",
+    ) -> tuple[T, ...]:
+        """A C function of kernels/routines ("module.name"; its package says how it is called) that fills ``outputs``
+        (shape and dtype of each) from ``inputs``, all of them in row-major order.
+
+        ``numbers``: up to 12 integers, which may follow extents; ``scratch``: bytes that it may use while it runs;
+        ``failure``: what is wrong where it fails (ModelError).
+        """
+
     def constant(self, array: Array) -> T:
         """A value that depends on nothing but attributes, shapes and dtypes."""
+
+    def prepared(self, x: T, layout: Callable[[Array], Array]) -> T | None:
+        """``layout`` of a constant, made once however often it is bound; None where ``x`` is none, and always while
+        computing: what is read once is not worth it. What follows must give the same bits from ``x`` itself."""
 
     def value(self, x: T) -> Array:
         """The numbers in ``x`` now. Kernels bound on them are bound again when they change."""

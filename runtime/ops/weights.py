@@ -6,6 +6,7 @@ block of iterations at once, and NumPy's arrays in Python give the same to the b
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -85,3 +86,19 @@ def panels(weights: Array) -> Array:
         columns = weights[:, panel * kernels.PANEL : (panel + 1) * kernels.PANEL]
         packed[panel, :, : columns.shape[1]] = columns
     return packed
+
+
+#: What was made of constants, by where their numbers are. Bindings come and go, weights stay.
+_PREPARED: dict[Any, Array] = {}
+
+
+def prepared(array: Array, layout: Callable[[Array], Array]) -> Array:
+    """``layout(array)``, kept for as long as the memory of the array is."""
+    owner = array
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    key = (array.__array_interface__["data"][0], array.shape, array.strides, array.dtype, layout)
+    if key not in _PREPARED:
+        _PREPARED[key] = layout(array)
+        weakref.finalize(owner, _PREPARED.pop, key, None)
+    return _PREPARED[key]

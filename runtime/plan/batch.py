@@ -176,8 +176,16 @@ class Batched:
             return Rows(found)
         return Rows(self.p.transpose(found, (axis, *range(axis), *range(axis + 1, len(found.shape)))))
 
+    def routine(self, name: str, inputs: Sequence[Any], *arguments: Any, **keywords: Any) -> Any:
+        if any(isinstance(x, Rows) for x in inputs):
+            raise NotNative
+        return self.p.routine(name, inputs, *arguments, **keywords)
+
     def constant(self, array: Array) -> Any:
         return self.p.constant(array)
+
+    def prepared(self, x: Any, layout: Callable[[Array], Array]) -> Any:
+        return None if isinstance(x, Rows) else self.p.prepared(x, layout)
 
     def value(self, x: Any) -> Array:
         if isinstance(x, Rows):

@@ -25,7 +25,7 @@ from ..ops.arithmetic import IDENTITY, MAX_OUTER, layout, strides_of
 from ..ops.eager import Eager
 from ..ops.primitives import Elementwise, IterationFunction, NotNative, View
 from ..ops.registry import Op
-from ..ops.weights import fits, panels
+from ..ops.weights import fits, panels, prepared
 from .batch import Batched, Rows
 
 Shape = tuple[int, ...]
@@ -482,6 +482,25 @@ class _Binder:
             self.calls.append(CallSpec(kernel, (x, indices, out), extra=extra))
         return out
 
+    def routine(
+        self,
+        name: str,
+        inputs: Sequence[Buffer],
+        outputs: Sequence[tuple[Sequence[int], np.dtype[Any]]],
+        numbers: Sequence[int] = (),
+        scratch: int = 0,
+        failure: str = "",
+    ) -> tuple[Buffer, ...]:
+        if any(x.dtype.hasobject for x in inputs):
+            raise NotNative
+        arguments = [self._contiguous(x) for x in inputs]
+        results = tuple([self._new(shape, dtype) for shape, dtype in outputs])
+        memory = [self._new((scratch,), np.dtype(np.uint8))] if scratch else []
+        self.cost += 20 + sum(share(x.size, 1) for x in (*arguments, *results))
+        buffers = (*arguments, *results, *memory)
+        self.calls.append(CallSpec(arithmetic.routine(name), buffers, extra=tuple(numbers)))
+        return results
+
     def constant(self, array: Array | Extent) -> Buffer:
         if isinstance(array, Extent):
             self.temps.append(Varied(array))
@@ -492,6 +511,9 @@ class _Binder:
         self.temps.append(array)
         strides = strides_of(array.shape, array.dtype.itemsize)
         return Buffer("temp", len(self.temps) - 1, array.dtype, array.shape, strides, known=array)
+
+    def prepared(self, x: Buffer, layout: Callable[[Array], Array]) -> Buffer | None:
+        return None if x.known is None else self.constant(prepared(x.known, layout))
 
     def value(self, x: Buffer) -> Array:
         if x.known is not None:

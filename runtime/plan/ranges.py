@@ -62,7 +62,11 @@ def whole_copy(bound: Bound, output: int, slot: int) -> int | None:
     None: the output does not begin with the input.
     """
     out = bound.outputs[output]
-    if out.known is not None or out.kind != "temp" or any(call.kernel.driver == "skip" for call in bound.calls):
+    if (
+        out.known is not None
+        or out.kind != "temp"
+        or any(call.kernel.driver in ("skip", "routine") for call in bound.calls)
+    ):
         return None
     writers = [k for k, call in enumerate(bound.calls) if _is_in(call.buffers[-1], out)]
     for k in writers:

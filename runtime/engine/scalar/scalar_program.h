@@ -12,6 +12,8 @@
 #include "call.h"
 #include "scalar_ops.h"
 
+enum { LOOPDBG_SCALAR_ARGS = 4 }; /* of an elementwise loop */
+
 #define SCALAR_OPCODE(ID, ...) OP_##ID,
 enum {
     SCALAR_BINARY(SCALAR_OPCODE) SCALAR_UNARY(SCALAR_OPCODE) SCALAR_DIVISIONS(SCALAR_OPCODE)
@@ -39,8 +41,8 @@ typedef struct {
     loopdbg_loop loop;
     void *data;
     int nargs;
-    int32_t args[LOOPDBG_MAX_ARGS];
-    npy_intp steps[LOOPDBG_MAX_ARGS];
+    int32_t args[LOOPDBG_SCALAR_ARGS];
+    npy_intp steps[LOOPDBG_SCALAR_ARGS];
 } scalar_call;
 
 /* A Gather of one element from a tensor that the loop does not write. */

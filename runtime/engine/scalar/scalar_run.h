@@ -70,7 +70,7 @@ static int scalar_run(scalar_program *p, int const volatile *watch, int64_t *bud
             SCALAR_CHOICES(CASE_CHOICE)
             case OP_CALL: {
                 scalar_call const *call = p->calls + in->a;
-                char *args[LOOPDBG_MAX_ARGS];
+                char *args[LOOPDBG_SCALAR_ARGS];
                 npy_intp const one = 1;
                 for (int k = 0; k < call->nargs; k++) args[k] = R + call->args[k];
                 call->loop(args, &one, call->steps, call->data);
