@@ -481,6 +481,19 @@ cdef class Engine:
         self.fuser.ask(slot)
         return self.memory.value(slot)
 
+    def results(self):
+        """The outputs of an execution that ended, by name; copies.
+
+        Raises:
+            ExecutionError: an output that nothing wrote.
+        """
+        results = {}
+        for name, slot in self.plan.outputs:
+            if not self.has_value(slot):
+                raise ExecutionError(f"output '{name}' has no value")
+            results[name] = self.memory.value(slot)
+        return results
+
     def has_value(self, int slot):
         """False where a slot was never written, or what the last iteration gave cannot be had any more: inside an
         iteration, of nodes that ran in a group and did not run again yet."""

@@ -6,6 +6,7 @@ change by themselves (growing): loops whose shapes change need nothing special.
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
+from libc.string cimport memcpy
 cimport numpy as np
 from numpy cimport npy_intp
 
@@ -198,7 +199,14 @@ cdef class Memory:
 
     def value(self, int slot):
         """A copy of what a slot holds: an array, a list, or None. The caller knows whether it was computed."""
-        return self.plain_copy(self.look(slot))
+        cdef Slot *held = self.s.slots + slot
+        if held.spec == 0:
+            return self.plain_copy(self.look(slot))
+        dtype, shape = self.specs[held.spec]
+        array = np.empty(shape, dtype)
+        if held.nbytes:
+            memcpy(np.PyArray_BYTES(array), held.data, held.nbytes)
+        return array
 
     cdef object plain_copy(self, object value):
         return value.copy() if isinstance(value, np.ndarray) else list(value) if isinstance(value, list) else value
