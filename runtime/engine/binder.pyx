@@ -140,6 +140,8 @@ cdef class Binder:
                 # Where provide puts the result, what it begins with stands already.
                 bound.calls.pop(appended[2])
             loose, bound = bound, ranges.settled(bound)
+        if bound.looked:
+            self.growing.note_looks(pc, inputs, bound.looked)
         if len(bound.outputs) < len(instruction.outputs):
             return 0     # where it runs says so
         for slot, out in zip(instruction.outputs, bound.outputs):

@@ -9,7 +9,7 @@ needs the plain integer pins the range to the number of now, so that nothing can
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -88,6 +88,8 @@ class Extent:
     __rmul__ = __mul__
 
     def __floordiv__(self, other: Any) -> Any:
+        if _is_multiple(self, other):
+            return self.slope // other.slope
         if isinstance(other, int | np.integer) and other and not self.base % other and not self.slope % other:
             return _made(self.span, self.base // int(other), self.slope // int(other))
         return int(self) // int(other)
@@ -96,6 +98,8 @@ class Extent:
         return int(other) // int(self)
 
     def __mod__(self, other: Any) -> Any:
+        if _is_multiple(self, other):
+            return 0
         if isinstance(other, int | np.integer) and other and not self.slope % other:
             return self.base % int(other)
         return int(self) % int(other)
@@ -174,6 +178,13 @@ def _made(span: Span, base: int, slope: int) -> int | Extent:
     return Extent(span, base, slope) if slope else base
 
 
+def _is_multiple(a: Extent, b: Any) -> bool:
+    """Is the one always the same number of times the other?"""
+    if not isinstance(b, Extent) or a.base * b.slope != b.base * a.slope or a.slope % b.slope:
+        return False
+    return bool(b)
+
+
 def _negative(difference: Any) -> bool:
     return difference._negative() if isinstance(difference, Extent) else difference < 0
 
@@ -200,8 +211,14 @@ def varies(extents: Iterable[Any]) -> bool:
     return any(type(extent) is Extent for extent in extents)
 
 
-def follow(before: Sequence[tuple[int, ...] | None], after: Sequence[tuple[int, ...] | None]) -> Followed | None:
+def follow(
+    before: Sequence[tuple[int, ...] | None],
+    after: Sequence[tuple[int, ...] | None],
+    numbers: Mapping[int, tuple[tuple[int, ...], tuple[int, ...]]] | None = None,
+) -> Followed | None:
     """Take two shapes of each input, of two executions of a node, as two points on a line.
+
+    ``numbers``: of some inputs the integers in them, then and now.
 
     None: they are none (nothing changed, a rank did, or two axes of one input).
     """
@@ -215,26 +232,37 @@ def follow(before: Sequence[tuple[int, ...] | None], after: Sequence[tuple[int, 
         if len(axes) > 1:
             return None
         changes.append((k, axes[0], new[axes[0]] - old[axes[0]]))
-    if not changes:
+    elements: list[tuple[int, int, int]] = []
+    for k, (was, present) in (numbers or {}).items():
+        if len(was) != len(present):
+            return None
+        elements += [(k, j, new - old) for j, (old, new) in enumerate(zip(was, present, strict=True)) if old != new]
+    if not changes and not elements:
         return None
-    leading, axis, by = min(changes, key=lambda change: abs(change[2]))
-    if any(change[2] % by for change in changes):
+    leading, place, by = min(changes or elements, key=lambda change: abs(change[2]))
+    if any(change[2] % by for change in (*changes, *elements)):
         return None
-    shape = after[leading]
-    assert shape is not None
-    span = Span(shape[axis])
     shapes: list[Any] = list(after)
+    values: dict[int, Any] = {k: list(present) for k, (_, present) in (numbers or {}).items()}
+    span = Span(shapes[leading][place] if changes else values[leading][place])
     for k, d, step in changes:
         slope = step // by
         shapes[k] = (*shapes[k][:d], Extent(span, shapes[k][d] - slope * span.now, slope), *shapes[k][d + 1 :])
-    return Followed(span, leading, shapes)
+    for k, j, step in elements:
+        slope = step // by
+        values[k][j] = Extent(span, values[k][j] - slope * span.now, slope)
+    integers = {k: tuple(found) for k, found in values.items() if varies(found)}
+    return Followed(span, leading, shapes, integers, -1 if changes else place)
 
 
 class Followed:
-    """The inputs' shapes with what varies in them; ``leading``: the input whose one varying extent is the number."""
+    """The inputs' shapes, and the integers in some, with what varies in them; ``leading``: the input whose one varying
+    extent is the number or, where ``element`` is not -1, which has it as that element."""
 
-    def __init__(self, span: Span, leading: int, shapes: list[Any]) -> None:
-        self.span, self.leading, self.shapes = span, leading, shapes
+    def __init__(
+        self, span: Span, leading: int, shapes: list[Any], numbers: dict[int, tuple[Any, ...]], element: int
+    ) -> None:
+        self.span, self.leading, self.shapes, self.numbers, self.element = span, leading, shapes, numbers, element
 
 
 def axis_that_varies(shape: Sequence[Any]) -> int:

@@ -15,7 +15,8 @@ T = Any
 
 def ints(p: P, x: T) -> tuple[int, ...]:
     """The numbers of a shape-like input (axes, pads, repeats ...), in row-major order."""
-    return tuple(int(v) for v in p.value(x).reshape(-1))
+    found: tuple[int, ...] = p.integers(x)
+    return found
 
 
 def one_int(p: P, x: T, what: str) -> int:

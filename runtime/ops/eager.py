@@ -183,6 +183,12 @@ class Eager:
     def prepared(self, x: Array, layout: Callable[[Array], Array]) -> Array | None:
         return None
 
+    def integers(self, x: Array) -> tuple[int, ...]:
+        return tuple([int(v) for v in x.reshape(-1)])
+
+    def numbers(self, values: Sequence[int], shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+        return np.array(values, dtype).reshape(tuple(shape))
+
     def value(self, x: Array) -> Array:
         return x
 

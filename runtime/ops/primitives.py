@@ -149,5 +149,12 @@ class Primitives(Protocol[T]):
         """``layout`` of a constant, made once however often it is bound; None where ``x`` is none, and always while
         computing: what is read once is not worth it. What follows must give the same bits from ``x`` itself."""
 
+    def integers(self, x: T) -> tuple[int, ...]:
+        """The numbers in ``x``, a shape or the like, in row-major order. They may follow extents, and say less about
+        themselves than :meth:`value` then: where tensors grow, what is bound on them need not be bound again."""
+
+    def numbers(self, values: Sequence[int], shape: Sequence[int], dtype: np.dtype[Any]) -> T:
+        """A tensor of integers that follow from shapes, which may vary."""
+
     def value(self, x: T) -> Array:
         """The numbers in ``x`` now. Kernels bound on them are bound again when they change."""

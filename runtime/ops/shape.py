@@ -152,17 +152,18 @@ def flatten(p: P, x: T, *, axis: int = 1) -> T:
 @onnx("Shape")
 def shape_of(p: P, x: T, *, start: int = 0, end: int | None = None) -> T:
     # Python slices clamp start and end as the spec does.
-    return p.constant(np.array(x.shape[slice(start, end)], INT64))
+    part = x.shape[slice(start, end)]
+    return p.numbers(part, (len(part),), INT64)
 
 
 @openvino("ShapeOf")
 def openvino_shape_of(p: P, x: T, *, output_type: np.dtype[Any] = INT64) -> T:
-    return p.constant(np.array(x.shape, output_type))
+    return p.numbers(x.shape, (x.ndim,), output_type)
 
 
 @onnx("Size")
 def size(p: P, x: T) -> T:
-    return p.constant(np.array(volume(x.shape), INT64))
+    return p.numbers([volume(x.shape)], (), INT64)
 
 
 @onnx("Expand", since=8)
@@ -235,7 +236,7 @@ def constant_of_shape(p: P, shape: T, *, value: Array | None = None) -> T:
         value = np.zeros(1, np.float32)
     if value.size != 1:
         raise ModelError(f"attribute value must have one element, not {value.size}")
-    return p.constant(np.full(check_shape(ints(p, shape)), value.reshape(()), value.dtype))
+    return p.broadcast(p.constant(np.array(value.reshape(()))), check_shape(ints(p, shape)))
 
 
 @onnx("Constant")
@@ -273,10 +274,21 @@ def constant(
     return p.constant(arrays[0])
 
 
-def _range(start: Array, stop: Array, step: Array, dtype: np.dtype[Any]) -> Array:
-    """``start + i * step`` below ``stop`` (above it for a negative step), computed in ``dtype``."""
+def _range(p: P, start: T, stop: T, step: T, dtype: np.dtype[Any], inner: np.dtype[Any]) -> T:
+    """``start + i * step`` below ``stop`` (above it for a negative step), computed in ``inner``."""
     if any(v.size != 1 for v in (start, stop, step)):
         raise ValueError("start, limit and delta must be one number each")
+    if start.dtype.kind in "iu" and start.dtype == stop.dtype == step.dtype == dtype == inner:
+        (low,), (high,), (by,) = (ints(p, v) for v in (start, stop, step))
+        if not by:
+            raise ValueError("the step of a range must not be zero")
+        count = -((low - high) // by)
+        shape = (count if count > 0 else 0,)
+        return p.routine("fill.range", [start, step], [(shape, dtype)], (*shape, dtype.itemsize))[0]
+    return p.constant(_floats(p.value(start), p.value(stop), p.value(step), inner).astype(dtype))
+
+
+def _floats(start: Array, stop: Array, step: Array, dtype: np.dtype[Any]) -> Array:
     start, stop, step = (v.reshape(()).astype(dtype) for v in (start, stop, step))
     if not step:
         raise ValueError("the step of a range must not be zero")
@@ -294,31 +306,28 @@ def _range(start: Array, stop: Array, step: Array, dtype: np.dtype[Any]) -> Arra
 
 @onnx("Range", since=11)
 def range_(p: P, start: T, limit: T, delta: T) -> T:
-    return p.constant(_range(p.value(start), p.value(limit), p.value(delta), start.dtype))
+    return _range(p, start, limit, delta, start.dtype, start.dtype)
 
 
 @onnx("Range", since=27)
 def range_stashed(p: P, start: T, limit: T, delta: T, *, stash_type: int = 1) -> T:
     small = start.dtype.name in ("float16", "bfloat16")
-    stash = from_onnx(stash_type) if small else start.dtype
-    values = _range(p.value(start), p.value(limit), p.value(delta), stash)
-    return p.constant(values.astype(start.dtype))
+    return _range(p, start, limit, delta, start.dtype, from_onnx(stash_type) if small else start.dtype)
 
 
 @openvino("Range")
 def openvino_range(p: P, start: T, stop: T, step: T) -> T:
-    return p.constant(_openvino_range(p.value(start), p.value(stop), p.value(step), start.dtype))
+    return _openvino_range(p, start, stop, step, start.dtype)
 
 
 @openvino("Range", since=4)
 def openvino_range_typed(p: P, start: T, stop: T, step: T, *, output_type: np.dtype[Any]) -> T:
-    return p.constant(_openvino_range(p.value(start), p.value(stop), p.value(step), output_type))
+    return _openvino_range(p, start, stop, step, output_type)
 
 
-def _openvino_range(start: Array, stop: Array, step: Array, dtype: np.dtype[Any]) -> Array:
+def _openvino_range(p: P, start: T, stop: T, step: T, dtype: np.dtype[Any]) -> T:
     """Range-4: cast to a type at least as exact as ``dtype`` (toward zero), then counted."""
-    wide = np.dtype(np.float64) if dtype.kind not in "iu" else dtype
-    return _range(start, stop, step, wide).astype(dtype)
+    return _range(p, start, stop, step, dtype, np.dtype(np.float64) if dtype.kind not in "iu" else dtype)
 
 
 @onnx("EyeLike", since=9)

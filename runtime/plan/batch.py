@@ -187,6 +187,15 @@ class Batched:
     def prepared(self, x: Any, layout: Callable[[Array], Array]) -> Any:
         return None if isinstance(x, Rows) else self.p.prepared(x, layout)
 
+    def integers(self, x: Any) -> tuple[int, ...]:
+        if isinstance(x, Rows):
+            raise NotNative
+        found: tuple[int, ...] = self.p.integers(x)
+        return found
+
+    def numbers(self, values: Sequence[int], shape: Sequence[int], dtype: np.dtype[Any]) -> Any:
+        return self.p.numbers(values, shape, dtype)
+
     def value(self, x: Any) -> Array:
         if isinstance(x, Rows):
             raise NotNative

@@ -18,7 +18,7 @@ import numpy as np
 from ..graph import Array
 from ..graph.slices import strided
 from ..kernels import kernel as kernels
-from ..kernels.extents import Extent, share, whole
+from ..kernels.extents import Extent, share, varies, whole
 from ..kernels.walks import broadcast_shapes, stride_along, walk
 from ..ops import arithmetic
 from ..ops.arithmetic import IDENTITY, MAX_OUTER, layout, strides_of
@@ -76,9 +76,9 @@ class CallSpec:
 
 @dataclass(frozen=True)
 class Varied:
-    """A temp that holds an extent that varies, as an int64."""
+    """A temp that holds integers, some of which vary, as int64."""
 
-    extent: Extent
+    numbers: tuple[Any, ...]
 
 
 @dataclass
@@ -86,15 +86,17 @@ class Bound:
     """An operator bound to dtypes and shapes.
 
     ``temps``: memory that the calls need besides slots: an array is a constant, a number an amount of bytes to
-    allocate. ``guards``: input positions and the numbers in them that all this rests on. ``cost``: about how many
+    allocate. ``guards``: input positions and the numbers in them that all this rests on, an array or, where some follow
+    an extent, all in row-major order. ``looked``: of which inputs numbers were seen at all. ``cost``: about how many
     nanoseconds one execution takes; only limits and interrupts are timed by it.
     """
 
     outputs: list[Buffer]
     calls: list[CallSpec]
     temps: list[Array | int | Varied]
-    guards: dict[int, Array]
+    guards: dict[int, Array | tuple[Any, ...]]
     cost: int
+    looked: frozenset[int] = frozenset()
 
 
 @dataclass
@@ -106,6 +108,8 @@ class Input:
     shape: Shape
     known: Array | None
     peek: Callable[[], Array]
+    #: Its integers, where some of them vary.
+    numbers: tuple[Any, ...] | None = None
 
 
 def bind(op: Op, inputs: Sequence[Input | None], block: int | None = None) -> Bound:
@@ -151,7 +155,8 @@ class _Binder:
     inputs: Sequence[Input | None]
     calls: list[CallSpec] = field(default_factory=list)
     temps: list[Array | int | Varied] = field(default_factory=list)
-    guards: dict[int, Array] = field(default_factory=dict)
+    guards: dict[int, Array | tuple[Any, ...]] = field(default_factory=dict)
+    looked: set[int] = field(default_factory=set)
     packed: dict[Any, Buffer] = field(default_factory=dict)
     cost: int = 5
     block: int | None = None
@@ -172,7 +177,7 @@ class _Binder:
                 result = self._copy(result)
             taken.add(result.index)
             outputs.append(result)
-        return Bound(outputs, self.calls, self.temps, self.guards, self.cost)
+        return Bound(outputs, self.calls, self.temps, self.guards, self.cost, frozenset(self.looked))
 
     def _owns_whole(self, buffer: Buffer, taken: set[int]) -> bool:
         """True where a result fills a fresh temp from end to end, so that the temp can be the output itself."""
@@ -427,12 +432,14 @@ class _Binder:
 
     def slice_at(self, x: Buffer, axis: int, start: Buffer, end: Buffer) -> Buffer:
         length = x.shape[axis]
+        if any((k := self._place(bound)) >= 0 and self.inputs[k].numbers for bound in (start, end)):  # type: ignore[union-attr]
+            return self._slice_along(x, axis, self.integers(start)[0], self.integers(end)[0])
         first = _place(int(self._peek(start).reshape(())), length)
         stop = _place(int(self._peek(end).reshape(())), length)
         extent = max(stop - first, 0)
         shape = tuple(extent if d == axis else e for d, e in enumerate(x.shape))
         if start.known is not None and end.known is not None:
-            return self.slice(x, [first if d == axis else 0 for d in range(x.ndim)], [1] * x.ndim, shape)
+            return self._slice_along(x, axis, first, stop)
         if start.dtype.kind != "i" or end.dtype.kind != "i" or min(start.dtype.itemsize, end.dtype.itemsize) < 4:
             raise NotNative
         x = self._contiguous(x)
@@ -444,6 +451,12 @@ class _Binder:
         kernel = arithmetic.special("slice_at", x.dtype)
         self.calls.append(CallSpec(kernel, (x, start, end, out), extra=extra))
         return out
+
+    def _slice_along(self, x: Buffer, axis: int, start: int, end: int) -> Buffer:
+        length = x.shape[axis]
+        first, stop = _place(start, length), _place(end, length)
+        shape = tuple(max(stop - first, 0) if d == axis else e for d, e in enumerate(x.shape))
+        return self.slice(x, [first if d == axis else 0 for d in range(x.ndim)], [1] * x.ndim, shape)
 
     def assemble(
         self,
@@ -503,8 +516,7 @@ class _Binder:
 
     def constant(self, array: Array | Extent) -> Buffer:
         if isinstance(array, Extent):
-            self.temps.append(Varied(array))
-            return Buffer("temp", len(self.temps) - 1, np.dtype(np.int64), (), ())
+            return self.numbers((array,), (), np.dtype(np.int64))
         if array.dtype.hasobject:
             raise NotNative
         array = np.ascontiguousarray(array).reshape(np.shape(array))
@@ -515,21 +527,46 @@ class _Binder:
     def prepared(self, x: Buffer, layout: Callable[[Array], Array]) -> Buffer | None:
         return None if x.known is None else self.constant(prepared(x.known, layout))
 
+    def integers(self, x: Buffer) -> tuple[int, ...]:
+        position = self._place(x)
+        numbers = None if position < 0 else self.inputs[position].numbers  # type: ignore[union-attr]
+        if numbers is None or len(numbers) != x.size:
+            return tuple([int(v) for v in self.value(x).reshape(-1)])
+        self.guards[position] = numbers
+        self.looked.add(position)
+        return numbers
+
+    def numbers(self, values: Sequence[Any], shape: Sequence[int], dtype: np.dtype[Any]) -> Buffer:
+        if not varies(values):
+            return self.constant(np.array(values, dtype).reshape(tuple(shape)))
+        self.temps.append(Varied(tuple(values)))
+        int64 = np.dtype(np.int64)
+        return self.cast(Buffer("temp", len(self.temps) - 1, int64, tuple(shape), strides_of(shape, 8)), dtype)
+
     def value(self, x: Buffer) -> Array:
         if x.known is not None:
             return x.known
         numbers = self._peek(x)
         for position, candidate in enumerate(self.inputs):
             if candidate is not None and x.kind == "slot" and candidate.slot == x.index:
+                for number in candidate.numbers or ():
+                    int(number)  # what follows holds for this very one
                 self.guards[position] = candidate.peek()
         return numbers
+
+    def _place(self, x: Buffer) -> int:
+        """Which input a buffer is; -1: none whose numbers are not known."""
+        if x.known is not None or x.kind != "slot" or not x.contiguous:
+            return -1
+        return next((k for k, i in enumerate(self.inputs) if i is not None and i.slot == x.index), -1)
 
     def _peek(self, x: Buffer) -> Array:
         """The numbers in an input (or a reshaped one) as they are now."""
         if x.known is not None:
             return x.known
-        for candidate in self.inputs:
+        for position, candidate in enumerate(self.inputs):
             if candidate is not None and x.kind == "slot" and candidate.slot == x.index and x.contiguous:
+                self.looked.add(position)
                 first = x.offset // x.dtype.itemsize
                 return candidate.peek().reshape(-1)[first : first + x.size].reshape(x.shape)
         raise NotNative

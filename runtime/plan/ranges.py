@@ -46,10 +46,13 @@ def settled(bound: Bound) -> Bound:
     temps: list[Any] = []
     for temp in bound.temps:
         if isinstance(temp, Varied):
-            temps.append(np.full(1, temp.extent.now))
+            temps.append(np.array(_now(temp.numbers), np.int64))
         else:
             temps.append(temp if isinstance(temp, np.ndarray) else now(temp))
-    return Bound([plain(out) for out in bound.outputs], calls, temps, bound.guards, now(bound.cost))
+    guards: dict[int, Any] = {
+        k: np.array(_now(guard), np.int64) if isinstance(guard, tuple) else guard for k, guard in bound.guards.items()
+    }
+    return Bound([plain(out) for out in bound.outputs], calls, temps, guards, now(bound.cost), bound.looked)
 
 
 def _now(extents: tuple[Any, ...]) -> tuple[int, ...]:

@@ -24,6 +24,22 @@ CHANGES = (
     "Add ({x}, row)",
     "Max ({x}, row)",
 )
+# The same by numbers that are computed, from shapes and from the iteration; ``{n}`` begins the name of what they make.
+_LENGTH = "{n}s = Shape ({x})\n {n}h = Slice ({n}s, zero, one, zero)\n"
+COMPUTED = (
+    _LENGTH + "{n}t = Concat <axis = 0> ({n}h, two)\n {n} = Reshape ({x}, {n}t)",
+    _LENGTH + "{n}t = Concat <axis = 0> (minus, {n}h)\n {n}w = Reshape ({x}, {n}t)\n {n} = Reshape ({n}w, pairs)",
+    _LENGTH + "{n}e = Sub ({n}h, one)\n {n} = Slice ({x}, zero, {n}e, zero)",
+    _LENGTH + "{n}e = Sub ({n}h, two)\n {n} = Slice ({x}, {n}e, {n}h, zero)",
+    _LENGTH + "{n} = Expand (row, {n}s)",
+    _LENGTH + "{n} = ConstantOfShape ({n}s)",
+    _LENGTH
+    + """{n}q = Squeeze ({n}h)\n {n}r = Range (zero0, {n}q, one0)\n {n}f = Cast <to = 1> ({n}r)
+         {n}m = Mod <fmod = 1> ({n}f, five)\n {n}u = Unsqueeze ({n}m, one)\n {n} = Add ({n}u, {x})""",
+    "{n}i = Unsqueeze (i, zero)\n {n} = Slice ({x}, zero, {n}i, zero)",
+    "{n}i = Unsqueeze (i, zero)\n {n} = Slice ({x}, {n}i, end, zero)",
+    "{n}i = Unsqueeze (i, zero)\n {n}t = Concat <axis = 0> ({n}i, two)\n {n} = Expand (row, {n}t)",
+)
 # What is seen of one: of the same shape whatever its length.
 VIEWS = (
     "ReduceSum <keepdims = 0> ({x})",
@@ -45,9 +61,12 @@ def programs(draw: st.DrawFn) -> Program:
         for n in range(draw(st.integers(1, most))):
             # Doubling at each step would soon be everything.
             kinds = [c for c in CHANGES if "{y}" not in c or (n == 0 and not prefix.startswith("in"))]
-            text = draw(st.sampled_from(kinds)).format(x=draw(st.sampled_from(made)), y="e")
-            lines.append(f"{prefix}{n} = {text}")
-            made.append(f"{prefix}{n}")
+            name, x = f"{prefix}{n}", draw(st.sampled_from(made))
+            if draw(st.booleans()):
+                lines.append(f"{name} = {draw(st.sampled_from(kinds)).format(x=x, y='e')}")
+            else:
+                lines.append(draw(st.sampled_from(COMPUTED)).format(x=x, n=name))
+            made.append(name)
         return made
 
     available = changed([f"p{k}" for k in range(count)], "t", 3)
@@ -78,7 +97,8 @@ def programs(draw: st.DrawFn) -> Program:
     text = f"""
     g (int64 M, int64 K, {", ".join(f"float[k{k},2] v{k}" for k in range(count))}, float[1,2] e) =>
         ({", ".join(f"float[l{k},2] o{k}" for k in range(count))}, {_stacked(kind)} s)
-    <int64[1] zero = {{0}}, int64[1] one = {{1}}, int64[1] minus = {{-1}}, int64[1] nine = {{9}},
+    <int64[1] zero = {{0}}, int64[1] one = {{1}}, int64[1] two = {{2}}, int64[1] minus = {{-1}},
+     int64 zero0 = {{0}}, int64 one0 = {{1}}, int64[2] pairs = {{-1, 2}}, int64[1] nine = {{9}},
      int64[1] minus9 = {{-9}}, int64[1] end = {{9223372036854775807}}, int64 last = {{-1}}, float five = {{5}}> {{
       {", ".join(f"o{k}" for k in range(count))}, s = Loop <
         body = body (int64 i, bool c, {params}) => (bool keep, {outs}, {kind} view) {{

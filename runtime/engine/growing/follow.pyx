@@ -15,7 +15,13 @@ cdef int matches(State *s, Varying *v, int64_t *extent) noexcept nogil:
     """Do the inputs differ from those that the node was bound on in the one extent alone, and not too much?"""
     cdef Port *p = v.inputs + v.leading
     cdef int k
-    cdef int64_t n = extent_of(p.family, s.slots[p.slot].spec)
+    cdef int64_t n
+    if v.element < 0:
+        n = extent_of(p.family, s.slots[p.slot].spec)
+    elif s.slots[p.slot].spec == p.spec:
+        n = (<const int64_t *>s.slots[p.slot].data)[v.element]
+    else:
+        return 0
     if n < v.low or n > v.high:
         return 0
     for k in range(v.ninputs):
@@ -117,6 +123,11 @@ cdef int fit(State *s, Instr *ins) noexcept nogil:
                 return 0
             v = ins.varying
             break
+    else:
+        if v.element >= 0 and (<const int64_t *>s.slots[v.inputs[v.leading].slot].data)[v.element] != v.extent:
+            if not fit_calls(s, ins):
+                return 0
+            v = ins.varying
     for k in range(v.noutputs):
         p = v.outputs + k
         slot = s.slots + p.slot

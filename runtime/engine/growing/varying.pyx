@@ -23,6 +23,8 @@ from ..memory.pieces cimport release, take
 from ..memory.specs cimport spec_of
 from ..memory.state cimport *
 
+import math
+
 import numpy as np
 
 from ...plan import bind as binding
@@ -34,6 +36,8 @@ np.import_array()
 
 # Bindings that a node keeps besides the one in use.
 cdef int MOST = 8
+# Integers of an input that are followed: shapes, axes, bounds.
+cdef int MOST_NUMBERS = 64
 
 
 cdef class Growing:
@@ -52,22 +56,30 @@ cdef class Growing:
     cdef object varied(self, int pc, object instruction, list inputs, object block):
         """A node bound for a range of shapes: (Followed, Bound, whole copy or None); None where that cannot be."""
         shapes = [None if i is None else i.shape for i in inputs]
-        before, self.last_bound[pc] = self.last_bound[pc], (instruction, shapes)
-        followed = None if before is None or before[0] is not instruction else follow(before[1], shapes)
+        before, self.last_bound[pc] = self.last_bound[pc], (instruction, shapes, {})
+        if before is None or before[0] is not instruction:
+            return None
+        numbers = {}
+        for k, old in before[2].items():
+            if inputs[k].known is None:
+                numbers[k] = old, integers_of(inputs[k])
+        followed = follow(before[1], shapes, numbers)
         if followed is None:
             return None
         given = []
-        for i, shape, old in zip(inputs, followed.shapes, shapes):
-            if i is not None and shape is not old:
+        for k, (i, shape, old) in enumerate(zip(inputs, followed.shapes, shapes)):
+            if i is not None and (shape is not old or k in followed.numbers):
                 if i.known is not None:
                     return None
-                i = binding.Input(i.slot, i.dtype, shape, None, i.peek)
+                i = binding.Input(i.slot, i.dtype, shape, None, i.peek, followed.numbers.get(k))
             given.append(i)
         try:
             bound = binding.bind(instruction.op, given, block)
         except REFUSALS:
             return None     # bound on plain shapes, it says what is wrong
+        # Numbers that vary and that nothing asked about do no harm, but say nothing about the shapes either.
         if any(axis_that_varies(given[k].shape) != -1 for k in bound.guards) or \
+                (followed.element >= 0 and followed.leading not in bound.guards) or \
                 any(out.known is not None or axis_that_varies(out.shape) == -2 for out in bound.outputs):
             return None
         ranges.decide(bound)
@@ -103,7 +115,12 @@ cdef class Growing:
                 self.number(numbers, <size_t>&call.outer[j], value)
         for k, temp in enumerate(bound.temps):
             if isinstance(temp, binding.Varied):
-                self.number(numbers, <size_t>ins.cells[k], temp.extent)
+                for j, value in enumerate(temp.numbers):
+                    self.number(numbers, <size_t>ins.cells[k] + 8 * j, value)
+        for k, guard in enumerate(bound.guards.values()):
+            if isinstance(guard, tuple):
+                for j, value in enumerate(guard):
+                    self.number(numbers, <size_t>ins.guards[k].expected + 8 * j, value)
         v.cost_base, v.cost_slope = now(bound.cost), 0
         if type(bound.cost) is Extent:
             v.cost_base, v.cost_slope = bound.cost.base, bound.cost.slope
@@ -128,7 +145,7 @@ cdef class Growing:
             self.port(v.inputs + k, slot, followed.shapes[j], None)
             if slot == instruction.inputs[followed.leading]:
                 v.leading = k
-        v.ninputs = len(slots)
+        v.ninputs, v.element = len(slots), followed.element
         for k, (slot, out) in enumerate(outputs):
             self.port(v.outputs + k, slot, out.shape, out.dtype)
             if appended is not None and slot == appended[0]:
@@ -154,6 +171,14 @@ cdef class Growing:
                 dtype = self.memory.specs[p.spec][0]
             p.family = self.memory.specs.family(dtype, tuple([now(extent) for extent in shape]), axis)
             p.base, p.slope = shape[axis].base, shape[axis].slope
+        return 0
+
+    cdef int note_looks(self, int pc, list inputs, object looked) except -1:
+        """Remember the integers that a binding looked at: the next one may see how they change."""
+        if self.last_bound[pc] is not None:
+            for k in looked:
+                if inputs[k] is not None and inputs[k].known is None and inputs[k].dtype == np.int64 and math.prod(inputs[k].shape) <= MOST_NUMBERS:
+                    self.last_bound[pc][2][k] = integers_of(inputs[k])
         return 0
 
     cdef int begin(self) except -1:
@@ -261,6 +286,11 @@ cdef class Growing:
             memcpy(np.PyArray_BYTES(room), source.data, source.nbytes)
         self.memory.put_room(p.slot, room, p.spec, nbytes, OWN | SHARED)
         return 0
+
+
+def integers_of(i):
+    """The numbers in an input now."""
+    return tuple(i.peek().reshape(-1).tolist())
 
 
 def spacious(nbytes):

@@ -201,6 +201,7 @@ cdef struct Varying:
     int64_t fitted        # how often they were changed
     int64_t seen          # how often of that in executions before
     int leading           # the input whose extent it is
+    int element           # or in which it is this element, an int64; -1: an extent
     int ninputs
     int noutputs
     int nnumbers

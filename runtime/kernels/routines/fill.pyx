@@ -1,0 +1,8 @@
+"""Tensors that are made from numbers alone: see fill.h."""
+
+from ..kernel cimport Call, run_call
+
+cdef extern from "fill.h" nogil:
+    int loopdbg_range(Call *call) noexcept
+
+ROUTINES = {"range": <size_t><run_call>loopdbg_range}
