@@ -23,7 +23,7 @@ from .registry import Op
 PANEL_BYTES = (1 << 15, 1 << 23)
 
 #: Operators, in both systems' words and lower case, with products inside whose weights are mostly constants.
-_TYPES = "matmul gemm lstmcell grucell rnncell lstm gru rnn lstmsequence grusequence rnnsequence"
+_TYPES = "matmul gemm lstmcell grucell rnncell"
 WEIGHTED = frozenset(_TYPES.split())
 
 
