@@ -280,6 +280,11 @@ def bodies(node: Node) -> Sequence[tuple[str, Graph]]:
     return ()
 
 
+def nodes_of_file(graph: Graph) -> list[Node]:
+    """The nodes with the operators that the file has in place of what was made of them."""
+    return list(dict.fromkeys(graph.opened.get(node, node) for node in graph.nodes))
+
+
 def walk(graph: Graph) -> Iterator[Node]:
     """Every node of a graph and of the graphs inside it, in order, outer before inner."""
     for node in graph.nodes:

@@ -32,8 +32,8 @@ Shape = tuple[int, ...]
 _EAGER = Eager()
 #: Iterations that are computed at once where that is possible: a GEMM of 64 rows takes 5 % more a row than one of 500.
 BLOCK = 64
-#: What a block's rows may take: [32, 256] @ [256, 1024] in blocks of 64 iterations wrote 8 MB, and took 1.3 times as long
-#: an iteration as in blocks of 8.
+#: What a block's rows may take: [32, 256] @ [256, 1024] in blocks of 64 iterations wrote 8 MB, and took 1.3 times as
+#: long an iteration as in blocks of 8.
 BLOCK_BYTES = 1 << 20
 #: As many bytes at most are taken for a block.
 MOST_BLOCK_BYTES = 1 << 26
