@@ -18,6 +18,7 @@ import numpy as np
 
 from ..errors import LoopdbgError, ModelError
 from ..graph import (
+    ANY,
     Array,
     BackEdge,
     Dim,
@@ -40,7 +41,16 @@ from ..ops.cells import STATES, Activation, Step, activations, clipped, one_minu
 from ..ops.eager import Eager
 from ..ops.recurrent_openvino import functions_of
 from ..ops.registry import Floats, Op, ResolvedOperation, keywords_of, resolve
-from ..ops.sequences import Shape, direction_weights, initial_states, joined, onnx_weights, openvino_weights
+from ..ops.sequences import (
+    QUANTIZED,
+    Shape,
+    direction_weights,
+    initial_states,
+    joined,
+    onnx_weights,
+    openvino_weights,
+    quantized_weights,
+)
 from ..ops.support import constant
 
 V = Value | None
@@ -66,6 +76,8 @@ class _Layer:
     weights: Callable[..., Any]
     #: Where Y has its directions.
     direction_axis: int
+    #: Scales and zero points of W and R, which are whole numbers then.
+    quantized: Sequence[V] = ()
 
 
 def open_loops(graph: Graph) -> None:
@@ -204,6 +216,38 @@ def _rnn_step(clip: float, functions: list[Activation]) -> Step:
     return Step("RNN", functions, clip=clip)
 
 
+def _dynamic_quantize_lstm(
+    _: None,
+    x: Value,
+    w: Value,
+    r: Value,
+    b: V | None,
+    sequence_lens: V | None,
+    initial_h: V | None,
+    initial_c: V | None,
+    peepholes: V | None,
+    w_scale: Value,
+    w_zero: V | None,
+    r_scale: Value,
+    r_zero: V | None = None,
+    *,
+    activations: Sequence[str] | None = None,
+    activation_alpha: Floats | None = None,
+    activation_beta: Floats | None = None,
+    clip: float = 0.0,
+    direction: str = "forward",
+    hidden_size: int | None = None,
+    input_forget: int = 0,
+) -> _Layer:
+    """com.microsoft's: X as a whole, and h in each step, are quantized for their products."""
+    step = partial(_lstm_step, "iofc", "f" if input_forget else "", clip)
+    inputs = (x, w, r, b, sequence_lens, initial_h, initial_c)
+    rest = (activations, activation_alpha, activation_beta, direction, hidden_size, 0)
+    layer = _onnx_layer("LSTM", ("Sigmoid", "Tanh", "Tanh"), inputs, peepholes, step, *rest)
+    quantized = (w_scale, w_zero, r_scale, r_zero)
+    return replace(layer, shape=replace(layer.shape, turned=True), weights=quantized_weights, quantized=quantized)
+
+
 def _openvino_layer(
     step: Step, direction: str, hidden_size: int | None, inputs: Sequence[Any], peepholes: V = None
 ) -> _Layer:
@@ -289,6 +333,7 @@ _OPERATORS: dict[tuple[System, str], tuple[int, Callable[..., _Layer]]] = {
     (System.ONNX, "LSTM"): (1, _lstm),
     (System.ONNX, "GRU"): (1, _gru),
     (System.ONNX, "RNN"): (1, _rnn),
+    (System.ONNX, "com.microsoft.DynamicQuantizeLSTM"): (1, _dynamic_quantize_lstm),
     (System.OPENVINO, "lstmsequence"): (1, _lstm_sequence),
     (System.OPENVINO, "grusequence"): (5, _gru_sequence),
     (System.OPENVINO, "rnnsequence"): (5, _rnn_sequence),
@@ -325,9 +370,11 @@ class _Opener:
         graph.nodes = nodes
 
     def _says(self, node: Node) -> Callable[..., _Layer] | None:
-        if not isinstance(node, Operation) or (self.system is System.ONNX and node.domain not in ("", "ai.onnx")):
+        if not isinstance(node, Operation):
             return None
         word = node.op_type.lower() if self.system is System.OPENVINO else node.op_type
+        if self.system is System.ONNX and node.domain not in ("", "ai.onnx"):
+            word = f"{node.domain}.{word}"
         since, says = _OPERATORS.get((self.system, word), (0, None))
         return says if node.version >= since else None
 
@@ -374,7 +421,7 @@ class _Opener:
 
 
 def _kind(node: Node) -> str:
-    return node.op_type.upper().removesuffix("SEQUENCE")
+    return node.op_type.upper().removesuffix("SEQUENCE").removeprefix("DYNAMICQUANTIZE")
 
 
 @dataclass
@@ -414,7 +461,9 @@ class _Writer:
                 None if value is None else self.value(f"{place}/{name}", kind)
                 for value, name, kind in zip(wanted, ("y", *states), shapes, strict=True)
             ]
-            found.append(self._loop(d, place, initials[d], alive, weights[d], outer))
+            products, before = self._products(place, weights[d])
+            found += before
+            found.append(self._loop(d, place, initials[d], alive, weights[d], products, outer))
             results.append(outer)
         # -- behind
         for k, value in enumerate(wanted):
@@ -472,7 +521,7 @@ class _Writer:
     def _weights(self, places: Sequence[str]) -> tuple[list[dict[str, Value]], list[Node]]:
         """Of each direction its weights by the names that the steps know, and the nodes that they come from."""
         layer = self.layer
-        given = (layer.w, layer.r, layer.b, layer.peepholes)
+        given = (layer.w, layer.r, layer.b, layer.peepholes, *layer.quantized)
         arrays = [self.opener.constant(value) for value in given]
         split = partial(direction_weights, layer.weights, layer.steps)
         if all(value is None or array is not None for value, array in zip(given, arrays, strict=True)):
@@ -481,15 +530,42 @@ class _Writer:
                 {name: Value(name, TensorType(x.dtype, x.shape), x) for name, x in one.items()} for one in found
             ], []
         names = _weight_names(layer.steps[0], layer.b is not None, layer.peepholes is not None)
+        names += [name for name, value in zip(QUANTIZED, layer.quantized, strict=False) if value is not None]
         made = [{name: self.value(f"{place}/{name}", TensorType(self.dtype)) for name in names} for place in places]
         outputs = [value for one in made for value in one.values()]
         return made, [self.own("Weights", given, outputs, partial(_in_order, split, names))]
 
+    def _products(self, place: str, weights: dict[str, Value]) -> tuple[V, list[Node]]:
+        """Products of X with whole numbers: X is quantized as a whole for them, so they stand before the loop."""
+        if not self.layer.quantized:
+            return None, []
+        outside = Graph("", system=self.graph.system, opsets=self.graph.opsets)
+        m = _Nodes(outside, self.node, TensorType(self.dtype))
+        m.quantized = _quantized(weights)
+        [out] = self.layer.steps[0].inputs(m, self.layer.x, weights)
+        self.graph.constants += [value for value in weights.values() if value.constant is not None]
+        for value in weights.values():
+            value.name = self.value(f"{place}/{value.name}", ANY).name
+        for node in outside.nodes:
+            node.name = f"{place}/{node.name}"
+            for made in node.outputs:
+                if made is not None:
+                    made.name = self.value(f"{place}/{made.name}", ANY).name
+        return out, outside.nodes
+
     # -- one loop
 
     def _loop(
-        self, d: int, place: str, initials: list[Value], alive: V, weights: dict[str, Value], outer: list[V]
+        self,
+        d: int,
+        place: str,
+        initials: list[Value],
+        alive: V,
+        weights: dict[str, Value],
+        products: V,
+        outer: list[V],
     ) -> Loop:
+        """``products``: X's products with the weights where they are computed before the loop."""
         layer, node = self.layer, self.node
         states, backward = STATES[layer.shape.kind], layer.backwards[d]
         body = Graph(f"{place}/body", system=self.graph.system, opsets=self.graph.opsets)
@@ -497,6 +573,9 @@ class _Writer:
         params = [Value(name, self.state_type) for name in states]
         x = Value("x", TensorType(self.dtype, (*(self.state_type.shape or (None,))[:1], _last(layer.x))))
         sliced = [(layer.x, x, int(layer.shape.batch_first))]
+        if products is not None:
+            x = Value("x_gates", TensorType(self.dtype))
+            sliced = [(products, x, 0)]
         if alive is not None:
             now = Value("alive", TensorType(np.dtype(bool), (*(self.state_type.shape or (None,))[:1], 1)))
             sliced.append((alive, now, 0))
@@ -504,13 +583,16 @@ class _Writer:
         own: dict[str, Value] = {}
         for name, weight in weights.items():
             own[name] = weight
+            if products is not None:
+                continue
             if weight.constant is not None:
                 body.constants.append(weight)
             elif self.graph.system is System.OPENVINO:
                 own[name] = Value(name, weight.type)
                 invariants.append(Invariant(weight, own[name]))
         step = layer.steps[d]
-        new = step.states(m, step.inputs(m, x, own), params, own)
+        m.quantized = _quantized(own)
+        new = step.states(m, step.inputs(m, x, own) if products is None else [x], params, own)
         y = new[0]
         if alive is not None:
             y = m.where(now, new[0], None, "y")
@@ -540,11 +622,22 @@ class _Writer:
         node = self.node
         if self.graph.system is System.OPENVINO:
             return f"OpenVINO {node.op_type}-{node.version}"
+        if node.domain not in ("", "ai.onnx"):
+            return f"{node.domain} {node.op_type}-{node.version}"
         return f"ONNX {node.op_type}-{max(version for version in _ONNX_VERSIONS if version <= max(node.version, 1))}"
 
 
 def _type(value: V) -> TensorType:
     return value.type if value is not None and isinstance(value.type, TensorType) else TensorType()
+
+
+def _quantized(weights: Mapping[str, Value]) -> dict[Value, tuple[Value, V]]:
+    """Weights that are whole numbers -> their scale and zero point."""
+    return {
+        weights[name]: (weights[f"{name}_scale"], weights.get(f"{name}_zero"))
+        for name in "WR"
+        if f"{name}_scale" in weights
+    }
 
 
 def _last(value: Value) -> Dim:
@@ -576,7 +669,10 @@ class _Nodes:
         self.state = state
         self.openvino = body.system is System.OPENVINO
         # Before opset 7 elementwise operators broadcast in other ways.
-        self.domain, self.version = ("opset1", 1) if self.openvino else ("", max(node.version, 7))
+        version = node.version if node.domain in ("", "ai.onnx") else body.opsets.get("", 11)
+        self.domain, self.version = ("opset1", 1) if self.openvino else ("", max(version, 7))
+        #: Weights that are whole numbers: their scales and zero points.
+        self.quantized: Mapping[Value, tuple[Value, V]] = {}
 
     def _node(
         self,
@@ -606,7 +702,11 @@ class _Nodes:
 
     def affine(self, x: Value, weights: Value, bias: Value | None, name: str) -> Value:
         """A product of any width; its type is left open."""
-        if self.openvino:
+        if weights in self.quantized:
+            out = self._whole_numbers(x, weights, *self.quantized[weights], name if bias is None else f"{name}_product")
+            if bias is not None:
+                [out] = self._node(("Add", ""), [out, bias], [name])
+        elif self.openvino:
             [out] = self._node(
                 ("", "MatMul"), [x, weights], [name if bias is None else f"{name}_product"], {"transpose_b": True}
             )
@@ -619,6 +719,20 @@ class _Nodes:
             [out] = self._node(("Gemm", ""), inputs, [name], {"transB": 1})
         out.type = TensorType(self.state.dtype)
         return out
+
+    def _whole_numbers(self, x: Value, weights: Value, scale: Value, zero: V, name: str) -> Value:
+        """The product of whole numbers that ``x`` is quantized to, as numbers again."""
+        words = [f"{name}_{word}" for word in ("quantized", "scale", "zero")]
+        numbers, own_scale, own_zero = self._node(("DynamicQuantizeLinear", ""), [x], words)
+        given = [numbers, weights, own_zero, *([] if zero is None else [zero])]
+        [sums] = self._node(("MatMulInteger", ""), given, [f"{name}_sums"])
+        [factor] = self._node(("Mul", ""), [own_scale, scale], [f"{name}_factor"])
+        for value, dtype, shape in ((numbers, np.uint8, None), (own_zero, np.uint8, ()), (sums, np.int32, None)):
+            value.type = TensorType(np.dtype(dtype), shape)
+        own_scale.type = factor.type = TensorType(self.state.dtype)
+        [out] = self._node(("Cast", ""), [sums], [f"{name}_real"], {"to": 1})
+        out.type = TensorType(self.state.dtype)
+        return self._node(("Mul", ""), [out, factor], [name])[0]
 
     def add(self, a: Value, b: Value, name: str) -> Value:
         return self._node(("Add", "Add"), [a, b], [name])[0]

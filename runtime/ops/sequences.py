@@ -15,6 +15,8 @@ from .cells import GATES, Step, columns, of_shape, weights_of
 from .recurrent_openvino import split_bias, split_peepholes
 from .support import full
 
+#: What comes with weights that are whole numbers.
+QUANTIZED = ("W_scale", "W_zero", "R_scale", "R_zero")
 P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
 T = Any
 
@@ -30,6 +32,8 @@ class Shape:
     directions: int
     batch_first: bool
     hidden_size: int | None
+    #: W [D, I, gates * H] and R [D, H, gates * H], as com.microsoft has them; otherwise W [D, gates * H, I] and so on.
+    turned: bool = False
 
 
 def direction_of(p: P, x: T, axis: int, index: int) -> T:
@@ -53,9 +57,9 @@ def initial_states(shape: Shape, p: P, x: T, w: T, r: T, lengths: T | None, *giv
     batch, steps = (x.shape[0], x.shape[1]) if shape.batch_first else (x.shape[1], x.shape[0])
     if r.ndim != 3:
         raise ModelError(f"R has shape {r.shape}; it needs three axes")
-    hidden = shape.hidden_size or r.shape[-1]
-    of_shape(w, "W", (count, gates * hidden, x.shape[2]))
-    of_shape(r, "R", (count, gates * hidden, hidden))
+    hidden = shape.hidden_size or r.shape[1 if shape.turned else 2]
+    for weights, name, size in ((w, "W", x.shape[2]), (r, "R", hidden)):
+        of_shape(weights, name, (count, *((size, gates * hidden) if shape.turned else (gates * hidden, size))))
     expected = (batch, count, hidden) if shape.batch_first else (count, batch, hidden)
     found = [
         full(p, (batch, hidden), 0, x.dtype)
@@ -97,17 +101,25 @@ def openvino_weights(p: P, step: Step, w: T, r: T, bias: T | None, peepholes: T 
     return weights_of(p, step, w, r, joined, kept, split_peepholes(p, peepholes, "fio", hidden))
 
 
-def direction_weights(
-    weights: Any, steps: Sequence[Step], p: P, w: T, r: T, bias: T | None, peepholes: T | None
-) -> list[dict[str, T]]:
-    """Of each direction its weights by name; ``weights``: the function above that the system has."""
-    for name, one, rank in (("W", w, 3), ("R", r, 3), ("B", bias, 2), ("P", peepholes, 2)):
+def quantized_weights(
+    p: P, step: Step, w: T, r: T, bias: T | None, peepholes: T | None, *numbers: T | None
+) -> dict[str, T]:
+    """One direction's weights, whole numbers [I, gates * H] and [H, gates * H]; behind them scales and zero points."""
+    found = onnx_weights(p, step, p.transpose(w, (1, 0)), p.transpose(r, (1, 0)), bias, peepholes)
+    named = zip(QUANTIZED, numbers, strict=False)
+    return {**found, "W": w, "R": r, **{name: one for name, one in named if one is not None}}
+
+
+def direction_weights(weights: Any, steps: Sequence[Step], p: P, *given: T | None) -> list[dict[str, T]]:
+    """Of each direction its weights by name; ``weights``: the function above that the system has, ``given``: W, R, B,
+    peepholes, and what else it takes."""
+    for name, one, rank in zip("WRBP", given, (3, 3, 2, 2), strict=False):
         if one is not None and (one.ndim != rank or one.shape[0] != len(steps)):
             raise ModelError(
-                f"{name} has shape {one.shape}; it needs {rank} axes, the first for {len(steps)} directions"
+                f"{name} has shape {one.shape}; it needs {rank} axes, and {len(steps)} directions on the first"
             )
     return [
-        weights(p, step, *(None if one is None else direction_of(p, one, 0, d) for one in (w, r, bias, peepholes)))
+        weights(p, step, *(None if one is None else direction_of(p, one, 0, d) for one in given))
         for d, step in enumerate(steps)
     ]
 
