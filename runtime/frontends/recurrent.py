@@ -449,6 +449,8 @@ class _Writer:
             alive = self.value(f"{node.name}/alive", TensorType(np.dtype(bool), (None, batch, 1)))
         outputs = [value for one in initials for value in one] + ([] if alive is None else [alive])
         given = [layer.x, layer.w, layer.r, None if alive is None else layer.lengths, *layer.states]
+        # All that the operator reads: what is around it has to be known for it as well.
+        given += [value for value in node.inputs if value is not None and value not in given]
         found.append(self.own("InitialStates", given, outputs, partial(initial_states, layer.shape)))
         weights, before = self._weights(places)
         found += before

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError
-from .cells import GATES, Step, columns, of_shape, weights_of
+from .cells import GATES, STATES, Step, columns, of_shape, weights_of
 from .recurrent_openvino import split_bias, split_peepholes
 from .support import full
 
@@ -44,9 +44,9 @@ def direction_of(p: P, x: T, axis: int, index: int) -> T:
     return p.reshape(part, (*x.shape[:axis], *x.shape[axis + 1 :]))
 
 
-def initial_states(shape: Shape, p: P, x: T, w: T, r: T, lengths: T | None, *given: T | None) -> tuple[T, ...]:
+def initial_states(shape: Shape, p: P, x: T, w: T, r: T, lengths: T | None, *others: T | None) -> tuple[T, ...]:
     """Of every direction its initial states [B, H], zeros where none is given; behind them, if there are sequence
-    lengths, which sequences reach each step [T, B, 1].
+    lengths, which sequences reach each step [T, B, 1]. ``others``: the states as given, and what else the operator has.
 
     Raises:
         ModelError: shapes or lengths that do not fit.
@@ -60,6 +60,7 @@ def initial_states(shape: Shape, p: P, x: T, w: T, r: T, lengths: T | None, *giv
     hidden = shape.hidden_size or r.shape[1 if shape.turned else 2]
     for weights, name, size in ((w, "W", x.shape[2]), (r, "R", hidden)):
         of_shape(weights, name, (count, *((size, gates * hidden) if shape.turned else (gates * hidden, size))))
+    given = others[: len(STATES[shape.kind])]
     expected = (batch, count, hidden) if shape.batch_first else (count, batch, hidden)
     found = [
         full(p, (batch, hidden), 0, x.dtype)
