@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime.graph import Graph, Loop, System, Value, ValueType, bodies, captured
+from ...runtime.errors import UnsupportedError
+from ...runtime.graph import Graph, Loop, System, Value, ValueType, bodies, captured, nodes_of_file
 from ...runtime.model import Model
 from ...runtime.ops.registry import is_random
 from ..peers.jobs import IrBodyJob, Job, OnnxJob
@@ -94,9 +95,12 @@ class BodyModel:
 
     def _ir(self, feeds: Mapping[Value, Any], everything: bool) -> BodyJob:
         body = self.loop.body
+        if self.loop.made_of:
+            raise UnsupportedError(f"it is made of {self.loop.made_of}, and the file has no body of it")
+        nodes = nodes_of_file(body)
         further = [
             (value, node.name, k)
-            for node in (body.nodes if everything else ())
+            for node in (nodes if everything else ())
             for k, value in enumerate(node.outputs)
             if value is not None
         ]

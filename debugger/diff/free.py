@@ -121,7 +121,7 @@ def _empty(profile: LoopProfile) -> list[Reason]:
     loop = profile.loop
     if profile.trips:
         return []
-    if loop.system is System.ONNX and loop.counted_by_slices:
+    if loop.system is System.ONNX and loop.counted_by_slices and not loop.made_of:
         return [Reason("B19", "onnxruntime refuses a Scan over nothing, and openvino returns uninitialised memory.")]
     return []
 
@@ -132,7 +132,7 @@ def _conversion(graph: Graph, around: tuple[str, ...]) -> Iterator[Reason]:
         return
     for node in graph.nodes:
         names: tuple[str, ...] = ()
-        if isinstance(node, Loop):
+        if isinstance(node, Loop) and node not in graph.opened:
             names = tuple(value.name for value in node.body.inputs)
             again = next((name for name in names if name in around), None)
             if again is not None:
@@ -258,7 +258,7 @@ def _wanted(side: ModelSide, profile: Profile, options: Options) -> dict[Loop, l
     found: dict[Loop, list[tuple[Value, TensorType]]] = {}
     room = MOST_BYTES
     for node in side.model.graph.nodes:
-        if not isinstance(node, Loop):
+        if not isinstance(node, Loop) or node in side.model.graph.opened:
             continue
         seen = next((p for p in profile.loops.values() if p.loop is node), None)
         if seen is None or (options.loops and not {node.name, _path(profile, node)} & set(options.loops)):

@@ -33,6 +33,7 @@ from ...runtime.graph import (
     ValueType,
     bodies,
     captured,
+    nodes_of_file,
 )
 from ...runtime.ops.registry import is_random
 
@@ -67,12 +68,12 @@ def cut_body(loop: Loop, types: Mapping[Value, ValueType], opsets: Mapping[str, 
     fed = [*body.inputs, *(value for value in outer if value.constant is None), *drawn]
     inputs = [writer.info(value, types.get(value, value.type)) for value in fed]
     initializers = [writer.tensor(value) for value in (*body.constants, *constants)]
-    nodes = [writer.node(node) for node in body.nodes if node not in random]
+    nodes = [writer.node(node) for node in nodes_of_file(body) if node not in random]
     results = list(dict.fromkeys(body.outputs))
     if everything:
         results += [
             value
-            for node in body.nodes
+            for node in nodes_of_file(body)
             if node not in random
             for value in node.outputs
             if value is not None and value not in results
@@ -94,7 +95,7 @@ def with_trajectories(graph: Graph, wanted: Mapping[Loop, Sequence[tuple[Value, 
     initializers += [
         writer.tensor(value, data) for value in graph.inputs if (data := graph.defaults.get(value.name)) is not None
     ]
-    nodes = [writer.node(node) for node in graph.nodes]
+    nodes = [writer.node(node) for node in nodes_of_file(graph)]
     outputs = [writer.info(value, value.type) for value in graph.outputs]
     outputs += [ValueInfoProto(name=name) for name in writer.followed]
     for info, followed in zip(outputs[len(graph.outputs) :], (t for ts in wanted.values() for t in ts), strict=True):
@@ -202,7 +203,7 @@ class _Writer:
         """An inner graph."""
         infos = [self.info(value, value.type) for value in inputs]
         initializers = [self.tensor(value) for value in graph.constants]
-        nodes = [self.node(node) for node in graph.nodes]
+        nodes = [self.node(node) for node in nodes_of_file(graph)]
         # As they are, also where one is an input handed on: what peers make of that is to be seen.
         results = [self.info(value, value.type) for value in outputs]
         return onnx.helper.make_graph(nodes, self.fresh(graph.name or "graph"), infos, results, initializers)

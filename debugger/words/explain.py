@@ -46,6 +46,8 @@ class Explanation:
         for line in self.source.text():
             yield f"  {line}"
         yield ""
+        if self.loop.made_of:
+            yield from _paragraph("made of", self.loop.made_of)
         yield from _paragraph("ends", " ".join(self.ends))
         for title, told in (("needs", self.terms.needs), ("cannot", self.terms.cannot), ("note", self.notes)):
             for text in told:
@@ -59,6 +61,7 @@ class Explanation:
             "path": self.path,
             "op_type": self.loop.op_type,
             "opset": self.loop.version,
+            "made_of": self.loop.made_of or None,
             "words": self.terms.what,
             "kind": self.kind.value,
             "ports": [

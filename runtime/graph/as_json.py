@@ -153,6 +153,7 @@ class _Writer:
             "system": loop.system.value,
             **{name: self.value(getattr(loop, name)) for name in _LOOP_VALUES},
             **{name: getattr(loop, name) for name in (*_LOOP_FLAGS, *_LOOP_PORTS, "fixed_trips", "notes")},
+            **({"made_of": loop.made_of} if loop.made_of else {}),
             "sliced_inputs": [self.sliced(s) for s in loop.sliced_inputs],
             "back_edges": [
                 {
@@ -291,6 +292,7 @@ class _Reader:
         trips = told["fixed_trips"]
         loop.fixed_trips = None if trips is None else _whole(trips)
         loop.notes = [_text(note) for note in told["notes"]]
+        loop.made_of = _text(told.get("made_of", ""))
         loop.sliced_inputs = [self.sliced(s) for s in told["sliced_inputs"]]
         for e in told["back_edges"]:
             initial = self.sliced(e["initial"]) if isinstance(e["initial"], dict) else self.value(e["initial"])

@@ -241,6 +241,8 @@ class Loop(Node):
     output_ports: list[int] = field(default_factory=list)
     #: Where a real runtime does something else with this loop (SEMANTICS 0.2), one sentence each.
     notes: list[str] = field(default_factory=list)
+    #: What it was made of where the file has no loop: ``LSTM 'rnn' (ONNX LSTM-14), forward``.
+    made_of: str = ""
 
 
 @dataclass(eq=False, repr=False)
@@ -262,6 +264,8 @@ class Graph:
     opsets: Mapping[str, int] = field(default_factory=dict)
     #: ONNX: inputs that have an initializer of the same name, and so need not be given.
     defaults: Mapping[str, Array] = field(default_factory=dict)
+    #: Nodes that the file does not have -> the operator of the file that they stand for, all together.
+    opened: dict[Node, Operation] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<Graph '{self.name}': {len(self.nodes)} nodes>"
@@ -274,6 +278,11 @@ def bodies(node: Node) -> Sequence[tuple[str, Graph]]:
     if isinstance(node, If):
         return (("then", node.then_branch), ("else", node.else_branch))
     return ()
+
+
+def nodes_of_file(graph: Graph) -> list[Node]:
+    """The nodes with the operators that the file has in place of what was made of them."""
+    return list(dict.fromkeys(graph.opened.get(node, node) for node in graph.nodes))
 
 
 def walk(graph: Graph) -> Iterator[Node]:

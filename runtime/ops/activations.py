@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import ModelError, UnsupportedError
 from .choice import bounded
 from .elementwise import erf
-from .primitives import NotNative
+from .primitives import NotNative, OwnLoop
 from .random_numbers import Draws
 from .registry import onnx, openvino
 from .support import constant, full, one_way, through_reals
@@ -19,6 +19,8 @@ from .support import constant, full, one_way, through_reals
 P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
 T = Any
 
+#: Of float32.
+SIGMOID = OwnLoop("sigmoid")
 SELU_ALPHA = 1.67326319217681884765625
 SELU_GAMMA = 1.05070102214813232421875
 
@@ -48,6 +50,8 @@ def _by_sign(p: P, x: T, negative: T) -> T:
 
 
 def _sigmoid(p: P, x: T) -> T:
+    if x.dtype == np.float32:
+        return p.map(SIGMOID, x)
     return p.map(np.reciprocal, _shifted(p, p.map(np.exp, p.map(np.negative, x)), 1))
 
 

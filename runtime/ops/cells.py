@@ -1,16 +1,15 @@
-"""The recurrent cells that both systems have: one time step of LSTM, GRU and RNN, and sequences of steps.
+"""One time step of LSTM, GRU and RNN: the one text for OpenVINO's cells and for the loops that sequences are read as.
 
-A step is written over the primitives, and a sequence is its steps one after the other; the products with the input are
-one matrix product for all steps. Kernels are bound for short sequences only: each step adds to the plan.
+A step is written over a few words of its own (:class:`Steps`), each with the name of what it gives. :class:`Computed`
+says them over the primitives, so that a cell is one operator; ``frontends/recurrent.py`` says them as nodes of a loop's
+body, where gates can be looked at by these names.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -18,58 +17,30 @@ from ..errors import ModelError, UnsupportedError
 from .activations import RECURRENT
 from .choice import bounded
 from .matmul import product, transposed
-from .primitives import NotNative
-from .support import constant, full
+from .support import constant
 
 P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
-T = Any
-Activation = Callable[[P, T], T]
+T = TypeVar("T")
 
-#: Steps (of all directions together) up to which a sequence is bound to kernels.
-LONGEST_NATIVE = 64
-
-
-class CellStep(Protocol):
-    """One time step: (p, X's products [B, gates * H], state) -> new state; state[0] is the hidden state."""
-
-    def __call__(self, p: P, x: T, state: tuple[T, ...], /) -> tuple[T, ...]: ...
+#: Kind -> names of the states; the first one is what is put out.
+STATES = {"LSTM": ("h", "c"), "GRU": ("h",), "RNN": ("h",)}
+#: Kind -> how many gates its weights have.
+GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 
 
-# --- Small tools.
+@dataclass(frozen=True)
+class Activation:
+    """One of the functions that recurrent operators name, with its parameters (alpha, beta)."""
+
+    name: str
+    parameters: tuple[float, ...]
+
+    def __call__(self, p: P, x: Any) -> Any:
+        """Its values."""
+        return RECURRENT[self.name][0](p, x, *self.parameters)
 
 
-def columns(p: P, x: T, start: int, stop: int) -> T:
-    """``x[..., start:stop]``."""
-    starts = (0,) * (x.ndim - 1) + (start,)
-    return p.slice(x, starts, (1,) * x.ndim, (*x.shape[:-1], stop - start))
-
-
-def at(p: P, x: T, axis: int, index: int) -> T:
-    """``x`` at one index of an axis, which goes away."""
-    starts = tuple(index if k == axis else 0 for k in range(x.ndim))
-    extents = tuple(1 if k == axis else n for k, n in enumerate(x.shape))
-    part = p.slice(x, starts, (1,) * x.ndim, extents)
-    return p.reshape(part, (*x.shape[:axis], *x.shape[axis + 1 :]))
-
-
-def rows(p: P, x: T, start: int, stop: int) -> T:
-    """``x[start:stop]``."""
-    starts = (start,) + (0,) * (x.ndim - 1)
-    return p.slice(x, starts, (1,) * x.ndim, (stop - start, *x.shape[1:]))
-
-
-def swap(p: P, x: T, a: int, b: int) -> T:
-    perm = list(range(x.ndim))
-    perm[a], perm[b] = perm[b], perm[a]
-    return p.transpose(x, tuple(perm))
-
-
-def _times(p: P, x: T, weights: T) -> T:
-    """``x @ weights.T``."""
-    return product(p, x, transposed(p, weights))
-
-
-def named_activations(names: Sequence[str], alphas: Sequence[float], betas: Sequence[float]) -> list[Activation]:
+def activations(names: Sequence[str], alphas: Sequence[float], betas: Sequence[float]) -> list[Activation]:
     """The named functions with their parameters.
 
     Values are taken from ``alphas`` and ``betas`` in order, by the functions that have such a parameter.
@@ -80,223 +51,185 @@ def named_activations(names: Sequence[str], alphas: Sequence[float], betas: Sequ
     alphas, betas = list(alphas), list(betas)
     found: list[Activation] = []
     for name in names:
-        entry = RECURRENT.get(name.strip().lower())
-        if entry is None:
+        word = name.strip().lower()
+        if word not in RECURRENT:
             raise UnsupportedError(f"activation '{name}' is not supported; known are {', '.join(RECURRENT)}")
-        function, defaults = entry
-        settled = [
-            values.pop(0) if values else default for values, default in zip((alphas, betas), defaults, strict=False)
-        ]
-        found.append(partial(_activate, function, settled))
+        pairs = zip((alphas, betas), RECURRENT[word][1], strict=False)
+        found.append(Activation(word, tuple(values.pop(0) if values else default for values, default in pairs)))
     return found
 
 
-def _activate(function: Callable[..., T], settled: Sequence[float], p: P, x: T) -> T:
-    return function(p, x, *settled)
+class Steps(Protocol[T]):
+    """What steps are made of. Every word gives its result the name that is its last argument."""
+
+    def affine(self, x: T, weights: T, bias: T | None, name: str) -> T:
+        """``x @ weights.T + bias``."""
+
+    def add(self, a: T, b: T, name: str) -> T: ...
+
+    def multiply(self, a: T, b: T, name: str) -> T: ...
+
+    def one_minus(self, x: T, name: str) -> T: ...
+
+    def split(self, x: T, names: Sequence[str]) -> list[T]:
+        """Parts of one size along the last axis."""
+
+    def clip(self, x: T, limit: float, name: str) -> T:
+        """``x`` held in [-limit, limit]."""
+
+    def activate(self, function: Activation, x: T, name: str) -> T: ...
 
 
-def clipped(p: P, x: T, clip: float | None) -> T:
-    """A gate's input held in [-clip, clip]; None and 0: as it is."""
-    return bounded(p, x, constant(p, -clip, x.dtype), constant(p, clip, x.dtype)) if clip else x
+@dataclass(frozen=True)
+class Computed:
+    """:class:`Steps` over primitives ``p``."""
+
+    p: P
+
+    def affine(self, x: Any, weights: Any, bias: Any | None, name: str) -> Any:
+        result = product(self.p, x, transposed(self.p, weights))
+        return result if bias is None else self.p.map(np.add, result, bias)
+
+    def add(self, a: Any, b: Any, name: str) -> Any:
+        return self.p.map(np.add, a, b)
+
+    def multiply(self, a: Any, b: Any, name: str) -> Any:
+        return self.p.map(np.multiply, a, b)
+
+    def one_minus(self, x: Any, name: str) -> Any:
+        return one_minus(self.p, x)
+
+    def split(self, x: Any, names: Sequence[str]) -> list[Any]:
+        size = x.shape[-1] // len(names)
+        return [columns(self.p, x, k * size, (k + 1) * size) for k in range(len(names))]
+
+    def clip(self, x: Any, limit: float, name: str) -> Any:
+        return clipped(self.p, x, limit)
+
+    def activate(self, function: Activation, x: Any, name: str) -> Any:
+        return function(self.p, x)
 
 
-def _one_minus(p: P, x: T) -> T:
+def one_minus(p: P, x: Any) -> Any:
+    """``1 - x``."""
     return p.map(np.subtract, constant(p, 1, x.dtype), x)
 
 
-# --- One step of each cell. Weights [gates * H, ...] have their gates in the order that each function names.
+def clipped(p: P, x: Any, limit: float) -> Any:
+    """``x`` held in [-limit, limit]."""
+    return bounded(p, x, constant(p, -limit, x.dtype), constant(p, limit, x.dtype))
 
 
-@dataclass
-class LstmStep:
-    """``order``: the gates' order in the weights. ``peepholes`` belong to the gates i, o, f."""
+@dataclass(frozen=True)
+class Step:
+    """One time step of one direction: the kind of cell and what its attributes say.
 
-    recurrence: T
-    functions: Sequence[Activation]
-    order: str
-    peepholes: tuple[T, T, T] | None = None
-    #: "": none; "f": f = 1 - i (onnxruntime's input_forget); "i": i = 1 - f (OpenVINO's).
-    coupled: str = ""
-    #: For the inputs of f and g; both runtimes leave h's alone.
-    clip: float | None = None
-
-    def __post_init__(self) -> None:
-        self.f, self.g, self.h = self.functions
-
-    def __call__(self, p: P, x: T, state: tuple[T, ...], /) -> tuple[T, ...]:
-        hidden, cell = state
-        size = hidden.shape[-1]
-        gates = p.map(np.add, x, _times(p, hidden, self.recurrence))
-        if self.peepholes is None and not self.coupled:
-            parts = self._by_blocks(p, gates, size)
-        else:
-            parts = self._one_by_one(p, gates, size, cell)
-        new_cell = p.map(np.add, p.map(np.multiply, parts["f"], cell), p.map(np.multiply, parts["i"], parts["c"]))
-        if "o" not in parts:
-            weights = self.peepholes[1] if self.peepholes else None
-            parts["o"] = self._peeping(p, self._gate(p, gates, size, "o"), weights, new_cell)
-        return p.map(np.multiply, parts["o"], self.h(p, new_cell)), new_cell
-
-    def _gate(self, p: P, gates: T, size: int, name: str) -> T:
-        start = self.order.index(name) * size
-        return columns(p, gates, start, start + size)
-
-    def _by_blocks(self, p: P, gates: T, size: int) -> dict[str, T]:
-        """Neighbouring gates of one activation in one call."""
-        parts: dict[str, T] = {}
-        gates, start = clipped(p, gates, self.clip), 0
-        for block in self.order.partition("c"):
-            stop = start + len(block)
-            if block:
-                values = (self.g if block == "c" else self.f)(p, columns(p, gates, start * size, stop * size))
-                for k, name in enumerate(block):
-                    parts[name] = columns(p, values, k * size, (k + 1) * size) if len(block) > 1 else values
-            start = stop
-        return parts
-
-    def _one_by_one(self, p: P, gates: T, size: int, cell: T) -> dict[str, T]:
-        weights = dict(zip("iof", self.peepholes, strict=True)) if self.peepholes else {}
-        parts = {
-            name: self._peeping(p, self._gate(p, gates, size, name), weights.get(name), cell)
-            for name in "if"
-            if name != self.coupled
-        }
-        if self.coupled:
-            parts[self.coupled] = _one_minus(p, parts["i" if self.coupled == "f" else "f"])
-        parts["c"] = self.g(p, clipped(p, self._gate(p, gates, size, "c"), self.clip))
-        return parts
-
-    def _peeping(self, p: P, gate: T, weights: T | None, cell: T) -> T:
-        if weights is not None:
-            gate = p.map(np.add, gate, p.map(np.multiply, weights, cell))
-        return self.f(p, clipped(p, gate, self.clip))
-
-
-@dataclass
-class GruStep:
-    """Gates z, r, h. ``recurrent_bias`` is the part of h's bias that stays with H (``linear_before_reset``)."""
-
-    recurrence: T
-    functions: Sequence[Activation]
-    linear_before_reset: bool
-    recurrent_bias: T | None = None
-    clip: float | None = None
-
-    def __post_init__(self) -> None:
-        self.f, self.g = self.functions
-
-    def __call__(self, p: P, x: T, state: tuple[T, ...], /) -> tuple[T, ...]:
-        (hidden,) = state
-        size = hidden.shape[-1]
-        if self.linear_before_reset:
-            recurrent = _times(p, hidden, self.recurrence)
-            linear = columns(p, recurrent, 2 * size, 3 * size)
-            if self.recurrent_bias is not None:
-                linear = p.map(np.add, linear, self.recurrent_bias)
-            recurrent = columns(p, recurrent, 0, 2 * size)
-        else:
-            recurrent = _times(p, hidden, rows(p, self.recurrence, 0, 2 * size))
-        both = self.f(p, clipped(p, p.map(np.add, columns(p, x, 0, 2 * size), recurrent), self.clip))
-        update, reset = columns(p, both, 0, size), columns(p, both, size, 2 * size)
-        if self.linear_before_reset:
-            linear = p.map(np.multiply, reset, linear)
-        else:
-            kept = rows(p, self.recurrence, 2 * size, 3 * size)
-            linear = _times(p, p.map(np.multiply, reset, hidden), kept)
-        new = self.g(p, clipped(p, p.map(np.add, columns(p, x, 2 * size, 3 * size), linear), self.clip))
-        old = p.map(np.multiply, update, hidden)
-        return (p.map(np.add, p.map(np.multiply, _one_minus(p, update), new), old),)
-
-
-@dataclass
-class RnnStep:
-    """One gate."""
-
-    recurrence: T
-    functions: Sequence[Activation]
-    clip: float | None = None
-
-    def __post_init__(self) -> None:
-        (self.f,) = self.functions
-
-    def __call__(self, p: P, x: T, state: tuple[T, ...], /) -> tuple[T, ...]:
-        return (self.f(p, clipped(p, p.map(np.add, x, _times(p, state[0], self.recurrence)), self.clip)),)
-
-
-def inputs_product(p: P, x: T, weights: T, bias: T | None) -> T:
-    """``x @ weights.T + bias`` for x [..., I], as one matrix product."""
-    flat = p.reshape(x, (math.prod(x.shape[:-1]), x.shape[-1]))
-    result = _times(p, flat, weights)
-    if bias is not None:
-        result = p.map(np.add, result, bias)
-    return p.reshape(result, (*x.shape[:-1], weights.shape[0]))
-
-
-# --- Sequences.
-
-
-@dataclass
-class Direction:
-    """One direction of a sequence: X's products [T, B, gates * H], the step, the initial state (each [B, H])."""
-
-    products: T
-    step: CellStep
-    state: tuple[T, ...]
-    reverse: bool
-
-
-def run(p: P, directions: Sequence[Direction], lengths: T | None) -> tuple[T, tuple[T, ...]]:
-    """All steps of all directions.
-
-    Returns Y [T, D, B, H] and the last states, each [D, B, H]. Beyond a sequence's own length Y is 0 and the state
-    stays; a reverse direction starts at the sequence's own end.
+    ``order``: the gates of an LSTM as they lie in the weights. ``coupled``: "f" where f = 1 - i (onnxruntime's
+    ``input_forget``), "i" where i = 1 - f (OpenVINO's). ``clip``: for the inputs of gates; both runtimes leave the last
+    function of an LSTM alone. ``linear_before_reset``: a GRU's reset gate works on the product of h.
     """
-    steps = directions[0].products.shape[0]
-    if p.emits and steps * len(directions) > LONGEST_NATIVE:
-        raise NotNative(f"a sequence of {steps} steps")
-    hidden = directions[0].state[0]
-    masks = _masks(p, lengths, steps, hidden.shape[0])
-    pieces, finals = [], []
-    for d, direction in enumerate(directions):
-        state = direction.state
-        for t in reversed(range(steps)) if direction.reverse else range(steps):
-            new = direction.step(p, at(p, direction.products, 0, t), state)
-            output = new[0]
-            if masks[t] is not None:
-                output = p.where(masks[t], output, full(p, hidden.shape, 0, hidden.dtype))
-                new = tuple(p.where(masks[t], a, b) for a, b in zip(new, state, strict=True))
-            state = new
-            pieces.append((p.reshape(output, (1, 1, *hidden.shape)), (t, d, 0, 0)))
-        finals.append(state)
-    outputs = p.assemble((steps, len(directions), *hidden.shape), hidden.dtype, pieces)
-    return outputs, tuple(_stacked(p, parts) for parts in zip(*finals, strict=True))
+
+    kind: str
+    functions: Sequence[Activation]
+    order: str = ""
+    coupled: str = ""
+    clip: float = 0.0
+    linear_before_reset: bool = False
+
+    def inputs(self, m: Steps[T], x: T, weights: Mapping[str, T]) -> list[T]:
+        """What x [B, I] alone decides: its products with the weights W, biases added."""
+        return [m.affine(x, weights[f"W{s}"], weights.get(f"B{s}"), f"x_{part}") for s, part in self.products]
+
+    @property
+    def products(self) -> list[tuple[str, str]]:
+        """The products with x: endings of their weights' names, and what they are for."""
+        return [("_zr", "zr"), ("_h", "h")] if self.kind == "GRU" else [("", "gates")]
+
+    def states(self, m: Steps[T], x: Sequence[T], state: Sequence[T], weights: Mapping[str, T]) -> tuple[T, ...]:
+        """The new state, from what :meth:`inputs` gave, the state [B, H] and the weights R, Rb and P."""
+        if self.kind == "LSTM":
+            return self._lstm(m, x[0], state[0], state[1], weights)
+        if self.kind == "GRU":
+            return (self._gru(m, x[0], x[1], state[0], weights),)
+        gate = m.affine(state[0], weights["R"], x[0], "h_in")
+        return (self._gate(m, self.functions[0], gate, "h_next"),)
+
+    def _gate(self, m: Steps[T], function: Activation, x: T, name: str) -> T:
+        return m.activate(function, m.clip(x, self.clip, f"{name}_clipped") if self.clip else x, name)
+
+    def _lstm(self, m: Steps[T], x: T, h: T, c: T, weights: Mapping[str, T]) -> tuple[T, T]:
+        f, g, last = self.functions
+        gates = m.affine(h, weights["R"], x, "gates")
+        parts = dict(zip(self.order, m.split(gates, [f"{name}_in" for name in self.order]), strict=True))
+
+        def gate(name: str, cell: T) -> T:
+            part, peephole = parts[name], weights.get(f"P_{name}")
+            if peephole is not None:
+                part = m.add(part, m.multiply(peephole, cell, f"{name}_peephole"), f"{name}_peeping")
+            return self._gate(m, f, part, name)
+
+        own = {name: gate(name, c) for name in "if" if name != self.coupled}
+        if self.coupled:
+            own[self.coupled] = m.one_minus(own["i" if self.coupled == "f" else "f"], self.coupled)
+        candidate = self._gate(m, g, parts["c"], "c_gate")
+        kept, added = m.multiply(own["f"], c, "kept"), m.multiply(own["i"], candidate, "added")
+        c_next = m.add(kept, added, "c_next")
+        o = gate("o", c_next)
+        return m.multiply(o, m.activate(last, c_next, "c_out"), "h_next"), c_next
+
+    def _gru(self, m: Steps[T], x_zr: T, x_h: T, h: T, weights: Mapping[str, T]) -> T:
+        f, g = self.functions
+        z_in, r_in = m.split(m.affine(h, weights["R_zr"], x_zr, "gates"), ["z_in", "r_in"])
+        z, r = self._gate(m, f, z_in, "z"), self._gate(m, f, r_in, "r")
+        if self.linear_before_reset:
+            recurrent = m.affine(h, weights["R_h"], weights.get("Rb_h"), "h_linear")
+            h_in = m.add(x_h, m.multiply(r, recurrent, "h_reset"), "h_in")
+        else:
+            h_in = m.affine(m.multiply(r, h, "h_reset"), weights["R_h"], x_h, "h_in")
+        candidate = self._gate(m, g, h_in, "h_gate")
+        added = m.multiply(m.one_minus(z, "open"), candidate, "added")
+        return m.add(added, m.multiply(z, h, "kept"), "h_next")
 
 
-def _stacked(p: P, parts: Sequence[T]) -> T:
-    shape = parts[0].shape
-    pieces = [(p.reshape(part, (1, *shape)), (d,) + (0,) * len(shape)) for d, part in enumerate(parts)]
-    return p.assemble((len(parts), *shape), parts[0].dtype, pieces)
+# --- Weights. Of one direction: W [gates * H, I], R [gates * H, H], biases and peepholes of one axis.
 
 
-def _masks(p: P, lengths: T | None, steps: int, batch: int) -> list[T | None]:
-    """For each step [B, 1]: the sequences that reach it; None where all do."""
-    if lengths is None:
-        return [None] * steps
-    own = p.value(lengths).reshape(-1)
-    if own.shape != (batch,) or np.any(own < 0) or np.any(own > steps):
-        raise ModelError(f"sequence lengths {own.tolist()} for a batch of {batch} and {steps} steps")
-    return [None if np.all(own > t) else p.constant((own > t)[:, None]) for t in range(steps)]
+def columns(p: P, x: Any, start: int, stop: int) -> Any:
+    """``x[..., start:stop]``."""
+    starts = (0,) * (x.ndim - 1) + (start,)
+    return p.slice(x, starts, (1,) * x.ndim, (*x.shape[:-1], stop - start))
 
 
-def backwards_of(direction: str) -> list[bool]:
-    """For each direction: whether it runs backwards."""
-    known = {"forward": [False], "foward": [False], "reverse": [True], "bidirectional": [False, True]}
-    if direction.lower() not in known:  # "foward": GRU-1's own default
-        raise ModelError(f"direction '{direction}' is none of forward, reverse, bidirectional")
-    return known[direction.lower()]
+def rows(p: P, x: Any, start: int, stop: int) -> Any:
+    """``x[start:stop]``."""
+    starts = (start,) + (0,) * (x.ndim - 1)
+    return p.slice(x, starts, (1,) * x.ndim, (stop - start, *x.shape[1:]))
 
 
-def of_shape(x: T, what: str, expected: tuple[int, ...]) -> T:
+def weights_of(
+    p: P, step: Step, w: Any, r: Any, bias: Any | None, recurrent_bias: Any | None, peepholes: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The weights by the names that the steps know. ``bias`` is added to x's products, ``recurrent_bias`` [H] to h's of
+    a GRU's last gate."""
+    if step.kind != "GRU":
+        found = {"W": w, "R": r, "B": bias, **{f"P_{name}": part for name, part in peepholes.items()}}
+    else:
+        size = r.shape[-1]
+        found = {
+            f"{name}{ending}": None if whole is None else rows(p, whole, start * size, stop * size)
+            for name, whole in (("W", w), ("R", r), ("B", bias))
+            for ending, start, stop in (("_zr", 0, 2), ("_h", 2, 3))
+        }
+        found["Rb_h"] = recurrent_bias
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def of_shape(x: Any, what: str, expected: tuple[int, ...]) -> Any:
+    """``x``, held to a shape.
+
+    Raises:
+        ModelError: it has another one.
+    """
     if tuple(x.shape) != expected:
         raise ModelError(f"{what} has shape {x.shape} instead of {expected}")
     return x

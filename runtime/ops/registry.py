@@ -84,7 +84,6 @@ _FAMILIES = (
     "activations",
     "reduce",
     "matmul",
-    "recurrent_onnx",
     "recurrent_openvino",
     "shape",
     "move",
@@ -171,7 +170,7 @@ def resolve(node: Operation, system: System) -> Op:
         return node.op
     definition = _definition(node, system)
     if definition is not None:
-        keywords = _keywords(node, definition.function, system)
+        keywords = keywords_of(node, definition.function, system)
         return Op(definition.function, keywords, definition.native, definition.pure, definition.random)
     if system is System.ONNX:
         from .onnx_reference import reference_op
@@ -227,7 +226,12 @@ def _check_inputs(node: Operation, signature: _Signature) -> None:
             raise ModelError(f"{node.describe()} lacks its input {k}, which is not optional")
 
 
-def _keywords(node: Operation, function: Function, system: System) -> dict[str, Any]:
+def keywords_of(node: Operation, function: Function, system: System) -> dict[str, Any]:
+    """The attributes of a node as the keywords that a function for its operator takes.
+
+    Raises:
+        ModelError: an attribute is missing, unknown or cannot be read, or the number of inputs is wrong.
+    """
     signature = _signature(function)
     _check_inputs(node, signature)
     keyword_only, hints = signature.attributes, signature.hints

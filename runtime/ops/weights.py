@@ -18,12 +18,11 @@ from ..graph import Array, Operation, System
 from ..kernels import kernel as kernels
 from .registry import Op
 
-#: Weights of so many bytes go to panels: smaller ones take no longer with BLAS, and what larger ones take is the way
-#: from the memory.
-PANEL_BYTES = (1 << 15, 1 << 23)
+#: Weights of so many bytes go to panels: smaller ones take no longer with BLAS, and of larger ones a copy is too much.
+PANEL_BYTES = (1 << 15, 1 << 26)
 
 #: Operators, in both systems' words and lower case, with products inside whose weights are mostly constants.
-_TYPES = "matmul gemm lstmcell grucell rnncell lstm gru rnn lstmsequence grusequence rnnsequence"
+_TYPES = "matmul gemm lstmcell grucell rnncell"
 WEIGHTED = frozenset(_TYPES.split())
 
 

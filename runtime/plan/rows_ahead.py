@@ -20,7 +20,7 @@ from ..graph import Array, Loop, Node, Operation, SlicedInput, System, TensorTyp
 from ..graph.dependence import made_in
 from ..graph.slices import cut, from_start
 from ..ops.primitives import NotNative, View
-from ..ops.recurrent_openvino import STATES, input_half, state_half
+from ..ops.recurrent_openvino import CELLS, input_half, state_half
 from ..ops.registry import Op, ResolvedOperation, resolve
 from ..ops.weights import Weighted, fits, is_large, on_weights
 from .batch import Rows
@@ -148,8 +148,8 @@ class Finder:
             if not is_ours(node, self.system):
                 continue
             word = node.op_type.lower()
-            if word in STATES and self.system is System.OPENVINO:
-                products += self._halves(node, STATES[word])
+            if word in CELLS and self.system is System.OPENVINO:
+                products += self._halves(node, CELLS[word])
                 continue
             if len(node.outputs) != 1 or node.outputs[0] is None:
                 continue

@@ -289,23 +289,6 @@ def _gemms(dtype: str, version: int) -> Iterator[Case]:
                 yield Case([a, b, c], {"transA": turned, "transB": turned, **factors, **old})
 
 
-def _onnx_cells(gates: int, peepholes: bool) -> Cases:
-    def each(dtype: str, version: int) -> Iterator[Case]:
-        for length, batch, width, size in ((1, 1, 3, 2), (3, 2, 4, 5), (5, 1, 9, 17)):
-            for direction, d in (("forward", 1), ("reverse", 1), ("bidirectional", 2)):
-                x, w = tame(dtype, length, batch, width), tame(dtype, d, gates * size, width)
-                r, b = tame(dtype, d, gates * size, size), tame(dtype, d, 2 * gates * size)
-                inputs: list[Any] = [x, w, r, b]
-                attributes = {"direction": direction, "hidden_size": size}
-                yield Case(inputs, attributes, 2)
-                start = [None, tame(dtype, d, batch, size)]
-                if peepholes:
-                    start += [tame(dtype, d, batch, size, seed=5), tame(dtype, d, 3 * size)]
-                yield Case([*inputs, *start], {**attributes, "clip": 0.75}, 2)
-
-    return each
-
-
 def _cells(gates: int, states: int) -> Cases:
     def each(dtype: str, version: int) -> Iterator[Case]:
         for batch, width, size in ((1, 3, 2), (2, 4, 5), (1, 64, 33)):
@@ -313,19 +296,6 @@ def _cells(gates: int, states: int) -> Cases:
             weights = [tame(dtype, gates * size, n) for n in (width, size)]
             inputs = [tame(dtype, batch, width), *start, *weights, tame(dtype, gates * size)]
             yield Case(inputs, {"hidden_size": str(size)}, states)
-
-    return each
-
-
-def _sequences(gates: int, states: int) -> Cases:
-    def each(dtype: str, version: int) -> Iterator[Case]:
-        for batch, length, width, size in ((1, 1, 3, 2), (2, 4, 3, 5), (1, 3, 9, 17)):
-            for direction, d in (("forward", 1), ("reverse", 1), ("bidirectional", 2)):
-                start = [tame(dtype, batch, d, size, seed=k) for k in range(states)]
-                weights = [tame(dtype, d, gates * size, n) for n in (width, size)]
-                lengths = np.full(batch, length, np.int64)
-                inputs = [tame(dtype, batch, length, width), *start, lengths, *weights, tame(dtype, d, gates * size)]
-                yield Case(inputs, {"hidden_size": str(size), "direction": direction}, states + 1)
 
     return each
 
@@ -653,9 +623,6 @@ def _rows_of_onnx() -> dict[str, Row]:
     add("CumSum CumProd", SUMMED, _running({}, {"exclusive": 1}, {"reverse": 1}))
     add("MatMul", (*FLOATS, "int32", "int64", "uint8"), _products)
     add("Gemm", (*FLOATS, "int32", "int64"), _gemms)
-    add("LSTM", FLOATS, _onnx_cells(4, True))
-    add("GRU", FLOATS, _onnx_cells(3, False))
-    add("RNN", FLOATS, _onnx_cells(1, False))
     add("BatchNormalization", FLOATS, _batch_norms)
     add("LayerNormalization", FLOATS, _layer_norms)
     add("LRN", FLOATS, _neighbours)
@@ -722,9 +689,6 @@ def _rows_of_openvino() -> dict[str, Row]:
     add("LSTMCell", FLOATS, _cells(4, 2))
     add("GRUCell", FLOATS, _cells(3, 1))
     add("RNNCell", FLOATS, _cells(1, 1))
-    add("LSTMSequence", FLOATS, _sequences(4, 2))
-    add("GRUSequence", FLOATS, _sequences(3, 1))
-    add("RNNSequence", FLOATS, _sequences(1, 1))
 
     add("Broadcast", MOVED, _broadcasts)
     add("Concat", MOVED, _concats)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from loopdbg.runtime import dtypes
+from loopdbg.runtime.frontends.recurrent import open_loops
 from loopdbg.runtime.graph import Graph, Operation, System, TensorType, Value
 from loopdbg.runtime.model import Model
 from loopdbg.runtime.ops.eager import Eager
@@ -155,6 +156,8 @@ def ours(
         outputs=[Value(f"out{k}") for k in range(n_outputs)],
         attributes=attributes,
     )
+    if one_node_graph(system, node, inputs)[0].nodes != [node]:  # it is read as loops
+        return engine_outputs(system, node, inputs)
     op = resolve(node, system)
     with np.errstate(all="ignore"):
         results = list(op.apply(Eager(), inputs))
@@ -173,15 +176,23 @@ def ours(
 
 def engine_outputs(system: System, node: Operation, inputs: Sequence[Result]) -> list[Result]:
     """The outputs of a model of one node; kernels may sum in another order than NumPy."""
+    graph, given = one_node_graph(system, node, inputs)
+    return list(Model(graph).run(given).values())
+
+
+def one_node_graph(system: System, node: Operation, inputs: Sequence[Result]) -> tuple[Graph, dict[str, Any]]:
+    """A model of one node, and what to feed it."""
     given = {}
     for value, x in zip(node.inputs, inputs, strict=True):
-        if value is not None:
-            value.type = TensorType(x.dtype, x.shape)
+        if value is not None and x is not None:
+            if not isinstance(x, list):
+                value.type = TensorType(x.dtype, x.shape)
             given[value.name] = x
     outputs = [value for value in node.outputs if value is not None]
     values = [value for value in node.inputs if value is not None]
     graph = Graph("one_node", inputs=values, outputs=outputs, nodes=[node], system=system)
-    return list(Model(graph).run(given).values())
+    open_loops(graph)
+    return graph, given
 
 
 def same(actual: Result, expected: Result) -> None:

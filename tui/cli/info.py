@@ -96,6 +96,7 @@ def _section(title: str, rows: Iterable[Row], indent: str = "  ") -> Iterator[st
 
 
 def _loop(loop: dict[str, Any]) -> Iterator[str]:
+    yield from _section("made of", [(loop["made_of"], "")] if loop["made_of"] else [])
     yield from _section("kind", [(loop["kind"], "")])
     yield from _section("ends", [(text, "") for text in textwrap.wrap(loop["ends"], _WIDTH)])
     yield from _section("trip count", [(_source(loop["trip_count"], "absent"), "")])

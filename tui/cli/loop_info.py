@@ -21,6 +21,7 @@ from ...runtime.graph import (
     Value,
     bodies,
     captured,
+    nodes_of_file,
 )
 from ...runtime.graph.origins import Origins
 from ...runtime.model import LoopNode, Model
@@ -67,6 +68,7 @@ def _loop(node: LoopNode, origins: Origins, returned: dict[Value, list[str]]) ->
         "path": node.path,
         "op_type": loop.op_type,
         "opset": loop.version,
+        "made_of": loop.made_of or None,
         "kind": ending(loop, origins).kind.value,
         "ends": " ".join(ends(loop, phrases)),
         "trip_count": _known(loop.trip_count, origins),
@@ -159,7 +161,7 @@ def _operators(graph: Graph) -> dict[str, int]:
 
 
 def _types(graph: Graph) -> Iterator[str]:
-    for node in graph.nodes:
+    for node in nodes_of_file(graph):
         yield node.op_type
         if isinstance(node, If):
             for _, branch in bodies(node):

@@ -14,7 +14,7 @@ def onnx_terms(context: Context) -> Terms:
     """ONNX Loop; a loop that only its sliced inputs count is a Scan where their parts allow it."""
     loop = context.loop
     own = loop.system is System.ONNX
-    as_scan = loop.op_type == "Scan" if own else _fits_scan(context)
+    as_scan = loop.counted_by_slices if own else _fits_scan(context)
     found = Terms("ONNX Scan" if as_scan else "ONNX Loop")
     if as_scan:
         _scan(context, found)

@@ -16,7 +16,7 @@ def openvino_terms(context: Context) -> Terms:
     """Loop-5; a loop that its sliced inputs count is a TensorIterator."""
     loop = context.loop
     own = loop.system is System.OPENVINO
-    iterator = loop.op_type.lower() == "tensoriterator" if own else loop.counted_by_slices
+    iterator = loop.counted_by_slices or (own and loop.op_type.lower() == "tensoriterator")
     found = Terms("OpenVINO TensorIterator-1" if iterator else "OpenVINO Loop-5")
     if not iterator:
         trips = context.trip_count() or "-1 (no limit)"

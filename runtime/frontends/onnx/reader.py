@@ -18,6 +18,7 @@ from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProt
 from ...errors import LoopdbgError, ModelError, UnsupportedError, one_line
 from ...graph import ANY, Array, Graph, Node, Operation, System, TensorType, Value
 from ...text import counted
+from ..recurrent import open_loops
 from . import loops as control_flow
 from .limits import check_calls, check_depth
 from .notes import Sources
@@ -85,7 +86,8 @@ def from_proto(model: ModelProto, where: str) -> Graph:
 
     ``where``, its path or what else to call it, begins every message; external data is looked for beside it.
     Model-local functions are inlined: what they hold gets the call's name as a prefix. SequenceMap becomes
-    the Loop that its specification says it is. Constant nodes stay nodes, initializers become constants.
+    the Loop that its specification says it is; LSTM, GRU and RNN become loops over their time steps. Constant nodes
+    stay nodes, initializers become constants.
 
     Raises:
         ModelError: the specification rejects the model.
@@ -96,7 +98,9 @@ def from_proto(model: ModelProto, where: str) -> Graph:
             if not isinstance(name, str):  # protobuf gives bytes for text that is not UTF-8
                 raise ModelError(f"the name {name!r} is not UTF-8, so the file is damaged; export the model again")
         check_calls(model)
-        return _Reader(model, os.path.dirname(os.path.abspath(where))).main()
+        graph = _Reader(model, os.path.dirname(os.path.abspath(where))).main()
+        open_loops(graph)
+        return graph
     except LoopdbgError as error:
         raise type(error)(f"{where}: {_printable(str(error))}") from None
     except RecursionError:

@@ -11,7 +11,9 @@ import heapq
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from ...errors import LoopdbgError
 from ...graph import Graph, If, Loop, Node, Operation, System, TensorType, Value, bodies
+from ..recurrent import open_loops
 from .constants import Blobs, element_type, tensor_type
 from .loops import LayerScope, LoopBuilder, check_internal, external_input
 from .xml import Document, Element, Layer, Network, Port, ids, names
@@ -41,6 +43,10 @@ def read(path: Path) -> Graph:
     graph.opsets = dict(sorted(builder.opsets.items(), key=lambda item: item[1]))
     _name_inputs(document, scope)
     graph.output_names = _output_names(document, scope)
+    try:
+        open_loops(graph)
+    except LoopdbgError as error:
+        raise type(error)(f"{document.path}: {error}") from None
     _tell_apart(graph, set())
     return graph
 
