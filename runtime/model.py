@@ -108,6 +108,8 @@ class Run:
     #: The limit or interrupt that ended the run before its end, else None.
     stopped_by: StoppedBy | None = None
     message: str = ""
+    #: What is odd about the file, or about what ran of it outside of any loop; one sentence each.
+    notes: tuple[str, ...] = ()
 
 
 class Model:
@@ -263,7 +265,7 @@ class Model:
                 engine.set_hook(_hook(engine, on_iteration))
             if on_tick is not None:
                 engine.on_tick = lambda: on_tick(Run({}, self.totals(engine)))
-            run = Run()
+            run = Run(notes=tuple(self.graph.notes))
             beside: Sequence[Follower] = ()
             try:
                 if on_iteration is None and begin is None and max_iterations is None and engine is self._engine:

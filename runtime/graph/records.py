@@ -262,6 +262,8 @@ class Graph:
     opsets: Mapping[str, int] = field(default_factory=dict)
     #: ONNX: inputs that have an initializer of the same name, and so need not be given.
     defaults: Mapping[str, Array] = field(default_factory=dict)
+    #: Of the main graph: what is odd about the file, one sentence each.
+    notes: list[str] = field(default_factory=list)
 
     def __repr__(self) -> str:
         return f"<Graph '{self.name}': {len(self.nodes)} nodes>"

@@ -60,6 +60,7 @@ def lines(told: dict[str, Any]) -> Iterator[str]:
     yield from _section(
         "unsupported", [(f"{one['node']} at {one['path']}", one["reason"]) for one in told["unsupported"]]
     )
+    yield from _section("notes", [(note, "") for note in told["notes"]])
     for _, loop in loops:
         yield ""
         yield f"{loop['op_type']} '{loop['name']}' (opset {loop['opset']}) at {loop['path']}"

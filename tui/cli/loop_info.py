@@ -47,6 +47,7 @@ def describe(model: Model) -> dict[str, Any]:
         "loops": [_loop(node, origins, returned) for node in model.loops],
         "operators": _operators(model.graph),
         "unsupported": list(_unsupported(model.graph, MAIN, model.graph.system)),
+        "notes": list(model.graph.notes),
     }
 
 

@@ -22,6 +22,7 @@ from . import loops as control_flow
 from .functions import InferredTypes, function_of
 from .limits import check_calls, check_depth
 from .notes import Sources
+from .order import in_order
 from .scope import Context, FunctionKey, NameScope, all_names, function_key
 from .values import array, attributes, dense, domain_of, value_type
 
@@ -116,6 +117,7 @@ class _Reader:
         self.functions: dict[FunctionKey, FunctionProto] = {function_key(f): f for f in model.functions}
         self.sources = Sources()
         self.types = InferredTypes(model)
+        self.notes: list[str] = []
 
     def main(self) -> Graph:
         """The main graph: inputs with an initializer need not be given (IR specification, "Initializers")."""
@@ -134,6 +136,7 @@ class _Reader:
         names = [info.name for info in proto.output]
         if names != [value.name for value in graph.outputs]:
             graph.output_names = names
+        graph.notes = list(dict.fromkeys(self.notes))
         return graph
 
     def subgraph(self, proto: GraphProto, outer: NameScope, place: str, given: int, wanted: str, at: str) -> Graph:
@@ -207,9 +210,15 @@ class _Reader:
             scope.graph.outputs.append(value)
 
     def nodes(self, scope: NameScope) -> None:
-        for position, proto in enumerate(scope.proto.node):
+        order = in_order(scope.proto.node)
+        if any(position != k for k, position in enumerate(order)):
+            self.notes.append(
+                f"the nodes{scope.place or ' of the model'} stand in an order in which they cannot run; they were"
+                " sorted, as onnxruntime does (the ONNX specification demands a file in order)."
+            )
+        for position in order:
             scope.position = position
-            self.node(proto, scope)
+            self.node(scope.proto.node[position], scope)
         scope.position = len(scope.proto.node)
 
     def node(self, proto: NodeProto, scope: NameScope) -> None:

@@ -133,8 +133,8 @@ class NameScope:
                 if position == scope.position:
                     return f"{at} uses '{name}', which is an output of {_label(node, position)} itself"
                 return (
-                    f"{at} uses '{name}', which {_label(node, position)} produces only after it;"
-                    " sort the nodes into an order in which they can run (the ONNX specification demands it)"
+                    f"{at} uses '{name}', which {_label(node, position)} produces only after it: they need each other"
+                    " in a circle; correct the names of their inputs"
                 )
         root = list(self._chain())[-1]
         for owner, graph in _inner(root.proto):
