@@ -27,6 +27,7 @@ from ..dtypes import from_openvino
 from ..errors import ModelError, UnsupportedError
 from ..graph import Node, Operation, System
 from ..text import counted
+from .custom import custom, packages
 
 Function = Callable[..., Any]
 #: Annotations for attributes that are lists, in either system.
@@ -160,11 +161,15 @@ def is_random(node: Node, system: System) -> bool:
     return any(value is not None and (value.constant is None or np.any(value.constant)) for value in mode)
 
 
+class UnknownOperatorError(UnsupportedError):
+    """Nothing implements the operator of a node."""
+
+
 def resolve(node: Operation, system: System) -> Op:
     """The operator of a node with its attributes settled.
 
     Raises:
-        UnsupportedError: nothing here can run the operator.
+        UnknownOperatorError: nothing implements the operator.
         ModelError: an attribute is missing, unknown or cannot be read.
     """
     if isinstance(node, ResolvedOperation):
@@ -173,15 +178,32 @@ def resolve(node: Operation, system: System) -> Op:
     if definition is not None:
         keywords = _keywords(node, definition.function, system)
         return Op(definition.function, keywords, definition.native, definition.pure, definition.random)
-    if system is System.ONNX:
+    function = custom(node)
+    if function is None and system is System.ONNX:
         from .onnx_reference import reference_op
 
         function = reference_op(node)
-        if function is not None:
-            return Op(function, {}, native=False, pure=False)
-    raise UnsupportedError(
-        f"no implementation of operator {node.describe()}; remove it from the model or replace it by supported ones"
-    )
+    if function is None:
+        told = "; ".join(("register a Python function for it (loopdbg.operator), or remove it", *packages()))
+        raise UnknownOperatorError(f"no implementation of operator {node.describe()}; {told}")
+    return Op(function, {}, native=False, pure=False)
+
+
+def resolve_or_refuse(node: Operation, system: System) -> Op:
+    """As :func:`resolve`, but an operator that nothing implements fails no sooner than it runs.
+
+    Raises:
+        ModelError: an attribute is missing, unknown or cannot be read.
+    """
+    try:
+        return resolve(node, system)
+    except UnknownOperatorError as error:
+        reason = str(error)
+
+    def refuse(p: Any, *inputs: Any) -> Any:
+        raise UnknownOperatorError(reason)
+
+    return Op(refuse, {}, native=False, pure=False)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Nodes in an order in which they can run: the specification demands it of files, and tools do not always keep to it."""
+"""Nodes in an order in which they can run: the specification demands it of files, and not all tools keep to it."""
 
 from __future__ import annotations
 
