@@ -25,9 +25,10 @@ import numpy as np
 
 from ..dtypes import from_openvino
 from ..errors import ModelError, UnsupportedError
-from ..graph import Node, Operation, System
+from ..graph import Node, Operation, System, Value
 from ..text import counted
 from .custom import custom, packages
+from .primitives import NotNative
 
 Function = Callable[..., Any]
 #: Annotations for attributes that are lists, in either system.
@@ -95,6 +96,11 @@ _FAMILIES = (
     "quantize",
     "random_numbers",
     "sequence",
+    "microsoft_elementwise",
+    "microsoft_products",
+    "microsoft_normalize",
+    "microsoft_attention",
+    "microsoft_quantized",
 )
 
 
@@ -161,6 +167,13 @@ def is_random(node: Node, system: System) -> bool:
     return any(value is not None and (value.constant is None or np.any(value.constant)) for value in mode)
 
 
+#: What to do about operators of a domain that nothing here implements.
+_ADVICE = {
+    "com.microsoft.nchwc": "its weights are laid out for one machine: let onnxruntime write the file with"
+    " ORT_ENABLE_EXTENDED instead of ORT_ENABLE_ALL"
+}
+
+
 class UnknownOperatorError(UnsupportedError):
     """Nothing implements the operator of a node."""
 
@@ -184,7 +197,8 @@ def resolve(node: Operation, system: System) -> Op:
 
         function = reference_op(node)
     if function is None:
-        told = "; ".join(("register a Python function for it (loopdbg.operator), or remove it", *packages()))
+        advice = _ADVICE.get(node.domain, "register a Python function for it (loopdbg.operator), or remove it")
+        told = "; ".join((advice, *packages()))
         raise UnknownOperatorError(f"no implementation of operator {node.describe()}; {told}")
     return Op(function, {}, native=False, pure=False)
 
@@ -204,6 +218,33 @@ def resolve_or_refuse(node: Operation, system: System) -> Op:
         raise UnknownOperatorError(reason)
 
     return Op(refuse, {}, native=False, pure=False)
+
+
+def standard(
+    p: Any, op_type: str, inputs: Sequence[Any], n_outputs: int = 1, version: int = 21, **attributes: Any
+) -> tuple[Any, ...]:
+    """An operator of ONNX's own on primitives ``p``: what operators of others are made of.
+
+    ``inputs``: None for an absent one.
+
+    Raises:
+        NotNative: it runs in Python alone, and kernels are to be bound.
+    """
+    settled = tuple((name, tuple(value) if isinstance(value, list) else value) for name, value in attributes.items())
+    op = _standard(op_type, tuple(x is not None for x in inputs), n_outputs, version, settled)
+    if p.emits and not op.native:
+        raise NotNative
+    return op.apply(p, inputs)
+
+
+@cache
+def _standard(
+    op_type: str, given: tuple[bool, ...], n_outputs: int, version: int, attributes: tuple[tuple[str, Any], ...]
+) -> Op:
+    inputs = [Value(f"in{k}") if there else None for k, there in enumerate(given)]
+    outputs: list[Value | None] = [Value(f"out{k}") for k in range(n_outputs)]
+    kept = {name: list(value) if isinstance(value, tuple) else value for name, value in attributes if value is not None}
+    return resolve(Operation(op_type, op_type, "", version, inputs, outputs, kept), System.ONNX)
 
 
 @dataclass(frozen=True)
