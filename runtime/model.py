@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .declared import contradicted
 from .engine.engine import Engine
 from .errors import InputError, InterruptError, LimitError, ModelError, Remedy
 from .frame import Frame
@@ -23,6 +24,7 @@ from .graph import (
     OptionalType,
     SequenceType,
     StoppedBy,
+    System,
     TensorType,
     Value,
     ValueType,
@@ -278,6 +280,7 @@ class Model:
             if what == "end":
                 run.outputs = self.results(engine)
                 if told:
+                    run.notes = (*run.notes, *contradicted(engine, None), *self._types(engine))
                     run.loops = self._told(engine)
                     for follower in beside:
                         loops = self._told(follower.engine)
@@ -321,10 +324,25 @@ class Model:
             self._engine = self._wavefront = None
         self._lock.release()
 
+    def _types(self, engine: Engine) -> list[str]:
+        """Of ONNX models: operators whose version does not list a type that they got."""
+        if self.graph.system is not System.ONNX:
+            return []
+        from .frontends.onnx.types import type_notes
+
+        def kind(value: Value) -> ValueType:
+            slot = engine.plan.slot_of.get(value)
+            known = None if slot is None else engine.memory.kind(slot)
+            return value.type if known is None else TensorType(*known)
+
+        return type_notes(self.graph, kind)
+
     def _told(self, engine: Engine) -> list[LoopTotals]:
         """How the loops of a run that ended went, with what was noticed."""
         return [
-            replace(loop, notes=(*loop.notes, *observed(plan, engine))) if loop.entries else loop
+            replace(loop, notes=(*loop.notes, *observed(plan, engine), *contradicted(engine, plan)))
+            if loop.entries
+            else loop
             for loop, plan in zip(self.totals(engine), engine.plan.loops, strict=True)
         ]
 
