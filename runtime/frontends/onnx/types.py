@@ -1,15 +1,23 @@
-"""Element types that an operator's version does not list: they run all the same, with a note (SEMANTICS 0.16)."""
+"""What a model says of types that does not hold: it runs all the same, with a note.
+
+Element types that an operator's version does not list (SEMANTICS 0.16), and shapes that cannot be what is declared.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
+from os import PathLike
 from typing import Any
 
 import numpy as np
-from onnx import defs
+import onnx
+from onnx import AttributeProto, GraphProto, defs
 
+from ...errors import LoopdbgError
 from ...graph import Graph, SequenceType, TensorType, Value, ValueType, walk
+from .values import value_type
 
 #: NumPy's and ml_dtypes' names as schemas have them, where they differ.
 _NAMES = {
@@ -62,3 +70,45 @@ def _word(kind: ValueType) -> str | None:
     if word is None:
         return None
     return f"{'seq' if isinstance(kind, SequenceType) else 'optional'}({word})"
+
+
+def contradicted_shapes(path: str | PathLike[str]) -> list[tuple[str, TensorType, TensorType]]:
+    """Values whose declared shape is not what follows from shapes of inputs and weights: name, declared, computed."""
+    found = []
+    with suppress(Exception):  # what ONNX's inference cannot read it says nothing about
+        model = onnx.load(path, load_external_data=False)
+        declared: dict[str, TensorType] = {}
+        _take(model.graph, declared, strip=True)
+        computed: dict[str, TensorType] = {}
+        _take(onnx.shape_inference.infer_shapes(model, data_prop=True).graph, computed, strip=False)
+        for name, kind in declared.items():
+            other = computed.get(name)
+            if other is not None and _contradicts(kind, other):
+                found.append((name, kind, other))
+    return found
+
+
+def _take(graph: GraphProto, kinds: dict[str, TensorType], strip: bool) -> None:
+    """Collect the types of what nodes compute; ``strip``: and forget the shapes."""
+    for info in (*graph.value_info, *graph.output):
+        with suppress(LoopdbgError):
+            kind = value_type(info.type, info.name)
+            if isinstance(kind, TensorType):
+                kinds.setdefault(info.name, kind)
+        if strip and info.type.HasField("tensor_type"):
+            info.type.tensor_type.ClearField("shape")
+    if strip:
+        del graph.value_info[:]
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.type == AttributeProto.GRAPH:
+                _take(attribute.g, kinds, strip)
+
+
+def _contradicts(one: TensorType, other: TensorType) -> bool:
+    if one.shape is None or other.shape is None:
+        return False
+    if len(one.shape) != len(other.shape):
+        return True
+    pairs = zip(one.shape, other.shape, strict=True)
+    return any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs)
