@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .declared import contradicted
 from .engine.engine import Engine
 from .errors import InputError, InterruptError, LimitError, ModelError, Remedy
 from .frame import Frame
@@ -23,6 +24,7 @@ from .graph import (
     OptionalType,
     SequenceType,
     StoppedBy,
+    System,
     TensorType,
     Value,
     ValueType,
@@ -108,6 +110,8 @@ class Run:
     #: The limit or interrupt that ended the run before its end, else None.
     stopped_by: StoppedBy | None = None
     message: str = ""
+    #: What is odd about the file, or about what ran of it outside of any loop; one sentence each.
+    notes: tuple[str, ...] = ()
 
 
 class Model:
@@ -263,7 +267,7 @@ class Model:
                 engine.set_hook(_hook(engine, on_iteration))
             if on_tick is not None:
                 engine.on_tick = lambda: on_tick(Run({}, self.totals(engine)))
-            run = Run()
+            run = Run(notes=tuple(self.graph.notes))
             beside: Sequence[Follower] = ()
             try:
                 if on_iteration is None and begin is None and max_iterations is None and engine is self._engine:
@@ -276,6 +280,7 @@ class Model:
             if what == "end":
                 run.outputs = self.results(engine)
                 if told:
+                    run.notes = (*run.notes, *contradicted(engine, None), *self._types(engine))
                     run.loops = self._told(engine)
                     for follower in beside:
                         loops = self._told(follower.engine)
@@ -319,10 +324,25 @@ class Model:
             self._engine = self._wavefront = None
         self._lock.release()
 
+    def _types(self, engine: Engine) -> list[str]:
+        """Of ONNX models: operators whose version does not list a type that they got."""
+        if self.graph.system is not System.ONNX:
+            return []
+        from .frontends.onnx.types import type_notes
+
+        def kind(value: Value) -> ValueType:
+            slot = engine.plan.slot_of.get(value)
+            known = None if slot is None else engine.memory.kind(slot)
+            return value.type if known is None else TensorType(*known)
+
+        return type_notes(self.graph, kind)
+
     def _told(self, engine: Engine) -> list[LoopTotals]:
         """How the loops of a run that ended went, with what was noticed."""
         return [
-            replace(loop, notes=(*loop.notes, *observed(plan, engine))) if loop.entries else loop
+            replace(loop, notes=(*loop.notes, *observed(plan, engine), *contradicted(engine, plan)))
+            if loop.entries
+            else loop
             for loop, plan in zip(self.totals(engine), engine.plan.loops, strict=True)
         ]
 

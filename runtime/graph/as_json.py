@@ -128,6 +128,8 @@ class _Writer:
             told["opsets"] = dict(graph.opsets)
         if graph.defaults:
             told["defaults"] = {name: self.array(np.asarray(array)) for name, array in graph.defaults.items()}
+        if graph.notes:
+            told["notes"] = list(graph.notes)
         return told
 
     def node(self, node: Node) -> dict[str, Any]:
@@ -268,6 +270,7 @@ class _Reader:
                 name: _read_array(array) if "data" in array else np.empty(0, dtype_of("object"))
                 for name, array in told.get("defaults", {}).items()
             },
+            [_text(note) for note in told.get("notes", ())],
         )
 
     def node(self, told: Mapping[str, Any]) -> Node:

@@ -34,7 +34,9 @@ class Origins:
     def origin(self, value: Value) -> Value:
         """The value itself, or the one that Identity nodes pass on as it."""
         node = self._makers.get(value)
-        while node is not None and node.op_type == "Identity" and node.inputs and node.inputs[0] is not None:
+        while node is not None and node.op_type == "Identity" and not node.foreign:
+            if not node.inputs or node.inputs[0] is None:
+                break
             value = node.inputs[0]
             node = self._makers.get(value)
         return value
@@ -46,7 +48,7 @@ class Origins:
         value = self.origin(value)
         data: Any = value.constant
         node = self._makers.get(value)
-        if isinstance(node, Operation) and node.op_type == "Constant":
+        if isinstance(node, Operation) and node.op_type == "Constant" and not node.foreign:
             data = next(iter(node.attributes.values()), None)
         if data is None or np.size(data) != 1:
             return None

@@ -117,9 +117,14 @@ class Node:
     def __repr__(self) -> str:
         return f"<{self.describe()}>"
 
+    @property
+    def foreign(self) -> bool:
+        """Its operator is not one of its system's own, whatever it is called."""
+        return bool(self.domain) and not self.domain.startswith("opset")
+
     def describe(self) -> str:
         """``Add 'h_new' (opset 13)``: how messages name a node."""
-        domain = f"{self.domain} " if self.domain and not self.domain.startswith("opset") else ""
+        domain = f"{self.domain} " if self.foreign else ""
         return f"{self.op_type} '{self.name}' ({domain}opset {self.version})"
 
 
@@ -266,6 +271,8 @@ class Graph:
     defaults: Mapping[str, Array] = field(default_factory=dict)
     #: Nodes that the file does not have -> the operator of the file that they stand for, all together.
     opened: dict[Node, Operation] = field(default_factory=dict)
+    #: Of the main graph: what is odd about the file, one sentence each.
+    notes: list[str] = field(default_factory=list)
 
     def __repr__(self) -> str:
         return f"<Graph '{self.name}': {len(self.nodes)} nodes>"

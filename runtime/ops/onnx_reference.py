@@ -158,19 +158,20 @@ def _plain(value: Any, kind: str) -> Any:
     if kind == "TENSORS":
         return [numpy_helper.from_array(part) for part in value]
     if kind == "TYPE_PROTO":
-        return _type_proto(value)
+        return type_proto(value)
     if kind == "TYPE_PROTOS":
-        return [_type_proto(part) for part in value]
+        return [type_proto(part) for part in value]
     return value
 
 
-def _type_proto(kind: ValueType) -> Any:
+def type_proto(kind: ValueType) -> Any:
+    """A type as ONNX writes it; an element type that is not known is 0."""
     from onnx import helper
 
     if isinstance(kind, SequenceType):
-        return helper.make_sequence_type_proto(_type_proto(kind.element))
+        return helper.make_sequence_type_proto(type_proto(kind.element))
     if isinstance(kind, OptionalType):
-        return helper.make_optional_type_proto(_type_proto(kind.element))
+        return helper.make_optional_type_proto(type_proto(kind.element))
     assert isinstance(kind, TensorType)
     code = 0 if kind.dtype is None else helper.np_dtype_to_tensor_dtype(kind.dtype)
     return helper.make_tensor_type_proto(code, kind.shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -254,17 +255,41 @@ def openvino_top_k(
 # --- Softmax.
 
 
+#: So few bfloat16 are added one by one.
+_FEW = 8
+
+
 def softmax_over(p: P, x: T, axes: tuple[int, ...], logarithm: bool) -> T:
-    """Softmax, or its logarithm, jointly over ``axes``."""
+    """Softmax, or its logarithm, jointly over ``axes``.
+
+    Narrower floats are rounded after each step, as the function that ONNX defines it by is: then it gives what that
+    gives. Only a sum is rounded once, but that of a few bfloat16, which onnx.reference rounds after each addition (256
+    ones and more would stay 256).
+    """
     if not x.size:
         return x
-    wide = cast(p, x, working_dtype(x.dtype))
-    shifted = p.map(np.subtract, wide, p.reduce(np.maximum, wide, axes, True))
-    powers = p.map(np.exp, shifted)
-    total = p.reduce(np.add, powers, axes, True)
+    wide = working_dtype(x.dtype)
+
+    def step(value: T) -> T:
+        return cast(p, cast(p, value, x.dtype), wide)
+
+    values = cast(p, x, wide)
+    shifted = step(p.map(np.subtract, values, p.reduce(np.maximum, values, axes, True)))
+    powers = step(p.map(np.exp, shifted))
+    if x.dtype.name == "bfloat16" and len(axes) == 1 and x.shape[axes[0]] <= _FEW:
+        parts = [_part(p, powers, axes[0], k) for k in range(x.shape[axes[0]])]
+        total = functools.reduce(lambda a, b: step(p.map(np.add, a, b)), parts)
+    else:
+        total = step(p.reduce(np.add, powers, axes, True))
     if logarithm:
-        return cast(p, p.map(np.subtract, shifted, p.map(np.log, total)), x.dtype)
+        return cast(p, p.map(np.subtract, shifted, step(p.map(np.log, total))), x.dtype)
     return cast(p, p.map(np.divide, powers, total), x.dtype)
+
+
+def _part(p: P, x: T, axis: int, k: int) -> T:
+    """Element ``k`` along an axis, which stays."""
+    starts = [k if d == axis else 0 for d in range(x.ndim)]
+    return p.slice(x, starts, [1] * x.ndim, [1 if d == axis else extent for d, extent in enumerate(x.shape)])
 
 
 def _register_softmax(name: str, openvino_since: int, logarithm: bool) -> None:

@@ -25,8 +25,10 @@ import numpy as np
 
 from ..dtypes import from_openvino
 from ..errors import ModelError, UnsupportedError
-from ..graph import Node, Operation, System
+from ..graph import Node, Operation, System, Value
 from ..text import counted
+from .custom import custom, packages
+from .primitives import NotNative
 
 Function = Callable[..., Any]
 #: Annotations for attributes that are lists, in either system.
@@ -93,6 +95,11 @@ _FAMILIES = (
     "quantize",
     "random_numbers",
     "sequence",
+    "microsoft_elementwise",
+    "microsoft_products",
+    "microsoft_normalize",
+    "microsoft_attention",
+    "microsoft_quantized",
 )
 
 
@@ -159,11 +166,22 @@ def is_random(node: Node, system: System) -> bool:
     return any(value is not None and (value.constant is None or np.any(value.constant)) for value in mode)
 
 
+#: What to do about operators of a domain that nothing here implements.
+_ADVICE = {
+    "com.microsoft.nchwc": "its weights are laid out for one machine: let onnxruntime write the file with"
+    " ORT_ENABLE_EXTENDED instead of ORT_ENABLE_ALL"
+}
+
+
+class UnknownOperatorError(UnsupportedError):
+    """Nothing implements the operator of a node."""
+
+
 def resolve(node: Operation, system: System) -> Op:
     """The operator of a node with its attributes settled.
 
     Raises:
-        UnsupportedError: nothing here can run the operator.
+        UnknownOperatorError: nothing implements the operator.
         ModelError: an attribute is missing, unknown or cannot be read.
     """
     if isinstance(node, ResolvedOperation):
@@ -172,15 +190,60 @@ def resolve(node: Operation, system: System) -> Op:
     if definition is not None:
         keywords = keywords_of(node, definition.function, system)
         return Op(definition.function, keywords, definition.native, definition.pure, definition.random)
-    if system is System.ONNX:
+    function = custom(node)
+    if function is None and system is System.ONNX:
         from .onnx_reference import reference_op
 
         function = reference_op(node)
-        if function is not None:
-            return Op(function, {}, native=False, pure=False)
-    raise UnsupportedError(
-        f"no implementation of operator {node.describe()}; remove it from the model or replace it by supported ones"
-    )
+    if function is None:
+        advice = _ADVICE.get(node.domain, "register a Python function for it (loopdbg.operator), or remove it")
+        told = "; ".join((advice, *packages()))
+        raise UnknownOperatorError(f"no implementation of operator {node.describe()}; {told}")
+    return Op(function, {}, native=False, pure=False)
+
+
+def resolve_or_refuse(node: Operation, system: System) -> Op:
+    """As :func:`resolve`, but an operator that nothing implements fails no sooner than it runs.
+
+    Raises:
+        ModelError: an attribute is missing, unknown or cannot be read.
+    """
+    try:
+        return resolve(node, system)
+    except UnknownOperatorError as error:
+        reason = str(error)
+
+    def refuse(p: Any, *inputs: Any) -> Any:
+        raise UnknownOperatorError(reason)
+
+    return Op(refuse, {}, native=False, pure=False)
+
+
+def standard(
+    p: Any, op_type: str, inputs: Sequence[Any], n_outputs: int = 1, version: int = 21, **attributes: Any
+) -> tuple[Any, ...]:
+    """An operator of ONNX's own on primitives ``p``: what operators of others are made of.
+
+    ``inputs``: None for an absent one.
+
+    Raises:
+        NotNative: it runs in Python alone, and kernels are to be bound.
+    """
+    settled = tuple((name, tuple(value) if isinstance(value, list) else value) for name, value in attributes.items())
+    op = _standard(op_type, tuple(x is not None for x in inputs), n_outputs, version, settled)
+    if p.emits and not op.native:
+        raise NotNative
+    return op.apply(p, inputs)
+
+
+@cache
+def _standard(
+    op_type: str, given: tuple[bool, ...], n_outputs: int, version: int, attributes: tuple[tuple[str, Any], ...]
+) -> Op:
+    inputs = [Value(f"in{k}") if there else None for k, there in enumerate(given)]
+    outputs: list[Value | None] = [Value(f"out{k}") for k in range(n_outputs)]
+    kept = {name: list(value) if isinstance(value, tuple) else value for name, value in attributes if value is not None}
+    return resolve(Operation(op_type, op_type, "", version, inputs, outputs, kept), System.ONNX)
 
 
 @dataclass(frozen=True)

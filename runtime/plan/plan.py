@@ -28,7 +28,7 @@ from ..graph import (
     walk,
 )
 from ..graph.origins import Origins
-from ..ops.registry import Op, ResolvedOperation, resolve
+from ..ops.registry import Op, ResolvedOperation, resolve, resolve_or_refuse
 from ..ops.weights import weighted
 from .rows_ahead import iteration_of, run_ahead
 from .trips import can_change
@@ -171,15 +171,16 @@ class Plan:
 def compile_graph(graph: Graph, settled: Set[Value] = frozenset()) -> Plan:
     """Lay a graph out as a plan. ``settled``: inputs of the graph that follow from constants.
 
+    A node whose operator nothing implements fails when it is run.
+
     Raises:
-        UnsupportedError: an operator that nothing can run; it names operator, node and opset.
-        ModelError: a node uses a value that its scope does not have.
+        ModelError: a node uses a value that its scope does not have, or its attributes do not fit its operator.
     """
     compiler = _Compiler(Plan(graph, settled=set(settled)), Origins.of(graph))
     for node in walk(graph):
         # Before anything looks at it: from here on a node has the inputs and the attributes that its operator demands.
         if isinstance(node, Operation):
-            compiler.ops[node] = resolve(node, graph.system)
+            compiler.ops[node] = resolve_or_refuse(node, graph.system)
     compiler.graph(graph, -1, MAIN)
     plan = compiler.plan
     plan.code.append(Instruction(Opcode.END))

@@ -147,6 +147,8 @@ class Finder:
         for node in self.loop.body.nodes:
             if not is_ours(node, self.system):
                 continue
+            if node.foreign:
+                continue
             word = node.op_type.lower()
             if word in CELLS and self.system is System.OPENVINO:
                 products += self._halves(node, CELLS[word])

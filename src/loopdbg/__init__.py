@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .runtime.frame import CarriedValue, Frame
     from .runtime.graph import OptionalType, SequenceType, StoppedBy, TensorType
     from .runtime.model import LoopNode, LoopTotals, Model, Port, Run, load
+    from .runtime.ops.custom import operator
 
 __version__ = "0.1.0"
 
@@ -67,6 +68,7 @@ __all__ = [
     "__version__",
     "debug",
     "load",
+    "operator",
 ]
 
 # Names are imported when they are first used: the command line goes through this module as well, and --help or an
@@ -80,6 +82,7 @@ _HOMES = {
     "runtime.frame": ("CarriedValue", "Frame"),
     "runtime.graph": ("OptionalType", "SequenceType", "StoppedBy", "TensorType"),
     "runtime.model": ("LoopNode", "LoopTotals", "Model", "Port", "Run", "load"),
+    "runtime.ops.custom": ("operator",),
 }
 
 

@@ -60,6 +60,11 @@ def lines(told: dict[str, Any]) -> Iterator[str]:
     yield from _section(
         "unsupported", [(f"{one['node']} at {one['path']}", one["reason"]) for one in told["unsupported"]]
     )
+    yield from _section("notes", [(note, "") for note in told["notes"]])
+    yield from _section(
+        "contradicted",
+        [(one["name"], f"declared {one['declared']}, computed {one['computed']}") for one in told["contradicted"]],
+    )
     for _, loop in loops:
         yield ""
         yield f"{loop['op_type']} '{loop['name']}' (opset {loop['opset']}) at {loop['path']}"

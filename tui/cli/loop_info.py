@@ -48,7 +48,20 @@ def describe(model: Model) -> dict[str, Any]:
         "loops": [_loop(node, origins, returned) for node in model.loops],
         "operators": _operators(model.graph),
         "unsupported": list(_unsupported(model.graph, MAIN, model.graph.system)),
+        **_said_of_types(model),
     }
+
+
+def _said_of_types(model: Model) -> dict[str, Any]:
+    """What is odd about the file, and values whose declared shape cannot be."""
+    notes, contradicted = list(model.graph.notes), []
+    if model.graph.system is System.ONNX and model.path is not None:
+        from ...runtime.frontends.onnx.types import contradicted_shapes, type_notes
+
+        notes += type_notes(model.graph, lambda value: value.type)
+        for name, declared, computed in contradicted_shapes(model.path):
+            contradicted.append({"name": name, "declared": str(declared), "computed": str(computed)})
+    return {"notes": notes, "contradicted": contradicted}
 
 
 def _loop(node: LoopNode, origins: Origins, returned: dict[Value, list[str]]) -> dict[str, Any]:

@@ -26,8 +26,8 @@ def is_nested(loop: LoopTotals, loops: Sequence[LoopTotals]) -> bool:
 
 
 def notes(run: Run) -> list[str]:
-    """Where a real runtime would have done something else (SEMANTICS 0.2), one line each."""
-    return [f"loop '{loop.name}': {note}" for loop in run.loops for note in loop.notes]
+    """What is odd about the model, and where a real runtime would have done something else (SEMANTICS 0.2)."""
+    return [*run.notes, *(f"loop '{loop.name}': {note}" for loop in run.loops for note in loop.notes)]
 
 
 def loop_lines(model: str, run: Run, seconds: float) -> list[str]:

@@ -219,6 +219,11 @@ cdef class Memory:
         """False where a slot was never written."""
         return self.s.slots[slot].owner != NULL
 
+    def kind(self, int slot):
+        """Dtype and shape of the tensor that a slot holds; None where it holds none."""
+        cdef Slot *at = self.s.slots + slot
+        return self.specs[at.spec] if at.spec and at.owner != NULL else None
+
     def where(self, int pc):
         """``Add 'h' (opset 13) in 'rnn', iteration 7``."""
         instruction = self.plan.code[pc]

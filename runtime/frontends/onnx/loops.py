@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import onnx.helper
 
-from ...errors import ModelError, UnsupportedError
+from ...errors import ModelError
 from ...graph import (
+    ANY,
     BackEdge,
     Graph,
     If,
@@ -32,6 +33,9 @@ from ...graph import (
 from ...text import counted
 from .notes import Sources, loop_notes, scan_notes
 
+#: The version of operators that stand for a part of another one.
+_NEWER = 18
+_INT64 = 7
 #: Attribute name, number of parameters, and which those are -> the graph.
 Inner = Callable[[str, int, str], Graph]
 
@@ -41,13 +45,14 @@ def build(header: Node, attributes: Mapping[str, Any], inner: Inner, sources: So
 
     Raises:
         ModelError: the node breaks its specification; the text begins with ``at``.
-        UnsupportedError: Scan-8.
     """
     if header.op_type == "Loop":
         loop = _loop(header, attributes, inner, at)
         loop.notes = loop_notes(loop, sources)
         return [loop]
     if header.op_type == "Scan":
+        if header.version == 8:
+            return [_batched_scan(header, attributes, inner, at)]
         scan = _scan(header, attributes, inner, at)
         scan.notes = scan_notes(scan)
         return [scan]
@@ -111,31 +116,14 @@ def _loop(header: Node, attributes: Mapping[str, Any], inner: Inner, at: str) ->
 
 def _scan(header: Node, attributes: Mapping[str, Any], inner: Inner, at: str) -> Loop:
     """Scan from opset 9 on. Inputs: initial states, then the inputs that are sliced."""
-    if header.version == 8:
-        raise UnsupportedError(
-            f"{at}: Scan of opset 8 (with a batch axis and sequence_lens) is not supported yet;"
-            " convert the model to opset 9 or newer"
-        )
     if header.version < 8:
         raise ModelError(f"{at}: Scan exists from opset 8 on; correct the model's opset_import")
     sides = ("input", "output")
     optional = tuple(f"scan_{side}_{what}" for side in sides for what in ("axes", "directions"))
     _known(attributes, ("num_scan_inputs", *optional), at)
     inputs = _present(header.inputs, "input", "is absent; Scan has no optional inputs", at)
-    slices = attributes.get("num_scan_inputs")
-    if not isinstance(slices, int) or not 1 <= slices <= len(inputs):
-        raise ModelError(
-            f"{at}: num_scan_inputs is {slices!r}; with {counted(len(inputs), 'input')} it must be 1 to {len(inputs)}"
-        )
+    slices, body = _scanned(header, inputs, attributes, inner, at)
     states = len(inputs) - slices
-    wanted = f"{counted(states, 'state')} and {counted(slices, 'slice')}"
-    body = inner("body", len(inputs), wanted)
-    if len(body.outputs) < states:
-        raise ModelError(
-            f"{at}: its body has {counted(len(body.outputs), 'output')}; it needs one for each of"
-            f" {counted(states, 'state')}"
-        )
-    _same_outputs(header, len(body.outputs), "as many as its body", at)
     scans = len(body.outputs) - states
     input_axes, output_axes, input_directions, output_directions = (
         _numbers(attributes, f"scan_{side}_{what}", number, f"scan {side}", at)
@@ -150,9 +138,7 @@ def _scan(header: Node, attributes: Mapping[str, Any], inner: Inner, at: str) ->
         rank = _rank(outer)
         if rank is not None and not -rank <= axis < rank:
             raise ModelError(f"{at}: scan_input_axes has {axis} for input '{outer.name}' of rank {rank}")
-        # SEMANTICS 4.2: counted as TensorIterator does, backwards from the end to 0 is start -1, end 0.
-        start, end, stride = (-1, 0, -1) if direction else (0, -1, 1)
-        loop.sliced_inputs.append(SlicedInput(outer, param, axis, start=start, end=end, stride=stride, drop_axis=True))
+        loop.sliced_inputs.append(_slice(outer, param, axis, direction))
     for result, output, axis, direction in zip(
         body.outputs[states:], loop.outputs[states:], output_axes, output_directions, strict=True
     ):
@@ -165,6 +151,144 @@ def _scan(header: Node, attributes: Mapping[str, Any], inner: Inner, at: str) ->
         if output is not None:
             loop.scan_outputs.append(ScanOutput(result, output, axis=axis, reverse=direction == 1))
     return loop
+
+
+def _scanned(
+    header: Node, inputs: Sequence[Value], attributes: Mapping[str, Any], inner: Inner, at: str
+) -> tuple[int, Graph]:
+    """How many of a Scan's inputs are sliced, and its body."""
+    slices = attributes.get("num_scan_inputs")
+    if not isinstance(slices, int) or not 1 <= slices <= len(inputs):
+        raise ModelError(
+            f"{at}: num_scan_inputs is {slices!r}; with {counted(len(inputs), 'input')} it must be 1 to {len(inputs)}"
+        )
+    states = len(inputs) - slices
+    body = inner("body", len(inputs), f"{counted(states, 'state')} and {counted(slices, 'slice')}")
+    if len(body.outputs) < states:
+        raise ModelError(
+            f"{at}: its body has {counted(len(body.outputs), 'output')}; it needs one for each of"
+            f" {counted(states, 'state')}"
+        )
+    _same_outputs(header, len(body.outputs), "as many as its body", at)
+    return slices, body
+
+
+def _batched_scan(header: Node, attributes: Mapping[str, Any], inner: Inner, at: str) -> Loop:
+    """Scan-8: axis 0 of everything is the batch, axis 1 the sequence; a loop over sequences in one over the batch.
+
+    ``sequence_lens`` is input 0. A shorter sequence is cut, and its scan outputs are filled up with zeros, where the
+    page leaves them undefined; read backwards it begins at its own end (onnxruntime does both).
+    """
+    _known(attributes, ("num_scan_inputs", "directions"), at)
+    if not header.inputs:
+        raise ModelError(f"{at} has no inputs; it needs sequence_lens (an absent one is '') and a sequence")
+    lengths, *rest = header.inputs
+    inputs = _present(rest, "input", "is absent; only sequence_lens, the first one, may be", at)
+    slices, body = _scanned(header, inputs, attributes, inner, at)
+    states = len(inputs) - slices
+    directions = _numbers(attributes, "directions", slices, "scan input", at)
+
+    def row(outer: Value) -> Value:
+        """What an iteration over the batch gets of an outer value."""
+        return Value(f"{header.name}/{outer.name}", _without_first(outer.type))
+
+    batch = Graph(header.name, system=System.ONNX, opsets=body.opsets)
+    rows = [row(outer) for outer in inputs]
+    batch.inputs = list(rows)
+    sequences: list[Value] = rows[states:]
+    results = [None if outer is None else row(outer) for outer in header.outputs]
+    last: list[Node] = []
+    made: list[Value | None] = list(results)
+    if lengths is not None:
+        length = row(lengths)
+        batch.inputs.append(length)
+        sequences, sizes = _cut(header.name, rows[states:], length, batch)
+        for k in range(states, len(results)):
+            full = results[k]
+            if full is not None:
+                made[k] = Value(f"{full.name}/sequence", ANY)
+                last.append(_operation(f"{header.name}/Pad_{k}", "Pad", [made[k], *sizes], [full]))
+    scan = Loop(
+        f"{header.name}/sequence",
+        "Scan",
+        header.domain,
+        header.version,
+        [*rows[:states], *sequences],
+        made,
+        body=body,
+        system=System.ONNX,
+        counted_by_slices=True,
+    )
+    _carry(scan, rows[:states], body.inputs[:states], body.outputs[:states])
+    for sequence, param, direction in zip(sequences, body.inputs[states:], directions, strict=True):
+        scan.sliced_inputs.append(_slice(sequence, param, 0, direction))
+    for result, output in zip(body.outputs[states:], made[states:], strict=True):
+        _tensor(result, at)
+        if output is not None:
+            scan.scan_outputs.append(ScanOutput(result, output))
+    scan.notes = scan_notes(scan)
+    batch.nodes = [*batch.nodes, scan, *last]
+    batch.outputs = [result for result in results if result is not None]
+    loop = Loop(**vars(header), body=batch, system=System.ONNX, counted_by_slices=True)
+    whole = inputs if lengths is None else [*inputs, lengths]
+    loop.sliced_inputs += [_slice(value, part, 0, 0) for value, part in zip(whole, batch.inputs, strict=True)]
+    for collected, outer in zip(results, header.outputs, strict=True):
+        if collected is not None and outer is not None:
+            loop.scan_outputs.append(ScanOutput(collected, outer))
+    return loop
+
+
+def _cut(name: str, rows: Sequence[Value], length: Value, batch: Graph) -> tuple[list[Value], list[Value | None]]:
+    """Nodes that cut sequences to a length; the cut ones, and what a Pad takes to fill up to the full length.
+
+    Split refuses a length that the sequence does not have.
+    """
+    number = TensorType(np.dtype(np.int64), (1,))
+
+    def known(role: str, value: Any) -> Value:
+        array = np.array(value)
+        made = Value(f"{name}/{role}", TensorType(array.dtype, array.shape), array)
+        batch.constants.append(made)
+        return made
+
+    def value(role: str, kind: ValueType = number) -> Value:
+        return Value(f"{name}/{role}", kind)
+
+    first = known("first_axis", [0])
+    most, wide, used, rest, parts, filling = map(value, ("most", "long", "used", "unused", "parts", "filling"))
+    batch.nodes += [
+        _operation(f"{name}/Shape", "Shape", rows[:1], [most], start=0, end=1),
+        _operation(f"{name}/Cast", "Cast", [length], [wide], to=_INT64),
+        _operation(f"{name}/Reshape", "Reshape", [wide, known("one", [1])], [used]),
+        _operation(f"{name}/Sub", "Sub", [most, used], [rest]),
+        _operation(f"{name}/Concat_parts", "Concat", [used, rest], [parts], axis=0),
+        _operation(f"{name}/Concat_filling", "Concat", [first, rest], [filling], axis=0),
+    ]
+    cut = []
+    for k, row in enumerate(rows):
+        begin, end = value(f"sequence_{k}", row.type), value(f"unused_{k}", row.type)
+        if isinstance(row.type, TensorType) and row.type.shape:
+            begin.type = end.type = TensorType(row.type.dtype, (None, *row.type.shape[1:]))
+        batch.nodes.append(_operation(f"{name}/Split_{k}", "Split", [row, parts], [begin, end], axis=0))
+        cut.append(begin)
+    return cut, [filling, None, first]
+
+
+def _without_first(kind: ValueType) -> ValueType:
+    if not isinstance(kind, TensorType):
+        return kind
+    return TensorType(kind.dtype, None if kind.shape is None else kind.shape[1:])
+
+
+def _operation(name: str, op_type: str, ins: Sequence[Value | None], outs: Sequence[Value], **keywords: Any) -> Node:
+    """A node that an older operator set than the model's may not have."""
+    return Operation(name, op_type, "", _NEWER, list(ins), list(outs), attributes=keywords)
+
+
+def _slice(outer: Value, param: Value, axis: int, direction: int) -> SlicedInput:
+    # SEMANTICS 4.2: counted as TensorIterator does, backwards from the end to 0 is start -1, end 0.
+    start, end, stride = (-1, 0, -1) if direction else (0, -1, 1)
+    return SlicedInput(outer, param, axis, start=start, end=end, stride=stride, drop_axis=True)
 
 
 def _if(header: Node, attributes: Mapping[str, Any], inner: Inner, at: str) -> If:

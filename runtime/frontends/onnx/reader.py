@@ -20,8 +20,10 @@ from ...graph import ANY, Array, Graph, Node, Operation, System, TensorType, Val
 from ...text import counted
 from ..recurrent import open_loops
 from . import loops as control_flow
+from .functions import InferredTypes, function_of
 from .limits import check_calls, check_depth
 from .notes import Sources
+from .order import in_order
 from .scope import Context, FunctionKey, NameScope, all_names, function_key
 from .values import array, attributes, dense, domain_of, value_type
 
@@ -118,6 +120,8 @@ class _Reader:
         self.base_dir = base_dir
         self.functions: dict[FunctionKey, FunctionProto] = {function_key(f): f for f in model.functions}
         self.sources = Sources()
+        self.types = InferredTypes(model)
+        self.notes: list[str] = []
 
     def main(self) -> Graph:
         """The main graph: inputs with an initializer need not be given (IR specification, "Initializers")."""
@@ -136,6 +140,7 @@ class _Reader:
         names = [info.name for info in proto.output]
         if names != [value.name for value in graph.outputs]:
             graph.output_names = names
+        graph.notes = list(dict.fromkeys(self.notes))
         return graph
 
     def subgraph(self, proto: GraphProto, outer: NameScope, place: str, given: int, wanted: str, at: str) -> Graph:
@@ -209,9 +214,15 @@ class _Reader:
             scope.graph.outputs.append(value)
 
     def nodes(self, scope: NameScope) -> None:
-        for position, proto in enumerate(scope.proto.node):
+        order = in_order(scope.proto.node)
+        if any(position != k for k, position in enumerate(order)):
+            self.notes.append(
+                f"the nodes{scope.place or ' of the model'} stand in an order in which they cannot run; they were"
+                " sorted, as onnxruntime does (the ONNX specification demands a file in order)."
+            )
+        for position in order:
             scope.position = position
-            self.node(proto, scope)
+            self.node(scope.proto.node[position], scope)
         scope.position = len(scope.proto.node)
 
     def node(self, proto: NodeProto, scope: NameScope) -> None:
@@ -228,8 +239,13 @@ class _Reader:
         at = f"{header.describe()}{scope.place}"
         header.inputs = [scope.find(name, at) if name else None for name in proto.input]
         if function is not None:
-            self.call(proto, key, header, scope, at)
+            self.call(proto, function, header, scope, at)
             return
+        if domain != "" or proto.op_type not in _CONTROL_FLOW:
+            function = function_of(proto, header, context.attributes, self.types)
+            if function is not None:
+                self.call(proto, function, header, scope, at, defined=True)
+                return
         plain, graphs = attributes(proto, header.version, context.attributes, self.base_dir, at)
         header.outputs = [scope.value(name) if name else None for name in proto.output]
         if domain == "" and proto.op_type in _CONTROL_FLOW:
@@ -255,13 +271,16 @@ class _Reader:
             if value is not None:
                 scope.define(name, value, at)
 
-    def call(self, proto: NodeProto, key: FunctionKey, header: Node, scope: NameScope, at: str) -> None:
-        """Inline a model-local function (IR specification, "Model Local Functions").
+    def call(
+        self, proto: NodeProto, function: FunctionProto, header: Node, scope: NameScope, at: str, defined: bool = False
+    ) -> None:
+        """Inline a model-local function (IR specification, "Model Local Functions"), or one by which ONNX defines an
+        operator (``defined``).
 
         Not by ``onnx.inliner``: that leaves functions alone that import another opset than the model, fails
         on a SequenceMap inside a loop, and copies the weights. Here a node keeps its own function's opset.
         """
-        function = self.functions[key]
+        key = function_key(proto)
         if key in scope.context.calls:
             raise ModelError(f"{at} calls a function that it is part of; ONNX functions cannot be recursive")
         for what, actual, formal in (
@@ -270,14 +289,19 @@ class _Reader:
         ):
             if len(actual) > len(formal):
                 raise ModelError(f"{at} has {len(actual)} {what}; its function takes at most {len(formal)}")
+        opsets = _opsets(function.opset_import)
+        if defined:  # such a function imports no more than it names
+            opsets = {**scope.context.opsets, **opsets}
         context = Context(
-            _opsets(function.opset_import) or scope.context.opsets,
+            opsets or scope.context.opsets,
             f"{header.name}/",
             _bind(proto, function, scope.context.attributes),
             (*scope.context.calls, key),
         )
         place = f" in function {function.name} of '{header.name}'{scope.place}"
         inside = NameScope(scope.graph, function, context, place, caller=scope)
+        if defined:  # the graphs of a node became part of the function, with what they take from outside
+            inside.beyond = scope
         for k, name in enumerate(function.input):
             inside.values[name] = header.inputs[k] if k < len(header.inputs) else None
         pairs = zip(proto.output, function.output, strict=False)  # a call may leave out the last ones

@@ -57,6 +57,8 @@ class NameScope:
         #: Ends every message: `` in the body of Loop 'decode'``.
         self.place = place
         self.parent = parent
+        #: Names that are found here as well, though none of this scope may be told from them.
+        self.beyond: NameScope | None = None
         #: Which of the graph's nodes is being read.
         self.position = 0
         #: None: an optional input that a function's caller leaves out.
@@ -114,7 +116,7 @@ class NameScope:
         while scope is not None:
             if name in scope.values:
                 return scope.values[name]
-            scope = scope.parent
+            scope = scope.parent or scope.beyond
         raise ModelError(self._missing(name, at))
 
     def _chain(self) -> Iterator[NameScope]:
@@ -131,8 +133,8 @@ class NameScope:
                 if position == scope.position:
                     return f"{at} uses '{name}', which is an output of {_label(node, position)} itself"
                 return (
-                    f"{at} uses '{name}', which {_label(node, position)} produces only after it;"
-                    " sort the nodes into an order in which they can run (the ONNX specification demands it)"
+                    f"{at} uses '{name}', which {_label(node, position)} produces only after it: they need each other"
+                    " in a circle; correct the names of their inputs"
                 )
         root = list(self._chain())[-1]
         for owner, graph in _inner(root.proto):

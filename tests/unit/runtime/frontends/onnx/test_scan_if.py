@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from loopdbg.runtime.errors import UnsupportedError
 from loopdbg.runtime.graph import If, Loop
 
 from .texts import names, read, refused
@@ -112,10 +111,18 @@ def test_refused(case: str) -> None:
     refused(text, "Scan 'Scan_0' (opset 16)", *words)
 
 
-def test_scan_of_opset_8_is_not_supported() -> None:
-    error = refused(scan_text(), "Scan of opset 8", "sequence_lens", "convert the model to opset 9 or newer", opset=8)
-    assert isinstance(error, UnsupportedError)
+def test_scan_of_opset_8() -> None:
+    text = scan_text().replace("(k0, x, y)", "(lens, k0, x, y)")
+    batch = scan(text.replace("g (", "g (int64[B] lens, "), opset=8)
+    assert names([s.outer for s in batch.sliced_inputs]) == ["k0", "x", "y", "lens"]
+    assert [(s.axis, s.stack) for s in batch.scan_outputs] == [(0, True)] * 3
+    (sequence,) = (node for node in batch.body.nodes if isinstance(node, Loop))
+    assert (batch.name, sequence.name) == ("Scan_0", "Scan_0/sequence")
+    assert slices(sequence) == [(0, 0, -1, 1)] * 2
+    assert names([edge.param for edge in sequence.back_edges]) == ["ki"]
     refused(scan_text(), "Scan exists from opset 8 on", opset=7)
+    refused(scan_text(call="k, p, q = Scan").replace("(k0, x, y)", "()"), "has no inputs", opset=8)
+    refused(scan_text(", scan_input_axes = [0, 0]"), "has an attribute 'scan_input_axes'", opset=8)
 
 
 def if_text(then: str = "float t", other: str = "float e", call: str = "y = If", given: str = "(c)") -> str:

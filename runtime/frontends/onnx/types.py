@@ -1,0 +1,114 @@
+"""What a model says of types that does not hold: it runs all the same, with a note.
+
+Element types that an operator's version does not list (SEMANTICS 0.16), and shapes that cannot be what is declared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import AttributeProto, GraphProto, defs
+
+from ...errors import LoopdbgError
+from ...graph import Graph, SequenceType, TensorType, Value, ValueType, walk
+from .values import value_type
+
+#: NumPy's and ml_dtypes' names as schemas have them, where they differ.
+_NAMES = {
+    "float32": "float",
+    "float64": "double",
+    "object": "string",
+    "float8_e4m3fn": "float8e4m3fn",
+    "float8_e4m3fnuz": "float8e4m3fnuz",
+    "float8_e5m2": "float8e5m2",
+    "float8_e5m2fnuz": "float8e5m2fnuz",
+    "float8_e8m0fnu": "float8e8m0",
+    "float4_e2m1fn": "float4e2m1",
+}
+
+
+def type_notes(graph: Graph, kind: Callable[[Value], ValueType]) -> list[str]:
+    """One sentence for each operator and type; ``kind`` tells what a value is, as far as that is known."""
+    found: dict[tuple[str, str, int, str], str] = {}
+    for node in walk(graph):
+        allowed, more = _allowed(node.op_type, node.domain, node.version)
+        for k, value in enumerate(node.inputs if more else node.inputs[: len(allowed)]):
+            word = None if value is None else _word(kind(value))
+            if value is None or word is None or word in allowed[min(k, len(allowed) - 1)]:
+                continue
+            found.setdefault(
+                (node.op_type, node.domain, node.version, word),
+                f"{node.describe()} gets '{value.name}', a {word}, which {node.op_type} does not list in that version;"
+                " it is computed all the same.",
+            )
+    return list(found.values())
+
+
+@cache
+def _allowed(op_type: str, domain: str, version: int) -> tuple[tuple[frozenset[str], ...], bool]:
+    """The types that each input may have, and whether the last entry counts for more; nothing where ONNX has no such
+    operator."""
+    if not defs.has(op_type, version, domain):
+        return (), False
+    schema: Any = defs.get_schema(op_type, version, domain)
+    constraints = {c.type_param_str: frozenset(c.allowed_type_strs) for c in schema.type_constraints}
+    inputs = tuple(constraints.get(formal.type_str, frozenset([formal.type_str])) for formal in schema.inputs)
+    return inputs, bool(inputs) and schema.inputs[-1].option == defs.OpSchema.FormalParameterOption.Variadic
+
+
+def _word(kind: ValueType) -> str | None:
+    """``tensor(float)``: a type as schemas write it; None where it is not known."""
+    if isinstance(kind, TensorType):
+        return None if kind.dtype is None else f"tensor({_NAMES.get(name := np.dtype(kind.dtype).name, name)})"
+    word = _word(kind.element)
+    if word is None:
+        return None
+    return f"{'seq' if isinstance(kind, SequenceType) else 'optional'}({word})"
+
+
+def contradicted_shapes(path: str | PathLike[str]) -> list[tuple[str, TensorType, TensorType]]:
+    """Values whose declared shape is not what follows from shapes of inputs and weights: name, declared, computed."""
+    found = []
+    with suppress(Exception):  # what ONNX's inference cannot read it says nothing about
+        model = onnx.load(path, load_external_data=False)
+        declared: dict[str, TensorType] = {}
+        _take(model.graph, declared, strip=True)
+        computed: dict[str, TensorType] = {}
+        _take(onnx.shape_inference.infer_shapes(model, data_prop=True).graph, computed, strip=False)
+        for name, kind in declared.items():
+            other = computed.get(name)
+            if other is not None and _contradicts(kind, other):
+                found.append((name, kind, other))
+    return found
+
+
+def _take(graph: GraphProto, kinds: dict[str, TensorType], strip: bool) -> None:
+    """Collect the types of what nodes compute; ``strip``: and forget the shapes."""
+    for info in (*graph.value_info, *graph.output):
+        with suppress(LoopdbgError):
+            kind = value_type(info.type, info.name)
+            if isinstance(kind, TensorType):
+                kinds.setdefault(info.name, kind)
+        if strip and info.type.HasField("tensor_type"):
+            info.type.tensor_type.ClearField("shape")
+    if strip:
+        del graph.value_info[:]
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.type == AttributeProto.GRAPH:
+                _take(attribute.g, kinds, strip)
+
+
+def _contradicts(one: TensorType, other: TensorType) -> bool:
+    if one.shape is None or other.shape is None:
+        return False
+    if len(one.shape) != len(other.shape):
+        return True
+    pairs = zip(one.shape, other.shape, strict=True)
+    return any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs)

@@ -1,0 +1,118 @@
+"""Operators that a user brings along: Python functions for what nothing here implements.
+
+Packages bring theirs by an entry point of the group ``loopdbg.operators``, a module that registers them when it is
+imported::
+
+    [project.entry-points."loopdbg.operators"]
+    anything = "my_package.operators"
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..errors import ModelError, UsageError, one_line
+from ..graph import Operation
+
+GROUP = "loopdbg.operators"
+Function = Callable[..., Any]
+F = TypeVar("F", bound=Function)
+_FUNCTIONS: dict[tuple[str, str], Function] = {}
+
+
+def operator(domain: str, name: str) -> Callable[[F], F]:
+    """Register a Python function for the nodes of an operator that loopdbg has no implementation of.
+
+    ::
+
+        @loopdbg.operator("my.domain", "Clamp")
+        def clamp(x, limit=None, *, low=0.0):
+            return np.clip(x, low, limit)
+
+    ``domain``: as the model has it; of an OpenVINO layer its ``version``, such as ``extension``. The function gets the
+    inputs by position, as arrays that must not be written to (a list for a sequence, None for an absent one), and the
+    attributes by name (those of an OpenVINO layer as text). It returns an array, or a tuple with one for each output.
+    It has to give the same for the same inputs: going back in time runs it again.
+
+    A later function for the same operator takes the earlier one's place, for models that are compiled from then on.
+
+    Raises:
+        UsageError: there is no name.
+    """
+    if not name or callable(name):
+        raise UsageError('an operator has a domain and a name: @loopdbg.operator("my.domain", "Clamp")')
+
+    def register(function: F) -> F:
+        _FUNCTIONS["" if domain == "ai.onnx" else domain, name] = function
+        return function
+
+    return register
+
+
+def custom(node: Operation) -> Callable[..., tuple[Any, ...]] | None:
+    """What runs a node by a registered function; None where there is none.
+
+    Raises:
+        ModelError: the function does not take what the node has.
+    """
+    key = node.domain, node.op_type
+    if key not in _FUNCTIONS:
+        packages()
+    if key not in _FUNCTIONS:
+        return None
+    return _bound(node, _FUNCTIONS[key], dict(node.attributes))
+
+
+def _bound(node: Operation, function: Function, attributes: Mapping[str, Any]) -> Callable[..., tuple[Any, ...]]:
+    try:
+        inspect.signature(function).bind(*node.inputs, **attributes)
+    except TypeError as error:
+        raise ModelError(f"{node.describe()}: the function registered for it does not fit: {error}") from None
+    except ValueError:  # a built-in function without a signature
+        pass
+
+    def run(p: Any, *inputs: Any) -> tuple[Any, ...]:
+        result = function(*map(_given, inputs), **attributes)
+        return tuple(map(_own, result)) if isinstance(result, tuple) else (_own(result),)
+
+    return run
+
+
+def _given(value: Any) -> Any:
+    """An input as a function gets it: what others read too is not to be written to."""
+    if isinstance(value, list):
+        return [_given(part) for part in value]
+    if value is None:
+        return None
+    view = value.view()
+    view.flags.writeable = False
+    return view
+
+
+def _own(value: Any) -> Any:
+    """A result that shares memory with nothing."""
+    if isinstance(value, list):
+        return [_own(part) for part in value]
+    if value is None:
+        return None
+    array = np.array(value, order="C")
+    return array.astype(object) if array.dtype.kind in "UST" else array
+
+
+@cache
+def packages() -> tuple[str, ...]:
+    """Import the modules that installed packages name; returns what is wrong with those that cannot be imported."""
+    from importlib.metadata import entry_points  # 11 ms, which only models with unknown operators pay
+
+    broken = []
+    for entry in entry_points(group=GROUP):
+        try:
+            entry.load()
+        except Exception as error:
+            broken.append(f"the operators of '{entry.name}' ({entry.value}) cannot be imported: {one_line(error)}")
+    return tuple(broken)

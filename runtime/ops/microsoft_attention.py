@@ -1,0 +1,522 @@
+"""Attention of ``com.microsoft``: Attention, MultiHeadAttention, GroupQueryAttention, RotaryEmbedding, QAttention.
+
+Written after onnxruntime's page of contributed operators, and where that is silent after its CPU provider. Tensors are
+``[batch, heads, rows, width]`` inside.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelError, UnsupportedError
+from .matmul import product, transposed
+from .microsoft_elementwise import MICROSOFT
+from .reduce import softmax_over
+from .registry import Ints, onnx, standard
+from .support import cast, constant, full
+
+P = Any  # Primitives[T]; T is an array or a buffer description
+T = Any
+_INT64 = np.dtype(np.int64)
+#: What a mask adds to a score where the model does not say.
+_MASKED = -10000.0
+
+
+# --- The core.
+
+
+def attend(
+    p: P,
+    q: T,
+    k: T,
+    v: T,
+    scale: float,
+    bias: T | None = None,
+    softcap: float = 0.0,
+    sink: T | None = None,
+    smooth: bool = False,
+) -> tuple[T, T, T]:
+    """``softmax(scale * q @ k' + bias) @ v``; also the scores before and after softmax.
+
+    ``smooth``: one more key with the score 0 takes part in the softmax; ``sink``: with the score of that head.
+    """
+    scores = product(p, q, transposed(p, k))
+    scores = p.map(np.multiply, scores, constant(p, scale, scores.dtype))
+    if softcap:
+        cap = constant(p, softcap, scores.dtype)
+        scores = p.map(np.multiply, p.map(np.tanh, p.map(np.divide, scores, cap)), cap)
+    if bias is not None:
+        scores = p.map(np.add, scores, bias)
+    if smooth or sink is not None:
+        rows = (*scores.shape[:-1], 1)
+        more = full(p, rows, 0, scores.dtype)
+        if sink is not None:
+            more = p.broadcast(p.reshape(sink, (1, scores.shape[1], 1, 1)), rows)
+        wide = (*scores.shape[:-1], scores.shape[-1] + 1)
+        both = p.assemble(wide, scores.dtype, [(scores, (0, 0, 0, 0)), (more, (0, 0, 0, scores.shape[-1]))])
+        chances = p.slice(softmax_over(p, both, (3,), False), (0,) * 4, (1,) * 4, scores.shape)
+    else:
+        chances = softmax_over(p, scores, (3,), False)
+    return product(p, chances, v), scores, chances
+
+
+def heads(p: P, x: T, count: int) -> T:
+    """``[batch, rows, count * width]`` as ``[batch, count, rows, width]``."""
+    batch, rows, width = x.shape
+    if width % count:
+        raise ModelError(f"the width {width} cannot be divided among {count} heads")
+    return p.transpose(p.reshape(x, (batch, rows, count, width // count)), (0, 2, 1, 3))
+
+
+def together(p: P, x: T) -> T:
+    """The reverse of :func:`heads`."""
+    batch, count, rows, width = x.shape
+    return p.reshape(p.transpose(x, (0, 2, 1, 3)), (batch, rows, count * width))
+
+
+def behind(p: P, past: T | None, x: T) -> T:
+    """``x`` after what was kept, along the rows."""
+    if past is None:
+        return x
+    rows = past.shape[2]
+    shape = (*x.shape[:2], rows + x.shape[2], x.shape[3])
+    return p.assemble(shape, x.dtype, [(past, (0, 0, 0, 0)), (x, (0, 0, rows, 0))])
+
+
+def columns(p: P, x: T, start: int, width: int) -> T:
+    """A part of the last axis."""
+    extents = (*x.shape[:-1], width)
+    return p.slice(x, (*(0,) * (x.ndim - 1), start), (1,) * x.ndim, extents)
+
+
+def _scale(scale: float | None, width: int) -> float:
+    return scale if scale else 1 / math.sqrt(width)
+
+
+# --- Masks, as what is added to scores.
+
+
+def _causal(p: P, rows: int, total: int, dtype: np.dtype[Any]) -> T:
+    """The last ``rows`` of ``total`` rows see themselves and those before them."""
+    seen = np.tri(rows, total, total - rows, dtype=bool)
+    lowest = np.finfo(np.float32 if dtype.itemsize < 4 else dtype).min
+    return p.constant(np.where(seen, 0, lowest if dtype.itemsize > 2 else -np.inf).astype(dtype))
+
+
+def _chosen(p: P, seen: T, masked: float, dtype: np.dtype[Any]) -> T:
+    return p.where(seen, constant(p, 0, dtype), constant(p, masked, dtype))
+
+
+def _mask(p: P, mask: T, batch: int, rows: int, total: int, masked: float, dtype: np.dtype[Any]) -> T:
+    """A mask in any of the forms that there are: lengths, ends and starts, or a 1 for each key that is seen."""
+    zero = constant(p, 0, mask.dtype)
+    if mask.ndim == 4:  # [batch, 1, most, most]
+        past = total - rows
+        part = p.slice(mask, (0, 0, past, 0), (1,) * 4, (*mask.shape[:2], rows, total))
+        return _chosen(p, p.map(np.greater, part, zero), masked, dtype)
+    if mask.ndim > 1:  # [batch, total] or [batch, rows, total]
+        shape = (mask.shape[0], 1, 1, mask.shape[1]) if mask.ndim == 2 else (mask.shape[0], 1, *mask.shape[1:])
+        return _chosen(p, p.map(np.greater, p.reshape(mask, shape), zero), masked, dtype)
+    places = p.constant(np.arange(total).astype(mask.dtype))
+
+    def column(start: int) -> T:
+        return p.reshape(p.slice(mask, (start,), (1,), (batch,)), (batch, 1, 1, 1))
+
+    if mask.shape[0] == batch:
+        return _chosen(p, p.map(np.less, places, column(0)), masked, dtype)
+    if mask.shape[0] == 2 * batch:
+        before = p.map(np.less, places, column(0))
+        after = p.map(np.greater_equal, places, column(batch))
+        return _chosen(p, p.map(np.logical_and, before, after), masked, dtype)
+    if mask.shape[0] == 3 * batch + 2:  # lengths, then sums of lengths
+        return _chosen(p, p.map(np.less, places, column(0)), masked, dtype)
+    raise ModelError(f"a mask of the shape {mask.shape} for a batch of {batch}")
+
+
+def _bias(p: P, parts: list[T | None]) -> T | None:
+    """What is added to scores in all."""
+    total = None
+    for part in parts:
+        if part is not None:
+            total = part if total is None else p.map(np.add, total, part)
+    return total
+
+
+# --- Attention.
+
+
+def _attention(
+    p: P,
+    qkv: tuple[T, T, T],
+    num_heads: int,
+    mask: T | None,
+    past: T | None,
+    attention_bias: T | None,
+    unidirectional: int,
+    masked: float,
+    scale: float | None,
+    n_outputs: int,
+) -> Any:
+    q, k, v = (heads(p, x, num_heads) for x in qkv)
+    batch, _, rows, width = q.shape
+    if past is not None:
+
+        def kept(which: int) -> T:
+            part = p.slice(past, (which, 0, 0, 0, 0), (1,) * 5, (1, *past.shape[1:]))
+            return p.reshape(part, past.shape[1:])
+
+        k, v = behind(p, kept(0), k), behind(p, kept(1), v)
+    total = k.shape[2]
+    bias = _bias(
+        p,
+        [
+            None if mask is None else _mask(p, mask, batch, rows, total, masked, q.dtype),
+            _causal(p, rows, total, q.dtype) if unidirectional else None,
+            attention_bias,
+        ],
+    )
+    y = together(p, attend(p, q, k, v, _scale(scale, width), bias)[0])
+    if n_outputs == 1:
+        return y
+    if k.shape != v.shape:
+        raise ModelError("the present of Attention needs keys and values of one width")
+    shape = (2, *k.shape)
+    parts = [(p.reshape(x, (1, *x.shape)), (which, 0, 0, 0, 0)) for which, x in enumerate((k, v))]
+    return y, p.assemble(shape, k.dtype, parts)
+
+
+@onnx("Attention", domain=MICROSOFT)
+def attention(
+    p: P,
+    x: T,
+    weights: T,
+    bias: T | None = None,
+    mask_index: T | None = None,
+    past: T | None = None,
+    attention_bias: T | None = None,
+    past_sequence_length: T | None = None,
+    *,
+    num_heads: int,
+    unidirectional: int = 0,
+    do_rotary: int = 0,
+    rotary_embedding_dim: int = 0,
+    qkv_hidden_sizes: Ints = (),
+    past_present_share_buffer: int = 0,
+    mask_filter_value: float = _MASKED,
+    scale: float | None = None,
+    n_outputs: int = 1,
+) -> Any:
+    """Self-attention with one product for queries, keys and values."""
+    _without(do_rotary=do_rotary, past_present_share_buffer=past_present_share_buffer)
+    all_three = product(p, x, weights)
+    if bias is not None:
+        all_three = p.map(np.add, all_three, bias)
+    sizes = tuple(qkv_hidden_sizes) or (weights.shape[1] // 3,) * 3
+    qkv = tuple(columns(p, all_three, sum(sizes[:which]), sizes[which]) for which in range(3))
+    parts = (num_heads, mask_index, past, attention_bias, unidirectional, mask_filter_value, scale, n_outputs)
+    return _attention(p, (qkv[0], qkv[1], qkv[2]), *parts)
+
+
+@onnx("QAttention", domain=MICROSOFT)
+def quantized_attention(
+    p: P,
+    x: T,
+    weight: T,
+    bias: T,
+    input_scale: T,
+    weight_scale: T,
+    mask_index: T | None = None,
+    input_zero_point: T | None = None,
+    weight_zero_point: T | None = None,
+    past: T | None = None,
+    *,
+    num_heads: int,
+    unidirectional: int = 0,
+    do_rotary: int = 0,
+    past_present_share_buffer: int = 0,
+    mask_filter_value: float = _MASKED,
+    scale: float | None = None,
+    n_outputs: int = 1,
+) -> Any:
+    """Attention whose product is one of integers."""
+    _without(do_rotary=do_rotary, past_present_share_buffer=past_present_share_buffer)
+    whole = integer_product(p, x, weight, input_zero_point, weight_zero_point)
+    factor = p.map(np.multiply, input_scale, weight_scale)
+    all_three = p.map(np.add, p.map(np.multiply, cast(p, whole, factor.dtype), factor), bias)
+    size = weight.shape[1] // 3
+    q, k, v = (columns(p, all_three, which * size, size) for which in range(3))
+    return _attention(
+        p, (q, k, v), num_heads, mask_index, past, None, unidirectional, mask_filter_value, scale, n_outputs
+    )
+
+
+def integer_product(p: P, a: T, b: T, a_zero: T | None, b_zero: T | None) -> T:
+    """``(a - a_zero) @ (b - b_zero)`` as int32."""
+    inputs = (a, b) if a_zero is None and b_zero is None else (a, b, a_zero, b_zero)
+    return standard(p, "MatMulInteger", inputs if b_zero is not None else inputs[:3])[0]
+
+
+def _without(**attributes: int) -> None:
+    for name, value in attributes.items():
+        if value:
+            raise UnsupportedError(f"{name}={value} is not supported; onnxruntime writes it for other providers")
+
+
+# --- MultiHeadAttention.
+
+
+@onnx("MultiHeadAttention", domain=MICROSOFT)
+def multi_head_attention(
+    p: P,
+    query: T,
+    key: T | None = None,
+    value: T | None = None,
+    bias: T | None = None,
+    key_padding_mask: T | None = None,
+    attention_bias: T | None = None,
+    past_key: T | None = None,
+    past_value: T | None = None,
+    past_sequence_length: T | None = None,
+    cache_indirection: T | None = None,
+    *,
+    num_heads: int,
+    unidirectional: int = 0,
+    mask_filter_value: float = _MASKED,
+    scale: float | None = None,
+    n_outputs: int = 1,
+) -> Any:
+    """Queries may hold keys and values (``[batch, rows, heads, 3, width]``), keys the values (``..., 2, width``)."""
+    if past_sequence_length is not None or cache_indirection is not None:
+        raise UnsupportedError("past_sequence_length and cache_indirection are not supported")
+
+    def packed(x: T, which: int) -> T:
+        batch, rows, count, _, width = x.shape
+        part = p.slice(x, (0, 0, 0, which, 0), (1,) * 5, (batch, rows, count, 1, width))
+        return p.reshape(part, (batch, rows, count * width))
+
+    if query.ndim == 5:
+        query, key, value = (packed(query, which) for which in range(3))
+    elif key is not None and key.ndim == 5:
+        key, value = packed(key, 0), packed(key, 1)
+    if key is None:
+        raise ModelError("MultiHeadAttention has no keys")
+    if bias is not None:
+        sizes = [query.shape[-1], query.shape[-1] if key.ndim == 4 else key.shape[-1]]
+        sizes.append(bias.shape[0] - sum(sizes))
+        parts = [columns(p, bias, sum(sizes[:which]), sizes[which]) for which in range(3)]
+        query = p.map(np.add, query, parts[0])
+        if key.ndim == 3:
+            key = p.map(np.add, key, parts[1])
+        if value is not None and value.ndim == 3:
+            value = p.map(np.add, value, parts[2])
+    if value is None:
+        raise ModelError("MultiHeadAttention has no values")
+    q = heads(p, query, num_heads)
+    k = key if key.ndim == 4 else heads(p, key, num_heads)
+    v = value if value.ndim == 4 else heads(p, value, num_heads)
+    k, v = behind(p, past_key, k), behind(p, past_value, v)
+    batch, _, rows, width = q.shape
+    total = k.shape[2]
+    added = _bias(
+        p,
+        [
+            None
+            if key_padding_mask is None
+            else _mask(p, key_padding_mask, batch, rows, total, mask_filter_value, q.dtype),
+            _causal(p, rows, total, q.dtype) if unidirectional else None,
+            attention_bias,
+        ],
+    )
+    y, scores, _ = attend(p, q, k, v, _scale(scale, width), added)
+    return (together(p, y), k, v, scores)[:n_outputs]
+
+
+# --- Rotary embeddings.
+
+
+def rotated(p: P, x: T, cosines: T, sines: T, interleaved: int) -> T:
+    """The first columns of ``x`` ``[batch, heads, rows, width]`` turned pairwise; ``cosines``, ``sines``: ``[batch, 1,
+    rows, half]``. Pairs are neighbours (``interleaved``) or lie half of the turned columns apart."""
+    half = cosines.shape[-1]
+    if 2 * half > x.shape[-1]:
+        raise ModelError(f"rotary embeddings of {2 * half} columns do not fit heads of {x.shape[-1]}")
+    step = 2 if interleaved else 1
+    extents = (*x.shape[:3], half)
+
+    def every(start: int) -> T:
+        return p.slice(x, (0, 0, 0, start), (1, 1, 1, step), extents)
+
+    first, second = every(0), every(1 if interleaved else half)
+    left = p.map(np.subtract, p.map(np.multiply, first, cosines), p.map(np.multiply, second, sines))
+    right = p.map(np.add, p.map(np.multiply, first, sines), p.map(np.multiply, second, cosines))
+    shape = (*x.shape[:3], 2 * half)
+    if interleaved:
+        pairs = [(p.reshape(part, (*extents, 1)), (0, 0, 0, 0, k)) for k, part in enumerate((left, right))]
+        turned = p.reshape(p.assemble((*extents, 2), x.dtype, pairs), shape)
+    else:
+        turned = p.assemble(shape, x.dtype, [(left, (0, 0, 0, 0)), (right, (0, 0, 0, half))])
+    if 2 * half == x.shape[-1]:
+        return turned
+    rest = columns(p, x, 2 * half, x.shape[-1] - 2 * half)
+    return p.assemble(x.shape, x.dtype, [(turned, (0, 0, 0, 0)), (rest, (0, 0, 0, 2 * half))])
+
+
+def _angles(p: P, cache: T, positions: T) -> T:
+    """Rows of a cache by position ``[batch, rows]``, ready to meet heads."""
+    found = p.gather(cache, positions, 0)
+    return p.reshape(found, (found.shape[0], 1, *found.shape[1:]))
+
+
+@onnx("RotaryEmbedding", domain=MICROSOFT)
+def rotary_embedding(
+    p: P,
+    x: T,
+    position_ids: T,
+    cos_cache: T,
+    sin_cache: T,
+    *,
+    interleaved: int = 0,
+    num_heads: int = 0,
+    rotary_embedding_dim: int = 0,
+    is_packed_batching: int = 0,
+    scale: float = 1.0,
+) -> T:
+    """``position_ids``: of each row, or one number that the first row has."""
+    _without(is_packed_batching=is_packed_batching)
+    flat = x.ndim == 3
+    if flat:
+        width = x.shape[2] // num_heads if rotary_embedding_dim and num_heads else 2 * cos_cache.shape[1]
+        x = heads(p, x, x.shape[2] // width)
+    batch, rows = x.shape[0], x.shape[2]
+    if position_ids.size == 1 and position_ids.ndim < 2:
+        first = p.reshape(cast(p, position_ids, _INT64), (1, 1))
+        positions = p.map(np.add, p.constant(np.tile(np.arange(rows), (batch, 1))), first)
+    else:
+        positions = position_ids
+    result = rotated(p, x, _angles(p, cos_cache, positions), _angles(p, sin_cache, positions), interleaved)
+    return together(p, result) if flat else result
+
+
+# --- GroupQueryAttention.
+
+
+@onnx("GroupQueryAttention", domain=MICROSOFT)
+def group_query_attention(
+    p: P,
+    query: T,
+    key: T | None,
+    value: T | None,
+    past_key: T | None,
+    past_value: T | None,
+    seqlens_k: T,
+    total_sequence_length: T,
+    cos_cache: T | None = None,
+    sin_cache: T | None = None,
+    position_ids: T | None = None,
+    attention_bias: T | None = None,
+    head_sink: T | None = None,
+    k_scale: T | None = None,
+    v_scale: T | None = None,
+    q_norm_weight: T | None = None,
+    k_norm_weight: T | None = None,
+    query_seqlens: T | None = None,
+    *,
+    num_heads: int,
+    kv_num_heads: int,
+    scale: float | None = None,
+    softcap: float = 0.0,
+    local_window_size: int = -1,
+    do_rotary: int = 0,
+    rotary_interleaved: int = 0,
+    smooth_softmax: int = 0,
+    causal: int = 1,
+    qk_output: int = 0,
+    k_quant_type: str = "NONE",
+    v_quant_type: str = "NONE",
+    kv_cache_bit_width: int = 0,
+    sliding_window_cache: int = 0,
+    q_norm_epsilon: float | None = None,
+    k_norm_epsilon: float | None = None,
+    qk_norm_epsilon: float = 1e-6,
+    n_outputs: int = 1,
+) -> Any:
+    """Attention with fewer heads of keys than of queries and a cache of keys and values.
+
+    ``seqlens_k``: of each row of the batch the number of its keys with the new ones, less one. The cache holds as many
+    keys as it held, or as ``total_sequence_length`` says if that is more; where it has none of a row it is zero.
+    """
+    absent = (k_scale, v_scale, q_norm_weight, k_norm_weight, query_seqlens)
+    if any(x is not None for x in absent) or kv_cache_bit_width or sliding_window_cache:
+        raise UnsupportedError(
+            "a GroupQueryAttention with a quantized or sliding cache, or with norms, is not supported"
+        )
+    if not causal and (past_key is not None or local_window_size >= 0):
+        raise UnsupportedError("causal=0 together with a cache or a window is not supported")
+    batch, rows, hidden = query.shape
+    if key is None or value is None:
+        width = hidden // (num_heads + 2 * kv_num_heads)
+        key = columns(p, query, num_heads * width, kv_num_heads * width)
+        value = columns(p, query, (num_heads + kv_num_heads) * width, kv_num_heads * width)
+        query = columns(p, query, 0, num_heads * width)
+    q, k, v = heads(p, query, num_heads), heads(p, key, kv_num_heads), heads(p, value, kv_num_heads)
+    lengths = p.value(seqlens_k).reshape(-1).astype(np.int64) + 1
+    total = int(p.value(total_sequence_length).reshape(()))
+    first = rows == total  # the first call: nothing is in the cache yet
+    pasts = np.zeros(batch, np.int64) if first else lengths - rows
+    if len(lengths) != batch or (pasts < 0).any():
+        raise ModelError(f"seqlens_k={(lengths - 1).tolist()} does not fit {rows} new rows of a batch of {batch}")
+    kept = 0 if past_key is None else past_key.shape[2]
+    if (pasts > kept).any():
+        raise ModelError(f"seqlens_k={(lengths - 1).tolist()} needs more rows than the {kept} of the cache")
+    if do_rotary:
+        if cos_cache is None or sin_cache is None:
+            raise ModelError("do_rotary=1 needs cos_cache and sin_cache")
+        if position_ids is None:
+            position_ids = p.constant(pasts[:, None] + np.arange(rows))
+        cosines, sines = _angles(p, cos_cache, position_ids), _angles(p, sin_cache, position_ids)
+        q, k = rotated(p, q, cosines, sines, rotary_interleaved), rotated(p, k, cosines, sines, rotary_interleaved)
+    size = max(kept, total)
+    present_key = _cached(p, past_key, k, pasts, size)
+    present_value = _cached(p, past_value, v, pasts, size)
+    reach = pasts[:, None, None] + np.arange(rows)[:, None]  # the last key that a row sees
+    seen = np.arange(total) <= reach if causal else np.arange(total) < np.maximum(lengths, 1)[:, None, None]
+    seen = np.broadcast_to(seen, (batch, rows, total)).copy()
+    if local_window_size >= 0:
+        seen &= np.arange(total) > reach - local_window_size
+    bias = p.constant(np.where(seen, 0, -np.inf).astype(q.dtype)[:, None])
+    if attention_bias is not None:
+        wide = p.slice(attention_bias, (0,) * 4, (1,) * 4, (*attention_bias.shape[:3], total))
+        bias = p.map(np.add, bias, wide)
+    group = num_heads // kv_num_heads
+    keys, values = (_repeated(p, _upto(p, x, total), group) for x in (present_key, present_value))
+    scale = _scale(scale, q.shape[3])
+    y, scores, chances = attend(p, q, keys, values, scale, bias, softcap, head_sink, bool(smooth_softmax))
+    shown = (scores, chances)[qk_output - 1] if qk_output else scores
+    return (together(p, y), present_key, present_value, shown)[:n_outputs]
+
+
+def _upto(p: P, x: T, rows: int) -> T:
+    return p.slice(x, (0,) * 4, (1,) * 4, (*x.shape[:2], rows, x.shape[3]))
+
+
+def _cached(p: P, past: T | None, x: T, pasts: Any, size: int) -> T:
+    """The cache with the new rows behind those that each row of the batch has in it."""
+    batch, count, rows, width = x.shape
+    pieces = []
+    for k, length in enumerate(map(int, pasts)):
+        if past is not None and length:
+            pieces.append((p.slice(past, (k, 0, 0, 0), (1,) * 4, (1, count, length, width)), (k, 0, 0, 0)))
+        pieces.append((p.slice(x, (k, 0, 0, 0), (1,) * 4, (1, count, rows, width)), (k, 0, length, 0)))
+    return p.assemble((batch, count, size, width), x.dtype, pieces, 0)
+
+
+def _repeated(p: P, x: T, times: int) -> T:
+    """Each head ``times`` times."""
+    if times == 1:
+        return x
+    batch, count, rows, width = x.shape
+    wide = p.broadcast(p.reshape(x, (batch, count, 1, rows, width)), (batch, count, times, rows, width))
+    return p.reshape(wide, (batch, count * times, rows, width))

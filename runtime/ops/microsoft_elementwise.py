@@ -1,0 +1,65 @@
+"""Elementwise operators of ``com.microsoft``, as onnxruntime's optimiser writes them into files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .activations import gelu, swish
+from .axes import normal_axis
+from .move import trilu
+from .reduce import softmax_over
+from .registry import onnx
+from .support import one_way
+
+P = Any  # Primitives[T]; T is an array or a buffer description
+T = Any
+MICROSOFT = "com.microsoft"
+
+
+@onnx("Gelu", domain=MICROSOFT)
+def exact_gelu(p: P, x: T) -> T:
+    return gelu(p, x)
+
+
+@onnx("BiasGelu", domain=MICROSOFT)
+def bias_gelu(p: P, x: T, bias: T) -> T:
+    one_way(x, bias, "the bias")
+    return gelu(p, p.map(np.add, x, bias))
+
+
+@onnx("FastGelu", domain=MICROSOFT)
+def fast_gelu(p: P, x: T, bias: T | None = None) -> T:
+    """The approximation by tanh."""
+    if bias is not None:
+        one_way(x, bias, "the bias")
+        x = p.map(np.add, x, bias)
+    return gelu(p, x, approximate="tanh")
+
+
+@onnx("QuickGelu", domain=MICROSOFT)
+def quick_gelu(p: P, x: T, *, alpha: float = 1.702) -> T:
+    return swish(p, x, alpha=alpha)
+
+
+@onnx("BiasAdd", domain=MICROSOFT)
+def bias_add(p: P, x: T, bias: T, skip: T) -> T:
+    return p.map(np.add, p.map(np.add, x, bias), skip)
+
+
+@onnx("BiasSoftmax", domain=MICROSOFT)
+def bias_softmax(p: P, x: T, bias: T, *, axis: int = 1, is_inner_broadcast: int) -> T:
+    """Softmax over ``axis`` and all after it. The bias lacks outer axes, or those before ``axis``, or has them as 1."""
+    first = normal_axis(axis, x.ndim)
+    if is_inner_broadcast and bias.ndim < x.ndim:
+        missing = x.ndim - bias.ndim
+        cut = first - missing
+        bias = p.reshape(bias, (*bias.shape[:cut], *(1,) * missing, *bias.shape[cut:]))
+    one_way(x, bias, "the bias")
+    return softmax_over(p, p.map(np.add, x, bias), tuple(range(first, x.ndim)), False)
+
+
+@onnx("Trilu", domain=MICROSOFT)
+def microsoft_trilu(p: P, x: T, k: T | None = None, *, upper: int = 1) -> T:
+    return trilu(p, x, k, upper=upper)

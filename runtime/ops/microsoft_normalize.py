@@ -1,0 +1,104 @@
+"""Layer normalizations of ``com.microsoft``, with the sums that are fused into them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .axes import axis_of
+from .microsoft_elementwise import MICROSOFT
+from .reduce import _mean, layer_normalization
+from .registry import onnx
+from .support import cast, constant, full, one_way, working_dtype
+
+P = Any  # Primitives[T]; T is an array or a buffer description
+T = Any
+_INT32 = np.dtype(np.int32)
+
+
+def rms_norm(p: P, x: T, scale: T, axis: int, epsilon: float) -> tuple[T, T]:
+    """Each row over the root of its mean square, scaled; and the inverse of that root. In float32 at least."""
+    axes = tuple(range(axis_of(axis, x.ndim), x.ndim))
+    wide = cast(p, x, working_dtype(x.dtype))
+    mean = _mean(p, p.map(np.multiply, wide, wide), axes, True)
+    inverse = p.map(np.reciprocal, p.map(np.sqrt, p.map(np.add, mean, constant(p, epsilon, wide.dtype))))
+    one_way(x, scale, "scale")
+    return p.map(np.multiply, cast(p, p.map(np.multiply, wide, inverse), scale.dtype), scale), inverse
+
+
+@onnx("SimplifiedLayerNormalization")
+@onnx("SimplifiedLayerNormalization", domain=MICROSOFT)
+def simplified_layer_normalization(
+    p: P, x: T, scale: T, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1, n_outputs: int = 1
+) -> Any:
+    """RMS normalization; onnxruntime writes it under ONNX's own domain."""
+    return rms_norm(p, x, scale, axis, epsilon)[:n_outputs]
+
+
+def _summed(p: P, x: T, skip: T, bias: T | None) -> T:
+    one_way(x, skip, "skip")
+    total = p.map(np.add, x, skip)
+    return total if bias is None else p.map(np.add, total, bias)
+
+
+@onnx("SkipLayerNormalization", domain=MICROSOFT)
+def skip_layer_normalization(
+    p: P,
+    x: T,
+    skip: T,
+    gamma: T,
+    beta: T | None = None,
+    bias: T | None = None,
+    *,
+    epsilon: float = 1e-12,
+    n_outputs: int = 1,
+) -> Any:
+    """Layer normalization of ``x + skip + bias`` over the last axis; output 3 is that sum."""
+    total = _summed(p, x, skip, bias)
+    result, mean, inverse = layer_normalization(p, total, gamma, beta, epsilon=epsilon, n_outputs=3)
+    return (result, mean, inverse, total)[:n_outputs]
+
+
+@onnx("SkipSimplifiedLayerNormalization", domain=MICROSOFT)
+def skip_simplified_layer_normalization(
+    p: P, x: T, skip: T, gamma: T, bias: T | None = None, *, epsilon: float = 1e-12, n_outputs: int = 1
+) -> Any:
+    """The same, by the root of the mean square."""
+    total = _summed(p, x, skip, bias)
+    result, inverse = rms_norm(p, total, gamma, -1, epsilon)
+    mean = full(p, inverse.shape, 0, inverse.dtype)
+    return (result, mean, inverse, total)[:n_outputs]
+
+
+@onnx("EmbedLayerNormalization", domain=MICROSOFT)
+def embed_layer_normalization(
+    p: P,
+    input_ids: T,
+    segment_ids: T | None,
+    word_embedding: T,
+    position_embedding: T,
+    segment_embedding: T | None,
+    gamma: T,
+    beta: T,
+    mask: T | None = None,
+    position_ids: T | None = None,
+    *,
+    epsilon: float = 1e-12,
+    mask_index_type: int = 0,
+    n_outputs: int = 1,
+) -> Any:
+    """Embeddings of words, positions and segments, summed and normalized; and how many words the mask leaves."""
+    batch, length = input_ids.shape
+    total = p.gather(word_embedding, input_ids, 0)
+    if position_ids is None:
+        places = p.slice(position_embedding, (0, 0), (1, 1), (length, position_embedding.shape[1]))
+    else:
+        places = p.gather(position_embedding, position_ids, 0)
+    total = p.map(np.add, total, places)
+    if segment_embedding is not None and segment_ids is not None:
+        total = p.map(np.add, total, p.gather(segment_embedding, segment_ids, 0))
+    result = layer_normalization(p, total, gamma, beta, epsilon=epsilon)
+    result = result[0] if isinstance(result, tuple) else result
+    counts = full(p, (batch,), 0, _INT32) if mask is None else p.reduce(np.add, cast(p, mask, _INT32), (1,), False)
+    return (result, counts, total)[:n_outputs]

@@ -1,0 +1,155 @@
+"""Matrix products and convolutions of ``com.microsoft``, with what is fused into them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelError, UnsupportedError
+from .activations import elu, hard_sigmoid, leaky_relu, relu, sigmoid, tanh
+from .choice import bounded
+from .matmul import gemm, product, transposed
+from .microsoft_elementwise import MICROSOFT
+from .registry import Floats, Ints, onnx, standard
+from .support import constant
+
+P = Any  # Primitives[T]; T is an array or a buffer description
+T = Any
+
+
+def _activated(p: P, x: T, name: str, parameters: Floats) -> T:
+    """An activation function by name; "" is none."""
+    first, second = (*parameters, None, None)[:2]
+    match name:
+        case "":
+            return x
+        case "Relu":
+            return relu(p, x)
+        case "Sigmoid":
+            return sigmoid(p, x)
+        case "Tanh":
+            return tanh(p, x)
+        case "LeakyRelu":
+            return leaky_relu(p, x, alpha=0.01 if first is None else first)
+        case "Elu":
+            return elu(p, x, alpha=1.0 if first is None else first)
+        case "HardSigmoid":
+            return hard_sigmoid(p, x, alpha=0.2 if first is None else first, beta=0.5 if second is None else second)
+        case "Clip" if first is not None and second is not None:
+            return bounded(p, x, constant(p, first, x.dtype), constant(p, second, x.dtype))
+    raise UnsupportedError(f"the activation {name!r} with {len(parameters)} parameters is not supported")
+
+
+def _rows_first(p: P, x: T, batch: int, inner: int) -> T:
+    """``batch``: the rows stand on axis 0, before the axes of the batch. ``inner``: the last two axes are swapped."""
+    if batch:
+        if x.ndim < 3:
+            raise ModelError(f"transBatchA and transBatchB need three axes, not the shape {x.shape}")
+        x = p.transpose(x, (*range(1, x.ndim - 1), 0, x.ndim - 1))
+    return transposed(p, x) if inner else x
+
+
+@onnx("FusedMatMul", "TransposeMatMul", domain=MICROSOFT)
+def fused_matmul(
+    p: P,
+    a: T,
+    b: T,
+    *,
+    alpha: float = 1.0,
+    transA: int = 0,
+    transB: int = 0,
+    transBatchA: int = 0,
+    transBatchB: int = 0,
+) -> T:
+    """``alpha * A' @ B'``."""
+    result = product(p, _rows_first(p, a, transBatchA, transA), _rows_first(p, b, transBatchB, transB))
+    return result if alpha == 1 else p.map(np.multiply, result, constant(p, alpha, result.dtype))
+
+
+@onnx("FusedGemm", domain=MICROSOFT)
+def fused_gemm(
+    p: P,
+    a: T,
+    b: T,
+    c: T | None = None,
+    *,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    transA: int = 0,
+    transB: int = 0,
+    activation: str = "",
+    activation_alpha: float | None = None,
+    activation_beta: float | None = None,
+    activation_gamma: float | None = None,
+) -> T:
+    parameters = tuple(x for x in (activation_alpha, activation_beta) if x is not None)
+    return _activated(p, gemm(p, a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB), activation, parameters)
+
+
+@onnx("FusedConv", domain=MICROSOFT)
+def fused_conv(
+    p: P,
+    x: T,
+    w: T,
+    b: T | None = None,
+    z: T | None = None,
+    *,
+    activation: str = "",
+    activation_params: Floats = (),
+    auto_pad: str = "NOTSET",
+    dilations: Ints | None = None,
+    group: int = 1,
+    kernel_shape: Ints | None = None,
+    pads: Ints | None = None,
+    strides: Ints | None = None,
+) -> T:
+    """Conv, then ``z`` added, then an activation function."""
+    (y,) = standard(
+        p,
+        "Conv",
+        (x, w) if b is None else (x, w, b),
+        auto_pad=auto_pad,
+        dilations=dilations,
+        group=group,
+        kernel_shape=kernel_shape,
+        pads=pads,
+        strides=strides,
+    )
+    return _activated(p, y if z is None else p.map(np.add, y, z), activation, tuple(activation_params))
+
+
+def channels_first(p: P, x: T) -> T:
+    """NHWC, with any number of spatial axes, as NCHW."""
+    return p.transpose(x, (0, x.ndim - 1, *range(1, x.ndim - 1)))
+
+
+def channels_last(p: P, x: T) -> T:
+    """NCHW as NHWC."""
+    return p.transpose(x, (0, *range(2, x.ndim), 1))
+
+
+@onnx("NhwcMaxPool", domain=MICROSOFT)
+def nhwc_max_pool(
+    p: P,
+    x: T,
+    *,
+    kernel_shape: Ints,
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    dilations: Ints | None = None,
+    pads: Ints | None = None,
+    strides: Ints | None = None,
+) -> T:
+    (y,) = standard(
+        p,
+        "MaxPool",
+        (channels_first(p, x),),
+        kernel_shape=kernel_shape,
+        auto_pad=auto_pad,
+        ceil_mode=ceil_mode,
+        dilations=dilations,
+        pads=pads,
+        strides=strides,
+    )
+    return channels_last(p, y)

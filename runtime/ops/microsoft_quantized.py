@@ -1,0 +1,387 @@
+"""Quantized operators of ``com.microsoft``: integers with a scale and a zero point in and out.
+
+Most compute in float32 what the numbers stand for, as onnxruntime does, and quantize that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelError, UnsupportedError
+from ..graph import Array
+from .activations import leaky_relu, sigmoid
+from .axes import axis_of, normal_axis
+from .matmul import transposed
+from .microsoft_attention import integer_product
+from .microsoft_elementwise import MICROSOFT
+from .microsoft_products import channels_first, channels_last
+from .primitives import NotNative
+from .reduce import _mean, softmax_over
+from .registry import Ints, onnx, standard
+from .support import cast, constant
+
+P = Any  # Primitives[T]; T is an array or a buffer description
+T = Any
+_FLOAT32 = np.dtype(np.float32)
+
+
+def real(p: P, x: T, scale: T, zero: T | None, axis: int = 1) -> T:
+    """What quantized numbers stand for."""
+    return standard(p, "DequantizeLinear", (x, scale) if zero is None else (x, scale, zero), axis=axis)[0]
+
+
+def quantized(p: P, x: T, scale: T, zero: T | None, dtype: np.dtype[Any], axis: int = 1) -> T:
+    """Numbers as integers of a type."""
+    if zero is None:
+        zero = p.constant(np.zeros(scale.shape, dtype))
+    return standard(p, "QuantizeLinear", (x, scale, zero), axis=axis)[0]
+
+
+@onnx("QuantizeLinear", domain=MICROSOFT)
+def quantize_linear(p: P, x: T, scale: T, zero: T | None = None, *, axis: int = 1) -> T:
+    return quantized(p, x, scale, zero, np.dtype(np.uint8), axis)
+
+
+@onnx("DequantizeLinear", domain=MICROSOFT)
+def dequantize_linear(p: P, x: T, scale: T, zero: T | None = None, *, axis: int = 1) -> T:
+    return real(p, x, scale, zero, axis)
+
+
+# --- One input or two.
+
+
+def _binary(ufunc: np.ufunc) -> Callable[..., T]:
+    def op(
+        p: P,
+        a: T,
+        a_scale: T,
+        a_zero: T | None,
+        b: T,
+        b_scale: T,
+        b_zero: T | None,
+        c_scale: T,
+        c_zero: T | None = None,
+    ) -> T:
+        result = p.map(ufunc, real(p, a, a_scale, a_zero), real(p, b, b_scale, b_zero))
+        return quantized(p, result, c_scale, c_zero, a.dtype)
+
+    return op
+
+
+onnx("QLinearAdd", domain=MICROSOFT)(_binary(np.add))
+onnx("QLinearMul", domain=MICROSOFT)(_binary(np.multiply))
+
+
+@onnx("QLinearSigmoid", domain=MICROSOFT)
+def qlinear_sigmoid(p: P, x: T, x_scale: T, x_zero: T | None, y_scale: T, y_zero: T | None = None) -> T:
+    return quantized(p, sigmoid(p, real(p, x, x_scale, x_zero)), y_scale, y_zero, x.dtype)
+
+
+@onnx("QLinearLeakyRelu", domain=MICROSOFT)
+def qlinear_leaky_relu(
+    p: P, x: T, x_scale: T, x_zero: T | None, y_scale: T, y_zero: T | None = None, *, alpha: float = 0.01
+) -> T:
+    return quantized(p, leaky_relu(p, real(p, x, x_scale, x_zero), alpha=alpha), y_scale, y_zero, x.dtype)
+
+
+@onnx("QLinearSoftmax", domain=MICROSOFT)
+def qlinear_softmax(
+    p: P, x: T, x_scale: T, x_zero: T | None, y_scale: T, y_zero: T, *, axis: int = -1, opset: int
+) -> T:
+    """``opset``: that of the Softmax which it stands for; before 13 the axes from ``axis`` on are taken as one."""
+    first = axis_of(axis, x.ndim)
+    axes = (first,) if opset >= 13 else tuple(range(first, x.ndim))
+    return quantized(p, softmax_over(p, real(p, x, x_scale, x_zero), axes, False), y_scale, y_zero, x.dtype)
+
+
+@onnx("QLinearReduceMean", domain=MICROSOFT)
+def qlinear_reduce_mean(
+    p: P,
+    x: T,
+    x_scale: T,
+    x_zero: T | None,
+    y_scale: T,
+    y_zero: T | None = None,
+    *,
+    axes: Ints = (),
+    keepdims: int = 1,
+) -> T:
+    chosen = tuple(normal_axis(axis, x.ndim) for axis in axes) or tuple(range(x.ndim))
+    return quantized(p, _mean(p, real(p, x, x_scale, x_zero), chosen, bool(keepdims)), y_scale, y_zero, x.dtype)
+
+
+@onnx("QLinearConcat", domain=MICROSOFT)
+def qlinear_concat(p: P, y_scale: T, y_zero: T, *inputs: T, axis: int) -> T:
+    """Inputs come as triples: numbers, scale, zero point."""
+    if not inputs or len(inputs) % 3:
+        raise ModelError(f"QLinearConcat takes triples of inputs, not {len(inputs)}")
+    parts = [real(p, *inputs[k : k + 3]) for k in range(0, len(inputs), 3)]
+    return quantized(p, standard(p, "Concat", parts, axis=axis)[0], y_scale, y_zero, y_zero.dtype)
+
+
+@onnx("QLinearWhere", domain=MICROSOFT)
+def qlinear_where(
+    p: P, condition: T, x: T, x_scale: T, x_zero: T, y: T, y_scale: T, y_zero: T, z_scale: T, z_zero: T
+) -> T:
+    return quantized(
+        p, p.where(condition, real(p, x, x_scale, x_zero), real(p, y, y_scale, y_zero)), z_scale, z_zero, x.dtype
+    )
+
+
+# --- Pooling and convolution, channels first or last.
+
+
+def _first(p: P, x: T, last: int) -> T:
+    return channels_first(p, x) if last else x
+
+
+def _last(p: P, x: T, last: int) -> T:
+    return channels_last(p, x) if last else x
+
+
+@onnx("QLinearAveragePool", domain=MICROSOFT)
+def qlinear_average_pool(
+    p: P,
+    x: T,
+    x_scale: T,
+    x_zero: T | None,
+    y_scale: T,
+    y_zero: T | None = None,
+    *,
+    kernel_shape: Ints,
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    channels_last: int = 0,
+    count_include_pad: int = 0,
+    pads: Ints | None = None,
+    strides: Ints | None = None,
+) -> T:
+    (y,) = standard(
+        p,
+        "AveragePool",
+        (real(p, _first(p, x, channels_last), x_scale, x_zero),),
+        kernel_shape=kernel_shape,
+        auto_pad=auto_pad,
+        ceil_mode=ceil_mode,
+        count_include_pad=count_include_pad,
+        pads=pads,
+        strides=strides,
+    )
+    return _last(p, quantized(p, y, y_scale, y_zero, x.dtype), channels_last)
+
+
+@onnx("QLinearGlobalAveragePool", domain=MICROSOFT)
+def qlinear_global_average_pool(
+    p: P, x: T, x_scale: T, x_zero: T, y_scale: T, y_zero: T, *, channels_last: int = 0
+) -> T:
+    values = real(p, _first(p, x, channels_last), x_scale, x_zero)
+    y = _mean(p, values, tuple(range(2, x.ndim)), True)
+    return _last(p, quantized(p, y, y_scale, y_zero, x.dtype), channels_last)
+
+
+@onnx("QLinearConv", domain=MICROSOFT)
+def qlinear_conv(
+    p: P,
+    x: T,
+    x_scale: T,
+    x_zero: T,
+    w: T,
+    w_scale: T,
+    w_zero: T,
+    y_scale: T,
+    y_zero: T,
+    b: T | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    channels_last: int = 0,
+    dilations: Ints | None = None,
+    group: int = 1,
+    kernel_shape: Ints | None = None,
+    pads: Ints | None = None,
+    strides: Ints | None = None,
+) -> T:
+    inputs = (_first(p, x, channels_last), x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero)
+    (y,) = standard(
+        p,
+        "QLinearConv",
+        inputs if b is None else (*inputs, b),
+        auto_pad=auto_pad,
+        dilations=dilations,
+        group=group,
+        kernel_shape=kernel_shape,
+        pads=pads,
+        strides=strides,
+    )
+    return _last(p, y, channels_last)
+
+
+# --- Products.
+
+
+@onnx("QGemm", domain=MICROSOFT)
+def qgemm(
+    p: P,
+    a: T,
+    a_scale: T,
+    a_zero: T,
+    b: T,
+    b_scale: T,
+    b_zero: T,
+    c: T | None = None,
+    y_scale: T | None = None,
+    y_zero: T | None = None,
+    *,
+    alpha: float = 1.0,
+    transA: int = 0,
+    transB: int = 0,
+) -> T:
+    """``alpha * a @ b + c``, where c has the product of both scales; float32 where there is no ``y_scale``."""
+    a, b = transposed(p, a) if transA else a, transposed(p, b) if transB else b
+    total = integer_product(p, a, b, a_zero, b_zero)
+    if c is not None:
+        total = p.map(np.add, total, c)
+    factor = p.map(np.multiply, p.map(np.multiply, a_scale, b_scale), constant(p, alpha, _FLOAT32))
+    y = p.map(np.multiply, cast(p, total, _FLOAT32), factor)
+    return y if y_scale is None else quantized(p, y, y_scale, y_zero, a.dtype)
+
+
+@onnx("MatMulIntegerToFloat", domain=MICROSOFT)
+def matmul_integer_to_float(
+    p: P,
+    a: T,
+    b: T,
+    a_scale: T,
+    b_scale: T,
+    a_zero: T | None = None,
+    b_zero: T | None = None,
+    bias: T | None = None,
+) -> T:
+    factor = p.map(np.multiply, a_scale, b_scale)
+    y = p.map(np.multiply, cast(p, integer_product(p, a, b, a_zero, b_zero), factor.dtype), factor)
+    return y if bias is None else p.map(np.add, y, bias)
+
+
+@onnx("DynamicQuantizeMatMul", domain=MICROSOFT)
+def dynamic_quantize_matmul(p: P, a: T, b: T, b_scale: T, b_zero: T | None = None, bias: T | None = None) -> T:
+    """``a`` is quantized as DynamicQuantizeLinear does it."""
+    values, scale, zero = standard(p, "DynamicQuantizeLinear", (a,), 3)
+    return matmul_integer_to_float(p, values, b, scale, b_scale, zero, b_zero, bias)
+
+
+# --- Weights of a few bits.
+
+
+def known(x: T) -> Array:
+    """The numbers of a constant; while kernels are bound there have to be some.
+
+    Raises:
+        NotNative: they are not known.
+    """
+    numbers: Array | None = x if isinstance(x, np.ndarray) else x.known
+    if numbers is None:
+        raise NotNative
+    return numbers
+
+
+def unpacked(packed: Array, bits: int) -> Array:
+    """Bytes as the numbers of ``bits`` bits in them, the lowest first, along the last axis."""
+    if bits == 8:
+        return packed
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    parts = (packed[..., None] >> shifts) & np.uint8((1 << bits) - 1)
+    return parts.reshape(*packed.shape[:-1], packed.shape[-1] * len(shifts))
+
+
+@onnx("MatMulNBits", domain=MICROSOFT)
+def matmul_nbits(
+    p: P,
+    a: T,
+    b: T,
+    scales: T,
+    zero_points: T | None = None,
+    g_idx: T | None = None,
+    bias: T | None = None,
+    *,
+    K: int,
+    N: int,
+    bits: int = 4,
+    block_size: int,
+    accuracy_level: int = 0,
+    weight_prepacked: int = 0,
+) -> T:
+    """``a @ w' + bias``; the weights ``[N, K]`` have a scale and a zero point for each ``block_size`` of K."""
+    if weight_prepacked:
+        raise UnsupportedError("weights in a layout of one provider (weight_prepacked) are not supported")
+    if bits not in (2, 4, 8):
+        raise UnsupportedError(f"weights of {bits} bits are not supported")
+    packed, factors, zeros, group = (None if x is None else known(x) for x in (b, scales, zero_points, g_idx))
+    assert packed is not None and factors is not None
+    weights = p.constant(dequantized(packed, factors, zeros, group, K, N, bits, block_size))
+    (y,) = standard(p, "MatMul", (a, weights))
+    return y if bias is None else p.map(np.add, y, bias)
+
+
+def dequantized(
+    b: Array, scales: Array, zeros: Array | None, group: Array | None, K: int, N: int, bits: int, block_size: int
+) -> Array:
+    """The weights of MatMulNBits, ``[K, N]``."""
+    blocks = -(-K // block_size)
+    values = unpacked(b.reshape(N, blocks, -1), bits)[..., :block_size]
+    factors = scales.reshape(N, blocks)
+    wide = np.float32 if scales.dtype.itemsize < 4 else scales.dtype
+    if zeros is None:
+        points: Array = np.full((N, blocks), 1 << (bits - 1), wide)
+    elif zeros.dtype == np.uint8:
+        points = unpacked(zeros.reshape(N, -1), bits)[:, :blocks].astype(wide)
+    else:
+        points = zeros.reshape(N, blocks).astype(wide)
+    if group is None:
+        of = np.repeat(np.arange(blocks), block_size)[:K]
+    else:
+        of = group[:K]
+    flat = values.reshape(N, blocks * block_size)[:, :K].astype(wide)
+    weights = (flat - points[:, of]) * factors.astype(wide)[:, of]
+    return np.ascontiguousarray(weights.T.astype(scales.dtype))
+
+
+@onnx("GatherBlockQuantized", domain=MICROSOFT, native=False)
+def gather_block_quantized(
+    p: P,
+    data: Array,
+    indices: Array,
+    scales: Array,
+    zero_points: Array | None = None,
+    *,
+    bits: int = 4,
+    block_size: int = 128,
+    gather_axis: int = 0,
+    quantize_axis: int = 1,
+) -> Array:
+    """Rows of weights that are quantized in blocks along another axis."""
+    rank = data.ndim
+    along, of = normal_axis(gather_axis, rank), normal_axis(quantize_axis, rank)
+    packed = data.dtype == np.uint8 and bits < 8
+    if packed and of != rank - 1:
+        raise UnsupportedError("packed numbers have to be quantized along their last axis")
+
+    def rows(x: Array | None) -> Array | None:
+        return None if x is None else np.take(x, indices, axis=along)
+
+    axis = of if of < along else of + indices.ndim - 1
+    chosen = rows(data)
+    assert chosen is not None
+    values = (unpacked(chosen, bits) if packed else chosen).astype(np.float32)
+    factors = rows(scales)
+    points = rows(zero_points)
+    if packed and zero_points is not None:
+        points = rows(unpacked(zero_points, bits)[..., : scales.shape[-1]])
+    assert factors is not None
+    block = np.arange(values.shape[axis]) // block_size
+    if points is not None:
+        values -= np.take(points.astype(np.float32), block, axis=axis)
+    elif packed:
+        values -= 1 << (bits - 1)
+    return (values * np.take(factors.astype(np.float32), block, axis=axis)).astype(scales.dtype)
