@@ -27,10 +27,15 @@ def _corners(boxes: Array, centred: bool) -> Array:
     return np.concatenate([np.minimum(first, second), np.maximum(first, second)], -1)
 
 
-def overlap(box: Array, others: Array, more: float = 0.0) -> Array:
-    """How much of their union a box and others share; ``more`` is added to each side (1: whole pixels)."""
+def overlap(box: Array, others: Array, more: float = 0.0, apart: bool = True) -> Array:
+    """How much of their union a box and others share; ``more`` is added to each side (1: whole pixels).
+
+    ``apart``: boxes that do not meet share nothing, even if ``more`` makes them.
+    """
     low, high = np.maximum(box[:2], others[:, :2]), np.minimum(box[2:], others[:, 2:])
     shared = np.prod(np.maximum(high - low + more, 0), 1)
+    if apart and more:
+        shared = np.where((low > high).any(1), 0, shared)
     areas = np.prod(others[:, 2:] - others[:, :2] + more, 1)
     own = np.prod(box[2:] - box[:2] + more)
     union = own + areas - shared
@@ -49,7 +54,9 @@ class Suppression:
     at_threshold: bool = False
 
     def select(self, scores: Array, overlaps: Callable[[int, Array], Array]) -> tuple[list[int], list[float]]:
-        """The boxes that stay, best first, and their scores, lowered by those that overlap where ``sigma`` is given.
+        """The boxes that stay, best first, and their scores.
+
+        Where ``sigma`` is given, an overlap lowers scores instead of suppressing.
 
         ``overlaps(k, others)``: how much box k shares with each of the others.
         """
@@ -72,9 +79,9 @@ class Suppression:
             others = np.array(list(left), INT64)
             shared = overlaps(best, others)
             weights = np.exp(scores.dtype.type(-0.5 / self.sigma) * shared * shared)
-            for k, iou, weight in zip(others.tolist(), shared, weights, strict=True):
+            for k, weight in zip(others.tolist(), weights, strict=True):
                 lowered = left[k] * weight.astype(scores.dtype)
-                if iou >= self.threshold or lowered <= self.score_threshold:
+                if lowered <= self.score_threshold:
                     del left[k]
                 else:
                     left[k] = lowered
@@ -352,7 +359,10 @@ def matrix_nms(
     normalized: bool = True,
     n_outputs: int = 3,
 ) -> Any:
-    """Nothing is suppressed: scores decay by how much better boxes overlap."""
+    """Nothing is suppressed: scores decay by how much better boxes overlap.
+
+    Only across batches are boxes sorted by class; within one they are by score, as in both of OpenVINO's.
+    """
     if decay_function.lower() not in ("linear", "gaussian"):
         raise unknown_word("decay_function", decay_function, ("linear", "gaussian"))
     wide = working_dtype(scores.dtype)
@@ -383,8 +393,6 @@ def matrix_nms(
         found = _joined(parts, wide)
         order = np.lexsort((found.boxes, found.classes, -found.scores))
         found = found.take(order[:keep_top_k] if keep_top_k > -1 else order)
-        if not sort_result_across_batch and sort_result_type.lower() == "classid":
-            found = found.take(np.lexsort((found.boxes, -found.scores, found.classes)))
         images.append(found)
         flat.append(batch * len(table) + found.boxes)
     across, by = sort_result_across_batch, sort_result_type.lower()
@@ -451,7 +459,7 @@ def _class_boxes(
     order = order[:most] if most > -1 else order
     kept: list[int] = []
     for k in order.tolist():
-        if len(kept) and (overlap(table[k], table[kept], more) >= threshold).any():
+        if len(kept) and (overlap(table[k], table[kept], more, apart=False) >= threshold).any():
             continue
         kept.append(k)
         if eta < 1 and threshold > 0.5:

@@ -45,8 +45,7 @@ def _to_rgb(y: Array, parts: tuple[Array, ...], interleaved: bool, blue_first: b
     green = c - wide(0.391) * d - wide(0.813) * e
     blue = c + wide(2.018) * d
     image = np.stack([blue, green, red] if blue_first else [red, green, blue], -1).clip(0, 255)
-    # Whole numbers are cut off, as OpenVINO does.
-    return image.astype(y.dtype)
+    return (np.floor(image + wide(0.5)) if y.dtype.kind in "iu" else image).astype(y.dtype)
 
 
 @openvino("NV12toRGB", since=8, native=False)

@@ -87,7 +87,7 @@ def _prior_box(
         half = size * _F32(0.5)
         shapes.append((0, 0, half, half, False))
         largest = []
-        if k < len(max_size):
+        if k < len(max_size) and scale_all_sizes:
             side = np.sqrt(size * _F32(max_size[k])) * _F32(0.5)
             largest = [(0, 0, side, side, False)]
         others = []
@@ -294,7 +294,10 @@ def proposal_1(
     if len(ratio) * len(scale) != count or bbox_deltas.shape != (batch, 4 * count, rows, columns) or len(numbers) < 3:
         raise ValueError(f"scores of {class_probs.shape} and deltas of {bbox_deltas.shape} do not fit the anchors")
     high, broad = numbers[0], numbers[1]
-    least = _F32(min_size) * np.array([numbers[3] if len(numbers) > 3 else numbers[2], numbers[2]], _F32)
+    scales = [numbers[3] if len(numbers) > 3 else numbers[2], numbers[2]]
+    if tensorflow:  # whose x goes down
+        high, broad, scales = broad, high, scales[::-1]
+    least = _F32(min_size) * np.array(scales, _F32)
     anchors = _anchors(base_size, ratio, scale, tensorflow)
     y, x = np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij")
     shift = np.stack([y, x] if tensorflow else [x, y], -1).astype(_F32) * feat_stride

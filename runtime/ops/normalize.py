@@ -166,9 +166,13 @@ def normalize_l2(p: P, x: T, axes: T, *, eps: float, eps_mode: str) -> T:
     """``eps_mode`` add: the square sum gets ``eps`` added, max: it is at least that."""
     if eps_mode.lower() not in ("add", "max"):
         raise unknown_word("eps_mode", eps_mode, ("add", "max"))
+    along = axes_of(ints(p, axes), x.ndim)
+    if not along:  # "each element is divided by itself"
+        zero = constant(p, 0, x.dtype)
+        return p.where(p.map(np.equal, x, zero), zero, constant(p, 1, x.dtype))
     wide = working_dtype(x.dtype)
     values = cast(p, x, wide)
-    squares = p.reduce(np.add, p.map(np.multiply, values, values), axes_of(ints(p, axes), x.ndim), True)
+    squares = p.reduce(np.add, p.map(np.multiply, values, values), along, True)
     least = p.map(np.add if eps_mode.lower() == "add" else np.maximum, squares, constant(p, eps, wide))
     return cast(p, p.map(np.divide, values, p.map(np.sqrt, least)), x.dtype)
 

@@ -37,7 +37,7 @@ def _promoted(a: T, b: T, unsafe: bool, scalars: bool, u64_target: Dtype) -> Dty
             if not unsafe and _bits(scalar) > _bits(tensor):
                 raise ModelError(f"{scalar.name} does not fit into {tensor.name} without promote_unsafe")
             return tensor
-        return _FLOAT32 if _kind(scalar) == 2 else scalar
+        return scalar
     if one == np.bool_ or other == np.bool_:
         return other if one == np.bool_ else one
     if is_float(one) != is_float(other):
@@ -86,36 +86,36 @@ def convert_promote_types(
 
 @openvino("Inverse", since=14, native=False)
 def inverse(p: P, x: Array, *, adjoint: bool = False) -> Array:
-    """``adjoint``: the adjugate, which is the inverse times the determinant."""
-    wide = x.astype(np.float64)
-    found = np.linalg.inv(wide)
-    if adjoint:
-        found = found * np.linalg.det(wide)[..., None, None]
-    return found.astype(x.dtype)
+    """``adjoint``: the inverse is transposed."""
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ValueError(f"an input of shape {x.shape} holds no square matrices")
+    try:
+        found = np.linalg.inv(x.astype(np.float64))
+    except np.linalg.LinAlgError:
+        raise ValueError("a singular matrix has no inverse") from None
+    return np.ascontiguousarray(np.swapaxes(found, -1, -2) if adjoint else found).astype(x.dtype)
 
 
 @openvino("GroupedMatMul", since=17, native=False)
 def grouped_matmul(p: P, a: Array, b: Array, offsets: Array | None = None) -> Array:
-    """A product for each group: ``offsets`` are the ends of the groups in the axis that they share."""
+    """A product for each group, ``b`` with its last axis as the inner one; ``offsets`` are the ends of the groups."""
+    if b.ndim == 3:
+        b = np.swapaxes(b, 1, 2)
     if offsets is None:
         if a.ndim != 3 or b.ndim != 3:
             raise ModelError(f"groups of {a.shape} and {b.shape} need offsets")
         return np.asarray(p.matmul(a, b))
+    if a.ndim != 2 or b.ndim != 3:
+        raise ValueError(f"groups of {a.shape} and {b.shape} cannot be multiplied")
     ends = [int(n) for n in ints(p, offsets)]
     groups = list(zip([0, *ends], ends, strict=False))
-    if any(start > end for start, end in groups) or (ends and ends[-1] > a.shape[0 if b.ndim == 3 else 1]):
-        raise ValueError(f"offsets {ends} do not ascend within {a.shape}")
-    if a.ndim == 2 and b.ndim == 3:
-        if len(ends) != len(b):
-            raise ValueError(f"{len(ends)} offsets do not fit {len(b)} groups")
-        out = np.zeros((a.shape[0], b.shape[2]), a.dtype)
-        for (start, end), part in zip(groups, b, strict=True):
-            if end > start:
-                out[start:end] = p.matmul(a[start:end], part)
-        return out
-    if a.ndim == 2 and b.ndim == 2:
-        return np.stack([np.asarray(p.matmul(a[:, start:end], b[start:end])) for start, end in groups])
-    raise ValueError(f"groups of {a.shape} and {b.shape} cannot be multiplied")
+    if len(ends) != len(b) or any(start > end for start, end in groups) or (ends and ends[-1] > len(a)):
+        raise ValueError(f"offsets {ends} must ascend within {a.shape}, one for each of {len(b)} groups")
+    out = np.zeros((len(a), b.shape[2]), a.dtype)
+    for (start, end), part in zip(groups, b, strict=True):
+        if end > start:
+            out[start:end] = p.matmul(a[start:end], part)
+    return out
 
 
 # --- Strings

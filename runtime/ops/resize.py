@@ -324,7 +324,7 @@ class _Interpolation:
         """As PIL resizes: the filter as wide as the step, cut off at the edges."""
         ratio = size / out
         stretch = max(ratio, 1.0)
-        kernel, reach = (_triangle, 1.0) if self.mode == "bilinear_pillow" else (_cubic(self.coefficient), 2.0)
+        kernel, reach = (_triangle, 1.0) if self.mode == "bilinear_pillow" else (_cubic(-0.5), 2.0)
         centre = (np.arange(out) + 0.5) * ratio
         first = np.maximum((centre - reach * stretch + 0.5).astype(np.int64), 0)
         last = np.minimum((centre + reach * stretch + 0.5).astype(np.int64), size)
