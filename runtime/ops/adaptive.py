@@ -84,7 +84,7 @@ def binary_convolution(
     spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
     view = np.lib.stride_tricks.sliding_window_view(padded, spans, tuple(range(2, x.ndim)))
     view = view[(slice(None), slice(None), *(slice(None, None, s) for s in strides))]
-    view = view[(..., *(slice(None, None, d) for d in dilations))]
+    view = view[(*(slice(None),) * (2 + len(kernel)), *(slice(None, None, d) for d in dilations))]
     rank = len(kernel)
     bits = filters.astype(bool)
     # A number that is neither 0 nor 1 agrees with no bit.
@@ -92,4 +92,4 @@ def binary_convolution(
     axes = [1, *range(2 + rank, 2 + 2 * rank)], [1, *range(2, 2 + rank)]
     agree = np.tensordot(ones, bits.astype(np.float64), axes) + np.tensordot(zeros, (~bits).astype(np.float64), axes)
     total = 2 * agree - bits[0].size
-    return np.moveaxis(total, -1, 1).astype(x.dtype)
+    return np.asarray(np.moveaxis(total, -1, 1), x.dtype)

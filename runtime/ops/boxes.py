@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -98,7 +99,7 @@ def _suppressed(
     values: list[float] = []
     for batch, category in np.ndindex(*scores.shape[:2]):
         table = boxes[batch]
-        kept, chosen = how.select(scores[batch, category], lambda k, others, table=table: overlaps(table, k, others))
+        kept, chosen = how.select(scores[batch, category], partial(overlaps, table))
         found += [(batch, category, k) for k in kept]
         values += chosen
     indices, best = np.array(found, INT64).reshape(-1, 3), np.array(values, scores.dtype)

@@ -73,26 +73,26 @@ def _prior_box(
         apart = _F32(image_height) / _F32(height) if step == -1 else apart * _F32(image_height)
         sizes = [size * _F32(image_height) for size in sizes]
     shapes: list[tuple[Any, Any, Any, Any, bool]] = []  # moved by x and y, half width and height, cut off
-    for k, size in enumerate(fixed_size):
+    for k, fixed in enumerate(fixed_size):
         many = int(density[k]) if density else 0
-        shift = int(size / many) if many else 0
-        moves = [_F32(-(int(size) // 2) + shift / 2 + n * shift) for n in range(many)]
-        whole = [_F32(r) for r in fixed_ratio]
-        own = [] if whole else ([None] if density else [])
-        for ratio in whole or [*own, *(r for r in ratios if abs(r - 1) >= 1e-6)]:
-            root = _F32(1) if ratio is None else np.sqrt(ratio)
-            half = _F32(int(size)) * _F32(0.5) if ratio is None else _F32(size) * _F32(0.5)
-            shapes += [(x, y, half * root, half / root, True) for y in moves for x in moves]
-    for k, size in enumerate(sizes):
-        half = size * _F32(0.5)
+        shift = int(fixed / many) if many else 0
+        moves = [_F32(-(int(fixed) // 2) + shift / 2 + n * shift) for n in range(many)]
+        sides: list[tuple[Any, Any]] = []  # half width and height
+        if not fixed_ratio and density:
+            sides.append((_F32(int(fixed)) * _F32(0.5),) * 2)
+        for root in np.sqrt([_F32(r) for r in fixed_ratio] or [r for r in ratios if abs(r - 1) >= 1e-6]):
+            sides.append((_F32(fixed) * _F32(0.5) * root, _F32(fixed) * _F32(0.5) / root))
+        shapes += [(x, y, *side, True) for side in sides for y in moves for x in moves]
+    for k, own in enumerate(sizes):
+        half = own * _F32(0.5)
         shapes.append((0, 0, half, half, False))
         largest = []
         if k < len(max_size) and scale_all_sizes:
-            side = np.sqrt(size * _F32(max_size[k])) * _F32(0.5)
+            side = np.sqrt(own * _F32(max_size[k])) * _F32(0.5)
             largest = [(0, 0, side, side, False)]
         others = []
         if scale_all_sizes or k == len(sizes) - 1:
-            base = (size if scale_all_sizes else sizes[0]) * _F32(0.5)
+            base = (own if scale_all_sizes else sizes[0]) * _F32(0.5)
             roots = [np.sqrt(r) for r in ratios if abs(r - 1) >= 1e-6]
             others = [(0, 0, base * root, base / root, False) for root in roots]
         shapes += largest + others if ordered else others + largest
@@ -137,7 +137,7 @@ def prior_box_1(
     offset: float,
     variance: Floats = (),
     scale_all_sizes: bool = True,
-) -> Array:
+) -> Any:
     return prior_box(
         p,
         layer,
@@ -441,7 +441,8 @@ def detectron_prior_grid(
     y, x = np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij")
     centres = np.stack([(x + _F32(0.5)) * step_x, (y + _F32(0.5)) * step_y], -1).astype(_F32)
     grid = priors.astype(_F32) + np.concatenate([centres, centres], -1)[:, :, None]
-    return (grid.reshape(-1, 4) if flatten else grid).astype(priors.dtype)
+    rows_or_grid: Array = grid.reshape(-1, 4) if flatten else grid
+    return rows_or_grid.astype(priors.dtype)
 
 
 @openvino("ExperimentalDetectronTopKROIs", since=6, native=False)
@@ -621,7 +622,7 @@ def detection_output_1(
     input_height: int = 1,
     input_width: int = 1,
     objectness_score: float = 0.0,
-) -> Array:
+) -> Any:
     """Version 1 states the number of classes; version 8 counts them."""
     priors = proposals.shape[2] // (4 if normalized else 5)
     if confidences.shape[1] != num_classes * priors:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -23,17 +23,17 @@ INT64 = np.dtype(np.int64)
 @openvino("Bucketize", since=3, native=False)
 def bucketize(p: P, x: Array, buckets: Array, *, output_type: Dtype = INT64, with_right_bound: bool = True) -> Array:
     """``with_right_bound``: a bucket holds its right boundary, not its left one."""
-    side = "left" if with_right_bound else "right"
+    side: Literal["left", "right"] = "left" if with_right_bound else "right"
     common = np.promote_types(x.dtype, buckets.dtype)
-    return np.searchsorted(buckets.reshape(-1).astype(common), x.astype(common), side=side).astype(output_type)
+    return np.asarray(np.searchsorted(buckets.reshape(-1).astype(common), x.astype(common), side=side), output_type)
 
 
 @openvino("SearchSorted", since=15, native=False)
 def search_sorted(p: P, boundaries: Array, x: Array, *, right_mode: bool = False, output_type: Dtype = INT64) -> Array:
     """Rows of sorted numbers along the last axis, and rows to look up in them; one row of boundaries serves all."""
-    side = "right" if right_mode else "left"
+    side: Literal["left", "right"] = "right" if right_mode else "left"
     if boundaries.ndim == 1:
-        return np.searchsorted(boundaries, x, side=side).astype(output_type)
+        return np.asarray(np.searchsorted(boundaries, x, side=side), output_type)
     if boundaries.shape[:-1] != x.shape[:-1]:
         raise ValueError(f"boundaries of shape {boundaries.shape} do not fit values of shape {x.shape}")
     tables = boundaries.reshape(-1, boundaries.shape[-1])
@@ -225,9 +225,7 @@ def segment_max(p: P, x: Array, segment_ids: Array, num_segments: Array | None =
     count = int(ids[-1]) + 1 if ids.size else 0
     if num_segments is not None:
         count = one_int(p, num_segments, "num_segments")
-    lowest = np.iinfo(x.dtype).min if x.dtype.kind in "iu" else -np.inf
-    if x.dtype.kind not in "iu" and fill_mode.upper() == "LOWEST":
-        lowest = _lowest(x.dtype)
+    lowest = _lowest(x.dtype)
     out = np.full((count, *x.shape[1:]), lowest, x.dtype)
     kept = ids < count
     np.maximum.at(out, ids[kept], x[kept])
@@ -237,9 +235,14 @@ def segment_max(p: P, x: Array, segment_ids: Array, num_segments: Array | None =
 
 
 def _lowest(dtype: Dtype) -> Any:
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).min
+    if dtype.kind == "f":
+        return np.finfo(dtype).min
     import ml_dtypes
 
-    return (np.finfo(dtype) if dtype.kind == "f" else ml_dtypes.finfo(dtype)).min
+    limits: Any = ml_dtypes.finfo
+    return limits(dtype).min
 
 
 @openvino("SparseFillEmptyRows", since=16, native=False)

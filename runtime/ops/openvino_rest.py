@@ -26,7 +26,7 @@ def _bits(dtype: Dtype) -> int:
     return names.get(dtype.name, dtype.itemsize * 8)
 
 
-def _promoted(a: T, b: T, unsafe: bool, scalars: bool, u64_target: Dtype) -> Dtype:
+def _promoted(a: T, b: T, unsafe: bool, scalars: bool, u64_target: Dtype) -> Any:
     """The common type of two inputs; ``unsafe``: it may hold fewer numbers than either."""
     one, other = a.dtype, b.dtype
     if one == other:

@@ -52,7 +52,7 @@ def _pick(p: P, x: T, axis: int, places: Array) -> T:
 
 
 def _triangle(at: Array) -> Array:
-    return np.maximum(0, 1 - abs(at))
+    return np.asarray(np.maximum(0, 1 - abs(at)))
 
 
 def _cubic(coefficient: float) -> Callable[[Array], Array]:
@@ -88,7 +88,7 @@ def _filtered(
 def _nearest(at: Array, mode: str, shrinks: bool) -> Array:
     if mode == "simple":
         mode = "ceil" if shrinks else "floor"
-    rounded = {
+    rounded: dict[str, Callable[[], Array]] = {
         "round_prefer_floor": lambda: np.ceil(at - at.dtype.type(0.5)),
         "round_prefer_ceil": lambda: np.floor(at + at.dtype.type(0.5)),
         "floor": lambda: np.floor(at),
@@ -96,7 +96,8 @@ def _nearest(at: Array, mode: str, shrinks: bool) -> Array:
     }
     if mode not in rounded:
         raise unknown_word("nearest_mode", mode, (*rounded, "simple"))
-    return rounded[mode]().astype(np.int64)
+    places: Array = rounded[mode]().astype(np.int64)
+    return places
 
 
 # --- Where output elements lie in the input
@@ -114,7 +115,7 @@ _MODES = (
 
 def _coordinates(
     mode: str, size: int, out: int, scale: float, kind: Any, region: tuple[float, float] = (0.0, 1.0)
-) -> Array:
+) -> Any:
     index = np.arange(out).astype(kind)
     half, factor = kind(0.5), kind(scale)
     if mode == "asymmetric":
@@ -168,6 +169,8 @@ def _onnx_resize(
         if not crops and out == size and scale == 1:
             continue
         at = _coordinates(coordinates, size, out, scale, np.float64, regions[k] if crops else (0.0, 1.0))
+        if coordinates == "align_corners" and out > 1:  # the specification's length is not rounded here
+            at = np.arange(out) * (size - 1) / (size * scale - 1)
         if mode == "nearest":
             x = _pick(p, x, axis, _nearest(at, nearest_mode, scale < 1).clip(0, size - 1))
         else:

@@ -274,7 +274,7 @@ def roi_align_10(
     output_width: int = 1,
     sampling_ratio: int = 0,
     spatial_scale: float = 1.0,
-) -> Array:
+) -> Any:
     return roi_align(
         p,
         x,
@@ -502,11 +502,11 @@ def psroi_pooling(
         parts = values[image].reshape(spatial_bins_y, spatial_bins_x, output_dim, height, width)
         for by, bx in np.ndindex(spatial_bins_y, spatial_bins_x):
             ways = []
-            for first, last, bin, bins, n in (
+            for first, last, bin, count, n in (
                 (y1, y2, by, spatial_bins_y, height),
                 (x1, x2, bx, spatial_bins_x, width),
             ):
-                step = (last - first) / wide.type(bins)
+                step = (last - first) / wide.type(count)
                 start = first + bin * step
                 if size > 1:
                     ways.append(np.arange(size).astype(wide) * (step * (n - 1) / (size - 1)) + start * (n - 1))
@@ -627,7 +627,8 @@ def _deformable(
         sampled *= mask.astype(wide).reshape(batch, offset_groups, 1, -1)
     inputs = sampled.reshape(batch, groups, channels // groups * count, out_h * out_w)
     weights = filters.astype(wide).reshape(groups, len(filters) // groups, -1)
-    return np.matmul(weights, inputs).reshape(batch, len(filters), out_h, out_w)
+    out: Array = np.matmul(weights, inputs).reshape(batch, len(filters), out_h, out_w)
+    return out
 
 
 def _same_pads(

@@ -16,6 +16,8 @@ import openvino
 import pytest
 
 import loopdbg
+from loopdbg.runtime.graph import System
+from loopdbg.runtime.ops.registry import find
 
 from .openvino_cases import CASES, Case, K
 
@@ -23,6 +25,13 @@ CHILD = Path(__file__).parent.parent / "peers" / "openvino_child.py"
 HEADERS = Path(openvino.__file__).parent / "include" / "openvino" / "opsets"
 #: Layers that are no operators here; loops and If have tests of their own.
 STRUCTURE = {"Assign", "Constant", "If", "Loop", "Parameter", "ReadValue", "Result", "TensorIterator"}
+#: Their kernels are being written; once they are there, their rows count by themselves.
+AWAITED = {
+    *("AvgPool", "Convolution", "ConvolutionBackpropData", "Einsum", "GroupConvolution"),
+    *("GroupConvolutionBackpropData", "GroupNormalization", "MVN", "MaxPool", "ScaledDotProductAttention"),
+}
+#: The last row of each operator is also run in the body of a Loop, but random ones, which give other numbers there.
+IN_A_LOOP = {case.type: k for k, case in enumerate(CASES) if case.random is None}.values()
 
 
 @cache
@@ -32,8 +41,8 @@ def folder() -> Path:
     jobs = place / "jobs"
     rows = [
         (case.type, case.opset, [(x.array, True) if isinstance(x, K) else (x, False) for x in case.inputs],
-         case.attributes, case.oracle)
-        for case in CASES
+         case.attributes, case.oracle, k in IN_A_LOOP)
+        for k, case in enumerate(CASES)
     ]  # fmt: skip
     jobs.write_bytes(pickle.dumps(rows))
     first = 0
@@ -72,6 +81,15 @@ def agrees(answer: Any, case: Case) -> bool:
     return True
 
 
+def run(path: Path, case: Case) -> list[Any]:
+    """Our outputs."""
+    if case.type in AWAITED and find(System.OPENVINO, "", case.type, case.opset) is None:
+        pytest.skip(f"{case.type} is not there yet")
+    model = loopdbg.load(path)
+    feeds = [x.astype(object) if x.dtype.kind == "U" else x for x in case.inputs if not isinstance(x, K)]
+    return list(model.run({port.name: x for port, x in zip(model.inputs, feeds, strict=True)}).values())
+
+
 @pytest.mark.parametrize("number", range(len(CASES)), ids=[f"{k}-{case.name}" for k, case in enumerate(CASES)])
 def test_operator(number: int) -> None:
     case = CASES[number]
@@ -81,12 +99,19 @@ def test_operator(number: int) -> None:
         assert not agrees(expected, case), "OpenVINO is right by now"
         expected = list(case.expected)
     assert not isinstance(expected, str), expected
-    model = loopdbg.load(folder() / f"{number}.xml")
-    feeds = [x.astype(object) if x.dtype.kind == "U" else x for x in case.inputs if not isinstance(x, K)]
-    outputs = list(model.run({port.name: x for port, x in zip(model.inputs, feeds, strict=True)}).values())
+    outputs = run(folder() / f"{number}.xml", case)
     assert len(outputs) == len(expected)
     for got, wanted in zip(outputs, expected, strict=True):
         compare(got, wanted, case)
+
+
+@pytest.mark.parametrize("number", IN_A_LOOP, ids=[CASES[k].type for k in IN_A_LOOP])
+def test_operator_in_a_loop(number: int) -> None:
+    case = CASES[number]
+    alone, looped = run(folder() / f"{number}.xml", case), run(folder() / f"{number}.loop.xml", case)
+    for one, other in zip(looped, alone, strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
 
 
 def operators() -> set[str]:

@@ -170,7 +170,7 @@ def _unpacked(word: str, raw: npt.NDArray[np.uint8]) -> Array:
     upper = 1 if word == "u3" else 2
     tops = [high >> shift & (1 << upper) - 1 for shift in range(8 - upper, -1, -upper)]
     numbers = np.stack(parts, -1).reshape(len(raw) // 3, -1) | np.concatenate(tops, -1) << width
-    return numbers.reshape(-1)
+    return np.asarray(numbers.reshape(-1))
 
 
 def tensor_type(document: Document, layer: Layer, stored: str | None = None) -> TensorType:
