@@ -264,6 +264,7 @@ for _name, _since, _function in (
     ("LogicalAnd", 1, logical_and),
     ("LogicalOr", 1, logical_or),
     ("LogicalXor", 1, logical_xor),
+    ("Xor", 1, logical_xor),
     ("BitwiseAnd", 13, binary(np.bitwise_and)),
     ("BitwiseOr", 13, binary(np.bitwise_or)),
     ("BitwiseXor", 13, binary(np.bitwise_xor)),

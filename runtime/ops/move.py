@@ -72,6 +72,28 @@ def openvino_slice(p: P, x: T, start: T, stop: T, step: T, axes: T | None = None
     return slice_(p, x, start, stop, axes, step)
 
 
+@openvino("SliceScatter", since=15)
+def slice_scatter(p: P, x: T, updates: T, start: T, stop: T, step: T, axes: T | None = None) -> T:
+    """A copy of ``x`` with ``updates`` where Slice-8 would take its slice from."""
+    over = range(start.size) if axes is None else ints(p, axes)
+    walks = [(0, 1, n) for n in x.shape]
+    bounds = zip(normal_axes(over, x.ndim), ints(p, start), ints(p, stop), ints(p, step), strict=True)
+    for axis, first, last, by in bounds:
+        at, extent = _walk(first, last, by, x.shape[axis])
+        walks[axis] = at, by, extent
+    shape = tuple(extent for *_, extent in walks)
+    if updates.shape != shape:
+        raise ValueError(f"updates of shape {updates.shape} do not fit the slice, whose shape is {shape}")
+    if not updates.size:
+        return p.broadcast(x, x.shape)
+    # Both laid end to end, and one gather: where each element of the result comes from.
+    source = np.arange(x.size).reshape(x.shape)
+    places = [at + by * np.arange(extent) for at, by, extent in walks]
+    source[np.ix_(*places)] = x.size + np.arange(updates.size).reshape(shape)
+    pieces = (p.reshape(x, (x.size,)), (0,)), (p.reshape(updates, (updates.size,)), (x.size,))
+    return p.gather(p.assemble((x.size + updates.size,), x.dtype, pieces), p.constant(source), 0)
+
+
 @openvino("StridedSlice")
 def strided_slice(
     p: P,

@@ -1,19 +1,21 @@
-"""ONNX normalizations that onnx.reference has wrong: it would give other numbers without a word.
+"""Normalizations of both systems.
 
-It sums signed numbers for the L1 norm (LpNormalization), normalises by the batch's own statistics in BatchNormalization
-before opset 14, fills only as many channels as there are batches (LRN) and ignores that Hardmax was 2-D once.
+onnx.reference would give other numbers without a word: it sums signed numbers for the L1 norm (LpNormalization),
+normalises by the batch's own statistics in BatchNormalization before opset 14, fills only as many channels as there are
+batches (LRN) and ignores that Hardmax was 2-D once.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..errors import ModelError, UnsupportedError
-from .axes import halves, normal_axis
-from .registry import onnx
+from .axes import axes_of, halves, ints, normal_axes, normal_axis, unknown_word
+from .registry import onnx, openvino
 from .support import cast, constant, working_dtype
 
 P = Any  # Primitives[T]; T is an array or a buffer description
@@ -93,6 +95,16 @@ def batch_normalization(
     return (cast(p, y, x.dtype), *statistics)[:n_outputs]
 
 
+@openvino("BatchNormInference")
+def batch_norm_inference_1(p: P, gamma: T, beta: T, x: T, mean: T, variance: T, *, epsilon: float) -> T:
+    return batch_normalization(p, x, gamma, beta, mean, variance, epsilon=epsilon)
+
+
+@openvino("BatchNormInference", since=5)
+def batch_norm_inference(p: P, x: T, gamma: T, beta: T, mean: T, variance: T, *, epsilon: float) -> T:
+    return batch_normalization(p, x, gamma, beta, mean, variance, epsilon=epsilon)
+
+
 @onnx("LpNormalization")
 def lp_normalization(primitives: P, x: T, *, axis: int = -1, p: int = 2) -> T:
     """A norm of zero gives zeros."""
@@ -111,26 +123,67 @@ def lp_normalization(primitives: P, x: T, *, axis: int = -1, p: int = 2) -> T:
     return cast(primitives, primitives.map(np.divide, values, safe), x.dtype)
 
 
+def _local_response(
+    p: P, x: T, axes: Sequence[int], size: int, ahead: int, alpha: float, beta: float, bias: float
+) -> T:
+    """Divided by a power of the mean square around each element: ``(size - 1) // 2`` before it to ``ahead`` behind."""
+    if size < 1:
+        raise ValueError(f"the size {size} of the neighbourhood must be positive")
+    wide = working_dtype(x.dtype)
+    values = cast(p, x, wide)
+    total = p.map(np.multiply, values, values)
+    before = (size - 1) // 2
+    for axis in axes:
+        starts, whole = [0] * x.ndim, list(x.shape)
+        starts[axis], whole[axis] = before, x.shape[axis] + before + ahead
+        padded = p.assemble(whole, wide, [(total, starts)], 0)
+        total = p.slice(padded, [0] * x.ndim, [1] * x.ndim, x.shape)
+        for k in range(1, before + ahead + 1):
+            starts[axis] = k
+            total = p.map(np.add, total, p.slice(padded, starts, [1] * x.ndim, x.shape))
+    factor = constant(p, alpha / size ** len(axes), wide)
+    scaled = p.map(np.add, p.map(np.multiply, total, factor), constant(p, bias, wide))
+    return cast(p, p.map(np.divide, values, p.map(np.power, scaled, constant(p, beta, wide))), x.dtype)
+
+
 @onnx("LRN")
 def lrn(p: P, x: T, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0) -> T:
     """The square sum runs over channels ``c - floor((size - 1) / 2)`` to ``c + ceil((size - 1) / 2)``."""
-    if x.ndim < 2 or size < 1:
-        raise ValueError(f"LRN needs channels and a positive size, not shape {x.shape} and size {size}")
+    if x.ndim < 2:
+        raise ValueError(f"LRN needs channels, not shape {x.shape}")
+    return _local_response(p, x, (1,), size, size // 2, alpha, beta, bias)
+
+
+@openvino("LRN")
+def openvino_lrn(p: P, x: T, axes: T, *, alpha: float, beta: float, bias: float, size: int) -> T:
+    """As far ahead as back, so that an even size is one less."""
+    along = normal_axes(ints(p, axes), x.ndim)
+    return _local_response(p, x, along, size, (size - 1) // 2, alpha, beta, bias)
+
+
+@openvino("NormalizeL2")
+def normalize_l2(p: P, x: T, axes: T, *, eps: float, eps_mode: str) -> T:
+    """``eps_mode`` add: the square sum gets ``eps`` added, max: it is at least that."""
+    if eps_mode.lower() not in ("add", "max"):
+        raise unknown_word("eps_mode", eps_mode, ("add", "max"))
+    along = axes_of(ints(p, axes), x.ndim)
+    if not along:  # "each element is divided by itself"
+        zero = constant(p, 0, x.dtype)
+        return p.where(p.map(np.equal, x, zero), zero, constant(p, 1, x.dtype))
     wide = working_dtype(x.dtype)
     values = cast(p, x, wide)
-    rest = [0] * (x.ndim - 2)
-    padded = p.assemble(
-        (x.shape[0], x.shape[1] + size - 1, *x.shape[2:]),
-        wide,
-        [(p.map(np.multiply, values, values), [0, (size - 1) // 2, *rest])],
-        0,
-    )
-    parts = [p.slice(padded, [0, k, *rest], [1] * x.ndim, x.shape) for k in range(size)]
-    total = parts[0]
-    for part in parts[1:]:
-        total = p.map(np.add, total, part)
-    scaled = p.map(np.add, p.map(np.multiply, total, constant(p, alpha / size, wide)), constant(p, bias, wide))
-    return cast(p, p.map(np.divide, values, p.map(np.power, scaled, constant(p, beta, wide))), x.dtype)
+    squares = p.reduce(np.add, p.map(np.multiply, values, values), along, True)
+    least = p.map(np.add if eps_mode.lower() == "add" else np.maximum, squares, constant(p, eps, wide))
+    return cast(p, p.map(np.divide, values, p.map(np.sqrt, least)), x.dtype)
+
+
+@openvino("GRN")
+def grn(p: P, x: T, *, bias: float) -> T:
+    """By the root of the square sum over the channels."""
+    wide = working_dtype(x.dtype)
+    values = cast(p, x, wide)
+    squares = p.reduce(np.add, p.map(np.multiply, values, values), (normal_axis(1, x.ndim),), True)
+    return cast(p, p.map(np.divide, values, p.map(np.sqrt, p.map(np.add, squares, constant(p, bias, wide)))), x.dtype)
 
 
 def _hardmax(p: P, x: T, axis: int) -> T:

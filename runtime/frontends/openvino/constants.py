@@ -19,6 +19,21 @@ from .xml import Document, Layer
 
 #: Two to a byte, the first one in the low four bits (SEMANTICS 4.4).
 _NIBBLES = ("int4", "uint4", "float4_e2m1fn")
+#: Levels of nf4: quantiles of the normal distribution.
+_NF4 = (
+    *(-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635),
+    *(-0.18477343022833334, -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725),
+    *(0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0),
+)
+#: Types that only constants have, what they are read as, and how many numbers stand in how many bytes.
+_STORED = {
+    "u1": ("uint8", 8, 1),
+    "bin": ("uint8", 8, 1),
+    "u2": ("uint2", 4, 1),
+    "u3": ("uint8", 8, 3),
+    "u6": ("uint8", 4, 3),
+    "nf4": ("float32", 2, 1),
+}
 #: What `element_type` or `precision` says where the type is not known before the model runs.
 _DYNAMIC = ("dynamic", "undefined", "unspecified")
 
@@ -41,7 +56,9 @@ class Blobs:
             ModelError: an attribute is missing, the ``.bin`` is missing or too short, or the size too small.
             UnsupportedError: an element type without a NumPy or ``ml_dtypes`` counterpart, or strings.
         """
-        declared = tensor_type(self.document, layer)
+        word = _word(layer).lower()
+        stored = _STORED.get(word)
+        declared = tensor_type(self.document, layer, stored[0] if stored else None)
         dtype, shape = declared.dtype, declared.shape
         if dtype is None:
             raise self.document.error(layer.element, f"{layer}: a constant needs an element_type")
@@ -56,8 +73,12 @@ class Blobs:
         count = prod(dims)
         packed = dtype.name in _NIBBLES
         needed = (count + 1) // 2 if packed else count * dtype.itemsize
+        if stored:
+            needed = -(-count // stored[1]) * stored[2]
         raw = self._blob(layer, needed, declared)
-        if packed:
+        if stored:
+            array = _unpacked(word, raw)[:count].astype(dtype)
+        elif packed:
             array = np.stack([raw & 0xF, raw >> 4], axis=-1).reshape(-1)[:count]
             # ml_dtypes keeps a four-bit number in a byte of its own and looks at the low four bits alone.
             array = (((array ^ 8) - 8).view(np.int8) if dtype.name == "int4" else array).view(dtype)
@@ -128,12 +149,39 @@ def element_type(document: Document, layer: Layer, word: str | None) -> np.dtype
         raise document.unsupported(layer.element, f"{layer}: {error}; store it as another type") from None
 
 
-def tensor_type(document: Document, layer: Layer) -> TensorType:
-    """The type of a Parameter or a Const: ``<data>`` first, then its output port (SEMANTICS 0.12)."""
+def _word(layer: Layer) -> str:
     port = layer.outputs[0] if layer.outputs else None
-    word, shape = layer.data.get("element_type"), layer.data.get("shape")
+    return layer.data.get("element_type") or (port.precision if port else None) or ""
+
+
+def _unpacked(word: str, raw: npt.NDArray[np.uint8]) -> Array:
+    """Numbers of less than a byte, or of one and a part (SEMANTICS 4.4)."""
+    if word in ("u1", "bin"):
+        return np.unpackbits(raw)
+    if word == "u2":
+        return np.stack([raw >> shift & 3 for shift in (0, 2, 4, 6)], -1).reshape(-1)
+    if word == "nf4":
+        levels = np.array(_NF4, np.float32)
+        return levels[np.stack([raw & 15, raw >> 4], -1).reshape(-1)]
+    # Two bytes with the low bits of the numbers, then one with their high bits, each from its highest bit on.
+    low, high = raw.reshape(-1, 3)[:, :2], raw.reshape(-1, 3)[:, 2:]
+    width = 2 if word == "u3" else 4
+    parts = [low >> shift & (1 << width) - 1 for shift in range(8 - width, -1, -width)]
+    upper = 1 if word == "u3" else 2
+    tops = [high >> shift & (1 << upper) - 1 for shift in range(8 - upper, -1, -upper)]
+    numbers = np.stack(parts, -1).reshape(len(raw) // 3, -1) | np.concatenate(tops, -1) << width
+    return np.asarray(numbers.reshape(-1))
+
+
+def tensor_type(document: Document, layer: Layer, stored: str | None = None) -> TensorType:
+    """The type of a Parameter or a Const: ``<data>`` first, then its output port (SEMANTICS 0.12).
+
+    ``stored``: what a constant of its type is read as.
+    """
+    port = layer.outputs[0] if layer.outputs else None
+    shape = layer.data.get("shape")
     return TensorType(
-        element_type(document, layer, word or (port.precision if port else None)),
+        dtypes.dtype(stored) if stored else element_type(document, layer, _word(layer)),
         # A port without <dim> is a scalar here: one of any rank states its shape "..." in <data>.
         document.shape(layer, shape) if shape is not None else (port.dims if port else ()),
     )

@@ -1,0 +1,131 @@
+"""Connectionist temporal classification: decoding by the best class of each step, and the loss. OpenVINO, in NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..graph import Array
+from .axes import one_int
+from .registry import openvino
+from .support import Dtype, working_dtype
+
+P = Any
+INT64 = np.dtype(np.int64)
+_INT32 = np.dtype(np.int32)
+
+
+def _decoded(best: Array, blank: int, merge: bool) -> Array:
+    """The classes of one sequence without blanks and, where they ``merge``, without repetitions."""
+    kept = best != blank
+    if merge:
+        kept[1:] &= best[1:] != best[:-1]
+    return np.asarray(best[kept])
+
+
+@openvino("CTCGreedyDecoder", native=False)
+def ctc_greedy_decoder(p: P, x: Array, mask: Array, *, ctc_merge_repeated: bool = True) -> Array:
+    """``[T, N, C]`` and a mask ``[T, N]``, which ends a sequence at its first 0; the last class is the blank."""
+    steps, batch, classes = x.shape
+    if mask.shape != (steps, batch):
+        raise ValueError(f"a mask of shape {mask.shape} does not fit {x.shape}")
+    out = np.full((batch, steps, 1, 1), -1, x.dtype)
+    for k in range(batch):
+        ends = np.flatnonzero(mask[:, k] == 0)
+        best = x[: ends[0] if len(ends) else steps, k].argmax(-1)
+        found = _decoded(best, classes - 1, ctc_merge_repeated)
+        out[k, : len(found), 0, 0] = found
+    return out
+
+
+@openvino("CTCGreedyDecoderSeqLen", since=6, native=False)
+def ctc_greedy_decoder_seq_len(
+    p: P,
+    x: Array,
+    lengths: Array,
+    blank_index: Array | None = None,
+    *,
+    merge_repeated: bool = True,
+    classes_index_type: Dtype = _INT32,
+    sequence_length_type: Dtype = _INT32,
+    n_outputs: int = 2,
+) -> Any:
+    """``[N, T, C]`` and lengths ``[N]``: the classes, filled up with -1, and how many there are."""
+    batch, steps, classes = x.shape
+    if lengths.shape != (batch,) or (lengths < 0).any() or (lengths > steps).any():
+        raise ValueError(f"lengths {lengths.tolist()} do not fit {x.shape}")
+    blank = classes - 1 if blank_index is None else one_int(p, blank_index, "blank_index")
+    out = np.full((batch, steps), -1, classes_index_type)
+    counts = np.zeros(batch, sequence_length_type)
+    for k, length in enumerate(lengths.tolist()):
+        found = _decoded(x[k, :length].argmax(-1), blank, merge_repeated)
+        out[k, : len(found)] = found
+        counts[k] = len(found)
+    return (out, counts)[:n_outputs]
+
+
+@openvino("CTCLoss", since=4, native=False)
+def ctc_loss(
+    p: P,
+    logits: Array,
+    logit_length: Array,
+    labels: Array,
+    label_length: Array,
+    blank_index: Array | None = None,
+    *,
+    preprocess_collapse_repeated: bool = False,
+    ctc_merge_repeated: bool = True,
+    unique: bool = False,
+) -> Array:
+    """Minus the logarithm of how probable all alignments of ``labels`` to the steps are together."""
+    batch, steps, classes = logits.shape
+    if labels.ndim != 2 or not len(labels) == len(logit_length) == len(label_length) == batch:
+        raise ValueError(f"labels of shape {labels.shape} and their lengths do not fit {logits.shape}")
+    blank = classes - 1 if blank_index is None else one_int(p, blank_index, "blank_index")
+    wide = working_dtype(logits.dtype)
+    losses = np.empty(batch, wide)
+    for k in range(batch):
+        length, count = int(logit_length[k]), int(label_length[k])
+        if not (0 <= count <= length <= steps and count <= labels.shape[1]):
+            raise ValueError(f"{count} labels do not fit {length} of {steps} steps")
+        target = [int(v) for v in labels[k, :count]]
+        if preprocess_collapse_repeated:
+            target = [v for i, v in enumerate(target) if i == 0 or v != target[i - 1]]
+        if unique:
+            target = list(dict.fromkeys(target))
+        if any(not 0 <= v < classes for v in target):
+            raise IndexError(f"a label of {target} is no class of {classes}")
+        values = logits[k, :length].astype(np.float64)
+        values = values - values.max(-1, keepdims=True)
+        logs = values - np.log(np.exp(values).sum(-1, keepdims=True))
+        losses[k] = -_alignments(logs, target, blank, ctc_merge_repeated)
+    return losses.astype(logits.dtype)
+
+
+def _alignments(logs: Array, target: list[int], blank: int, merge: bool) -> float:
+    """The log probability of ``target``; states are a blank before, between and after the labels, and these."""
+    states = [blank]
+    for label in target:
+        states += [label, blank]
+    known = np.array(states)
+    labels = np.arange(len(states)) % 2 == 1
+    stays = ~labels | merge  # a repeated label is the same one only where repetitions merge
+    skips = labels.copy()  # from label to label, past the blank
+    if merge:
+        skips[2:] &= known[2:] != known[:-2]
+    skips[:2] = False
+    alpha = np.full(len(states), -np.inf)
+    alpha[0] = 0.0
+    first = True
+    for row in logs:
+        before = np.where(stays, alpha, -np.inf)
+        if first:  # nothing is behind: start at the first blank or the first label
+            before = np.full(len(states), -np.inf)
+            before[:2] = 0.0
+            first = False
+        else:
+            before[1:] = np.logaddexp(before[1:], alpha[:-1])
+            before[2:] = np.logaddexp(before[2:], np.where(skips[2:], alpha[:-2], -np.inf))
+        alpha = before + row[known]
+    return float(np.logaddexp.reduce(alpha[-2:]))

@@ -1,0 +1,124 @@
+"""Every operator of OpenVINO's opsets: built by its own opset API, saved, opened here, and both run."""
+
+from __future__ import annotations
+
+import pickle
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+import numpy as np
+import openvino
+import pytest
+
+import loopdbg
+from loopdbg.runtime.graph import System
+from loopdbg.runtime.ops.registry import find
+
+from .openvino_cases import CASES, Case, K
+
+CHILD = Path(__file__).parent.parent / "peers" / "openvino_child.py"
+HEADERS = Path(openvino.__file__).parent / "include" / "openvino" / "opsets"
+#: Layers that are no operators here; loops and If have tests of their own.
+STRUCTURE = {"Assign", "Constant", "If", "Loop", "Parameter", "ReadValue", "Result", "TensorIterator"}
+#: Their kernels are being written; once they are there, their rows count by themselves.
+AWAITED = {
+    *("AvgPool", "Convolution", "ConvolutionBackpropData", "Einsum", "GroupConvolution"),
+    *("GroupConvolutionBackpropData", "GroupNormalization", "MVN", "MaxPool", "ScaledDotProductAttention"),
+}
+#: The last row of each operator is also run in the body of a Loop, but random ones, which give other numbers there.
+IN_A_LOOP = {case.type: k for k, case in enumerate(CASES) if case.random is None}.values()
+
+
+@cache
+def folder() -> Path:
+    """Where all cases are saved, with OpenVINO's answers."""
+    place = Path(mkdtemp(prefix="openvino_cases_"))
+    jobs = place / "jobs"
+    rows = [
+        (case.type, case.opset, [(x.array, True) if isinstance(x, K) else (x, False) for x in case.inputs],
+         case.attributes, case.oracle, k in IN_A_LOOP)
+        for k, case in enumerate(CASES)
+    ]  # fmt: skip
+    jobs.write_bytes(pickle.dumps(rows))
+    first = 0
+    while first < len(CASES):
+        subprocess.run([sys.executable, CHILD, jobs, place, str(first)], timeout=300, check=False, capture_output=True)
+        done = [k for k in range(len(CASES)) if (place / f"{k}.pickle").exists()]
+        last = max(done, default=first - 1)
+        if last + 1 < len(CASES):
+            (place / f"{last + 1}.pickle").write_bytes(pickle.dumps("the process crashed"))
+        first = last + 2
+    return place
+
+
+def compare(got: Any, expected: Any, case: Case) -> None:
+    assert got.shape == expected.shape, f"shape {got.shape}, OpenVINO has {expected.shape}"
+    assert got.dtype == expected.dtype, f"dtype {got.dtype}, OpenVINO has {expected.dtype}"
+    if case.random is not None:
+        low, high = case.random
+        assert ((got >= low) & (got <= high)).all()
+    elif got.dtype.kind in "biuO":
+        np.testing.assert_array_equal(got, expected)
+    else:
+        np.testing.assert_allclose(got.astype(np.float64), expected.astype(np.float64), case.rtol, case.atol)
+
+
+def agrees(answer: Any, case: Case) -> bool:
+    """Whether OpenVINO's answer is what is expected."""
+    if isinstance(answer, str):
+        return False
+    assert case.expected is not None
+    try:
+        for got, wanted in zip(answer, case.expected, strict=True):
+            compare(got, wanted, case)
+    except AssertionError:
+        return False
+    return True
+
+
+def run(path: Path, case: Case) -> list[Any]:
+    """Our outputs."""
+    if case.type in AWAITED and find(System.OPENVINO, "", case.type, case.opset) is None:
+        pytest.skip(f"{case.type} is not there yet")
+    model = loopdbg.load(path)
+    feeds = [x.astype(object) if x.dtype.kind == "U" else x for x in case.inputs if not isinstance(x, K)]
+    return list(model.run({port.name: x for port, x in zip(model.inputs, feeds, strict=True)}).values())
+
+
+@pytest.mark.parametrize("number", range(len(CASES)), ids=[f"{k}-{case.name}" for k, case in enumerate(CASES)])
+def test_operator(number: int) -> None:
+    case = CASES[number]
+    expected = pickle.loads((folder() / f"{number}.pickle").read_bytes())
+    if case.expected is not None:
+        assert case.fault
+        assert not agrees(expected, case), "OpenVINO is right by now"
+        expected = list(case.expected)
+    assert not isinstance(expected, str), expected
+    outputs = run(folder() / f"{number}.xml", case)
+    assert len(outputs) == len(expected)
+    for got, wanted in zip(outputs, expected, strict=True):
+        compare(got, wanted, case)
+
+
+@pytest.mark.parametrize("number", IN_A_LOOP, ids=[CASES[k].type for k in IN_A_LOOP])
+def test_operator_in_a_loop(number: int) -> None:
+    case = CASES[number]
+    alone, looped = run(folder() / f"{number}.xml", case), run(folder() / f"{number}.loop.xml", case)
+    for one, other in zip(looped, alone, strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+
+
+def operators() -> set[str]:
+    """The names of all opsets that the installed OpenVINO defines."""
+    texts = [path.read_text() for path in HEADERS.glob("opset*_tbl.hpp")]
+    return {name for text in texts for name in re.findall(r"^_OPENVINO_OP_REG\((\w+),", text, re.MULTILINE)}
+
+
+def test_no_operator_is_without_a_case() -> None:
+    assert operators() - {case.type for case in CASES} == STRUCTURE
