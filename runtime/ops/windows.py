@@ -74,9 +74,9 @@ def _windows(
             # By its formulas VALID has as many windows with ceil_mode as without; onnxruntime adds one.
             first, last = (pads[k], pads[rank + k]) if mode == "NOTSET" else (0, 0)
             room = n + first + last - span
-            if room < 0:
+            if room < 0 and n:
                 raise ModelError(f"a window of {span} does not fit spatial axis {k} of {list(size)} with its pads")
-            count = room // step + 1
+            count = max(0, room // step + 1)
             if ceil_mode and mode == "NOTSET" and room % step and count * step < n + first:
                 count += 1  # a last window that hangs over, unless it would start in the pads behind
         before.append(first)

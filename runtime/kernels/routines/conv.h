@@ -40,7 +40,7 @@ typedef struct {
     npy_intp direct;
     npy_intp packed, gathered, off, at, first, parts; /* where in the scratch memory */
     npy_intp most[3]; /* the greatest count of a residue */
-    int bias;
+    int bias, blocks; /* is there one; are the weights in blocks already */
     axis axes[3];
 } conv;
 
@@ -58,7 +58,9 @@ typedef struct {
 
 enum { CONV_HEAD = 36 };
 
-static void conv_read(conv *c, int64_t const *t, int bias) {
+static void conv_read(conv *c, loopdbg_call *call) {
+    int64_t const *t = (int64_t const *)LOOPDBG_ARG(call, call->extra[0] ? 3 : 2);
+    c->bias = (int)call->extra[0], c->blocks = (int)call->extra[1];
     c->n = t[0], c->groups = t[1], c->icg = t[2], c->ocg = t[3];
     for (int a = 0; a < 3; a++) {
         c->in[a] = t[4 + a], c->out[a] = t[7 + a], c->kernel[a] = t[10 + a];
@@ -66,7 +68,6 @@ static void conv_read(conv *c, int64_t const *t, int bias) {
     }
     c->cn = t[25], c->cd = t[26], c->ch = t[27], c->direct = t[28];
     c->packed = t[29], c->gathered = t[30], c->off = t[31], c->at = t[32], c->first = t[33], c->parts = t[34];
-    c->bias = bias;
     t += CONV_HEAD;
     for (int a = 0; a < 3; a++) {
         c->axes[a].phases = *t++, c->axes[a].first = t, t += c->axes[a].phases;
@@ -84,18 +85,16 @@ static void conv_residues(conv const *c, int job, residue *r) {
     }
 }
 
-/* What each channel and tap adds to a position's place; how many there are. */
-static npy_intp conv_offsets(conv const *c, residue const *r, npy_intp channel, npy_intp phase, npy_intp *off) {
-    npy_intp K = 0;
+/* What each channel and tap adds to a position's place. */
+static void conv_offsets(conv const *c, residue const *r, npy_intp channel, npy_intp phase, npy_intp *off) {
     for (npy_intp i = 0; i < c->icg; i++)
         for (npy_intp a = 0; a < r[0].taps; a++)
             for (npy_intp b = 0; b < r[1].taps; b++)
                 for (npy_intp e = 0; e < r[2].taps; e++) {
                     int64_t const *d = r[0].tap + 3 * a, *h = r[1].tap + 3 * b, *w = r[2].tap + 3 * e;
                     npy_intp which = (d[1] * c->axes[1].phases + h[1]) * c->axes[2].phases + w[1];
-                    off[K++] = i * channel + which * phase + (d[2] * c->plane[1] + h[2]) * c->plane[2] + w[2];
+                    *off++ = i * channel + which * phase + (d[2] * c->plane[1] + h[2]) * c->plane[2] + w[2];
                 }
-    return K;
 }
 
 typedef float conv_f4 __attribute__((vector_size(16), aligned(4), may_alias));
@@ -189,7 +188,7 @@ static int conv_best(void) {
     return 1;
 }
 
-/* Inputs: x, weights, bias (if extra[0]), table. Outputs: y. Scratch. */
+/* Inputs: x, weights (in blocks if extra[1]), bias (if extra[0]), table. Output: y. Scratch. */
 #if defined(__x86_64__)
 #define RUN(type)                                                                \
     switch (conv_kind) {                                                         \
@@ -203,15 +202,13 @@ static int conv_best(void) {
 
 static int loopdbg_conv_f32(loopdbg_call *call) {
     conv c;
-    int bias = (int)call->extra[0];
-    conv_read(&c, (int64_t const *)LOOPDBG_ARG(call, 2 + bias), bias);
+    conv_read(&c, call);
     RUN(f32);
 }
 
 static int loopdbg_conv_f64(loopdbg_call *call) {
     conv c;
-    int bias = (int)call->extra[0];
-    conv_read(&c, (int64_t const *)LOOPDBG_ARG(call, 2 + bias), bias);
+    conv_read(&c, call);
     RUN(f64);
 }
 #undef RUN

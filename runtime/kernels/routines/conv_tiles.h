@@ -6,7 +6,7 @@ typedef void (*NAME(tile))(T const *, npy_intp const *, npy_intp, T const *, npy
                            T *const *, npy_intp);
 
 /* R channels at Q vectors of positions: out[q][r * apart + lane] = bias[r] + sum over k of
- * w[r * ld + k] * x[at[q] + off[k] + lane]. Every sum is in the order of k, whatever the tile. */
+ * w[k * ld + r] * x[at[q] + off[k] + lane]. Every sum is in the order of k, whatever the tile. */
 #define TILE(R, Q)                                                                                                   \
     ATTRIBUTES static void NAME(tile_##R##_##Q)(T const *x, npy_intp const *off, npy_intp K, T const *w, npy_intp ld, \
                                                 npy_intp const *at, T const *bias, T *const *out, npy_intp apart) {  \
@@ -20,7 +20,7 @@ typedef void (*NAME(tile))(T const *, npy_intp const *, npy_intp, T const *, npy
             npy_intp o = off[k];                                                                                     \
             for (int q = 0; q < Q; q++) v[q] = *(V const *)(from[q] + o);                                            \
             for (int r = 0; r < R; r++) {                                                                            \
-                V factor = SPLAT(w[r * ld + k]);                                                                     \
+                V factor = SPLAT(w[k * ld + r]);                                                                     \
                 for (int q = 0; q < Q; q++) sum[r][q] = FMA(factor, v[q], sum[r][q]);                                \
             }                                                                                                        \
         }                                                                                                            \
@@ -77,9 +77,10 @@ ATTRIBUTES static void NAME(pack)(conv const *c, T const *x, T *to, npy_intp n0,
                                 T const *from =
                                     x + ((n0 + n) * c->groups * c->icg + i) * whole + (z * in[1] + y) * in[2] + first_w;
                                 for (npy_intp w = 0; w < low; w++) to[w] = 0;
-                                if (sw == 1)
-                                    memcpy(to + low, from + low, (size_t)(high - low) * sizeof(T));
-                                else
+                                if (sw == 1 && high - low >= L) {
+                                    for (npy_intp w = low; w + L < high; w += L) *(V *)(to + w) = *(V const *)(from + w);
+                                    *(V *)(to + high - L) = *(V const *)(from + high - L);
+                                } else
                                     for (npy_intp w = low; w < high; w++) to[w] = from[w * sw];
                                 for (npy_intp w = high; w < plane[2]; w++) to[w] = 0;
                             }
@@ -136,7 +137,7 @@ static npy_intp NAME(cut)(conv const *c, npy_intp (*level)[3], int levels, vecto
 }
 
 /* All channels of a group at the vectors of a band. */
-ATTRIBUTES static void NAME(multiply)(conv const *c, T const *x, npy_intp const *off, npy_intp K, T const *w, npy_intp ld,
+ATTRIBUTES static void NAME(multiply)(conv const *c, T const *x, npy_intp const *off, npy_intp K, T const *w,
                                       T const *bias, vectors const *v, npy_intp count, T *out, npy_intp out_step) {
     npy_intp const apart = c->out[0] * c->out[1] * c->out[2];
     T buffer[8 * 8 * L];
@@ -145,6 +146,8 @@ ATTRIBUTES static void NAME(multiply)(conv const *c, T const *x, npy_intp const 
         for (npy_intp r = 0; r < c->ocg;) {
             npy_intp left = c->ocg - r;
             int kind = left >= ROWS ? (ROWS == 8 ? 3 : 2) : left >= 4 ? 2 : left >= 2 ? 1 : 0, rows = 1 << kind;
+            /* The block of the weights, and the channel in it. */
+            npy_intp ld = (r & ~(npy_intp)7) + 8 <= c->ocg ? 8 : rows, inside = ld == 8 ? r & 7 : 0;
             npy_intp end = group + 12 < count ? group + 12 : count;
             for (npy_intp first = group; first < end;) {
                 int n = (int)(end - first < widest ? end - first : widest);
@@ -159,10 +162,10 @@ ATTRIBUTES static void NAME(multiply)(conv const *c, T const *x, npy_intp const 
                     else to[q] = out + r * apart + s->out;
                 }
                 if (whole) {
-                    NAME(tiles)[kind][n](x, off, K, w + r * ld, ld, v->at + first, bias ? bias + r : NULL, to, apart);
+                    NAME(tiles)[kind][n](x, off, K, w + (r - inside) * K + inside, ld, v->at + first, bias ? bias + r : NULL, to, apart);
                 } else {
                     for (int q = 0; q < n; q++) to[q] = buffer + q * L;
-                    NAME(tiles)[kind][n](x, off, K, w + r * ld, ld, v->at + first, bias ? bias + r : NULL, to, n * L);
+                    NAME(tiles)[kind][n](x, off, K, w + (r - inside) * K + inside, ld, v->at + first, bias ? bias + r : NULL, to, n * L);
                     for (int q = 0; q < n; q++)
                         for (int32_t p = v->first[first + q]; p < v->first[first + q + 1]; p++) {
                             part const *s = v->parts + p;
@@ -180,6 +183,24 @@ ATTRIBUTES static void NAME(multiply)(conv const *c, T const *x, npy_intp const 
             }
             r += rows;
         }
+}
+
+/* Weights [ocg, kernel] of a group as tiles read them: blocks of 8, 4, 2, 1 channels, [taps, channels] each. */
+ATTRIBUTES static void NAME(gather)(conv const *c, residue const *r, T const *w, npy_intp K, T *to) {
+    npy_intp const kernel = c->kernel[0] * c->kernel[1] * c->kernel[2];
+    for (npy_intp m = 0, rows; m < c->ocg; m += rows, to += rows * K) {
+        rows = c->ocg - m >= 8 ? 8 : c->ocg - m >= 4 ? 4 : c->ocg - m >= 2 ? 2 : 1;
+        for (npy_intp k = 0; k < rows; k++) {
+            T *next = to + k;
+            T const *from = w + (m + k) * c->icg * kernel;
+            for (npy_intp i = 0; i < c->icg; i++, from += kernel)
+                for (npy_intp a = 0; a < r[0].taps; a++)
+                    for (npy_intp b = 0; b < r[1].taps; b++)
+                        for (npy_intp e = 0; e < r[2].taps; e++, next += rows)
+                            *next = from[(r[0].tap[3 * a] * c->kernel[1] + r[1].tap[3 * b]) * c->kernel[2] +
+                                         r[2].tap[3 * e]];
+        }
+    }
 }
 
 ATTRIBUTES static int NAME(run)(loopdbg_call *call, conv *c) {
@@ -204,12 +225,13 @@ ATTRIBUTES static int NAME(run)(loopdbg_call *call, conv *c) {
             for (npy_intp h0 = 0; h0 < c->most[1]; h0 += c->ch) {
                 npy_intp bn = c->n - n0 < c->cn ? c->n - n0 : c->cn, count = 0, K = 0;
                 for (npy_intp g = 0; g < c->groups; g++) {
-                    T const *from = x + (n0 * c->groups + g) * c->icg * in_whole;
+                    T const *from = x + (n0 * c->groups + g) * c->icg * in_whole, *blocks = w;
                     if (!c->direct) NAME(pack)(c, x + g * c->icg * in_whole, packed, n0, bn, d0, h0), from = packed;
-                    for (int job = 0; job < jobs; job++) {
+                    for (int job = 0; job < jobs; job++, blocks += c->groups * c->ocg * K) {
                         residue r[3];
                         npy_intp n[3];
                         conv_residues(c, job, r);
+                        K = c->icg * r[0].taps * r[1].taps * r[2].taps;
                         n[0] = r[0].count - d0 < c->cd ? r[0].count - d0 : c->cd;
                         n[1] = r[1].count - h0 < c->ch ? r[1].count - h0 : c->ch;
                         n[2] = r[2].count;
@@ -222,25 +244,17 @@ ATTRIBUTES static int NAME(run)(loopdbg_call *call, conv *c) {
                                 {n[2], 1, c->out_step[2]},
                             };
                             count = NAME(cut)(c, level, 4, &v);
-                            K = conv_offsets(c, r, channel, c->cn * one, off);
+                            conv_offsets(c, r, channel, c->cn * one, off);
                         }
-                        T const *weights = w + g * c->ocg * c->icg * kernel;
-                        if (jobs > 1) {
-                            T *to = gathered;
-                            for (npy_intp m = 0; m < c->ocg * c->icg; m++)
-                                for (npy_intp a = 0; a < r[0].taps; a++)
-                                    for (npy_intp b = 0; b < r[1].taps; b++)
-                                        for (npy_intp e = 0; e < r[2].taps; e++)
-                                            *to++ = weights[m * kernel +
-                                                            (r[0].tap[3 * a] * c->kernel[1] + r[1].tap[3 * b]) *
-                                                                c->kernel[2] +
-                                                            r[2].tap[3 * e]];
-                            weights = gathered;
-                        }
+                        T const *weights = gathered;
+                        if (c->blocks)
+                            weights = blocks + g * c->ocg * K;
+                        else if (jobs > 1 || c->groups > 1 || (!n0 && !d0 && !h0))
+                            NAME(gather)(c, r, w + g * c->ocg * c->icg * kernel, K, gathered);
                         T *to = out + (n0 * c->groups + g) * c->ocg * out_whole +
                                 ((r[0].start + d0 * c->out_step[0]) * o[1] + r[1].start + h0 * c->out_step[1]) * o[2] +
                                 r[2].start;
-                        NAME(multiply)(c, from, off, K, weights, K, bias ? bias + g * c->ocg : NULL, &v, count, to,
+                        NAME(multiply)(c, from, off, K, weights, bias ? bias + g * c->ocg : NULL, &v, count, to,
                                        c->out_step[2]);
                     }
                 }
