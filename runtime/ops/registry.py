@@ -82,6 +82,7 @@ _TABLE: dict[tuple[System, str, str], list[Definition]] = {}
 _FAMILIES = (
     "elementwise",
     "choice",
+    "convolution",
     "conversion",
     "activations",
     "reduce",

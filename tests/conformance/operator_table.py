@@ -574,6 +574,61 @@ def _dropped(dtype: str, version: int) -> Iterator[Case]:
     yield Case([values(dtype)], {"is_test": 1} if version < 7 else {}, 2)
 
 
+#: Rank, channels in a group and out of it, groups, kernel, strides, dilations, extents.
+CONVOLUTIONS: tuple[tuple[Any, ...], ...] = (
+    (1, 3, 5, 1, [3], [1], [2], [40]),
+    (1, 1, 1, 7, [4], [1], [1], [19]),
+    (2, 20, 11, 1, [3, 3], [1, 1], [1, 1], [7, 33]),
+    (2, 2, 8, 2, [3, 2], [2, 3], [1, 2], [9, 12]),
+    (2, 6, 16, 1, [1, 1], [1, 1], [1, 1], [5, 8]),
+    (2, 3, 4, 1, [4, 4], [4, 4], [1, 1], [8, 12]),
+    (3, 2, 3, 1, [2, 3, 2], [1, 2, 1], [1, 1, 1], [4, 7, 6]),
+)
+
+
+def _convolved(transposed: bool, openvino: bool) -> Cases:
+    def each(dtype: str, version: int) -> Iterator[Case]:
+        for rank, inside, outside, groups, kernel, strides, dilations, extents in CONVOLUTIONS:
+            x = tame(dtype, 2, groups * inside, *extents)
+            shape = (groups, *((inside, outside) if transposed else (outside, inside)), *kernel)
+            attributes: dict[str, Any] = {"strides": strides, "dilations": dilations}
+            if openvino and groups == 1:
+                more = {"pads_begin": [1] * rank, "pads_end": [0] * rank}
+                yield Case([x, tame(dtype, *shape[1:])], {**attributes, **more})
+            elif not openvino:
+                weights = tame(dtype, shape[0] * shape[1], *shape[2:])
+                attributes |= {"group": groups, "pads": [1] * rank + [0] * rank}
+                yield Case([x, weights], attributes)
+                yield Case([x, weights, tame(dtype, groups * outside)], attributes)
+
+    return each
+
+
+def _convolved_by_groups(transposed: bool) -> Cases:
+    def each(dtype: str, version: int) -> Iterator[Case]:
+        for rank, inside, outside, groups, kernel, strides, dilations, extents in CONVOLUTIONS:
+            shape = (groups, *((inside, outside) if transposed else (outside, inside)), *kernel)
+            attributes = {"strides": strides, "dilations": dilations, "pads_begin": [1] * rank, "pads_end": [0] * rank}
+            yield Case([tame(dtype, 2, groups * inside, *extents), tame(dtype, *shape)], attributes)
+
+    return each
+
+
+def _integer_convolutions(dtype: str, version: int) -> Iterator[Case]:
+    for channels in (2, 40):
+        x, w = tame(dtype, 2, channels, 6, 7), tame("int8", 5, channels, 3, 3)
+        yield Case([x, w])
+        yield Case([x, w, tame(dtype, seed=2), tame("int8", 5)], {"pads": [1, 0, 0, 1]})
+
+
+def _qlinear_convolutions(dtype: str, version: int) -> Iterator[Case]:
+    x, w, zeros = tame(dtype, 2, 4, 6, 7), tame("int8", 5, 4, 3, 3), (tame(dtype, seed=2), tame("int8", seed=3))
+    scales = [np.array(s, np.float32) for s in (0.02, 0.3, 1.5)]
+    inputs = [x, scales[0], zeros[0], w, scales[1], zeros[1], scales[2], zeros[0]]
+    yield Case(inputs)
+    yield Case([*inputs, np.array([1, -2, 300, 0, 7], np.int32)], {"strides": [2, 1]})
+
+
 # ------------------------------------------------------------------ the rows
 
 
@@ -623,6 +678,10 @@ def _rows_of_onnx() -> dict[str, Row]:
     add("CumSum CumProd", SUMMED, _running({}, {"exclusive": 1}, {"reverse": 1}))
     add("MatMul", (*FLOATS, "int32", "int64", "uint8"), _products)
     add("Gemm", (*FLOATS, "int32", "int64"), _gemms)
+    add("Conv", FLOATS, _convolved(False, False))
+    add("ConvTranspose", FLOATS, _convolved(True, False))
+    add("ConvInteger", ("int8", "uint8"), _integer_convolutions)
+    add("QLinearConv", ("int8", "uint8"), _qlinear_convolutions)
     add("BatchNormalization", FLOATS, _batch_norms)
     add("LayerNormalization", FLOATS, _layer_norms)
     add("LRN", FLOATS, _neighbours)
@@ -686,6 +745,10 @@ def _rows_of_openvino() -> dict[str, Row]:
     add("Softmax LogSoftmax", FLOATS, _along())
     add("CumSum", SUMMED, _running({}, {"exclusive": True}, {"reverse": True}))
     add("MatMul", (*FLOATS, "int32", "int64"), _turned_products)
+    add("Convolution", (*FLOATS, "int32"), _convolved(False, True))
+    add("ConvolutionBackpropData", FLOATS, _convolved(True, True))
+    add("GroupConvolution", FLOATS, _convolved_by_groups(False))
+    add("GroupConvolutionBackpropData", FLOATS, _convolved_by_groups(True))
     add("LSTMCell", FLOATS, _cells(4, 2))
     add("GRUCell", FLOATS, _cells(3, 1))
     add("RNNCell", FLOATS, _cells(1, 1))

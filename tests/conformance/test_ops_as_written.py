@@ -124,6 +124,16 @@ CASES: dict[str, Case] = {
     "Unsqueeze": ([X, Fixed([0])], {}),
     "VariadicSplit": ([X, Fixed(1), Fixed([1, 2])], {}),
 }
+SPATIAL = {"strides": [1, 2], "pads_begin": [1, 0], "pads_end": [0, 1], "dilations": [1, 1], "auto_pad": "explicit"}
+IMAGE = np.arange(60, dtype=np.float32).reshape(1, 2, 5, 6) / 60
+for _op_type, _shape in (
+    ("Convolution", (3, 2, 3, 3)),
+    ("GroupConvolution", (2, 3, 1, 3, 3)),
+    ("ConvolutionBackpropData", (2, 3, 3, 3)),
+    ("GroupConvolutionBackpropData", (2, 1, 3, 3, 3)),
+):
+    _weights = np.cos(np.arange(np.prod(_shape), dtype=np.float32)).reshape(_shape)
+    CASES[_op_type] = ([IMAGE, Fixed(_weights, F32)], SPATIAL)
 #: What they draw is their own; dtype and shape are compared.
 RANDOM = ("Multinomial", "RandomUniform")
 #: Read as loops.

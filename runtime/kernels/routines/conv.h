@@ -1,0 +1,223 @@
+/* Convolutions, and transposed ones, of one to three spatial axes.
+ *
+ * A sum over channels and taps is a product of a matrix of weights with rows that need not be written down: at stride 1
+ * the numbers that one tap reads for neighbouring positions are neighbours. So positions are cut into vectors, and a tile of
+ * channels x vectors adds up in registers, tap by tap, from an offset each. Where there are pads or strides, the planes of a
+ * band of positions are copied with zeros around and one plane a phase of the strides, so that they are neighbours again.
+ * A transposed convolution is one of stride 1 for each residue of an output position by the stride, with the taps that meet
+ * it. Every element is summed over channels, then taps, in the order of the weights, one after the other.
+ *
+ * What lies where is computed in ops/convolution.py, and comes as a table of int64.
+ */
+#ifndef LOOPDBG_CONV_H
+#define LOOPDBG_CONV_H
+
+#include <stdint.h>
+#include <string.h>
+#include "call.h"
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+/* An axis: at which input each phase begins, and the residues of output positions. */
+typedef struct {
+    npy_intp phases;
+    int64_t const *first;
+    npy_intp residues;
+    int64_t const *residue;
+} axis;
+
+/* Output positions start, start + step, ...; each tap is (index in the kernel, phase, place in the plane). */
+typedef struct {
+    npy_intp start, count, taps;
+    int64_t const *tap;
+} residue;
+
+typedef struct {
+    npy_intp n, groups, icg, ocg, in[3], out[3], kernel[3], in_step[3], out_step[3];
+    npy_intp plane[3]; /* as packed, for one phase; the input's own where it is read directly */
+    npy_intp cn, cd, ch; /* how much of the batch and of the two outer axes makes a band */
+    npy_intp direct;
+    npy_intp packed, gathered, off, at, first, parts; /* where in the scratch memory */
+    npy_intp most[3]; /* the greatest count of a residue */
+    int bias, blocks; /* is there one; are the weights in blocks already */
+    axis axes[3];
+} conv;
+
+/* Where vectors begin in the planes, and what of each belongs where in the output. */
+typedef struct {
+    npy_intp out;
+    int32_t lane, count;
+} part;
+
+typedef struct {
+    npy_intp *at;
+    int32_t *first;
+    part *parts;
+} vectors;
+
+enum { CONV_HEAD = 36 };
+
+static void conv_read(conv *c, loopdbg_call *call) {
+    int64_t const *t = (int64_t const *)LOOPDBG_ARG(call, call->extra[0] ? 3 : 2);
+    c->bias = (int)call->extra[0], c->blocks = (int)call->extra[1];
+    c->n = t[0], c->groups = t[1], c->icg = t[2], c->ocg = t[3];
+    for (int a = 0; a < 3; a++) {
+        c->in[a] = t[4 + a], c->out[a] = t[7 + a], c->kernel[a] = t[10 + a];
+        c->in_step[a] = t[13 + a], c->out_step[a] = t[16 + a], c->plane[a] = t[19 + a], c->most[a] = t[22 + a];
+    }
+    c->cn = t[25], c->cd = t[26], c->ch = t[27], c->direct = t[28];
+    c->packed = t[29], c->gathered = t[30], c->off = t[31], c->at = t[32], c->first = t[33], c->parts = t[34];
+    t += CONV_HEAD;
+    for (int a = 0; a < 3; a++) {
+        c->axes[a].phases = *t++, c->axes[a].first = t, t += c->axes[a].phases;
+        c->axes[a].residues = *t++, c->axes[a].residue = t;
+        for (npy_intp k = 0; k < c->axes[a].residues; k++) t += 3 + 3 * t[2];
+    }
+}
+
+static void conv_residues(conv const *c, int job, residue *r) {
+    for (int a = 2; a >= 0; a--) {
+        int64_t const *t = c->axes[a].residue;
+        for (int skip = job % (int)c->axes[a].residues; skip > 0; skip--) t += 3 + 3 * t[2];
+        job /= (int)c->axes[a].residues;
+        r[a] = (residue){t[0], t[1], t[2], t + 3};
+    }
+}
+
+/* What each channel and tap adds to a position's place. */
+static void conv_offsets(conv const *c, residue const *r, npy_intp channel, npy_intp phase, npy_intp *off) {
+    for (npy_intp i = 0; i < c->icg; i++)
+        for (npy_intp a = 0; a < r[0].taps; a++)
+            for (npy_intp b = 0; b < r[1].taps; b++)
+                for (npy_intp e = 0; e < r[2].taps; e++) {
+                    int64_t const *d = r[0].tap + 3 * a, *h = r[1].tap + 3 * b, *w = r[2].tap + 3 * e;
+                    npy_intp which = (d[1] * c->axes[1].phases + h[1]) * c->axes[2].phases + w[1];
+                    *off++ = i * channel + which * phase + (d[2] * c->plane[1] + h[2]) * c->plane[2] + w[2];
+                }
+}
+
+typedef float conv_f4 __attribute__((vector_size(16), aligned(4), may_alias));
+typedef float conv_f8 __attribute__((vector_size(32), aligned(4), may_alias));
+typedef float conv_f16 __attribute__((vector_size(64), aligned(4), may_alias));
+typedef double conv_d2 __attribute__((vector_size(16), aligned(8), may_alias));
+typedef double conv_d4 __attribute__((vector_size(32), aligned(8), may_alias));
+typedef double conv_d8 __attribute__((vector_size(64), aligned(8), may_alias));
+
+#define BY_ELEMENT(to, first, count, from) memcpy(to, (from) + (first), (size_t)(count) * sizeof(*(from)))
+
+#define T float
+#define V conv_f4
+#define L 4
+#define FMA(a, b, c) ((a) * (b) + (c))
+#define SPLAT(x) ((conv_f4){x, x, x, x})
+#define STORE BY_ELEMENT
+#define ATTRIBUTES
+#define NAME(x) conv_##x##_f32
+#define ROWS 4
+#include "conv_tiles.h"
+
+#define T double
+#define V conv_d2
+#define L 2
+#define FMA(a, b, c) ((a) * (b) + (c))
+#define SPLAT(x) ((conv_d2){x, x})
+#define STORE BY_ELEMENT
+#define ATTRIBUTES
+#define NAME(x) conv_##x##_f64
+#define ROWS 4
+#include "conv_tiles.h"
+
+#if defined(__x86_64__)
+#define T float
+#define V conv_f8
+#define L 8
+#define FMA(a, b, c) ((conv_f8)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
+#define SPLAT(x) ((conv_f8)_mm256_set1_ps(x))
+#define STORE BY_ELEMENT
+#define ATTRIBUTES __attribute__((target("avx2,fma")))
+#define NAME(x) conv_##x##_f32_avx2
+#define ROWS 4
+#include "conv_tiles.h"
+
+#define T double
+#define V conv_d4
+#define L 4
+#define FMA(a, b, c) ((conv_d4)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
+#define SPLAT(x) ((conv_d4)_mm256_set1_pd(x))
+#define STORE BY_ELEMENT
+#define ATTRIBUTES __attribute__((target("avx2,fma")))
+#define NAME(x) conv_##x##_f64_avx2
+#define ROWS 4
+#include "conv_tiles.h"
+
+#define T float
+#define V conv_f16
+#define L 16
+#define FMA(a, b, c) ((conv_f16)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
+#define SPLAT(x) ((conv_f16)_mm512_set1_ps(x))
+#define STORE(to, first, count, from)                                                                                   \
+    _mm512_mask_storeu_ps((to) - (first), (__mmask16)(((1u << (count)) - 1) << (first)), _mm512_loadu_ps(from))
+#define ATTRIBUTES __attribute__((target("avx512f")))
+#define NAME(x) conv_##x##_f32_avx512
+#define ROWS 8
+#include "conv_tiles.h"
+
+#define T double
+#define V conv_d8
+#define L 8
+#define FMA(a, b, c) ((conv_d8)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c)))
+#define SPLAT(x) ((conv_d8)_mm512_set1_pd(x))
+#define STORE(to, first, count, from)                                                                                   \
+    _mm512_mask_storeu_pd((to) - (first), (__mmask8)(((1u << (count)) - 1) << (first)), _mm512_loadu_pd(from))
+#define ATTRIBUTES __attribute__((target("avx512f")))
+#define NAME(x) conv_##x##_f64_avx512
+#define ROWS 8
+#include "conv_tiles.h"
+#endif
+
+/* For tests: 0: as this processor does it best; 1: any processor, 2: AVX2, 3: AVX-512. */
+static int conv_kind = 0;
+
+static int conv_best(void) {
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f")) return 3;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return 2;
+#endif
+    return 1;
+}
+
+/* Inputs: x, weights (in blocks if extra[1]), bias (if extra[0]), table. Output: y. Scratch. */
+#if defined(__x86_64__)
+#define RUN(type)                                                                \
+    switch (conv_kind) {                                                         \
+    case 3: return conv_run_##type##_avx512(call, &c);                           \
+    case 2: return conv_run_##type##_avx2(call, &c);                             \
+    }                                                                            \
+    return conv_run_##type(call, &c)
+#else
+#define RUN(type) return conv_run_##type(call, &c)
+#endif
+
+static int loopdbg_conv_f32(loopdbg_call *call) {
+    conv c;
+    conv_read(&c, call);
+    RUN(f32);
+}
+
+static int loopdbg_conv_f64(loopdbg_call *call) {
+    conv c;
+    conv_read(&c, call);
+    RUN(f64);
+}
+#undef RUN
+
+static int loopdbg_conv_choose(int kind) {
+    int best = conv_best();
+    if (kind > best) return 0;
+    conv_kind = kind ? kind : best;
+    return 1;
+}
+
+#endif

@@ -1,0 +1,3 @@
+ROUTINES: dict[str, int]
+
+def choose(kind: int) -> bool: ...

@@ -1,0 +1,24 @@
+"""Convolutions (conv.h)."""
+
+from ..kernel cimport Call, run_call
+
+cdef extern from "conv.h" nogil:
+    int loopdbg_conv_f32(Call *call) noexcept
+    int loopdbg_conv_f64(Call *call) noexcept
+    int loopdbg_conv_choose(int kind) noexcept
+
+ROUTINES = {
+    "f32": <size_t><run_call>loopdbg_conv_f32,
+    "f64": <size_t><run_call>loopdbg_conv_f64,
+}
+
+
+def choose(int kind):
+    """For tests: how it is computed: as on any processor (1), with AVX2 (2), AVX-512 (3), or as is best here (0).
+
+    False where this processor cannot.
+    """
+    return loopdbg_conv_choose(kind) != 0
+
+
+choose(0)

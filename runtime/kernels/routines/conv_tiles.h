@@ -1,0 +1,272 @@
+/* Convolution for one element type and one instruction set: included once for each, with
+ * T (element), V (vector), L (elements in V), FMA(a, b, c), SPLAT(x), STORE(to, first, count, from), ATTRIBUTES, NAME(x),
+ * ROWS and WIDTH (most channels and vectors of a tile: their sums and what they read fit into the registers). */
+
+typedef void (*NAME(tile))(T const *, npy_intp const *, npy_intp, T const *, npy_intp, npy_intp const *, T const *,
+                           T *const *, npy_intp);
+
+/* R channels at Q vectors of positions: out[q][r * apart + lane] = bias[r] + sum over k of
+ * w[k * ld + r] * x[at[q] + off[k] + lane]. Every sum is in the order of k, whatever the tile. */
+#define TILE(R, Q)                                                                                                   \
+    ATTRIBUTES static void NAME(tile_##R##_##Q)(T const *x, npy_intp const *off, npy_intp K, T const *w, npy_intp ld, \
+                                                npy_intp const *at, T const *bias, T *const *out, npy_intp apart) {  \
+        V sum[R][Q];                                                                                                 \
+        T const *from[Q];                                                                                            \
+        for (int q = 0; q < Q; q++) from[q] = x + at[q];                                                             \
+        for (int r = 0; r < R; r++)                                                                                  \
+            for (int q = 0; q < Q; q++) sum[r][q] = (V){0};                                                          \
+        for (npy_intp k = 0; k < K; k++) {                                                                           \
+            V v[Q];                                                                                                  \
+            npy_intp o = off[k];                                                                                     \
+            for (int q = 0; q < Q; q++) v[q] = *(V const *)(from[q] + o);                                            \
+            for (int r = 0; r < R; r++) {                                                                            \
+                V factor = SPLAT(w[k * ld + r]);                                                                     \
+                for (int q = 0; q < Q; q++) sum[r][q] = FMA(factor, v[q], sum[r][q]);                                \
+            }                                                                                                        \
+        }                                                                                                            \
+        for (int r = 0; r < R; r++)                                                                                  \
+            for (int q = 0; q < Q; q++) {                                                                            \
+                if (bias) sum[r][q] += (V)SPLAT(bias[r]);                                                            \
+                *(V *)(out[q] + r * apart) = sum[r][q];                                                              \
+            }                                                                                                        \
+    }
+
+TILE(1, 1) TILE(1, 2) TILE(1, 3) TILE(1, 4) TILE(1, 8)
+TILE(2, 1) TILE(2, 2) TILE(2, 3) TILE(2, 4)
+TILE(4, 1) TILE(4, 2) TILE(4, 3)
+#if ROWS == 8
+TILE(8, 1) TILE(8, 2) TILE(8, 3)
+#endif
+
+/* By rows (1, 2, 4, 8) and vectors. */
+static NAME(tile) const NAME(tiles)[4][9] = {
+    {0, NAME(tile_1_1), NAME(tile_1_2), NAME(tile_1_3), NAME(tile_1_4), 0, 0, 0, NAME(tile_1_8)},
+    {0, NAME(tile_2_1), NAME(tile_2_2), NAME(tile_2_3), NAME(tile_2_4)},
+    {0, NAME(tile_4_1), NAME(tile_4_2), NAME(tile_4_3)},
+#if ROWS == 8
+    {0, NAME(tile_8_1), NAME(tile_8_2), NAME(tile_8_3)},
+#endif
+};
+#undef TILE
+
+/* The part of a group's input that a band of positions reads: planes [channel, phases, n, d, h, w], zeros for what lies
+ * outside. */
+ATTRIBUTES static void NAME(pack)(conv const *c, T const *x, T *to, npy_intp n0, npy_intp bn, npy_intp d0,
+                                  npy_intp h0) {
+    npy_intp const *in = c->in, *step = c->in_step, *plane = c->plane;
+    npy_intp whole = in[0] * in[1] * in[2];
+    for (npy_intp i = 0; i < c->icg; i++)
+        for (npy_intp pd = 0; pd < c->axes[0].phases; pd++)
+            for (npy_intp ph = 0; ph < c->axes[1].phases; ph++)
+                for (npy_intp pw = 0; pw < c->axes[2].phases; pw++) {
+                    npy_intp const first_w = c->axes[2].first[pw], sw = step[2];
+                    /* low..high of w lie inside */
+                    npy_intp low = first_w < 0 ? (-first_w + sw - 1) / sw : 0;
+                    npy_intp high = in[2] - 1 - first_w < 0 ? 0 : (in[2] - 1 - first_w) / sw + 1;
+                    if (high > plane[2]) high = plane[2];
+                    if (low > high) low = high;
+                    for (npy_intp n = 0; n < bn; n++)
+                        for (npy_intp d = 0; d < plane[0]; d++)
+                            for (npy_intp h = 0; h < plane[1]; h++, to += plane[2]) {
+                                npy_intp z = c->axes[0].first[pd] + (d0 + d) * step[0];
+                                npy_intp y = c->axes[1].first[ph] + (h0 + h) * step[1];
+                                if (z < 0 || z >= in[0] || y < 0 || y >= in[1] || low == high) {
+                                    memset(to, 0, (size_t)plane[2] * sizeof(T));
+                                    continue;
+                                }
+                                T const *from =
+                                    x + ((n0 + n) * c->groups * c->icg + i) * whole + (z * in[1] + y) * in[2] + first_w;
+                                for (npy_intp w = 0; w < low; w++) to[w] = 0;
+                                if (sw == 1 && high - low >= L) {
+                                    for (npy_intp w = low; w + L < high; w += L) *(V *)(to + w) = *(V const *)(from + w);
+                                    *(V *)(to + high - L) = *(V const *)(from + high - L);
+                                } else
+                                    for (npy_intp w = low; w < high; w++) to[w] = from[w * sw];
+                                for (npy_intp w = high; w < plane[2]; w++) to[w] = 0;
+                            }
+                    to += (c->cn - bn) * plane[0] * plane[1] * plane[2];
+                }
+}
+
+/* Cuts positions into vectors: ``level``s of (count, distance in the planes, distance in the output), outermost first,
+ * the last one with distance 1 in the planes. */
+static npy_intp NAME(cut)(conv const *c, npy_intp (*level)[3], int levels, vectors *v) {
+    /* Join levels that lie one behind the other. */
+    for (int k = levels - 1; k > 0; k--)
+        if (level[k - 1][0] == 1 || (level[k - 1][1] == level[k][0] * level[k][1] && level[k - 1][2] == level[k][0] * level[k][2])) {
+            level[k - 1][0] *= level[k][0], level[k - 1][1] = level[k][1], level[k - 1][2] = level[k][2];
+            for (int j = k; j < levels - 1; j++) memcpy(level[j], level[j + 1], sizeof(level[j]));
+            levels--;
+        }
+    npy_intp const *inner = level[levels - 1], one[3] = {1, 0, 0};
+    npy_intp const *row = levels > 1 ? level[levels - 2] : one;
+    npy_intp const *mid = levels > 2 ? level[levels - 3] : one, *top = levels > 3 ? level[levels - 4] : one;
+    npy_intp length = inner[0], rows = row[0], apart = rows > 1 ? row[1] : length;
+    npy_intp flat = (rows - 1) * apart + length;
+    npy_intp by_row = rows * ((length + L - 1) / L), together = (flat + L - 1) / L;
+    /* Vectors that cross from row to row compute what lies between, and are stored in parts. */
+    int across = (c->direct && length < L) || together * 11 < by_row * 10;
+    npy_intp count = 0, parts = 0;
+    for (npy_intp a = 0; a < top[0]; a++)
+        for (npy_intp b = 0; b < mid[0]; b++)
+            for (npy_intp r = 0; r < (across ? 1 : rows); r++) {
+                npy_intp in = a * top[1] + b * mid[1] + r * row[1], out = a * top[2] + b * mid[2] + r * row[2];
+                npy_intp end = across ? flat : length, line = 0, column = 0;
+                for (npy_intp p = 0; p < end; p += L) {
+                    /* Nothing is read behind the end where what lies there is not ours. */
+                    npy_intp start = end - p < L && end >= L ? end - L : p;
+                    v->at[count] = in + start;
+                    v->first[count++] = (int32_t)parts;
+                    for (npy_intp q = p; q < p + L && q < end;) {
+                        npy_intp n = apart - column, left = p + L < end ? p + L - q : end - q;
+                        if (!across) n = left;
+                        if (n > left) n = left;
+                        npy_intp valid = across && column + n > length ? length - column : n;
+                        if (valid > 0) {
+                            part *s = v->parts + parts++;
+                            s->lane = (int32_t)(q - start), s->count = (int32_t)valid;
+                            s->out = out + (across ? line * row[2] : 0) + column * inner[2];
+                        }
+                        q += n, column += n;
+                        if (across && column == apart) column = 0, line++;
+                    }
+                }
+            }
+    v->first[count] = (int32_t)parts;
+    return count;
+}
+
+/* All channels of a group at the vectors of a band. */
+ATTRIBUTES static void NAME(multiply)(conv const *c, T const *x, npy_intp const *off, npy_intp K, T const *w,
+                                      T const *bias, vectors const *v, npy_intp count, T *out, npy_intp out_step) {
+    npy_intp const apart = c->out[0] * c->out[1] * c->out[2];
+    T buffer[8 * 8 * L];
+    int const widest = c->ocg >= 4 ? 3 : c->ocg >= 2 ? 4 : 8;
+    for (npy_intp group = 0; group < count; group += 12)
+        for (npy_intp r = 0; r < c->ocg;) {
+            npy_intp left = c->ocg - r;
+            int kind = left >= ROWS ? (ROWS == 8 ? 3 : 2) : left >= 4 ? 2 : left >= 2 ? 1 : 0, rows = 1 << kind;
+            /* The block of the weights, and the channel in it. */
+            npy_intp ld = (r & ~(npy_intp)7) + 8 <= c->ocg ? 8 : rows, inside = ld == 8 ? r & 7 : 0;
+            npy_intp end = group + 12 < count ? group + 12 : count;
+            for (npy_intp first = group; first < end;) {
+                int n = (int)(end - first < widest ? end - first : widest);
+                if (n == 3 && end - first == 4) n = 2;
+                if (n > 4 && n < 8) n = 4;
+                T *to[8];
+                int whole = 1;
+                for (int q = 0; q < n; q++) {
+                    int32_t p = v->first[first + q];
+                    part const *s = v->parts + p;
+                    if (v->first[first + q + 1] != p + 1 || s->count != L || out_step != 1) whole = 0;
+                    else to[q] = out + r * apart + s->out;
+                }
+                if (whole) {
+                    NAME(tiles)[kind][n](x, off, K, w + (r - inside) * K + inside, ld, v->at + first, bias ? bias + r : NULL, to, apart);
+                } else {
+                    for (int q = 0; q < n; q++) to[q] = buffer + q * L;
+                    NAME(tiles)[kind][n](x, off, K, w + (r - inside) * K + inside, ld, v->at + first, bias ? bias + r : NULL, to, n * L);
+                    for (int q = 0; q < n; q++)
+                        for (int32_t p = v->first[first + q]; p < v->first[first + q + 1]; p++) {
+                            part const *s = v->parts + p;
+                            for (int k = 0; k < rows; k++) {
+                                T const *from = buffer + k * n * L + q * L;
+                                T *target = out + (r + k) * apart + s->out;
+                                if (out_step == 1)
+                                    STORE(target, s->lane, s->count, from);
+                                else
+                                    for (int j = 0; j < s->count; j++) target[j * out_step] = from[s->lane + j];
+                            }
+                        }
+                }
+                first += n;
+            }
+            r += rows;
+        }
+}
+
+/* Weights [ocg, kernel] of a group as tiles read them: blocks of 8, 4, 2, 1 channels, [taps, channels] each. */
+ATTRIBUTES static void NAME(gather)(conv const *c, residue const *r, T const *w, npy_intp K, T *to) {
+    npy_intp const kernel = c->kernel[0] * c->kernel[1] * c->kernel[2];
+    for (npy_intp m = 0, rows; m < c->ocg; m += rows, to += rows * K) {
+        rows = c->ocg - m >= 8 ? 8 : c->ocg - m >= 4 ? 4 : c->ocg - m >= 2 ? 2 : 1;
+        for (npy_intp k = 0; k < rows; k++) {
+            T *next = to + k;
+            T const *from = w + (m + k) * c->icg * kernel;
+            for (npy_intp i = 0; i < c->icg; i++, from += kernel)
+                for (npy_intp a = 0; a < r[0].taps; a++)
+                    for (npy_intp b = 0; b < r[1].taps; b++)
+                        for (npy_intp e = 0; e < r[2].taps; e++, next += rows)
+                            *next = from[(r[0].tap[3 * a] * c->kernel[1] + r[1].tap[3 * b]) * c->kernel[2] +
+                                         r[2].tap[3 * e]];
+        }
+    }
+}
+
+ATTRIBUTES static int NAME(run)(loopdbg_call *call, conv *c) {
+    T const *x = (T const *)LOOPDBG_ARG(call, 0), *w = (T const *)LOOPDBG_ARG(call, 1);
+    T const *bias = c->bias ? (T const *)LOOPDBG_ARG(call, 2) : NULL;
+    T *out = (T *)LOOPDBG_ARG(call, 3 + c->bias);
+    char *scratch = LOOPDBG_ARG(call, 4 + c->bias);
+    T *packed = (T *)(scratch + c->packed), *gathered = (T *)(scratch + c->gathered);
+    npy_intp *off = (npy_intp *)(scratch + c->off);
+    vectors v = {(npy_intp *)(scratch + c->at), (int32_t *)(scratch + c->first), (part *)(scratch + c->parts)};
+    npy_intp const *plane = c->plane, *o = c->out;
+    npy_intp const in_whole = c->in[0] * c->in[1] * c->in[2], out_whole = o[0] * o[1] * o[2];
+    npy_intp const kernel = c->kernel[0] * c->kernel[1] * c->kernel[2];
+    npy_intp const one = plane[0] * plane[1] * plane[2]; /* a plane */
+    npy_intp const phases = c->axes[0].phases * c->axes[1].phases * c->axes[2].phases;
+    npy_intp const channel = c->direct ? in_whole : phases * c->cn * one;
+    npy_intp const image = c->direct ? c->groups * c->icg * in_whole : one;
+    int jobs = 1;
+    for (int a = 0; a < 3; a++) jobs *= (int)c->axes[a].residues;
+    for (npy_intp n0 = 0; n0 < c->n; n0 += c->cn)
+        for (npy_intp d0 = 0; d0 < c->most[0]; d0 += c->cd)
+            for (npy_intp h0 = 0; h0 < c->most[1]; h0 += c->ch) {
+                npy_intp bn = c->n - n0 < c->cn ? c->n - n0 : c->cn, count = 0, K = 0;
+                for (npy_intp g = 0; g < c->groups; g++) {
+                    T const *from = x + (n0 * c->groups + g) * c->icg * in_whole, *blocks = w;
+                    if (!c->direct) NAME(pack)(c, x + g * c->icg * in_whole, packed, n0, bn, d0, h0), from = packed;
+                    for (int job = 0; job < jobs; job++, blocks += c->groups * c->ocg * K) {
+                        residue r[3];
+                        npy_intp n[3];
+                        conv_residues(c, job, r);
+                        K = c->icg * r[0].taps * r[1].taps * r[2].taps;
+                        n[0] = r[0].count - d0 < c->cd ? r[0].count - d0 : c->cd;
+                        n[1] = r[1].count - h0 < c->ch ? r[1].count - h0 : c->ch;
+                        n[2] = r[2].count;
+                        if (n[0] <= 0 || n[1] <= 0 || n[2] <= 0) continue;
+                        if (g == 0 || jobs > 1) {
+                            npy_intp level[4][3] = {
+                                {bn, image, c->groups * c->ocg * out_whole},
+                                {n[0], plane[1] * plane[2], c->out_step[0] * o[1] * o[2]},
+                                {n[1], plane[2], c->out_step[1] * o[2]},
+                                {n[2], 1, c->out_step[2]},
+                            };
+                            count = NAME(cut)(c, level, 4, &v);
+                            conv_offsets(c, r, channel, c->cn * one, off);
+                        }
+                        T const *weights = gathered;
+                        if (c->blocks)
+                            weights = blocks + g * c->ocg * K;
+                        else if (jobs > 1 || c->groups > 1 || (!n0 && !d0 && !h0))
+                            NAME(gather)(c, r, w + g * c->ocg * c->icg * kernel, K, gathered);
+                        T *to = out + (n0 * c->groups + g) * c->ocg * out_whole +
+                                ((r[0].start + d0 * c->out_step[0]) * o[1] + r[1].start + h0 * c->out_step[1]) * o[2] +
+                                r[2].start;
+                        NAME(multiply)(c, from, off, K, weights, bias ? bias + g * c->ocg : NULL, &v, count, to,
+                                       c->out_step[2]);
+                    }
+                }
+            }
+    return 0;
+}
+#undef T
+#undef V
+#undef L
+#undef FMA
+#undef SPLAT
+#undef STORE
+#undef ATTRIBUTES
+#undef NAME
+#undef ROWS

@@ -1,0 +1,544 @@
+"""Convolutions and transposed ones: where what lies is computed here, the sums are those of kernels/routines/conv.h."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, reduce
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelError, UnsupportedError
+from ..graph import Array
+from .axes import ints, text, unknown_word
+from .choice import bounded
+from .registry import Ints, onnx, openvino
+from .support import cast, constant, working_dtype
+from .windows import AUTO_PADS, Windows, windows
+
+P = Any  # Primitives[T]; T is an array or a buffer description
+T = Any
+Shape = tuple[int, ...]
+Dtype = np.dtype[Any]
+_FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+_INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
+#: As many bytes of the input are copied at a time: they stay in a second-level cache, of one channel in a first.
+_BAND, _NARROW_BAND = 1 << 19, 1 << 14
+#: Elements of the widest vectors, and of the narrowest ones.
+_WIDEST, _NARROWEST = {4: 16, 8: 8}, {4: 4, 8: 2}
+_MOST_AXES = 3
+
+
+@dataclass(frozen=True)
+class _Taps:
+    """One spatial axis. A plane of phase p holds the inputs ``first[p] + j * step``. Output ``start + i * out_step``
+    reads of it j = i + shift for each tap (index in the kernel, phase, shift) of its residue (start, count, taps)."""
+
+    first: Shape
+    step: int
+    out_step: int
+    residues: tuple[tuple[int, int, tuple[Shape, ...]], ...]
+
+    @property
+    def reach(self) -> int:
+        return max((tap[2] for _, _, taps in self.residues for tap in taps), default=0)
+
+    @property
+    def count(self) -> int:
+        return max(count for _, count, _ in self.residues)
+
+    @property
+    def least(self) -> int:
+        return min(count for _, count, _ in self.residues)
+
+
+def _forward(kernel: int, stride: int, dilation: int, before: int, out: int) -> _Taps:
+    """A convolution: taps that are a whole number of strides apart read the same plane."""
+    phases = sorted({k * dilation % stride for k in range(kernel)})
+    taps = tuple((k, phases.index(k * dilation % stride), k * dilation // stride) for k in range(kernel))
+    return _Taps(tuple(phase - before for phase in phases), stride, 1, ((0, out, taps),))
+
+
+def _backward(kernel: int, stride: int, dilation: int, before: int, out: int) -> _Taps:
+    """A transposed one: output o reads input i by the tap for which i * stride + tap * dilation = o + before."""
+    residues = []
+    for start in range(min(stride, out)):
+        met = [(k, divmod(start + before - k * dilation, stride)) for k in range(kernel)]
+        taps = [(k, shift) for k, (shift, rest) in met if not rest]
+        residues.append((start, -(-(out - start) // stride), taps))
+    least = min((shift for _, _, taps in residues for _, shift in taps), default=0)
+    moved = tuple((start, n, tuple((k, 0, shift - least) for k, shift in taps)) for start, n, taps in residues)
+    return _Taps((least,), 1, stride, moved)
+
+
+def _padded(numbers: Shape, fill: int = 1) -> Shape:
+    """As many spatial axes as conv.h has."""
+    return (fill,) * (_MOST_AXES - len(numbers)) + numbers
+
+
+def _taps(found: Windows, transposed: bool) -> list[_Taps]:
+    numbers = (found.kernel, found.strides, found.dilations)
+    of_axes = zip(*map(_padded, numbers), _padded(found.before, 0), _padded(found.out), strict=True)
+    return [(_backward if transposed else _forward)(*numbers) for numbers in of_axes]
+
+
+@lru_cache(maxsize=1024)
+def _table(
+    transposed: bool, n: int, groups: int, icg: int, ocg: int, found: Windows, itemsize: int
+) -> tuple[Array, int]:
+    """What conv.h reads, and how many bytes it needs."""
+    taps = _taps(found, transposed)
+    size, kernel, out = _padded(found.size), _padded(found.kernel), _padded(found.out)
+    reach, most = [t.reach for t in taps], [t.count for t in taps]
+    phases = math.prod(len(t.first) for t in taps)
+    # Read where it is: neighbours are neighbours, nothing lies outside, and whole vectors fit in.
+    direct = all(
+        t.first == (0,) and t.step == 1 and t.count + t.reach <= extent for t, extent in zip(taps, size, strict=True)
+    )
+    least, widest = [t.least for t in taps], _WIDEST[itemsize]
+    direct = direct and (least[2] >= widest or (most[2] == size[2] and least[1] * least[2] >= widest))
+    if direct:
+        band, plane = (n, most[0], most[1]), size
+    else:
+        budget = _NARROW_BAND if ocg == 1 else _BAND
+        row = max(1, icg) * phases * (most[2] + reach[2]) * itemsize
+
+        def band_bytes(images: int, depth: int, height: int) -> int:
+            return images * (depth + reach[0]) * (height + reach[1]) * row
+
+        height = max(1, min(most[1], budget // (row * (1 + reach[0])) - reach[1]))
+        depth = 1 if height < most[1] else max(1, min(most[0], budget // band_bytes(1, 1, height)))
+        while depth > 1 and band_bytes(1, depth, height) > budget:
+            depth -= 1
+        images = 1 if depth < most[0] else max(1, min(n, budget // band_bytes(1, depth, height)))
+        band = (images, depth, height)
+        plane = (depth + reach[0], height + reach[1], most[2] + reach[2])
+    rows = math.prod(band)
+    vectors = rows * -(-most[2] // _NARROWEST[itemsize]) + 1
+    weights = icg * math.prod(kernel)
+    parts = [  # bytes, in the order of conv.h
+        0 if direct else (icg * phases * band[0] * math.prod(plane) + widest) * itemsize,
+        ocg * weights * itemsize,
+        weights * 8,
+        vectors * 8,
+        (vectors + 1) * 4,
+        (vectors + rows + widest) * 16,
+    ]
+    places = [0]
+    for part in parts:
+        places.append(places[-1] + -(-part // 64) * 64)
+    head = [n, groups, icg, ocg, *size, *out, *kernel, *(t.step for t in taps), *(t.out_step for t in taps), *plane]
+    head += [*most, *band, int(direct), *places[:-1], 0]
+    for t in taps:
+        head += [len(t.first), *t.first, len(t.residues)]
+        for start, count, met in t.residues:
+            head += [start, count, len(met), *(number for tap in met for number in tap)]
+    return np.array(head, np.int64), places[-1]
+
+
+@lru_cache(maxsize=1024)
+def _blocks(transposed: bool, groups: int, found: Windows, dtype: Dtype) -> Callable[[Array], Array]:
+    """What puts weights into the order in which conv.h reads them: by residue, by group, then in blocks of 8, 4, 2 or 1
+    channels ``[taps, channels]``."""
+    taps = _taps(found, transposed)
+
+    def layout(w: Array) -> Array:
+        w = w.reshape(groups, -1, w.shape[1], *_padded(w.shape[2:])).astype(dtype)
+        w = w.swapaxes(1, 2) if transposed else w
+        ocg = w.shape[1]
+        out = []
+        for axes in product(*(t.residues for t in taps)):
+            places: Any = np.ix_(*([tap[0] for tap in met] for _, _, met in axes))
+            taps_met = w.shape[2] * math.prod(len(met) for _, _, met in axes)
+            met = w[:, :, :, *places].reshape(groups, ocg, taps_met)
+            whole = ocg // 8 * 8
+            eights = met[:, :whole].reshape(groups, whole // 8, 8, taps_met).swapaxes(2, 3)
+            parts = [eights.reshape(groups, whole * taps_met)]
+            for rows in (4, 2, 1):
+                if ocg & rows:
+                    parts.append(met[:, whole : whole + rows].swapaxes(1, 2).reshape(groups, rows * taps_met))
+                    whole += rows
+            out.append(np.concatenate(parts, 1).reshape(-1))
+        return np.concatenate(out)
+
+    return layout
+
+
+def _wide(dtype: Dtype) -> Dtype:
+    """In which type sums are done: narrow floats in float32, integers in float64, where they are exact."""
+    wide = _FLOAT64 if dtype.kind in "iub" else working_dtype(dtype)
+    if wide not in (_FLOAT32, _FLOAT64):
+        raise UnsupportedError(f"convolutions of {dtype} are not supported")
+    return wide
+
+
+def _convolve(
+    p: P, x: T, w: T, bias: T | None, groups: int, found: Windows, dtype: Dtype, transposed: bool = False
+) -> T:
+    """Sums in ``dtype`` over windows of ``x [n, channels, ...]`` by ``w [groups * ocg, icg, ...]``, or by
+    ``w [groups * icg, ocg, ...]`` for a transposed one."""
+    if len(found.kernel) > _MOST_AXES:
+        raise UnsupportedError(f"convolutions have at most {_MOST_AXES} spatial axes here, not {len(found.kernel)}")
+    n, icg = int(x.shape[0]), int(x.shape[1]) // groups
+    ocg = int(w.shape[1]) if transposed else w.shape[0] // groups
+    shape = (n, groups * ocg, *found.out)
+    if not math.prod(shape):
+        return p.constant(np.zeros(shape, dtype))
+    table, scratch = _table(transposed, n, groups, icg, ocg, found, dtype.itemsize)
+    blocks = p.prepared(w, _blocks(transposed, groups, found, dtype))
+    weights = cast(p, w, dtype) if blocks is None else blocks
+    if blocks is None and transposed:
+        parts = p.reshape(weights, (groups, icg, ocg, math.prod(found.kernel)))
+        weights = p.transpose(parts, (0, 2, 1, 3))
+    inputs = [cast(p, x, dtype), weights, *([] if bias is None else [cast(p, bias, dtype)]), p.constant(table)]
+    numbers = (int(bias is not None), int(blocks is not None))
+    name = "conv.f32" if dtype == _FLOAT32 else "conv.f64"
+    return p.routine(name, inputs, [(shape, dtype)], numbers, scratch)[0]
+
+
+def _check(x: T, w: T, groups: int, bias: T | None, transposed: bool = False) -> None:
+    """Hold data, weights and bias to each other.
+
+    Raises:
+        ModelError: ranks, channels or groups do not fit.
+    """
+    if x.ndim < 3 or w.ndim != x.ndim:
+        raise ModelError(f"a convolution of shapes {x.shape} and {w.shape}: the ranks do not fit")
+    outputs, inputs = (w.shape[1] * groups, w.shape[0]) if transposed else (w.shape[0], w.shape[1] * groups)
+    if groups < 1 or x.shape[1] != inputs or outputs % groups or inputs % groups:
+        raise ModelError(f"a convolution of shapes {x.shape} and {w.shape} with {groups} groups: the channels differ")
+    if bias is not None and tuple(bias.shape) != (outputs,):
+        raise ModelError(f"a bias of shape {bias.shape} does not fit {outputs} channels")
+
+
+def _one_dtype(x: T, w: T) -> None:
+    if x.dtype != w.dtype:
+        raise ModelError(f"a convolution of {x.dtype} with weights of {w.dtype}: the types differ")
+
+
+def _kernel(w: T, given: Sequence[int] | None) -> Shape:
+    kernel = tuple(int(extent) for extent in w.shape[2:])
+    if given is not None and tuple(given) != kernel:
+        raise ModelError(f"kernel_shape {list(given)} does not fit weights of shape {w.shape}")
+    return kernel
+
+
+@onnx("Conv")
+def conv(
+    p: P,
+    x: T,
+    w: T,
+    bias: T | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Sequence[int] | None = None,
+    group: int = 1,
+    kernel_shape: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> T:
+    _check(x, w, group, bias)
+    _one_dtype(x, w)
+    found = windows(x.shape[2:], _kernel(w, kernel_shape), strides, pads, dilations, auto_pad)
+    return cast(p, _convolve(p, x, w, bias, group, found, _wide(x.dtype)), x.dtype)
+
+
+# --- Transposed
+
+
+def _spread(
+    size: Sequence[int],
+    kernel: Shape,
+    strides: Sequence[int] | None,
+    dilations: Sequence[int] | None,
+    pads: Sequence[int] | None,
+    extra: Sequence[int] | None,
+    mode: str,
+    wanted: Sequence[int] | None,
+) -> Windows:
+    """The windows of a transposed convolution: ``out`` is what they are read from, ``size`` what is spread.
+
+    ``extra``: output padding; ``wanted``: the output's spatial shape, from which the pads follow then, as they do with
+    ``SAME``: what does not go by two lies behind with SAME_UPPER, before otherwise.
+    """
+    rank = len(kernel)
+    size = tuple(int(n) for n in size)
+    strides, dilations = tuple(strides or (1,) * rank), tuple(dilations or (1,) * rank)
+    given, extra = tuple(pads or (0,) * (2 * rank)), tuple(extra or (0,) * rank)
+    if mode not in AUTO_PADS:
+        raise unknown_word("auto_pad", mode, AUTO_PADS)
+    if not len(size) == len(strides) == len(dilations) == len(extra) == rank == len(given) / 2 or (
+        min(*strides, *dilations, *kernel, 1) < 1 or min(*extra, 0) < 0
+    ):
+        raise ModelError(f"strides, dilations and pads do not fit a kernel of shape {list(kernel)}")
+    full = [
+        (n - 1) * s + (k - 1) * d + 1 + e for n, s, k, d, e in zip(size, strides, kernel, dilations, extra, strict=True)
+    ]
+    if wanted is None and mode.startswith("SAME"):
+        wanted = [n * s for n, s in zip(size, strides, strict=True)]
+    if wanted is not None:
+        if len(wanted) != rank or min(*wanted, 1) < 0:
+            raise ModelError(f"an output of shape {list(wanted)} does not fit {rank} spatial axes")
+        total = [max(0, a - b) for a, b in zip(full, wanted, strict=True)]
+        before = [n // 2 if mode == "SAME_UPPER" else n - n // 2 for n in total]
+        after = [n - b for n, b in zip(total, before, strict=True)]
+        out = list(wanted)
+    else:
+        before, after = ([0] * rank, [0] * rank) if mode == "VALID" else (list(given[:rank]), list(given[rank:]))
+        out = [n - b - a for n, b, a in zip(full, before, after, strict=True)]
+    if min(*out, 1) < 0:
+        raise ModelError(f"a transposed convolution over {list(size)} with these pads leaves nothing: {out}")
+    return Windows(size, kernel, strides, dilations, tuple(before), tuple(after), tuple(out))
+
+
+@onnx("ConvTranspose")
+def conv_transpose(
+    p: P,
+    x: T,
+    w: T,
+    bias: T | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Sequence[int] | None = None,
+    group: int = 1,
+    kernel_shape: Sequence[int] | None = None,
+    output_padding: Sequence[int] | None = None,
+    output_shape: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> T:
+    _check(x, w, group, bias, True)
+    _one_dtype(x, w)
+    wanted = None if not output_shape else output_shape[-(w.ndim - 2) :]
+    kernel = _kernel(w, kernel_shape)
+    found = _spread(x.shape[2:], kernel, strides, dilations, pads, output_padding, text(auto_pad), wanted)
+    return cast(p, _convolve(p, x, w, bias, group, found, _wide(x.dtype), True), x.dtype)
+
+
+# --- OpenVINO's
+
+
+def _openvino_pads(begin: Sequence[int], end: Sequence[int], auto_pad: str) -> tuple[list[int], str]:
+    mode = auto_pad.upper()
+    return [*begin, *end], "NOTSET" if mode == "EXPLICIT" else mode
+
+
+def _whole(p: P, w: T) -> tuple[T, int]:
+    """Weights with an axis of groups in front without it, and how many groups there are."""
+    if w.ndim < 4:
+        raise ModelError(f"weights of shape {w.shape} have no axis of groups")
+    return p.reshape(w, (w.shape[0] * w.shape[1], *w.shape[2:])), w.shape[0]
+
+
+@openvino("Convolution")
+def openvino_convolution(
+    p: P,
+    x: T,
+    w: T,
+    *,
+    strides: Ints,
+    pads_begin: Ints,
+    pads_end: Ints,
+    dilations: Ints,
+    auto_pad: str = "explicit",
+) -> T:
+    pads, mode = _openvino_pads(pads_begin, pads_end, auto_pad)
+    return conv(p, x, w, auto_pad=mode, dilations=dilations, pads=pads, strides=strides)
+
+
+@openvino("GroupConvolution")
+def openvino_group_convolution(
+    p: P,
+    x: T,
+    w: T,
+    *,
+    strides: Ints,
+    pads_begin: Ints,
+    pads_end: Ints,
+    dilations: Ints,
+    auto_pad: str = "explicit",
+) -> T:
+    pads, mode = _openvino_pads(pads_begin, pads_end, auto_pad)
+    whole, groups = _whole(p, w)
+    return conv(p, x, whole, auto_pad=mode, dilations=dilations, group=groups, pads=pads, strides=strides)
+
+
+def _backprop(p: P, x: T, w: T, groups: int, shape: T | None, attributes: dict[str, Any]) -> T:
+    """Only SAME makes pads from an output shape, and what does not go by two lies on the other side than in ONNX."""
+    strides, dilations, extra, auto_pad = (
+        attributes[k] for k in ("strides", "dilations", "output_padding", "auto_pad")
+    )
+    rank, kernel = len(strides), _kernel(w, None)
+    begin, end = (attributes[name] or (0,) * rank for name in ("pads_begin", "pads_end"))
+    pads, mode = _openvino_pads(begin, end, auto_pad)
+    if mode != "NOTSET":
+        pads = [0] * (2 * rank)
+    wanted = None if shape is None else ints(p, shape)
+    if wanted is None:
+        mode = "NOTSET"
+    elif mode.startswith("SAME"):
+        mode = "SAME_LOWER" if mode == "SAME_UPPER" else "SAME_UPPER"
+    else:
+        full = _spread(x.shape[2:], kernel, strides, dilations, None, extra, "NOTSET", None).out
+        pads, mode = [*pads[:rank], *(f - b - n for f, b, n in zip(full, pads, wanted, strict=False))], "NOTSET"
+        wanted = None
+    return conv_transpose(
+        p,
+        x,
+        w,
+        auto_pad=mode,
+        dilations=dilations,
+        group=groups,
+        output_padding=extra,
+        output_shape=wanted,
+        pads=pads,
+        strides=strides,
+    )
+
+
+@openvino("ConvolutionBackpropData")
+def openvino_backprop(
+    p: P,
+    x: T,
+    w: T,
+    output_shape: T | None = None,
+    *,
+    strides: Ints,
+    pads_begin: Ints | None = None,
+    pads_end: Ints | None = None,
+    dilations: Ints,
+    auto_pad: str = "explicit",
+    output_padding: Ints | None = None,
+) -> T:
+    attributes: dict[str, Any] = {
+        "strides": strides,
+        "pads_begin": pads_begin,
+        "pads_end": pads_end,
+        "dilations": dilations,
+    }
+    attributes |= {"auto_pad": auto_pad, "output_padding": output_padding}
+    return _backprop(p, x, w, 1, output_shape, attributes)
+
+
+@openvino("GroupConvolutionBackpropData")
+def openvino_group_backprop(
+    p: P,
+    x: T,
+    w: T,
+    output_shape: T | None = None,
+    *,
+    strides: Ints,
+    pads_begin: Ints | None = None,
+    pads_end: Ints | None = None,
+    dilations: Ints,
+    auto_pad: str = "explicit",
+    output_padding: Ints | None = None,
+) -> T:
+    attributes: dict[str, Any] = {
+        "strides": strides,
+        "pads_begin": pads_begin,
+        "pads_end": pads_end,
+        "dilations": dilations,
+    }
+    attributes |= {"auto_pad": auto_pad, "output_padding": output_padding}
+    whole, groups = _whole(p, w)
+    return _backprop(p, x, whole, groups, output_shape, attributes)
+
+
+# --- Quantized
+
+
+def _centred(p: P, x: T, zero: T | None, axis: int) -> T:
+    """Integers of 8 bits less their zero points: one for all, or one for each along the axis. float32 holds them."""
+    if zero is None or not np.any(p.value(zero)):
+        return x
+    if zero.size not in (1, x.shape[axis]):
+        raise ModelError(f"zero points of shape {zero.shape} do not fit axis {axis} of {x.shape}")
+    zeros = p.reshape(cast(p, zero, _FLOAT32), (zero.size, *(1,) * (x.ndim - axis - 1)))
+    return p.map(np.subtract, cast(p, x, _FLOAT32), zeros)
+
+
+def _integer_sums(p: P, x: T, w: T, x_zero: T | None, w_zero: T | None, groups: int, found: Windows) -> T:
+    """Exact sums of products as int32: of as many channels at a time as float32 has room for, or in float64."""
+    x, w = _centred(p, x, x_zero, 1), _centred(p, w, w_zero, 0)
+    channels = w.shape[1]
+    most = 2**24 // (255 * 255 * max(1, math.prod(found.kernel)))
+    if channels > most and (groups > 1 or not most):
+        return cast(p, _convolve(p, x, w, None, groups, found, _FLOAT64), _INT32)
+    if channels <= most:
+        return cast(p, _convolve(p, x, w, None, groups, found, _FLOAT32), _INT32)
+
+    def part(tensor: T, first: int, count: int) -> T:
+        extents = (tensor.shape[0], count, *tensor.shape[2:])
+        return p.slice(tensor, (0, first, *(0,) * (x.ndim - 2)), (1,) * x.ndim, extents)
+
+    sums = []
+    for first in range(0, channels, most):
+        count = min(most, channels - first)
+        some = _convolve(p, part(x, first, count), part(w, first, count), None, groups, found, _FLOAT32)
+        sums.append(cast(p, some, _INT32))
+    return reduce(lambda a, b: p.map(np.add, a, b), sums)
+
+
+@onnx("ConvInteger", since=10)
+def conv_integer(
+    p: P,
+    x: T,
+    w: T,
+    x_zero: T | None = None,
+    w_zero: T | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Sequence[int] | None = None,
+    group: int = 1,
+    kernel_shape: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> T:
+    """Pads are zero points."""
+    _check(x, w, group, None)
+    found = windows(x.shape[2:], _kernel(w, kernel_shape), strides, pads, dilations, auto_pad)
+    return _integer_sums(p, x, w, x_zero, w_zero, group, found)
+
+
+@onnx("QLinearConv", since=10)
+def qlinear_conv(
+    p: P,
+    x: T,
+    x_scale: T,
+    x_zero: T,
+    w: T,
+    w_scale: T,
+    w_zero: T,
+    y_scale: T,
+    y_zero: T,
+    bias: T | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Sequence[int] | None = None,
+    group: int = 1,
+    kernel_shape: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> T:
+    """``bias`` is int32, its scale that of the products."""
+    _check(x, w, group, bias)
+    found = windows(x.shape[2:], _kernel(w, kernel_shape), strides, pads, dilations, auto_pad)
+    sums = _integer_sums(p, x, w, x_zero, w_zero, group, found)
+
+    def spread(values: T, dtype: Dtype) -> T:
+        if values.size not in (1, w.shape[0]):
+            raise ModelError(f"values of shape {values.shape} do not fit {w.shape[0]} channels")
+        return p.reshape(cast(p, values, dtype), (values.size, *(1,) * (x.ndim - 2)))
+
+    if bias is not None:
+        sums = p.map(np.add, sums, spread(bias, _INT32))
+    scales = [spread(scale, _FLOAT32) for scale in (x_scale, w_scale, y_scale)]
+    scale = p.map(np.divide, p.map(np.multiply, scales[0], scales[1]), scales[2])
+    rounded = p.map(np.rint, p.map(np.multiply, cast(p, sums, _FLOAT32), scale))
+    limits = np.iinfo(y_zero.dtype)
+    y = p.map(np.add, rounded, spread(y_zero, _FLOAT32))
+    return cast(p, bounded(p, y, *(constant(p, n, _FLOAT32) for n in (limits.min, limits.max))), y_zero.dtype)

@@ -1,0 +1,85 @@
+"""Where the windows of convolutions and poolings lie: shapes, strides, dilations, pads.
+
+onnx.reference gives other shapes than the specification for ``SAME_LOWER`` and for ``ceil_mode`` with pads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ..errors import ModelError
+from .axes import text, unknown_word
+
+Shape = tuple[int, ...]
+AUTO_PADS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
+
+
+@dataclass(frozen=True)
+class Windows:
+    """One number a spatial axis. ``after`` does not count what only ``ceil_mode`` reaches."""
+
+    size: Shape
+    kernel: Shape
+    strides: Shape
+    dilations: Shape
+    before: Shape
+    after: Shape
+    out: Shape
+
+
+def windows(
+    size: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    dilations: Sequence[int] | None = None,
+    auto_pad: str | bytes = "NOTSET",
+    ceil_mode: int = 0,
+) -> Windows:
+    """The windows over spatial axes of these extents. ``pads``: all that lie before, then all that lie behind.
+
+    Raises:
+        ModelError: the attributes do not fit, or no window does.
+    """
+    rank = len(kernel)
+    if len(size) != rank:
+        raise ModelError(f"a kernel of shape {list(kernel)} does not fit {len(size)} spatial axes")
+    given = list(pads or (0,) * (2 * rank))
+    strides, dilations = tuple(strides or (1,) * rank), tuple(dilations or (1,) * rank)
+    if not len(strides) == len(dilations) == rank == len(given) / 2 or min(*strides, *dilations, *kernel, 1) < 1:
+        raise ModelError(f"strides, dilations and pads do not fit a kernel of shape {list(kernel)}")
+    mode = text(auto_pad)
+    if mode not in AUTO_PADS:
+        raise unknown_word("auto_pad", mode, AUTO_PADS)
+    extents = tuple(int(n) for n in size)
+    return _windows(extents, tuple(kernel), strides, tuple(given), dilations, mode, bool(ceil_mode))
+
+
+@lru_cache(maxsize=1024)
+def _windows(
+    size: Shape, kernel: Shape, strides: Shape, pads: Shape, dilations: Shape, mode: str, ceil_mode: bool
+) -> Windows:
+    rank = len(kernel)
+    before, after, out = [], [], []
+    for k, (n, step) in enumerate(zip(size, strides, strict=True)):
+        span = (kernel[k] - 1) * dilations[k] + 1
+        if mode.startswith("SAME"):
+            count = -(-n // step)
+            missing = max(0, (count - 1) * step + span - n)
+            first = (missing + (mode == "SAME_LOWER")) // 2
+            last = missing - first
+        else:
+            # By its formulas VALID has as many windows with ceil_mode as without; onnxruntime adds one.
+            first, last = (pads[k], pads[rank + k]) if mode == "NOTSET" else (0, 0)
+            room = n + first + last - span
+            if room < 0 and n:
+                raise ModelError(f"a window of {span} does not fit spatial axis {k} of {list(size)} with its pads")
+            count = max(0, room // step + 1)
+            if ceil_mode and mode == "NOTSET" and room % step and count * step < n + first:
+                count += 1  # a last window that hangs over, unless it would start in the pads behind
+        before.append(first)
+        after.append(last)
+        out.append(count)
+    return Windows(size, kernel, strides, dilations, tuple(before), tuple(after), tuple(out))

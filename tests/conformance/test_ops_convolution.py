@@ -1,0 +1,325 @@
+"""Convolutions beside onnxruntime, OpenVINO's CPU plugin and their definition in NumPy, attributes at random."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import loopdbg
+from loopdbg.runtime.graph import Graph, Operation, System, TensorType, Value
+from loopdbg.runtime.kernels.routines import conv
+from loopdbg.runtime.model import Model
+
+from .single_node import close, onnx_node, openvino_node, ours
+
+Array = np.ndarray[Any, np.dtype[Any]]
+RNG = np.random.default_rng
+
+
+def numbers(rng: np.random.Generator, *shape: int, dtype: Any = np.float32) -> Array:
+    return rng.standard_normal(shape).astype(dtype)
+
+
+def mine(op_type: str, *inputs: Array, **attributes: Any) -> Array:
+    (result,) = ours(System.ONNX, op_type, inputs, version=22, attributes=attributes)
+    assert isinstance(result, np.ndarray)
+    return result
+
+
+def by_hand(
+    x: Array,
+    w: Array,
+    groups: int,
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[int],
+    transposed: bool,
+    extra: Sequence[int],
+) -> Array:
+    """One tap after the other, in float64."""
+    rank = x.ndim - 2
+    n, channels, size, kernel = x.shape[0], x.shape[1], x.shape[2:], w.shape[2:]
+    x = x.astype(np.float64).reshape(n, groups, channels // groups, *size)
+    w = w.astype(np.float64).reshape(groups, -1, *w.shape[1:])
+    span = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+    if transposed:
+        full = [(e - 1) * s + p + o for e, s, p, o in zip(size, strides, span, extra, strict=True)]
+        out = np.zeros((n, groups, w.shape[2], *full))
+        for tap in product(*map(range, kernel)):
+            at = [
+                slice(t * d, t * d + (e - 1) * s + 1, s)
+                for t, d, e, s in zip(tap, dilations, size, strides, strict=True)
+            ]
+            out[(..., *at)] += np.einsum("ngc...,gco->ngo...", x, w[(..., *tap)])
+        ends = [f - pads[rank + k] for k, f in enumerate(full)]
+        out = out[(..., *(slice(pads[k], ends[k]) for k in range(rank)))]
+    else:
+        x = np.pad(x, [(0, 0)] * 3 + [(pads[k], pads[rank + k]) for k in range(rank)])
+        count = [(e - p) // s + 1 for e, p, s in zip(x.shape[3:], span, strides, strict=True)]
+        out = np.zeros((n, groups, w.shape[1], *count))
+        for tap in product(*map(range, kernel)):
+            at = [
+                slice(t * d, t * d + (c - 1) * s + 1, s)
+                for t, d, c, s in zip(tap, dilations, count, strides, strict=True)
+            ]
+            out += np.einsum("ngc...,goc->ngo...", x[(..., *at)], w[(..., *tap)])
+    return out.reshape(n, -1, *out.shape[3:])
+
+
+def some(seed: int) -> tuple[bool, Array, Array, Array | None, dict[str, Any], list[int]]:
+    """Random data, weights, bias and attributes that fit each other."""
+    rng = RNG(seed)
+
+    def pick(choices: Sequence[int], count: int) -> list[int]:
+        return [int(rng.choice(choices)) for _ in range(count)]
+
+    transposed = bool(rng.random() < 0.4)
+    rank = int(rng.choice([1, 2, 2, 3]))
+    (groups, icg, ocg, n) = (
+        int(rng.choice(c)) for c in ([1, 1, 2, 3], [1, 2, 3, 9], [1, 2, 5, 7, 8, 17], [1, 1, 2, 5])
+    )
+    if rng.random() < 0.3:
+        groups, icg, ocg = 9, 1, 1
+    kernel, strides, dilations = pick([1, 2, 3, 3, 5], rank), pick([1, 1, 2, 3], rank), pick([1, 1, 1, 2], rank)
+    pads = [0] * (2 * rank) if rng.random() < 0.4 else pick([0, 1, 1, 2], 2 * rank)
+    span = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+    size = [int(rng.integers(s, s + [0, 150, 34, 10][rank])) for s in span]
+    extra = [int(rng.integers(0, s)) if transposed else 0 for s in strides]
+    if transposed:  # something is left
+        pads = [min(p, s - 1) // 2 for p, s in zip(pads, span * 2, strict=True)]
+    dtype = np.float64 if rng.random() < 0.2 else np.float32
+    x = numbers(rng, n, groups * icg, *size, dtype=dtype)
+    w = numbers(rng, *((groups * icg, ocg) if transposed else (groups * ocg, icg)), *kernel, dtype=dtype)
+    bias = numbers(rng, groups * ocg, dtype=dtype) if rng.random() < 0.5 else None
+    attributes = {"group": groups, "strides": strides, "dilations": dilations, "pads": pads}
+    return transposed, x, w, bias, attributes, extra
+
+
+def tolerance(dtype: Any) -> float:
+    return 1e-4 if np.dtype(dtype).itemsize == 4 else 1e-12
+
+
+@pytest.mark.parametrize("kind", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(30))
+def test_sums_of_all_kinds_of_processors(seed: int, kind: int) -> None:
+    transposed, x, w, bias, attributes, extra = some(seed * 3 + kind)
+    if not conv.choose(kind):
+        pytest.skip("this processor has no such instructions")
+    try:
+        inputs = [x, w] if bias is None else [x, w, bias]
+        more = {"output_padding": extra} if transposed else {}
+        y = mine("ConvTranspose" if transposed else "Conv", *inputs, **attributes, **more)
+    finally:
+        conv.choose(0)
+    expected = by_hand(x, w, *attributes.values(), transposed, extra)  # type: ignore[misc]
+    expected += 0 if bias is None else bias.reshape(-1, *(1,) * (x.ndim - 2))
+    assert y.dtype == x.dtype and y.shape == expected.shape
+    np.testing.assert_allclose(y, expected, tolerance(x.dtype), tolerance(x.dtype) * float(abs(expected).max()))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_beside_onnxruntime(seed: int) -> None:
+    transposed, x, w, bias, attributes, extra = some(1000 + seed)
+    x, w, bias = x.astype(np.float32), w.astype(np.float32), None if bias is None else bias.astype(np.float32)
+    op_type, inputs = "ConvTranspose" if transposed else "Conv", [x, w] if bias is None else [x, w, bias]
+    if transposed:
+        attributes["output_padding"] = extra
+    actual, expected = onnx_node(op_type, inputs, **attributes)
+    close(actual, expected, 1e-4, 1e-4 * float(abs(expected[0]).max()))
+
+
+@pytest.mark.parametrize("auto_pad", ["SAME_UPPER", "SAME_LOWER", "VALID"])
+@pytest.mark.parametrize("op_type", ["Conv", "ConvTranspose"])
+@pytest.mark.parametrize(("strides", "kernel"), [([1, 1], [3, 4]), ([2, 3], [3, 4]), ([3, 2], [5, 2])])
+def test_auto_pad(auto_pad: str, op_type: str, strides: list[int], kernel: list[int]) -> None:
+    rng = RNG(1)
+    x, w = numbers(rng, 1, 3, 11, 10), numbers(rng, 3, 3, *kernel)
+    close(*onnx_node(op_type, [x, w], auto_pad=auto_pad, strides=strides), 1e-4, 1e-4)
+
+
+@pytest.mark.parametrize("output_shape", [[10, 8], [9, 7], [11, 9], [8, 8]])
+@pytest.mark.parametrize("auto_pad", ["NOTSET", "SAME_UPPER", "SAME_LOWER"])
+def test_an_output_shape_decides_the_pads(output_shape: list[int], auto_pad: str) -> None:
+    rng = RNG(2)
+    x, w = numbers(rng, 1, 3, 5, 4), numbers(rng, 3, 2, 3, 3)
+    attributes = {"output_shape": output_shape, "strides": [2, 2], "auto_pad": auto_pad}
+    close(*onnx_node("ConvTranspose", [x, w], **attributes), 1e-4, 1e-4)
+
+
+def test_narrow_floats_are_added_in_float32() -> None:
+    rng = RNG(3)
+    x, w, b = (numbers(rng, *shape, dtype=np.float16) for shape in ((2, 4, 9, 9), (6, 4, 3, 3), (6,)))
+    y = mine("Conv", x, w, b, pads=[1, 1, 1, 1])
+    wide = mine("Conv", *(v.astype(np.float32) for v in (x, w, b)), pads=[1, 1, 1, 1])
+    assert y.dtype == np.float16 and y.tobytes() == wide.astype(np.float16).tobytes()
+
+
+def test_an_element_is_the_same_whatever_is_around_it() -> None:
+    rng = RNG(4)
+    x, w = numbers(rng, 3, 20, 33, 37), numbers(rng, 11, 20, 3, 3)
+    whole = mine("Conv", x, w, pads=[1, 1, 1, 1])
+    assert mine("Conv", x[1:2], w, pads=[1, 1, 1, 1]).tobytes() == whole[1:2].tobytes()
+    assert mine("Conv", x, w[4:5], pads=[1, 1, 1, 1]).tobytes() == whole[:, 4:5].tobytes()
+    part = mine("Conv", x[:, :, 4:12, 5:15], w)
+    assert part.tobytes() == whole[:, :, 5:11, 6:14].tobytes()
+
+
+@pytest.mark.parametrize("shape", [(0, 3, 5), (2, 3, 0)])
+def test_nothing(shape: tuple[int, ...]) -> None:
+    x, w = np.zeros(shape, np.float32), np.ones((4, 3, 1), np.float32)
+    assert mine("Conv", x, w).shape == (shape[0], 4, shape[2])
+
+
+def test_no_channels_give_the_bias() -> None:
+    x, w = np.zeros((1, 0, 5), np.float32), np.ones((2, 0, 3), np.float32)
+    assert (mine("Conv", x, w, np.array([1, 2], np.float32)) == [[[1] * 3, [2] * 3]]).all()
+
+
+@pytest.mark.parametrize(
+    ("shapes", "attributes", "message"),
+    [
+        (((1, 3, 5, 5), (4, 2, 3, 3)), {}, "channels differ"),
+        (((1, 3, 5, 5), (4, 3, 3)), {}, "ranks do not fit"),
+        (((1, 4, 5, 5), (3, 2, 3, 3)), {"group": 2}, "channels differ"),
+        (((1, 3, 2, 2), (4, 3, 3, 3)), {}, "does not fit spatial axis"),
+        (((1, 3, 5, 5), (4, 3, 3, 3), (3,)), {}, "a bias of shape"),
+        (((1, 3, 5, 5), (4, 3, 3, 3)), {"strides": [1]}, "do not fit a kernel"),
+        (((1, 3, 5, 5), (4, 3, 3, 3)), {"strides": [0, 1]}, "do not fit a kernel"),
+        (((1, 3, 5, 5), (4, 3, 3, 3)), {"kernel_shape": [3, 2]}, "kernel_shape"),
+        (((1, 3, 5, 5), (4, 3, 3, 3)), {"auto_pad": "SAME"}, "auto_pad"),
+        (((1, 3, 5, 5), (4, 3, 3, 3)), {"pads": [1, 1]}, "do not fit a kernel"),
+        (((1, 3, 1, 1, 1, 1), (4, 3, 1, 1, 1, 1)), {}, "at most 3 spatial axes"),
+    ],
+)
+def test_refusals(shapes: Any, attributes: dict[str, Any], message: str) -> None:
+    with pytest.raises(loopdbg.LoopdbgError, match=message):
+        mine("Conv", *(np.ones(shape, np.float32) for shape in shapes), **attributes)
+
+
+def test_transposed_refusals() -> None:
+    x, w = np.ones((1, 3, 2, 2), np.float32), np.ones((3, 2, 1, 1), np.float32)
+    for attributes in ({"pads": [2, 2, 2, 2]}, {"output_shape": [1]}, {"output_padding": [-1, 0]}):
+        with pytest.raises(loopdbg.ModelError):
+            mine("ConvTranspose", x, w, **attributes)
+
+
+# --- Constant weights are put into another order once.
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_constant_weights_give_the_same_bits(seed: int) -> None:
+    transposed, x, w, bias, attributes, extra = some(2000 + seed)
+    if transposed:
+        attributes["output_padding"] = extra
+    arrays = {"x": x, "w": w} if bias is None else {"x": x, "w": w, "b": bias}
+    results = []
+    for constant in (False, True):
+        values = {
+            name: Value(name, TensorType(a.dtype, a.shape), constant=a if constant and name != "x" else None)
+            for name, a in arrays.items()
+        }
+        node = Operation(
+            name="n",
+            op_type="ConvTranspose" if transposed else "Conv",
+            domain="",
+            version=22,
+            inputs=list(values.values()),
+            outputs=[Value("y")],
+            attributes=attributes,
+        )
+        inputs = [v for v in values.values() if v.constant is None]
+        graph = Graph("g", inputs=inputs, outputs=[v for v in node.outputs if v], nodes=[node], system=System.ONNX)
+        results.append(Model(graph).run({v.name: arrays[v.name] for v in inputs})["y"])
+    assert results[0].tobytes() == results[1].tobytes()
+
+
+# --- Quantized
+
+
+def bytes_of(rng: np.random.Generator, dtype: Any, *shape: int) -> Array:
+    info = np.iinfo(dtype)
+    return rng.integers(info.min, info.max, shape, dtype, endpoint=True)
+
+
+@pytest.mark.parametrize("types", [(np.uint8, np.uint8), (np.uint8, np.int8)])
+@pytest.mark.parametrize(("channels", "groups"), [(3, 1), (40, 1), (70, 1), (70, 2)])
+def test_conv_integer(types: tuple[Any, Any], channels: int, groups: int) -> None:
+    rng = RNG(channels)
+    x, w = bytes_of(rng, types[0], 2, channels, 7, 9), bytes_of(rng, types[1], 4, channels // groups, 3, 3)
+    attributes = {"pads": [1, 0, 1, 2], "group": groups}
+    zeros = [np.array(131, types[0]), np.array(7, types[1])]
+    close(*onnx_node("ConvInteger", [x, w, *zeros], **attributes))
+    sums = by_hand(x - 131.0, w - 7.0, groups, [1, 1], [1, 1], [1, 0, 1, 2], False, [0, 0])
+    np.testing.assert_array_equal(mine("ConvInteger", x, w, *zeros, **attributes), sums)
+    by_channel = bytes_of(rng, types[1], 4)
+    shifted = w - by_channel.reshape(-1, 1, 1, 1).astype(np.float64)
+    sums = by_hand(x - 131.0, shifted, groups, [1, 1], [1, 1], [1, 0, 1, 2], False, [0, 0])
+    np.testing.assert_array_equal(mine("ConvInteger", x, w, zeros[0], by_channel, **attributes), sums)
+    close(*onnx_node("ConvInteger", [x, w], **attributes))
+
+
+@pytest.mark.parametrize("types", [(np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8)])
+def test_qlinear_conv(types: tuple[Any, Any]) -> None:
+    rng = RNG(5)
+    x, w = bytes_of(rng, types[0], 2, 5, 7, 9), bytes_of(rng, types[1], 6, 5, 3, 3)
+    scales = np.array(0.02, np.float32), (rng.random(6) * 0.01).astype(np.float32), np.array(0.9, np.float32)
+    zero = np.array(0 if types[1] is np.int8 else 120, types[1])
+    weights = [w, scales[1], np.full(6, zero)]
+    inputs = [x, scales[0], np.array(3, types[0]), *weights, scales[2], np.array(10, types[0])]
+    close(*onnx_node("QLinearConv", [*inputs, rng.integers(-999, 999, 6).astype(np.int32)], pads=[1, 1, 1, 1]))
+    inputs[3:6] = [w, np.array(0.004, np.float32), zero]
+    close(*onnx_node("QLinearConv", inputs, strides=[2, 2]))
+
+
+# --- OpenVINO
+
+
+def split(pads: list[int]) -> dict[str, list[int]]:
+    half = len(pads) // 2
+    return {"pads_begin": pads[:half], "pads_end": pads[half:]}
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_beside_openvino(seed: int) -> None:
+    transposed, x, w, _, attributes, extra = some(3000 + seed)
+    x, w, groups = x.astype(np.float32), w.astype(np.float32), attributes.pop("group")
+    attributes.update(split(attributes.pop("pads")))
+    op_type = "ConvolutionBackpropData" if transposed else "Convolution"
+    if transposed and max(extra):
+        attributes["output_padding"] = extra
+    if groups > 1:
+        op_type, w = f"Group{op_type}", w.reshape(groups, w.shape[0] // groups, *w.shape[1:])
+    actual, expected = openvino_node(op_type, [x, w], constant=[1], **attributes)
+    close(actual, expected, 1e-4, 1e-4 * float(abs(expected[0]).max()))
+
+
+@pytest.mark.parametrize("auto_pad", ["same_upper", "same_lower", "valid", "explicit"])
+@pytest.mark.parametrize("strides", [[1, 1], [2, 3]])
+def test_openvino_auto_pad(auto_pad: str, strides: list[int]) -> None:
+    rng = RNG(7)
+    x, w = numbers(rng, 1, 3, 11, 10), numbers(rng, 4, 3, 3, 4)
+    attributes = {"strides": strides, "dilations": [1, 1], **split([1, 0, 0, 2]), "auto_pad": auto_pad}
+    close(*openvino_node("Convolution", [x, w], constant=[1], **attributes), 1e-4, 1e-4)
+
+
+@pytest.mark.parametrize("auto_pad", ["same_upper", "same_lower", "explicit", "valid"])
+@pytest.mark.parametrize("output_shape", [[23, 20], [21, 22], [22, 21]])
+def test_openvino_output_shape(auto_pad: str, output_shape: list[int]) -> None:
+    rng = RNG(8)
+    x, w = numbers(rng, 1, 4, 11, 10), numbers(rng, 4, 3, 3, 4)
+    attributes = {"strides": [2, 2], "dilations": [1, 1], **split([0] * 4), "auto_pad": auto_pad}
+    inputs = [x, w, np.array(output_shape, np.int64)]
+    close(*openvino_node("ConvolutionBackpropData", inputs, constant=[1, 2], **attributes), 1e-4, 1e-4)
+
+
+def test_integers_are_exact() -> None:
+    rng = RNG(9)
+    x, w = rng.integers(-99, 99, (1, 40, 12, 12), np.int32), rng.integers(-99, 99, (5, 40, 3, 3), np.int32)
+    attributes = {"strides": "1,1", "dilations": "1,1", "pads_begin": "0,0", "pads_end": "0,0"}
+    inputs = [x, w]
+    (y,) = ours(System.OPENVINO, "Convolution", inputs, version=1, attributes=attributes)
+    np.testing.assert_array_equal(y, by_hand(x, w, 1, [1, 1], [1, 1], [0] * 4, False, [0, 0]).astype(np.int32))
