@@ -84,6 +84,7 @@ _FAMILIES = (
     "activations",
     "reduce",
     "matmul",
+    "integer_matmul",
     "recurrent_onnx",
     "recurrent_openvino",
     "shape",

@@ -279,6 +279,15 @@ def _turned_products(dtype: str, version: int) -> Iterator[Case]:
             yield Case([x, y], turned)
 
 
+def _integer_products(dtype: str, version: int) -> Iterator[Case]:
+    for other in ("int8", "uint8"):
+        for a, b in PRODUCTS:
+            x, y = tame(dtype, *a), tame(other, *b, seed=1)
+            yield Case([x, y])
+            yield Case([x, y, tame(dtype, seed=2), tame(other, seed=3)])
+        yield Case([tame(dtype, 7, 130), tame(other, 130, 67), tame(dtype, 7), tame(other, 67)])
+
+
 def _gemms(dtype: str, version: int) -> Iterator[Case]:
     old = {"broadcast": 1} if version < 7 else {}
     for m, k, n in ((3, 4, 5), (1, 1, 1), (1, 65, 33), (17, 128, 96), (2, 0, 3), (0, 2, 3)):
@@ -652,6 +661,7 @@ def _rows_of_onnx() -> dict[str, Row]:
     add("LpNormalization", FLOATS, _ways(_along(), {"p": 1}, {"p": 2}))
     add("CumSum CumProd", SUMMED, _running({}, {"exclusive": 1}, {"reverse": 1}))
     add("MatMul", (*FLOATS, "int32", "int64", "uint8"), _products)
+    add("MatMulInteger", ("int8", "uint8"), _integer_products)
     add("Gemm", (*FLOATS, "int32", "int64"), _gemms)
     add("LSTM", FLOATS, _onnx_cells(4, True))
     add("GRU", FLOATS, _onnx_cells(3, False))

@@ -56,7 +56,9 @@ class Strict:
             if check is not None:
                 check(*arguments, **keywords)
             result = primitive(*_reveal(arguments), **{k: _reveal(v) for k, v in keywords.items()})
-            return result if name == "value" else Described(result)
+            if name == "value" or result is None:
+                return result
+            return tuple(map(Described, result)) if isinstance(result, tuple) else Described(result)
 
         return call
 
