@@ -17,6 +17,7 @@
 #include "bytes.h"
 #include "call.h"
 #include "scalar_ops.h"
+#include "wide.h"
 
 #define LOOP(name) static void name(char **args, npy_intp const *dims, npy_intp const *steps, void *data)
 
@@ -307,14 +308,6 @@ LOOP(erf_f64) {
 /* Maps and sums whose inner axis is short: two axes at once, for NumPy's loops cost 10 to 20 ns a call. data: the axis
  * around the inner one, as in Call.outer. Steps of the inner axis are the size of an element, or 0 for one of the
  * inputs. Arguments may overlap as in NumPy's loops: each element is written before the next one is read. */
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__has_attribute)
-#if __has_attribute(target_clones)
-#define WIDE __attribute__((target_clones("avx512f", "avx2", "default"))) /* the loader picks one: 1.5x for rows of 256 floats */
-#endif
-#endif
-#ifndef WIDE
-#define WIDE
-#endif
 /* One row: x and y are its inputs, z its output. */
 #define MAP_BODY(T, A, B, EXPRESSION)                                                                         \
     for (npy_intp i = 0; i < n; i++) {                                                                        \

@@ -200,6 +200,24 @@ def _quantised(dtype: str, version: int) -> Iterator[Case]:
     yield Case([grid, tame("float32", 5)], {"axis": 0})
 
 
+def _quantising(dtype: str, version: int) -> Iterator[Case]:
+    x, grid = values(dtype), np.resize(values(dtype), (5, 70))
+    scale = np.array(0.3, dtype)
+    yield Case([x, scale])
+    for zero in (np.array(7, np.uint8), np.array(-3, np.int8), *((np.array(900, np.int16),) if version > 19 else ())):
+        yield Case([x, scale, zero])
+        yield Case([grid, np.abs(tame(dtype, 70)), np.resize(zero, 70)], {"axis": 1})
+        yield Case([grid, np.abs(tame(dtype, 5)), np.resize(zero, 5)], {"axis": 0})
+        if version > 19:
+            yield Case([grid, np.abs(tame(dtype, 5, 9)), np.resize(zero, (5, 9))], {"axis": 1, "block_size": 8})
+            yield Case([grid, np.abs(tame(dtype, 3, 70)), np.resize(zero, (3, 70))], {"axis": 0, "block_size": 2})
+
+
+def _ranges_quantised(dtype: str, version: int) -> Iterator[Case]:
+    for x in (values(dtype), tame(dtype, 3, 70), tame(dtype), tame(dtype, 0, 4), np.zeros(5, dtype)):
+        yield Case([x], {}, 3)
+
+
 # ------------------------------------------------------------------ reductions and products
 
 
@@ -649,7 +667,9 @@ def _rows_of_onnx() -> dict[str, Row]:
     add("BitShift", INTS[4:], _ways(two, {"direction": "LEFT"}, {"direction": "RIGHT"}), True)
     add("Where", ALL, _chosen, True)
     add("Dropout", FLOATS, _dropped)
-    add("DequantizeLinear", ("int8", "uint8", "int32"), _quantised)
+    add("DequantizeLinear", ("int8", "uint8", "int16", "uint16", "int32"), _quantised)
+    add("QuantizeLinear", ("float32", "float16"), _quantising)
+    add("DynamicQuantizeLinear", ("float32",), _ranges_quantised)
 
     reduced = _either(_reductions(True, "keepdims", 1, 0), _reductions(False, "keepdims", 1, 0), 18)
     add("ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMin ReduceProd", SUMMED, reduced)
