@@ -7,16 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ModelError
+from ..errors import ModelError, UnsupportedError
 from ..graph import Array
 from ..kernels import kernel as kernels
 from ..kernels.routines import int8
 from ..kernels.walks import broadcast_shapes
 from . import arithmetic
+from .conversion import convert
+from .matmul import product
+from .quantize import dequantize_linear, quantize_linear
 from .registry import onnx
+from .support import cast, constant, one_way
 
 P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
 T = Any
+_FLOAT32 = np.dtype(np.float32)
 _INT32 = np.dtype(np.int32)
 _BYTES = (np.dtype(np.int8), np.dtype(np.uint8))
 
@@ -103,3 +108,33 @@ def _zero_points(p: P, zero: T | None, dtype: np.dtype[Any], shape: tuple[int, .
 @onnx("MatMulInteger", since=10)
 def matmul_integer(p: P, a: T, b: T, a_zero: T | None = None, b_zero: T | None = None) -> T:
     return integer_product(p, a, b, a_zero, b_zero)
+
+
+@onnx("QLinearMatMul", since=10)
+def qlinear_matmul(p: P, a: T, a_scale: T, a_zero: T, b: T, b_scale: T, b_zero: T, y_scale: T, y_zero: T) -> T:
+    """The exact product times ``a_scale * b_scale / y_scale`` in float32, rounded to bytes."""
+    if y_scale.size != 1 or y_zero.size != 1:
+        raise UnsupportedError(
+            f"QLinearMatMul with a y_scale of shape {y_scale.shape} is not supported: one for all is"
+        )
+    a_scale, b_scale, y_scale = (convert(p, x, _FLOAT32) for x in (a_scale, b_scale, y_scale))
+    if a_scale.ndim == 1 and a_scale.size > 1:
+        a_scale = p.reshape(a_scale, (a_scale.size, 1))
+    factor = p.map(np.divide, p.map(np.multiply, a_scale, b_scale), y_scale)
+    if a.dtype.name.startswith("float8"):
+        one = p.constant(np.ones((), np.float32))
+        sums = product(p, dequantize_linear(p, a, one), dequantize_linear(p, b, one))
+    else:
+        sums = integer_product(p, a, b, a_zero, b_zero)
+    values = p.map(np.multiply, cast(p, sums, _FLOAT32), _fitting(p, factor, sums))
+    return quantize_linear(p, values, constant(p, 1, _FLOAT32), p.reshape(y_zero, ()))
+
+
+def _fitting(p: P, factor: T, sums: T) -> T:
+    """A factor for a result that may have fewer axes: those of vectors are gone."""
+    if factor.size == 1:
+        return p.reshape(factor, ())
+    if factor.ndim > sums.ndim and math.prod(factor.shape[: factor.ndim - sums.ndim]) == 1:
+        factor = p.reshape(factor, factor.shape[factor.ndim - sums.ndim :])
+    one_way(sums, factor, "scales")
+    return factor

@@ -306,6 +306,14 @@ def _integer_products(dtype: str, version: int) -> Iterator[Case]:
         yield Case([tame(dtype, 7, 130), tame(other, 130, 67), tame(dtype, 7), tame(other, 67)])
 
 
+def _qlinear_products(dtype: str, version: int) -> Iterator[Case]:
+    scales = [np.array(s, np.float32) for s in (0.02, 0.3, 1.5)]
+    for a, b in PRODUCTS:
+        x, y = tame(dtype, *a), tame("int8", *b, seed=1)
+        zeros = tame(dtype, seed=2), tame("int8", seed=3)
+        yield Case([x, scales[0], zeros[0], y, scales[1], zeros[1], scales[2], zeros[0]])
+
+
 def _gemms(dtype: str, version: int) -> Iterator[Case]:
     old = {"broadcast": 1} if version < 7 else {}
     for m, k, n in ((3, 4, 5), (1, 1, 1), (1, 65, 33), (17, 128, 96), (2, 0, 3), (0, 2, 3)):
@@ -682,6 +690,7 @@ def _rows_of_onnx() -> dict[str, Row]:
     add("CumSum CumProd", SUMMED, _running({}, {"exclusive": 1}, {"reverse": 1}))
     add("MatMul", (*FLOATS, "int32", "int64", "uint8"), _products)
     add("MatMulInteger", ("int8", "uint8"), _integer_products)
+    add("QLinearMatMul", ("int8", "uint8"), _qlinear_products)
     add("Gemm", (*FLOATS, "int32", "int64"), _gemms)
     add("LSTM", FLOATS, _onnx_cells(4, True))
     add("GRU", FLOATS, _onnx_cells(3, False))
