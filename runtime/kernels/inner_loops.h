@@ -16,7 +16,9 @@
 
 #include "bytes.h"
 #include "call.h"
+#include "narrow.h"
 #include "scalar_ops.h"
+#include "wide.h"
 
 #define LOOP(name) static void name(char **args, npy_intp const *dims, npy_intp const *steps, void *data)
 
@@ -155,63 +157,25 @@ CAST_FROM('?', bool, uint8_t)
     CAST(cast_##N##_bool, T, uint8_t, (uint8_t)(v != 0))
 FLOATS(CAST_FROM_FLOAT)
 
-/* float16, as NumPy converts it: to the nearest, ties to even; the upper bits of a NaN stay. Whatever is no float goes
- * through float32. */
-static inline float loopdbg_from_half(uint16_t h) {
-    uint32_t sign = (uint32_t)(h & 0x8000u) << 16, exponent = h & 0x7c00u, digits = h & 0x03ffu, bits;
-    float f;
-    if (exponent == 0x7c00u) {
-        bits = sign | 0x7f800000u | (digits << 13);
-    } else if (exponent) {
-        bits = sign | (((uint32_t)(h & 0x7fffu) << 13) + 0x38000000u);
-    } else {
-        f = (float)digits * 0x1p-24f;
-        memcpy(&bits, &f, 4);
-        bits |= sign;
-    }
-    memcpy(&f, &bits, 4);
-    return f;
-}
-/* From the bits of a float of so many fraction bits and this exponent bias. */
-#define TO_HALF(NAME, T, BITS, FRACTION, BIAS)                                                                \
-    static inline uint16_t NAME(T v) {                                                                        \
-        BITS bits, digits, dropped, half;                                                                     \
-        int exponent, shift;                                                                                  \
-        uint16_t sign, rounded;                                                                               \
-        memcpy(&bits, &v, sizeof v);                                                                          \
-        sign = (uint16_t)(bits >> (8 * sizeof v - 16) & 0x8000u);                                             \
-        exponent = (int)(bits >> FRACTION & (2 * BIAS + 1)) - BIAS;                                           \
-        digits = bits & (((BITS)1 << FRACTION) - 1);                                                          \
-        if (exponent > 15) {                                                                                  \
-            rounded = (uint16_t)(digits >> (FRACTION - 10));                                                  \
-            if (exponent <= BIAS || !digits) return sign | 0x7c00u;                                           \
-            return sign | 0x7c00u | (rounded ? rounded : 1u);                                                 \
-        }                                                                                                     \
-        if (exponent < -25) return sign;                                                                      \
-        digits |= (BITS)1 << FRACTION;                                                                        \
-        shift = FRACTION - 10 + (exponent < -14 ? -14 - exponent : 0);                                        \
-        rounded = (uint16_t)(digits >> shift);                                                                \
-        dropped = digits & (((BITS)1 << shift) - 1);                                                          \
-        half = (BITS)1 << (shift - 1);                                                                        \
-        /* A normal number's leading 1 counts into the exponent; rounding up may carry into it. */            \
-        if (exponent >= -14) rounded = (uint16_t)(rounded + ((exponent + 14) << 10));                         \
-        if (dropped > half || (dropped == half && (rounded & 1u))) rounded++;                                 \
-        return sign | rounded;                                                                                \
-    }
-TO_HALF(loopdbg_to_half_f32, float, uint32_t, 23, 127)
-TO_HALF(loopdbg_to_half_f64, double, uint64_t, 52, 1023)
-
+/* float16 and bfloat16: whatever is no float goes through float32. */
 #define CAST_HALF(C, N, T)                                                                                    \
     CAST(cast_f16_##N, uint16_t, T, AS_##N(f32, loopdbg_from_half(v)))                                        \
-    CAST(cast_##N##_f16, T, uint16_t, loopdbg_to_half_f32((float)v))
+    CAST(cast_##N##_f16, T, uint16_t, loopdbg_to_half_f32((float)v))                                          \
+    CAST(cast_bf16_##N, uint16_t, T, AS_##N(f32, loopdbg_from_brain(v)))                                      \
+    CAST(cast_##N##_bf16, T, uint16_t, loopdbg_to_brain((float)v))
 INTEGERS(CAST_HALF)
-CAST(cast_f16_f32, uint16_t, float, loopdbg_from_half(v))
 CAST(cast_f16_f64, uint16_t, double, loopdbg_from_half(v))
 CAST(cast_f16_bool, uint16_t, uint8_t, (v & 0x7fffu) != 0)
-CAST(cast_f32_f16, float, uint16_t, loopdbg_to_half_f32(v))
 CAST(cast_f64_f16, double, uint16_t, loopdbg_to_half_f64(v))
 CAST(cast_f16_f16, uint16_t, uint16_t, v)
 CAST(cast_bool_f16, uint8_t, uint16_t, loopdbg_to_half_f32((float)(v != 0)))
+CAST(cast_bf16_f64, uint16_t, double, loopdbg_from_brain(v))
+CAST(cast_bf16_bool, uint16_t, uint8_t, (v & 0x7fffu) != 0)
+CAST(cast_f64_bf16, double, uint16_t, loopdbg_to_brain((float)v))
+CAST(cast_bf16_bf16, uint16_t, uint16_t, v)
+CAST(cast_bool_bf16, uint8_t, uint16_t, loopdbg_to_brain((float)(v != 0)))
+CAST(cast_f16_bf16, uint16_t, uint16_t, loopdbg_to_brain(loopdbg_from_half(v)))
+CAST(cast_bf16_f16, uint16_t, uint16_t, loopdbg_to_half_f32(loopdbg_from_brain(v)))
 
 #define CAST_CASE(FROM, C, N) case C: return cast_##FROM##_##N;
 #define CAST_TO(C, N, T)                                                                                      \
@@ -220,6 +184,7 @@ CAST(cast_bool_f16, uint8_t, uint16_t, loopdbg_to_half_f32((float)(v != 0)))
             CAST_CASE(N, 'b', i8) CAST_CASE(N, 'h', i16) CAST_CASE(N, 'i', i32) CAST_CASE(N, 'l', i64)         \
             CAST_CASE(N, 'B', u8) CAST_CASE(N, 'H', u16) CAST_CASE(N, 'I', u32) CAST_CASE(N, 'L', u64)         \
             CAST_CASE(N, 'f', f32) CAST_CASE(N, 'd', f64) CAST_CASE(N, '?', bool) CAST_CASE(N, 'e', f16)       \
+            CAST_CASE(N, 'E', bf16)                                                                           \
         }                                                                                                     \
         break;
 static loopdbg_loop loopdbg_cast(char from, char to) {
@@ -227,6 +192,7 @@ static loopdbg_loop loopdbg_cast(char from, char to) {
         NUMBERS(CAST_TO)
         CAST_TO('?', bool, uint8_t)
         CAST_TO('e', f16, uint16_t)
+        CAST_TO('E', bf16, uint16_t)
     }
     return NULL;
 }
@@ -307,14 +273,6 @@ LOOP(erf_f64) {
 /* Maps and sums whose inner axis is short: two axes at once, for NumPy's loops cost 10 to 20 ns a call. data: the axis
  * around the inner one, as in Call.outer. Steps of the inner axis are the size of an element, or 0 for one of the
  * inputs. Arguments may overlap as in NumPy's loops: each element is written before the next one is read. */
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__has_attribute)
-#if __has_attribute(target_clones)
-#define WIDE __attribute__((target_clones("avx512f", "avx2", "default"))) /* the loader picks one: 1.5x for rows of 256 floats */
-#endif
-#endif
-#ifndef WIDE
-#define WIDE
-#endif
 /* One row: x and y are its inputs, z its output. */
 #define MAP_BODY(T, A, B, EXPRESSION)                                                                         \
     for (npy_intp i = 0; i < n; i++) {                                                                        \

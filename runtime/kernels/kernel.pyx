@@ -24,6 +24,17 @@ cdef extern from "inner_loops.h" nogil:
     int loopdbg_arg(char type, const char *x, int64_t *out, npy_intp outer, npy_intp n, npy_intp inner, int max,
                     int last) noexcept
 
+cdef extern from "narrow.h" nogil:
+    ctypedef struct Through "loopdbg_through":
+        inner_loop loop, fold
+        void *data
+        void *fold_data
+        int inputs, brain, narrow
+    void loopdbg_through_floats(char **, const npy_intp *, const npy_intp *, void *) noexcept
+    void loopdbg_fold_floats(char **, const npy_intp *, const npy_intp *, void *) noexcept
+    void loopdbg_fold_directly(char **, const npy_intp *, const npy_intp *, void *) noexcept
+    int loopdbg_use_halves(int kind) noexcept
+
 cdef extern from "panels.h" nogil:
     enum:
         LOOPDBG_PANEL
@@ -68,8 +79,14 @@ _CANONICAL = {np.dtype(t).char: np.dtype(t).char
 _BY_SIZE = {(d.kind, d.itemsize): d.char for d in map(np.dtype, _CANONICAL)}
 
 
+#: The character of ml_dtypes' bfloat16; NumPy has none of that name.
+_BRAIN = "E"
+
+
 def type_char(dtype):
     """The one type character under which loops of ``dtype`` are looked up, or "" for types without native loops."""
+    if dtype.char == _BRAIN and dtype.kind == "V":
+        return _BRAIN
     return _BY_SIZE.get((dtype.kind, dtype.itemsize), "") if dtype.isnative else ""
 
 
@@ -82,6 +99,10 @@ _EXACT = frozenset({
     np.logical_and, np.logical_or, np.logical_xor, np.logical_not,
     np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert, np.left_shift, np.right_shift,
 })
+
+
+# What float16 has loops for that take longer than the way through float32.
+_SLOW_HALVES = _EXACT | {np.maximum, np.minimum}
 
 
 @cython.final
@@ -106,6 +127,8 @@ cdef class Kernel:
     cdef readonly bint exact
     cdef npy_intp sizes[MAX_ARGS]
     cdef run_call routine
+    cdef Through through
+    cdef object floats
 
 
 def use_tiling(int kind):
@@ -155,6 +178,8 @@ def ufunc_kernel(np.ufunc ufunc, tuple dtypes):
     wanted = [type_char(d) for d in dtypes]
     if "" in wanted or len(wanted) != ufunc.nin or ufunc.nout != 1:
         return None
+    if _BRAIN in wanted or (ufunc in _SLOW_HALVES and "e" in wanted):
+        return _through_floats(ufunc, dtypes)
     for k, signature in enumerate(signatures):
         inputs, _, output = signature.partition("->")
         out = np.dtype(output)
@@ -176,6 +201,45 @@ def ufunc_kernel(np.ufunc ufunc, tuple dtypes):
                     kernel.sums = loopdbg_rows(b"sum", ord(wanted[0]))
             return kernel
     return None
+
+
+cdef Kernel _through_floats(np.ufunc ufunc, tuple dtypes):
+    """float16 and bfloat16 by the loop for float32; None where there is none."""
+    cdef int k
+    cdef Kernel kernel, floats
+    cdef bint brain = type_char(dtypes[0]) == _BRAIN
+    if any([dtype != dtypes[0] for dtype in dtypes]) or (<object>ufunc).signature is not None:
+        return None
+    floats = ufunc_kernel(ufunc, (np.dtype(np.float32),) * len(dtypes))
+    if floats is None or floats.out not in (np.float32, np.bool_):
+        return None
+    kernel = _kernel(<inner_loop>loopdbg_through_floats, NULL, "loop",
+                     dtypes[0] if floats.out == np.float32 else floats.out, True)
+    kernel.floats = floats
+    kernel.through.loop, kernel.through.data = floats.loop, floats.data
+    kernel.through.inputs, kernel.through.brain = <int>len(dtypes), brain
+    kernel.through.narrow = floats.out == np.float32
+    kernel.data = &kernel.through
+    if len(dtypes) == 2 and kernel.through.narrow:
+        kernel.through.fold, kernel.through.fold_data = floats.loop if floats.fold == NULL else floats.fold, floats.data
+        kernel.fold = <inner_loop>loopdbg_fold_floats
+        if not brain:
+            # NumPy adds up in pairs, as many as there are.
+            k = (<object>ufunc).types.index("ee->e")
+            kernel.through.fold, kernel.through.fold_data = <inner_loop><void *>ufunc.functions[k], <void *>ufunc.data[k]
+            kernel.fold = <inner_loop>loopdbg_fold_directly
+    return kernel
+
+
+def use_halves(int kind):
+    """For tests: how float16 is converted: for any processor (1), with F16C (2), AVX-512 (3), or as is best (0).
+
+    False where this processor cannot.
+    """
+    return loopdbg_use_halves(kind) != 0
+
+
+use_halves(0)
 
 
 def own_kernel(str name, dtype):

@@ -44,7 +44,7 @@ def elementwise(function: Elementwise, dtypes: tuple[Dtype, ...]) -> kernels.Ker
         if any(dtype != dtypes[0] for dtype in dtypes):
             return None
         return kernels.own_kernel(function.name, dtypes[0])
-    if function is np.power and dtypes[0].kind != "f":
+    if function is np.power and dtypes[0].kind in "biu":
         return None  # NumPy's integer loop raises, which needs the GIL
     return kernels.ufunc_kernel(function, dtypes)
 
@@ -191,4 +191,4 @@ def extreme_numbers(which: str, x: Any, axis: int, last: bool) -> Shape:
 
 def has_extremes(x: Any) -> bool:
     """Whether the driver "arg" takes a tensor."""
-    return bool(kernels.type_char(x.dtype)) and x.dtype != np.float16 and x.size != 0
+    return kernels.type_char(x.dtype) not in ("", "e", "E") and x.size != 0

@@ -1,20 +1,27 @@
-"""Numbers from quantized ones; onnx.reference knows DequantizeLinear only since opset 19."""
+"""Numbers to few bits and back."""
 
 from __future__ import annotations
 
+import math
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ..dtypes import from_onnx
+from ..errors import ModelError, UnsupportedError
+from ..graph import Array
 from .axes import normal_axis
+from .conversion import convert
 from .registry import onnx
-from .support import cast, is_integer
+from .support import Dtype, constant, is_float, is_integer
 
-P = Any  # Primitives[T]; T is an array or a buffer description
+P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
 T = Any
 _FLOAT32 = np.dtype(np.float32)
-_INT32 = np.dtype(np.int32)
+_UINT8 = np.dtype(np.uint8)
+#: What the routines read and write as integers of C; other types have a byte for each number.
+_NATIVE = "bBhH"
 
 
 def _spread(p: P, values: T, x: T, axis: int, block_size: int) -> T:
@@ -22,11 +29,46 @@ def _spread(p: P, values: T, x: T, axis: int, block_size: int) -> T:
     if values.size == 1:
         return p.reshape(values, ())
     axis = normal_axis(axis, x.ndim)
-    if not block_size and values.shape == (x.shape[axis],):
+    if not block_size:
         return p.reshape(values, (x.shape[axis], *(1,) * (x.ndim - axis - 1)))
-    if block_size and values.shape == (*x.shape[:axis], -(-x.shape[axis] // block_size), *x.shape[axis + 1 :]):
-        return p.gather(values, p.constant(np.arange(x.shape[axis]) // block_size), axis)
-    raise ValueError(f"scales of shape {values.shape} do not fit axis {axis} of {x.shape} with block_size {block_size}")
+    return p.gather(values, p.constant(np.arange(x.shape[axis]) // block_size), axis)
+
+
+def _rows(scale: T, zero: T | None, x: T, axis: int, block_size: int) -> tuple[int, ...]:
+    """What quantize.h takes of how scales lie: one for all, then ``[outer, extent, inner]`` and the size of a block.
+
+    Raises:
+        ValueError: they do not fit.
+    """
+    if zero is not None and zero.shape != scale.shape and zero.size != scale.size:
+        raise ValueError(f"scales have the shape {scale.shape}, and zero points {zero.shape}")
+    if scale.size == 1:
+        return 1, 1, 1, x.size, 0
+    axis = normal_axis(axis, x.ndim)
+    extent = x.shape[axis]
+    if block_size < 0:
+        raise ValueError(f"block_size {block_size} is negative")
+    blocks = (*x.shape[:axis], -(-extent // block_size), *x.shape[axis + 1 :]) if block_size else (extent,)
+    if scale.shape != blocks:
+        raise ValueError(
+            f"scales of shape {scale.shape} do not fit axis {axis} of {x.shape} with block_size {block_size}"
+        )
+    return 0, math.prod(x.shape[:axis]), extent, math.prod(x.shape[axis + 1 :]), block_size
+
+
+@cache
+def _table(dtype: Dtype) -> Array:
+    """The number that each byte stands for."""
+    table: Array = np.arange(256, dtype=np.uint8).view(dtype).astype(np.float32)
+    return table
+
+
+@cache
+def _limits(dtype: Dtype) -> tuple[int, int]:
+    """The least and the greatest integer of a type."""
+    name = dtype.name.removeprefix("u")
+    bits = int(name.removeprefix("int"))
+    return (0, 2**bits - 1) if name != dtype.name else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
 @onnx("DequantizeLinear", since=10)
@@ -34,11 +76,77 @@ def dequantize_linear(
     p: P, x: T, scale: T, zero: T | None = None, *, axis: int = 1, block_size: int = 0, output_dtype: int = 0
 ) -> T:
     """``(x - zero) * scale``, computed in float32."""
-    # The difference of integers is exact in int32; floats (float8, float4) have zero points of 0 only.
-    between = _INT32 if is_integer(x.dtype) else _FLOAT32
-    values = cast(p, x, between)
-    if zero is not None:
-        values = p.map(np.subtract, values, _spread(p, cast(p, zero, between), x, axis, block_size))
-    factors = _spread(p, cast(p, scale, _FLOAT32), x, axis, block_size)
-    product = p.map(np.multiply, cast(p, values, _FLOAT32), factors)
-    return cast(p, product, from_onnx(output_dtype) if output_dtype else scale.dtype)
+    kind = x.dtype.char if x.dtype.char in _NATIVE else "i" if x.dtype == np.int32 else "t"
+    if kind == "t" and x.dtype.itemsize != 1:
+        raise UnsupportedError(f"DequantizeLinear of {x.dtype.name} is not supported")
+    if zero is not None and zero.dtype != x.dtype:
+        raise ModelError(f"DequantizeLinear of {x.dtype.name} has a zero point of type {zero.dtype.name}")
+    numbers = (*_rows(scale, zero, x, axis, block_size), ord(kind))
+    if zero is None:
+        zero = p.broadcast(p.constant(np.zeros((), x.dtype)), scale.shape)
+    table = p.constant(_table(x.dtype) if kind == "t" else np.zeros(1, np.float32))
+    inputs = (x, convert(p, scale, _FLOAT32), zero, table)
+    (values,) = p.routine("quantize.back", inputs, [(x.shape, _FLOAT32)], numbers)
+    return convert(p, values, from_onnx(output_dtype) if output_dtype else scale.dtype)
+
+
+def quantized(p: P, x: T, scale: T, zero: T | None, dtype: Dtype, axis: int = 1, block_size: int = 0) -> T:
+    """``saturate(round(x / scale) + zero)`` as integers of up to 16 bits; ``x`` and ``scale`` are float32.
+
+    What is no number becomes the least one, as in onnxruntime.
+    """
+    low, high = _limits(dtype)
+    kind = dtype.char if dtype.char in _NATIVE else "b" if low else "B"
+    numbers = (*_rows(scale, zero, x, axis, block_size), low, high, high - low, ord(kind))
+    if zero is None:
+        zero = p.broadcast(p.constant(np.zeros((), dtype)), scale.shape)
+    (values,) = p.routine("quantize.there", (x, scale, zero), [(x.shape, dtype)], numbers)
+    return values
+
+
+@onnx("QuantizeLinear", since=10)
+def quantize_linear(
+    p: P,
+    x: T,
+    scale: T,
+    zero: T | None = None,
+    *,
+    axis: int = 1,
+    saturate: int = 1,
+    block_size: int = 0,
+    output_dtype: int = 0,
+    precision: int = 0,
+) -> T:
+    """``saturate(round(x / scale) + zero)``, the division in the precision of the scale."""
+    dtype = zero.dtype if zero is not None else from_onnx(output_dtype) if output_dtype else _UINT8
+    if zero is not None and output_dtype and from_onnx(output_dtype) != dtype:
+        raise ModelError(
+            f"QuantizeLinear has the output_dtype {from_onnx(output_dtype).name} and zero points of {dtype}"
+        )
+    if not is_float(dtype) and not (is_integer(dtype) and _limits(dtype)[1] < 2**16):
+        raise UnsupportedError(f"QuantizeLinear to {dtype.name} is not supported")
+    inner = from_onnx(precision) if precision else scale.dtype
+    if not is_float(inner) or inner.name.startswith("float8"):
+        inner = _FLOAT32
+    _rows(scale, zero, x, axis, block_size)
+    if inner == _FLOAT32 and is_integer(dtype):
+        return quantized(p, convert(p, x, inner), convert(p, scale, inner), zero, dtype, axis, block_size)
+    factors = _spread(p, convert(p, scale, inner), x, axis, block_size)
+    quotient = p.map(np.divide, convert(p, x, inner), factors)
+    if is_float(dtype):
+        if zero is not None and not dtype.name.startswith("float8"):
+            offset = _spread(p, convert(p, zero, inner), x, axis, block_size)
+            quotient = p.map(np.add, quotient, offset)
+        return convert(p, quotient, dtype, bool(saturate))
+    one = p.broadcast(constant(p, 1, _FLOAT32), scale.shape)
+    return quantized(p, convert(p, quotient, _FLOAT32), one, zero, dtype, axis, block_size)
+
+
+@onnx("DynamicQuantizeLinear", since=11)
+def dynamic_quantize_linear(p: P, x: T) -> tuple[T, T, T]:
+    """The range of ``x``, 0 in it, as bytes: they, their scale and zero point."""
+    if x.dtype != _FLOAT32:
+        raise ModelError(f"DynamicQuantizeLinear takes float32, and got {x.dtype.name}")
+    outputs = [(x.shape, _UINT8), ((), _FLOAT32), ((), _UINT8)]
+    y, scale, zero = p.routine("quantize.dynamic", (x,), outputs, (x.size,))
+    return y, scale, zero

@@ -87,6 +87,7 @@ _FAMILIES = (
     "activations",
     "reduce",
     "matmul",
+    "integer_matmul",
     "recurrent_openvino",
     "shape",
     "move",

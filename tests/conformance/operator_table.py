@@ -200,6 +200,24 @@ def _quantised(dtype: str, version: int) -> Iterator[Case]:
     yield Case([grid, tame("float32", 5)], {"axis": 0})
 
 
+def _quantising(dtype: str, version: int) -> Iterator[Case]:
+    x, grid = values(dtype), np.resize(values(dtype), (5, 70))
+    scale = np.array(0.3, dtype)
+    yield Case([x, scale])
+    for zero in (np.array(7, np.uint8), np.array(-3, np.int8), *((np.array(900, np.int16),) if version > 19 else ())):
+        yield Case([x, scale, zero])
+        yield Case([grid, np.abs(tame(dtype, 70)), np.resize(zero, 70)], {"axis": 1})
+        yield Case([grid, np.abs(tame(dtype, 5)), np.resize(zero, 5)], {"axis": 0})
+        if version > 19:
+            yield Case([grid, np.abs(tame(dtype, 5, 9)), np.resize(zero, (5, 9))], {"axis": 1, "block_size": 8})
+            yield Case([grid, np.abs(tame(dtype, 3, 70)), np.resize(zero, (3, 70))], {"axis": 0, "block_size": 2})
+
+
+def _ranges_quantised(dtype: str, version: int) -> Iterator[Case]:
+    for x in (values(dtype), tame(dtype, 3, 70), tame(dtype), tame(dtype, 0, 4), np.zeros(5, dtype)):
+        yield Case([x], {}, 3)
+
+
 # ------------------------------------------------------------------ reductions and products
 
 
@@ -277,6 +295,23 @@ def _turned_products(dtype: str, version: int) -> Iterator[Case]:
             turned = {"transpose_a": "true", "transpose_b": "true"}
             x, y = (tame(dtype, *s[:-2], s[-1], s[-2], seed=k) for k, s in enumerate((a, b)))
             yield Case([x, y], turned)
+
+
+def _integer_products(dtype: str, version: int) -> Iterator[Case]:
+    for other in ("int8", "uint8"):
+        for a, b in PRODUCTS:
+            x, y = tame(dtype, *a), tame(other, *b, seed=1)
+            yield Case([x, y])
+            yield Case([x, y, tame(dtype, seed=2), tame(other, seed=3)])
+        yield Case([tame(dtype, 7, 130), tame(other, 130, 67), tame(dtype, 7), tame(other, 67)])
+
+
+def _qlinear_products(dtype: str, version: int) -> Iterator[Case]:
+    scales = [np.array(s, np.float32) for s in (0.02, 0.3, 1.5)]
+    for a, b in PRODUCTS:
+        x, y = tame(dtype, *a), tame("int8", *b, seed=1)
+        zeros = tame(dtype, seed=2), tame("int8", seed=3)
+        yield Case([x, scales[0], zeros[0], y, scales[1], zeros[1], scales[2], zeros[0]])
 
 
 def _gemms(dtype: str, version: int) -> Iterator[Case]:
@@ -665,7 +700,9 @@ def _rows_of_onnx() -> dict[str, Row]:
     add("BitShift", INTS[4:], _ways(two, {"direction": "LEFT"}, {"direction": "RIGHT"}), True)
     add("Where", ALL, _chosen, True)
     add("Dropout", FLOATS, _dropped)
-    add("DequantizeLinear", ("int8", "uint8", "int32"), _quantised)
+    add("DequantizeLinear", ("int8", "uint8", "int16", "uint16", "int32"), _quantised)
+    add("QuantizeLinear", ("float32", "float16"), _quantising)
+    add("DynamicQuantizeLinear", ("float32",), _ranges_quantised)
 
     reduced = _either(_reductions(True, "keepdims", 1, 0), _reductions(False, "keepdims", 1, 0), 18)
     add("ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMin ReduceProd", SUMMED, reduced)
@@ -677,6 +714,8 @@ def _rows_of_onnx() -> dict[str, Row]:
     add("LpNormalization", FLOATS, _ways(_along(), {"p": 1}, {"p": 2}))
     add("CumSum CumProd", SUMMED, _running({}, {"exclusive": 1}, {"reverse": 1}))
     add("MatMul", (*FLOATS, "int32", "int64", "uint8"), _products)
+    add("MatMulInteger", ("int8", "uint8"), _integer_products)
+    add("QLinearMatMul", ("int8", "uint8"), _qlinear_products)
     add("Gemm", (*FLOATS, "int32", "int64"), _gemms)
     add("Conv", FLOATS, _convolved(False, False))
     add("ConvTranspose", FLOATS, _convolved(True, False))

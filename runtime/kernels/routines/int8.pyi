@@ -1,0 +1,6 @@
+ROUTINES: dict[str, int]
+PANEL: int
+BEYOND: int
+TAIL: int
+
+def use(kind: int) -> bool: ...

@@ -1,0 +1,30 @@
+"""Products of matrices of 8-bit integers (int8.h)."""
+
+from ..kernel cimport Call, run_call
+
+cdef extern from "int8.h" nogil:
+    enum:
+        LOOPDBG_INT8_PANEL
+        LOOPDBG_INT8_BEYOND
+        LOOPDBG_INT8_TAIL
+    int loopdbg_int8_product(Call *call) noexcept
+    int loopdbg_int8_pack(Call *call) noexcept
+    int loopdbg_int8_use(int kind) noexcept
+
+ROUTINES = {
+    "product": <size_t><run_call>loopdbg_int8_product,
+    "pack": <size_t><run_call>loopdbg_int8_pack,
+}
+PANEL, BEYOND, TAIL = LOOPDBG_INT8_PANEL, LOOPDBG_INT8_BEYOND, LOOPDBG_INT8_TAIL
+
+
+def use(int kind):
+    """For tests: how products are done: for any processor (1), with AVX2 (2), AVX-VNNI (3), AVX-512 (4), AMX (5), or as is
+    best (0).
+
+    False where this processor cannot.
+    """
+    return loopdbg_int8_use(kind) != 0
+
+
+use(0)

@@ -1,0 +1,140 @@
+"""Products of matrices of 8-bit integers, exact in 32 bits that wrap around."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelError, UnsupportedError
+from ..graph import Array
+from ..kernels import kernel as kernels
+from ..kernels.routines import int8
+from ..kernels.walks import broadcast_shapes
+from . import arithmetic
+from .conversion import convert
+from .matmul import product
+from .quantize import dequantize_linear, quantize_linear
+from .registry import onnx
+from .support import cast, constant, one_way
+
+P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
+T = Any
+_FLOAT32 = np.dtype(np.float32)
+_INT32 = np.dtype(np.int32)
+_BYTES = (np.dtype(np.int8), np.dtype(np.uint8))
+
+
+def panels(weights: Array) -> Array:
+    """Matrices ``[..., k, n]`` as int8.h multiplies by them, one packed row each."""
+    k, n = weights.shape[-2:]
+    stack = np.ascontiguousarray(weights).reshape(math.prod(weights.shape[:-2]), k, n)
+    size = _packed_size(k, n)
+    memory = np.empty(len(stack) * size + 64, np.uint8)
+    first = -memory.__array_interface__["data"][0] % 64
+    packed = memory[first : first + len(stack) * size].reshape(-1, size)
+    for matrix, row in zip(stack, packed, strict=True):
+        kernels.run(arithmetic.routine("int8.pack"), (matrix, row), extra=(k, n, int(weights.dtype == np.int8)))
+    return packed
+
+
+def _packed_size(k: Any, n: Any) -> Any:
+    """Bytes that hold a matrix in panels; of extents, to stay known where they vary, no less than that."""
+    return (n + int8.PANEL - 1) * (k + 7) + int8.BEYOND
+
+
+def integer_product(p: P, a: T, b: T, a_zero: T | None = None, b_zero: T | None = None) -> T:
+    """``(a - a_zero) @ (b - b_zero)`` of signed or unsigned bytes as int32, shapes as in NumPy's matmul.
+
+    ``a_zero``: one for all, ``[m]`` or ``[..., m, 1]``; ``b_zero``: one for all, ``[n]`` or ``[..., 1, n]``.
+
+    Raises:
+        ModelError: types or shapes do not fit.
+    """
+    for what, x, zero in (("first", a, a_zero), ("second", b, b_zero)):
+        if x.dtype not in _BYTES:
+            raise ModelError(f"a product of 8-bit integers has a {what} input of type {x.dtype.name}")
+        if zero is not None and zero.dtype != x.dtype:
+            raise ModelError(f"the {what} input is {x.dtype.name}, and its zero point {zero.dtype.name}")
+    if not a.ndim or not b.ndim or a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
+        raise ModelError(f"a matrix product of shapes {a.shape} and {b.shape}: the inner dimensions differ")
+    rows = a if a.ndim > 1 else p.reshape(a, (1, *a.shape))
+    columns = b if b.ndim > 1 else p.reshape(b, (*b.shape, 1))
+    batch = broadcast_shapes(rows.shape[:-2], columns.shape[:-2])
+    (m, k), n = rows.shape[-2:], columns.shape[-1]
+    shape = (*batch, *((m,) if a.ndim > 1 else ()), *((n,) if b.ndim > 1 else ()))
+    a_zero = _zero_points(p, a_zero, a.dtype, (*batch, m, 1))
+    b_zero = _zero_points(p, b_zero, b.dtype, (*columns.shape[:-2], 1, n))
+    shared = all(extent == 1 for extent in columns.shape[:-2])
+    if shared:
+        columns = columns if columns.ndim == 2 else p.reshape(columns, (k, n))
+        rows = rows if rows.shape[:-2] == batch else p.broadcast(rows, (*batch, m, k))
+        count, m = 1, math.prod((*batch, m))
+    else:
+        rows, columns = p.broadcast(rows, (*batch, m, k)), p.broadcast(columns, (*batch, k, n))
+        count = math.prod(batch)
+    per_row, per_column = int(a_zero.size != 1), int(b_zero.size != 1)
+    if per_column and not shared:
+        b_zero = p.broadcast(b_zero, (*batch, 1, n))
+    packed = p.prepared(columns, panels)
+    scratch = m * (k + int8.TAIL) + 8 * m + 256
+    if packed is None:
+        scratch = scratch + _packed_size(k, n)
+    signs = int(a.dtype == np.int8), int(b.dtype == np.int8)
+    batch_step = n if per_column and not shared else 0
+    packed_step = 0 if packed is None or shared else packed.shape[-1]
+    layout = (int(packed is not None), int(shared), packed_step)
+    numbers = (count, m, k, n, *signs, per_row, per_column, batch_step, *layout)
+    inputs = (rows, columns if packed is None else packed, a_zero, b_zero)
+    (product,) = p.routine("int8.product", inputs, [((count, m, n), _INT32)], numbers, scratch)
+    return p.reshape(product, shape)
+
+
+def _zero_points(p: P, zero: T | None, dtype: np.dtype[Any], shape: tuple[int, ...]) -> T:
+    """One for all, or one for each element of ``shape``; a vector is along its axis that is not 1 by its meaning."""
+    if zero is None:
+        return p.constant(np.zeros(1, dtype))
+    if zero.size == 1:
+        return zero
+    if zero.ndim == 1 and shape[-1] == 1:
+        zero = p.reshape(zero, (*zero.shape, 1))
+    try:
+        return p.broadcast(zero, shape)
+    except ValueError:
+        raise ModelError(f"zero points of shape {zero.shape} do not fit {shape}") from None
+
+
+@onnx("MatMulInteger", since=10)
+def matmul_integer(p: P, a: T, b: T, a_zero: T | None = None, b_zero: T | None = None) -> T:
+    return integer_product(p, a, b, a_zero, b_zero)
+
+
+@onnx("QLinearMatMul", since=10)
+def qlinear_matmul(p: P, a: T, a_scale: T, a_zero: T, b: T, b_scale: T, b_zero: T, y_scale: T, y_zero: T) -> T:
+    """The exact product times ``a_scale * b_scale / y_scale`` in float32, rounded to bytes."""
+    if y_scale.size != 1 or y_zero.size != 1:
+        raise UnsupportedError(
+            f"QLinearMatMul with a y_scale of shape {y_scale.shape} is not supported: one for all is"
+        )
+    a_scale, b_scale, y_scale = (convert(p, x, _FLOAT32) for x in (a_scale, b_scale, y_scale))
+    if a_scale.ndim == 1 and a_scale.size > 1:
+        a_scale = p.reshape(a_scale, (a_scale.size, 1))
+    factor = p.map(np.divide, p.map(np.multiply, a_scale, b_scale), y_scale)
+    if a.dtype.name.startswith("float8"):
+        one = p.constant(np.ones((), np.float32))
+        sums = product(p, dequantize_linear(p, a, one), dequantize_linear(p, b, one))
+    else:
+        sums = integer_product(p, a, b, a_zero, b_zero)
+    values = p.map(np.multiply, cast(p, sums, _FLOAT32), _fitting(p, factor, sums))
+    return quantize_linear(p, values, constant(p, 1, _FLOAT32), p.reshape(y_zero, ()))
+
+
+def _fitting(p: P, factor: T, sums: T) -> T:
+    """A factor for a result that may have fewer axes: those of vectors are gone."""
+    if factor.size == 1:
+        return p.reshape(factor, ())
+    if factor.ndim > sums.ndim and math.prod(factor.shape[: factor.ndim - sums.ndim]) == 1:
+        factor = p.reshape(factor, factor.shape[factor.ndim - sums.ndim :])
+    one_way(sums, factor, "scales")
+    return factor

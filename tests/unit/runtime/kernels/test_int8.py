@@ -1,0 +1,109 @@
+"""Products of 8-bit integers, by every way that this processor has, beside NumPy's on wide integers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopdbg.runtime.errors import ModelError
+from loopdbg.runtime.graph import Array
+from loopdbg.runtime.kernels.routines import int8
+from loopdbg.runtime.ops.eager import Eager
+from loopdbg.runtime.ops.integer_matmul import integer_product, panels
+
+BYTES = (np.int8, np.uint8)
+#: Around what is done at once: 4, 16 and 64 products, 64 columns, 6, 16 and 32 rows.
+SIZES = (
+    (1, 1, 1), (1, 5, 70), (2, 64, 64), (3, 100, 65), (4, 63, 130), (7, 129, 64), (13, 33, 200), (16, 64, 64),
+    (17, 66, 10), (32, 100, 64), (33, 65, 70), (65, 128, 129), (5, 0, 3), (0, 4, 4), (4, 4, 0),
+)  # fmt: skip
+STACKS = (
+    ((3, 4, 5), (3, 5, 6)), ((1, 4, 5), (3, 5, 6)), ((2, 3, 4, 5), (5, 6)), ((2, 3, 4, 5), (3, 5, 6)), ((5,), (5, 6)),
+    ((4, 5), (5,)), ((2, 4, 5), (2, 5, 70)), ((5,), (5,)), ((0, 4, 5), (1, 5, 6)), ((2, 1, 4, 5), (1, 3, 5, 6)),
+)  # fmt: skip
+
+
+class Prepared(Eager):
+    """With constants laid out ahead, as they are bound."""
+
+    def prepared(self, x: Array, layout: Any) -> Array | None:
+        prepared: Array = layout(x)
+        return prepared
+
+
+@pytest.fixture(params=[1, 2, 3, 4, 5], ids=["any", "avx2", "avxvnni", "avx512", "amx"])
+def way(request: Any) -> Iterator[None]:
+    if not int8.use(request.param):
+        pytest.skip("this processor cannot")
+    yield
+    int8.use(0)
+
+
+def numbers(shape: Any, dtype: Any, seed: int = 0) -> Array:
+    """Over the whole range, whose ends saturate what sums two products in 16 bits."""
+    ends = np.iinfo(dtype)
+    x = np.random.default_rng([seed, *np.atleast_1d(shape)]).integers(ends.min, ends.max, shape, dtype, endpoint=True)
+    return np.asarray(np.where(np.arange(x.size).reshape(x.shape) % 3 == 0, ends.max, x)).astype(dtype)
+
+
+def wide(x: Array | None) -> Any:
+    return 0 if x is None else x.astype(np.int32)
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize(("m", "k", "n"), SIZES)
+def test_products(m: int, k: int, n: int) -> None:
+    for a_type, b_type in product(BYTES, repeat=2):
+        a, b = numbers((m, k), a_type), numbers((k, n), b_type, 1)
+        zeros = [
+            (None, None),
+            (numbers((), a_type), numbers((), b_type)),
+            (numbers((m, 1), a_type), numbers(n, b_type)),
+        ]
+        for a_zero, b_zero in zeros:
+            expected = (wide(a) - wide(a_zero)) @ (wide(b) - wide(b_zero))
+            for p in (Eager(), Prepared()):
+                np.testing.assert_array_equal(integer_product(p, a, b, a_zero, b_zero), expected)
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize(("a_shape", "b_shape"), STACKS)
+def test_stacks(a_shape: tuple[int, ...], b_shape: tuple[int, ...]) -> None:
+    a, b = numbers(a_shape, np.uint8), numbers(b_shape, np.int8)
+    for p in (Eager(), Prepared()):
+        result = integer_product(p, a, b)
+        np.testing.assert_array_equal(result, wide(a) @ wide(b))
+        if len(b_shape) > 1 and len(a_shape) > 1:
+            a_zero, b_zero = numbers((*a_shape[:-1], 1), np.uint8), numbers((*b_shape[:-2], 1, b_shape[-1]), np.int8)
+            expected = (wide(a) - wide(a_zero)) @ (wide(b) - wide(b_zero))
+            np.testing.assert_array_equal(integer_product(p, a, b, a_zero, b_zero), expected)
+
+
+@pytest.mark.usefixtures("way")
+def test_sums_wrap_around() -> None:
+    k = 2**18
+    a, b = np.full((2, k), 255, np.uint8), np.full((k, 1), -128, np.int8)
+    expected = np.full((2, 1), (-128 * 255 * k + 2**31) % 2**32 - 2**31, np.int64)
+    np.testing.assert_array_equal(integer_product(Eager(), a, b), expected)
+
+
+def test_panels_lie_in_cache_lines() -> None:
+    assert panels(numbers((5, 70), np.int8)).__array_interface__["data"][0] % 64 == 0
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "zeros", "message"),
+    [
+        (np.zeros((2, 3), np.int16), np.zeros((3, 2), np.int8), (), "type int16"),
+        (np.zeros((2, 3), np.int8), np.zeros((2, 2), np.int8), (), "inner dimensions"),
+        (np.zeros((2, 3), np.int8), np.zeros((3, 2), np.int8), (np.zeros((), np.uint8),), "zero point uint8"),
+        (np.zeros((2, 3), np.int8), np.zeros((3, 2), np.int8), (np.zeros(3, np.int8),), "do not fit"),
+    ],
+)
+def test_what_does_not_fit(a: Array, b: Array, zeros: tuple[Array, ...], message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        integer_product(Eager(), a, b, *zeros)

@@ -1,0 +1,133 @@
+"""float16 and bfloat16: all 65536 numbers through every function and conversion, in every way that this processor has,
+beside NumPy's and ml_dtypes'. Which NaN it is follows the processor and is not compared, but for conversions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from loopdbg.runtime.graph import Array
+from loopdbg.runtime.kernels import kernel as kernels
+from loopdbg.runtime.ops import arithmetic
+from loopdbg.runtime.ops.eager import Eager
+
+BRAIN = np.dtype(ml_dtypes.bfloat16)
+HALF = np.dtype(np.float16)
+ALL = np.arange(65536, dtype=np.uint16)
+UNARY = (np.negative, np.absolute, np.sqrt, np.floor, np.ceil, np.rint, np.trunc, np.reciprocal, np.square,
+         np.isnan, np.isinf, np.isfinite, np.exp, np.tanh, np.log, np.sin)  # fmt: skip
+BINARY = (np.add, np.subtract, np.multiply, np.divide, np.maximum, np.minimum,
+          np.less, np.less_equal, np.equal, np.not_equal)  # fmt: skip
+types = pytest.mark.parametrize("dtype", [HALF, BRAIN], ids=["float16", "bfloat16"])
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+
+@pytest.fixture(params=[1, 2, 3], ids=["any", "f16c", "avx512"])
+def way(request: Any) -> Iterator[None]:
+    if not kernels.use_halves(request.param):
+        pytest.skip("this processor cannot")
+    yield
+    kernels.use_halves(0)
+
+
+def bits(x: Any) -> Array:
+    array = np.asarray(x)
+    return array.view(f"u{array.itemsize}")
+
+
+def numbers(x: Any) -> Array:
+    """The bits of all but NaNs, which are one."""
+    found = bits(x).copy()
+    if np.asarray(x).dtype != np.bool_:
+        found[np.isnan(np.asarray(x).astype(np.float64))] = 1
+    return found
+
+
+def computed(function: np.ufunc, *inputs: Array) -> Array:
+    kernel = arithmetic.elementwise(function, tuple(x.dtype for x in inputs))
+    assert kernel is not None
+    result = arithmetic.compute(kernel, *inputs)
+    assert result is not None
+    return result
+
+
+def expected(function: np.ufunc, *inputs: Array) -> Array:
+    """float16: NumPy's own loop. bfloat16: what the definition says, computed in float32 and rounded."""
+    if inputs[0].dtype == HALF:
+        return np.asarray(function(*inputs))
+    result = np.asarray(function(*[x.astype(np.float32) for x in inputs]))
+    return result if result.dtype == np.bool_ else result.astype(BRAIN)
+
+
+@pytest.mark.usefixtures("way")
+@types
+@pytest.mark.parametrize("function", UNARY, ids=lambda f: f.__name__)
+def test_functions_of_every_number(function: np.ufunc, dtype: Any) -> None:
+    x = ALL.view(dtype)
+    np.testing.assert_array_equal(numbers(computed(function, x)), numbers(expected(function, x)))
+
+
+@pytest.mark.usefixtures("way")
+@types
+@pytest.mark.parametrize("function", BINARY, ids=lambda f: f.__name__)
+def test_functions_of_two(function: np.ufunc, dtype: Any) -> None:
+    rng = np.random.default_rng(1)
+    a, b = (rng.choice(ALL, 50_000).view(dtype) for _ in range(2))
+    whole = computed(function, a, b)
+    np.testing.assert_array_equal(numbers(whole), numbers(expected(function, a, b)))
+    np.testing.assert_array_equal(bits(computed(function, a[::-3], b[::-3])), bits(whole[::-3]))
+    np.testing.assert_array_equal(bits(computed(function, a[7], b[:300])), bits(computed(function, a[7:8], b[:300])))
+
+
+@pytest.mark.usefixtures("way")
+@types
+def test_conversions_of_every_number(dtype: Any) -> None:
+    x = ALL.view(dtype)
+    wide = Eager().cast(x, np.dtype(np.float32))
+    np.testing.assert_array_equal(bits(wide), bits(x.astype(np.float32)))  # NaNs as they are
+    np.testing.assert_array_equal(bits(Eager().cast(wide, dtype)), bits(wide.astype(dtype)))
+    np.testing.assert_array_equal(bits(Eager().cast(x[::-2], np.dtype(np.float32))), bits(wide[::-2]))
+    for target in ("float64", "int8", "uint8", "int32", "int64", "bool"):
+        small = np.array([0, -0.0, 1, 1.5, 100, 63.5], np.float32).astype(dtype)
+        same = Eager().cast(small, np.dtype(target))
+        np.testing.assert_array_equal(same, small.astype(np.float32).astype(target))
+        np.testing.assert_array_equal(Eager().cast(same, dtype), same.astype(np.float32).astype(dtype))
+
+
+@pytest.mark.usefixtures("way")
+@types
+def test_floats_round_to_the_nearest(dtype: Any) -> None:
+    rng = np.random.default_rng(2)
+    exact = ALL.view(dtype).astype(np.float32)
+    some = rng.integers(0, 2**32, 200_000, np.uint32).view(np.float32)
+    middles = (exact[:-1].astype(np.float64) + exact[1:]) / 2
+    for x in (some, middles.astype(np.float32), np.nextafter(middles.astype(np.float32), np.float32(np.inf))):
+        np.testing.assert_array_equal(bits(Eager().cast(x, dtype)), bits(x.astype(dtype)))
+        np.testing.assert_array_equal(bits(Eager().cast(x[::3], dtype)), bits(x[::3].astype(dtype)))
+
+
+@types
+@pytest.mark.parametrize("count", [1, 7, 255, 256, 257, 1000])
+def test_running_sums_round_each_time(count: int, dtype: Any) -> None:
+    x = np.random.default_rng(count).standard_normal(count).astype(dtype)
+    result, total = Eager().accumulate(np.add, x, 0), x[0]
+    for k in range(1, count):
+        total = (total.astype(np.float32) + x[k].astype(np.float32)).astype(dtype)
+        assert bits(result[k]) == bits(total)
+
+
+@types
+@pytest.mark.parametrize("function", [np.add, np.multiply, np.maximum, np.minimum], ids=lambda f: f.__name__)
+def test_reductions(function: np.ufunc, dtype: Any) -> None:
+    x = (np.random.default_rng(3).standard_normal((5, 600)) / 8 + 1).astype(dtype)
+    for axis in (0, 1):
+        result = Eager().reduce(function, x, (axis,), False)
+        assert result.dtype == dtype
+        wide = function.reduce(x.astype(np.float64), axis)
+        np.testing.assert_allclose(result.astype(np.float64), wide, rtol=0.03)
+    if dtype == HALF:
+        np.testing.assert_array_equal(Eager().reduce(function, x, (1,), False), function.reduce(x, 1))
