@@ -5,9 +5,11 @@ from __future__ import annotations
 import gc
 import math
 import re
+import tempfile
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -37,26 +39,40 @@ def measure(
     case: Case, threads: int | None, effort: Effort, runners: Collection[str] = tuple(RUNNERS)
 ) -> tuple[dict[str, Timing], dict[str, str]]:
     """Microseconds per iteration of each runner, and why others have none."""
-    job = Job(case, case.build().SerializeToString(), case.inputs(), threads)
-    prepared: dict[str, Prepared] = {}
-    seconds: dict[str, float] = {}
-    results: dict[str, Outputs] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{case.name}.onnx"
+        path.write_bytes(case.build().SerializeToString())
+        job = Job(path, case.inputs(), threads, case)
+        runs, failed = first_runs({key: job for key in RUNNERS if key in runners})
+    failed |= _wrong(case, {key: run.outputs for key, run in runs.items()})
+    for key in failed:
+        runs.pop(key, None)
+    return rounds(runs, case.iterations, threads, effort), failed
+
+
+@dataclass
+class FirstRun:
+    """A runner that ran once: what that took, and what it gave."""
+
+    prepared: Prepared
+    seconds: float
+    outputs: Outputs
+
+
+def first_runs(jobs: Mapping[str, Job]) -> tuple[dict[str, FirstRun], dict[str, str]]:
+    """Let each runner run its job once; also why others did not."""
+    runs: dict[str, FirstRun] = {}
     failed: dict[str, str] = {}
-    for key in RUNNERS:
-        if key not in runners:
-            continue
+    for key, job in jobs.items():
         try:
-            prepared[key] = RUNNERS[key].prepare(job)
+            prepared = RUNNERS[key].prepare(job)
             started = time.perf_counter()
-            raw = prepared[key].run()
-            seconds[key] = time.perf_counter() - started
-            results[key] = prepared[key].outputs(raw)
+            raw = prepared.run()
+            seconds = time.perf_counter() - started
+            runs[key] = FirstRun(prepared, seconds, prepared.outputs(raw))
         except Exception as error:  # whatever a runtime throws, the others go on
             failed[key] = _reason(error)
-    failed |= _wrong(case, results)
-    for key in failed:
-        prepared.pop(key, None)
-    return _rounds(case, prepared, seconds, threads, effort), failed
+    return runs, failed
 
 
 def case_report(case: Case, threads: int | None, effort: Effort) -> CaseReport:
@@ -76,24 +92,24 @@ def case_report(case: Case, threads: int | None, effort: Effort) -> CaseReport:
     }
 
 
-def _rounds(
-    case: Case, prepared: dict[str, Prepared], seconds: dict[str, float], threads: int | None, effort: Effort
-) -> dict[str, Timing]:
-    """Alternate between the runners; who begins changes from round to round. ``seconds``: what the first run took."""
+def rounds(runs: Mapping[str, FirstRun], iterations: int, threads: int | None, effort: Effort) -> dict[str, Timing]:
+    """Microseconds per iteration. Alternates between the runners; who begins changes from round to round."""
     pause = 0.0 if threads == 1 else SETTLE_SECONDS
+    prepared = {key: run.prepared for key, run in runs.items()}
+    seconds = {key: run.seconds for key, run in runs.items()}
     for key, runner in prepared.items():
         if seconds[key] < 0.5:  # the first run also bound, allocated and warmed up
             seconds[key] = _timed(runner, 1, pause)
     turn = TURN_SECONDS * (1 if threads == 1 else SEVERAL_THREADS)
     repeats = {key: max(1, math.ceil(turn / seconds[key])) for key in prepared}
     one_round = sum(seconds[key] * repeats[key] + pause for key in prepared) or 1.0
-    rounds = min(max(int(effort.seconds / one_round), effort.least_rounds), effort.most_rounds)
+    count = min(max(int(effort.seconds / one_round), effort.least_rounds), effort.most_rounds)
     taken: dict[str, list[float]] = {key: [] for key in prepared}
     order = list(prepared)
-    for _ in range(rounds):
+    for _ in range(count):
         gc.collect()
         for key in order:
-            taken[key].append(_timed(prepared[key], repeats[key], pause) / case.iterations * 1e6)
+            taken[key].append(_timed(prepared[key], repeats[key], pause) / iterations * 1e6)
         order = order[1:] + order[:1]
     return {key: timing(values) for key, values in taken.items()}
 

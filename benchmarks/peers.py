@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import io
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import twins
-from case import Case, Inputs, Outputs
+if TYPE_CHECKING:  # a process that measures a cold start pays for its runtime alone
+    from case import Case, Inputs, Outputs
 
 
 @dataclass(frozen=True)
 class Job:
-    """One case as every runtime gets it. ``threads`` is 1, or None for what a runtime does by default."""
+    """One model as every runtime gets it. ``threads`` is 1, or None for what a runtime does by default."""
 
-    case: Case
-    model: bytes
+    model: Path
     inputs: Inputs
     threads: int | None
+    #: What the model was made from, where a twin in C may be.
+    case: Case | None = None
 
 
 @dataclass(frozen=True)
@@ -52,10 +51,7 @@ def loopdbg_stepped(job: Job) -> Prepared:
 def _loopdbg_model(job: Job) -> Any:
     import loopdbg
 
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"{job.case.name}.onnx"
-        path.write_bytes(job.model)
-        return loopdbg.load(path)
+    return loopdbg.load(job.model)
 
 
 def onnxruntime(job: Job) -> Prepared:
@@ -66,7 +62,7 @@ def onnxruntime(job: Job) -> Prepared:
     options.log_severity_level = 3
     if job.threads:
         options.intra_op_num_threads = options.inter_op_num_threads = job.threads
-    session = ort.InferenceSession(job.model, options, providers=["CPUExecutionProvider"])
+    session = ort.InferenceSession(str(job.model), options, providers=["CPUExecutionProvider"])
     names = [output.name for output in session.get_outputs()]
     return Prepared(
         lambda: session.run(None, job.inputs), lambda values: _copied(dict(zip(names, values, strict=True)))
@@ -81,17 +77,22 @@ def openvino(job: Job) -> Prepared:
     options: dict[str, Any] = {"INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY"}
     if job.threads:
         options["INFERENCE_NUM_THREADS"] = job.threads
-    compiled = core.compile_model(core.read_model(io.BytesIO(job.model)), "CPU", options)
+    compiled = core.compile_model(core.read_model(job.model), "CPU", options)
     request = compiled.create_infer_request()
 
     def outputs(values: Any) -> Outputs:
-        return {name: np.array(values[port]) for port in compiled.outputs for name in port.get_names()}
+        # An output may go by several names, or by none.
+        return {name: np.array(values[port]) for port in compiled.outputs for name in port.get_names() or {str(port)}}
 
     return Prepared(lambda: request.infer(job.inputs, share_inputs=True, share_outputs=True), outputs)
 
 
 def c_twin(job: Job) -> Prepared:
     """The loop in C."""
+    import twins
+
+    if job.case is None:
+        raise twins.NoTwinError("")
     return Prepared(twins.prepare(job.case, job.inputs), _copied)
 
 

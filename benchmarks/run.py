@@ -4,6 +4,8 @@ python benchmarks/run.py                       every case and cost against size,
 python benchmarks/run.py --threads both        1 thread, then each runtime's default
 python benchmarks/run.py --case lstm --no-sizes
 python benchmarks/run.py --json report.json --figure docs/benchmarks.svg
+python benchmarks/run.py --real                models as people export them; --real 'lstm*' vision llama/onnx/int8: some
+python benchmarks/run.py --real --check        only whether they run right
 
 Exit status: 1 where loopdbg failed on a case or gave another result than the peers.
 """
@@ -32,6 +34,8 @@ def main() -> int:
     options = parser.parse_args()
     if options.threads != "both":
         _settle_threads(options.threads)
+    if options.real is not None:
+        return _real(options)
 
     from models import CASES
 
@@ -77,9 +81,27 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--no-sizes", action="store_true", help="no cost against size")
     parser.add_argument("--no-hooks", action="store_true", help="no cost of debugging")
     parser.add_argument("--long", action="store_true", help="the scalar loop up to 10^8 iterations")
+    parser.add_argument(
+        "--real", nargs="*", metavar="MODEL", help="real models, all or these (names, families, patterns)"
+    )
+    parser.add_argument("--check", action="store_true", help="with --real: whether they run right, no times")
     parser.add_argument("--json", metavar="FILE", help="also write the report as JSON; - writes it instead of tables")
     parser.add_argument("--figure", metavar="PATH", type=Path, help="also draw it; the suffix is the format")
     return parser
+
+
+def _real(options: argparse.Namespace) -> int:
+    """Models as people export them: on one thread."""
+    try:
+        import onnxscript  # noqa: F401
+        import torch  # noqa: F401
+    except ModuleNotFoundError as error:
+        extra = "pip install '.[real]' --extra-index-url https://download.pytorch.org/whl/cpu"
+        print(f"--real exports models from PyTorch, and {error.name} is not installed: {extra}", file=sys.stderr)
+        return 2
+    from real import report
+
+    return report.main(options.real, options.check, 1.0 if options.quick else 4.0, options.json)
 
 
 def _settle_threads(threads: str) -> None:

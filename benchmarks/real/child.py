@@ -1,0 +1,89 @@
+"""One process of the benchmark of real models; prints JSON.
+
+child.py measure SECONDS    every runtime on the jobs that standard input names, in rounds
+child.py cold RUNNER MODEL INPUTS.npz    one runtime: import, load and first run, and the most memory that it took
+"""
+
+import sys
+import time
+
+STARTED = time.perf_counter()
+
+import json  # noqa: E402
+from pathlib import Path  # noqa: E402
+from typing import Any  # noqa: E402
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import numpy as np  # noqa: E402
+
+from peers import RUNNERS, Job  # noqa: E402
+
+#: Further runs after the first one, before memory is read.
+MORE_RUNS = 3
+
+
+def cold(runner: str, model: str, inputs: str) -> dict[str, Any]:
+    """Seconds from the first line of this script to the end of the first run; bytes."""
+    given = dict(np.load(inputs).items())
+    prepared = RUNNERS[runner].prepare(Job(Path(model), given, 1))
+    prepared.run()
+    seconds = time.perf_counter() - STARTED
+    for _ in range(MORE_RUNS):
+        prepared.run()
+    return {"seconds": seconds, "bytes": _peak()}
+
+
+def _peak() -> int:
+    """The most memory that this process had; what getrusage tells begins with that of the parent process."""
+    try:
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def measured(task: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """Errors and times of the runners; ``seconds`` 0: errors alone."""
+    from measure import Effort, first_runs, rounds
+
+    inputs = dict(np.load(task["inputs"]).items())
+    expected = list(np.load(task["expected"]).values())
+    runs, failed = first_runs({key: Job(Path(path), inputs, 1) for key, path in task["models"].items()})
+    results = {key: list(run.outputs.values()) for key, run in runs.items()}
+    errors = {key: error(values, expected) for key, values in results.items()}
+    own = results.get("loopdbg")
+    apart = [error(own, results[key]) for key in results if key != "loopdbg" and own]
+    times = rounds(runs, 1, 1, Effort(seconds, 3, 15)) if seconds and "loopdbg" in runs else {}
+    return {"errors": errors, "apart": min(apart, default=None), "times": times, "failed": failed}
+
+
+def error(have: list[Any], wanted: list[Any]) -> float:
+    """How far apart, in parts of the largest number or of 1; infinite where shapes or whole numbers differ."""
+    if len(have) != len(wanted):
+        return float("inf")
+    worst = 0.0
+    for a, b in zip(have, wanted, strict=True):
+        if a.shape != b.shape:
+            return float("inf")
+        if b.dtype.kind != "f":
+            if not np.array_equal(a, b):
+                return float("inf")
+        elif b.size:
+            a, b = a.astype(np.float64), b.astype(np.float64)
+            if not np.array_equal(np.isfinite(a), np.isfinite(b)):
+                return float("inf")
+            real = np.isfinite(b)
+            if real.any():
+                worst = max(worst, float(np.abs(a[real] - b[real]).max() / max(1.0, np.abs(b[real]).max())))
+    return worst
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "cold":
+        print(json.dumps(cold(*sys.argv[2:])))
+    else:
+        print(json.dumps(measured(json.load(sys.stdin), float(sys.argv[2]))))

@@ -1,0 +1,257 @@
+"""What a real model is, and how its files are made: exported, in float16, quantised, converted to IR."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import logging
+import shutil
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import torch
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+#: Where built models stay; a changed source builds its models anew.
+CACHE = Path(__file__).resolve().parents[2] / "build" / "real"
+
+#: How far results may be from those of the float32 model, in parts of the largest number; what peers give is as good.
+TOLERANCE = {"fp32": 1e-3, "fp16": 3e-2, "int8": 0.1}
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module of PyTorch, and how it is exported: ``script`` by ``torch.jit.script``, ``dynamo`` by ``torch.export``."""
+
+    module: torch.nn.Module
+    inputs: Mapping[str, torch.Tensor]
+    outputs: tuple[str, ...]
+    how: str
+    #: Axes of inputs whose extent is not fixed.
+    dynamic: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
+    opset: int | None = None
+
+
+@dataclass(frozen=True)
+class Written:
+    """A model that was written with onnxscript or by hand, and what NumPy gives for its inputs."""
+
+    model: onnx.ModelProto
+    inputs: Mapping[str, Array]
+    expected: Mapping[str, Array]
+
+
+@dataclass(frozen=True)
+class Real:
+    """One model. ``variants``: what is made of the float32 file."""
+
+    name: str
+    about: str
+    make: Callable[[], Module | Written]
+    variants: tuple[str, ...]
+    source: Path
+
+
+@dataclass(frozen=True)
+class Built:
+    """The files of a model: ``files`` by system and variant, ``onnx fp32``, ``ir int8``; ``missing``: why one is not."""
+
+    real: Real
+    folder: Path
+    missing: Mapping[str, str]
+
+    @property
+    def files(self) -> dict[tuple[str, str], Path]:
+        found = {}
+        for system, suffix in (("onnx", ".onnx"), ("ir", ".xml")):
+            for variant in ("fp32", *self.real.variants):
+                path = self.folder / f"{variant}{suffix}"
+                if path.exists():
+                    found[system, variant] = path
+        return found
+
+    def inputs(self, variant: str) -> dict[str, Array]:
+        half = variant == "fp16"
+        return {
+            name: value.astype(np.float16) if half and value.dtype == np.float32 else value
+            for name, value in np.load(self.folder / "inputs.npz").items()
+        }
+
+    def expected(self) -> dict[str, Array]:
+        return dict(np.load(self.folder / "expected.npz").items())
+
+
+REAL: dict[str, Real] = {}
+
+
+def real(about: str, *variants: str) -> Callable[[Callable[[], Module | Written]], Callable[[], Module | Written]]:
+    """Register a function that makes a model; float16 and int8 are tried where ``variants`` does not say otherwise."""
+
+    def register(make: Callable[[], Module | Written]) -> Callable[[], Module | Written]:
+        source = Path(make.__code__.co_filename)
+        name = make.__name__
+        REAL[name] = Real(name, about, make, variants or ("fp16", "int8"), source)
+        return make
+
+    return register
+
+
+def built(real: Real) -> Built:
+    """Its files, made now where they are not there or older than their source.
+
+    Raises:
+        Exception: whatever the exporter says of the float32 model.
+    """
+    folder = CACHE / real.name
+    stamp = folder / "built.json"
+    text = real.source.read_bytes() + Path(__file__).read_bytes()
+    key = hashlib.sha256(text + torch.__version__.encode()).hexdigest()
+    if stamp.exists():
+        have = json.loads(stamp.read_text())
+        if have["key"] == key:
+            return Built(real, folder, have["missing"])
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    missing: dict[str, str] = {}
+    with _quiet():
+        torch.manual_seed(0)
+        made = real.make()
+        _write(made, folder)
+        for variant in real.variants:
+            _try(missing, f"onnx {variant}", {"fp16": _half, "int8": _quantised}[variant], made, folder)
+        for variant in ("fp32", *real.variants):
+            if (folder / f"{variant}.onnx").exists():
+                _try(missing, f"ir {variant}", _converted, variant, folder)
+    stamp.write_text(json.dumps({"key": key, "missing": missing}))
+    return Built(real, folder, missing)
+
+
+def _try(missing: dict[str, str], what: str, make: Callable[..., None], *arguments: Any) -> None:
+    """A variant that a tool cannot make is told of, and does without."""
+    try:
+        make(*arguments)
+    except Exception as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        missing[what] = f"{type(error).__name__}: {lines[-1] if lines else ''}"[:300]
+
+
+def _write(made: Module | Written, folder: Path) -> None:
+    path = folder / "fp32.onnx"
+    if isinstance(made, Written):
+        onnx.save(made.model, path)
+        np.savez(folder / "inputs.npz", **made.inputs)
+        np.savez(folder / "expected.npz", **made.expected)
+        return
+    made.module.eval()
+    _exported(made, made.module, dict(made.inputs), path)
+    with torch.no_grad():
+        results = made.module(*(value.clone() for value in made.inputs.values()))
+    results = (results,) if isinstance(results, torch.Tensor) else results
+    np.savez(folder / "inputs.npz", **{name: value.numpy() for name, value in made.inputs.items()})
+    expected = dict(zip(made.outputs, results, strict=True))
+    np.savez(folder / "expected.npz", **{name: value.numpy() for name, value in expected.items()})
+
+
+def _exported(made: Module, module: torch.nn.Module, inputs: Mapping[str, torch.Tensor], path: Path) -> None:
+    """As the exporter writes it by default, in one file."""
+    names = list(inputs)
+    if made.how == "script":
+        torch.onnx.export(
+            torch.jit.script(module),
+            tuple(inputs.values()),
+            str(path),
+            dynamo=False,
+            input_names=names,
+            output_names=list(made.outputs),
+            dynamic_axes={name: dict(axes) for name, axes in made.dynamic.items()},
+            opset_version=made.opset or 17,
+        )
+    else:
+        shapes = None
+        if made.dynamic:
+            shapes = [dict.fromkeys(made.dynamic.get(name, ()), torch.export.Dim.AUTO) or None for name in names]
+        torch.onnx.export(
+            module,
+            tuple(inputs.values()),
+            str(path),
+            dynamo=True,
+            input_names=names,
+            output_names=list(made.outputs),
+            dynamic_shapes=shapes,
+            opset_version=made.opset,
+            external_data=False,
+            verbose=False,
+        )
+
+
+def _half(made: Module | Written, folder: Path) -> None:
+    """``module.half()``, exported; a model that came from no module is converted by ONNX Runtime's tool."""
+    path = folder / "fp16.onnx"
+    if isinstance(made, Written):
+        from onnxruntime.transformers.float16 import convert_float_to_float16
+
+        onnx.save(convert_float_to_float16(made.model), path)
+        return
+    torch.manual_seed(0)
+    inputs = {k: v.half() if v.dtype == torch.float32 else v for k, v in made.inputs.items()}
+    _exported(made, made.module.half(), inputs, path)
+
+
+def _quantised(made: Module | Written, folder: Path) -> None:
+    """ONNX Runtime's dynamic quantisation, bodies of loops too; as its documentation says, shapes are inferred first."""
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+
+    prepared, path = folder / "prepared.onnx", folder / "int8.onnx"
+    try:
+        quant_pre_process(str(folder / "fp32.onnx"), str(prepared), skip_symbolic_shape=True)
+    except Exception:
+        shutil.copy(folder / "fp32.onnx", prepared)
+    quantize_dynamic(prepared, path, weight_type=QuantType.QInt8, extra_options={"EnableSubgraph": True})
+    prepared.unlink()
+    if not set(_operators(onnx.load(path).graph)) & QUANTISED:
+        path.unlink()
+        raise ValueError("nothing to quantise")
+
+
+QUANTISED = {"MatMulInteger", "DynamicQuantizeLinear", "DynamicQuantizeLSTM", "ConvInteger", "DynamicQuantizeMatMul"}
+
+
+def _operators(graph: onnx.GraphProto) -> Iterator[str]:
+    for node in graph.node:
+        yield node.op_type
+        for attribute in node.attribute:
+            for body in (attribute.g, *attribute.graphs):
+                yield from _operators(body)
+
+
+def _converted(variant: str, folder: Path) -> None:
+    """What OpenVINO's converter writes of the file; whether it can run it shows elsewhere."""
+    import openvino as ov
+
+    ov.save_model(ov.convert_model(folder / f"{variant}.onnx"), folder / f"{variant}.xml", compress_to_fp16=False)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Exporters say a lot, and warn of what they were always asked to do."""
+    import onnxruntime
+
+    onnxruntime.set_default_logger_severity(3)
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)

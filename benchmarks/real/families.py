@@ -1,0 +1,13 @@
+"""The files that have models, in the order of the table."""
+
+from __future__ import annotations
+
+import importlib
+
+FAMILIES = ("recurrent", "transformers")
+
+
+def load() -> None:
+    """Let each register its models."""
+    for name in FAMILIES:
+        importlib.import_module(f"real.{name}")

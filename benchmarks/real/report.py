@@ -1,0 +1,239 @@
+"""The benchmark of real models: a row for each file, then what they come to."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from peers import PEERS, RUNNERS
+from real import families
+from real.export import CACHE, REAL, TOLERANCE, Built, Real, built
+
+CHILD = Path(__file__).with_name("child.py")
+#: A process that takes longer is ended: a model that hangs is a model that fails.
+PATIENCE = 180
+COLD_ROUNDS = 3
+GOAL = 2.0
+COLD_GOAL = 1.5
+
+
+@dataclass
+class Row:
+    """One file. Times are microseconds a run; ``failed``: why a runtime gave nothing."""
+
+    model: str
+    system: str
+    variant: str
+    about: str
+    errors: dict[str, float] = field(default_factory=dict)
+    #: How far loopdbg is from the nearer peer.
+    apart: float | None = None
+    times: dict[str, float] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    cold: dict[str, float] = field(default_factory=dict)
+    memory: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def right(self) -> bool:
+        """As near as the variant can be; or, with fewer bits than the expected values have, where a peer is."""
+        tolerance = TOLERANCE[self.variant]
+        near = self.errors.get("loopdbg", math.inf) <= tolerance
+        return near or (self.variant != "fp32" and self.apart is not None and self.apart <= tolerance)
+
+    @property
+    def ratio(self) -> float | None:
+        return _ratio(self.times, inverse=False)
+
+    @property
+    def cold_ratio(self) -> float | None:
+        return _ratio(self.cold, inverse=True)
+
+    @property
+    def memory_ratio(self) -> float | None:
+        return _ratio(self.memory, inverse=True)
+
+    @property
+    def title(self) -> str:
+        return f"{self.model} {self.system} {self.variant}"
+
+
+def _ratio(numbers: dict[str, float], inverse: bool) -> float | None:
+    """The better peer's number by ours, or ours by it."""
+    peers = [numbers[peer] for peer in PEERS if peer in numbers]
+    if "loopdbg" not in numbers or not peers:
+        return None
+    return numbers["loopdbg"] / min(peers) if inverse else min(peers) / numbers["loopdbg"]
+
+
+def main(patterns: Sequence[str], check: bool, seconds: float, json_path: str | None) -> int:
+    """Build and run what the patterns name; exit status 1 where loopdbg failed or was wrong."""
+    families.load()
+    chosen = [real for name, real in REAL.items() if not patterns or any(_meant(name, real, p) for p in patterns)]
+    if not chosen:
+        print(f"no real model {', '.join(patterns)}; there are {', '.join(REAL)}", file=sys.stderr)
+        return 2
+    rows: list[Row] = []
+    print(_header(check), flush=True)
+    for real in chosen:
+        for row in _rows(real, patterns, check, seconds):
+            rows.append(row)
+            print(_line(row, check), flush=True)
+            if json_path:
+                Path(json_path).write_text(json.dumps([asdict(row) for row in rows], indent=1))
+    print("\n".join(["", *_summary(rows, check)]))
+    return 0 if all(row.right for row in rows) else 1
+
+
+def _meant(name: str, real: Real, pattern: str) -> bool:
+    """A pattern may say the name, the family, or name/system/variant."""
+    return fnmatch(name, pattern.partition("/")[0]) or real.source.stem == pattern
+
+
+def _rows(real: Real, patterns: Sequence[str], check: bool, seconds: float) -> Iterator[Row]:
+    try:
+        made = built(real)
+    except Exception as error:
+        text = str(error).strip().splitlines()
+        yield Row(real.name, "onnx", "fp32", real.about, failed={"loopdbg": f"not exported: {text[-1:]}"})
+        return
+    for (system, variant), path in made.files.items():
+        wanted = [p.split("/", 1)[1] for p in patterns if "/" in p and fnmatch(real.name, p.split("/")[0])]
+        if not wanted or any(fnmatch(f"{system}/{variant}", p) for p in wanted):
+            yield _row(made, system, variant, path, check, seconds)
+
+
+def _row(made: Built, system: str, variant: str, path: Path, check: bool, seconds: float) -> Row:
+    row = Row(made.real.name, system, variant, made.real.about)
+    # ONNX Runtime reads no IR: it runs the file that the IR was made of.
+    models = {"loopdbg": path, "onnxruntime": path.with_suffix(".onnx"), "openvino": path}
+    with tempfile.TemporaryDirectory() as folder:
+        inputs = Path(folder) / "inputs.npz"
+        np.savez(inputs, **made.inputs(variant))
+        task = {
+            "inputs": str(inputs),
+            "expected": str(made.folder / "expected.npz"),
+            "models": {key: str(model) for key, model in models.items()},
+        }
+        result = _child(["measure", "0" if check else str(seconds)], json.dumps(task))
+        if isinstance(result, str):
+            # Somebody took the others along: each alone.
+            result = {"errors": {}, "apart": None, "times": {}, "failed": {}}
+            for key, model in task["models"].items():
+                alone = _child(["measure", "0" if check else str(seconds)], json.dumps(task | {"models": {key: model}}))
+                if isinstance(alone, str):
+                    result["failed"][key] = alone
+                else:
+                    for part in ("errors", "times", "failed"):
+                        result[part] |= alone[part]
+        row.errors, row.apart, row.failed = result["errors"], result["apart"], result["failed"]
+        row.times = {key: timing["min_us"] for key, timing in result["times"].items()}
+        if not check and "loopdbg" in row.errors:
+            for _ in range(COLD_ROUNDS):
+                for key in row.errors:
+                    once = _child(["cold", key, str(models[key]), str(inputs)])
+                    if not isinstance(once, str):
+                        row.cold[key] = min(once["seconds"], row.cold.get(key, math.inf))
+                        row.memory[key] = min(once["bytes"], row.memory.get(key, math.inf))
+    return row
+
+
+def _child(words: list[str], text: str = "") -> Any:
+    """What a process of its own printed, or why it did not."""
+    command = [sys.executable, str(CHILD), *words]
+    try:
+        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        return f"no end within {PATIENCE} s"
+    try:
+        return json.loads(done.stdout.splitlines()[-1])
+    except (IndexError, ValueError):
+        lines = done.stderr.strip().splitlines()
+        return f"the process ended with status {done.returncode}: {lines[-1] if lines else ''}"[:300]
+
+
+_WIDTHS = (34, 6, 8, 10, 11, 11, 11, 8, 8, 8)
+
+
+def _header(check: bool) -> str:
+    names = ["model", "system", "variant", "error", *(RUNNERS[key].title for key in ("loopdbg", *PEERS))]
+    names = [*names[:4]] if check else [*names, "ratio", "cold", "memory"]
+    lines = [
+        "Microseconds a run, 1 thread each: the fastest round. error: from what PyTorch or NumPy gives.",
+        "ratio: the faster peer's time by that of loopdbg. cold: import, load and first run in a new process, memory: the",
+        "most that a process took, each of loopdbg by the better peer.",
+        "",
+        _aligned(names),
+    ]
+    return "\n".join(lines[:1] + lines[3:] if check else lines)
+
+
+def _line(row: Row, check: bool) -> str:
+    cells = [row.model, row.system, row.variant, _error(row)]
+    if not check:
+        cells += [f"{row.times[key]:.0f}" if key in row.times else "–" for key in ("loopdbg", *PEERS)]
+        cells += ["–" if r is None else f"{r:.2f}" for r in (row.ratio, row.cold_ratio, row.memory_ratio)]
+    line = _aligned(cells)
+    return line + (f"  {row.failed['loopdbg']}" if "loopdbg" in row.failed else "")
+
+
+def _error(row: Row) -> str:
+    if "loopdbg" not in row.errors:
+        return "fails"
+    text = f"{row.errors['loopdbg']:.1g}"
+    if not row.right:
+        return f"WRONG {text}"
+    return text if row.errors["loopdbg"] <= TOLERANCE[row.variant] else "as peer"
+
+
+def _aligned(cells: Sequence[str]) -> str:
+    left = 3
+    parts = (
+        cell.ljust(width) if k < left else cell.rjust(width) for k, (cell, width) in enumerate(zip(cells, _WIDTHS))
+    )
+    return " ".join(parts).rstrip()
+
+
+def _summary(rows: list[Row], check: bool) -> Iterator[str]:
+    models = {row.model for row in rows}
+    right = [row for row in rows if row.right]
+    yield f"{len(rows)} files of {len(models)} models, {len(right)} right"
+    for row in rows:
+        if "loopdbg" in row.failed:
+            yield f"  fails: {row.title}: {row.failed['loopdbg']}"
+        elif not row.right:
+            others = ", ".join(f"{key} {row.errors[key]:.1g}" for key in PEERS if key in row.errors)
+            yield f"  wrong: {row.title}: error {row.errors['loopdbg']:.2g} ({others or 'no peer runs it'})"
+    if check:
+        return
+    timed = [(row.ratio, row) for row in right if row.ratio is not None]
+    if timed:
+        mean = math.exp(sum(math.log(ratio) for ratio, _ in timed) / len(timed))
+        fast = sum(ratio >= 1 for ratio, _ in timed)
+        yield f"ratio: geometric mean {mean:.2f} (goal {GOAL:g}); {fast} of {len(timed)} at least as fast as both"
+        for ratio, row in sorted(timed, key=lambda pair: pair[0]):
+            if ratio < 1:
+                yield f"  below 1: {ratio:.2f} {row.title}"
+    for what, goal, numbers in (
+        ("cold start", COLD_GOAL, [(row.cold_ratio, row) for row in right]),
+        ("memory", 1.0, [(row.memory_ratio, row) for row in right]),
+    ):
+        known = [(ratio, row) for ratio, row in numbers if ratio is not None]
+        if known:
+            mean = math.exp(sum(math.log(ratio) for ratio, _ in known) / len(known))
+            over = [(ratio, row) for ratio, row in known if ratio > goal]
+            yield f"{what}: geometric mean {mean:.2f}; {len(known) - len(over)} of {len(known)} at most {goal:g}"
+            for ratio, row in sorted(over, key=lambda pair: -pair[0]):
+                yield f"  above: {ratio:.2f} {row.title}"
+
+
+__all__ = ["CACHE", "main"]
