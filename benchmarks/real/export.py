@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import hashlib
 import io
 import json
 import logging
 import shutil
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -24,13 +26,16 @@ Array = NDArray[Any]
 #: Where built models stay; a changed source builds its models anew.
 CACHE = Path(__file__).resolve().parents[2] / "build" / "real"
 
+#: Another number builds all models anew.
+FORMAT = 1
+
 #: How far results may be from those of the float32 model, in parts of the largest number; what peers give is as good.
 TOLERANCE = {"fp32": 1e-3, "fp16": 3e-2, "int8": 0.1}
 
 
 @dataclass(frozen=True)
 class Module:
-    """A module of PyTorch, and how it is exported: ``script`` by ``torch.jit.script``, ``dynamo`` by ``torch.export``."""
+    """A module, and how it is exported: ``script`` by ``torch.jit.script``, ``dynamo`` by ``torch.export``."""
 
     module: torch.nn.Module
     inputs: Mapping[str, torch.Tensor]
@@ -63,7 +68,7 @@ class Real:
 
 @dataclass(frozen=True)
 class Built:
-    """The files of a model: ``files`` by system and variant, ``onnx fp32``, ``ir int8``; ``missing``: why one is not."""
+    """The files of a model, by system and variant; ``missing``: why one is not there."""
 
     real: Real
     folder: Path
@@ -94,12 +99,12 @@ REAL: dict[str, Real] = {}
 
 
 def real(about: str, *variants: str) -> Callable[[Callable[[], Module | Written]], Callable[[], Module | Written]]:
-    """Register a function that makes a model; float16 and int8 are tried where ``variants`` does not say otherwise."""
+    """Register a function that makes a model. float16 and int8 are made of it, or ``variants``; ``none``: neither."""
 
     def register(make: Callable[[], Module | Written]) -> Callable[[], Module | Written]:
         source = Path(make.__code__.co_filename)
         name = make.__name__
-        REAL[name] = Real(name, about, make, variants or ("fp16", "int8"), source)
+        REAL[name] = Real(name, about, make, tuple(v for v in variants or ("fp16", "int8") if v != "none"), source)
         return make
 
     return register
@@ -113,26 +118,46 @@ def built(real: Real) -> Built:
     """
     folder = CACHE / real.name
     stamp = folder / "built.json"
-    text = real.source.read_bytes() + Path(__file__).read_bytes()
-    key = hashlib.sha256(text + torch.__version__.encode()).hexdigest()
+    key = hashlib.sha256(f"{FORMAT} {torch.__version__} {_text(real)}".encode()).hexdigest()
     if stamp.exists():
         have = json.loads(stamp.read_text())
         if have["key"] == key:
             return Built(real, folder, have["missing"])
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    missing: dict[str, str] = {}
-    with _quiet():
-        torch.manual_seed(0)
-        made = real.make()
-        _write(made, folder)
-        for variant in real.variants:
-            _try(missing, f"onnx {variant}", {"fp16": _half, "int8": _quantised}[variant], made, folder)
-        for variant in ("fp32", *real.variants):
-            if (folder / f"{variant}.onnx").exists():
-                _try(missing, f"ir {variant}", _converted, variant, folder)
-    stamp.write_text(json.dumps({"key": key, "missing": missing}))
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=CACHE) as name, _quiet():
+        missing = _build(real, Path(name))
+        (Path(name) / stamp.name).write_text(json.dumps({"key": key, "missing": missing}))
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(name, folder)
     return Built(real, folder, missing)
+
+
+def _build(real: Real, folder: Path) -> dict[str, str]:
+    """Write all files of a model; returns which variants could not be made, and why."""
+    missing: dict[str, str] = {}
+    torch.manual_seed(0)
+    made = real.make()
+    _write(made, folder)
+    for variant in real.variants:
+        _try(missing, f"onnx {variant}", {"fp16": _half, "int8": _quantised}[variant], made, folder)
+    for variant in ("fp32", *real.variants):
+        if (folder / f"{variant}.onnx").exists():
+            _try(missing, f"ir {variant}", _converted, variant, folder)
+    return missing
+
+
+def _text(real: Real) -> str:
+    """The source of a model: its function, and whatever of the file that uses."""
+    source = real.source.read_text()
+    parts = {part.name: part for part in ast.parse(source).body if isinstance(part, ast.ClassDef | ast.FunctionDef)}
+    found: dict[str, str] = {}
+    wanted = [real.make.__name__]
+    while wanted:
+        name = wanted.pop()
+        if name in parts and name not in found:
+            found[name] = ast.get_source_segment(source, parts[name]) or ""
+            wanted += [node.id for node in ast.walk(parts[name]) if isinstance(node, ast.Name)]
+    return "".join(found[name] for name in sorted(found))
 
 
 def _try(missing: dict[str, str], what: str, make: Callable[..., None], *arguments: Any) -> None:
@@ -207,7 +232,7 @@ def _half(made: Module | Written, folder: Path) -> None:
 
 
 def _quantised(made: Module | Written, folder: Path) -> None:
-    """ONNX Runtime's dynamic quantisation, bodies of loops too; as its documentation says, shapes are inferred first."""
+    """ONNX Runtime's dynamic quantisation, bodies of loops too; shapes are inferred first, as its guide says."""
     from onnxruntime.quantization import QuantType, quantize_dynamic
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
@@ -216,7 +241,13 @@ def _quantised(made: Module | Written, folder: Path) -> None:
         quant_pre_process(str(folder / "fp32.onnx"), str(prepared), skip_symbolic_shape=True)
     except Exception:
         shutil.copy(folder / "fp32.onnx", prepared)
-    quantize_dynamic(prepared, path, weight_type=QuantType.QInt8, extra_options={"EnableSubgraph": True})
+    options = {"weight_type": QuantType.QInt8, "extra_options": {"EnableSubgraph": True}}
+    try:
+        quantize_dynamic(prepared, path, **options)
+    except ValueError:  # convolutions whose weights stand in the main graph
+        quantize_dynamic(
+            prepared, path, op_types_to_quantize=["MatMul", "Gemm", "LSTM", "Gather", "Attention"], **options
+        )
     prepared.unlink()
     if not set(_operators(onnx.load(path).graph)) & QUANTISED:
         path.unlink()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-FAMILIES = ("recurrent", "transformers")
+FAMILIES = ("recurrent", "transformers", "sequence", "vision", "detection", "numerical")
 
 
 def load() -> None:

@@ -7,7 +7,7 @@ import math
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
@@ -119,24 +119,12 @@ def _row(made: Built, system: str, variant: str, path: Path, check: bool, second
     with tempfile.TemporaryDirectory() as folder:
         inputs = Path(folder) / "inputs.npz"
         np.savez(inputs, **made.inputs(variant))
-        task = {
-            "inputs": str(inputs),
-            "expected": str(made.folder / "expected.npz"),
-            "models": {key: str(model) for key, model in models.items()},
-        }
-        result = _child(["measure", "0" if check else str(seconds)], json.dumps(task))
-        if isinstance(result, str):
-            # Somebody took the others along: each alone.
-            result = {"errors": {}, "apart": None, "times": {}, "failed": {}}
-            for key, model in task["models"].items():
-                alone = _child(["measure", "0" if check else str(seconds)], json.dumps(task | {"models": {key: model}}))
-                if isinstance(alone, str):
-                    result["failed"][key] = alone
-                else:
-                    for part in ("errors", "times", "failed"):
-                        result[part] |= alone[part]
-        row.errors, row.apart, row.failed = result["errors"], result["apart"], result["failed"]
-        row.times = {key: timing["min_us"] for key, timing in result["times"].items()}
+        expected = made.folder / "expected.npz"
+        if check:
+            _measure(row, {"loopdbg": path}, inputs, expected, 0.0)
+            if row.right or "loopdbg" in row.failed or variant == "fp32":
+                return row
+        _measure(row, models, inputs, expected, 0.0 if check else seconds)
         if not check and "loopdbg" in row.errors:
             for _ in range(COLD_ROUNDS):
                 for key in row.errors:
@@ -145,6 +133,23 @@ def _row(made: Built, system: str, variant: str, path: Path, check: bool, second
                         row.cold[key] = min(once["seconds"], row.cold.get(key, math.inf))
                         row.memory[key] = min(once["bytes"], row.memory.get(key, math.inf))
     return row
+
+
+def _measure(row: Row, models: Mapping[str, Path], inputs: Path, expected: Path, seconds: float) -> None:
+    """Run the models in one process; where that one dies, each in its own."""
+    task = {"inputs": str(inputs), "expected": str(expected), "models": {k: str(path) for k, path in models.items()}}
+    result = _child(["measure", str(seconds)], json.dumps(task))
+    if isinstance(result, str):
+        if len(models) == 1:
+            row.failed |= dict.fromkeys(models, result)
+            return
+        for key, path in models.items():
+            _measure(row, {key: path}, inputs, expected, seconds)
+        return
+    row.errors |= result["errors"]
+    row.failed |= result["failed"]
+    row.apart = result["apart"]
+    row.times |= {key: timing["min_us"] for key, timing in result["times"].items()}
 
 
 def _child(words: list[str], text: str = "") -> Any:
@@ -169,8 +174,8 @@ def _header(check: bool) -> str:
     names = [*names[:4]] if check else [*names, "ratio", "cold", "memory"]
     lines = [
         "Microseconds a run, 1 thread each: the fastest round. error: from what PyTorch or NumPy gives.",
-        "ratio: the faster peer's time by that of loopdbg. cold: import, load and first run in a new process, memory: the",
-        "most that a process took, each of loopdbg by the better peer.",
+        "ratio: the faster peer's time by that of loopdbg. cold: import, load and first run in a new process,",
+        "memory: the most that a process took, each of loopdbg by the better peer.",
         "",
         _aligned(names),
     ]
@@ -198,7 +203,8 @@ def _error(row: Row) -> str:
 def _aligned(cells: Sequence[str]) -> str:
     left = 3
     parts = (
-        cell.ljust(width) if k < left else cell.rjust(width) for k, (cell, width) in enumerate(zip(cells, _WIDTHS))
+        cell.ljust(width) if k < left else cell.rjust(width)
+        for k, (cell, width) in enumerate(zip(cells, _WIDTHS, strict=False))
     )
     return " ".join(parts).rstrip()
 

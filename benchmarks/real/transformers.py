@@ -53,13 +53,13 @@ class Growing(nn.Module):
         self.norm = nn.LayerNorm(width)
         self.shape = (2 * layers, 1, heads, 0, width // heads)
 
-    def forward(self, first: Tensor, steps: int) -> tuple[Tensor, Tensor]:
+    def forward(self, first: Tensor, steps: Tensor) -> tuple[Tensor, Tensor]:
         layers, batch, heads, none, size = self.shape
         past = torch.zeros(layers, batch, heads, none, size, dtype=self.norm.weight.dtype)
         token = first
         tokens = first
         scores = torch.zeros(1, self.words.weight.size(0), dtype=self.norm.weight.dtype)
-        for step in range(steps):
+        for step in range(int(steps)):
             x = self.words(token) + self.places(torch.full([1, 1], step, dtype=torch.long))
             present: list[Tensor] = []
             k = 0
@@ -75,26 +75,24 @@ class Growing(nn.Module):
         return tokens, scores
 
 
-class Fixed(nn.Module):
-    """A number of steps that is part of the model."""
-
-    def __init__(self, inner: nn.Module, steps: int) -> None:
-        super().__init__()
-        self.inner = inner
-        self.steps = steps
-
-    def forward(self, first: Tensor) -> tuple[Tensor, Tensor]:
-        return self.inner(first, self.steps)
-
-
 @real("decoder, 12 layers, hidden 256, 8 heads, cache grows over 48 tokens")
 def decoder_growing() -> Module:
-    return Module(Fixed(Growing(1000, 256, 12, 8), 48), {"first": torch.tensor([[5]])}, ("tokens", "scores"), "script")
+    return Module(
+        Growing(1000, 256, 12, 8),
+        {"first": torch.tensor([[5]]), "steps": torch.tensor(48)},
+        ("tokens", "scores"),
+        "script",
+    )
 
 
 @real("decoder, 4 layers, hidden 128, 4 heads, cache grows over 100 tokens")
 def decoder_small() -> Module:
-    return Module(Fixed(Growing(500, 128, 4, 4), 100), {"first": torch.tensor([[7]])}, ("tokens", "scores"), "script")
+    return Module(
+        Growing(500, 128, 4, 4),
+        {"first": torch.tensor([[7]]), "steps": torch.tensor(100)},
+        ("tokens", "scores"),
+        "script",
+    )
 
 
 class Static(nn.Module):
