@@ -101,7 +101,7 @@ def _real(options: argparse.Namespace) -> int:
         return 2
     from real import report
 
-    return report.main(options.real, options.check, 1.0 if options.quick else 4.0, options.json)
+    return report.main(options.real, options.check, options.quick, options.json)
 
 
 def _settle_threads(threads: str) -> None:

@@ -249,9 +249,17 @@ def _quantised(made: Module | Written, folder: Path) -> None:
             prepared, path, op_types_to_quantize=["MatMul", "Gemm", "LSTM", "Gather", "Attention"], **options
         )
     prepared.unlink()
+    _runs(path, dict(np.load(folder / "inputs.npz").items()))
     if not set(_operators(onnx.load(path).graph)) & QUANTISED:
         path.unlink()
         raise ValueError("nothing to quantise")
+
+
+def _runs(path: Path, inputs: Mapping[str, Array]) -> None:
+    """A file that the tool that wrote it cannot run is of no use to anybody."""
+    import onnxruntime
+
+    onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(None, dict(inputs))
 
 
 QUANTISED = {"MatMulInteger", "DynamicQuantizeLinear", "DynamicQuantizeLSTM", "ConvInteger", "DynamicQuantizeMatMul"}

@@ -136,6 +136,7 @@ class NormLSTM(nn.Module):
         self.norm_i = nn.LayerNorm(4 * hidden)
         self.norm_h = nn.LayerNorm(4 * hidden)
         self.norm_c = nn.LayerNorm(hidden)
+        self.norm_h.weight.data.fill_(0.2)  # far from chaos, as training leaves it
 
     def step(self, h: Tensor, c: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
         gates = self.norm_i(self.ih(x)) + self.norm_h(self.hh(h))

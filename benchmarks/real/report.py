@@ -22,7 +22,8 @@ from real.export import CACHE, REAL, TOLERANCE, Built, Real, built
 CHILD = Path(__file__).with_name("child.py")
 #: A process that takes longer is ended: a model that hangs is a model that fails.
 PATIENCE = 180
-COLD_ROUNDS = 3
+COLD_ROUNDS = 2
+SECONDS, QUICK_SECONDS = 2.0, 0.5
 GOAL = 2.0
 COLD_GOAL = 1.5
 
@@ -75,8 +76,11 @@ def _ratio(numbers: dict[str, float], inverse: bool) -> float | None:
     return numbers["loopdbg"] / min(peers) if inverse else min(peers) / numbers["loopdbg"]
 
 
-def main(patterns: Sequence[str], check: bool, seconds: float, json_path: str | None) -> int:
-    """Build and run what the patterns name; exit status 1 where loopdbg failed or was wrong."""
+def main(patterns: Sequence[str], check: bool, quick: bool, json_path: str | None) -> int:
+    """Build and run what the patterns name; ``quick``: fewer rounds, no new processes.
+
+    Exit status 1 where loopdbg failed or was wrong.
+    """
     families.load()
     chosen = [real for name, real in REAL.items() if not patterns or any(_meant(name, real, p) for p in patterns)]
     if not chosen:
@@ -85,7 +89,7 @@ def main(patterns: Sequence[str], check: bool, seconds: float, json_path: str | 
     rows: list[Row] = []
     print(_header(check), flush=True)
     for real in chosen:
-        for row in _rows(real, patterns, check, seconds):
+        for row in _rows(real, patterns, check, quick):
             rows.append(row)
             print(_line(row, check), flush=True)
             if json_path:
@@ -99,7 +103,7 @@ def _meant(name: str, real: Real, pattern: str) -> bool:
     return fnmatch(name, pattern.partition("/")[0]) or real.source.stem == pattern
 
 
-def _rows(real: Real, patterns: Sequence[str], check: bool, seconds: float) -> Iterator[Row]:
+def _rows(real: Real, patterns: Sequence[str], check: bool, quick: bool) -> Iterator[Row]:
     try:
         made = built(real)
     except Exception as error:
@@ -109,10 +113,10 @@ def _rows(real: Real, patterns: Sequence[str], check: bool, seconds: float) -> I
     for (system, variant), path in made.files.items():
         wanted = [p.split("/", 1)[1] for p in patterns if "/" in p and fnmatch(real.name, p.split("/")[0])]
         if not wanted or any(fnmatch(f"{system}/{variant}", p) for p in wanted):
-            yield _row(made, system, variant, path, check, seconds)
+            yield _row(made, system, variant, path, check, quick)
 
 
-def _row(made: Built, system: str, variant: str, path: Path, check: bool, seconds: float) -> Row:
+def _row(made: Built, system: str, variant: str, path: Path, check: bool, quick: bool) -> Row:
     row = Row(made.real.name, system, variant, made.real.about)
     # ONNX Runtime reads no IR: it runs the file that the IR was made of.
     models = {"loopdbg": path, "onnxruntime": path.with_suffix(".onnx"), "openvino": path}
@@ -124,8 +128,8 @@ def _row(made: Built, system: str, variant: str, path: Path, check: bool, second
             _measure(row, {"loopdbg": path}, inputs, expected, 0.0)
             if row.right or "loopdbg" in row.failed or variant == "fp32":
                 return row
-        _measure(row, models, inputs, expected, 0.0 if check else seconds)
-        if not check and "loopdbg" in row.errors:
+        _measure(row, models, inputs, expected, 0.0 if check else QUICK_SECONDS if quick else SECONDS)
+        if not check and not quick and "loopdbg" in row.errors:
             for _ in range(COLD_ROUNDS):
                 for key in row.errors:
                     once = _child(["cold", key, str(models[key]), str(inputs)])

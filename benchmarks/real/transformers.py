@@ -186,8 +186,8 @@ class LlamaBlock(nn.Module):
         keys = torch.cat([keys, self.rotate(k, cos, sin)], 2)
         values = torch.cat([values, v], 2)
         repeats = self.heads // self.groups
-        k = keys.repeat_interleave(repeats, 1)
-        v = values.repeat_interleave(repeats, 1)
+        k = keys.unsqueeze(2).expand(-1, -1, repeats, -1, -1).reshape(1, self.heads, -1, self.size)
+        v = values.unsqueeze(2).expand(-1, -1, repeats, -1, -1).reshape(1, self.heads, -1, self.size)
         scores = torch.matmul(self.rotate(q, cos, sin), k.transpose(2, 3)) / self.size**0.5
         seen = torch.matmul(torch.softmax(scores, -1), v)
         x = x + self.o(seen.transpose(1, 2).reshape(1, 1, -1))

@@ -268,13 +268,13 @@ class Denoiser(nn.Module):
 
 
 class Sampler(nn.Module):
-    """DDIM: from noise to an image in so many steps."""
+    """DDIM: from a noisy image to a clean one in so many steps."""
 
     def __init__(self, steps: int = 20) -> None:
         super().__init__()
         self.denoiser = Denoiser()
         alphas = torch.cumprod(1 - torch.linspace(1e-4, 0.02, 1000), 0)
-        places = torch.linspace(999, 0, steps).long()
+        places = torch.linspace(400, 0, steps).long()
         self.register_buffer("places", places)
         self.register_buffer("alphas", alphas[places])
         self.register_buffer("later", torch.cat([alphas[places][1:], torch.ones(1)]))
