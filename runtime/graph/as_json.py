@@ -270,7 +270,7 @@ class _Reader:
                 name: _read_array(array) if "data" in array else np.empty(0, dtype_of("object"))
                 for name, array in told.get("defaults", {}).items()
             },
-            [_text(note) for note in told.get("notes", ())],
+            notes=[_text(note) for note in told.get("notes", ())],
         )
 
     def node(self, told: Mapping[str, Any]) -> Node:
