@@ -126,6 +126,8 @@ cdef class Binder:
 
     cdef int bind_as(self, int pc, object instruction) except -1:
         """Bind what runs at pc."""
+        if not instruction.op.native:
+            return 0
         inputs = []
         for slot in instruction.inputs:
             if slot >= 0 and self.s.slots[<int>slot].spec == 0:
@@ -292,6 +294,7 @@ cdef class Binder:
                     ins.calm = -1
             except NotNative:
                 ins.calm = -1
+                ins.rebound += 1
             except Exception as error:
                 trouble = error
                 ins.rebound = RESTLESS

@@ -185,18 +185,23 @@ cdef class Growing:
         """An execution begins. Nodes that only met other shapes between executions are bound as if it were the first:
         what stays the same can be run in groups."""
         cdef int pc
+        cdef bint used
+        cdef Instr *ins
         cdef Varying *v
         for pc in range(len(self.last_bound)):
-            v = self.s.code[pc].varying
-            if v != NULL and v.fitted - v.seen <= 2:
+            ins = self.s.code + pc
+            used = ins.varying != NULL and was_used(ins.varying)
+            v = ins.shelf
+            while v != NULL:
+                used = was_used(v) or used
+                v = v.next
+            if ins.varying != NULL and not used:
                 self.forget(pc)
                 self.s.generation += 1
-                self.s.code[pc].kind = UNBOUND
-                self.s.code[pc].calm = 0
-            elif v != NULL:
-                v.seen = v.fitted
-                continue
-            self.last_bound[pc] = None
+                ins.kind = UNBOUND
+                ins.calm = 0
+            if not used:
+                self.last_bound[pc] = None
         return 0
 
     cdef int put_aside(self, int pc) except -1:
@@ -286,6 +291,13 @@ cdef class Growing:
             memcpy(np.PyArray_BYTES(room), source.data, source.nbytes)
         self.memory.put_room(p.slot, room, p.spec, nbytes, OWN | SHARED)
         return 0
+
+
+cdef bint was_used(Varying *v) noexcept:
+    """Was a binding changed now and again in the last execution?"""
+    cdef bint used = v.fitted - v.seen > 2
+    v.seen = v.fitted
+    return used
 
 
 def integers_of(i):
