@@ -327,12 +327,22 @@ cdef class Binder:
         return v != NULL and v.low < v.high and self.s.code[pc].nshelf < MOST
 
     cdef int run_in_python(self, int pc, object instruction) except -1:
-        arguments = [None if slot < 0 else self.memory.look(slot) for slot in instruction.inputs]
+        cdef int slot
+        arguments = []
+        for slot in instruction.inputs:
+            if slot < 0:
+                arguments.append(None)
+            elif self.s.slots[slot].spec:
+                arguments.append(self.memory.tensor(self.s.slots[slot].data, self.s.slots[slot].spec))
+            else:
+                arguments.append(self.memory.look(slot))
         try:
             if instruction.op.random:
                 results = self.quiet.run(self.apply_random, pc, instruction, arguments)
             else:
-                results = self.quiet.run(instruction.op.apply, _EAGER, arguments)
+                results = self.quiet.run(instruction.op.function, _EAGER, *arguments, **instruction.op.keywords)
+                if not isinstance(results, tuple):
+                    results = (results,)
         except LoopdbgError as error:
             raise ExecutionError(f"{self.memory.where(pc)}: {one_line(error)}") from error
         except Exception as error:

@@ -21,6 +21,11 @@ import numpy as np
 
 from ...errors import ExecutionError
 
+cdef extern from "numpy/arrayobject.h":
+    # It takes over the reference to the dtype.
+    object new_array "PyArray_NewFromDescr"(void *type, void *dtype, int rank, const npy_intp *dims,
+                                            const npy_intp *strides, void *data, int flags, PyObject *like)
+
 np.import_array()
 
 _ALL_MEMORY = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -166,7 +171,10 @@ cdef class Memory:
         if not value.dtype.isnative:
             value = value.astype(value.dtype.newbyteorder("="))
         self.own(k, self.spec(value.dtype, value.shape))
-        np.copyto(self.look(k), value)
+        if np.PyArray_IS_C_CONTIGUOUS(value):
+            memcpy(self.s.slots[k].data, np.PyArray_BYTES(value), np.PyArray_NBYTES(value))
+        else:
+            np.copyto(self.look(k), value)
         return 0
 
     cdef Py_ssize_t bytes_of_spec(self, int spec) except -1:
@@ -177,11 +185,18 @@ cdef class Memory:
 
     cdef object tensor(self, char *data, int spec):
         """An array over memory that stays valid only until the engine goes on."""
+        cdef npy_intp dims[64]
+        cdef npy_intp n = 1
+        cdef int k
+        cdef tuple shape
         dtype, shape = self.specs[spec]
-        cdef np.ndarray raw
-        cdef npy_intp n = max(math.prod(shape) * dtype.itemsize, 0)
-        raw = np.PyArray_SimpleNewFromData(1, &n, np.NPY_UINT8, data)
-        return raw.view(dtype).reshape(shape) if n else np.empty(shape, dtype)
+        for k in range(<int>len(shape)):
+            dims[k] = shape[k]
+            n *= dims[k]
+        if n == 0:
+            return np.empty(shape, dtype)
+        Py_INCREF(dtype)
+        return new_array(<void *>np.ndarray, <void *>dtype, <int>len(shape), dims, NULL, data, np.NPY_ARRAY_CARRAY, NULL)
 
     cdef object look(self, int k):
         """A slot's value without copying: for reading before the engine goes on."""
