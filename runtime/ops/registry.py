@@ -87,6 +87,7 @@ _FAMILIES = (
     "activations",
     "reduce",
     "matmul",
+    "einsum",
     "integer_matmul",
     "recurrent_openvino",
     "shape",

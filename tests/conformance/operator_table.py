@@ -354,6 +354,73 @@ def _layer_norms(dtype: str, version: int) -> Iterator[Case]:
             yield Case([data(dtype, *shape), tame(dtype, *under, seed=1)], {"axis": axis})
 
 
+def _scaled_norms(**attributes: Any) -> Cases:
+    """A scale for what is under the axis, and none that fits only by broadcasting."""
+
+    def each(dtype: str, version: int) -> Iterator[Case]:
+        for shape in ((7,), (3, 5), (2, 3, 65), (1, 200)):
+            for axis in range(-1, len(shape) - 1):
+                yield Case([tame(dtype, *shape), tame(dtype, *shape[axis:], seed=1)], {"axis": axis, **attributes})
+            yield Case([data(dtype, *shape), tame(dtype, 1, seed=1)])
+
+    return each
+
+
+def _channel_norms(*ways: dict[str, Any], of_groups: int = 0) -> Cases:
+    """``of_groups``: before this version there is a scale for each group."""
+
+    def each(dtype: str, version: int) -> Iterator[Case]:
+        for shape in ((2, 4), (2, 4, 5), (1, 4, 3, 17)):
+            for way in ways:
+                count = int(way["num_groups"]) if version < of_groups else 4
+                yield Case([tame(dtype, *shape), *(tame(dtype, count, seed=k) for k in (1, 2))], way)
+                yield Case([data(dtype, *shape), *(tame(dtype, count, seed=k) for k in (1, 2))], way)
+
+    return each
+
+
+def _mean_variances(dtype: str, version: int) -> Iterator[Case]:
+    for axes in ((0, 2, 3), (-1,), (1, 2, 3)):
+        yield Case([tame(dtype, 2, 3, 4, 5)], {"axes": axes})
+    yield Case([data(dtype, 2, 3, 1, 17)])
+
+
+def _openvino_mean_variances(dtype: str, version: int) -> Iterator[Case]:
+    for shape in ((2, 3, 4, 5), (1, 3, 1, 17)):
+        if version < 6:
+            yield Case([tame(dtype, *shape)], {"eps": "0.1"})
+            yield Case([tame(dtype, *shape)], {"eps": "0.1", "across_channels": "true"})
+            yield Case([data(dtype, *shape)], {"eps": "0.1", "normalize_variance": "false"})
+            continue
+        for axes in ((2, 3), (-1,), (0, 2)):
+            for mode in ("inside_sqrt", "OUTSIDE_SQRT"):
+                way = {"normalize_variance": "true", "eps": "1e-5", "eps_mode": mode}
+                yield Case([tame(dtype, *shape), i64(*axes)], way)
+        plain = {"normalize_variance": "false", "eps": "1e-5", "eps_mode": "inside_sqrt"}
+        yield Case([data(dtype, *shape), i64(1, 2)], plain)
+
+
+EINSUMS = (
+    *(("ij,jk->ik", (3, 4), (4, 5)), ("bhid,bhjd->bhij", (1, 2, 3, 33), (1, 2, 5, 33)), ("iji->j", (3, 2, 3))),
+    *(
+        ("i,j->ji", (3,), (4,)),
+        ("...ij,jk", (2, 3, 4), (4, 5)),
+        ("ab,cd,e->e", (2, 3), (2, 2), (7,)),
+        ("ij->", (3, 65)),
+    ),
+    *(
+        ("bsd,fd->bsf", (1, 1, 128), (96, 128)),
+        ("ij,jk->ki", (0, 4), (4, 5)),
+        ("bshd,hdm->bsm", (1, 2, 3, 4), (3, 4, 5)),
+    ),
+)
+
+
+def _einsums(dtype: str, version: int) -> Iterator[Case]:
+    for equation, *shapes in EINSUMS:
+        yield Case([tame(dtype, *s, seed=k) for k, s in enumerate(shapes)], {"equation": equation})
+
+
 def _neighbours(dtype: str, version: int) -> Iterator[Case]:
     for shape, size in (((1, 5, 3), 3), ((2, 9), 4), ((1, 3, 2, 2), 1)):
         yield Case([tame(dtype, *shape)], {"size": size, "alpha": 0.5})
@@ -723,6 +790,11 @@ def _rows_of_onnx() -> dict[str, Row]:
     add("QLinearConv", ("int8", "uint8"), _qlinear_convolutions)
     add("BatchNormalization", FLOATS, _batch_norms)
     add("LayerNormalization", FLOATS, _layer_norms)
+    add("RMSNormalization", FLOATS, _scaled_norms())
+    add("InstanceNormalization", FLOATS, _channel_norms({}, {"epsilon": 0.25}))
+    add("GroupNormalization", FLOATS, _channel_norms({"num_groups": 2}, {"num_groups": 4}, of_groups=21))
+    add("MeanVarianceNormalization", FLOATS, _mean_variances)
+    add("Einsum", (*FLOATS, "int32", "int64"), _einsums)
     add("LRN", FLOATS, _neighbours)
 
     add("Concat", MOVED, _concats)
@@ -788,6 +860,10 @@ def _rows_of_openvino() -> dict[str, Row]:
     add("ConvolutionBackpropData", FLOATS, _convolved(True, True))
     add("GroupConvolution", FLOATS, _convolved_by_groups(False))
     add("GroupConvolutionBackpropData", FLOATS, _convolved_by_groups(True))
+    add("Einsum", (*FLOATS, "int32", "int64"), _einsums)
+    add("MVN", FLOATS, _openvino_mean_variances)
+    grouped = ({"num_groups": "2", "epsilon": "1e-5"}, {"num_groups": "4", "epsilon": "0.25"})
+    add("GroupNormalization", FLOATS, _channel_norms(*grouped))
     add("LSTMCell", FLOATS, _cells(4, 2))
     add("GRUCell", FLOATS, _cells(3, 1))
     add("RNNCell", FLOATS, _cells(1, 1))
