@@ -94,6 +94,7 @@ _FAMILIES = (
     "move",
     "indexing",
     "normalize",
+    "attention",
     "pool",
     "adaptive",
     "quantize",

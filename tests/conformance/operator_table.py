@@ -421,6 +421,44 @@ def _einsums(dtype: str, version: int) -> Iterator[Case]:
         yield Case([tame(dtype, *s, seed=k) for k, s in enumerate(shapes)], {"equation": equation})
 
 
+def _attentions(dtype: str, version: int) -> Iterator[Case]:
+    """A few queries, and more than are done one by one; shared heads, a cache, masks."""
+    for queries, keys, groups in ((1, 9, 2), (3, 17, 4), (11, 11, 1)):
+        q, k, v = (tame(dtype, 2, queries, n * 20, seed=j) for j, n in enumerate((4, groups, groups)))
+        heads = {"q_num_heads": 4, "kv_num_heads": groups, "is_causal": int(queries != 3)}
+        past = [tame(dtype, 2, groups, keys, 20, seed=j) for j in (3, 4)]
+        yield Case([q, k, v], heads)
+        yield Case([q, k, v, None, *past], heads, 3)
+        mask = tame("bool", queries, queries + keys)
+        yield Case([q, k, v, mask, *past], {**heads, "softcap": 2.0}, 3)
+        four = [x.reshape(2, queries, -1, 20).swapaxes(1, 2).copy() for x in (q, k, v)]
+        yield Case([*four, tame(dtype, 4, 1, queries)], {"scale": 0.5, "qk_matmul_output_mode": 3}, 4)
+    yield Case([data(dtype, 1, 2, 1, 8), data(dtype, 1, 2, 5, 8, start=2), data(dtype, 1, 2, 5, 3)])
+    if version > 23:
+        q, k = tame(dtype, 2, 2, 3, 8), tame(dtype, 2, 1, 9, 8, seed=1)
+        yield Case([q, k, k, None, None, None, i64(9, 4)], {"is_causal": 1})
+    if version > 24:
+        yield Case([tame(dtype, 1, 2, 4, 8)] * 3, {"left_window_size": 1, "right_window_size": 0})
+
+
+def _openvino_attentions(dtype: str, version: int) -> Iterator[Case]:
+    for queries in (1, 3, 11):
+        q, k, v = (tame(dtype, 2, 3, n, 20, seed=j) for j, n in enumerate((queries, 12, 12)))
+        yield Case([q, k, v], {"causal": "true"})
+        yield Case([q, k, v, tame(dtype, queries, 12, seed=4)], {"causal": "false"})
+        yield Case([q, k, v, tame(dtype, 2, 1, queries, 12, seed=4), np.array(0.5, dtype)], {"causal": "false"})
+
+
+def _rotated(dtype: str, version: int) -> Iterator[Case]:
+    for interleaved in (0, 1):
+        for part in (0, 4):
+            half = (part or 6) // 2
+            caches = [tame(dtype, 9, half, seed=k) for k in (1, 2)]
+            way = {"interleaved": interleaved, "rotary_embedding_dim": part}
+            yield Case([tame(dtype, 1, 2, 24), *caches, np.array([[3, 8]])], {**way, "num_heads": 4})
+            yield Case([data(dtype, 1, 4, 2, 6), *(c[None, 3:5] for c in caches)], way)
+
+
 def _neighbours(dtype: str, version: int) -> Iterator[Case]:
     for shape, size in (((1, 5, 3), 3), ((2, 9), 4), ((1, 3, 2, 2), 1)):
         yield Case([tame(dtype, *shape)], {"size": size, "alpha": 0.5})
@@ -790,6 +828,8 @@ def _rows_of_onnx() -> dict[str, Row]:
     add("QLinearConv", ("int8", "uint8"), _qlinear_convolutions)
     add("BatchNormalization", FLOATS, _batch_norms)
     add("LayerNormalization", FLOATS, _layer_norms)
+    add("Attention", FLOATS, _attentions)
+    add("RotaryEmbedding", FLOATS, _rotated)
     add("RMSNormalization", FLOATS, _scaled_norms())
     add("InstanceNormalization", FLOATS, _channel_norms({}, {"epsilon": 0.25}))
     add("GroupNormalization", FLOATS, _channel_norms({"num_groups": 2}, {"num_groups": 4}, of_groups=21))
@@ -861,6 +901,7 @@ def _rows_of_openvino() -> dict[str, Row]:
     add("GroupConvolution", FLOATS, _convolved_by_groups(False))
     add("GroupConvolutionBackpropData", FLOATS, _convolved_by_groups(True))
     add("Einsum", (*FLOATS, "int32", "int64"), _einsums)
+    add("ScaledDotProductAttention", FLOATS, _openvino_attentions)
     add("MVN", FLOATS, _openvino_mean_variances)
     grouped = ({"num_groups": "2", "epsilon": "1e-5"}, {"num_groups": "4", "epsilon": "0.25"})
     add("GroupNormalization", FLOATS, _channel_norms(*grouped))
