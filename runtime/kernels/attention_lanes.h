@@ -28,20 +28,26 @@
 /* out[j] = scale * (q . keys[j]) for N keys; q is padded with zeros to whole vectors. */
 ATTR static inline __attribute__((always_inline)) void NAME(dots)(float const *q, float const *keys, npy_intp stride,
                                                                   npy_intp n, float scale, float *out) {
-    V sum[N], v[LOOPDBG_LANES / N];
-    for (int j = 0; j < N; j++, keys += stride) {
-        V lanes[LOOPDBG_LANES / N];
-        for (int w = 0; w < LOOPDBG_LANES / N; w++) lanes[w] = (V){0};
-        for (npy_intp i = 0; i < n; i += LOOPDBG_LANES) {
-            NAME(load)(keys + i, n - i, 0, v);
-            for (int w = 0; w < LOOPDBG_LANES / N; w++) lanes[w] += *(V const *)(q + i + w * N) * v[w];
+    V lanes[N][LOOPDBG_LANES / N], v[LOOPDBG_LANES / N], sum[N];
+    npy_intp i = 0;
+    for (int j = 0; j < N; j++)
+        for (int w = 0; w < LOOPDBG_LANES / N; w++) lanes[j][w] = (V){0};
+    for (; i + LOOPDBG_LANES <= n; i += LOOPDBG_LANES)
+        for (int j = 0; j < N; j++)
+            for (int w = 0; w < LOOPDBG_LANES / N; w++)
+                lanes[j][w] += *(V const *)(q + i + w * N) * *(V const *)(keys + j * stride + i + w * N);
+    if (i < n)
+        for (int j = 0; j < N; j++) {
+            NAME(load)(keys + j * stride + i, n - i, 0, v);
+            for (int w = 0; w < LOOPDBG_LANES / N; w++) lanes[j][w] += *(V const *)(q + i + w * N) * v[w];
         }
+    for (int j = 0; j < N; j++) {
 #if N == 16
-        sum[j] = lanes[0];
+        sum[j] = lanes[j][0];
 #elif N == 8
-        sum[j] = lanes[0] + lanes[1];
+        sum[j] = lanes[j][0] + lanes[j][1];
 #else
-        sum[j] = (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
+        sum[j] = (lanes[j][0] + lanes[j][2]) + (lanes[j][1] + lanes[j][3]);
 #endif
     }
 #if N == 16
@@ -68,6 +74,12 @@ ATTR static void NAME(attend)(float const *q, float const *keys, npy_intp key_st
     keys += first * key_stride;
     values += first * value_stride;
     for (; j + N <= count; j += N) NAME(dots)(q, keys + j * key_stride, key_stride, n, how->scale, scores + j);
+    if (j < count && count >= N) {
+        /* The last ones, some of them once more. */
+        j = count - N;
+        NAME(dots)(q, keys + j * key_stride, key_stride, n, how->scale, scores + j);
+        j = count;
+    }
     for (; j < count; j++) {
         float lane[LOOPDBG_LANES];
         V lanes[LOOPDBG_LANES / N];

@@ -55,6 +55,12 @@ class Window:
         return seen
 
 
+    def hides(self, queries: int, keys: int) -> bool:
+        """True where a query sees nothing."""
+        allowed = self.allowed(queries, keys)
+        return allowed is not None and not allowed.any(1).all()
+
+
 def attend(
     p: P,
     q: T,
@@ -82,8 +88,9 @@ def attend(
         return _one_by_one(p, q, k, v, shape, scale, bias, window, softcap, zeros, late)
     raw = scores(p, _heads_first(p, q, late[0]), _heads_first(p, k, late[1]), scale)
     capped = softcapped(p, raw, softcap)
-    bias = windowed(p, bias, window, shape.queries, shape.keys, capped.dtype)
-    weights = probabilities(p, capped, bias, zeros)
+    whole = windowed(p, bias, window, shape.queries, shape.keys, capped.dtype)
+    hides = bias is not None or window.hides(shape.queries, shape.keys)
+    weights = probabilities(p, capped, whole, zeros and hides)
     y = weigh(p, weights, _heads_first(p, v, late[2]))
     return p.transpose(y, (0, 2, 1, 3)) if late[0] else y
 
