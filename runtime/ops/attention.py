@@ -54,7 +54,6 @@ class Window:
             seen &= ahead <= self.right
         return seen
 
-
     def hides(self, queries: int, keys: int) -> bool:
         """True where a query sees nothing."""
         allowed = self.allowed(queries, keys)

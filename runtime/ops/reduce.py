@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError
-from ..graph import Array
-from .axes import axes_of, axis_of
+from ..kernels import kernel as kernels
+from .axes import axes_of, axis_of, one_int
 from .elementwise import DIVIDE_TRUNCATE
 from .registry import Ints, onnx, openvino
 from .support import Dtype, cast, constant, full, is_float, is_integer, working_dtype
@@ -201,55 +201,54 @@ for _name, _which in (("ArgMax", "max"), ("ArgMin", "min")):
     onnx(_name, since=1)(_place_11(_place(_which)))
 
 
-def _top(x: Array, k: int, axis: int, largest: bool) -> tuple[Array, Array]:
-    """The k extreme elements along ``axis`` in order, and their int64 places; ties: the lower place first."""
-    if not 0 <= k <= x.shape[axis]:
-        raise ModelError(f"k = {k}, and axis {axis} of {x.shape} has {x.shape[axis]} elements")
-    if largest:  # a stable descending order: ascending from the far end, read backwards
-        order = np.flip(x.shape[axis] - 1 - np.argsort(np.flip(x, axis), axis=axis, kind="stable"), axis)
-    else:
-        order = np.argsort(x, axis=axis, kind="stable")
-    places = np.take(order, np.arange(k), axis=axis)
-    return np.take_along_axis(x, places, axis), places.astype(np.int64)
+def _top(p: P, x: T, k: T, axis: int, largest: bool, by_place: bool = False) -> tuple[T, T]:
+    """The k extreme elements along ``axis`` in order, and their int64 places; ties: the lower place first.
+
+    A NaN is greater than any number. ``by_place``: in the order of their places.
+    """
+    count = one_int(p, k, "k") if not isinstance(k, int) else k
+    size = x.shape[axis] if x.ndim else 1
+    if not 0 <= count <= size:
+        raise ModelError(f"k = {count}, and axis {axis} of {x.shape} has {size} elements")
+    wide = cast(p, x, working_dtype(x.dtype))
+    char = kernels.type_char(wide.dtype)
+    if char in ("", "?"):
+        raise ModelError(f"elements of type {x.dtype} have no order")
+    shape = (*x.shape[:axis], count, *x.shape[axis + 1 :]) if x.ndim else ()
+    outputs = [(shape, wide.dtype), (shape, _INT64)]
+    if not count or not x.size:
+        return p.constant(np.zeros(shape, x.dtype)), p.constant(np.zeros(shape, _INT64))
+    numbers = (math.prod(x.shape[:axis]), size, math.prod(x.shape[axis + 1 :]), count, ord(char))
+    flags = (int(largest), int(by_place))
+    values, places = p.routine("places.top", [wide], outputs, (*numbers, *flags), scratch=16 * count)
+    return cast(p, values, x.dtype), places
 
 
-@onnx("TopK", since=1, native=False)
-def top_k_1(p: P, x: Array, *, k: int, axis: int = -1) -> tuple[Array, Array]:
-    return _top(x, k, axis_of(axis, x.ndim), True)
+@onnx("TopK", since=1)
+def top_k_1(p: P, x: T, *, k: int, axis: int = -1) -> tuple[T, T]:
+    return _top(p, x, k, axis_of(axis, x.ndim), True)
 
 
-@onnx("TopK", since=10, native=False)
-def top_k_10(p: P, x: Array, k: Array, *, axis: int = -1) -> tuple[Array, Array]:
-    return _top(x, int(k.reshape(())), axis_of(axis, x.ndim), True)
+@onnx("TopK", since=10)
+def top_k_10(p: P, x: T, k: T, *, axis: int = -1) -> tuple[T, T]:
+    return _top(p, x, k, axis_of(axis, x.ndim), True)
 
 
-@onnx("TopK", since=11, native=False)
-def top_k(
-    p: P,
-    x: Array,
-    k: Array,
-    *,
-    axis: int = -1,
-    largest: int = 1,
-    sorted: int = 1,
-) -> tuple[Array, Array]:
+@onnx("TopK", since=11)
+def top_k(p: P, x: T, k: T, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> tuple[T, T]:
     """``sorted=0`` leaves the order open; it is sorted then too."""
-    return _top(x, int(k.reshape(())), axis_of(axis, x.ndim), bool(largest))
+    return _top(p, x, k, axis_of(axis, x.ndim), bool(largest))
 
 
-@openvino("TopK", native=False)
+@openvino("TopK")
 def openvino_top_k(
-    p: P, x: Array, k: Array, *, axis: int, mode: str, sort: str, index_element_type: Dtype = _INT32
-) -> tuple[Array, Array]:
+    p: P, x: T, k: T, *, axis: int, mode: str, sort: str, index_element_type: Dtype = _INT32
+) -> tuple[T, T]:
     """``sort``: by value, by index (of the chosen elements), or none, which leaves the order open: by value too."""
     if mode.lower() not in ("max", "min") or sort.lower() not in ("value", "index", "none"):
         raise ModelError(f'mode="{mode}" sort="{sort}": mode is max or min, sort is value, index or none')
-    along = axis_of(axis, x.ndim)
-    values, places = _top(x, int(k.reshape(())), along, mode.lower() == "max")
-    if sort.lower() == "index":
-        places = np.sort(places, axis=along)
-        values = np.take_along_axis(x, places, along)
-    return values, places.astype(index_element_type)
+    values, places = _top(p, x, k, axis_of(axis, x.ndim), mode.lower() == "max", sort.lower() == "index")
+    return values, cast(p, places, index_element_type)
 
 
 # --- Running sums and products.

@@ -459,6 +459,88 @@ def _rotated(dtype: str, version: int) -> Iterator[Case]:
             yield Case([data(dtype, 1, 4, 2, 6), *(c[None, 3:5] for c in caches)], way)
 
 
+TOPS = (((7,), 0), ((3, 200), 1), ((1, 1000), -1), ((5, 3, 4), 0), ((2, 70, 3), 1))
+
+
+def _tops(dtype: str, version: int) -> Iterator[Case]:
+    for shape, axis in TOPS:
+        for k in (1, 2, shape[axis]):
+            given: dict[str, Any] = {"axis": axis} if version > 1 else {"axis": axis, "k": k}
+            more = [{"largest": 0}, {"largest": 1, "sorted": 0}] if version > 10 else [{}]
+            for way in more:
+                for x in (data(dtype, *shape), tame(dtype, *shape)):
+                    yield Case([x, *([i64(k)] if version > 1 else [])], {**given, **way}, 2)
+
+
+def _openvino_tops(dtype: str, version: int) -> Iterator[Case]:
+    for shape, axis in TOPS:
+        for mode, sort in (("max", "value"), ("min", "index"), ("max", "none")):
+            way = {"axis": str(axis), "mode": mode, "sort": sort, "index_element_type": "i32"}
+            yield Case([data(dtype, *shape), np.array(2)], way, 2)
+
+
+def _element_gathers(dtype: str, version: int) -> Iterator[Case]:
+    for index in ("int32", "int64"):
+        yield Case([data(dtype, 3, 5), np.array([[0, -3, 2], [1, 1, -1]], index)], {"axis": 0})
+        yield Case([data(dtype, 2, 3, 4), np.array([[[0, 3]] * 3] * 2, index)], {"axis": 2})
+        yield Case([data(dtype, 2, 3, 4), np.array([[[2, 1, 0, 0]]], index)], {"axis": 1})
+
+
+def _tuple_gathers(dtype: str, version: int) -> Iterator[Case]:
+    x = data(dtype, 2, 3, 4)
+    yield Case([x, np.array([[0, 2], [-1, 1], [1, 0]])])
+    yield Case([x, np.array([[[1], [0]]], np.int32)])
+    yield Case([x, np.array([[[2]], [[0]]])], {"batch_dims": 1})
+    yield Case([x, np.array([0, 1, 3])])
+
+
+def _reductions_of(version: int, since: int, *words: str) -> list[dict[str, Any]]:
+    return [{}, *({"reduction": word} for word in words if version >= since)]
+
+
+def _element_scatters(by_input: bool) -> Cases:
+    def each(dtype: str, version: int) -> Iterator[Case]:
+        words = ("sum", "sub", "prod", "max", "min") if by_input else ("add", "mul", "max", "min")
+        for way in _reductions_of(version, 12 if by_input else 16, *words):
+            if dtype == "bool" and way:
+                continue
+            for shape, axis, places in (
+                ((4, 5), 0, [[0, 3, 1], [2, 2, 2]]),
+                ((2, 3, 4), 1, [[[0, 1, 2, 0], [1, 1, 1, 1]]]),
+            ):
+                indices = np.array(places)
+                along: Any = [np.array(axis)] if by_input else []
+                x, updates = data(dtype, *shape), tame(dtype, *indices.shape)
+                yield Case([x, indices, updates, *along], way if by_input else {"axis": axis, **way})
+
+    return each
+
+
+def _tuple_scatters(*words: str, since: int) -> Cases:
+    def each(dtype: str, version: int) -> Iterator[Case]:
+        for way in _reductions_of(version, since, *words):
+            if dtype == "bool" and way:
+                continue
+            yield Case([data(dtype, 4, 5), i64(3, 0, 3).reshape(3, 1), tame(dtype, 3, 5)], way)
+            yield Case([data(dtype, 2, 3, 4), np.array([[[1, -1], [0, 0]]], np.int32), tame(dtype, 1, 2, 4)], way)
+
+    return each
+
+
+def _row_scatters(dtype: str, version: int) -> Iterator[Case]:
+    for axis in (0, 1):
+        x, indices = data(dtype, 3, 4, 2), np.array([2, 0])
+        shape = (2, 4, 2) if axis == 0 else (3, 2, 2)
+        yield Case([x, indices, tame(dtype, *shape), np.array(axis)])
+
+
+def _cache_scatters(dtype: str, version: int) -> Iterator[Case]:
+    cache, rows = data(dtype, 2, 3, 5, 2), tame(dtype, 2, 3, 2, 2)
+    yield Case([cache, rows, i64(3, 0)])
+    yield Case([cache, rows])
+    yield Case([cache, rows, i64(4, 2)], {"mode": "circular"})
+
+
 def _neighbours(dtype: str, version: int) -> Iterator[Case]:
     for shape, size in (((1, 5, 3), 3), ((2, 9), 4), ((1, 3, 2, 2), 1)):
         yield Case([tame(dtype, *shape)], {"size": size, "alpha": 0.5})
@@ -828,6 +910,12 @@ def _rows_of_onnx() -> dict[str, Row]:
     add("QLinearConv", ("int8", "uint8"), _qlinear_convolutions)
     add("BatchNormalization", FLOATS, _batch_norms)
     add("LayerNormalization", FLOATS, _layer_norms)
+    add("TopK", NUMBERS, _tops)
+    add("GatherElements", MOVED, _element_gathers)
+    add("GatherND", MOVED, _tuple_gathers)
+    add("Scatter ScatterElements", SUMMED, _element_scatters(False))
+    add("ScatterND", SUMMED, _tuple_scatters("add", "mul", "max", "min", since=16))
+    add("TensorScatter", MOVED, _cache_scatters)
     add("Attention", FLOATS, _attentions)
     add("RotaryEmbedding", FLOATS, _rotated)
     add("RMSNormalization", FLOATS, _scaled_norms())
@@ -901,6 +989,12 @@ def _rows_of_openvino() -> dict[str, Row]:
     add("GroupConvolution", FLOATS, _convolved_by_groups(False))
     add("GroupConvolutionBackpropData", FLOATS, _convolved_by_groups(True))
     add("Einsum", (*FLOATS, "int32", "int64"), _einsums)
+    add("TopK", NUMBERS, _openvino_tops)
+    add("GatherElements", MOVED, _element_gathers)
+    add("GatherND", MOVED, _tuple_gathers)
+    add("ScatterElementsUpdate", SUMMED, _element_scatters(True))
+    add("ScatterNDUpdate", SUMMED, _tuple_scatters("sum", "sub", "prod", "max", "min", since=15))
+    add("ScatterUpdate", MOVED, _row_scatters)
     add("ScaledDotProductAttention", FLOATS, _openvino_attentions)
     add("MVN", FLOATS, _openvino_mean_variances)
     grouped = ({"num_groups": "2", "epsilon": "1e-5"}, {"num_groups": "4", "epsilon": "0.25"})
