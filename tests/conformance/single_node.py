@@ -27,18 +27,8 @@ Result = Any  # an array, a list (sequence), None (an empty optional)
 
 
 #: Operators that have kernels for some types and attributes alone.
-PARTLY_NATIVE = frozenset(
-    [
-        "GatherElements",
-        "GatherND",
-        "Scatter",
-        "ScatterElements",
-        "ScatterND",
-        "ScatterElementsUpdate",
-        "ScatterNDUpdate",
-        "ScatterUpdate",
-    ]
-)
+_PARTLY_NATIVE = "GatherElements GatherND Scatter ScatterElements ScatterND"
+PARTLY_NATIVE = frozenset(f"{_PARTLY_NATIVE} ScatterElementsUpdate ScatterNDUpdate ScatterUpdate".split())
 
 
 class Described:
