@@ -131,24 +131,12 @@ def probabilities(p: P, x: T, bias: T | None, zeros: bool, dtype: np.dtype[Any] 
     """Softmax over the keys, in ``dtype`` if one is given; what a bias hides altogether gets zeros."""
     biased = x if bias is None else p.map(np.add, x, bias)
     inner = biased if dtype is None else cast(p, biased, dtype)
-    weights = cast(p, _softmax(p, inner), x.dtype)
+    weights = cast(p, softmax_over(p, inner, (x.ndim - 1,)), x.dtype)
     if bias is None or not zeros or not bias.size:
         return weights
     highest = p.reduce(np.maximum, bias, (bias.ndim - 1,), True)
     hidden = p.map(np.equal, highest, constant(p, -_INFINITY, bias.dtype))
     return p.where(hidden, constant(p, 0, x.dtype), weights)
-
-
-def _softmax(p: P, x: T) -> T:
-    """Softmax over the last axis; narrow floats are rounded after each step, bfloat16 also after each addition."""
-    if working_dtype(x.dtype) == x.dtype:
-        return softmax_over(p, x, (x.ndim - 1,))
-    along, dtype, wide = (x.ndim - 1,), x.dtype, working_dtype(x.dtype)
-    shifted = p.map(np.subtract, cast(p, x, wide), p.reduce(np.maximum, cast(p, x, wide), along, True))
-    powers = cast(p, p.map(np.exp, cast(p, cast(p, shifted, dtype), wide)), dtype)
-    total = p.reduce(np.add, cast(p, powers, wide) if dtype == np.float16 else powers, along, True)
-    total = cast(p, total, dtype)
-    return cast(p, p.map(np.divide, cast(p, powers, wide), cast(p, total, wide)), dtype)
 
 
 def weigh(p: P, weights: T, v: T) -> T:
@@ -491,6 +479,32 @@ def scaled_dot_product_attention(
 # --- Rotary embeddings.
 
 
+def rotated(p: P, x: T, cosines: T, sines: T, interleaved: int) -> T:
+    """The first elements of the last of four axes turned pairwise; ``cosines`` and ``sines`` broadcast to half of them.
+
+    Pairs are neighbours (``interleaved``) or lie half of the turned elements apart.
+    """
+    half = cosines.shape[-1]
+    if 2 * half > x.shape[-1]:
+        raise ModelError(f"rotary embeddings of {2 * half} columns do not fit heads of {x.shape[-1]}")
+    extents = (*x.shape[:3], half)
+    first, second = (
+        p.slice(x, (0, 0, 0, start), (1, 1, 1, 2 if interleaved else 1), extents)
+        for start in (0, 1 if interleaved else half)
+    )
+    left = p.map(np.subtract, p.map(np.multiply, first, cosines), p.map(np.multiply, second, sines))
+    right = p.map(np.add, p.map(np.multiply, first, sines), p.map(np.multiply, second, cosines))
+    pieces = [(left, (0, 0, 0, 0)), (right, (0, 0, 0, half))]
+    if interleaved:
+        pairs = [(p.reshape(y, (*extents, 1)), (0, 0, 0, 0, k)) for k, y in enumerate((left, right))]
+        joined = p.reshape(p.assemble((*extents, 2), x.dtype, pairs), (*x.shape[:3], 2 * half))
+        pieces = [(joined, (0, 0, 0, 0))]
+    if 2 * half < x.shape[-1]:
+        rest = p.slice(x, (0, 0, 0, 2 * half), (1, 1, 1, 1), (*x.shape[:3], x.shape[3] - 2 * half))
+        pieces.append((rest, (0, 0, 0, 2 * half)))
+    return p.assemble(x.shape, x.dtype, pieces)
+
+
 @onnx("RotaryEmbedding", since=23)
 def rotary_embedding(
     p: P,
@@ -519,18 +533,5 @@ def rotary_embedding(
         if rows.ndim != 3 or rows.shape[2] != half or rows.shape[:2] != (batch, length):
             raise ModelError(f"caches of shape {cache.shape} do not fit an input of shape {x.shape}")
         angles.append(p.reshape(rows, (batch, length, 1, half) if x.ndim == 3 else (batch, 1, length, half)))
-    cos, sin = angles
-    shape = (*apart.shape[:3], half)
-    step, second = (2, 1) if interleaved else (1, half)
-    a, b = (p.slice(apart, (0, 0, 0, at), (1, 1, 1, step), shape) for at in (0, second))
-    real = p.map(np.subtract, p.map(np.multiply, cos, a), p.map(np.multiply, sin, b))
-    imaginary = p.map(np.add, p.map(np.multiply, sin, a), p.map(np.multiply, cos, b))
-    pieces = [(real, (0, 0, 0, 0)), (imaginary, (0, 0, 0, half))]
-    if interleaved:
-        pairs = [(p.reshape(y, (*shape, 1)), (0, 0, 0, 0, k)) for k, y in enumerate((real, imaginary))]
-        joined = p.reshape(p.assemble((*shape, 2), x.dtype, pairs), (*shape[:3], turned))
-        pieces = [(joined, (0, 0, 0, 0))]
-    if turned < width:
-        rest = p.slice(apart, (0, 0, 0, turned), (1, 1, 1, 1), (*shape[:3], width - turned))
-        pieces.append((rest, (0, 0, 0, turned)))
-    return p.reshape(p.assemble(apart.shape, x.dtype, pieces), x.shape)
+    cosines, sines = angles
+    return p.reshape(rotated(p, apart, cosines, sines, interleaved), x.shape)

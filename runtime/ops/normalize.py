@@ -182,21 +182,21 @@ def _scaled(p: P, x: T, scale: T | None, bias: T | None) -> T:
 
 
 def layer_normalized(
-    p: P, x: T, scale: T | None, bias: T | None, axis: int, epsilon: float, *, centred: bool = True, stash: int = 1
+    p: P, x: T, scale: T | None, bias: T | None, axis: int, epsilon: float, *, centred: bool = True
 ) -> tuple[T, ...]:
     """Layer or, not ``centred``, RMS normalization over ``axis`` and all after it, with means and inverse deviations.
 
-    Statistics are float32's, or float64's for float64; the result is rounded to the dtype before it is scaled.
+    Statistics are float32's, or float64's for float64; the result is rounded to the scale's dtype before that.
     """
     first = axis_of(axis, x.ndim)
     for operand, name in ((scale, "Scale"), (bias, "B")):
         if operand is not None:
             one_way(x, operand, name)
     wide = cast(p, x, working_dtype(x.dtype))
-    if wide.dtype == x.dtype:
+    if wide.dtype == x.dtype and (scale is None or scale.dtype == x.dtype):
         return normalized(p, wide, first, epsilon, scale, bias, centred=centred, statistics=True)
     plain, mean, inverse = normalized(p, wide, first, epsilon, centred=centred, statistics=True)
-    return _scaled(p, cast(p, plain, x.dtype), scale, bias), mean, inverse
+    return _scaled(p, cast(p, plain, x.dtype if scale is None else scale.dtype), scale, bias), mean, inverse
 
 
 def _per_channel(p: P, values: T, x: T, dtype: np.dtype[Any]) -> T:
