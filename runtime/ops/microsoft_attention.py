@@ -43,8 +43,8 @@ def attend(
 ) -> tuple[T, T, T]:
     """``softmax(scale * q @ k' + bias) @ v``; where they are to be ``shown``, also the scores before and after softmax.
 
-    ``smooth``: one more key with the score 0 takes part in the softmax; ``sink``: with the score of that head. A head of k
-    and v may serve several of q.
+    ``smooth``: one more key with the score 0 takes part in the softmax; ``sink``: with the score of that head. A head
+    of k and v may serve several of q.
     """
     extra = smooth or sink is not None
     if not (extra or shown) and working_dtype(q.dtype) == q.dtype:
