@@ -168,6 +168,7 @@ class Eager:
         numbers: Sequence[int] = (),
         scratch: int = 0,
         failure: str = "",
+        rows: Sequence[int] = (),
     ) -> tuple[Array, ...]:
         results = tuple([np.empty(tuple(shape), dtype) for shape, dtype in outputs])
         arrays = (*[_in_order(kernels.tidy(x)) for x in inputs], *results)

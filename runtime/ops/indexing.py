@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from ..errors import ModelError
 from ..graph import Array
+from ..kernels import kernel as kernels
+from ..kernels.routines.places import MOST_AXES
 from ..kernels.walks import broadcast_shapes
 from .axes import normal_axis, one_int, text, unknown_word, volume
+from .primitives import NotNative
 from .registry import onnx, openvino
 from .support import Dtype, cast, constant, is_integer
 
@@ -89,70 +94,163 @@ def _check_indices(indices: Array, size: int, lowest: int) -> None:
 
 def _element_index(shape: Sequence[int], indices: Array, axis: int, lowest: int) -> tuple[Array, ...]:
     """The index of element operators into ``shape``: ``indices`` along the axis, own place elsewhere."""
-    fits = indices.ndim == len(shape) and all(
-        k == axis or m <= n for k, (m, n) in enumerate(zip(indices.shape, shape, strict=True))
-    )
-    if not fits:
-        raise ValueError(f"indices of shape {indices.shape} do not fit axis {axis} of {tuple(shape)}")
     _check_indices(indices, shape[axis], lowest)
     places: list[Array] = list(np.indices(indices.shape, sparse=True))
     places[axis] = indices
     return tuple(places)
 
 
-@onnx("GatherElements", since=11, native=False)
-@openvino("GatherElements", since=6, native=False)
-def gather_elements(p: P, x: Array, indices: Array, *, axis: int = 0) -> Array:
+# --- What places.h does with elements and tuples.
+
+#: How many lengths of axes a tuple's routines take.
+MOST_LENGTHS = 8
+
+
+def _how(x: T, indices: T, ufunc: np.ufunc | None = None, count: int = 0, axis: int = 0, negative: bool = True) -> int:
+    """The first number of the routines of places.h."""
+    reduction = 0 if ufunc is None else _REDUCED.index(ufunc) + 1
+    kind = 0 if ufunc is None else ord(kernels.type_char(x.dtype))
+    parts = (x.dtype.itemsize, indices.dtype.itemsize, reduction, kind, count, axis, int(negative))
+    return sum(part << 8 * k for k, part in enumerate(parts))
+
+
+def _in_c(x: T, ufunc: np.ufunc | None = None) -> bool:
+    """Whether the routines take these elements, and reduce them."""
+    if x.dtype.hasobject or x.dtype.itemsize > 255:
+        return False
+    return ufunc is None or bool(kernels.type_char(x.dtype).strip("?e"))
+
+
+def _in_numpy(p: P) -> None:
+    """What follows works on arrays alone."""
+    if p.emits:
+        raise NotNative
+
+
+def _at_places(p: P, name: str, inputs: Sequence[T], shape: Sequence[int], numbers: Sequence[int], check: Any) -> T:
+    """A routine of places.h; ``check`` says which index is outside, where one is."""
+    try:
+        (result,) = p.routine(f"places.{name}", inputs, [(shape, inputs[0].dtype)], numbers, failure="index outside")
+    except ModelError:
+        if not p.emits:
+            check()
+        raise
+    return result
+
+
+def _index_tensor(p: P, x: T) -> T:
+    return x if x.dtype in (np.int32, INT64) else p.cast(x, INT64)
+
+
+def _check_elements(shape: Sequence[int], indices: T, axis: int) -> None:
+    """Hold indices of element operators to the shape of the data."""
+    if indices.ndim != len(shape) or not all(
+        k == axis or m <= n for k, (m, n) in enumerate(zip(indices.shape, shape, strict=True))
+    ):
+        raise ValueError(f"indices of shape {indices.shape} do not fit axis {axis} of {tuple(shape)}")
+
+
+def _joined_axes(shape: Sequence[int], indices: Sequence[int], axis: int) -> tuple[list[Any], int] | None:
+    """For each axis its length in both, neighbours taken as one where that changes nothing; and the place of ``axis``.
+
+    None: they are too many.
+    """
+    pairs: list[Any] = []
+    found = 0
+    for k, pair in enumerate(zip(shape, indices, strict=True)):
+        if pairs and axis not in (k, k - 1) and pair[0] == pair[1]:
+            pairs[-1] = (pairs[-1][0] * pair[0], pairs[-1][1] * pair[1])
+            continue
+        found = len(pairs) if k == axis else found
+        pairs.append(pair)
+    return ([n for pair in pairs for n in pair], found) if len(pairs) <= MOST_AXES else None
+
+
+@onnx("GatherElements", since=11)
+@openvino("GatherElements", since=6)
+def gather_elements(p: P, x: T, indices: T, *, axis: int = 0) -> T:
     axis = normal_axis(axis, x.ndim)
-    return x[_element_index(x.shape, indices, axis, -x.shape[axis])]
+    _check_elements(x.shape, indices, axis)
+    indices = _index_tensor(p, indices)
+    joined = _joined_axes(x.shape, indices.shape, axis)
+    if joined is None or not _in_c(x):
+        _in_numpy(p)
+        return x[_element_index(x.shape, indices, axis, -x.shape[axis])]
+    axes, along = joined
+    numbers = (_how(x, indices, count=len(axes) // 2, axis=along), *axes)
+    check = partial(_element_index, x.shape, indices, axis, -x.shape[axis])
+    return _at_places(p, "gather_elements", [x, indices], indices.shape, numbers, check)
 
 
 def _tuple_index(shape: Sequence[int], indices: Array, batch: int) -> tuple[Array, ...]:
     """How the tuples ``indices[..., :]`` reach a tensor of ``shape``, after ``batch`` leading dimensions."""
-    length = indices.shape[-1] if indices.ndim else -1
-    if not (0 <= batch < indices.ndim and 0 <= length <= len(shape) - batch):
-        raise ValueError(f"indices of shape {indices.shape} do not fit {tuple(shape)} with batch_dims {batch}")
     places = indices.shape[:-1]
     index = []
     for k in range(batch):
         own = np.arange(places[k]) if shape[k] != 1 else np.zeros(places[k], INT64)
         index.append(np.broadcast_to(own.reshape(-1, *(1,) * (len(places) - k - 1)), places))
-    for k in range(length):
+    for k in range(indices.shape[-1]):
         size = shape[batch + k]
         _check_indices(indices[..., k], size, -size)
         index.append(indices[..., k])
     return tuple(index)
 
 
-def _gather_nd(x: Array, indices: Array, batch: int) -> Array:
-    index = _tuple_index(x.shape, indices, batch)
-    if not index:
-        return np.broadcast_to(x, (*indices.shape[:-1], *x.shape))
-    return np.asarray(x[index], x.dtype)
+def _check_tuples(shape: Sequence[int], indices: T, batch: int) -> int:
+    """The length of the tuples, which have to fit the shape."""
+    length = int(indices.shape[-1]) if indices.ndim else -1
+    if not (0 <= batch < indices.ndim and 0 <= length <= len(shape) - batch):
+        raise ValueError(f"indices of shape {indices.shape} do not fit {tuple(shape)} with batch_dims {batch}")
+    return length
 
 
-@onnx("GatherND", since=11, native=False)
-def gather_nd(p: P, x: Array, indices: Array, *, batch_dims: int = 0) -> Array:
+def _gather_nd(p: P, x: T, indices: T, batch: int) -> T:
+    """Leading dimensions, so many, are equal."""
+    length = _check_tuples(x.shape, indices, batch)
+    rest = x.shape[batch + length :]
+    shape = (*indices.shape[:-1], *rest)
+    if not length:
+        ones = (1,) * (indices.ndim - 1 - batch)
+        return p.broadcast(p.reshape(x, (*x.shape[:batch], *ones, *rest)), shape)
+    indices = _index_tensor(p, indices)
+    if length > MOST_LENGTHS or not _in_c(x):
+        _in_numpy(p)
+        return np.asarray(x[_tuple_index(x.shape, indices, batch)], x.dtype)
+    counts = volume(shape[:batch]), volume(indices.shape[batch:-1]), volume(rest)
+    numbers = (_how(x, indices, count=length), *counts, *x.shape[batch : batch + length])
+    check = partial(_tuple_index, x.shape, indices, batch)
+    return _at_places(p, "gather_tuples", [x, indices], shape, numbers, check)
+
+
+@onnx("GatherND", since=11)
+def gather_nd(p: P, x: T, indices: T, *, batch_dims: int = 0) -> T:
     if x.shape[:batch_dims] != indices.shape[:batch_dims]:
         raise ValueError(f"the first {batch_dims} dimensions of {x.shape} and {indices.shape} must be equal")
-    return _gather_nd(x, indices, batch_dims)
+    return _gather_nd(p, x, indices, batch_dims)
 
 
-@openvino("GatherND", since=8, native=False)
-def openvino_gather_nd(p: P, x: Array, indices: Array, *, batch_dims: int = 0) -> Array:
+@openvino("GatherND", since=8)
+def openvino_gather_nd(p: P, x: T, indices: T, *, batch_dims: int = 0) -> T:
     """Leading dimensions are equal, or one of them is 1 and stretched."""
     batch = broadcast_shapes(x.shape[:batch_dims], indices.shape[:batch_dims])
-    return _gather_nd(x, np.broadcast_to(indices, (*batch, *indices.shape[batch_dims:])), batch_dims)
+    x, indices = (
+        y if y.shape[:batch_dims] == batch else p.broadcast(y, (*batch, *y.shape[batch_dims:])) for y in (x, indices)
+    )
+    return _gather_nd(p, x, indices, batch_dims)
 
 
-@openvino("GatherND", since=5, native=False)
-def openvino_gather_nd_5(p: P, x: Array, indices: Array, *, batch_dims: int = 0) -> Array:
+@openvino("GatherND", since=5)
+def openvino_gather_nd_5(p: P, x: T, indices: T, *, batch_dims: int = 0) -> T:
     """Version 5 makes one dimension of all the leading ones."""
-    result: Array = openvino_gather_nd(p, x, indices, batch_dims=batch_dims)
-    return result.reshape(-1, *result.shape[batch_dims:]) if batch_dims else result
+    result = openvino_gather_nd(p, x, indices, batch_dims=batch_dims)
+    shape = result.shape
+    return p.reshape(result, (volume(shape[:batch_dims]), *shape[batch_dims:])) if batch_dims else result
 
 
 # --- Scattering
+
+#: In the order of places.h.
+_REDUCED = (np.add, np.subtract, np.multiply, np.maximum, np.minimum)
 
 Reductions = dict[str, "np.ufunc | None"]
 _ONNX_REDUCTIONS: Reductions = {
@@ -196,42 +294,57 @@ def _scattered(data: Array, index: tuple[Any, ...], updates: Array, ufunc: np.uf
     return out
 
 
-@onnx("Scatter", since=9, native=False)
-@onnx("ScatterElements", since=11, native=False)
-def scatter_elements(
-    p: P, data: Array, indices: Array, updates: Array, *, axis: int = 0, reduction: str = "none"
-) -> Array:
-    axis = normal_axis(axis, data.ndim)
+def _scatter_elements(
+    p: P, data: T, indices: T, updates: T, axis: int, ufunc: np.ufunc | None, negative: bool = True
+) -> T:
     _check_updates(updates, indices.shape)
-    index = _element_index(data.shape, indices, axis, -data.shape[axis])
-    return _scattered(data, index, updates, _reduction(reduction, _ONNX_REDUCTIONS))
+    _check_elements(data.shape, indices, axis)
+    lowest = -data.shape[axis] if negative else 0
+    indices = _index_tensor(p, indices)
+    joined = _joined_axes(data.shape, indices.shape, axis)
+    if joined is None or not _in_c(data, ufunc) or updates.dtype != data.dtype:
+        _in_numpy(p)
+        return _scattered(data, _element_index(data.shape, indices, axis, lowest), updates, ufunc)
+    axes, along = joined
+    how = _how(data, indices, ufunc, len(axes) // 2, along, negative)
+    check = partial(_element_index, data.shape, indices, axis, lowest)
+    numbers = (how, data.size * data.dtype.itemsize, *axes)
+    return _at_places(p, "scatter_elements", [data, indices, updates], data.shape, numbers, check)
 
 
-@openvino("ScatterElementsUpdate", since=3, native=False)
-def scatter_elements_update(p: P, data: Array, indices: Array, updates: Array, axis: Array) -> Array:
+@onnx("Scatter", since=9)
+@onnx("ScatterElements", since=11)
+def scatter_elements(p: P, data: T, indices: T, updates: T, *, axis: int = 0, reduction: str = "none") -> T:
+    ufunc = _reduction(reduction, _ONNX_REDUCTIONS)
+    return _scatter_elements(p, data, indices, updates, normal_axis(axis, data.ndim), ufunc)
+
+
+@openvino("ScatterElementsUpdate", since=3)
+def scatter_elements_update(p: P, data: T, indices: T, updates: T, axis: T) -> T:
     along = normal_axis(one_int(p, axis, "axis"), data.ndim)
-    _check_updates(updates, indices.shape)
-    return _scattered(data, _element_index(data.shape, indices, along, 0), updates, None)
+    return _scatter_elements(p, data, indices, updates, along, None, negative=False)
 
 
-@openvino("ScatterElementsUpdate", since=12, native=False)
+@openvino("ScatterElementsUpdate", since=12)
 def scatter_elements_update_12(
     p: P,
-    data: Array,
-    indices: Array,
-    updates: Array,
-    axis: Array,
+    data: T,
+    indices: T,
+    updates: T,
+    axis: T,
     *,
     reduction: str = "none",
     use_init_val: bool = True,
-) -> Array:
+) -> T:
     along = normal_axis(one_int(p, axis, "axis"), data.ndim)
-    _check_updates(updates, indices.shape)
-    index = _element_index(data.shape, indices, along, -data.shape[along])
     mean = reduction.lower() == "mean"
     ufunc = np.add if mean else _reduction(reduction, _OPENVINO_REDUCTIONS)
-    if ufunc is None:
-        return _scattered(data, index, updates, None)
+    if ufunc is None or (use_init_val and not mean):
+        return _scatter_elements(p, data, indices, updates, along, ufunc)
+    _in_numpy(p)
+    _check_updates(updates, indices.shape)
+    _check_elements(data.shape, indices, along)
+    index = _element_index(data.shape, indices, along, -data.shape[along])
     start = data
     if not use_init_val:
         start = data.copy()
@@ -259,31 +372,76 @@ def _identity(ufunc: np.ufunc, dtype: Dtype) -> Any:
     return -np.inf if ufunc is np.maximum else np.inf
 
 
-def _scatter_nd(data: Array, indices: Array, updates: Array, ufunc: np.ufunc | None) -> Array:
-    index = _tuple_index(data.shape, indices, 0)
-    _check_updates(updates, (*indices.shape[:-1], *data.shape[len(index) :]))
-    return _scattered(data, index, updates, ufunc)
+def _scatter_nd(p: P, data: T, indices: T, updates: T, ufunc: np.ufunc | None) -> T:
+    length = _check_tuples(data.shape, indices, 0)
+    rest = data.shape[length:]
+    _check_updates(updates, (*indices.shape[:-1], *rest))
+    indices = _index_tensor(p, indices)
+    if length > MOST_LENGTHS or not _in_c(data, ufunc) or updates.dtype != data.dtype:
+        _in_numpy(p)
+        return _scattered(data, _tuple_index(data.shape, indices, 0), updates, ufunc)
+    how = _how(data, indices, ufunc, length)
+    counts = data.size * data.dtype.itemsize, volume(indices.shape[:-1]), volume(rest)
+    check = partial(_tuple_index, data.shape, indices, 0)
+    numbers = (how, *counts, *data.shape[:length])
+    return _at_places(p, "scatter_tuples", [data, indices, updates], data.shape, numbers, check)
 
 
-@onnx("ScatterND", since=11, native=False)
-def scatter_nd(p: P, data: Array, indices: Array, updates: Array, *, reduction: str = "none") -> Array:
-    return _scatter_nd(data, indices, updates, _reduction(reduction, _ONNX_REDUCTIONS))
+@onnx("ScatterND", since=11)
+def scatter_nd(p: P, data: T, indices: T, updates: T, *, reduction: str = "none") -> T:
+    return _scatter_nd(p, data, indices, updates, _reduction(reduction, _ONNX_REDUCTIONS))
 
 
-@openvino("ScatterNDUpdate", since=3, native=False)
-def scatter_nd_update(p: P, data: Array, indices: Array, updates: Array, *, reduction: str = "none") -> Array:
+@openvino("ScatterNDUpdate", since=3)
+def scatter_nd_update(p: P, data: T, indices: T, updates: T, *, reduction: str = "none") -> T:
     if indices.ndim == 1 and indices.size == data.ndim and updates.size == 1:
-        updates = updates.reshape(())  # "if the expected rank is 0 it can be a tensor with a single element"
-    return _scatter_nd(data, indices, updates, _reduction(reduction, _OPENVINO_REDUCTIONS))
+        updates = p.reshape(updates, ())  # "if the expected rank is 0 it can be a tensor with a single element"
+    return _scatter_nd(p, data, indices, updates, _reduction(reduction, _OPENVINO_REDUCTIONS))
 
 
-@openvino("ScatterUpdate", since=3, native=False)
-def scatter_update(p: P, data: Array, indices: Array, updates: Array, axis: Array) -> Array:
+@openvino("ScatterUpdate", since=3)
+def scatter_update(p: P, data: T, indices: T, updates: T, axis: T) -> T:
     along = normal_axis(one_int(p, axis, "axis"), data.ndim)
     _check_updates(updates, (*data.shape[:along], *indices.shape, *data.shape[along + 1 :]))
-    _check_indices(indices, data.shape[along], 0)
-    index: tuple[Any, ...] = (*(slice(None),) * along, indices)
-    return _scattered(data, index, updates, None)
+    indices = _index_tensor(p, indices)
+    check = partial(_check_indices, indices, data.shape[along], 0)
+    if not _in_c(data) or updates.dtype != data.dtype:
+        _in_numpy(p)
+        check()
+        index: tuple[Any, ...] = (*(slice(None),) * along, indices)
+        return _scattered(data, index, updates, None)
+    outer, inner = volume(data.shape[:along]), volume(data.shape[along + 1 :])
+    how = _how(data, indices, negative=False)
+    numbers = (how, data.size * data.dtype.itemsize, outer, data.shape[along], indices.size, inner)
+    return _at_places(p, "scatter_rows", [data, indices, updates], data.shape, numbers, check)
+
+
+@onnx("TensorScatter", since=24)
+def tensor_scatter(
+    p: P, past_cache: T, update: T, write_indices: T | None = None, *, axis: int = -2, mode: str = "linear"
+) -> T:
+    """Each batch's rows are written from its index on; ``circular``: beyond the end from the start again."""
+    data, along = past_cache, normal_axis(axis, past_cache.ndim)
+    if text(mode) not in ("linear", "circular"):
+        raise unknown_word("mode", text(mode), ("linear", "circular"))
+    fits = update.ndim == data.ndim and all(
+        n <= m if k == along else n == m for k, (n, m) in enumerate(zip(update.shape, data.shape, strict=True))
+    )
+    if along == 0 or not fits or update.dtype != data.dtype:
+        raise ModelError(f"updates of shape {update.shape} do not fit axis {along} of a cache of shape {data.shape}")
+    batches, length = data.shape[0], data.shape[along]
+    first = p.constant(np.zeros(batches, INT64)) if write_indices is None else cast(p, write_indices, INT64)
+    if first.shape != (batches,):
+        raise ModelError(f"write_indices has shape {first.shape}, and there are {batches} batches")
+    if data.dtype.hasobject:
+        raise ModelError("a cache of strings is not supported")
+    block = volume(data.shape[along + 1 :]) * data.dtype.itemsize
+    sizes = data.size * data.dtype.itemsize, batches, volume(data.shape[1:along]), length, update.shape[along], block
+    numbers = (int(text(mode) == "circular"), *sizes)
+    failure = f"write_indices lead out of axis {along} of the cache's shape {data.shape}"
+    inputs, outputs = [data, update, first], [(data.shape, data.dtype)]
+    (result,) = p.routine("places.scatter_runs", inputs, outputs, numbers, failure=failure)
+    return result
 
 
 # --- One-hot

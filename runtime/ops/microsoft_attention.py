@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError, UnsupportedError
+from . import attention as core
 from .matmul import product, transposed
 from .microsoft_elementwise import MICROSOFT
-from .reduce import softmax_over
+from .normalize import softmax_over
 from .registry import Ints, onnx, standard
-from .support import cast, constant, full
+from .support import cast, constant, full, working_dtype
 
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
@@ -38,11 +39,19 @@ def attend(
     softcap: float = 0.0,
     sink: T | None = None,
     smooth: bool = False,
+    shown: bool = False,
 ) -> tuple[T, T, T]:
-    """``softmax(scale * q @ k' + bias) @ v``; also the scores before and after softmax.
+    """``softmax(scale * q @ k' + bias) @ v``; where they are to be ``shown``, also the scores before and after softmax.
 
-    ``smooth``: one more key with the score 0 takes part in the softmax; ``sink``: with the score of that head.
+    ``smooth``: one more key with the score 0 takes part in the softmax; ``sink``: with the score of that head. A head
+    of k and v may serve several of q.
     """
+    extra = smooth or sink is not None
+    if not (extra or shown) and working_dtype(q.dtype) == q.dtype:
+        y = core.attend(p, q, k, v, scale=scale, bias=bias, softcap=softcap, zeros=False)
+        return y, None, None
+    group = q.shape[1] // k.shape[1]
+    k, v = _repeated(p, k, group), _repeated(p, v, group)
     scores = product(p, q, transposed(p, k))
     scores = p.map(np.multiply, scores, constant(p, scale, scores.dtype))
     if softcap:
@@ -50,7 +59,7 @@ def attend(
         scores = p.map(np.multiply, p.map(np.tanh, p.map(np.divide, scores, cap)), cap)
     if bias is not None:
         scores = p.map(np.add, scores, bias)
-    if smooth or sink is not None:
+    if extra:
         rows = (*scores.shape[:-1], 1)
         more = full(p, rows, 0, scores.dtype)
         if sink is not None:
@@ -330,38 +339,11 @@ def multi_head_attention(
             attention_bias,
         ],
     )
-    y, scores, _ = attend(p, q, k, v, _scale(scale, width), added)
+    y, scores, _ = attend(p, q, k, v, _scale(scale, width), added, shown=n_outputs > 3)
     return (together(p, y), k, v, scores)[:n_outputs]
 
 
 # --- Rotary embeddings.
-
-
-def rotated(p: P, x: T, cosines: T, sines: T, interleaved: int) -> T:
-    """The first columns of ``x`` ``[batch, heads, rows, width]`` turned pairwise; ``cosines``, ``sines``: ``[batch, 1,
-    rows, half]``. Pairs are neighbours (``interleaved``) or lie half of the turned columns apart."""
-    half = cosines.shape[-1]
-    if 2 * half > x.shape[-1]:
-        raise ModelError(f"rotary embeddings of {2 * half} columns do not fit heads of {x.shape[-1]}")
-    step = 2 if interleaved else 1
-    extents = (*x.shape[:3], half)
-
-    def every(start: int) -> T:
-        return p.slice(x, (0, 0, 0, start), (1, 1, 1, step), extents)
-
-    first, second = every(0), every(1 if interleaved else half)
-    left = p.map(np.subtract, p.map(np.multiply, first, cosines), p.map(np.multiply, second, sines))
-    right = p.map(np.add, p.map(np.multiply, first, sines), p.map(np.multiply, second, cosines))
-    shape = (*x.shape[:3], 2 * half)
-    if interleaved:
-        pairs = [(p.reshape(part, (*extents, 1)), (0, 0, 0, 0, k)) for k, part in enumerate((left, right))]
-        turned = p.reshape(p.assemble((*extents, 2), x.dtype, pairs), shape)
-    else:
-        turned = p.assemble(shape, x.dtype, [(left, (0, 0, 0, 0)), (right, (0, 0, 0, half))])
-    if 2 * half == x.shape[-1]:
-        return turned
-    rest = columns(p, x, 2 * half, x.shape[-1] - 2 * half)
-    return p.assemble(x.shape, x.dtype, [(turned, (0, 0, 0, 0)), (rest, (0, 0, 0, 2 * half))])
 
 
 def _angles(p: P, cache: T, positions: T) -> T:
@@ -396,7 +378,7 @@ def rotary_embedding(
         positions = p.map(np.add, p.constant(np.tile(np.arange(rows), (batch, 1))), first)
     else:
         positions = position_ids
-    result = rotated(p, x, _angles(p, cos_cache, positions), _angles(p, sin_cache, positions), interleaved)
+    result = core.rotated(p, x, _angles(p, cos_cache, positions), _angles(p, sin_cache, positions), interleaved)
     return together(p, result) if flat else result
 
 
@@ -477,7 +459,10 @@ def group_query_attention(
         if position_ids is None:
             position_ids = p.constant(pasts[:, None] + np.arange(rows))
         cosines, sines = _angles(p, cos_cache, position_ids), _angles(p, sin_cache, position_ids)
-        q, k = rotated(p, q, cosines, sines, rotary_interleaved), rotated(p, k, cosines, sines, rotary_interleaved)
+        q, k = (
+            core.rotated(p, q, cosines, sines, rotary_interleaved),
+            core.rotated(p, k, cosines, sines, rotary_interleaved),
+        )
     size = max(kept, total)
     present_key = _cached(p, past_key, k, pasts, size)
     present_value = _cached(p, past_value, v, pasts, size)
@@ -490,10 +475,10 @@ def group_query_attention(
     if attention_bias is not None:
         wide = p.slice(attention_bias, (0,) * 4, (1,) * 4, (*attention_bias.shape[:3], total))
         bias = p.map(np.add, bias, wide)
-    group = num_heads // kv_num_heads
-    keys, values = (_repeated(p, _upto(p, x, total), group) for x in (present_key, present_value))
+    keys, values = (_upto(p, x, total) for x in (present_key, present_value))
     scale = _scale(scale, q.shape[3])
-    y, scores, chances = attend(p, q, keys, values, scale, bias, softcap, head_sink, bool(smooth_softmax))
+    how = (scale, bias, softcap, head_sink, bool(smooth_softmax), n_outputs > 3)
+    y, scores, chances = attend(p, q, keys, values, *how)
     shown = (scores, chances)[qk_output - 1] if qk_output else scores
     return (together(p, y), present_key, present_value, shown)[:n_outputs]
 

@@ -9,7 +9,7 @@ import numpy as np
 from .activations import gelu, swish
 from .axes import normal_axis
 from .move import trilu
-from .reduce import softmax_over
+from .normalize import softmax_over
 from .registry import onnx
 from .support import one_way
 

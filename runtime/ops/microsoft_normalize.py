@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from .axes import axis_of
 from .microsoft_elementwise import MICROSOFT
-from .reduce import _mean, layer_normalization
+from .normalize import layer_normalization, layer_normalized
 from .registry import onnx
-from .support import cast, constant, full, one_way, working_dtype
+from .support import cast, full, one_way
 
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
@@ -18,13 +17,9 @@ _INT32 = np.dtype(np.int32)
 
 
 def rms_norm(p: P, x: T, scale: T, axis: int, epsilon: float) -> tuple[T, T]:
-    """Each row over the root of its mean square, scaled; and the inverse of that root. In float32 at least."""
-    axes = tuple(range(axis_of(axis, x.ndim), x.ndim))
-    wide = cast(p, x, working_dtype(x.dtype))
-    mean = _mean(p, p.map(np.multiply, wide, wide), axes, True)
-    inverse = p.map(np.reciprocal, p.map(np.sqrt, p.map(np.add, mean, constant(p, epsilon, wide.dtype))))
-    one_way(x, scale, "scale")
-    return p.map(np.multiply, cast(p, p.map(np.multiply, wide, inverse), scale.dtype), scale), inverse
+    """Each row over the root of its mean square, scaled; and the inverse of that root."""
+    result, _, inverse = layer_normalized(p, x, scale, None, axis, epsilon, centred=False)
+    return result, inverse
 
 
 @onnx("SimplifiedLayerNormalization")

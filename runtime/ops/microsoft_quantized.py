@@ -18,8 +18,9 @@ from .matmul import transposed
 from .microsoft_attention import integer_product
 from .microsoft_elementwise import MICROSOFT
 from .microsoft_products import channels_first, channels_last
+from .normalize import softmax_over
 from .primitives import NotNative
-from .reduce import _mean, softmax_over
+from .reduce import _mean
 from .registry import Ints, onnx, standard
 from .support import cast, constant
 

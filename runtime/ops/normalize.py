@@ -1,12 +1,11 @@
-"""Normalizations of both systems.
+"""Softmax, and what brings tensors to a common size: layer, group, batch and other normalizations.
 
-onnx.reference would give other numbers without a word: it sums signed numbers for the L1 norm (LpNormalization),
-normalises by the batch's own statistics in BatchNormalization before opset 14, fills only as many channels as there are
-batches (LRN) and ignores that Hardmax was 2-D once.
+Rows of floats go to the routines of rows.h; float64 is computed by primitives.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -14,12 +13,190 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError, UnsupportedError
-from .axes import axes_of, halves, ints, normal_axes, normal_axis, unknown_word
-from .registry import onnx, openvino
-from .support import cast, constant, working_dtype
+from .axes import axes_of, axis_of, halves, ints, normal_axes, normal_axis, unknown_word, volume
+from .registry import Ints, onnx, openvino
+from .support import cast, constant, one_way, working_dtype
 
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
+
+FLOAT32 = np.dtype(np.float32)
+
+
+# --- Softmax.
+
+
+#: So few bfloat16 are added one by one.
+_FEW = 8
+
+
+def softmax_over(p: P, x: T, axes: tuple[int, ...], logarithm: bool = False) -> T:
+    """Softmax, or its logarithm, jointly over ``axes``, which are in ascending order.
+
+    Narrower floats are rounded after each step, as the function that ONNX defines it by is: then it gives what that
+    gives. Only a sum is rounded once, but that of a few bfloat16, which onnx.reference rounds after each addition (256
+    ones and more would stay 256).
+    """
+    if not x.size:
+        return x
+    first = x.ndim - len(axes)
+    if x.dtype == FLOAT32 and axes == tuple(range(first, x.ndim)):
+        numbers = (volume(x.shape[:first]), volume(x.shape[first:]), int(logarithm))
+        (result,) = p.routine("rows.softmax", [x], [(x.shape, FLOAT32)], numbers, rows=(0,))
+        return result
+    wide = working_dtype(x.dtype)
+
+    def step(value: T) -> T:
+        return cast(p, cast(p, value, x.dtype), wide)
+
+    values = cast(p, x, wide)
+    shifted = step(p.map(np.subtract, values, p.reduce(np.maximum, values, axes, True)))
+    powers = step(p.map(np.exp, shifted))
+    if x.dtype.name == "bfloat16" and len(axes) == 1 and x.shape[axes[0]] <= _FEW:
+        parts = [_part(p, powers, axes[0], k) for k in range(x.shape[axes[0]])]
+        total = functools.reduce(lambda a, b: step(p.map(np.add, a, b)), parts)
+    else:
+        total = step(p.reduce(np.add, powers, axes, True))
+    if logarithm:
+        return cast(p, p.map(np.subtract, shifted, step(p.map(np.log, total))), x.dtype)
+    return cast(p, p.map(np.divide, powers, total), x.dtype)
+
+
+def _part(p: P, x: T, axis: int, k: int) -> T:
+    """Element ``k`` along an axis, which stays."""
+    starts = [k if d == axis else 0 for d in range(x.ndim)]
+    return p.slice(x, starts, [1] * x.ndim, [1 if d == axis else extent for d, extent in enumerate(x.shape)])
+
+
+def _register_softmax(name: str, openvino_since: int, logarithm: bool) -> None:
+    @onnx(name, since=1)
+    def flattening(p: P, x: T, *, axis: int = 1) -> T:
+        """Before opset 13: jointly over ``axis`` and all after it."""
+        first = x.ndim if axis == x.ndim else axis_of(axis, x.ndim)
+        return softmax_over(p, x, tuple(range(first, x.ndim)), logarithm)
+
+    @onnx(name, since=13)
+    def along_one(p: P, x: T, *, axis: int = -1) -> T:
+        along = axis_of(axis, x.ndim)
+        return softmax_over(p, x, (along,) if x.ndim else (), logarithm)
+
+    @openvino(name, since=openvino_since)
+    def openvino_op(p: P, x: T, *, axis: int = 1) -> T:
+        return along_one(p, x, axis=axis)
+
+
+_register_softmax("Softmax", 1, logarithm=False)
+_register_softmax("LogSoftmax", 5, logarithm=True)
+
+
+def _hardmax(p: P, x: T, axis: int) -> T:
+    places = p.constant(np.arange(x.shape[axis]).reshape(-1, *(1,) * (x.ndim - axis - 1)))
+    if x.size == 0:
+        return p.constant(np.zeros(x.shape, x.dtype))
+    first = p.map(np.equal, p.arg("max", x, axis, False), places)
+    return p.where(first, constant(p, 1, x.dtype), constant(p, 0, x.dtype))
+
+
+@onnx("Hardmax")
+def hardmax_2d(p: P, x: T, *, axis: int = 1) -> T:
+    """Before opset 13 the axes from ``axis`` on are taken as one."""
+    return p.reshape(_hardmax(p, p.reshape(x, halves(axis, x.shape)), 1), x.shape)
+
+
+@onnx("Hardmax", since=13)
+def hardmax(p: P, x: T, *, axis: int = -1) -> T:
+    return _hardmax(p, x, normal_axis(axis, x.ndim))
+
+
+# --- What layer, group, RMS and mean-variance normalization have in common.
+
+# rows.h
+_CENTRED, _SCALE, _BIAS, _STATISTICS, _OUTSIDE = 1, 2, 4, 8, 16
+
+
+def normalized(
+    p: P,
+    x: T,
+    first: int,
+    epsilon: float,
+    scale: T | None = None,
+    bias: T | None = None,
+    *,
+    centred: bool = True,
+    outside: bool = False,
+    statistics: bool = False,
+) -> tuple[T, ...]:
+    """``x`` minus its mean over the axes from ``first`` on, divided by its deviation there, then scaled and shifted.
+
+    float32 or float64. ``scale`` and ``bias`` broadcast to ``x``; ``centred``: else the mean is left alone and taken as
+    0 (RMS); ``outside``: epsilon is added to the deviation, not to the variance. With ``statistics`` the means and the
+    inverse deviations come after the result.
+    """
+    shape, under = tuple(x.shape), tuple(x.shape[first:])
+    kept = (*shape[:first], *(1,) * len(under))
+    if x.dtype != FLOAT32 or not x.size:
+        results = _normalized_by_primitives(p, x, first, epsilon, centred, outside)
+        later: list[T | None] = [scale, bias]
+    else:
+        fits = [v if v is None or _is_row(v.shape, under) else None for v in (scale, bias)]
+        if fits[0] is not scale:
+            fits[1] = None
+        flags = _CENTRED * centred + _STATISTICS * statistics + _OUTSIDE * outside
+        flags += _SCALE * (fits[0] is not None) + _BIAS * (fits[1] is not None)
+        later = [None if fits[0] is scale else scale, None if fits[1] is bias else bias]
+        outputs = [(shape, FLOAT32), *([(kept, FLOAT32)] * 2 if statistics else [])]
+        bits = int(np.float32(epsilon).view(np.uint32))
+        numbers = (volume(shape[:first]), volume(under), bits, flags)
+        given = [x, *(v for v in fits if v is not None)]
+        results = p.routine("rows.normalize", given, outputs, numbers, rows=(0,))
+    result = results[0]
+    for function, operand in zip((np.multiply, np.add), later, strict=True):
+        result = result if operand is None else p.map(function, result, operand)
+    return (result, *results[1:])[: 3 if statistics else 1]
+
+
+def _is_row(shape: Sequence[int], under: Sequence[int]) -> bool:
+    """True where a tensor has one number for each element of a row."""
+    extra = len(shape) - len(under)
+    return extra >= 0 and tuple(shape[extra:]) == tuple(under) and all(n == 1 for n in shape[:extra])
+
+
+def _normalized_by_primitives(p: P, x: T, first: int, epsilon: float, centred: bool, outside: bool) -> tuple[T, ...]:
+    axes = tuple(range(first, x.ndim))
+    count = constant(p, volume(x.shape[first:]), x.dtype)
+    mean = p.map(np.divide, p.reduce(np.add, x, axes, True), count)
+    deviation = p.map(np.subtract, x, mean) if centred else x
+    variance = p.map(np.divide, p.reduce(np.add, p.map(np.multiply, deviation, deviation), axes, True), count)
+    small = constant(p, epsilon, x.dtype)
+    if outside:
+        spread = p.map(np.add, p.map(np.sqrt, variance), small)
+    else:
+        spread = p.map(np.sqrt, p.map(np.add, variance, small))
+    inverse = p.map(np.reciprocal, spread)
+    return p.map(np.multiply, deviation, inverse), mean, inverse
+
+
+def _scaled(p: P, x: T, scale: T | None, bias: T | None) -> T:
+    x = x if scale is None else p.map(np.multiply, x, scale)
+    return x if bias is None else p.map(np.add, x, bias)
+
+
+def layer_normalized(
+    p: P, x: T, scale: T | None, bias: T | None, axis: int, epsilon: float, *, centred: bool = True
+) -> tuple[T, ...]:
+    """Layer or, not ``centred``, RMS normalization over ``axis`` and all after it, with means and inverse deviations.
+
+    Statistics are float32's, or float64's for float64; the result is rounded to the scale's dtype before that.
+    """
+    first = axis_of(axis, x.ndim)
+    for operand, name in ((scale, "Scale"), (bias, "B")):
+        if operand is not None:
+            one_way(x, operand, name)
+    wide = cast(p, x, working_dtype(x.dtype))
+    if wide.dtype == x.dtype and (scale is None or scale.dtype == x.dtype):
+        return normalized(p, wide, first, epsilon, scale, bias, centred=centred, statistics=True)
+    plain, mean, inverse = normalized(p, wide, first, epsilon, centred=centred, statistics=True)
+    return _scaled(p, cast(p, plain, x.dtype if scale is None else scale.dtype), scale, bias), mean, inverse
 
 
 def _per_channel(p: P, values: T, x: T, dtype: np.dtype[Any]) -> T:
@@ -30,7 +207,113 @@ def _per_channel(p: P, values: T, x: T, dtype: np.dtype[Any]) -> T:
     return p.reshape(cast(p, values, dtype), (channels, *(1,) * max(x.ndim - 2, 0)))
 
 
-def _normalized(p: P, x: T, scale: T, bias: T, mean: T, variance: T, epsilon: float) -> T:
+@onnx("LayerNormalization", since=17)
+def layer_normalization(
+    p: P,
+    x: T,
+    scale: T,
+    bias: T | None = None,
+    *,
+    axis: int = -1,
+    epsilon: float = 1e-5,
+    stash_type: int = 1,
+    n_outputs: int = 1,
+) -> Any:
+    return layer_normalized(p, x, scale, bias, axis, epsilon)[:n_outputs]
+
+
+@onnx("RMSNormalization", since=23)
+def rms_normalization(p: P, x: T, scale: T, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1) -> T:
+    return layer_normalized(p, x, scale, None, axis, epsilon, centred=False)[0]
+
+
+def _by_groups(p: P, x: T, groups: int, epsilon: float) -> T:
+    """Each of so many groups of channels (axis 1) normalized; in float32 or wider."""
+    if x.ndim < 2 or groups < 1 or x.shape[1] % groups:
+        raise ModelError(f"the channels of {x.shape} cannot be split into {groups} groups")
+    apart = (x.shape[0], groups, x.shape[1] // groups, *x.shape[2:])
+    return p.reshape(normalized(p, p.reshape(x, apart), 2, epsilon)[0], x.shape)
+
+
+@onnx("InstanceNormalization")
+def instance_normalization(p: P, x: T, scale: T, bias: T, *, epsilon: float = 1e-5, consumed_inputs: Any = None) -> T:
+    wide = working_dtype(x.dtype)
+    scale, bias = (_per_channel(p, v, x, wide) for v in (scale, bias))
+    return cast(p, _scaled(p, _by_groups(p, cast(p, x, wide), x.shape[1], epsilon), scale, bias), x.dtype)
+
+
+@onnx("GroupNormalization", since=18)
+def group_normalization_18(p: P, x: T, scale: T, bias: T, *, num_groups: int, epsilon: float = 1e-5) -> T:
+    """Version 18 has a scale and a bias for each group."""
+    wide = working_dtype(x.dtype)
+    plain = _by_groups(p, cast(p, x, wide), num_groups, epsilon)
+    apart = p.reshape(plain, (x.shape[0], num_groups, x.shape[1] // num_groups, *x.shape[2:]))
+    scale, bias = (_per_channel(p, v, apart, wide) for v in (scale, bias))
+    return cast(p, p.reshape(_scaled(p, apart, scale, bias), x.shape), x.dtype)
+
+
+@onnx("GroupNormalization", since=21)
+def group_normalization(
+    p: P, x: T, scale: T, bias: T, *, num_groups: int, epsilon: float = 1e-5, stash_type: int = 1
+) -> T:
+    wide = working_dtype(x.dtype)
+    plain = cast(p, _by_groups(p, cast(p, x, wide), num_groups, epsilon), x.dtype)
+    return _scaled(p, plain, *(_per_channel(p, v, x, x.dtype) for v in (scale, bias)))
+
+
+@openvino("GroupNormalization", since=12)
+def openvino_group_normalization(p: P, x: T, scale: T, bias: T, *, num_groups: int, epsilon: float) -> T:
+    return group_normalization(p, x, scale, bias, num_groups=num_groups, epsilon=epsilon)
+
+
+def _mean_variance(p: P, x: T, axes: Sequence[int], epsilon: float, variance: bool, outside: bool) -> T:
+    """Each part of ``x`` along ``axes`` less its mean and, with ``variance``, divided by its deviation."""
+    wide = cast(p, x, working_dtype(x.dtype))
+    over = axes_of(axes, x.ndim)
+    if not variance:
+        count = constant(p, volume(x.shape[axis] for axis in over), wide.dtype)
+        mean = p.map(np.divide, p.reduce(np.add, wide, over, True), count)
+        return cast(p, p.map(np.subtract, wide, mean), x.dtype)
+    others = [axis for axis in range(x.ndim) if axis not in over]
+    perm = [*others, *over]
+    moved = normalized(p, p.transpose(wide, perm), len(others), epsilon, outside=outside)[0]
+    back = p.transpose(moved, [perm.index(axis) for axis in range(x.ndim)])
+    return cast(p, back, x.dtype)
+
+
+@onnx("MeanVarianceNormalization", since=9)
+def mean_variance_normalization(p: P, x: T, *, axes: Sequence[int] = (0, 2, 3)) -> T:
+    """The function that the specification writes adds 1e-9 to the deviation."""
+    return _mean_variance(p, x, axes, 1e-9, variance=True, outside=True)
+
+
+@openvino("MVN", since=2)
+def openvino_mvn_2(
+    p: P,
+    x: T,
+    *,
+    across_channels: bool = False,
+    normalize_variance: bool = True,
+    eps: float = 1e-9,
+    reduction_axes: Ints = (),
+) -> T:
+    """Version 2 adds eps under the root."""
+    axes = reduction_axes or range(1 if across_channels else 2, x.ndim)
+    return _mean_variance(p, x, axes, eps, normalize_variance, outside=False)
+
+
+@openvino("MVN", since=6)
+def openvino_mvn(p: P, x: T, axes: T, *, normalize_variance: bool, eps: float, eps_mode: str = "inside_sqrt") -> T:
+    mode = eps_mode.lower()
+    if mode not in ("inside_sqrt", "outside_sqrt"):
+        raise unknown_word("eps_mode", eps_mode, ("inside_sqrt", "outside_sqrt"))
+    return _mean_variance(p, x, ints(p, axes), eps, normalize_variance, outside=mode == "outside_sqrt")
+
+
+# --- Batch normalization, norms, and neighbours.
+
+
+def _batch_normalized(p: P, x: T, scale: T, bias: T, mean: T, variance: T, epsilon: float) -> T:
     spread = p.map(np.sqrt, p.map(np.add, variance, constant(p, epsilon, variance.dtype)))
     centred = p.map(np.divide, p.map(np.subtract, x, mean), spread)
     return p.map(np.add, p.map(np.multiply, centred, scale), bias)
@@ -78,13 +361,13 @@ def batch_normalization(
     if not training_mode:
         if n_outputs > 1:
             raise ModelError("BatchNormalization has more than one output only with training_mode=1")
-        return cast(p, _normalized(p, values, scale, bias, known_mean, known_variance, epsilon), x.dtype)
+        return cast(p, _batch_normalized(p, values, scale, bias, known_mean, known_variance, epsilon), x.dtype)
     axes = tuple(k for k in range(x.ndim) if k != 1)
     count = constant(p, math.prod(x.shape[k] for k in axes), wide)
     own_mean = p.map(np.divide, p.reduce(np.add, values, axes, True), count)
     centred = p.map(np.subtract, values, own_mean)
     own_variance = p.map(np.divide, p.reduce(np.add, p.map(np.multiply, centred, centred), axes, True), count)
-    y = _normalized(p, values, scale, bias, own_mean, own_variance, epsilon)
+    y = _batch_normalized(p, values, scale, bias, own_mean, own_variance, epsilon)
 
     def running(known: T, own: T, dtype: np.dtype[Any]) -> T:
         kept = p.map(np.multiply, known, constant(p, momentum, wide))
@@ -184,22 +467,3 @@ def grn(p: P, x: T, *, bias: float) -> T:
     values = cast(p, x, wide)
     squares = p.reduce(np.add, p.map(np.multiply, values, values), (normal_axis(1, x.ndim),), True)
     return cast(p, p.map(np.divide, values, p.map(np.sqrt, p.map(np.add, squares, constant(p, bias, wide)))), x.dtype)
-
-
-def _hardmax(p: P, x: T, axis: int) -> T:
-    places = p.constant(np.arange(x.shape[axis]).reshape(-1, *(1,) * (x.ndim - axis - 1)))
-    if x.size == 0:
-        return p.constant(np.zeros(x.shape, x.dtype))
-    first = p.map(np.equal, p.arg("max", x, axis, False), places)
-    return p.where(first, constant(p, 1, x.dtype), constant(p, 0, x.dtype))
-
-
-@onnx("Hardmax")
-def hardmax_2d(p: P, x: T, *, axis: int = 1) -> T:
-    """Before opset 13 the axes from ``axis`` on are taken as one."""
-    return p.reshape(_hardmax(p, p.reshape(x, halves(axis, x.shape)), 1), x.shape)
-
-
-@onnx("Hardmax", since=13)
-def hardmax(p: P, x: T, *, axis: int = -1) -> T:
-    return _hardmax(p, x, normal_axis(axis, x.ndim))

@@ -134,12 +134,14 @@ class Primitives(Protocol[T]):
         numbers: Sequence[int] = (),
         scratch: int = 0,
         failure: str = "",
+        rows: Sequence[int] = (),
     ) -> tuple[T, ...]:
         """A C function of kernels/routines ("module.name"; its package says how it is called) that fills ``outputs``
         (shape and dtype of each) from ``inputs``, all of them in row-major order.
 
         ``numbers``: up to 12 integers, which may follow extents; ``scratch``: bytes that it may use while it runs;
-        ``failure``: what is wrong where it fails (ModelError).
+        ``failure``: what is wrong where it fails (ModelError); ``rows``: inputs of which it takes any number of rows,
+        each for itself, as many as the first number says: those of many iterations may come one after the other.
         """
 
     def constant(self, array: Array) -> T:

@@ -1,8 +1,7 @@
-"""Reductions, the extremes' places, softmax, running sums and layer normalization."""
+"""Reductions, the extremes' places, and running sums."""
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError
-from ..graph import Array
-from .axes import axes_of, axis_of
+from ..kernels import kernel as kernels
+from .axes import axes_of, axis_of, one_int
 from .elementwise import DIVIDE_TRUNCATE
 from .registry import Ints, onnx, openvino
-from .support import Dtype, cast, constant, full, is_float, is_integer, one_way, working_dtype
+from .support import Dtype, cast, constant, full, is_float, is_integer, working_dtype
 
 P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
 T = Any
@@ -201,116 +200,54 @@ for _name, _which in (("ArgMax", "max"), ("ArgMin", "min")):
     onnx(_name, since=1)(_place_11(_place(_which)))
 
 
-def _top(x: Array, k: int, axis: int, largest: bool) -> tuple[Array, Array]:
-    """The k extreme elements along ``axis`` in order, and their int64 places; ties: the lower place first."""
-    if not 0 <= k <= x.shape[axis]:
-        raise ModelError(f"k = {k}, and axis {axis} of {x.shape} has {x.shape[axis]} elements")
-    if largest:  # a stable descending order: ascending from the far end, read backwards
-        order = np.flip(x.shape[axis] - 1 - np.argsort(np.flip(x, axis), axis=axis, kind="stable"), axis)
-    else:
-        order = np.argsort(x, axis=axis, kind="stable")
-    places = np.take(order, np.arange(k), axis=axis)
-    return np.take_along_axis(x, places, axis), places.astype(np.int64)
+def _top(p: P, x: T, k: T, axis: int, largest: bool, by_place: bool = False) -> tuple[T, T]:
+    """The k extreme elements along ``axis`` in order, and their int64 places; ties: the lower place first.
+
+    A NaN is greater than any number. ``by_place``: in the order of their places.
+    """
+    count = one_int(p, k, "k") if not isinstance(k, int) else k
+    size = x.shape[axis] if x.ndim else 1
+    if not 0 <= count <= size:
+        raise ModelError(f"k = {count}, and axis {axis} of {x.shape} has {size} elements")
+    wide = cast(p, x, working_dtype(x.dtype))
+    char = kernels.type_char(wide.dtype)
+    if char in ("", "?"):
+        raise ModelError(f"elements of type {x.dtype} have no order")
+    shape = (*x.shape[:axis], count, *x.shape[axis + 1 :]) if x.ndim else ()
+    outputs = [(shape, wide.dtype), (shape, _INT64)]
+    if not count or not x.size:
+        return p.constant(np.zeros(shape, x.dtype)), p.constant(np.zeros(shape, _INT64))
+    numbers = (math.prod(x.shape[:axis]), size, math.prod(x.shape[axis + 1 :]), count, ord(char))
+    flags = (int(largest), int(by_place))
+    values, places = p.routine("places.top", [wide], outputs, (*numbers, *flags), scratch=16 * count)
+    return cast(p, values, x.dtype), places
 
 
-@onnx("TopK", since=1, native=False)
-def top_k_1(p: P, x: Array, *, k: int, axis: int = -1) -> tuple[Array, Array]:
-    return _top(x, k, axis_of(axis, x.ndim), True)
+@onnx("TopK", since=1)
+def top_k_1(p: P, x: T, *, k: int, axis: int = -1) -> tuple[T, T]:
+    return _top(p, x, k, axis_of(axis, x.ndim), True)
 
 
-@onnx("TopK", since=10, native=False)
-def top_k_10(p: P, x: Array, k: Array, *, axis: int = -1) -> tuple[Array, Array]:
-    return _top(x, int(k.reshape(())), axis_of(axis, x.ndim), True)
+@onnx("TopK", since=10)
+def top_k_10(p: P, x: T, k: T, *, axis: int = -1) -> tuple[T, T]:
+    return _top(p, x, k, axis_of(axis, x.ndim), True)
 
 
-@onnx("TopK", since=11, native=False)
-def top_k(
-    p: P,
-    x: Array,
-    k: Array,
-    *,
-    axis: int = -1,
-    largest: int = 1,
-    sorted: int = 1,
-) -> tuple[Array, Array]:
+@onnx("TopK", since=11)
+def top_k(p: P, x: T, k: T, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> tuple[T, T]:
     """``sorted=0`` leaves the order open; it is sorted then too."""
-    return _top(x, int(k.reshape(())), axis_of(axis, x.ndim), bool(largest))
+    return _top(p, x, k, axis_of(axis, x.ndim), bool(largest))
 
 
-@openvino("TopK", native=False)
+@openvino("TopK")
 def openvino_top_k(
-    p: P, x: Array, k: Array, *, axis: int, mode: str, sort: str, index_element_type: Dtype = _INT32
-) -> tuple[Array, Array]:
+    p: P, x: T, k: T, *, axis: int, mode: str, sort: str, index_element_type: Dtype = _INT32
+) -> tuple[T, T]:
     """``sort``: by value, by index (of the chosen elements), or none, which leaves the order open: by value too."""
     if mode.lower() not in ("max", "min") or sort.lower() not in ("value", "index", "none"):
         raise ModelError(f'mode="{mode}" sort="{sort}": mode is max or min, sort is value, index or none')
-    along = axis_of(axis, x.ndim)
-    values, places = _top(x, int(k.reshape(())), along, mode.lower() == "max")
-    if sort.lower() == "index":
-        places = np.sort(places, axis=along)
-        values = np.take_along_axis(x, places, along)
-    return values, places.astype(index_element_type)
-
-
-# --- Softmax.
-
-
-#: So few bfloat16 are added one by one.
-_FEW = 8
-
-
-def softmax_over(p: P, x: T, axes: tuple[int, ...], logarithm: bool) -> T:
-    """Softmax, or its logarithm, jointly over ``axes``.
-
-    Narrower floats are rounded after each step, as the function that ONNX defines it by is: then it gives what that
-    gives. Only a sum is rounded once, but that of a few bfloat16, which onnx.reference rounds after each addition (256
-    ones and more would stay 256).
-    """
-    if not x.size:
-        return x
-    wide = working_dtype(x.dtype)
-
-    def step(value: T) -> T:
-        return cast(p, cast(p, value, x.dtype), wide)
-
-    values = cast(p, x, wide)
-    shifted = step(p.map(np.subtract, values, p.reduce(np.maximum, values, axes, True)))
-    powers = step(p.map(np.exp, shifted))
-    if x.dtype.name == "bfloat16" and len(axes) == 1 and x.shape[axes[0]] <= _FEW:
-        parts = [_part(p, powers, axes[0], k) for k in range(x.shape[axes[0]])]
-        total = functools.reduce(lambda a, b: step(p.map(np.add, a, b)), parts)
-    else:
-        total = step(p.reduce(np.add, powers, axes, True))
-    if logarithm:
-        return cast(p, p.map(np.subtract, shifted, step(p.map(np.log, total))), x.dtype)
-    return cast(p, p.map(np.divide, powers, total), x.dtype)
-
-
-def _part(p: P, x: T, axis: int, k: int) -> T:
-    """Element ``k`` along an axis, which stays."""
-    starts = [k if d == axis else 0 for d in range(x.ndim)]
-    return p.slice(x, starts, [1] * x.ndim, [1 if d == axis else extent for d, extent in enumerate(x.shape)])
-
-
-def _register_softmax(name: str, openvino_since: int, logarithm: bool) -> None:
-    @onnx(name, since=1)
-    def flattening(p: P, x: T, *, axis: int = 1) -> T:
-        """Before opset 13: jointly over ``axis`` and all after it."""
-        first = x.ndim if axis == x.ndim else axis_of(axis, x.ndim)
-        return softmax_over(p, x, tuple(range(first, x.ndim)), logarithm)
-
-    @onnx(name, since=13)
-    def along_one(p: P, x: T, *, axis: int = -1) -> T:
-        along = axis_of(axis, x.ndim)
-        return softmax_over(p, x, (along,) if x.ndim else (), logarithm)
-
-    @openvino(name, since=openvino_since)
-    def openvino_op(p: P, x: T, *, axis: int = 1) -> T:
-        return along_one(p, x, axis=axis)
-
-
-_register_softmax("Softmax", 1, logarithm=False)
-_register_softmax("LogSoftmax", 5, logarithm=True)
+    values, places = _top(p, x, k, axis_of(axis, x.ndim), mode.lower() == "max", sort.lower() == "index")
+    return values, cast(p, places, index_element_type)
 
 
 # --- Running sums and products.
@@ -353,33 +290,3 @@ def cum_prod(p: P, x: T, axis: T, *, exclusive: int = 0, reverse: int = 0) -> T:
 @openvino("CumSum", since=3)
 def openvino_cum_sum(p: P, x: T, axis: T | None = None, *, exclusive: bool = False, reverse: bool = False) -> T:
     return running(p, np.add, x, _one_axis(p, x, axis), exclusive, reverse)
-
-
-# --- Layer normalization.
-
-
-@onnx("LayerNormalization", since=17)
-def layer_normalization(
-    p: P,
-    x: T,
-    scale: T,
-    bias: T | None = None,
-    *,
-    axis: int = -1,
-    epsilon: float = 1e-5,
-    stash_type: int = 1,
-    n_outputs: int = 1,
-) -> Any:
-    """Statistics over ``axis`` and all after it, in float32 (or float64 data's own dtype)."""
-    axes = tuple(range(axis_of(axis, x.ndim), x.ndim))
-    wide = cast(p, x, working_dtype(x.dtype))
-    mean = _mean(p, wide, axes, True)
-    deviation = p.map(np.subtract, wide, mean)
-    variance = _mean(p, p.map(np.multiply, deviation, deviation), axes, True)
-    inverse = p.map(np.reciprocal, p.map(np.sqrt, p.map(np.add, variance, constant(p, epsilon, wide.dtype))))
-    one_way(x, scale, "Scale")
-    result = p.map(np.multiply, cast(p, p.map(np.multiply, deviation, inverse), x.dtype), scale)
-    if bias is not None:
-        one_way(x, bias, "B")
-        result = p.map(np.add, result, bias)
-    return (result, mean, inverse)[:n_outputs]

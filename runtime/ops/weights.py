@@ -22,7 +22,7 @@ from .registry import Op
 PANEL_BYTES = (1 << 15, 1 << 26)
 
 #: Operators, in both systems' words and lower case, with products inside whose weights are mostly constants.
-_TYPES = "matmul gemm lstmcell grucell rnncell"
+_TYPES = "matmul gemm einsum lstmcell grucell rnncell"
 WEIGHTED = frozenset(_TYPES.split())
 
 

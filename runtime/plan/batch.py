@@ -69,6 +69,10 @@ class Batched:
             return x.all
         return self.p.reshape(x.all, (self.count, *(1,) * (ndim - x.ndim), *x.shape))
 
+    def _all(self, x: Any) -> Any:
+        """A tensor of each iteration, also where it is the same in all."""
+        return x.all if isinstance(x, Rows) else self.p.broadcast(x, (self.count, *x.shape))
+
     # -- primitives
 
     def map(self, function: Elementwise, *inputs: Any) -> Any:
@@ -153,13 +157,7 @@ class Batched:
     ) -> Any:
         if not any(isinstance(piece, Rows) for piece, _ in pieces):
             return self.p.assemble(shape, dtype, pieces, fill)
-        spread = [
-            (
-                piece.all if isinstance(piece, Rows) else self.p.broadcast(piece, (self.count, *piece.shape)),
-                (0, *starts),
-            )
-            for piece, starts in pieces
-        ]
+        spread = [(self._all(piece), (0, *starts)) for piece, starts in pieces]
         return Rows(self.p.assemble((self.count, *shape), dtype, spread, fill))
 
     def gather(self, x: Any, indices: Any, axis: int) -> Any:
@@ -176,10 +174,25 @@ class Batched:
             return Rows(found)
         return Rows(self.p.transpose(found, (axis, *range(axis), *range(axis + 1, len(found.shape)))))
 
-    def routine(self, name: str, inputs: Sequence[Any], *arguments: Any, **keywords: Any) -> Any:
-        if any(isinstance(x, Rows) for x in inputs):
+    def routine(
+        self,
+        name: str,
+        inputs: Sequence[Any],
+        outputs: Sequence[tuple[Sequence[int], np.dtype[Any]]],
+        numbers: Sequence[int] = (),
+        scratch: int = 0,
+        failure: str = "",
+        rows: Sequence[int] = (),
+    ) -> Any:
+        if not any(isinstance(x, Rows) for x in inputs):
+            return self.p.routine(name, inputs, outputs, numbers, scratch, failure, rows)
+        if any(isinstance(x, Rows) and k not in rows for k, x in enumerate(inputs)):
             raise NotNative
-        return self.p.routine(name, inputs, *arguments, **keywords)
+        spread = [self._all(x) if k in rows else x for k, x in enumerate(inputs)]
+        shapes = [((self.count, *shape), dtype) for shape, dtype in outputs]
+        count, *others = numbers
+        results = self.p.routine(name, spread, shapes, (self.count * count, *others), scratch, failure, rows)
+        return tuple(map(Rows, results))
 
     def constant(self, array: Array) -> Any:
         return self.p.constant(array)

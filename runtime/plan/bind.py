@@ -507,6 +507,7 @@ class _Binder:
         numbers: Sequence[int] = (),
         scratch: int = 0,
         failure: str = "",
+        rows: Sequence[int] = (),
     ) -> tuple[Buffer, ...]:
         if any(x.dtype.hasobject for x in inputs):
             raise NotNative

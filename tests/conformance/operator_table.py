@@ -354,6 +354,193 @@ def _layer_norms(dtype: str, version: int) -> Iterator[Case]:
             yield Case([data(dtype, *shape), tame(dtype, *under, seed=1)], {"axis": axis})
 
 
+def _scaled_norms(**attributes: Any) -> Cases:
+    """A scale for what is under the axis, and none that fits only by broadcasting."""
+
+    def each(dtype: str, version: int) -> Iterator[Case]:
+        for shape in ((7,), (3, 5), (2, 3, 65), (1, 200)):
+            for axis in range(-1, len(shape) - 1):
+                yield Case([tame(dtype, *shape), tame(dtype, *shape[axis:], seed=1)], {"axis": axis, **attributes})
+            yield Case([data(dtype, *shape), tame(dtype, 1, seed=1)])
+
+    return each
+
+
+def _channel_norms(*ways: dict[str, Any], of_groups: int = 0) -> Cases:
+    """``of_groups``: before this version there is a scale for each group."""
+
+    def each(dtype: str, version: int) -> Iterator[Case]:
+        for shape in ((2, 4), (2, 4, 5), (1, 4, 3, 17)):
+            for way in ways:
+                count = int(way["num_groups"]) if version < of_groups else 4
+                yield Case([tame(dtype, *shape), *(tame(dtype, count, seed=k) for k in (1, 2))], way)
+                yield Case([data(dtype, *shape), *(tame(dtype, count, seed=k) for k in (1, 2))], way)
+
+    return each
+
+
+def _mean_variances(dtype: str, version: int) -> Iterator[Case]:
+    for axes in ((0, 2, 3), (-1,), (1, 2, 3)):
+        yield Case([tame(dtype, 2, 3, 4, 5)], {"axes": axes})
+    yield Case([data(dtype, 2, 3, 1, 17)])
+
+
+def _openvino_mean_variances(dtype: str, version: int) -> Iterator[Case]:
+    for shape in ((2, 3, 4, 5), (1, 3, 1, 17)):
+        if version < 6:
+            yield Case([tame(dtype, *shape)], {"eps": "0.1"})
+            yield Case([tame(dtype, *shape)], {"eps": "0.1", "across_channels": "true"})
+            yield Case([data(dtype, *shape)], {"eps": "0.1", "normalize_variance": "false"})
+            continue
+        for axes in ((2, 3), (-1,), (0, 2)):
+            for mode in ("inside_sqrt", "OUTSIDE_SQRT"):
+                way = {"normalize_variance": "true", "eps": "1e-5", "eps_mode": mode}
+                yield Case([tame(dtype, *shape), i64(*axes)], way)
+        plain = {"normalize_variance": "false", "eps": "1e-5", "eps_mode": "inside_sqrt"}
+        yield Case([data(dtype, *shape), i64(1, 2)], plain)
+
+
+EINSUMS = (
+    *(("ij,jk->ik", (3, 4), (4, 5)), ("bhid,bhjd->bhij", (1, 2, 3, 33), (1, 2, 5, 33)), ("iji->j", (3, 2, 3))),
+    *(
+        ("i,j->ji", (3,), (4,)),
+        ("...ij,jk", (2, 3, 4), (4, 5)),
+        ("ab,cd,e->e", (2, 3), (2, 2), (7,)),
+        ("ij->", (3, 65)),
+    ),
+    *(
+        ("bsd,fd->bsf", (1, 1, 128), (96, 128)),
+        ("ij,jk->ki", (0, 4), (4, 5)),
+        ("bshd,hdm->bsm", (1, 2, 3, 4), (3, 4, 5)),
+    ),
+)
+
+
+def _einsums(dtype: str, version: int) -> Iterator[Case]:
+    for equation, *shapes in EINSUMS:
+        yield Case([tame(dtype, *s, seed=k) for k, s in enumerate(shapes)], {"equation": equation})
+
+
+def _attentions(dtype: str, version: int) -> Iterator[Case]:
+    """A few queries, and more than are done one by one; shared heads, a cache, masks."""
+    for queries, keys, groups in ((1, 9, 2), (3, 17, 4), (11, 11, 1)):
+        q, k, v = (tame(dtype, 2, queries, n * 20, seed=j) for j, n in enumerate((4, groups, groups)))
+        heads = {"q_num_heads": 4, "kv_num_heads": groups, "is_causal": int(queries != 3)}
+        past = [tame(dtype, 2, groups, keys, 20, seed=j) for j in (3, 4)]
+        yield Case([q, k, v], heads)
+        yield Case([q, k, v, None, *past], heads, 3)
+        mask = tame("bool", queries, queries + keys)
+        yield Case([q, k, v, mask, *past], {**heads, "softcap": 2.0}, 3)
+        four = [x.reshape(2, queries, -1, 20).swapaxes(1, 2).copy() for x in (q, k, v)]
+        yield Case([*four, tame(dtype, 4, 1, queries)], {"scale": 0.5, "qk_matmul_output_mode": 3}, 4)
+    yield Case([data(dtype, 1, 2, 1, 8), data(dtype, 1, 2, 5, 8, start=2), data(dtype, 1, 2, 5, 3)])
+    if version > 23:
+        q, k = tame(dtype, 2, 2, 3, 8), tame(dtype, 2, 1, 9, 8, seed=1)
+        yield Case([q, k, k, None, None, None, i64(9, 4)], {"is_causal": 1})
+    if version > 24:
+        yield Case([tame(dtype, 1, 2, 4, 8)] * 3, {"left_window_size": 1, "right_window_size": 0})
+
+
+def _openvino_attentions(dtype: str, version: int) -> Iterator[Case]:
+    for queries in (1, 3, 11):
+        q, k, v = (tame(dtype, 2, 3, n, 20, seed=j) for j, n in enumerate((queries, 12, 12)))
+        yield Case([q, k, v], {"causal": "true"})
+        yield Case([q, k, v, tame(dtype, queries, 12, seed=4)], {"causal": "false"})
+        yield Case([q, k, v, tame(dtype, 2, 1, queries, 12, seed=4), np.array(0.5, dtype)], {"causal": "false"})
+
+
+def _rotated(dtype: str, version: int) -> Iterator[Case]:
+    for interleaved in (0, 1):
+        for part in (0, 4):
+            half = (part or 6) // 2
+            caches = [tame(dtype, 9, half, seed=k) for k in (1, 2)]
+            way = {"interleaved": interleaved, "rotary_embedding_dim": part}
+            yield Case([tame(dtype, 1, 2, 24), *caches, np.array([[3, 8]])], {**way, "num_heads": 4})
+            yield Case([data(dtype, 1, 4, 2, 6), *(c[None, 3:5] for c in caches)], way)
+
+
+TOPS = (((7,), 0), ((3, 200), 1), ((1, 1000), -1), ((5, 3, 4), 0), ((2, 70, 3), 1))
+
+
+def _tops(dtype: str, version: int) -> Iterator[Case]:
+    for shape, axis in TOPS:
+        for k in (1, 2, shape[axis]):
+            given: dict[str, Any] = {"axis": axis} if version > 1 else {"axis": axis, "k": k}
+            more = [{"largest": 0}, {"largest": 1, "sorted": 0}] if version > 10 else [{}]
+            for way in more:
+                for x in (data(dtype, *shape), tame(dtype, *shape)):
+                    yield Case([x, *([i64(k)] if version > 1 else [])], {**given, **way}, 2)
+
+
+def _openvino_tops(dtype: str, version: int) -> Iterator[Case]:
+    for shape, axis in TOPS:
+        for mode, sort in (("max", "value"), ("min", "index"), ("max", "none")):
+            way = {"axis": str(axis), "mode": mode, "sort": sort, "index_element_type": "i32"}
+            yield Case([data(dtype, *shape), np.array(2)], way, 2)
+
+
+def _element_gathers(dtype: str, version: int) -> Iterator[Case]:
+    for index in ("int32", "int64"):
+        yield Case([data(dtype, 3, 5), np.array([[0, -3, 2], [1, 1, -1]], index)], {"axis": 0})
+        yield Case([data(dtype, 2, 3, 4), np.array([[[0, 3]] * 3] * 2, index)], {"axis": 2})
+        yield Case([data(dtype, 2, 3, 4), np.array([[[2, 1, 0, 0]]], index)], {"axis": 1})
+
+
+def _tuple_gathers(dtype: str, version: int) -> Iterator[Case]:
+    x = data(dtype, 2, 3, 4)
+    yield Case([x, np.array([[0, 2], [-1, 1], [1, 0]])])
+    yield Case([x, np.array([[[1], [0]]], np.int32)])
+    yield Case([x, np.array([[[2]], [[0]]])], {"batch_dims": 1})
+    yield Case([x, np.array([0, 1, 3])])
+
+
+def _reductions_of(version: int, since: int, *words: str) -> list[dict[str, Any]]:
+    return [{}, *({"reduction": word} for word in words if version >= since)]
+
+
+def _element_scatters(by_input: bool) -> Cases:
+    def each(dtype: str, version: int) -> Iterator[Case]:
+        words = ("sum", "sub", "prod", "max", "min") if by_input else ("add", "mul", "max", "min")
+        for way in _reductions_of(version, 12 if by_input else 16, *words):
+            if dtype == "bool" and way:
+                continue
+            for shape, axis, places in (
+                ((4, 5), 0, [[0, 3, 1], [2, 2, 2]]),
+                ((2, 3, 4), 1, [[[0, 1, 2, 0], [1, 1, 1, 1]]]),
+            ):
+                indices = np.array(places)
+                along: Any = [np.array(axis)] if by_input else []
+                x, updates = data(dtype, *shape), tame(dtype, *indices.shape)
+                yield Case([x, indices, updates, *along], way if by_input else {"axis": axis, **way})
+
+    return each
+
+
+def _tuple_scatters(*words: str, since: int) -> Cases:
+    def each(dtype: str, version: int) -> Iterator[Case]:
+        for way in _reductions_of(version, since, *words):
+            if dtype == "bool" and way:
+                continue
+            yield Case([data(dtype, 4, 5), i64(3, 0, 3).reshape(3, 1), tame(dtype, 3, 5)], way)
+            yield Case([data(dtype, 2, 3, 4), np.array([[[1, -1], [0, 0]]], np.int32), tame(dtype, 1, 2, 4)], way)
+
+    return each
+
+
+def _row_scatters(dtype: str, version: int) -> Iterator[Case]:
+    for axis in (0, 1):
+        x, indices = data(dtype, 3, 4, 2), np.array([2, 0])
+        shape = (2, 4, 2) if axis == 0 else (3, 2, 2)
+        yield Case([x, indices, tame(dtype, *shape), np.array(axis)])
+
+
+def _cache_scatters(dtype: str, version: int) -> Iterator[Case]:
+    cache, rows = data(dtype, 2, 3, 5, 2), tame(dtype, 2, 3, 2, 2)
+    yield Case([cache, rows, i64(3, 0)])
+    yield Case([cache, rows])
+    yield Case([cache, rows, i64(4, 2)], {"mode": "circular"})
+
+
 def _neighbours(dtype: str, version: int) -> Iterator[Case]:
     for shape, size in (((1, 5, 3), 3), ((2, 9), 4), ((1, 3, 2, 2), 1)):
         yield Case([tame(dtype, *shape)], {"size": size, "alpha": 0.5})
@@ -723,6 +910,19 @@ def _rows_of_onnx() -> dict[str, Row]:
     add("QLinearConv", ("int8", "uint8"), _qlinear_convolutions)
     add("BatchNormalization", FLOATS, _batch_norms)
     add("LayerNormalization", FLOATS, _layer_norms)
+    add("TopK", NUMBERS, _tops)
+    add("GatherElements", MOVED, _element_gathers)
+    add("GatherND", MOVED, _tuple_gathers)
+    add("Scatter ScatterElements", SUMMED, _element_scatters(False))
+    add("ScatterND", SUMMED, _tuple_scatters("add", "mul", "max", "min", since=16))
+    add("TensorScatter", MOVED, _cache_scatters)
+    add("Attention", FLOATS, _attentions)
+    add("RotaryEmbedding", FLOATS, _rotated)
+    add("RMSNormalization", FLOATS, _scaled_norms())
+    add("InstanceNormalization", FLOATS, _channel_norms({}, {"epsilon": 0.25}))
+    add("GroupNormalization", FLOATS, _channel_norms({"num_groups": 2}, {"num_groups": 4}, of_groups=21))
+    add("MeanVarianceNormalization", FLOATS, _mean_variances)
+    add("Einsum", (*FLOATS, "int32", "int64"), _einsums)
     add("LRN", FLOATS, _neighbours)
 
     add("Concat", MOVED, _concats)
@@ -788,6 +988,17 @@ def _rows_of_openvino() -> dict[str, Row]:
     add("ConvolutionBackpropData", FLOATS, _convolved(True, True))
     add("GroupConvolution", FLOATS, _convolved_by_groups(False))
     add("GroupConvolutionBackpropData", FLOATS, _convolved_by_groups(True))
+    add("Einsum", (*FLOATS, "int32", "int64"), _einsums)
+    add("TopK", NUMBERS, _openvino_tops)
+    add("GatherElements", MOVED, _element_gathers)
+    add("GatherND", MOVED, _tuple_gathers)
+    add("ScatterElementsUpdate", SUMMED, _element_scatters(True))
+    add("ScatterNDUpdate", SUMMED, _tuple_scatters("sum", "sub", "prod", "max", "min", since=15))
+    add("ScatterUpdate", MOVED, _row_scatters)
+    add("ScaledDotProductAttention", FLOATS, _openvino_attentions)
+    add("MVN", FLOATS, _openvino_mean_variances)
+    grouped = ({"num_groups": "2", "epsilon": "1e-5"}, {"num_groups": "4", "epsilon": "0.25"})
+    add("GroupNormalization", FLOATS, _channel_norms(*grouped))
     add("LSTMCell", FLOATS, _cells(4, 2))
     add("GRUCell", FLOATS, _cells(3, 1))
     add("RNNCell", FLOATS, _cells(1, 1))

@@ -221,6 +221,45 @@ def test_openvino_top_k_keeps_the_order_of_equals(sort: str) -> None:
         close(*openvino_node("TopK", inputs, 2, opset=11, constant=[1], **attributes))
 
 
+@pytest.mark.parametrize("dtype", [F32, F64, I32, I64, np.uint8, np.bool_])
+@pytest.mark.parametrize("length", [1, 63, 64, 65, 130, 1000])
+def test_the_place_of_an_extreme_in_a_long_row(dtype: Any, length: int) -> None:
+    rng = np.random.default_rng(length)
+    for trial in range(6):
+        x = (rng.standard_normal(length) * 20).astype(dtype)
+        if trial % 2 and x.dtype.kind == "f":
+            x[rng.integers(0, length, 2)] = np.nan
+        if trial > 3:
+            x[:] = x[0]
+        for name, find in (("ArgMax", np.argmax), ("ArgMin", np.argmin)):
+            assert mine(System.ONNX, name, x, version=13)[0] == find(x)
+            last = mine(System.ONNX, name, x, version=13, select_last_index=1)
+            assert last[0] == length - 1 - find(x[::-1])
+
+
+@pytest.mark.parametrize("dtype", [F16, F32, F64, I32, I64, np.uint8])
+@pytest.mark.parametrize("largest", [0, 1])
+def test_top_k_of_long_rows_with_equals_and_nans(dtype: Any, largest: int) -> None:
+    rng = np.random.default_rng(7)
+    for length, k in ((1, 1), (70, 70), (1000, 5), (5000, 1), (3000, 700)):
+        x = (rng.standard_normal(length) * 30).astype(dtype)
+        if x.dtype.kind == "f" and length > 100:
+            x[rng.integers(0, length, 3)] = np.nan
+        # A NaN is greater than any number; of equals the first one comes first.
+        place = np.arange(length)
+        order = (
+            sorted(place, key=lambda i: (not np.isnan(x[i]), -x[i] if not np.isnan(x[i]) else 0, i))
+            if largest
+            else sorted(place, key=lambda i: (np.isnan(x[i]), x[i] if not np.isnan(x[i]) else 0, i))
+        )
+        if x.dtype.kind != "f":
+            wide = x.astype(I64) * (-1 if largest else 1)
+            order = list(np.argsort(wide, kind="stable"))
+        values, places = ours(System.ONNX, "TopK", [x, np.array([k])], 2, version=11, attributes={"largest": largest})
+        np.testing.assert_array_equal(places, order[:k])
+        np.testing.assert_array_equal(values, x[order[:k]])
+
+
 # --- Softmax.
 
 

@@ -68,6 +68,22 @@ CACHE = loop(
     "float[1,2,b,4] o0; float[1,2,b,4] o1; float[1,2,1,4] o2",
     "<float point = {0.5}>",
 )
+ATTENTION = loop(
+    """half = Mul (q, point)
+    mixed, keys, values = Attention <is_causal = 1> (half, half, q, , k, v)
+    scores = Einsum <equation = "bhid,bhjd->bhij"> (mixed, keys)
+    weights = Softmax <axis = -1> (scores)
+    best, places = TopK <axis = -1, largest = 0> (weights, one)
+    chosen = Mul (mixed, best)
+    seen = Attention (chosen, keys, values)
+    norm = RMSNormalization (seen, scale)
+    q2 = Tanh (norm)""",
+    "float[1,2,n,4] k; float[1,2,n,4] v; float[1,2,1,4] q",
+    "float[1,2,m,4] keys; float[1,2,m,4] values; float[1,2,1,4] q2",
+    "float[1,2,a,4] v0; float[1,2,a,4] v1; float[1,2,1,4] v2",
+    "float[1,2,b,4] o0; float[1,2,b,4] o1; float[1,2,1,4] o2",
+    "<float point = {0.5}, int64[1] one = {1}, float[4] scale = {1, 2, 0.5, 1}>",
+)
 TOKENS = loop(
     """last = Slice (x, minus, end, second)
     a = Mul (last, three)
@@ -228,6 +244,7 @@ CASES: dict[str, tuple[str, Inputs]] = {
     "append to many": (APPEND, {"v0": numbers(50), "v1": F(0), "e": numbers(1)}),
     "rows": (ROWS, {"v0": numbers(1, 3), "e": numbers(1, 3)}),
     "cache": (CACHE, {"v0": numbers(1, 2, 1, 4), "v1": numbers(1, 2, 1, 4), "v2": numbers(1, 2, 1, 4)}),
+    "attention": (ATTENTION, {"v0": numbers(1, 2, 1, 4), "v1": numbers(1, 2, 1, 4), "v2": numbers(1, 2, 1, 4)}),
     "tokens": (TOKENS, {"v0": np.array([[3, 1, 4]])}),
     "shrink": (SHRINK, {"v0": numbers(90)}),
     "shrink to nothing": (SHRINK, {"v0": numbers(20)}),
@@ -287,7 +304,7 @@ def peer(text: str, inputs: Inputs) -> dict[str, Any]:
     onnxruntime.set_default_logger_severity(4)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(proto(text).SerializeToString(), options)
+    session = onnxruntime.InferenceSession(proto(text, 23).SerializeToString(), options)
     results = session.run(None, {name: np.asarray(value) for name, value in inputs.items()})
     return dict(zip((o.name for o in session.get_outputs()), results, strict=True))
 
@@ -297,19 +314,19 @@ def peer(text: str, inputs: Inputs) -> dict[str, Any]:
 
 @pytest.mark.parametrize("case", CASES)
 def test_every_way_of_running_gives_the_same(case: str) -> None:
-    m, inputs = model(CASES[case][0]), inputs_of(case)
+    m, inputs = model(CASES[case][0], 23), inputs_of(case)
     # Softmax and Tanh: NumPy sums and rounds as it likes on other memory layouts, and so does onnxruntime.
     exact = case != "cache"
     native = m.run(inputs)
     same_all(native, in_python(m, inputs), exact)
     same_all(native, m.run(inputs))  # on bindings that are there already
-    same_all(native, peer(CASES[case][0], inputs), case not in ("cache", "mean"))
+    same_all(native, peer(CASES[case][0], inputs), case not in ("attention", "cache", "mean"))
     same_all(inputs, inputs_of(case))  # nobody wrote into what was given
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_one_engine_runs_any_length(case: str) -> None:
-    m = model(CASES[case][0])
+    m = model(CASES[case][0], 23)
     most = 19 if case == "shrink to nothing" else TRIPS.get(case, 80)
     for trips in (0, most, 3, 1, most // 2, 7, most):
         inputs = inputs_of(case, trips)
@@ -323,7 +340,7 @@ def test_one_engine_runs_any_length(case: str) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_stepping_shows_every_value(case: str) -> None:
     """Boundary by boundary and node by node against an engine that runs everything in Python."""
-    m = model(CASES[case][0])
+    m = model(CASES[case][0], 23)
     inputs = inputs_of(case, min(TRIPS.get(case, 12), 12))
     engines = [Engine(m.plan), Engine(m.plan)]
     engines[1].binder.native = False
@@ -414,7 +431,7 @@ def test_what_is_set_goes_on_and_the_value_before_stays() -> None:
     "case", ["append", "rows", "cache", "tokens", "shrink", "twice", "crossed", "nested", "sequence"]
 )
 def test_checkpoints_of_any_length_can_be_gone_back_to(case: str) -> None:
-    m = model(CASES[case][0])
+    m = model(CASES[case][0], 23)
     inputs = inputs_of(case, min(TRIPS.get(case, 70), 70))
     engine = Engine(m.plan)
     engine.start(m.check(inputs))
@@ -560,8 +577,8 @@ def test_appends_copy_no_more_than_a_few_times_the_result(case: str, width: int)
 
 
 def test_nodes_stay_bound_while_shapes_grow() -> None:
-    for case in ("append", "rows", "cache", "tokens", "twice", "prepend", "mean", "shrink"):
-        m = model(CASES[case][0])
+    for case in ("append", "rows", "cache", "attention", "tokens", "twice", "prepend", "mean", "shrink"):
+        m = model(CASES[case][0], 23)
         inputs = inputs_of(case)
         m.run(inputs)
         m.run(inputs)

@@ -1,0 +1,55 @@
+/* How wide this processor works. Loops over rows are written once, in a header with a body that is included for each
+ * width; all keep 16 lanes (4 vectors of 4, 2 of 8, one of 16), whose sums are added in one order, and round after each
+ * product and each addition. So they give the same bits on all processors. */
+#ifndef LOOPDBG_LANES_H
+#define LOOPDBG_LANES_H
+
+#include <stdint.h>
+#include <string.h>
+#include <numpy/npy_common.h>
+
+enum { LOOPDBG_LANES = 16 };
+
+typedef float loopdbg_f4 __attribute__((vector_size(16), aligned(4), may_alias));
+typedef float loopdbg_f8 __attribute__((vector_size(32), aligned(4), may_alias));
+typedef float loopdbg_f16 __attribute__((vector_size(64), aligned(4), may_alias));
+typedef int32_t loopdbg_i4 __attribute__((vector_size(16), aligned(4), may_alias));
+typedef int32_t loopdbg_i8 __attribute__((vector_size(32), aligned(4), may_alias));
+typedef int32_t loopdbg_i16 __attribute__((vector_size(64), aligned(4), may_alias));
+
+/* 1: any processor, 2: AVX2, 3: AVX-512. ``wanted`` 0: the best, else that one, or 0 where there is none such. */
+static inline int loopdbg_find_lanes(int wanted) {
+    int best = 1;
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2")) best = 2;
+    if (best == 2 && __builtin_cpu_supports("avx512f")) best = 3;
+#endif
+    return !wanted ? best : wanted <= best ? wanted : 0;
+}
+
+/* The function of that name for so wide lanes. */
+#if defined(__x86_64__)
+#define LOOPDBG_WIDEST(lanes, name) \
+    ((lanes) == 3 ? loopdbg_##name##_avx512 : (lanes) == 2 ? loopdbg_##name##_avx2 : loopdbg_##name##_any)
+#else
+#define LOOPDBG_WIDEST(lanes, name) loopdbg_##name##_any
+#endif
+
+/* The float in the bits of a number. */
+static inline float loopdbg_float(npy_intp bits) {
+    uint32_t low = (uint32_t)bits;
+    float value;
+    memcpy(&value, &low, sizeof value);
+    return value;
+}
+
+/* The sum of 16 lanes. */
+static inline float loopdbg_sum16(float const *lane) {
+    float sum[8];
+    for (int k = 0; k < 8; k++) sum[k] = lane[k] + lane[k + 8];
+    for (int k = 0; k < 4; k++) sum[k] += sum[k + 4];
+    return (sum[0] + sum[2]) + (sum[1] + sum[3]);
+}
+
+#endif

@@ -1,0 +1,2 @@
+ROUTINES: dict[str, int]
+MOST_AXES: int

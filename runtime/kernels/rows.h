@@ -1,0 +1,41 @@
+/* Softmax and normalizations of rows of floats. */
+#ifndef LOOPDBG_ROWS_H
+#define LOOPDBG_ROWS_H
+
+#include <math.h>
+#include "call.h"
+#include "lanes.h"
+
+#define LANES_BODY "rows_lanes.h"
+#include "each_width.h"
+
+static int loopdbg_rows_lanes = 1;
+
+/* x -> out. extra: rows, length of a row, the logarithm is wanted. */
+static int loopdbg_softmax(loopdbg_call *call) {
+    LOOPDBG_WIDEST(loopdbg_rows_lanes, softmax)((float const *)LOOPDBG_ARG(call, 0), (float *)LOOPDBG_ARG(call, 1),
+                                                call->extra[0], call->extra[1], (int)call->extra[2]);
+    return 0;
+}
+
+/* x, scale and bias where there are any -> out, and where they are wanted each row's mean and inverse deviation.
+ * extra: rows, length of a row, epsilon's bits, flags. */
+enum { LOOPDBG_CENTRED = 1, LOOPDBG_SCALE = 2, LOOPDBG_BIAS = 4, LOOPDBG_STATISTICS = 8, LOOPDBG_OUTSIDE = 16 };
+static int loopdbg_normalize(loopdbg_call *call) {
+    int flags = (int)call->extra[3], k = 1;
+    float const *scale = NULL, *bias = NULL;
+    float *out, *means = NULL, *inverses = NULL;
+    if (flags & LOOPDBG_SCALE) scale = (float const *)LOOPDBG_ARG(call, k), k++;
+    if (flags & LOOPDBG_BIAS) bias = (float const *)LOOPDBG_ARG(call, k), k++;
+    out = (float *)LOOPDBG_ARG(call, k);
+    if (flags & LOOPDBG_STATISTICS) {
+        means = (float *)LOOPDBG_ARG(call, k + 1);
+        inverses = (float *)LOOPDBG_ARG(call, k + 2);
+    }
+    LOOPDBG_WIDEST(loopdbg_rows_lanes, normalize)((float const *)LOOPDBG_ARG(call, 0), scale, bias, out, means, inverses,
+                                                  call->extra[0], call->extra[1], loopdbg_float(call->extra[2]),
+                                                  flags & LOOPDBG_CENTRED, flags & LOOPDBG_OUTSIDE);
+    return 0;
+}
+
+#endif

@@ -1,0 +1,537 @@
+"""Attention and rotary embeddings.
+
+A few queries of floats, as a decoder has at each step, are one routine that reads the cache where it lies
+(attention.h). More of them, and other types, are products of matrices and a softmax; floats narrower than float32 are
+rounded after each step, as the function that the specification writes rounds them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import from_onnx
+from ..errors import ModelError
+from ..graph import Array
+from ..kernels.routines.attention import MOST_HEAD
+from ..kernels.walks import broadcast_shapes
+from .axes import volume
+from .matmul import product
+from .normalize import softmax_over
+from .registry import onnx, openvino
+from .support import cast, constant, working_dtype
+
+P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
+T = Any
+FLOAT32, INT64 = np.dtype(np.float32), np.dtype(np.int64)
+#: As many queries as are read one by one; more share what products of matrices read.
+MOST_QUERIES = 8
+_INFINITY = float("inf")
+
+
+@dataclass(frozen=True)
+class Window:
+    """Which keys a query sees: those up to ``left`` before and ``right`` after its own place (-1: all); the first
+    query's place among the keys is ``offset``."""
+
+    left: int = -1
+    right: int = -1
+    offset: Any = 0
+
+    def allowed(self, queries: int, keys: int) -> Array | None:
+        """A mask ``[queries, keys]``; None: all are seen."""
+        if self.left < 0 and (self.right < 0 or self.offset + self.right + 1 >= keys):
+            return None
+        ahead = np.arange(int(keys)) - (np.arange(int(queries))[:, None] + int(self.offset))
+        seen = np.ones(ahead.shape, bool)
+        if self.left >= 0:
+            seen &= ahead >= -self.left
+        if self.right >= 0:
+            seen &= ahead <= self.right
+        return seen
+
+    def hides(self, queries: int, keys: int) -> bool:
+        """True where a query sees nothing."""
+        allowed = self.allowed(queries, keys)
+        return allowed is not None and not allowed.any(1).all()
+
+
+def attend(
+    p: P,
+    q: T,
+    k: T,
+    v: T,
+    *,
+    scale: float,
+    bias: T | None = None,
+    window: Window = Window(),
+    softcap: float = 0.0,
+    zeros: bool = True,
+    late: tuple[bool, bool, bool] = (False, False, False),
+) -> T:
+    """``softmax(scale * q @ k^T + bias) @ v``, where each of k's heads may serve several of q's.
+
+    All are ``[batch, heads, positions, width]``, or ``[batch, positions, heads, width]`` where ``late`` says so of q,
+    k or v; the result lies as q does. ``bias`` broadcasts to ``[batch, heads of q, queries, keys]``. ``softcap``: what
+    scores are kept below before the bias is added; ``zeros``: a query that sees nothing gets zeros, not NaN.
+    """
+    shape = _Shape.of(q, k, v, late)
+    if bias is not None:
+        bias = _four_axes(p, bias, shape)
+    one_by_one = shape.queries <= MOST_QUERIES and 0 < shape.width <= MOST_HEAD and shape.keys > 0
+    if one_by_one and shape.value_width > 0 and all(x is None or x.dtype == FLOAT32 for x in (q, k, v, bias)):
+        return _one_by_one(p, q, k, v, shape, scale, bias, window, softcap, zeros, late)
+    raw = scores(p, _heads_first(p, q, late[0]), _heads_first(p, k, late[1]), scale)
+    capped = softcapped(p, raw, softcap)
+    whole = windowed(p, bias, window, shape.queries, shape.keys, capped.dtype)
+    hides = bias is not None or window.hides(shape.queries, shape.keys)
+    weights = probabilities(p, capped, whole, zeros and hides)
+    y = weigh(p, weights, _heads_first(p, v, late[2]))
+    return p.transpose(y, (0, 2, 1, 3)) if late[0] else y
+
+
+# --- The steps one by one, for those who want to see what is between them.
+
+
+def scores(p: P, q: T, k: T, scale: float) -> T:
+    """``scale * q @ k^T``, heads first."""
+    if working_dtype(q.dtype) == q.dtype:
+        q = q if scale == 1 else p.map(np.multiply, q, constant(p, scale, q.dtype))
+    else:
+        # Both by the root, so that nothing overflows in between.
+        root = constant(p, math.sqrt(scale), q.dtype)
+        q, k = p.map(np.multiply, q, root), p.map(np.multiply, k, root)
+    return _by_groups(p, q, p.transpose(k, (0, 1, 3, 2)))
+
+
+def softcapped(p: P, x: T, softcap: float) -> T:
+    """``softcap * tanh(x / softcap)``; 0: nothing."""
+    if not softcap:
+        return x
+    limit = constant(p, softcap, x.dtype)
+    inner = p.map(np.divide, x, limit)
+    wide = working_dtype(x.dtype)
+    return p.map(np.multiply, cast(p, p.map(np.tanh, cast(p, inner, wide)), x.dtype), limit)
+
+
+def windowed(p: P, bias: T | None, window: Window, queries: int, keys: int, dtype: np.dtype[Any]) -> T | None:
+    """The bias with -inf outside of a window."""
+    allowed = window.allowed(queries, keys)
+    if allowed is None:
+        return bias
+    inside = p.constant(np.where(allowed, 0, -_INFINITY).astype(dtype))
+    return inside if bias is None else p.map(np.add, bias, inside)
+
+
+def probabilities(p: P, x: T, bias: T | None, zeros: bool, dtype: np.dtype[Any] | None = None) -> T:
+    """Softmax over the keys, in ``dtype`` if one is given; what a bias hides altogether gets zeros."""
+    biased = x if bias is None else p.map(np.add, x, bias)
+    inner = biased if dtype is None else cast(p, biased, dtype)
+    weights = cast(p, softmax_over(p, inner, (x.ndim - 1,)), x.dtype)
+    if bias is None or not zeros or not bias.size:
+        return weights
+    highest = p.reduce(np.maximum, bias, (bias.ndim - 1,), True)
+    hidden = p.map(np.equal, highest, constant(p, -_INFINITY, bias.dtype))
+    return p.where(hidden, constant(p, 0, x.dtype), weights)
+
+
+def weigh(p: P, weights: T, v: T) -> T:
+    """``weights @ v``, heads first."""
+    return _by_groups(p, weights, v)
+
+
+def _by_groups(p: P, a: T, b: T) -> T:
+    """A product head by head; each head of ``b`` serves as many neighbours of ``a``."""
+    heads, groups = a.shape[1], b.shape[1]
+    if heads == groups:
+        return product(p, a, b)
+    apart = p.reshape(a, (a.shape[0], groups, heads // groups, *a.shape[2:]))
+    result = product(p, apart, p.reshape(b, (b.shape[0], groups, 1, *b.shape[2:])))
+    return p.reshape(result, (a.shape[0], heads, *result.shape[3:]))
+
+
+def _heads_first(p: P, x: T, late: bool) -> T:
+    return p.transpose(x, (0, 2, 1, 3)) if late else x
+
+
+# --- Shapes.
+
+
+@dataclass(frozen=True)
+class _Shape:
+    batch: Any
+    heads: Any
+    groups: Any
+    queries: Any
+    keys: Any
+    width: Any
+    value_width: Any
+
+    @staticmethod
+    def of(q: T, k: T, v: T, late: Sequence[bool]) -> _Shape:
+        """What the shapes of q, k and v are made of.
+
+        Raises:
+            ModelError: they do not fit.
+        """
+        (batch, heads, queries, width), (b2, groups, keys, w2), (b3, g3, k3, value_width) = (
+            (x.shape[0], x.shape[2], x.shape[1], x.shape[3]) if swapped else tuple(x.shape)
+            for x, swapped in zip((q, k, v), late, strict=True)
+        )
+        if not (batch == b2 and batch == b3 and groups == g3 and keys == k3 and width == w2):
+            raise ModelError(f"query {q.shape}, key {k.shape} and value {v.shape} do not fit each other")
+        if not groups or heads % groups:
+            raise ModelError(f"{heads} query heads cannot share {groups} key heads")
+        return _Shape(batch, heads, groups, queries, keys, width, value_width)
+
+
+def _four_axes(p: P, bias: T, shape: _Shape) -> T:
+    """A bias with all four axes, the last one whole."""
+    full = (shape.batch, shape.heads, shape.queries, shape.keys)
+    extra = len(full) - bias.ndim
+    if extra < 0 or any(n not in (1, m) for n, m in zip(bias.shape, full[extra:], strict=True)):
+        raise ModelError(f"a mask of shape {bias.shape} does not broadcast to {full}")
+    bias = p.reshape(bias, (*(1,) * (4 - bias.ndim), *bias.shape))
+    return bias if bias.shape[3] == shape.keys else p.broadcast(bias, (*bias.shape[:3], shape.keys))
+
+
+def _one_by_one(
+    p: P,
+    q: T,
+    k: T,
+    v: T,
+    shape: _Shape,
+    scale: float,
+    bias: T | None,
+    window: Window,
+    softcap: float,
+    zeros: bool,
+    late: Sequence[bool],
+) -> T:
+    bits = [int(np.float32(x).view(np.uint32)) for x in (scale, softcap)]
+    fixed = [*bits, window.left, window.right, *map(int, (*late, late[0])), int(zeros), int(bias is not None)]
+    steps: list[Any] = [0, 0, 0]
+    if bias is not None:
+        sizes = [volume(bias.shape[axis + 1 :]) for axis in range(3)]
+        steps = [size if extent != 1 else 0 for extent, size in zip(bias.shape, sizes, strict=False)]
+    numbers = (
+        *(shape.batch, shape.heads, shape.groups, shape.queries, shape.keys, shape.width, shape.value_width),
+        window.offset,
+        *steps,
+    )
+    given = [q, k, v, p.constant(np.array(fixed, INT64)), *([] if bias is None else [bias])]
+    outputs = [((*q.shape[:3], shape.value_width), FLOAT32)]
+    (y,) = p.routine("attention.attend", given, outputs, numbers, scratch=(shape.keys + 16) * 4)
+    return y
+
+
+# --- ONNX.
+
+
+@onnx("Attention", since=23)
+def attention_23(
+    p: P,
+    q: T,
+    k: T,
+    v: T,
+    attn_mask: T | None = None,
+    past_key: T | None = None,
+    past_value: T | None = None,
+    *,
+    is_causal: int = 0,
+    kv_num_heads: int = 0,
+    q_num_heads: int = 0,
+    qk_matmul_output_mode: int = 0,
+    scale: float | None = None,
+    softcap: float = 0.0,
+    softmax_precision: int | None = None,
+    n_outputs: int = 1,
+) -> Any:
+    return attention(
+        p,
+        q,
+        k,
+        v,
+        attn_mask,
+        past_key,
+        past_value,
+        is_causal=is_causal,
+        kv_num_heads=kv_num_heads,
+        q_num_heads=q_num_heads,
+        qk_matmul_output_mode=qk_matmul_output_mode,
+        scale=scale,
+        softcap=softcap,
+        softmax_precision=softmax_precision,
+        n_outputs=n_outputs,
+    )
+
+
+@onnx("Attention", since=24)
+def attention_24(
+    p: P,
+    q: T,
+    k: T,
+    v: T,
+    attn_mask: T | None = None,
+    past_key: T | None = None,
+    past_value: T | None = None,
+    nonpad_kv_seqlen: T | None = None,
+    *,
+    is_causal: int = 0,
+    kv_num_heads: int = 0,
+    q_num_heads: int = 0,
+    qk_matmul_output_mode: int = 0,
+    scale: float | None = None,
+    softcap: float = 0.0,
+    softmax_precision: int | None = None,
+    n_outputs: int = 1,
+) -> Any:
+    return attention(
+        p,
+        q,
+        k,
+        v,
+        attn_mask,
+        past_key,
+        past_value,
+        nonpad_kv_seqlen,
+        is_causal=is_causal,
+        kv_num_heads=kv_num_heads,
+        q_num_heads=q_num_heads,
+        qk_matmul_output_mode=qk_matmul_output_mode,
+        scale=scale,
+        softcap=softcap,
+        softmax_precision=softmax_precision,
+        n_outputs=n_outputs,
+    )
+
+
+@onnx("Attention", since=25)
+def attention(
+    p: P,
+    q: T,
+    k: T,
+    v: T,
+    attn_mask: T | None = None,
+    past_key: T | None = None,
+    past_value: T | None = None,
+    nonpad_kv_seqlen: T | None = None,
+    *,
+    is_causal: int = 0,
+    kv_num_heads: int = 0,
+    left_window_size: int = -1,
+    q_num_heads: int = 0,
+    qk_matmul_output_mode: int = 0,
+    right_window_size: int = -1,
+    scale: float | None = None,
+    softcap: float = 0.0,
+    softmax_precision: int | None = None,
+    n_outputs: int = 1,
+) -> Any:
+    """With 3-D inputs heads are side by side, ``[batch, positions, heads * width]``."""
+    if (past_key is None) != (past_value is None):
+        raise ModelError("past_key and past_value must be given together")
+    if past_key is not None and nonpad_kv_seqlen is not None:
+        raise ModelError("nonpad_kv_seqlen cannot be combined with past_key and past_value")
+    if min(left_window_size, right_window_size) < -1:
+        raise ModelError("left_window_size and right_window_size must be -1 or more")
+    flat = q.ndim == 3
+    if flat:
+        q, k, v = (
+            _heads_apart(p, x, count, name)
+            for x, count, name in ((q, q_num_heads, "q"), (k, kv_num_heads, "kv"), (v, kv_num_heads, "kv"))
+        )
+    if not q.ndim == k.ndim == v.ndim == 4:
+        raise ModelError(f"Q, K and V must all have 3 or 4 dimensions, not {q.ndim}, {k.ndim} and {v.ndim}")
+    late = (flat, flat, flat)
+    offset: Any = 0
+    if past_key is not None:
+        k, v = (_appended(p, past, _heads_first(p, x, flat)) for past, x in ((past_key, k), (past_value, v)))
+        late, offset = (flat, False, False), past_key.shape[2]
+    shape = _Shape.of(q, k, v, late)
+    if scale is None:
+        scale = 1 / math.sqrt(shape.width) if shape.width else 1.0
+    bias = None if attn_mask is None else _bias(p, attn_mask, shape.keys, q.dtype)
+    window = Window(left_window_size, _nearest(right_window_size, 0 if is_causal else -1), offset)
+    if nonpad_kv_seqlen is not None:
+        hidden = _padding(p, nonpad_kv_seqlen, window, shape, q.dtype)
+        bias, window = hidden if bias is None else p.map(np.add, bias, hidden), Window()
+    present = tuple(_heads_first(p, x, swapped) for x, swapped in zip((k, v), late[1:], strict=True))
+    precision = None if softmax_precision is None else from_onnx(softmax_precision)
+    seen = n_outputs > 3
+    if seen or precision not in (None, q.dtype):
+        # What is between the steps is wanted, or they are done in several types.
+        first = [_heads_first(p, x, swapped) for x, swapped in zip((q, k, v), late, strict=True)]
+        raw = scores(p, first[0], first[1], scale)
+        capped = softcapped(p, raw, softcap)
+        bias = bias if bias is None else _four_axes(p, bias, shape)
+        bias = windowed(p, bias, window, shape.queries, shape.keys, capped.dtype)
+        weights = probabilities(p, capped, bias, True, precision)
+        y = weigh(p, weights, first[2])
+        y = p.transpose(y, (0, 2, 1, 3)) if flat else y
+        biased = capped if bias is None else p.map(np.add, capped, bias)
+        stages = (raw, capped, biased, weights)
+        if not 0 <= qk_matmul_output_mode < len(stages):
+            raise ModelError(f"qk_matmul_output_mode={qk_matmul_output_mode} is not one of 0, 1, 2, 3")
+        results = (y, *present, stages[qk_matmul_output_mode])
+    else:
+        y = attend(p, q, k, v, scale=scale, bias=bias, window=window, softcap=softcap, late=late)
+        results = (y, *present)
+    y = p.reshape(y, (*y.shape[:2], y.shape[2] * y.shape[3])) if flat else y
+    return (y, *results[1:])[:n_outputs]
+
+
+def _heads_apart(p: P, x: T, count: int, name: str) -> T:
+    """``[batch, positions, heads, width]`` of ``[batch, positions, heads * width]``."""
+    if x.ndim != 3 or count < 1 or x.shape[2] % count:
+        raise ModelError(f"an input of shape {x.shape} cannot be split into {name}_num_heads={count} heads")
+    return p.reshape(x, (*x.shape[:2], count, x.shape[2] // count))
+
+
+def _appended(p: P, past: T, x: T) -> T:
+    if past.ndim != 4 or past.shape[:2] != x.shape[:2] or past.shape[3] != x.shape[3] or past.dtype != x.dtype:
+        raise ModelError(f"a cache of shape {past.shape} cannot take what has shape {x.shape}")
+    length = past.shape[2]
+    shape = (*past.shape[:2], length + x.shape[2], past.shape[3])
+    return p.assemble(shape, x.dtype, [(past, (0, 0, 0, 0)), (x, (0, 0, length, 0))])
+
+
+def _nearest(a: int, b: int) -> int:
+    """The narrower one of two bounds, of which -1 is none."""
+    return max(a, b) if min(a, b) < 0 else min(a, b)
+
+
+def _bias(p: P, mask: T, keys: int, dtype: np.dtype[Any]) -> T:
+    """A mask as what is added to the scores, -inf for keys beyond its end."""
+    if mask.ndim < 1:
+        raise ModelError("a mask needs at least one dimension")
+    hidden, zero = constant(p, -_INFINITY, dtype), constant(p, 0, dtype)
+    bias = p.where(mask, zero, hidden) if mask.dtype == np.bool_ else cast(p, mask, dtype)
+    if mask.shape[-1] < keys:
+        shape = (*mask.shape[:-1], keys)
+        bias = p.assemble(shape, dtype, [(bias, (0,) * mask.ndim)], -_INFINITY)
+    return bias
+
+
+def _padding(p: P, lengths: T, window: Window, shape: _Shape, dtype: np.dtype[Any]) -> T:
+    """-inf behind the last key of each batch, and outside of the window before it."""
+    if lengths.shape != (shape.batch,):
+        raise ModelError(f"nonpad_kv_seqlen has shape {lengths.shape}, and there are {shape.batch} batches")
+    keys, queries = np.arange(int(shape.keys)), np.arange(int(shape.queries))[:, None]
+    lengths = p.reshape(cast(p, lengths, INT64), (shape.batch, 1, 1, 1))
+    seen = p.map(np.less, p.constant(keys), lengths)
+    # The queries are the last ones of what is valid.
+    ahead = p.map(np.subtract, p.constant(keys - queries + int(shape.queries)), lengths)
+    if window.right >= 0:
+        near = p.map(np.less_equal, ahead, constant(p, window.right, INT64))
+        seen = p.map(np.logical_and, seen, near)
+    if window.left >= 0:
+        near = p.map(np.greater_equal, ahead, constant(p, -window.left, INT64))
+        seen = p.map(np.logical_and, seen, near)
+    return p.where(seen, constant(p, 0, dtype), constant(p, -_INFINITY, dtype))
+
+
+# --- OpenVINO.
+
+
+@openvino("ScaledDotProductAttention", since=13)
+def scaled_dot_product_attention(
+    p: P, q: T, k: T, v: T, attention_mask: T | None = None, scale: T | None = None, *, causal: bool = False
+) -> T:
+    """Causal attention ignores the mask, and counts from the first key; a query that sees nothing gives NaN."""
+    if min(q.ndim, k.ndim, v.ndim) < 2:
+        raise ModelError(f"query {q.shape}, key {k.shape} and value {v.shape} need at least two dimensions")
+    factor = 1.0
+    if scale is None:
+        factor = 1 / math.sqrt(q.shape[-1]) if q.shape[-1] else 1.0
+    else:
+        q = p.map(np.multiply, q, p.reshape(cast(p, scale, q.dtype), ()))
+    bias = None
+    if attention_mask is not None and not causal:
+        mask, dtype = attention_mask, q.dtype
+        if mask.dtype == np.bool_:
+            bias = p.where(mask, constant(p, 0, dtype), constant(p, -_INFINITY, dtype))
+        else:
+            bias = cast(p, mask, dtype)
+    window = Window(right=0) if causal else Window()
+    batch = broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
+    full = (*batch, q.shape[-2], k.shape[-2])
+    if bias is not None and bias.ndim > 2 and tuple(bias.shape[:-2]) != (1,) * (bias.ndim - 2):
+        bias = p.broadcast(bias, (*batch, *bias.shape[-2:]))
+        bias = p.reshape(bias, (1, volume(batch), *bias.shape[-2:]))
+    elif bias is not None and bias.ndim > 2:
+        bias = p.reshape(bias, bias.shape[-2:])
+    flat = [
+        p.reshape(
+            x if tuple(x.shape[:-2]) == tuple(batch) else p.broadcast(x, (*batch, *x.shape[-2:])),
+            (1, volume(batch), *x.shape[-2:]),
+        )
+        for x in (q, k, v)
+    ]
+    y = attend(p, *flat, scale=factor, bias=bias, window=window, zeros=False)
+    return p.reshape(y, (*full[:-1], v.shape[-1]))
+
+
+# --- Rotary embeddings.
+
+
+def rotated(p: P, x: T, cosines: T, sines: T, interleaved: int) -> T:
+    """The first elements of the last of four axes turned pairwise; ``cosines`` and ``sines`` broadcast to half of them.
+
+    Pairs are neighbours (``interleaved``) or lie half of the turned elements apart.
+    """
+    half = cosines.shape[-1]
+    if 2 * half > x.shape[-1]:
+        raise ModelError(f"rotary embeddings of {2 * half} columns do not fit heads of {x.shape[-1]}")
+    extents = (*x.shape[:3], half)
+    first, second = (
+        p.slice(x, (0, 0, 0, start), (1, 1, 1, 2 if interleaved else 1), extents)
+        for start in (0, 1 if interleaved else half)
+    )
+    left = p.map(np.subtract, p.map(np.multiply, first, cosines), p.map(np.multiply, second, sines))
+    right = p.map(np.add, p.map(np.multiply, first, sines), p.map(np.multiply, second, cosines))
+    pieces = [(left, (0, 0, 0, 0)), (right, (0, 0, 0, half))]
+    if interleaved:
+        pairs = [(p.reshape(y, (*extents, 1)), (0, 0, 0, 0, k)) for k, y in enumerate((left, right))]
+        joined = p.reshape(p.assemble((*extents, 2), x.dtype, pairs), (*x.shape[:3], 2 * half))
+        pieces = [(joined, (0, 0, 0, 0))]
+    if 2 * half < x.shape[-1]:
+        rest = p.slice(x, (0, 0, 0, 2 * half), (1, 1, 1, 1), (*x.shape[:3], x.shape[3] - 2 * half))
+        pieces.append((rest, (0, 0, 0, 2 * half)))
+    return p.assemble(x.shape, x.dtype, pieces)
+
+
+@onnx("RotaryEmbedding", since=23)
+def rotary_embedding(
+    p: P,
+    x: T,
+    cos_cache: T,
+    sin_cache: T,
+    position_ids: T | None = None,
+    *,
+    interleaved: int = 0,
+    num_heads: int = 0,
+    rotary_embedding_dim: int = 0,
+) -> T:
+    """Pairs of each head's elements are turned: neighbours, or one of either half."""
+    if x.ndim not in (3, 4):
+        raise ModelError(f"the input must have 3 or 4 dimensions, not shape {x.shape}")
+    apart = _heads_apart(p, x, num_heads, "") if x.ndim == 3 else x
+    width = apart.shape[3]
+    turned = rotary_embedding_dim or width
+    if turned > width or turned % 2:
+        raise ModelError(f"{turned} of {width} elements cannot be turned in pairs")
+    half = turned // 2
+    batch, length = apart.shape[0], apart.shape[1 if x.ndim == 3 else 2]
+    angles = []
+    for cache in (cos_cache, sin_cache):
+        rows = cache if position_ids is None else p.gather(cache, position_ids, 0)
+        if rows.ndim != 3 or rows.shape[2] != half or rows.shape[:2] != (batch, length):
+            raise ModelError(f"caches of shape {cache.shape} do not fit an input of shape {x.shape}")
+        angles.append(p.reshape(rows, (batch, length, 1, half) if x.ndim == 3 else (batch, 1, length, half)))
+    cosines, sines = angles
+    return p.reshape(rotated(p, apart, cosines, sines, interleaved), x.shape)
