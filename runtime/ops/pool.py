@@ -44,7 +44,7 @@ def _table(found: Windows) -> tuple[Array, int]:
     before = _padded(found.before, 0)
     size, out, kernel, strides, dilations = map(_padded, ones)
     reach = (out[2] - 1) * strides[2] + (kernel[2] - 1) * dilations[2] + 1
-    row = max(-before[2], 0) + max(reach, size[2] + before[2])
+    row = max(-before[2], 0) + max(reach, size[2] + before[2]) + (out[2] - 1) * strides[2] + 1
     return np.array([*size, *out, *kernel, *strides, *dilations, *before], np.int64), row
 
 

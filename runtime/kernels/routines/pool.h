@@ -14,62 +14,79 @@ enum { POOL_IN, POOL_OUT = 3, POOL_KERNEL = 6, POOL_STEP = 9, POOL_DILATION = 12
 
 /* Which taps of a window meet the input: first..last - 1. */
 static void pool_taps(int64_t const *t, int axis, npy_intp start, npy_intp *first, npy_intp *last) {
-    npy_intp d = t[POOL_DILATION + axis], n = t[POOL_IN + axis];
+    npy_intp d = t[POOL_DILATION + axis], n = t[POOL_IN + axis], taps = t[POOL_KERNEL + axis];
+    if (start >= 0 && start + (taps - 1) * d < n) { /* mostly, and a division takes as long as a short row */
+        *first = 0, *last = taps;
+        return;
+    }
     *first = start < 0 ? (-start + d - 1) / d : 0;
     *last = n > start ? (n - start + d - 1) / d : 0;
-    if (*last > t[POOL_KERNEL + axis]) *last = t[POOL_KERNEL + axis];
+    if (*last > taps) *last = taps;
     if (*first > *last) *first = *last;
 }
 
-/* A NaN counts as the greatest. */
-#define GREATER(a, b) ((a) > (b) || (a) != (a) ? (a) : (b))
-#define SUM(a, b) ((a) + (b))
-
-/* Joins the taps of the last axis: out[w] of row[w * step + tap * dilation]. */
-#define ALONG(T, JOIN, step)                                              \
-    for (npy_intp w = 0; w < count; w++) out[w] = row[w * (step)];        \
-    for (npy_intp k = 1; k < taps; k++) {                                 \
-        T const *next = row + k * dilation;                               \
-        for (npy_intp w = 0; w < count; w++) {                            \
-            T a = out[w], b = next[w * (step)];                           \
-            out[w] = JOIN(a, b);                                          \
-        }                                                                 \
+/* Joins rows of neighbours, V elements at a time: to[i] = a[i] with b[i]. ``to`` may be ``a``. A maximum may be taken twice,
+ * which ends a row without branches on its numbers. */
+#define JOIN(name, ATTRIBUTES, T, V, FEW, MANY, TWICE)                                                       \
+    ATTRIBUTES static void join_##name(T *to, T const *a, T const *b, npy_intp n) {                          \
+        npy_intp const lanes = sizeof(V) / sizeof(T);                                                        \
+        npy_intp i = 0;                                                                                      \
+        for (; i + lanes <= n; i += lanes) {                                                                 \
+            V x = *(V const *)(a + i), y = *(V const *)(b + i);                                              \
+            *(V *)(to + i) = MANY(V, x, y);                                                                  \
+        }                                                                                                    \
+        if (TWICE && i < n && n > lanes) {                                                                   \
+            V x = *(V const *)(a + n - lanes), y = *(V const *)(b + n - lanes);                              \
+            *(V *)(to + n - lanes) = MANY(V, x, y);                                                          \
+            return;                                                                                          \
+        }                                                                                                    \
+        for (; i < n; i++) to[i] = FEW(a[i], b[i]);                                                          \
     }
 
-#define POOL(name, ATTRIBUTES, T, JOIN, NOTHING)                                                                         \
-    ATTRIBUTES static void name(T const *x, int64_t const *t, T *out, T *scratch, npy_intp channels) {                   \
-        npy_intp const size = t[POOL_IN] * t[POOL_IN + 1] * t[POOL_IN + 2], width = t[POOL_IN + 2];                      \
-        npy_intp const count = t[POOL_OUT + 2], taps = t[POOL_KERNEL + 2], dilation = t[POOL_DILATION + 2];              \
-        npy_intp const step = t[POOL_STEP + 2], before = t[POOL_BEFORE + 2];                                             \
-        npy_intp const reach = (count - 1) * step + (taps - 1) * dilation + 1;                                           \
-        npy_intp const lead = before < 0 ? -before : 0;                                                                  \
-        /* row: what the windows read, from its first place on; the input's own columns begin at ``line``. */            \
-        T *const row = scratch + lead, *const line = row + before;                                                       \
-        for (npy_intp w = 0; w < lead + (reach > width + before ? reach : width + before); w++) scratch[w] = NOTHING;    \
-        for (npy_intp c = 0; c < channels; c++, x += size)                                                               \
-            for (npy_intp d = 0; d < t[POOL_OUT]; d++)                                                                   \
-                for (npy_intp h = 0; h < t[POOL_OUT + 1]; h++, out += count) {                                           \
-                    npy_intp z = d * t[POOL_STEP] - t[POOL_BEFORE], y = h * t[POOL_STEP + 1] - t[POOL_BEFORE + 1];       \
-                    npy_intp z0, z1, y0, y1;                                                                             \
-                    int begun = 0;                                                                                       \
-                    pool_taps(t, 0, z, &z0, &z1), pool_taps(t, 1, y, &y0, &y1);                                          \
-                    for (npy_intp i = z0; i < z1; i++)                                                                   \
-                        for (npy_intp j = y0; j < y1; j++, begun = 1) {                                                  \
-                            T const *from = x + ((z + i * t[POOL_DILATION]) * t[POOL_IN + 1] + y +                       \
-                                                 j * t[POOL_DILATION + 1]) * width;                                      \
-                            if (!begun) memcpy(line, from, (size_t)width * sizeof(T));                                   \
-                            else                                                                                         \
-                                for (npy_intp w = 0; w < width; w++) {                                                   \
-                                    T a = line[w], b = from[w];                                                          \
-                                    line[w] = JOIN(a, b);                                                                \
-                                }                                                                                        \
-                        }                                                                                                \
-                    if (!begun)                                                                                          \
-                        for (npy_intp w = 0; w < width; w++) line[w] = NOTHING;                                          \
-                    if (step == 1) { ALONG(T, JOIN, 1) }                                                                 \
-                    else if (step == 2) { ALONG(T, JOIN, 2) }                                                            \
-                    else { ALONG(T, JOIN, step) }                                                                        \
-                }                                                                                                        \
+/* A NaN counts as the greatest. */
+#define GREATER(a, b) (((a) > (b)) | ((a) != (a)) ? (a) : (b))
+#define BITS(x) (__typeof__((x) > (x)))(x)
+#define GREATER_OF(V, a, b) \
+    (V)(((((a) > (b)) | ((a) != (a))) & BITS(a)) | (~(((a) > (b)) | ((a) != (a))) & BITS(b)))
+#define SUM(a, b) ((a) + (b))
+#define SUM_OF(V, a, b) ((a) + (b))
+
+#define POOL(name, ATTRIBUTES, T, NOTHING)                                                                           \
+    ATTRIBUTES static void pool_##name(T const *x, int64_t const *t, T *out, T *scratch, npy_intp channels) {        \
+        npy_intp const size = t[POOL_IN] * t[POOL_IN + 1] * t[POOL_IN + 2], width = t[POOL_IN + 2];                  \
+        npy_intp const count = t[POOL_OUT + 2], taps = t[POOL_KERNEL + 2], dilation = t[POOL_DILATION + 2];          \
+        npy_intp const step = t[POOL_STEP + 2], before = t[POOL_BEFORE + 2];                                         \
+        npy_intp const places = (count - 1) * step + 1, reach = places + (taps - 1) * dilation;                      \
+        npy_intp const lead = before < 0 ? -before : 0;                                                              \
+        npy_intp const all = lead + (reach > width + before ? reach : width + before);                               \
+        /* row: what the windows read, from its first place on; the input's own columns begin at ``line``. */        \
+        T *const row = scratch + lead, *const line = row + before, *const joined = scratch + all;                    \
+        for (npy_intp w = 0; w < all; w++) scratch[w] = NOTHING;                                                     \
+        for (npy_intp c = 0; c < channels; c++, x += size)                                                           \
+            for (npy_intp d = 0; d < t[POOL_OUT]; d++)                                                               \
+                for (npy_intp h = 0; h < t[POOL_OUT + 1]; h++, out += count) {                                       \
+                    npy_intp z = d * t[POOL_STEP] - t[POOL_BEFORE], y = h * t[POOL_STEP + 1] - t[POOL_BEFORE + 1];   \
+                    npy_intp z0, z1, y0, y1;                                                                         \
+                    T const *first = NULL; /* row, until there is another */                                         \
+                    int begun = 0;                                                                                   \
+                    pool_taps(t, 0, z, &z0, &z1), pool_taps(t, 1, y, &y0, &y1);                                      \
+                    for (npy_intp i = z0; i < z1; i++)                                                               \
+                        for (npy_intp j = y0; j < y1; j++) {                                                         \
+                            npy_intp at = (z + i * t[POOL_DILATION]) * t[POOL_IN + 1] + y + j * t[POOL_DILATION + 1];\
+                            if (first) join_##name(line, begun ? line : first, x + at * width, width), begun = 1;    \
+                            else first = x + at * width;                                                             \
+                        }                                                                                            \
+                    if (!begun)                                                                                      \
+                        for (npy_intp w = 0; w < width; w++) line[w] = first ? first[w] : NOTHING;                   \
+                    T *to = step == 1 ? out : joined;                                                                \
+                    if (taps > 1) join_##name(to, row, row + dilation, places);                                      \
+                    else to = row;                                                                                   \
+                    for (npy_intp k = 2; k < taps; k++) join_##name(to, to, row + k * dilation, places);             \
+                    if (step == 2)                                                                                   \
+                        for (npy_intp w = 0; w < count; w++) out[w] = to[2 * w];                                     \
+                    else if (to != out)                                                                              \
+                        for (npy_intp w = 0; w < count; w++) out[w] = to[step * w];                                  \
+                }                                                                                                    \
     }
 
 /* Where the maxima are: the first of equal ones. ``place`` of an element in its channel: the steps of the axes; then
@@ -105,23 +122,35 @@ static void pool_taps(int64_t const *t, int axis, npy_intp start, npy_intp *firs
                     }                                                                                                    \
     }
 
+/* Vectors of 16 and of 32 bytes. */
+#define VECTORS(type, T)                                                                  \
+    typedef T pool_##type##_16 __attribute__((vector_size(16), aligned(sizeof(T)), may_alias)); \
+    typedef T pool_##type##_32 __attribute__((vector_size(32), aligned(sizeof(T)), may_alias));
+
 #if defined(__x86_64__)
 #define POOL_AVX2 __attribute__((target("avx2")))
-#define BOTH(name, T, JOIN, NOTHING) POOL(name, , T, JOIN, NOTHING) POOL(name##_avx2, POOL_AVX2, T, JOIN, NOTHING)
-#define RUN_POOL(name) (__builtin_cpu_supports("avx2") ? name##_avx2 : name)
+#define BOTH(kind, type, T, FEW, MANY, TWICE, NOTHING)                                   \
+    JOIN(kind##_##type, , T, pool_##type##_16, FEW, MANY, TWICE)                         \
+    POOL(kind##_##type, , T, NOTHING)                                               \
+    JOIN(kind##_##type##_avx2, POOL_AVX2, T, pool_##type##_32, FEW, MANY, TWICE)         \
+    POOL(kind##_##type##_avx2, POOL_AVX2, T, NOTHING)
+#define RUN_POOL(name) (__builtin_cpu_supports("avx2") ? pool_##name##_avx2 : pool_##name)
 #else
-#define BOTH(name, T, JOIN, NOTHING) POOL(name, , T, JOIN, NOTHING)
-#define RUN_POOL(name) name
+#define BOTH(kind, type, T, FEW, MANY, TWICE, NOTHING)           \
+    JOIN(kind##_##type, , T, pool_##type##_16, FEW, MANY, TWICE) \
+    POOL(kind##_##type, , T, NOTHING)
+#define RUN_POOL(name) pool_##name
 #endif
 
 /* Inputs: x, table. Output: y. Scratch. Extra: channels.
  * With places: a second output; extra: channels, channel size as counted, then ``place``. */
 #define MAXIMA(type, T, LEAST)                                                                                           \
     static T const pool_least_##T = LEAST;                                                                               \
-    BOTH(pool_max_##type, T, GREATER, LEAST)                                                                             \
+    VECTORS(type, T)                                                                                                     \
+    BOTH(max, type, T, GREATER, GREATER_OF, 1, LEAST)                                                                             \
     PLACES(pool_places_##type, T)                                                                                        \
     static int loopdbg_pool_max_##type(loopdbg_call *call) {                                                             \
-        RUN_POOL(pool_max_##type)                                                                                        \
+        RUN_POOL(max_##type)                                                                                        \
         ((T const *)LOOPDBG_ARG(call, 0), (int64_t const *)LOOPDBG_ARG(call, 1), (T *)LOOPDBG_ARG(call, 2),              \
          (T *)LOOPDBG_ARG(call, 3), call->extra[0]);                                                                     \
         return 0;                                                                                                        \
@@ -141,9 +170,9 @@ MAXIMA(i32, int32_t, INT32_MIN)
 MAXIMA(i64, int64_t, INT64_MIN)
 
 #define SUMS(type, T)                                                                                                    \
-    BOTH(pool_sum_##type, T, SUM, 0)                                                                                     \
+    BOTH(sum, type, T, SUM, SUM_OF, 0, 0)                                                                                 \
     static int loopdbg_pool_sum_##type(loopdbg_call *call) {                                                             \
-        RUN_POOL(pool_sum_##type)                                                                                        \
+        RUN_POOL(sum_##type)                                                                                        \
         ((T const *)LOOPDBG_ARG(call, 0), (int64_t const *)LOOPDBG_ARG(call, 1), (T *)LOOPDBG_ARG(call, 2),              \
          (T *)LOOPDBG_ARG(call, 3), call->extra[0]);                                                                     \
         return 0;                                                                                                        \
