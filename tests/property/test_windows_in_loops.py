@@ -1,4 +1,4 @@
-"""Convolutions and pools at random in a loop: every way of running gives the same bits, and onnxruntime such numbers."""
+"""Convolutions and pools at random in a loop: the same bits in every way of running, and about onnxruntime's numbers."""
 
 from __future__ import annotations
 
