@@ -1,4 +1,4 @@
-"""Convolutions and pools at random in a loop: the same bits in every way of running, and about onnxruntime's numbers."""
+"""Convolutions and pools in random loops: the same bits in every way of running, and about onnxruntime's numbers."""
 
 from __future__ import annotations
 
