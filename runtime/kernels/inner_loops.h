@@ -54,6 +54,39 @@ LOOP(loopdbg_copy) {
     }
 }
 
+/* copy over two axes of which the outer one is the source's neighbours: blocks are turned in registers, 3x for a matrix of
+ * 64 x 100. data = the outer axis: extent, and a stride for each argument. Extents and strides may have changed. */
+typedef uint32_t loopdbg_u4 __attribute__((vector_size(16), aligned(4), may_alias));
+static inline void loopdbg_turn_block(char const *src, npy_intp row, char *dst, npy_intp column) {
+    typedef int32_t pick __attribute__((vector_size(16)));
+    pick const low = {0, 4, 1, 5}, high = {2, 6, 3, 7}, left = {0, 1, 4, 5}, right = {2, 3, 6, 7};
+    loopdbg_u4 a = *(loopdbg_u4 const *)src, b = *(loopdbg_u4 const *)(src + row);
+    loopdbg_u4 c = *(loopdbg_u4 const *)(src + 2 * row), d = *(loopdbg_u4 const *)(src + 3 * row);
+    loopdbg_u4 ab = __builtin_shuffle(a, b, low), cd = __builtin_shuffle(c, d, low);
+    *(loopdbg_u4 *)dst = __builtin_shuffle(ab, cd, left);
+    *(loopdbg_u4 *)(dst + column) = __builtin_shuffle(ab, cd, right);
+    ab = __builtin_shuffle(a, b, high), cd = __builtin_shuffle(c, d, high);
+    *(loopdbg_u4 *)(dst + 2 * column) = __builtin_shuffle(ab, cd, left);
+    *(loopdbg_u4 *)(dst + 3 * column) = __builtin_shuffle(ab, cd, right);
+}
+LOOP(loopdbg_turn) {
+    npy_intp const *axis = (npy_intp const *)data;
+    npy_intp n = dims[0], m = axis[0], whole = 0, lines = 0, column = axis[2];
+    npy_intp const size = sizeof(uint32_t);
+    if (axis[1] == size && steps[1] == size) {
+        whole = n / 4 * 4, lines = m / 4 * 4;
+        for (npy_intp j = 0; j < lines; j += 4)
+            for (npy_intp i = 0; i < whole; i += 4)
+                loopdbg_turn_block(args[0] + i * steps[0] + j * size, steps[0], args[1] + j * column + i * size, column);
+    }
+    for (npy_intp j = 0; j < m; j++) {
+        npy_intp i = j < lines ? whole : 0;
+        char const *src = args[0] + j * axis[1] + i * steps[0];
+        char *dst = args[1] + j * column + i * steps[1];
+        for (; i < n; i++, src += steps[0], dst += steps[1]) *(uint32_t *)dst = *(uint32_t const *)src;
+    }
+}
+
 /* gather: out[o, k] = x[o, indices[k]], blocks of so many bytes. 1: an index is outside. A copy of known size is one
  * instruction where memcpy is a call: 3x for blocks of 4 bytes. */
 #define GATHER_BODY(I, COPY)                                                                                  \

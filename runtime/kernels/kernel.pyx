@@ -14,6 +14,7 @@ import numpy as np
 
 cdef extern from "inner_loops.h" nogil:
     void loopdbg_copy(char **, const npy_intp *, const npy_intp *, void *) noexcept
+    void loopdbg_turn(char **, const npy_intp *, const npy_intp *, void *) noexcept
     void loopdbg_where(char **, const npy_intp *, const npy_intp *, void *) noexcept
     inner_loop loopdbg_cast(char from_type, char to_type) noexcept
     inner_loop loopdbg_rows(const char *name, char type) noexcept
@@ -583,6 +584,15 @@ cdef bint short_rows(Call *call, Kernel k) noexcept:
     return step[2] == size and step[0] + step[1] >= size and step[0] in (0, size) and step[1] in (0, size)
 
 
+cdef bint turns(Call *call, Kernel k) noexcept:
+    """True where a copy of elements of four bytes turns a matrix: neighbours of the source lie along the outer axis."""
+    cdef npy_intp *axis
+    if k.loop != <inner_loop>loopdbg_copy or <npy_intp>k.data != 4 or not call.nouter or call.dims[0] < 4:
+        return False
+    axis = call.outer + (call.nouter - 1) * (call.nargs + 1)
+    return axis[0] >= 4 and axis[1] == 4 and call.steps[1] == 4 and call.steps[0] > 4
+
+
 def decide(Kernel k, dims, steps, outer):
     """Take the decisions of ``set_kernel`` on extents that vary, which narrows the range in which they hold."""
     if k.one != NULL and dims and not outer:
@@ -612,6 +622,9 @@ cdef int set_kernel(Call *call, object kernel) except -1:
     elif short_rows(call, k):
         # 5x for rows of 16, 2x for rows of 64: NumPy's loop is called once a row.
         call.loop = k.sums if call.steps[2] == 0 else k.rows
+        call.run = run_rows
+    elif turns(call, k):
+        call.loop = loopdbg_turn
         call.run = run_rows
     elif k.driver == "loop":
         if k.fold != NULL and folds(call):

@@ -26,7 +26,7 @@ Dtype = np.dtype[Any]
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 _INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
 #: As many bytes of the input are copied at a time: they stay in a second-level cache, of one channel in a first.
-_BAND, _NARROW_BAND = 1 << 19, 1 << 14
+_BAND, _NARROW_BAND = 1 << 20, 1 << 14
 #: Elements of the widest vectors, and of the narrowest ones.
 _WIDEST, _NARROWEST = {4: 16, 8: 8}, {4: 4, 8: 2}
 _MOST_AXES = 3

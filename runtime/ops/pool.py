@@ -1,108 +1,138 @@
-"""Pooling over windows, in NumPy. ONNX only.
-
-onnx.reference gives other shapes than the specification for ``SAME_LOWER`` and for ``ceil_mode`` with pads, takes no
-account of ``storage_order``, and lacks some of these.
-"""
+"""Pooling over windows: maxima and sums are those of kernels/routines/pool.h."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from ..errors import ModelError, UnsupportedError
 from ..graph import Array
-from .axes import text, unknown_word
-from .registry import onnx
+from .axes import axis_of, unknown_word
+from .registry import Ints, onnx, openvino
+from .support import cast, constant, working_dtype
+from .windows import Windows, windows
 
-P = Any
-_AUTO_PADS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """Where the windows lie, one number a spatial axis. ``after`` does not count what only ``ceil_mode`` reaches."""
-
-    size: tuple[int, ...]
-    kernel: tuple[int, ...]
-    strides: tuple[int, ...]
-    dilations: tuple[int, ...]
-    before: tuple[int, ...]
-    after: tuple[int, ...]
-    out: tuple[int, ...]
-
-    def windows(self, x: Array, fill: Any, fill_beyond: Any) -> Array:
-        """[N, C, out ..., kernel ...]; ``fill`` stands for pads, ``fill_beyond`` for what lies behind them."""
-        padded = np.pad(x, [(0, 0), (0, 0), *zip(self.before, self.after, strict=True)], constant_values=fill)
-        spans = [(k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True)]
-        needed = [(o - 1) * s + w for o, s, w in zip(self.out, self.strides, spans, strict=True)]
-        beyond = [(0, max(0, n - m)) for n, m in zip(needed, padded.shape[2:], strict=True)]
-        padded = np.pad(padded, [(0, 0), (0, 0), *beyond], constant_values=fill_beyond)
-        axes = tuple(range(2, x.ndim))
-        view = np.lib.stride_tricks.sliding_window_view(padded, spans, axes)
-        places = [slice(0, (o - 1) * s + 1, s) for o, s in zip(self.out, self.strides, strict=True)]
-        steps = [slice(None, None, d) for d in self.dilations]
-        return np.asarray(view[(slice(None), slice(None), *places, *steps)])
-
-    @property
-    def over_kernel(self) -> tuple[int, ...]:
-        """The axes of :meth:`windows` that a pooling reduces."""
-        return tuple(range(-len(self.kernel), 0))
+P = Any  # Primitives[T]; T is an array or a buffer description
+T = Any
+Dtype = np.dtype[Any]
+Shape = tuple[int, ...]
+_INT64 = np.dtype(np.int64)
+_MOST_AXES = 3
+#: What pool.h has maxima of, and in which of them those of other types are found.
+_NATIVE = (np.int8, np.uint8, np.int32, np.int64, np.float32, np.float64)
+_MAXIMA = {np.dtype(t): f"{np.dtype(t).kind}{8 * np.dtype(t).itemsize}" for t in _NATIVE}
+_WIDER: dict[Dtype, Dtype] = {
+    np.dtype(np.int16): np.dtype(np.int32),
+    np.dtype(np.uint16): np.dtype(np.int32),
+    np.dtype(np.uint32): _INT64,
+}
 
 
-def _plan(
-    x: Array,
-    kernel_shape: Sequence[int],
-    strides: Sequence[int] | None,
-    pads: Sequence[int] | None,
-    dilations: Sequence[int] | None,
-    auto_pad: str | bytes,
-    ceil_mode: int,
-) -> _Plan:
-    rank = len(kernel_shape)
-    if x.ndim != rank + 2:
-        raise ValueError(f"kernel_shape {list(kernel_shape)} does not fit an input of shape {x.shape}")
-    size, kernel = x.shape[2:], tuple(kernel_shape)
-    strides, dilations = tuple(strides or (1,) * rank), tuple(dilations or (1,) * rank)
-    given = list(pads or (0,) * (2 * rank))
-    if not len(strides) == len(dilations) == rank == len(given) // 2 or min(*strides, *dilations, *kernel) < 1:
-        raise ValueError(f"strides, dilations and pads do not fit kernel_shape {list(kernel_shape)}")
-    mode = text(auto_pad)
-    if mode not in _AUTO_PADS:
-        raise unknown_word("auto_pad", mode, _AUTO_PADS)
-    before, after, out = [], [], []
-    for k, (n, step) in enumerate(zip(size, strides, strict=True)):
-        span = (kernel[k] - 1) * dilations[k] + 1
-        if mode.startswith("SAME"):
-            count = -(-n // step)
-            missing = max(0, (count - 1) * step + span - n)
-            first = (missing + (mode == "SAME_LOWER")) // 2
-            last = missing - first
-        else:
-            # By its formulas VALID has as many windows with ceil_mode as without; onnxruntime adds one.
-            first, last = (given[k], given[rank + k]) if mode == "NOTSET" else (0, 0)
-            room = n + first + last - span
-            if room < 0:
-                raise ValueError(f"a window of {span} does not fit axis {k + 2} of {x.shape} with its pads")
-            count = room // step + 1
-            if ceil_mode and mode == "NOTSET" and room % step and count * step < n + first:
-                count += 1  # a last window that hangs over, unless it would start in the pads behind
-        before.append(first)
-        after.append(last)
-        out.append(count)
-    return _Plan(size, kernel, strides, dilations, tuple(before), tuple(after), tuple(out))
+def _padded(numbers: Shape, fill: int = 1) -> Shape:
+    """As many spatial axes as pool.h has."""
+    return (fill,) * (_MOST_AXES - len(numbers)) + numbers
 
 
-def _lowest(dtype: np.dtype[Any]) -> Any:
-    return np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
+@lru_cache(maxsize=1024)
+def _table(found: Windows) -> tuple[Array, int]:
+    """What pool.h reads, and how many elements of scratch memory it needs."""
+    ones = (found.size, found.out, found.kernel, found.strides, found.dilations)
+    before = _padded(found.before, 0)
+    size, out, kernel, strides, dilations = map(_padded, ones)
+    reach = (out[2] - 1) * strides[2] + (kernel[2] - 1) * dilations[2] + 1
+    row = max(-before[2], 0) + max(reach, size[2] + before[2]) + (out[2] - 1) * strides[2] + 1
+    return np.array([*size, *out, *kernel, *strides, *dilations, *before], np.int64), row
 
 
-@onnx("MaxPool", native=False)
+@lru_cache(maxsize=256)
+def _counted(found: Windows, what: str) -> Array:
+    """How many elements each window has: those of the "input", of the "pads" as well, or "all", which counts what lies
+    beyond those too."""
+    total = np.ones((), np.int64)
+    numbers = zip(
+        found.size, found.kernel, found.strides, found.dilations, found.before, found.after, found.out, strict=True
+    )
+    for n, kernel, stride, dilation, before, after, out in numbers:
+        at = np.arange(out)[:, None] * stride + np.arange(kernel) * dilation - before
+        low, high = {"input": (0, n), "pads": (-before, n + after), "all": (-before, at.max() + 1)}[what]
+        total = total[..., None] * ((at >= low) & (at < high)).sum(1)
+    return total if (total != total.flat[0]).any() else total[(slice(1),) * total.ndim]
+
+
+def _spatial(x: T, found: Windows) -> tuple[int, Shape]:
+    """Channels of all images, and the output's shape."""
+    if len(found.kernel) > _MOST_AXES:
+        raise UnsupportedError(f"pooling has at most {_MOST_AXES} spatial axes here, not {len(found.kernel)}")
+    return math.prod(x.shape[:2]), (*x.shape[:2], *found.out)
+
+
+def _pool(p: P, name: str, x: T, found: Windows) -> T:
+    channels, shape = _spatial(x, found)
+    if not math.prod(shape):
+        return p.constant(np.zeros(shape, x.dtype))
+    table, row = _table(found)
+    inputs, scratch = (x, p.constant(table)), row * x.dtype.itemsize
+    return p.routine(f"pool.{name}_{_MAXIMA[x.dtype]}", inputs, [(shape, x.dtype)], (channels,), scratch)[0]
+
+
+def _comparable(p: P, x: T) -> T:
+    """In a type that pool.h compares."""
+    dtype = _WIDER.get(x.dtype) or working_dtype(x.dtype)
+    if dtype not in _MAXIMA:
+        raise UnsupportedError(f"pooling of {x.dtype} is not supported")
+    return cast(p, x, dtype)
+
+
+def _maxima(p: P, x: T, found: Windows) -> T:
+    return cast(p, _pool(p, "max", _comparable(p, x), found), x.dtype)
+
+
+def _maxima_and_places(
+    p: P, x: T, found: Windows, channel: int, steps: Sequence[int], nothing_first: bool
+) -> tuple[T, T]:
+    """``steps``: what a step along each spatial axis adds to a place; ``channel``: what the next channel does;
+    ``nothing_first``: the place of nothing is the first one of the channel, and not -1."""
+    channels, shape = _spatial(x, found)
+    if not math.prod(shape):
+        return p.constant(np.zeros(shape, x.dtype)), p.constant(np.zeros(shape, np.int64))
+    values = _comparable(p, x)
+    name = f"pool.places_{_MAXIMA[values.dtype]}"
+    outputs = [(shape, values.dtype), (shape, _INT64)]
+    numbers = (channels, channel, *_padded(tuple(steps), 0), int(nothing_first))
+    best, places = p.routine(name, (values, p.constant(_table(found)[0])), outputs, numbers)
+    return cast(p, best, x.dtype), places
+
+
+def _sums(p: P, x: T, found: Windows) -> T:
+    """In the working type: that of the result is left to the caller."""
+    dtype = working_dtype(x.dtype) if x.dtype.kind not in "iub" else np.dtype(np.float64)
+    if dtype.kind != "f":
+        raise UnsupportedError(f"pooling of {x.dtype} is not supported")
+    return _pool(p, "sum", cast(p, x, dtype), found)
+
+
+def _means(p: P, x: T, found: Windows, what: str, least: int = 0) -> T:
+    """``what``: which elements are counted; ``least``: how many at least."""
+    total = _sums(p, x, found)
+    if not total.size:
+        return total
+    return p.map(np.divide, total, p.constant(np.maximum(_counted(found, what), least).astype(total.dtype)))
+
+
+def _windows_of(x: T, kernel_shape: Sequence[int], *arguments: Any, **more: Any) -> Windows:
+    if x.ndim < 3:
+        raise ModelError(f"kernel_shape {list(kernel_shape)} does not fit an input of shape {x.shape}")
+    return windows(x.shape[2:], kernel_shape, *arguments, **more)
+
+
+@onnx("MaxPool")
 def max_pool(
     p: P,
-    x: Array,
+    x: T,
     *,
     kernel_shape: Sequence[int],
     auto_pad: str = "NOTSET",
@@ -114,26 +144,18 @@ def max_pool(
     n_outputs: int = 1,
 ) -> Any:
     """The second output counts elements of the whole tensor, with ``storage_order`` 1 by columns within a channel."""
-    plan = _plan(x, kernel_shape, strides, pads, dilations, auto_pad, ceil_mode)
-    windows = plan.windows(x, _lowest(x.dtype), _lowest(x.dtype))
+    found = _windows_of(x, kernel_shape, strides, pads, dilations, auto_pad, ceil_mode)
     if n_outputs == 1:
-        return windows.max(plan.over_kernel)
-    flat = windows.reshape(*windows.shape[: x.ndim], -1)
-    best = flat.argmax(-1)
-    spatial = math.prod(plan.size)
-    places = np.arange(x.size).reshape(x.shape)
-    if storage_order:
-        turned = np.arange(spatial).reshape(plan.size[::-1]).transpose()
-        places = places // spatial * spatial + turned
-    indices = plan.windows(places, -1, -1).reshape(flat.shape)
-    chosen = best[..., None]
-    return np.take_along_axis(flat, chosen, -1)[..., 0], np.take_along_axis(indices, chosen, -1)[..., 0]
+        return _maxima(p, x, found)
+    rank = len(found.size)
+    ahead = [found.size[:k] if storage_order else found.size[k + 1 :] for k in range(rank)]
+    return _maxima_and_places(p, x, found, math.prod(found.size), [math.prod(extents) for extents in ahead], False)
 
 
-@onnx("AveragePool", native=False)
+@onnx("AveragePool")
 def average_pool(
     p: P,
-    x: Array,
+    x: T,
     *,
     kernel_shape: Sequence[int],
     auto_pad: str = "NOTSET",
@@ -142,19 +164,34 @@ def average_pool(
     dilations: Sequence[int] | None = None,
     pads: Sequence[int] | None = None,
     strides: Sequence[int] | None = None,
-) -> Array:
-    """Divided by the elements of the window, those of the pads counted too with ``count_include_pad``."""
-    plan = _plan(x, kernel_shape, strides, pads, dilations, auto_pad, ceil_mode)
-    wide = np.result_type(x.dtype, np.float32)
-    total = plan.windows(x.astype(wide), 0, 0).sum(plan.over_kernel)
-    counted = plan.windows(np.ones((1, 1, *plan.size), wide), count_include_pad, 0).sum(plan.over_kernel)
-    return np.asarray(total / counted, x.dtype)
+) -> T:
+    """Divided by the elements of the window, with ``count_include_pad`` those of the pads too. Of nothing: 0."""
+    found = _windows_of(x, kernel_shape, strides, pads, dilations, auto_pad, ceil_mode)
+    return cast(p, _means(p, x, found, "pads" if count_include_pad else "input", 1), x.dtype)
 
 
-@onnx("LpPool", since=2, native=False)
+def _powers(p: P, x: T, exponent: int) -> T:
+    """In the working type."""
+    values = p.map(np.absolute, cast(p, x, working_dtype(x.dtype)))
+    if exponent == 1:
+        return values
+    if exponent == 2:
+        return p.map(np.multiply, values, values)
+    return p.map(np.power, values, constant(p, exponent, values.dtype))
+
+
+def _root(p: P, total: T, exponent: int, dtype: Dtype) -> T:
+    if exponent == 2:
+        total = p.map(np.sqrt, total)
+    elif exponent != 1:
+        total = p.map(np.power, total, constant(p, 1 / exponent, total.dtype))
+    return cast(p, total, dtype)
+
+
+@onnx("LpPool", since=2)
 def lp_pool(
     primitives: P,
-    x: Array,
+    x: T,
     *,
     kernel_shape: Sequence[int],
     p: int = 2,
@@ -163,13 +200,119 @@ def lp_pool(
     dilations: Sequence[int] | None = None,
     pads: Sequence[int] | None = None,
     strides: Sequence[int] | None = None,
-) -> Array:
-    plan = _plan(x, kernel_shape, strides, pads, dilations, auto_pad, ceil_mode)
-    powers = plan.windows(abs(x) ** p, 0, 0).sum(plan.over_kernel)
-    return np.asarray(powers ** (1 / p), x.dtype)
+) -> T:
+    found = _windows_of(x, kernel_shape, strides, pads, dilations, auto_pad, ceil_mode)
+    return _root(primitives, _sums(primitives, _powers(primitives, x, p), found), p, x.dtype)
 
 
-@onnx("GlobalLpPool", since=2, native=False)
-def global_lp_pool(primitives: P, x: Array, *, p: int = 2) -> Array:
-    powers = (abs(x) ** p).sum(tuple(range(2, x.ndim)), keepdims=True)
-    return np.asarray(powers ** (1 / p), x.dtype)
+# --- Over all that there is
+
+
+def _spatial_axes(x: T) -> tuple[int, ...]:
+    if x.ndim < 2:
+        raise ModelError(f"an input of shape {x.shape} has no channels")
+    return tuple(range(2, x.ndim))
+
+
+@onnx("GlobalMaxPool")
+def global_max_pool(p: P, x: T) -> T:
+    return p.reduce(np.maximum, x, _spatial_axes(x), True)
+
+
+@onnx("GlobalAveragePool")
+def global_average_pool(p: P, x: T) -> T:
+    axes, values = _spatial_axes(x), cast(p, x, working_dtype(x.dtype))
+    total = p.reduce(np.add, values, axes, True)
+    count = constant(p, math.prod(x.shape[2:]), total.dtype)
+    return cast(p, p.map(np.divide, total, count), x.dtype)
+
+
+@onnx("GlobalLpPool", since=2)
+def global_lp_pool(primitives: P, x: T, *, p: int = 2) -> T:
+    powers = _powers(primitives, x, p)
+    return _root(primitives, primitives.reduce(np.add, powers, _spatial_axes(x), True), p, x.dtype)
+
+
+# --- OpenVINO's
+
+_ROUNDING = {"floor": (0, False), "ceil": (1, True), "ceil_torch": (1, False)}
+
+
+def _openvino_windows(
+    x: T,
+    kernel: Ints,
+    strides: Ints,
+    dilations: Ints | None,
+    pads_begin: Ints,
+    pads_end: Ints,
+    rounding_type: str,
+    auto_pad: str,
+) -> Windows:
+    if rounding_type.lower() not in _ROUNDING:
+        raise unknown_word("rounding_type", rounding_type, tuple(_ROUNDING))
+    ceil_mode, anywhere = _ROUNDING[rounding_type.lower()]
+    mode = auto_pad.upper()
+    if mode == "VALID":
+        mode, pads_begin, pads_end = "NOTSET", (0,) * len(kernel), (0,) * len(kernel)
+    pads = [*pads_begin, *pads_end]
+    mode = "NOTSET" if mode == "EXPLICIT" else mode
+    return _windows_of(x, kernel, strides, pads, dilations, mode, ceil_mode, anywhere=anywhere)
+
+
+@openvino("MaxPool")
+def openvino_max_pool_1(
+    p: P,
+    x: T,
+    *,
+    kernel: Ints,
+    strides: Ints,
+    pads_begin: Ints,
+    pads_end: Ints,
+    rounding_type: str = "floor",
+    auto_pad: str = "explicit",
+) -> T:
+    return _maxima(p, x, _openvino_windows(x, kernel, strides, None, pads_begin, pads_end, rounding_type, auto_pad))
+
+
+@openvino("MaxPool", since=8)
+def openvino_max_pool(
+    p: P,
+    x: T,
+    *,
+    kernel: Ints,
+    strides: Ints,
+    pads_begin: Ints,
+    pads_end: Ints,
+    dilations: Ints | None = None,
+    rounding_type: str = "floor",
+    auto_pad: str = "explicit",
+    index_element_type: Dtype = _INT64,
+    axis: int = 0,
+) -> tuple[T, T]:
+    """The second output counts elements from ``axis`` on."""
+    found = _openvino_windows(x, kernel, strides, dilations, pads_begin, pads_end, rounding_type, auto_pad)
+    first = axis_of(axis, x.ndim)
+    steps = [math.prod(x.shape[k + 1 :]) if k >= first else 0 for k in range(2, x.ndim)]
+    best, places = _maxima_and_places(p, x, found, math.prod(found.size) if first < 2 else 0, steps, True)
+    if first == 1 and x.shape[0] > 1 and places.size:
+        places = p.map(np.remainder, places, constant(p, math.prod(x.shape[1:]), _INT64))
+    return best, cast(p, places, index_element_type)
+
+
+@openvino("AvgPool")
+def openvino_avg_pool(
+    p: P,
+    x: T,
+    *,
+    kernel: Ints,
+    strides: Ints,
+    pads_begin: Ints,
+    pads_end: Ints,
+    exclude_pad: bool,
+    dilations: Ints | None = None,
+    rounding_type: str = "floor",
+    auto_pad: str = "explicit",
+) -> T:
+    found = _openvino_windows(x, kernel, strides, dilations, pads_begin, pads_end, rounding_type, auto_pad)
+    means = _means(p, x, found, "input" if exclude_pad else "all")
+    return cast(p, p.map(np.rint, means) if x.dtype.kind in "iu" else means, x.dtype)

@@ -315,7 +315,9 @@ def keywords_of(node: Operation, function: Function, system: System) -> dict[str
     _check_inputs(node, signature)
     keyword_only, hints = signature.attributes, signature.hints
     keywords: dict[str, Any] = {}
-    for name, text in node.attributes.items():
+    for written, text in node.attributes.items():
+        # exclude-pad
+        name = written.replace("-", "_") if system is System.OPENVINO else written
         if name not in keyword_only or name == "draws":
             if system is System.OPENVINO:  # plugins' own hints; OpenVINO's reader ignores unknown ones too
                 continue

@@ -37,8 +37,11 @@ def windows(
     dilations: Sequence[int] | None = None,
     auto_pad: str | bytes = "NOTSET",
     ceil_mode: int = 0,
+    anywhere: bool = False,
 ) -> Windows:
     """The windows over spatial axes of these extents. ``pads``: all that lie before, then all that lie behind.
+
+    ``ceil_mode``: a last window may hang over, but not begin in the pads behind, unless it may ``anywhere``.
 
     Raises:
         ModelError: the attributes do not fit, or no window does.
@@ -54,12 +57,19 @@ def windows(
     if mode not in AUTO_PADS:
         raise unknown_word("auto_pad", mode, AUTO_PADS)
     extents = tuple(int(n) for n in size)
-    return _windows(extents, tuple(kernel), strides, tuple(given), dilations, mode, bool(ceil_mode))
+    return _windows(extents, tuple(kernel), strides, tuple(given), dilations, mode, bool(ceil_mode), anywhere)
 
 
 @lru_cache(maxsize=1024)
 def _windows(
-    size: Shape, kernel: Shape, strides: Shape, pads: Shape, dilations: Shape, mode: str, ceil_mode: bool
+    size: Shape,
+    kernel: Shape,
+    strides: Shape,
+    pads: Shape,
+    dilations: Shape,
+    mode: str,
+    ceil_mode: bool,
+    anywhere: bool,
 ) -> Windows:
     rank = len(kernel)
     before, after, out = [], [], []
@@ -77,8 +87,8 @@ def _windows(
             if room < 0 and n:
                 raise ModelError(f"a window of {span} does not fit spatial axis {k} of {list(size)} with its pads")
             count = max(0, room // step + 1)
-            if ceil_mode and mode == "NOTSET" and room % step and count * step < n + first:
-                count += 1  # a last window that hangs over, unless it would start in the pads behind
+            if ceil_mode and mode == "NOTSET" and room % step and (anywhere or count * step < n + first):
+                count += 1
         before.append(first)
         after.append(last)
         out.append(count)

@@ -851,6 +851,47 @@ def _qlinear_convolutions(dtype: str, version: int) -> Iterator[Case]:
     yield Case([*inputs, np.array([1, -2, 300, 0, 7], np.int32)], {"strides": [2, 1]})
 
 
+#: Extents, kernel, strides, dilations.
+POOLS: tuple[tuple[tuple[int, ...], ...], ...] = (
+    ((19,), (3,), (2,), (1,)),
+    ((9, 33), (2, 3), (1, 1), (1, 1)),
+    ((12, 10), (3, 2), (2, 3), (2, 1)),
+    ((4, 5, 7), (2, 3, 2), (1, 2, 1), (1, 1, 1)),
+)
+
+
+def _pooled(*ways: dict[str, Any], both: bool = False) -> Cases:
+    def each(dtype: str, version: int) -> Iterator[Case]:
+        for (extents, kernel, strides, dilations), way in product(POOLS, ways):
+            x = tame(dtype, 2, 3, *extents)
+            attributes = {"kernel_shape": kernel, "strides": strides, "pads": [1] * len(kernel) + [0] * len(kernel)}
+            if version >= (10 if both else 19):
+                attributes["dilations"] = dilations
+            yield Case([x], {**attributes, **way})
+            if both and version >= 8:
+                yield Case([x], attributes, 2)
+
+    return each
+
+
+def _over_all(dtype: str, version: int) -> Iterator[Case]:
+    for extents in ((70,), (5, 7), (2, 3, 5)):
+        yield Case([tame(dtype, 2, 3, *extents)])
+
+
+def _openvino_pooled(**more: Any) -> Cases:
+    def each(dtype: str, version: int) -> Iterator[Case]:
+        for extents, kernel, strides, dilations in POOLS:
+            rank = len(kernel)
+            way = {"kernel": kernel, "strides": strides, "pads_begin": [1] * rank, "pads_end": [0] * rank, **more}
+            if more or version < 8:
+                yield Case([tame(dtype, 2, 3, *extents)], way)
+            else:
+                yield Case([tame(dtype, 2, 3, *extents)], {**way, "dilations": dilations, "axis": 1}, 2)
+
+    return each
+
+
 # ------------------------------------------------------------------ the rows
 
 
@@ -906,6 +947,10 @@ def _rows_of_onnx() -> dict[str, Row]:
     add("Gemm", (*FLOATS, "int32", "int64"), _gemms)
     add("Conv", FLOATS, _convolved(False, False))
     add("ConvTranspose", FLOATS, _convolved(True, False))
+    add("MaxPool", (*FLOATS, "int8", "uint8"), _pooled({}, both=True))
+    add("AveragePool", FLOATS, _either(_pooled({}, {"count_include_pad": 1}), _pooled({}), 7))
+    add("LpPool", FLOATS, _pooled({}, {"p": 1}, {"p": 3}))
+    add("GlobalMaxPool GlobalAveragePool GlobalLpPool", FLOATS, _over_all)
     add("ConvInteger", ("int8", "uint8"), _integer_convolutions)
     add("QLinearConv", ("int8", "uint8"), _qlinear_convolutions)
     add("BatchNormalization", FLOATS, _batch_norms)
@@ -986,6 +1031,8 @@ def _rows_of_openvino() -> dict[str, Row]:
     add("MatMul", (*FLOATS, "int32", "int64"), _turned_products)
     add("Convolution", (*FLOATS, "int32"), _convolved(False, True))
     add("ConvolutionBackpropData", FLOATS, _convolved(True, True))
+    add("MaxPool", (*FLOATS, *INTS[:-1]), _openvino_pooled())
+    add("AvgPool", (*FLOATS, "int8"), _openvino_pooled(**{"exclude-pad": True}))
     add("GroupConvolution", FLOATS, _convolved_by_groups(False))
     add("GroupConvolutionBackpropData", FLOATS, _convolved_by_groups(True))
     add("Einsum", (*FLOATS, "int32", "int64"), _einsums)

@@ -134,6 +134,9 @@ for _op_type, _shape in (
 ):
     _weights = np.cos(np.arange(np.prod(_shape), dtype=np.float32)).reshape(_shape)
     CASES[_op_type] = ([IMAGE, Fixed(_weights, F32)], SPATIAL)
+SPATIAL = {**SPATIAL, "kernel": [2, 3], "rounding_type": "floor"}
+CASES["AvgPool"] = ([IMAGE], {**SPATIAL, "exclude-pad": True})
+CASES["MaxPool"] = ([IMAGE], SPATIAL)
 #: What they draw is their own; dtype and shape are compared.
 RANDOM = ("Multinomial", "RandomUniform")
 #: Read as loops.

@@ -173,8 +173,8 @@ def test_global_lp_pool(p: int) -> None:
 @pytest.mark.parametrize(
     ("attributes", "message"),
     [
-        ({"kernel_shape": [2]}, "kernel_shape"),
-        ({"kernel_shape": [9, 2]}, "window of 9"),
+        ({"kernel_shape": [2]}, "a kernel of shape"),
+        ({"kernel_shape": [9, 2]}, "a window of 9"),
         ({"kernel_shape": [2, 2], "strides": [0, 1]}, "strides"),
         ({"kernel_shape": [2, 2], "auto_pad": "SAME"}, "SAME_UPPER"),
     ],

@@ -97,12 +97,26 @@ static void conv_offsets(conv const *c, residue const *r, npy_intp channel, npy_
                 }
 }
 
+/* Of the first vector. */
+static npy_intp conv_positions(vectors const *v) {
+    npy_intp n = 0;
+    for (int32_t p = 0; p < v->first[1]; p++) n += v->parts[p].count;
+    return n;
+}
+
 typedef float conv_f4 __attribute__((vector_size(16), aligned(4), may_alias));
 typedef float conv_f8 __attribute__((vector_size(32), aligned(4), may_alias));
 typedef float conv_f16 __attribute__((vector_size(64), aligned(4), may_alias));
 typedef double conv_d2 __attribute__((vector_size(16), aligned(8), may_alias));
 typedef double conv_d4 __attribute__((vector_size(32), aligned(8), may_alias));
 typedef double conv_d8 __attribute__((vector_size(64), aligned(8), may_alias));
+
+typedef int32_t conv_i4 __attribute__((vector_size(16)));
+typedef int32_t conv_i8 __attribute__((vector_size(32)));
+typedef int32_t conv_i16 __attribute__((vector_size(64)));
+typedef int64_t conv_l2 __attribute__((vector_size(16)));
+typedef int64_t conv_l4 __attribute__((vector_size(32)));
+typedef int64_t conv_l8 __attribute__((vector_size(64)));
 
 #define BY_ELEMENT(to, first, count, from) memcpy(to, (from) + (first), (size_t)(count) * sizeof(*(from)))
 
@@ -114,6 +128,11 @@ typedef double conv_d8 __attribute__((vector_size(64), aligned(8), may_alias));
 #define STORE BY_ELEMENT
 #define ATTRIBUTES
 #define NAME(x) conv_##x##_f32
+#define H conv_f4
+#define HL 4
+#define H_FMA FMA
+#define H_SPLAT SPLAT
+#define EVENS(a, b) __builtin_shuffle(a, b, (conv_i4){0, 2, 4, 6})
 #define ROWS 4
 #include "conv_tiles.h"
 
@@ -125,6 +144,11 @@ typedef double conv_d8 __attribute__((vector_size(64), aligned(8), may_alias));
 #define STORE BY_ELEMENT
 #define ATTRIBUTES
 #define NAME(x) conv_##x##_f64
+#define H conv_d2
+#define HL 2
+#define H_FMA FMA
+#define H_SPLAT SPLAT
+#define EVENS(a, b) __builtin_shuffle(a, b, (conv_l2){0, 2})
 #define ROWS 4
 #include "conv_tiles.h"
 
@@ -137,6 +161,11 @@ typedef double conv_d8 __attribute__((vector_size(64), aligned(8), may_alias));
 #define STORE BY_ELEMENT
 #define ATTRIBUTES __attribute__((target("avx2,fma")))
 #define NAME(x) conv_##x##_f32_avx2
+#define H conv_f8
+#define HL 8
+#define H_FMA FMA
+#define H_SPLAT SPLAT
+#define EVENS(a, b) __builtin_shuffle(a, b, (conv_i8){0, 2, 4, 6, 8, 10, 12, 14})
 #define ROWS 4
 #include "conv_tiles.h"
 
@@ -148,6 +177,11 @@ typedef double conv_d8 __attribute__((vector_size(64), aligned(8), may_alias));
 #define STORE BY_ELEMENT
 #define ATTRIBUTES __attribute__((target("avx2,fma")))
 #define NAME(x) conv_##x##_f64_avx2
+#define H conv_d4
+#define HL 4
+#define H_FMA FMA
+#define H_SPLAT SPLAT
+#define EVENS(a, b) __builtin_shuffle(a, b, (conv_l4){0, 2, 4, 6})
 #define ROWS 4
 #include "conv_tiles.h"
 
@@ -158,8 +192,13 @@ typedef double conv_d8 __attribute__((vector_size(64), aligned(8), may_alias));
 #define SPLAT(x) ((conv_f16)_mm512_set1_ps(x))
 #define STORE(to, first, count, from)                                                                                   \
     _mm512_mask_storeu_ps((to) - (first), (__mmask16)(((1u << (count)) - 1) << (first)), _mm512_loadu_ps(from))
-#define ATTRIBUTES __attribute__((target("avx512f")))
+#define ATTRIBUTES __attribute__((target("avx512f,avx2,fma")))
 #define NAME(x) conv_##x##_f32_avx512
+#define H conv_f8
+#define HL 8
+#define H_FMA(a, b, c) ((conv_f8)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
+#define H_SPLAT(x) ((conv_f8)_mm256_set1_ps(x))
+#define EVENS(a, b) __builtin_shuffle(a, b, (conv_i16){0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30})
 #define ROWS 8
 #include "conv_tiles.h"
 
@@ -170,8 +209,13 @@ typedef double conv_d8 __attribute__((vector_size(64), aligned(8), may_alias));
 #define SPLAT(x) ((conv_d8)_mm512_set1_pd(x))
 #define STORE(to, first, count, from)                                                                                   \
     _mm512_mask_storeu_pd((to) - (first), (__mmask8)(((1u << (count)) - 1) << (first)), _mm512_loadu_pd(from))
-#define ATTRIBUTES __attribute__((target("avx512f")))
+#define ATTRIBUTES __attribute__((target("avx512f,avx2,fma")))
 #define NAME(x) conv_##x##_f64_avx512
+#define H conv_d8
+#define HL 8
+#define H_FMA FMA
+#define H_SPLAT SPLAT
+#define EVENS(a, b) __builtin_shuffle(a, b, (conv_l8){0, 2, 4, 6, 8, 10, 12, 14})
 #define ROWS 8
 #include "conv_tiles.h"
 #endif

@@ -1,6 +1,7 @@
 /* Convolution for one element type and one instruction set: included once for each, with
  * T (element), V (vector), L (elements in V), FMA(a, b, c), SPLAT(x), STORE(to, first, count, from), ATTRIBUTES, NAME(x),
- * ROWS and WIDTH (most channels and vectors of a tile: their sums and what they read fit into the registers). */
+ * ROWS (most channels of a tile: its sums and what they read fit into the registers); and H, HL, H_FMA, H_SPLAT for
+ * vectors of at most 8 elements. */
 
 typedef void (*NAME(tile))(T const *, npy_intp const *, npy_intp, T const *, npy_intp, npy_intp const *, T const *,
                            T *const *, npy_intp);
@@ -49,6 +50,30 @@ static NAME(tile) const NAME(tiles)[4][9] = {
 };
 #undef TILE
 
+/* B blocks of 8 channels at one position: out[(8 * b + r) * apart]. The same sums as in tiles. */
+#define NARROW(B)                                                                                                    \
+    ATTRIBUTES static void NAME(narrow_##B)(T const *x, npy_intp const *off, npy_intp K, T const *w, T const *bias,  \
+                                            T *out, npy_intp apart) {                                                \
+        H sum[B][8 / HL];                                                                                            \
+        T buffer[8 * B];                                                                                             \
+        for (int b = 0; b < B; b++)                                                                                  \
+            for (int q = 0; q < 8 / HL; q++) sum[b][q] = (H){0};                                                     \
+        for (npy_intp k = 0; k < K; k++, w += 8) {                                                                   \
+            H factor = H_SPLAT(x[off[k]]);                                                                           \
+            for (int b = 0; b < B; b++)                                                                              \
+                for (int q = 0; q < 8 / HL; q++)                                                                     \
+                    sum[b][q] = H_FMA(*(H const *)(w + b * 8 * K + q * HL), factor, sum[b][q]);                      \
+        }                                                                                                            \
+        for (int b = 0; b < B; b++)                                                                                  \
+            for (int q = 0; q < 8 / HL; q++) {                                                                       \
+                if (bias) sum[b][q] += *(H const *)(bias + b * 8 + q * HL);                                          \
+                *(H *)(buffer + b * 8 + q * HL) = sum[b][q];                                                         \
+            }                                                                                                        \
+        for (int r = 0; r < 8 * B; r++) out[r * apart] = buffer[r];                                                  \
+    }
+NARROW(1) NARROW(4)
+#undef NARROW
+
 /* The part of a group's input that a band of positions reads: planes [channel, phases, n, d, h, w], zeros for what lies
  * outside. */
 ATTRIBUTES static void NAME(pack)(conv const *c, T const *x, T *to, npy_intp n0, npy_intp bn, npy_intp d0,
@@ -80,8 +105,13 @@ ATTRIBUTES static void NAME(pack)(conv const *c, T const *x, T *to, npy_intp n0,
                                 if (sw == 1 && high - low >= L) {
                                     for (npy_intp w = low; w + L < high; w += L) *(V *)(to + w) = *(V const *)(from + w);
                                     *(V *)(to + high - L) = *(V const *)(from + high - L);
-                                } else
-                                    for (npy_intp w = low; w < high; w++) to[w] = from[w * sw];
+                                } else {
+                                    npy_intp w = low;
+                                    if (sw == 2)
+                                        for (; w + L < high; w += L) /* what is read lies before the last one */
+                                            *(V *)(to + w) = EVENS(*(V const *)(from + 2 * w), *(V const *)(from + 2 * w + L));
+                                    for (; w < high; w++) to[w] = from[w * sw];
+                                }
                                 for (npy_intp w = high; w < plane[2]; w++) to[w] = 0;
                             }
                     to += (c->cn - bn) * plane[0] * plane[1] * plane[2];
@@ -105,7 +135,7 @@ static npy_intp NAME(cut)(conv const *c, npy_intp (*level)[3], int levels, vecto
     npy_intp flat = (rows - 1) * apart + length;
     npy_intp by_row = rows * ((length + L - 1) / L), together = (flat + L - 1) / L;
     /* Vectors that cross from row to row compute what lies between, and are stored in parts. */
-    int across = (c->direct && length < L) || together * 11 < by_row * 10;
+    int across = (c->direct && length < L) || together < by_row;
     npy_intp count = 0, parts = 0;
     for (npy_intp a = 0; a < top[0]; a++)
         for (npy_intp b = 0; b < mid[0]; b++)
@@ -141,9 +171,19 @@ ATTRIBUTES static void NAME(multiply)(conv const *c, T const *x, npy_intp const 
                                       T const *bias, vectors const *v, npy_intp count, T *out, npy_intp out_step) {
     npy_intp const apart = c->out[0] * c->out[1] * c->out[2];
     T buffer[8 * 8 * L];
+    npy_intp done = 0;
+    if (count == 1 && conv_positions(v) <= 4) /* too few for vectors of them */
+        for (npy_intp rows; c->ocg - done >= 8; done += rows) {
+            rows = c->ocg - done >= 32 ? 32 : 8;
+            for (int32_t p = 0; p < v->first[1]; p++)
+                for (int j = 0; j < v->parts[p].count; j++)
+                    (rows == 32 ? NAME(narrow_4) : NAME(narrow_1))(
+                        x + v->at[0] + v->parts[p].lane + j, off, K, w + done * K, bias ? bias + done : NULL,
+                        out + done * apart + v->parts[p].out + j * out_step, apart);
+        }
     int const widest = c->ocg >= 4 ? 3 : c->ocg >= 2 ? 4 : 8;
     for (npy_intp group = 0; group < count; group += 12)
-        for (npy_intp r = 0; r < c->ocg;) {
+        for (npy_intp r = done; r < c->ocg;) {
             npy_intp left = c->ocg - r;
             int kind = left >= ROWS ? (ROWS == 8 ? 3 : 2) : left >= 4 ? 2 : left >= 2 ? 1 : 0, rows = 1 << kind;
             /* The block of the weights, and the channel in it. */
@@ -270,3 +310,8 @@ ATTRIBUTES static int NAME(run)(loopdbg_call *call, conv *c) {
 #undef ATTRIBUTES
 #undef NAME
 #undef ROWS
+#undef EVENS
+#undef H
+#undef HL
+#undef H_FMA
+#undef H_SPLAT

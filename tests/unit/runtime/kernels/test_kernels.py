@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from loopdbg.runtime.graph import Array, Graph, Operation, System, TensorType, Value
 from loopdbg.runtime.model import Model
+from loopdbg.runtime.ops import arithmetic
 from loopdbg.runtime.ops.eager import Eager
 from loopdbg.runtime.ops.primitives import Elementwise
 from loopdbg.runtime.ops.registry import resolve
@@ -145,3 +147,12 @@ def _pad(x: Array, pads: Array, mode: str) -> Graph:
     inputs = [Value("x", TensorType(x.dtype, x.shape)), Value("pads", TensorType(pads.dtype, pads.shape))]
     node = Operation("pad", "Pad", "", 21, list(inputs), [Value("out")], {"mode": mode})
     return Graph("one_node", inputs=inputs, outputs=[node.outputs[0]], nodes=[node], system=System.ONNX)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "float64", "int16"])
+@pytest.mark.parametrize("shape", [(4, 4), (3, 9), (17, 5), (2, 8, 13), (3, 4, 5, 6), (64, 100)])
+def test_copies_that_turn(dtype: str, shape: tuple[int, ...]) -> None:
+    x = np.arange(np.prod(shape)).reshape(shape).astype(dtype)
+    for order in itertools.permutations(range(len(shape))):
+        for view in (x.transpose(order), x[..., 1:].transpose(order), x[::-1, ::2].transpose(order)):
+            np.testing.assert_array_equal(arithmetic.compute(arithmetic.copy(view.dtype), view), view)

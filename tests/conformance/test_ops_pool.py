@@ -1,0 +1,142 @@
+"""Pooling beside onnxruntime and OpenVINO's CPU plugin, attributes at random; test_ops_tail has the odd corners."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import loopdbg
+from loopdbg.runtime.graph import System
+
+from .single_node import close, onnx_node, openvino_node, ours
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def numbers(rng: np.random.Generator, dtype: Any, *shape: int) -> Array:
+    kind = np.dtype(dtype)
+    if kind.kind in "iu":
+        return rng.integers(np.iinfo(kind).min, np.iinfo(kind).max, shape, dtype)
+    return rng.standard_normal(shape).astype(kind)
+
+
+def some(seed: int, dilated: bool) -> tuple[Array, dict[str, Any]]:
+    """A tensor, and attributes that fit it."""
+    rng = np.random.default_rng(seed)
+    rank = int(rng.choice([1, 2, 2, 3]))
+    kernel = [int(rng.choice([1, 2, 3, 5])) for _ in range(rank)]
+    strides = [int(rng.choice([1, 1, 2, 3])) for _ in range(rank)]
+    dilations = [int(rng.choice([1, 2])) if dilated else 1 for _ in range(rank)]
+    pads = [int(rng.integers(0, k)) for k in kernel * 2]
+    size = [int(rng.integers((k - 1) * d + 1, k * d + 20)) for k, d in zip(kernel, dilations, strict=True)]
+    x = numbers(rng, np.float32, int(rng.integers(1, 4)), 3, *size)
+    return x, {"kernel_shape": kernel, "strides": strides, "pads": pads, "dilations": dilations}
+
+
+def of_nothing(y: Array) -> Array:
+    """The greatest of nothing at all: -inf here, the peers' is their least number."""
+    return np.maximum(y, np.finfo(y.dtype).min)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("ceil_mode", [0, 1])
+def test_beside_onnxruntime(seed: int, ceil_mode: int) -> None:
+    x, attributes = some(seed, True)
+    for mine, theirs in (
+        onnx_node("MaxPool", [x], ceil_mode=ceil_mode, **attributes),
+        onnx_node("MaxPool", [x], 2, ceil_mode=ceil_mode, storage_order=seed % 2, **attributes),
+    ):
+        close([of_nothing(mine[0]), *mine[1:]], theirs)
+    for include in (0, 1):
+        close(*onnx_node("AveragePool", [x], ceil_mode=ceil_mode, count_include_pad=include, **attributes), 1e-5, 1e-6)
+    if ceil_mode == 0:
+        close(*onnx_node("LpPool", [x], p=seed % 3 + 1, **attributes), 1e-4, 1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float64, np.int8, np.uint8])
+def test_maxima_of_other_types(dtype: Any) -> None:
+    x = numbers(np.random.default_rng(1), dtype, 2, 3, 9, 10)
+    attributes: dict[str, Any] = {"kernel_shape": [3, 2], "pads": [1, 1, 1, 0], "strides": [2, 1]}
+    if dtype is np.float16:
+        (mine,) = ours(System.ONNX, "MaxPool", [x], version=22, attributes=attributes)
+        (wide,) = ours(System.ONNX, "MaxPool", [x.astype(np.float32)], version=22, attributes=attributes)
+        close([mine], [wide.astype(dtype)])
+    else:
+        close(*onnx_node("MaxPool", [x], 2, **attributes))
+
+
+def test_a_nan_is_the_greatest() -> None:
+    x = np.arange(40, dtype=np.float32).reshape(1, 1, 5, 8)
+    x[0, 0, 2, 3] = np.nan
+    best, places = ours(System.ONNX, "MaxPool", [x], 2, version=22, attributes={"kernel_shape": [2, 2]})
+    (alone,) = ours(System.ONNX, "MaxPool", [x], version=22, attributes={"kernel_shape": [2, 2]})
+    expected = np.zeros((1, 1, 4, 7), bool)
+    expected[0, 0, 1:3, 2:4] = True
+    for y in (best, alone):
+        np.testing.assert_array_equal(np.isnan(y), expected)
+    assert set(places[expected]) == {2 * 8 + 3}
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 4, 5), (1, 2, 7), (2, 2, 3, 3, 3)])
+def test_over_all(shape: tuple[int, ...]) -> None:
+    x = numbers(np.random.default_rng(2), np.float32, *shape)
+    for op_type in ("GlobalMaxPool", "GlobalAveragePool"):
+        close(*onnx_node(op_type, [x]), 1e-5, 1e-6)
+
+
+def test_refusals() -> None:
+    for x, attributes in (
+        (np.ones((1, 1, 2, 2, 2, 2), np.float32), {"kernel_shape": [1] * 4}),
+        (np.ones((1, 1, 4), np.complex64), {"kernel_shape": [1]}),
+        (np.ones((1, 4), np.float32), {"kernel_shape": []}),
+    ):
+        with pytest.raises(loopdbg.LoopdbgError):
+            ours(System.ONNX, "MaxPool", [x], version=22, attributes=attributes)
+
+
+# --- OpenVINO
+
+
+def translated(attributes: dict[str, Any]) -> dict[str, Any]:
+    rank = len(attributes["kernel_shape"])
+    return {
+        "kernel": attributes["kernel_shape"],
+        "strides": attributes["strides"],
+        "pads_begin": attributes["pads"][:rank],
+        "pads_end": attributes["pads"][rank:],
+    }
+
+
+@pytest.mark.parametrize("seed", [2, 5, 8, 9, 16, 19])
+@pytest.mark.parametrize("rounding", ["floor", "ceil", "ceil_torch"])
+def test_beside_openvino(seed: int, rounding: str) -> None:
+    x, attributes = some(100 + seed, False)
+    new = rounding == "ceil_torch"
+    for exclude in (False, True):
+        more = {"exclude-pad": exclude, "rounding_type": rounding}
+        means, theirs = openvino_node("AvgPool", [x], opset=14 if new else 1, **translated(attributes), **more)
+        if rounding != "ceil":
+            close(means, theirs, 1e-5, 1e-6)
+        else:  # of nothing: 0 / 0, or 0 over the pads
+            close([np.nan_to_num(y) for y in means], [np.nan_to_num(y) for y in theirs], 1e-5, 1e-6)
+    if not new:
+        (best,), theirs = openvino_node("MaxPool", [x], rounding_type=rounding, **translated(attributes))
+        close([of_nothing(best)], theirs)
+    x, attributes = some(200 + seed, True)
+    more = {"dilations": attributes["dilations"], "rounding_type": rounding, "index_element_type": "i32"}
+    opset = 14 if new else 8
+    for axis in (0, 2):
+        mine, theirs = openvino_node("MaxPool", [x], 2, opset, **translated(attributes), **more, axis=axis)
+        close([of_nothing(mine[0]), mine[1]], theirs)
+
+
+@pytest.mark.parametrize("auto_pad", ["same_upper", "same_lower", "valid", "explicit"])
+@pytest.mark.parametrize("rounding", ["floor", "ceil"])
+def test_openvino_auto_pad(auto_pad: str, rounding: str) -> None:
+    x = numbers(np.random.default_rng(3), np.float32, 1, 2, 8, 9)
+    attributes = {"kernel": [3, 2], "strides": [2, 2], "pads_begin": [1, 0], "pads_end": [0, 1]}
+    more = {"auto_pad": auto_pad, "rounding_type": rounding}
+    close(*openvino_node("MaxPool", [x], **attributes, **more))
+    close(*openvino_node("AvgPool", [x], **attributes, **more, **{"exclude-pad": True}))

@@ -1,0 +1,116 @@
+"""Convolutions and pools in random loops: the same bits in every way of running, and about onnxruntime's numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import loopdbg
+import ways
+from loopdbg.runtime.frontends.onnx import reader as frontend
+from models import proto
+from strategies.draws import Draw, FromSeed
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def numbers(draw: Draw, *shape: int) -> Array:
+    rng = np.random.default_rng(draw.integer(0, 1 << 30))
+    return (rng.standard_normal(shape) / np.sqrt(max(1, np.prod(shape[1:])))).astype(np.float32)
+
+
+def shaped(draw: Draw, channels: int, size: list[int]) -> tuple[str, list[Array], str]:
+    """A node that keeps the shape: type, weights, attributes."""
+    rank = len(size)
+    groups = draw.pick([g for g in (1, 2, channels) if channels % g == 0])
+    match draw.pick(["conv", "conv", "conv", "strided", "max", "average", "transposed"]):
+        case "max":
+            return "MaxPool", [], f"kernel_shape={[3] * rank}, pads={[1] * 2 * rank}"
+        case "average":
+            include = draw.integer(0, 1)
+            return "AveragePool", [], f"kernel_shape={[3] * rank}, pads={[1] * 2 * rank}, count_include_pad={include}"
+        case "transposed":
+            weights = [numbers(draw, channels, channels // groups, *[3] * rank)]
+            return "ConvTranspose", weights, f"group={groups}, pads={[1] * 2 * rank}"
+        case "strided":  # one in the middle of each window
+            weights = [numbers(draw, channels, channels // groups, *[1] * rank), numbers(draw, channels)]
+            pads = [0] * rank + [n - 1 for n in size]
+            return "Conv", weights, f"group={groups}, strides={[2] * rank}, pads={pads}"
+    reach = [draw.pick([0, 1, 2]) for _ in range(rank)]
+    dilation = draw.pick([1, 2])
+    weights = [numbers(draw, channels, channels // groups, *(2 * r + 1 for r in reach))]
+    weights += [numbers(draw, channels)] if draw.integer(0, 1) else []
+    pads = [r * dilation for r in reach * 2]
+    return "Conv", weights, f"group={groups}, dilations={[dilation] * rank}, pads={pads}"
+
+
+def program(draw: Draw) -> tuple[Any, dict[str, Array]]:
+    """A model with one loop, and its inputs."""
+    channels, size = draw.pick([1, 2, 6, 11]), [draw.integer(1, 20) for _ in range(draw.integer(1, 2))]
+    shape = [draw.pick([1, 1, 3]), channels, *size]
+    arrays: dict[str, Array] = {"x": numbers(draw, *shape)}
+    lines, constants, last = [], "", "h"
+    for k in range(draw.integer(1, 3)):
+        op_type, weights, attributes = shaped(draw, channels, size)
+        names = [f"w{k}_{j}" for j in range(len(weights))]
+        arrays |= dict(zip(names, weights, strict=True))
+        lines.append(f"v{k} = {op_type} <{attributes}> ({', '.join([last, *names])})")
+        last = f"v{k}"
+    lines += [f"next = Tanh ({last})", "kept = Identity (c)", "shown = Identity (next)"]
+    inputs = {name: array for name, array in arrays.items() if name == "x" or draw.integer(0, 1)}
+    declared = ", ".join(f"float[{','.join(map(str, array.shape))}] {name}" for name, array in inputs.items())
+    type_ = f"float[{','.join(map(str, shape))}]"
+    source = proto(
+        f"g ({declared}) => ({type_} y, float[n,{type_[6:-1]}] ys) {{ {constants}"
+        f" n = Constant <value_int = {draw.integer(2, 5)}> () t = Constant <value = bool {{1}}> ()"
+        f" y, ys = Loop (n, t, x) <body = b (int64 i, bool c, {type_} h) => (bool kept, {type_} next, {type_} shown)"
+        f" {{ {' '.join(lines)} }}> }}"
+    )
+    import onnx
+
+    rest = arrays.keys() - inputs.keys()
+    source.graph.initializer.extend(onnx.numpy_helper.from_array(arrays[name], name) for name in sorted(rest))
+    return source, inputs
+
+
+def check(draw: Draw) -> None:
+    source, inputs = program(draw)
+
+    def model() -> loopdbg.Model:
+        return loopdbg.Model(frontend.from_proto(source, "random"))
+
+    expected = ways.executed(model(), inputs)
+    assert expected[0] is None, expected
+    for outcome in (
+        ways.by_engine(model(), inputs, ways.python_only),
+        ways.by_engine(model(), inputs, ways.hot_at_once),
+        ways.by_engine(model(), inputs, ways.never_hot),
+        ways.by_engine(model(), inputs, drive=ways.by_nodes(20)),
+        ways.hooked(model(), inputs)[0],
+        ways.c_hooked(model(), inputs)[0],
+        ways.recorded(model(), inputs)[0],
+        ways.debugged(model(), inputs)[0],
+    ):
+        assert outcome[2:] == expected[2:]
+    assert ways.there_and_back(model(), inputs, draw)[2] == expected[2]
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(source.SerializeToString(), providers=["CPUExecutionProvider"])
+    ours = model().run(inputs)
+    for name, theirs in zip(("y", "ys"), session.run(["y", "ys"], inputs), strict=True):
+        np.testing.assert_allclose(ours[name], theirs, 1e-3, 1e-4)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 1 << 30))
+def test_all_ways_agree(seed: int) -> None:
+    check(FromSeed(seed))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_some_always(seed: int) -> None:
+    check(FromSeed(f"always {seed}"))
