@@ -335,7 +335,7 @@ def matmul_nbits(
             packed = p.constant(layout(known(b)))
         m, blocks = math.prod(a.shape[:-1]), -(-K // block_size)
         numbers = (m, K, N, bits, block_size)
-        scratch = m * 4 * blocks * (block_size + 1)
+        scratch = m * 4 * blocks * (block_size + 1) + 64  # some, whatever m is
         inputs = (cast(p, a, _FLOAT32), packed)
         (y,) = p.routine("few_bits.product", inputs, [(shape, _FLOAT32)], numbers, scratch)
         y = cast(p, y, a.dtype)
