@@ -30,11 +30,12 @@ cdef extern from "narrow.h" nogil:
         inner_loop loop, fold
         void *data
         void *fold_data
-        int inputs, brain, narrow
+        int inputs, brain, narrow, operation
     void loopdbg_through_floats(char **, const npy_intp *, const npy_intp *, void *) noexcept
     void loopdbg_fold_floats(char **, const npy_intp *, const npy_intp *, void *) noexcept
     void loopdbg_fold_directly(char **, const npy_intp *, const npy_intp *, void *) noexcept
     int loopdbg_use_halves(int kind) noexcept
+    int loopdbg_half_operation_of(const char *name) noexcept
 
 cdef extern from "panels.h" nogil:
     enum:
@@ -220,6 +221,7 @@ cdef Kernel _through_floats(np.ufunc ufunc, tuple dtypes):
     kernel.through.loop, kernel.through.data = floats.loop, floats.data
     kernel.through.inputs, kernel.through.brain = <int>len(dtypes), brain
     kernel.through.narrow = floats.out == np.float32
+    kernel.through.operation = -1 if brain else loopdbg_half_operation_of(ufunc.__name__.encode())
     kernel.data = &kernel.through
     if len(dtypes) == 2 and kernel.through.narrow:
         kernel.through.fold, kernel.through.fold_data = floats.loop if floats.fold == NULL else floats.fold, floats.data

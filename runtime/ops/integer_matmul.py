@@ -15,7 +15,7 @@ from ..kernels.walks import broadcast_shapes
 from . import arithmetic
 from .conversion import convert
 from .matmul import product
-from .quantize import dequantize_linear, quantize_linear
+from .quantize import dequantize_linear, quantize_linear, requantized
 from .registry import onnx
 from .support import cast, constant, one_way
 
@@ -126,7 +126,10 @@ def qlinear_matmul(p: P, a: T, a_scale: T, a_zero: T, b: T, b_scale: T, b_zero: 
         sums = product(p, dequantize_linear(p, a, one), dequantize_linear(p, b, one))
     else:
         sums = integer_product(p, a, b, a_zero, b_zero)
-    values = p.map(np.multiply, cast(p, sums, _FLOAT32), _fitting(p, factor, sums))
+    factor = _fitting(p, factor, sums)
+    if y_zero.dtype in _BYTES and sums.dtype == _INT32 and (factor.size == 1 or factor.size == factor.shape[-1]):
+        return requantized(p, sums, factor, y_zero)
+    values = p.map(np.multiply, cast(p, sums, _FLOAT32), factor)
     return quantize_linear(p, values, constant(p, 1, _FLOAT32), p.reshape(y_zero, ()))
 
 

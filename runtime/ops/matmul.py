@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError
+from ..graph import Array
 from .registry import onnx, openvino
 from .support import cast, constant, is_float, one_way, onnx_legacy_align, working_dtype
 
@@ -31,8 +32,19 @@ def product(p: P, a: T, b: T) -> T:
         raise ModelError(f"a matrix product of shapes {a.shape} and {b.shape}: scalars have none")
     if a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
         raise ModelError(f"a matrix product of shapes {a.shape} and {b.shape}: the inner dimensions differ")
-    inner = working_dtype(a.dtype)
-    return cast(p, p.matmul(cast(p, a, inner), cast(p, b, inner)), a.dtype)
+    if working_dtype(a.dtype) == a.dtype == b.dtype:
+        return p.matmul(a, b)
+    return cast(p, p.matmul(_wide(p, a), _wide(p, b)), a.dtype)
+
+
+def _wide(p: P, x: T) -> T:
+    """A narrow float in float32, constants once."""
+    prepared = p.prepared(x, _as_float32)
+    return cast(p, x, working_dtype(x.dtype)) if prepared is None else prepared
+
+
+def _as_float32(array: Array) -> Array:
+    return array.astype(np.float32, order="C")
 
 
 @onnx("MatMul")

@@ -5,6 +5,7 @@ Most compute in float32 what the numbers stand for, as onnxruntime does, and qua
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from ..errors import ModelError, UnsupportedError
 from ..graph import Array
+from ..kernels.routines import few_bits
 from .activations import leaky_relu, sigmoid
 from .axes import axis_of, normal_axis
 from .matmul import transposed
@@ -318,33 +320,81 @@ def matmul_nbits(
         raise UnsupportedError("weights in a layout of one provider (weight_prepacked) are not supported")
     if bits not in (2, 4, 8):
         raise UnsupportedError(f"weights of {bits} bits are not supported")
-    packed, factors, zeros, group = (None if x is None else known(x) for x in (b, scales, zero_points, g_idx))
-    assert packed is not None and factors is not None
-    weights = p.constant(dequantized(packed, factors, zeros, group, K, N, bits, block_size))
-    (y,) = standard(p, "MatMul", (a, weights))
+    if a.shape[-1] != K:
+        raise ModelError(f"MatMulNBits with K = {K} has rows of {a.shape[-1]} numbers")
+    shape = (*a.shape[:-1], N)
+    if not b.size:  # an omitted projection
+        y = p.constant(np.zeros(shape, a.dtype))
+    elif g_idx is not None:
+        given = (known(b), known(scales), None if zero_points is None else known(zero_points), known(g_idx))
+        weights = p.constant(dequantized(*given, K, N, bits, block_size))
+        (y,) = standard(p, "MatMul", (a, weights))
+    else:
+        layout = _FewBits(known(scales), None if zero_points is None else known(zero_points), K, N, bits, block_size)
+        packed = p.prepared(b, layout)
+        if packed is None:
+            packed = p.constant(layout(known(b)))
+        m, blocks = math.prod(a.shape[:-1]), -(-K // block_size)
+        numbers = (m, K, N, bits, block_size)
+        scratch = m * 4 * blocks * (block_size + 1) + 64  # some, whatever m is
+        inputs = (cast(p, a, _FLOAT32), packed)
+        (y,) = p.routine("few_bits.product", inputs, [(shape, _FLOAT32)], numbers, scratch)
+        y = cast(p, y, a.dtype)
     return y if bias is None else p.map(np.add, y, bias)
 
 
+class _FewBits:
+    """The layout of few_bits.h for weights with these scales and zero points; layouts of the same ones are equal."""
+
+    def __init__(self, scales: Array, zeros: Array | None, K: int, N: int, bits: int, block_size: int) -> None:
+        self.scales, self.zeros = scales, zeros
+        self.size = K, N, bits, block_size
+        places = [None if x is None else x.__array_interface__["data"][0] for x in (scales, zeros)]
+        self.key = (*places, *self.size)
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _FewBits) and self.key == other.key
+
+    def __call__(self, b: Array) -> Array:
+        K, N, bits, block_size = self.size
+        blocks = -(-K // block_size)
+        if block_size < 16 or block_size & (block_size - 1):
+            raise ModelError(f"MatMulNBits with blocks of {block_size}: powers of 2 from 16 on are known")
+        if b.size != N * blocks * block_size * bits // 8:
+            raise ModelError(f"weights of shape {b.shape} are not {N} rows of {K} numbers of {bits} bits")
+        words = np.ascontiguousarray(b).view(np.uint32).reshape(N, blocks, -1)
+        factors = self.scales.reshape(N, blocks).astype(np.float32)
+        shifts = -(np.float32(1 << bits) + _points(self.zeros, N, blocks, bits, np.float32)) * factors
+        ends = np.stack([factors * np.float32(1 << bits), shifts], axis=-1).view(np.uint32)
+        count = -(-N // few_bits.PANEL)
+        panels = np.zeros((count * few_bits.PANEL, blocks, words.shape[-1] + 2), np.uint32)
+        panels[:N, :, :-2], panels[:N, :, -2:] = words, ends
+        return np.ascontiguousarray(panels.reshape(count, few_bits.PANEL, *panels.shape[1:]).transpose(0, 2, 3, 1))
+
+
+def _points(zeros: Array | None, N: int, blocks: int, bits: int, wide: Any) -> Array:
+    """The zero point of each block, ``[N, blocks]``."""
+    if zeros is None:
+        return np.full((N, blocks), 1 << (bits - 1), wide)
+    if zeros.dtype == np.uint8:
+        return unpacked(zeros.reshape(N, -1), bits)[:, :blocks].astype(wide)
+    return zeros.reshape(N, blocks).astype(wide)
+
+
 def dequantized(
-    b: Array, scales: Array, zeros: Array | None, group: Array | None, K: int, N: int, bits: int, block_size: int
+    b: Array, scales: Array, zeros: Array | None, group: Array, K: int, N: int, bits: int, block_size: int
 ) -> Array:
-    """The weights of MatMulNBits, ``[K, N]``."""
+    """The weights of MatMulNBits, ``[K, N]``; ``group``: which block each of a row's numbers belongs to."""
     blocks = -(-K // block_size)
     values = unpacked(b.reshape(N, blocks, -1), bits)[..., :block_size]
     factors = scales.reshape(N, blocks)
     wide = np.float32 if scales.dtype.itemsize < 4 else scales.dtype
-    if zeros is None:
-        points: Array = np.full((N, blocks), 1 << (bits - 1), wide)
-    elif zeros.dtype == np.uint8:
-        points = unpacked(zeros.reshape(N, -1), bits)[:, :blocks].astype(wide)
-    else:
-        points = zeros.reshape(N, blocks).astype(wide)
-    if group is None:
-        of = np.repeat(np.arange(blocks), block_size)[:K]
-    else:
-        of = group[:K]
+    of = group[:K]
     flat = values.reshape(N, blocks * block_size)[:, :K].astype(wide)
-    weights = (flat - points[:, of]) * factors.astype(wide)[:, of]
+    weights = (flat - _points(zeros, N, blocks, bits, wide)[:, of]) * factors.astype(wide)[:, of]
     return np.ascontiguousarray(weights.T.astype(scales.dtype))
 
 

@@ -104,6 +104,14 @@ def quantized(p: P, x: T, scale: T, zero: T | None, dtype: Dtype, axis: int = 1,
     return values
 
 
+def requantized(p: P, sums: T, factor: T, zero: T) -> T:
+    """``saturate(round(sums * factor) + zero)`` of int32 as bytes; ``factor``: one for all, or one for each column."""
+    columns = sums.shape[-1] if sums.ndim else 1
+    numbers = (math.prod(sums.shape[:-1]), columns, int(factor.size != 1), int(zero.dtype == np.int8))
+    (values,) = p.routine("quantize.again", (sums, factor, zero), [(sums.shape, zero.dtype)], numbers)
+    return values
+
+
 @onnx("QuantizeLinear", since=10)
 def quantize_linear(
     p: P,

@@ -9,6 +9,7 @@ from functools import cache
 from itertools import product
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from loopdbg.runtime.graph import System
@@ -16,7 +17,7 @@ from loopdbg.runtime.ops import registry
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-FLOATS = ("float16", "float32", "float64")
+FLOATS = ("float16", "bfloat16", "float32", "float64")
 INTS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 NUMBERS = FLOATS + INTS
 #: One of each size, for what only moves elements.
@@ -24,8 +25,14 @@ MOVED = ("bool", "float16", "float32", "int64")
 SUMMED = (*FLOATS, "int8", "int32", "uint64")
 ALL = (*NUMBERS, "bool")
 _ONNX_ORDER = ("float32", "uint8", "int8", "uint16", "int16", "int32", "int64", "", "bool", "float16")
-ONNX_TYPE = {**{name: k for k, name in enumerate(_ONNX_ORDER, 1)}, "float64": 11, "uint32": 12, "uint64": 13}
-OPENVINO_TYPE = {"bool": "boolean", **{f"float{n}": f"f{n}" for n in (16, 32, 64)}}
+ONNX_TYPE = {
+    **{name: k for k, name in enumerate(_ONNX_ORDER, 1)},
+    "float64": 11,
+    "uint32": 12,
+    "uint64": 13,
+    "bfloat16": 16,
+}
+OPENVINO_TYPE = {"bool": "boolean", "bfloat16": "bf16", **{f"float{n}": f"f{n}" for n in (16, 32, 64)}}
 OPENVINO_TYPE.update({f"{'u' * u}int{n}": f"{'u' if u else 'i'}{n}" for u, n in product((0, 1), (8, 16, 32, 64))})
 
 
@@ -67,7 +74,7 @@ def values(dtype: str) -> Array:
         info = np.iinfo(kind)
         small = [0, 1, 2, 3, 5, 7, 8, 31, 32, 33, 63, 64, 100, info.max, info.max - 1, info.min, info.min + 1]
         return np.array(small + ([-1, -2, -7, -64] if kind.kind == "i" else [200]), kind)
-    info_f: Any = np.finfo(kind)
+    info_f: Any = ml_dtypes.finfo(kind) if kind.kind == "V" else np.finfo(kind)
     plain = [0.0, -0.0, 1, -1, 0.5, -0.5, 2, -2.5, 1.5, 3, -3.25, 0.1, 7, 88.5, -104, 300, -129.5, 65503, 2147483648.0]
     plain += [-2147483649.0, 3e9, 5e9, 1e19, 2e19, -1e19, float("inf"), -float("inf")]
     ends = [info_f.max, -info_f.max, info_f.tiny, -info_f.tiny, info_f.smallest_subnormal, -info_f.smallest_subnormal]

@@ -72,6 +72,35 @@ static int loopdbg_quantize(loopdbg_call *call) {
     return 0;
 }
 
+/* Sums of 32 bits times a factor for all (step 0) or one for each column, as bytes. */
+#define REQUANTIZE_BODY(STEP)                                                                                 \
+    for (npy_intp i = 0; i < n; i++) {                                                                        \
+        float v = (float)x[i] * factor[STEP * i];                                                             \
+        v = v > least ? v : least;                                                                            \
+        v = v < most ? v : most;                                                                              \
+        v = (v + 0x1.8p23f) - 0x1.8p23f;                                                                      \
+        y[i] = (uint8_t)(int32_t)(v + z);                                                                     \
+    }
+WIDE static void loopdbg_requantize_row(int32_t const *x, uint8_t *restrict y, npy_intp n, float const *factor, npy_intp step,
+                                        float z, float low) {
+    float least = low - z, most = low + 255.0f - z;
+    if (step) REQUANTIZE_BODY(1)
+    else REQUANTIZE_BODY(0)
+}
+
+/* x, factors, zero point, y; rows, columns, whether each column has a factor, and whether bytes are signed. */
+static int loopdbg_requantize(loopdbg_call *call) {
+    npy_intp rows = call->extra[0], columns = call->extra[1], step = call->extra[2], is_signed = call->extra[3];
+    char const *zero = LOOPDBG_ARG(call, 2);
+    float z = is_signed ? (float)*(int8_t const *)zero : (float)*(uint8_t const *)zero;
+    if (!step) columns *= rows, rows = 1;
+    for (npy_intp r = 0; r < rows; r++)
+        loopdbg_requantize_row((int32_t const *)LOOPDBG_ARG(call, 0) + r * columns,
+                               (uint8_t *)LOOPDBG_ARG(call, 3) + r * columns, columns,
+                               (float const *)LOOPDBG_ARG(call, 1), step, z, is_signed ? -128.0f : 0.0f);
+    return 0;
+}
+
 /* y = (x - zero) * scale */
 #define DEQUANTIZE(NAME, T)                                                                                   \
     WIDE static void NAME(char const *x, char *restrict y, npy_intp n, float const *scale, char const *zero, npy_intp step, \

@@ -4,11 +4,13 @@ from ..kernel cimport Call, run_call
 
 cdef extern from "quantize.h" nogil:
     int loopdbg_quantize(Call *call) noexcept
+    int loopdbg_requantize(Call *call) noexcept
     int loopdbg_dequantize(Call *call) noexcept
     int loopdbg_quantize_dynamic(Call *call) noexcept
 
 ROUTINES = {
     "there": <size_t><run_call>loopdbg_quantize,
+    "again": <size_t><run_call>loopdbg_requantize,
     "back": <size_t><run_call>loopdbg_dequantize,
     "dynamic": <size_t><run_call>loopdbg_quantize_dynamic,
 }

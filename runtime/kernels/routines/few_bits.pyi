@@ -1,0 +1,4 @@
+ROUTINES: dict[str, int]
+PANEL: int
+
+def use(kind: int) -> bool: ...
