@@ -42,9 +42,9 @@ cdef extern from "panels.h" nogil:
         int most_rows
     const Tiling *loopdbg_find_tiling(int kind) noexcept
     void loopdbg_panels(const Tiling *tiling, const float *x, const float *weights, float *out, npy_intp m, npy_intp k,
-                        npy_intp n, int backwards) noexcept
+                        npy_intp n, int backwards, const float *start, npy_intp step) noexcept
     void loopdbg_unpacked(const Tiling *tiling, const float *x, const float *weights, float *out, npy_intp m, npy_intp k,
-                          npy_intp n) noexcept
+                          npy_intp n, const float *start, npy_intp step) noexcept
 
 from .stream cimport CStream, loopdbg_wait
 
@@ -143,14 +143,18 @@ def use_tiling(int kind):
     return found != NULL
 
 
-def rows_product(a, b):
-    """``a [..., k] @ b [k, n]`` of float32 arrays, each sum in the order that panels.h has."""
-    cdef np.ndarray x = np.ascontiguousarray(a), weights = np.ascontiguousarray(b)
+def rows_product(a, b, start=None):
+    """``start + a [..., k] @ b [k, n]`` of float32 arrays, each sum in the order that panels.h has."""
+    cdef np.ndarray x = np.ascontiguousarray(a), weights = np.ascontiguousarray(b), begin
     cdef np.ndarray out = np.empty((*a.shape[: a.ndim - 1], b.shape[1]), np.float32)
     cdef npy_intp k = b.shape[0], n = b.shape[1], m = out.size // n
+    cdef const float *first = NULL
+    if start is not None:
+        begin = np.ascontiguousarray(np.broadcast_to(start, (<object>out).shape))
+        first = <const float *>np.PyArray_DATA(begin)
     with nogil:
         loopdbg_unpacked(_tiling, <const float *>np.PyArray_DATA(x), <const float *>np.PyArray_DATA(weights),
-                         <float *>np.PyArray_DATA(out), m, k, n)
+                         <float *>np.PyArray_DATA(out), m, k, n, first, n)
     return out
 
 
@@ -476,15 +480,20 @@ cdef int run_arg(Call *c) noexcept nogil:
 
 
 cdef int run_panels(Call *c) noexcept nogil:
-    """dims: rows, length of a sum, columns; extra: the weights are in panels, which go backwards every other time."""
+    """Rows, weights, where sums start (may be left out), the product. dims: rows, length of a sum, columns; extra: the
+    weights are in panels, which go backwards every other time; from row to row of where sums start."""
+    cdef const float *x = <const float *>(c.cell[0][0] + c.offset[0])
+    cdef const float *weights = <const float *>(c.cell[1][0] + c.offset[1])
+    cdef const float *start = NULL
+    cdef int last = c.nargs - 1
+    cdef float *out = <float *>(c.cell[last][0] + c.offset[last])
+    if last == 3:
+        start = <const float *>(c.cell[2][0] + c.offset[2])
     if not c.extra[0]:
-        loopdbg_unpacked(_tiling, <const float *>(c.cell[0][0] + c.offset[0]),
-                         <const float *>(c.cell[1][0] + c.offset[1]), <float *>(c.cell[2][0] + c.offset[2]), c.dims[0],
-                         c.dims[1], c.dims[2])
+        loopdbg_unpacked(_tiling, x, weights, out, c.dims[0], c.dims[1], c.dims[2], start, c.extra[1])
         return 0
     c.status = not c.status
-    loopdbg_panels(_tiling, <const float *>(c.cell[0][0] + c.offset[0]), <const float *>(c.cell[1][0] + c.offset[1]),
-                   <float *>(c.cell[2][0] + c.offset[2]), c.dims[0], c.dims[1], c.dims[2], not c.status)
+    loopdbg_panels(_tiling, x, weights, out, c.dims[0], c.dims[1], c.dims[2], not c.status, start, c.extra[1])
     return 0
 
 

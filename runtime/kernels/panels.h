@@ -8,7 +8,7 @@
  *
  * Every element is summed in the order of the weight's rows: neither the number of rows nor the direction changes a result.
  * With AVX2 and AVX-512 each product goes into its sum with one rounding (FMA), which the two do alike; on other processors
- * product and sum are rounded each.
+ * product and sum are rounded each. What is added to the product is where its sums start.
  */
 #ifndef LOOPDBG_PANELS_H
 #define LOOPDBG_PANELS_H
@@ -27,15 +27,17 @@ typedef float loopdbg_v4 __attribute__((vector_size(16), aligned(4), may_alias))
 enum { LOOPDBG_AHEAD = 4096 };
 
 /* R rows with one panel, W vectors of N floats at a time; sums stay in registers where R * W of them fit.
- * y[r * n + 0..63] = x[r * k + 0..k-1] @ panel, whose rows are `stride` floats apart */
+ * y[r * n + 0..63] = start[r * row + 0..63] + x[r * k + 0..k-1] @ panel, whose rows are `stride` floats apart; NULL: 0 */
 #define UNROLL _Pragma("GCC unroll 16")
 #define TILE(name, attributes, V, N, W, R, SPREAD, LOAD, STORE, ADD_PRODUCT)                                           \
-    attributes static void name(float const *panel, float const *x, float *y, npy_intp k, npy_intp n,                  \
-                                npy_intp stride) {                                                                     \
+    attributes static void name(float const *panel, float const *x, float *y, npy_intp k, npy_intp n, npy_intp stride, \
+                                float const *start, npy_intp row) {                                                    \
         for (int first = 0; first < LOOPDBG_PANEL; first += N * W) {                                                   \
             float const *w = panel + first;                                                                            \
             V sum[R][W];                                                                                               \
-            UNROLL for (int r = 0; r < R; r++) UNROLL for (int q = 0; q < W; q++) sum[r][q] = SPREAD(0.0f);            \
+            UNROLL for (int r = 0; r < R; r++)                                                                         \
+                UNROLL for (int q = 0; q < W; q++)                                                                     \
+                    sum[r][q] = start ? LOAD(start + r * row + first + q * N) : SPREAD(0.0f);                          \
             for (npy_intp j = 0; j < k; j++, w += stride) {                                                            \
                 V v[W];                                                                                                \
                 for (int b = 0; b < N * W; b += 16) __builtin_prefetch((char const *)(w + b) + LOOPDBG_AHEAD);         \
@@ -49,16 +51,16 @@ enum { LOOPDBG_AHEAD = 4096 };
                 UNROLL for (int q = 0; q < W; q++) STORE(y + r * n + first + q * N, sum[r][q]);                        \
         }                                                                                                              \
     }
-/* One element: x[0..k-1] @ w[0, stride, 2 * stride, ...]. */
+/* One element: sum + x[0..k-1] @ w[0, stride, 2 * stride, ...]. */
 #define ONE(name, attributes, ADD_PRODUCT)                                                                             \
-    attributes static float name(float const *w, float const *x, npy_intp k, npy_intp stride) {                        \
-        float sum = 0;                                                                                                 \
+    attributes static float name(float const *w, float const *x, npy_intp k, npy_intp stride, float sum) {             \
         for (npy_intp j = 0; j < k; j++) sum = ADD_PRODUCT(x[j], w[j * stride], sum);                                  \
         return sum;                                                                                                    \
     }
 
-typedef void (*loopdbg_tile)(float const *panel, float const *x, float *y, npy_intp k, npy_intp n, npy_intp stride);
-typedef float (*loopdbg_one)(float const *w, float const *x, npy_intp k, npy_intp stride);
+typedef void (*loopdbg_tile)(float const *panel, float const *x, float *y, npy_intp k, npy_intp n, npy_intp stride,
+                             float const *start, npy_intp row);
+typedef float (*loopdbg_one)(float const *w, float const *x, npy_intp k, npy_intp stride, float sum);
 
 /* Tiles of so many rows each, and up to how many rows they are no slower than BLAS on one thread. */
 enum { LOOPDBG_TILES = 4, LOOPDBG_TILE_ROWS = 8 };
@@ -118,25 +120,29 @@ static loopdbg_tiling const *loopdbg_find_tiling(int kind) {
     return kind < 2 ? &loopdbg_any : NULL;
 }
 
-/* out[m, n] = x[m, k] @ weights; all contiguous. */
+/* out[m, n] = start[m, n] + x[m, k] @ weights; all contiguous, but that rows of `start` are `step` floats apart (0: there
+ * is one for all). NULL: 0. */
 static void loopdbg_panels(loopdbg_tiling const *tiling, float const *x, float const *weights, float *out, npy_intp m,
-                           npy_intp k, npy_intp n, int backwards) {
+                           npy_intp k, npy_intp n, int backwards, float const *start, npy_intp step) {
     npy_intp count = (n + LOOPDBG_PANEL - 1) / LOOPDBG_PANEL;
-    float rest[LOOPDBG_TILE_ROWS * LOOPDBG_PANEL];
+    float rest[LOOPDBG_TILE_ROWS * LOOPDBG_PANEL], from[LOOPDBG_TILE_ROWS * LOOPDBG_PANEL] = {0};
     for (npy_intp c = 0; c < count; c++) {
-        npy_intp first = (backwards ? count - 1 - c : c) * LOOPDBG_PANEL, row = 0;
+        npy_intp first = (backwards ? count - 1 - c : c) * LOOPDBG_PANEL, row = 0, left = n - first;
         float const *panel = weights + first * k;
         for (int t = 0; t < LOOPDBG_TILES; t++) {
             int rows = tiling->rows[t];
             for (; row + rows <= m; row += rows) {
                 float *y = out + row * n + first;
-                if (n - first >= LOOPDBG_PANEL) {
-                    tiling->tiles[t](panel, x + row * k, y, k, n, LOOPDBG_PANEL);
+                float const *s = start ? start + row * step + first : NULL;
+                if (left >= LOOPDBG_PANEL) {
+                    tiling->tiles[t](panel, x + row * k, y, k, n, LOOPDBG_PANEL, s, step);
                     continue;
                 }
-                tiling->tiles[t](panel, x + row * k, rest, k, LOOPDBG_PANEL, LOOPDBG_PANEL);
+                for (int r = 0; s && r < rows; r++)
+                    memcpy(from + r * LOOPDBG_PANEL, s + r * step, (size_t)left * sizeof(float));
+                tiling->tiles[t](panel, x + row * k, rest, k, LOOPDBG_PANEL, LOOPDBG_PANEL, s ? from : NULL, LOOPDBG_PANEL);
                 for (int r = 0; r < rows; r++)
-                    memcpy(y + r * n, rest + r * LOOPDBG_PANEL, (size_t)(n - first) * sizeof(float));
+                    memcpy(y + r * n, rest + r * LOOPDBG_PANEL, (size_t)left * sizeof(float));
             }
         }
     }
@@ -144,14 +150,16 @@ static void loopdbg_panels(loopdbg_tiling const *tiling, float const *x, float c
 
 /* The same with weights [k, n] as they are. */
 static void loopdbg_unpacked(loopdbg_tiling const *tiling, float const *x, float const *weights, float *out, npy_intp m,
-                             npy_intp k, npy_intp n) {
+                             npy_intp k, npy_intp n, float const *start, npy_intp step) {
     npy_intp whole = n / LOOPDBG_PANEL * LOOPDBG_PANEL, row = 0;
     for (int t = 0; t < LOOPDBG_TILES; t++)
         for (int rows = tiling->rows[t]; row + rows <= m; row += rows)
             for (npy_intp first = 0; first < whole; first += LOOPDBG_PANEL)
-                tiling->tiles[t](weights + first, x + row * k, out + row * n + first, k, n, n);
+                tiling->tiles[t](weights + first, x + row * k, out + row * n + first, k, n, n,
+                                 start ? start + row * step + first : NULL, step);
     for (row = 0; row < m; row++)
-        for (npy_intp c = whole; c < n; c++) out[row * n + c] = tiling->one(weights + c, x + row * k, k, n);
+        for (npy_intp c = whole; c < n; c++)
+            out[row * n + c] = tiling->one(weights + c, x + row * k, k, n, start ? start[row * step + c] : 0);
 }
 
 #endif
