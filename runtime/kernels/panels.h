@@ -68,8 +68,13 @@ typedef struct {
     loopdbg_tile tiles[LOOPDBG_TILES];
     int rows[LOOPDBG_TILES];
     loopdbg_one one;
+    /* One row with two whole panels beside each other, where that hides what an addition takes; or NULL. */
+    void (*pair)(float const *panel, float const *x, float *y, npy_intp k, float const *start);
     int most_rows;
 } loopdbg_tiling;
+
+/* Rows that stay in the second-level cache while all panels pass by, in bytes. */
+enum { LOOPDBG_CHUNK = 1 << 20 };
 
 #define SPREAD4(x) ((loopdbg_v4){x, x, x, x})
 #define LOAD4(p) (*(loopdbg_v4 const *)(p))
@@ -81,7 +86,7 @@ TILE(loopdbg_tile_2, , loopdbg_v4, 4, 4, 2, SPREAD4, LOAD4, STORE4, ROUND_EACH)
 TILE(loopdbg_tile_1, , loopdbg_v4, 4, 8, 1, SPREAD4, LOAD4, STORE4, ROUND_EACH)
 ONE(loopdbg_one_any, , ROUND_EACH)
 static loopdbg_tiling const loopdbg_any = {
-    {loopdbg_tile_6, loopdbg_tile_4, loopdbg_tile_2, loopdbg_tile_1}, {6, 4, 2, 1}, loopdbg_one_any, 8};
+    {loopdbg_tile_6, loopdbg_tile_4, loopdbg_tile_2, loopdbg_tile_1}, {6, 4, 2, 1}, loopdbg_one_any, NULL, 8};
 
 #if defined(__x86_64__)
 #define AVX2 __attribute__((target("avx2,fma")))
@@ -94,7 +99,7 @@ TILE2(loopdbg_tile_1_avx2, 8, 1)
 ONE(loopdbg_one_fma, AVX2, __builtin_fmaf)
 static loopdbg_tiling const loopdbg_avx2 = {
     {loopdbg_tile_6_avx2, loopdbg_tile_4_avx2, loopdbg_tile_2_avx2, loopdbg_tile_1_avx2},
-    {6, 4, 2, 1}, loopdbg_one_fma, 4096};
+    {6, 4, 2, 1}, loopdbg_one_fma, NULL, 4096};
 #define AVX512 __attribute__((target("avx512f")))
 #define TILE5(name, W, R) \
     TILE(name, AVX512, __m512, 16, W, R, _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_fmadd_ps)
@@ -102,9 +107,24 @@ TILE5(loopdbg_tile_8_avx512, 2, 8)
 TILE5(loopdbg_tile_4_avx512, 4, 4)
 TILE5(loopdbg_tile_2_avx512, 4, 2)
 TILE5(loopdbg_tile_1_avx512, 4, 1)
+AVX512 static void loopdbg_pair_avx512(float const *panel, float const *x, float *y, npy_intp k, float const *start) {
+    float const *w = panel, *other = panel + k * LOOPDBG_PANEL;
+    __m512 sum[8];
+    UNROLL for (int q = 0; q < 8; q++) sum[q] = start ? _mm512_loadu_ps(start + q * 16) : _mm512_setzero_ps();
+    for (npy_intp j = 0; j < k; j++, w += LOOPDBG_PANEL, other += LOOPDBG_PANEL) {
+        __m512 one = _mm512_set1_ps(x[j]);
+        UNROLL for (int q = 0; q < 4; q++) {
+            __builtin_prefetch((char const *)(w + q * 16) + LOOPDBG_AHEAD);
+            __builtin_prefetch((char const *)(other + q * 16) + LOOPDBG_AHEAD);
+            sum[q] = _mm512_fmadd_ps(one, _mm512_loadu_ps(w + q * 16), sum[q]);
+            sum[q + 4] = _mm512_fmadd_ps(one, _mm512_loadu_ps(other + q * 16), sum[q + 4]);
+        }
+    }
+    UNROLL for (int q = 0; q < 8; q++) _mm512_storeu_ps(y + q * 16, sum[q]);
+}
 static loopdbg_tiling const loopdbg_avx512 = {
     {loopdbg_tile_8_avx512, loopdbg_tile_4_avx512, loopdbg_tile_2_avx512, loopdbg_tile_1_avx512},
-    {8, 4, 2, 1}, loopdbg_one_fma, 4096};
+    {8, 4, 2, 1}, loopdbg_one_fma, loopdbg_pair_avx512, 4096};
 #endif
 
 /* What fits this processor; ``kind`` 0: the best, else one of them for tests (1: any, 2: AVX2, 3: AVX-512) or NULL where
@@ -120,15 +140,23 @@ static loopdbg_tiling const *loopdbg_find_tiling(int kind) {
     return kind < 2 ? &loopdbg_any : NULL;
 }
 
-/* out[m, n] = start[m, n] + x[m, k] @ weights; all contiguous, but that rows of `start` are `step` floats apart (0: there
- * is one for all). NULL: 0. */
-static void loopdbg_panels(loopdbg_tiling const *tiling, float const *x, float const *weights, float *out, npy_intp m,
-                           npy_intp k, npy_intp n, int backwards, float const *start, npy_intp step) {
+/* Some rows with all panels; see below. */
+static void loopdbg_rows_of_panels(loopdbg_tiling const *tiling, float const *x, float const *weights, float *out,
+                                   npy_intp m, npy_intp k, npy_intp n, int backwards, float const *start,
+                                   npy_intp step) {
     npy_intp count = (n + LOOPDBG_PANEL - 1) / LOOPDBG_PANEL;
     float rest[LOOPDBG_TILE_ROWS * LOOPDBG_PANEL], from[LOOPDBG_TILE_ROWS * LOOPDBG_PANEL] = {0};
     for (npy_intp c = 0; c < count; c++) {
         npy_intp first = (backwards ? count - 1 - c : c) * LOOPDBG_PANEL, row = 0, left = n - first;
         float const *panel = weights + first * k;
+        if (m == 1 && tiling->pair && c + 1 < count) {
+            npy_intp low = backwards ? first - LOOPDBG_PANEL : first;
+            if (n - low >= 2 * LOOPDBG_PANEL) {
+                tiling->pair(weights + low * k, x, out + low, k, start ? start + low : NULL);
+                c++;
+                continue;
+            }
+        }
         for (int t = 0; t < LOOPDBG_TILES; t++) {
             int rows = tiling->rows[t];
             for (; row + rows <= m; row += rows) {
@@ -140,12 +168,24 @@ static void loopdbg_panels(loopdbg_tiling const *tiling, float const *x, float c
                 }
                 for (int r = 0; s && r < rows; r++)
                     memcpy(from + r * LOOPDBG_PANEL, s + r * step, (size_t)left * sizeof(float));
-                tiling->tiles[t](panel, x + row * k, rest, k, LOOPDBG_PANEL, LOOPDBG_PANEL, s ? from : NULL, LOOPDBG_PANEL);
+                tiling->tiles[t](panel, x + row * k, rest, k, LOOPDBG_PANEL, LOOPDBG_PANEL, s ? from : NULL,
+                                 LOOPDBG_PANEL);
                 for (int r = 0; r < rows; r++)
                     memcpy(y + r * n, rest + r * LOOPDBG_PANEL, (size_t)left * sizeof(float));
             }
         }
     }
+}
+
+/* out[m, n] = start[m, n] + x[m, k] @ weights; all contiguous, but that rows of `start` are `step` floats apart (0: there
+ * is one for all). NULL: 0. */
+static void loopdbg_panels(loopdbg_tiling const *tiling, float const *x, float const *weights, float *out, npy_intp m,
+                           npy_intp k, npy_intp n, int backwards, float const *start, npy_intp step) {
+    npy_intp most = LOOPDBG_CHUNK / (k * (npy_intp)sizeof(float)) / 8 * 8;
+    if (most < 64) most = 64;
+    for (npy_intp row = 0; row < m; row += most, backwards = !backwards)
+        loopdbg_rows_of_panels(tiling, x + row * k, weights, out + row * n, m - row < most ? m - row : most, k, n,
+                               backwards, start ? start + row * step : NULL, step);
 }
 
 /* The same with weights [k, n] as they are. */
