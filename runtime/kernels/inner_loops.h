@@ -54,6 +54,19 @@ LOOP(loopdbg_copy) {
     }
 }
 
+/* Rows of so many bytes. What is short is copied here: a call of memcpy takes longer than the copy. */
+static void loopdbg_copy_rows(char *dst, char const *src, npy_intp rows, npy_intp bytes, npy_intp dst_step,
+                              npy_intp src_step) {
+    typedef uint64_t block __attribute__((vector_size(32), aligned(1), may_alias));
+    for (npy_intp r = 0; r < rows; r++, dst += dst_step, src += src_step) {
+        if (bytes % 32 || bytes > 1024) {
+            memcpy(dst, src, (size_t)bytes);
+            continue;
+        }
+        for (npy_intp i = 0; i < bytes; i += 32) *(block *)(dst + i) = *(block const *)(src + i);
+    }
+}
+
 /* gather: out[o, k] = x[o, indices[k]], blocks of so many bytes. 1: an index is outside. A copy of known size is one
  * instruction where memcpy is a call: 3x for blocks of 4 bytes. */
 #define GATHER_BODY(I, COPY)                                                                                  \

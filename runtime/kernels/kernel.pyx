@@ -50,6 +50,10 @@ from .stream cimport CStream, loopdbg_wait
 
 from libc.string cimport memset
 
+cdef extern from "inner_loops.h" nogil:
+    void loopdbg_copy_rows(char *dst, const char *src, npy_intp rows, npy_intp bytes, npy_intp dst_step,
+                           npy_intp src_step) noexcept
+
 cdef extern from "bytes.h" nogil:
     void loopdbg_bytes(char *target, const char *source, size_t n) noexcept
 
@@ -497,6 +501,18 @@ cdef int run_panels(Call *c) noexcept nogil:
     return 0
 
 
+cdef bint whole_rows(const Call *call) noexcept nogil:
+    """A copy of rows, each one stretch of memory."""
+    cdef npy_intp size = <npy_intp><void *>call.data
+    return call.nouter == 1 and call.steps[0] == size and call.steps[1] == size
+
+
+cdef int run_copy_rows(Call *c) noexcept nogil:
+    loopdbg_copy_rows(c.cell[1][0] + c.offset[1], c.cell[0][0] + c.offset[0], c.outer[0],
+                      c.dims[0] * <npy_intp><void *>c.data, c.outer[2], c.outer[1])
+    return 0
+
+
 cdef int run_skip(Call *c) noexcept nogil:
     """Go on after the next so many calls."""
     return -<int>c.extra[0]
@@ -600,6 +616,9 @@ def decide(Kernel k, dims, steps, outer):
         dims[0] == 1
     if k.fold != NULL:
         steps[0] == 0, steps[2] == 0
+    if k.loop == <inner_loop>loopdbg_copy and outer:
+        for step in steps:
+            step == k.out.itemsize
     if k.rows != NULL and outer and not dims[0] > SHORT:
         size = k.out.itemsize
         steps[0] + steps[1] >= size
@@ -622,6 +641,8 @@ cdef int set_kernel(Call *call, object kernel) except -1:
         # 5x for rows of 16, 2x for rows of 64: NumPy's loop is called once a row.
         call.loop = k.sums if call.steps[2] == 0 else k.rows
         call.run = run_rows
+    elif k.loop == <inner_loop>loopdbg_copy and whole_rows(call):
+        call.run = run_copy_rows
     elif k.driver == "loop":
         if k.fold != NULL and folds(call):
             call.loop, call.elementwise = k.fold, False

@@ -27,11 +27,12 @@ typedef float loopdbg_v4 __attribute__((vector_size(16), aligned(4), may_alias))
 enum { LOOPDBG_AHEAD = 4096 };
 
 /* R rows with one panel, W vectors of N floats at a time; sums stay in registers where R * W of them fit.
- * y[r * n + 0..63] = start[r * row + 0..63] + x[r * k + 0..k-1] @ panel, whose rows are `stride` floats apart; NULL: 0 */
+ * y[r * n + 0..63] = start[r * row + 0..63] + x[r * k + 0..k-1] @ panel, whose rows are `stride` floats apart; NULL: 0.
+ * What lies `next` floats further is asked for as well. */
 #define UNROLL _Pragma("GCC unroll 16")
 #define TILE(name, attributes, V, N, W, R, SPREAD, LOAD, STORE, ADD_PRODUCT)                                           \
     attributes static void name(float const *panel, float const *x, float *y, npy_intp k, npy_intp n, npy_intp stride, \
-                                float const *start, npy_intp row) {                                                    \
+                                float const *start, npy_intp row, npy_intp next) {                                    \
         for (int first = 0; first < LOOPDBG_PANEL; first += N * W) {                                                   \
             float const *w = panel + first;                                                                            \
             V sum[R][W];                                                                                               \
@@ -40,7 +41,10 @@ enum { LOOPDBG_AHEAD = 4096 };
                     sum[r][q] = start ? LOAD(start + r * row + first + q * N) : SPREAD(0.0f);                          \
             for (npy_intp j = 0; j < k; j++, w += stride) {                                                            \
                 V v[W];                                                                                                \
-                for (int b = 0; b < N * W; b += 16) __builtin_prefetch((char const *)(w + b) + LOOPDBG_AHEAD);         \
+                for (int b = 0; b < N * W; b += 16) {                                                                  \
+                    __builtin_prefetch((char const *)(w + b) + LOOPDBG_AHEAD);                                         \
+                    if (next) __builtin_prefetch(w + b + next, 0, 2);                                                  \
+                }                                                                                                      \
                 UNROLL for (int q = 0; q < W; q++) v[q] = LOAD(w + q * N);                                             \
                 UNROLL for (int r = 0; r < R; r++) {                                                                   \
                     V one = SPREAD(x[r * k + j]);                                                                      \
@@ -59,7 +63,7 @@ enum { LOOPDBG_AHEAD = 4096 };
     }
 
 typedef void (*loopdbg_tile)(float const *panel, float const *x, float *y, npy_intp k, npy_intp n, npy_intp stride,
-                             float const *start, npy_intp row);
+                             float const *start, npy_intp row, npy_intp next);
 typedef float (*loopdbg_one)(float const *w, float const *x, npy_intp k, npy_intp stride, float sum);
 
 /* Tiles of so many rows each, and up to how many rows they are no slower than BLAS on one thread. */
@@ -162,14 +166,16 @@ static void loopdbg_rows_of_panels(loopdbg_tiling const *tiling, float const *x,
             for (; row + rows <= m; row += rows) {
                 float *y = out + row * n + first;
                 float const *s = start ? start + row * step + first : NULL;
+                /* The second tile asks for the panel that comes next. */
+                npy_intp next = row && row <= LOOPDBG_TILE_ROWS && c + 1 < count ? (backwards ? -k : k) * LOOPDBG_PANEL : 0;
                 if (left >= LOOPDBG_PANEL) {
-                    tiling->tiles[t](panel, x + row * k, y, k, n, LOOPDBG_PANEL, s, step);
+                    tiling->tiles[t](panel, x + row * k, y, k, n, LOOPDBG_PANEL, s, step, next);
                     continue;
                 }
                 for (int r = 0; s && r < rows; r++)
                     memcpy(from + r * LOOPDBG_PANEL, s + r * step, (size_t)left * sizeof(float));
                 tiling->tiles[t](panel, x + row * k, rest, k, LOOPDBG_PANEL, LOOPDBG_PANEL, s ? from : NULL,
-                                 LOOPDBG_PANEL);
+                                 LOOPDBG_PANEL, next);
                 for (int r = 0; r < rows; r++)
                     memcpy(y + r * n, rest + r * LOOPDBG_PANEL, (size_t)left * sizeof(float));
             }
@@ -196,7 +202,7 @@ static void loopdbg_unpacked(loopdbg_tiling const *tiling, float const *x, float
         for (int rows = tiling->rows[t]; row + rows <= m; row += rows)
             for (npy_intp first = 0; first < whole; first += LOOPDBG_PANEL)
                 tiling->tiles[t](weights + first, x + row * k, out + row * n + first, k, n, n,
-                                 start ? start + row * step + first : NULL, step);
+                                 start ? start + row * step + first : NULL, step, 0);
     for (row = 0; row < m; row++)
         for (npy_intp c = whole; c < n; c++)
             out[row * n + c] = tiling->one(weights + c, x + row * k, k, n, start ? start[row * step + c] : 0);
