@@ -180,6 +180,11 @@ class _Binder:
                 result = self._copy(result)
             taken.add(result.index)
             outputs.append(result)
+        used = {x.index for call in self.calls for x in call.buffers if x.kind == "temp"}
+        used.update(x.index for x in outputs)
+        for k, temp in enumerate(self.temps):
+            if isinstance(temp, np.ndarray) and k not in used:
+                self.temps[k] = 0  # only what was made of it is read: weights before they were packed
         return Bound(outputs, self.calls, self.temps, self.guards, self.cost, frozenset(self.looked))
 
     def _owns_whole(self, buffer: Buffer, taken: set[int]) -> bool:
@@ -399,6 +404,8 @@ class _Binder:
     def cast(self, x: Buffer, dtype: np.dtype[Any]) -> Buffer:
         if x.dtype == dtype:
             return x
+        if x.known is not None:  # weights of another type, once
+            return self.constant(_EAGER.cast(x.known, dtype))
         kernel = _need(arithmetic.cast(x.dtype, dtype))
         out = self._new(x.shape, dtype)
         self._elementwise(kernel, (x,), out)
