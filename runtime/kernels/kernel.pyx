@@ -44,13 +44,17 @@ cdef extern from "panels.h" nogil:
         int most_rows
     const Tiling *loopdbg_find_tiling(int kind) noexcept
     void loopdbg_panels(const Tiling *tiling, const float *x, const float *weights, float *out, npy_intp m, npy_intp k,
-                        npy_intp n, int backwards) noexcept
+                        npy_intp n, int backwards, const float *start, npy_intp step) noexcept
     void loopdbg_unpacked(const Tiling *tiling, const float *x, const float *weights, float *out, npy_intp m, npy_intp k,
-                          npy_intp n) noexcept
+                          npy_intp n, const float *start, npy_intp step) noexcept
 
 from .stream cimport CStream, loopdbg_wait
 
 from libc.string cimport memset
+
+cdef extern from "inner_loops.h" nogil:
+    void loopdbg_copy_rows(char *dst, const char *src, npy_intp rows, npy_intp bytes, npy_intp dst_step,
+                           npy_intp src_step) noexcept
 
 cdef extern from "bytes.h" nogil:
     void loopdbg_bytes(char *target, const char *source, size_t n) noexcept
@@ -145,14 +149,18 @@ def use_tiling(int kind):
     return found != NULL
 
 
-def rows_product(a, b):
-    """``a [..., k] @ b [k, n]`` of float32 arrays, each sum in the order that panels.h has."""
-    cdef np.ndarray x = np.ascontiguousarray(a), weights = np.ascontiguousarray(b)
+def rows_product(a, b, start=None):
+    """``start + a [..., k] @ b [k, n]`` of float32 arrays, each sum in the order that panels.h has."""
+    cdef np.ndarray x = np.ascontiguousarray(a), weights = np.ascontiguousarray(b), begin
     cdef np.ndarray out = np.empty((*a.shape[: a.ndim - 1], b.shape[1]), np.float32)
     cdef npy_intp k = b.shape[0], n = b.shape[1], m = out.size // n
+    cdef const float *first = NULL
+    if start is not None:
+        begin = np.ascontiguousarray(np.broadcast_to(start, (<object>out).shape))
+        first = <const float *>np.PyArray_DATA(begin)
     with nogil:
         loopdbg_unpacked(_tiling, <const float *>np.PyArray_DATA(x), <const float *>np.PyArray_DATA(weights),
-                         <float *>np.PyArray_DATA(out), m, k, n)
+                         <float *>np.PyArray_DATA(out), m, k, n, first, n)
     return out
 
 
@@ -479,15 +487,32 @@ cdef int run_arg(Call *c) noexcept nogil:
 
 
 cdef int run_panels(Call *c) noexcept nogil:
-    """dims: rows, length of a sum, columns; extra: the weights are in panels, which go backwards every other time."""
+    """Rows, weights, where sums start (may be left out), the product. dims: rows, length of a sum, columns; extra: the
+    weights are in panels, which go backwards every other time; from row to row of where sums start."""
+    cdef const float *x = <const float *>(c.cell[0][0] + c.offset[0])
+    cdef const float *weights = <const float *>(c.cell[1][0] + c.offset[1])
+    cdef const float *start = NULL
+    cdef int last = c.nargs - 1
+    cdef float *out = <float *>(c.cell[last][0] + c.offset[last])
+    if last == 3:
+        start = <const float *>(c.cell[2][0] + c.offset[2])
     if not c.extra[0]:
-        loopdbg_unpacked(_tiling, <const float *>(c.cell[0][0] + c.offset[0]),
-                         <const float *>(c.cell[1][0] + c.offset[1]), <float *>(c.cell[2][0] + c.offset[2]), c.dims[0],
-                         c.dims[1], c.dims[2])
+        loopdbg_unpacked(_tiling, x, weights, out, c.dims[0], c.dims[1], c.dims[2], start, c.extra[1])
         return 0
     c.status = not c.status
-    loopdbg_panels(_tiling, <const float *>(c.cell[0][0] + c.offset[0]), <const float *>(c.cell[1][0] + c.offset[1]),
-                   <float *>(c.cell[2][0] + c.offset[2]), c.dims[0], c.dims[1], c.dims[2], not c.status)
+    loopdbg_panels(_tiling, x, weights, out, c.dims[0], c.dims[1], c.dims[2], not c.status, start, c.extra[1])
+    return 0
+
+
+cdef bint whole_rows(const Call *call) noexcept nogil:
+    """A copy of rows, each one stretch of memory."""
+    cdef npy_intp size = <npy_intp><void *>call.data
+    return call.nouter == 1 and call.steps[0] == size and call.steps[1] == size
+
+
+cdef int run_copy_rows(Call *c) noexcept nogil:
+    loopdbg_copy_rows(c.cell[1][0] + c.offset[1], c.cell[0][0] + c.offset[0], c.outer[0],
+                      c.dims[0] * <npy_intp><void *>c.data, c.outer[2], c.outer[1])
     return 0
 
 
@@ -603,6 +628,9 @@ def decide(Kernel k, dims, steps, outer):
         dims[0] == 1
     if k.fold != NULL:
         steps[0] == 0, steps[2] == 0
+    if k.loop == <inner_loop>loopdbg_copy and outer:
+        for step in steps:
+            step == k.out.itemsize
     if k.rows != NULL and outer and not dims[0] > SHORT:
         size = k.out.itemsize
         steps[0] + steps[1] >= size
@@ -628,6 +656,8 @@ cdef int set_kernel(Call *call, object kernel) except -1:
     elif turns(call, k):
         call.loop = loopdbg_turn
         call.run = run_rows
+    elif k.loop == <inner_loop>loopdbg_copy and whole_rows(call):
+        call.run = run_copy_rows
     elif k.driver == "loop":
         if k.fold != NULL and folds(call):
             call.loop, call.elementwise = k.fold, False

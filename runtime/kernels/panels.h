@@ -8,7 +8,7 @@
  *
  * Every element is summed in the order of the weight's rows: neither the number of rows nor the direction changes a result.
  * With AVX2 and AVX-512 each product goes into its sum with one rounding (FMA), which the two do alike; on other processors
- * product and sum are rounded each.
+ * product and sum are rounded each. What is added to the product is where its sums start.
  */
 #ifndef LOOPDBG_PANELS_H
 #define LOOPDBG_PANELS_H
@@ -27,18 +27,24 @@ typedef float loopdbg_v4 __attribute__((vector_size(16), aligned(4), may_alias))
 enum { LOOPDBG_AHEAD = 4096 };
 
 /* R rows with one panel, W vectors of N floats at a time; sums stay in registers where R * W of them fit.
- * y[r * n + 0..63] = x[r * k + 0..k-1] @ panel, whose rows are `stride` floats apart */
+ * y[r * n + 0..63] = start[r * row + 0..63] + x[r * k + 0..k-1] @ panel, whose rows are `stride` floats apart; NULL: 0.
+ * What lies `next` floats further is asked for as well. */
 #define UNROLL _Pragma("GCC unroll 16")
 #define TILE(name, attributes, V, N, W, R, SPREAD, LOAD, STORE, ADD_PRODUCT)                                           \
-    attributes static void name(float const *panel, float const *x, float *y, npy_intp k, npy_intp n,                  \
-                                npy_intp stride) {                                                                     \
+    attributes static void name(float const *panel, float const *x, float *y, npy_intp k, npy_intp n, npy_intp stride, \
+                                float const *start, npy_intp row, npy_intp next) {                                    \
         for (int first = 0; first < LOOPDBG_PANEL; first += N * W) {                                                   \
             float const *w = panel + first;                                                                            \
             V sum[R][W];                                                                                               \
-            UNROLL for (int r = 0; r < R; r++) UNROLL for (int q = 0; q < W; q++) sum[r][q] = SPREAD(0.0f);            \
+            UNROLL for (int r = 0; r < R; r++)                                                                         \
+                UNROLL for (int q = 0; q < W; q++)                                                                     \
+                    sum[r][q] = start ? LOAD(start + r * row + first + q * N) : SPREAD(0.0f);                          \
             for (npy_intp j = 0; j < k; j++, w += stride) {                                                            \
                 V v[W];                                                                                                \
-                for (int b = 0; b < N * W; b += 16) __builtin_prefetch((char const *)(w + b) + LOOPDBG_AHEAD);         \
+                for (int b = 0; b < N * W; b += 16) {                                                                  \
+                    __builtin_prefetch((char const *)(w + b) + LOOPDBG_AHEAD);                                         \
+                    if (next) __builtin_prefetch(w + b + next, 0, 2);                                                  \
+                }                                                                                                      \
                 UNROLL for (int q = 0; q < W; q++) v[q] = LOAD(w + q * N);                                             \
                 UNROLL for (int r = 0; r < R; r++) {                                                                   \
                     V one = SPREAD(x[r * k + j]);                                                                      \
@@ -49,16 +55,16 @@ enum { LOOPDBG_AHEAD = 4096 };
                 UNROLL for (int q = 0; q < W; q++) STORE(y + r * n + first + q * N, sum[r][q]);                        \
         }                                                                                                              \
     }
-/* One element: x[0..k-1] @ w[0, stride, 2 * stride, ...]. */
+/* One element: sum + x[0..k-1] @ w[0, stride, 2 * stride, ...]. */
 #define ONE(name, attributes, ADD_PRODUCT)                                                                             \
-    attributes static float name(float const *w, float const *x, npy_intp k, npy_intp stride) {                        \
-        float sum = 0;                                                                                                 \
+    attributes static float name(float const *w, float const *x, npy_intp k, npy_intp stride, float sum) {             \
         for (npy_intp j = 0; j < k; j++) sum = ADD_PRODUCT(x[j], w[j * stride], sum);                                  \
         return sum;                                                                                                    \
     }
 
-typedef void (*loopdbg_tile)(float const *panel, float const *x, float *y, npy_intp k, npy_intp n, npy_intp stride);
-typedef float (*loopdbg_one)(float const *w, float const *x, npy_intp k, npy_intp stride);
+typedef void (*loopdbg_tile)(float const *panel, float const *x, float *y, npy_intp k, npy_intp n, npy_intp stride,
+                             float const *start, npy_intp row, npy_intp next);
+typedef float (*loopdbg_one)(float const *w, float const *x, npy_intp k, npy_intp stride, float sum);
 
 /* Tiles of so many rows each, and up to how many rows they are no slower than BLAS on one thread. */
 enum { LOOPDBG_TILES = 4, LOOPDBG_TILE_ROWS = 8 };
@@ -66,8 +72,13 @@ typedef struct {
     loopdbg_tile tiles[LOOPDBG_TILES];
     int rows[LOOPDBG_TILES];
     loopdbg_one one;
+    /* One row with two whole panels beside each other, where that hides what an addition takes; or NULL. */
+    void (*pair)(float const *panel, float const *x, float *y, npy_intp k, float const *start);
     int most_rows;
 } loopdbg_tiling;
+
+/* Rows that stay in the second-level cache while all panels pass by, in bytes. */
+enum { LOOPDBG_CHUNK = 1 << 20 };
 
 #define SPREAD4(x) ((loopdbg_v4){x, x, x, x})
 #define LOAD4(p) (*(loopdbg_v4 const *)(p))
@@ -79,7 +90,7 @@ TILE(loopdbg_tile_2, , loopdbg_v4, 4, 4, 2, SPREAD4, LOAD4, STORE4, ROUND_EACH)
 TILE(loopdbg_tile_1, , loopdbg_v4, 4, 8, 1, SPREAD4, LOAD4, STORE4, ROUND_EACH)
 ONE(loopdbg_one_any, , ROUND_EACH)
 static loopdbg_tiling const loopdbg_any = {
-    {loopdbg_tile_6, loopdbg_tile_4, loopdbg_tile_2, loopdbg_tile_1}, {6, 4, 2, 1}, loopdbg_one_any, 8};
+    {loopdbg_tile_6, loopdbg_tile_4, loopdbg_tile_2, loopdbg_tile_1}, {6, 4, 2, 1}, loopdbg_one_any, NULL, 8};
 
 #if defined(__x86_64__)
 #define AVX2 __attribute__((target("avx2,fma")))
@@ -92,7 +103,7 @@ TILE2(loopdbg_tile_1_avx2, 8, 1)
 ONE(loopdbg_one_fma, AVX2, __builtin_fmaf)
 static loopdbg_tiling const loopdbg_avx2 = {
     {loopdbg_tile_6_avx2, loopdbg_tile_4_avx2, loopdbg_tile_2_avx2, loopdbg_tile_1_avx2},
-    {6, 4, 2, 1}, loopdbg_one_fma, 4096};
+    {6, 4, 2, 1}, loopdbg_one_fma, NULL, 4096};
 #define AVX512 __attribute__((target("avx512f")))
 #define TILE5(name, W, R) \
     TILE(name, AVX512, __m512, 16, W, R, _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_fmadd_ps)
@@ -100,9 +111,24 @@ TILE5(loopdbg_tile_8_avx512, 2, 8)
 TILE5(loopdbg_tile_4_avx512, 4, 4)
 TILE5(loopdbg_tile_2_avx512, 4, 2)
 TILE5(loopdbg_tile_1_avx512, 4, 1)
+AVX512 static void loopdbg_pair_avx512(float const *panel, float const *x, float *y, npy_intp k, float const *start) {
+    float const *w = panel, *other = panel + k * LOOPDBG_PANEL;
+    __m512 sum[8];
+    UNROLL for (int q = 0; q < 8; q++) sum[q] = start ? _mm512_loadu_ps(start + q * 16) : _mm512_setzero_ps();
+    for (npy_intp j = 0; j < k; j++, w += LOOPDBG_PANEL, other += LOOPDBG_PANEL) {
+        __m512 one = _mm512_set1_ps(x[j]);
+        UNROLL for (int q = 0; q < 4; q++) {
+            __builtin_prefetch((char const *)(w + q * 16) + LOOPDBG_AHEAD);
+            __builtin_prefetch((char const *)(other + q * 16) + LOOPDBG_AHEAD);
+            sum[q] = _mm512_fmadd_ps(one, _mm512_loadu_ps(w + q * 16), sum[q]);
+            sum[q + 4] = _mm512_fmadd_ps(one, _mm512_loadu_ps(other + q * 16), sum[q + 4]);
+        }
+    }
+    UNROLL for (int q = 0; q < 8; q++) _mm512_storeu_ps(y + q * 16, sum[q]);
+}
 static loopdbg_tiling const loopdbg_avx512 = {
     {loopdbg_tile_8_avx512, loopdbg_tile_4_avx512, loopdbg_tile_2_avx512, loopdbg_tile_1_avx512},
-    {8, 4, 2, 1}, loopdbg_one_fma, 4096};
+    {8, 4, 2, 1}, loopdbg_one_fma, loopdbg_pair_avx512, 4096};
 #endif
 
 /* What fits this processor; ``kind`` 0: the best, else one of them for tests (1: any, 2: AVX2, 3: AVX-512) or NULL where
@@ -118,40 +144,68 @@ static loopdbg_tiling const *loopdbg_find_tiling(int kind) {
     return kind < 2 ? &loopdbg_any : NULL;
 }
 
-/* out[m, n] = x[m, k] @ weights; all contiguous. */
-static void loopdbg_panels(loopdbg_tiling const *tiling, float const *x, float const *weights, float *out, npy_intp m,
-                           npy_intp k, npy_intp n, int backwards) {
+/* Some rows with all panels; see below. */
+static void loopdbg_rows_of_panels(loopdbg_tiling const *tiling, float const *x, float const *weights, float *out,
+                                   npy_intp m, npy_intp k, npy_intp n, int backwards, float const *start,
+                                   npy_intp step) {
     npy_intp count = (n + LOOPDBG_PANEL - 1) / LOOPDBG_PANEL;
-    float rest[LOOPDBG_TILE_ROWS * LOOPDBG_PANEL];
+    float rest[LOOPDBG_TILE_ROWS * LOOPDBG_PANEL], from[LOOPDBG_TILE_ROWS * LOOPDBG_PANEL] = {0};
     for (npy_intp c = 0; c < count; c++) {
-        npy_intp first = (backwards ? count - 1 - c : c) * LOOPDBG_PANEL, row = 0;
+        npy_intp first = (backwards ? count - 1 - c : c) * LOOPDBG_PANEL, row = 0, left = n - first;
         float const *panel = weights + first * k;
+        if (m == 1 && tiling->pair && c + 1 < count) {
+            npy_intp low = backwards ? first - LOOPDBG_PANEL : first;
+            if (n - low >= 2 * LOOPDBG_PANEL) {
+                tiling->pair(weights + low * k, x, out + low, k, start ? start + low : NULL);
+                c++;
+                continue;
+            }
+        }
         for (int t = 0; t < LOOPDBG_TILES; t++) {
             int rows = tiling->rows[t];
             for (; row + rows <= m; row += rows) {
                 float *y = out + row * n + first;
-                if (n - first >= LOOPDBG_PANEL) {
-                    tiling->tiles[t](panel, x + row * k, y, k, n, LOOPDBG_PANEL);
+                float const *s = start ? start + row * step + first : NULL;
+                /* The second tile asks for the panel that comes next. */
+                npy_intp next = row && row <= LOOPDBG_TILE_ROWS && c + 1 < count ? (backwards ? -k : k) * LOOPDBG_PANEL : 0;
+                if (left >= LOOPDBG_PANEL) {
+                    tiling->tiles[t](panel, x + row * k, y, k, n, LOOPDBG_PANEL, s, step, next);
                     continue;
                 }
-                tiling->tiles[t](panel, x + row * k, rest, k, LOOPDBG_PANEL, LOOPDBG_PANEL);
+                for (int r = 0; s && r < rows; r++)
+                    memcpy(from + r * LOOPDBG_PANEL, s + r * step, (size_t)left * sizeof(float));
+                tiling->tiles[t](panel, x + row * k, rest, k, LOOPDBG_PANEL, LOOPDBG_PANEL, s ? from : NULL,
+                                 LOOPDBG_PANEL, next);
                 for (int r = 0; r < rows; r++)
-                    memcpy(y + r * n, rest + r * LOOPDBG_PANEL, (size_t)(n - first) * sizeof(float));
+                    memcpy(y + r * n, rest + r * LOOPDBG_PANEL, (size_t)left * sizeof(float));
             }
         }
     }
 }
 
+/* out[m, n] = start[m, n] + x[m, k] @ weights; all contiguous, but that rows of `start` are `step` floats apart (0: there
+ * is one for all). NULL: 0. */
+static void loopdbg_panels(loopdbg_tiling const *tiling, float const *x, float const *weights, float *out, npy_intp m,
+                           npy_intp k, npy_intp n, int backwards, float const *start, npy_intp step) {
+    npy_intp most = LOOPDBG_CHUNK / (k * (npy_intp)sizeof(float)) / 8 * 8;
+    if (most < 64) most = 64;
+    for (npy_intp row = 0; row < m; row += most, backwards = !backwards)
+        loopdbg_rows_of_panels(tiling, x + row * k, weights, out + row * n, m - row < most ? m - row : most, k, n,
+                               backwards, start ? start + row * step : NULL, step);
+}
+
 /* The same with weights [k, n] as they are. */
 static void loopdbg_unpacked(loopdbg_tiling const *tiling, float const *x, float const *weights, float *out, npy_intp m,
-                             npy_intp k, npy_intp n) {
+                             npy_intp k, npy_intp n, float const *start, npy_intp step) {
     npy_intp whole = n / LOOPDBG_PANEL * LOOPDBG_PANEL, row = 0;
     for (int t = 0; t < LOOPDBG_TILES; t++)
         for (int rows = tiling->rows[t]; row + rows <= m; row += rows)
             for (npy_intp first = 0; first < whole; first += LOOPDBG_PANEL)
-                tiling->tiles[t](weights + first, x + row * k, out + row * n + first, k, n, n);
+                tiling->tiles[t](weights + first, x + row * k, out + row * n + first, k, n, n,
+                                 start ? start + row * step + first : NULL, step, 0);
     for (row = 0; row < m; row++)
-        for (npy_intp c = whole; c < n; c++) out[row * n + c] = tiling->one(weights + c, x + row * k, k, n);
+        for (npy_intp c = whole; c < n; c++)
+            out[row * n + c] = tiling->one(weights + c, x + row * k, k, n, start ? start[row * step + c] : 0);
 }
 
 #endif

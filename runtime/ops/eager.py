@@ -94,8 +94,11 @@ class Eager:
             return out
         return out.reshape(shape[:-2] + (shape[-2:-1] if a.ndim > 1 else ()) + (shape[-1:] if b.ndim > 1 else ()))
 
-    def weighted(self, a: Array, b: Array) -> Array:
-        return np.asarray(kernels.rows_product(a, b)) if fits(a, b) else self.matmul(a, b)
+    def weighted(self, a: Array, b: Array, start: Array | None = None) -> Array:
+        if fits(a, b):
+            return np.asarray(kernels.rows_product(a, b, start))
+        result = self.matmul(a, b)
+        return result if start is None else self.map(np.add, result, start)
 
     def blocks(
         self,

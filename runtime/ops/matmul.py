@@ -9,7 +9,8 @@ import numpy as np
 from ..errors import ModelError
 from ..graph import Array
 from .registry import onnx, openvino
-from .support import cast, constant, is_float, one_way, onnx_legacy_align, working_dtype
+from .support import broadcasts, cast, constant, is_float, one_way, onnx_legacy_align, working_dtype
+from .weights import Weighted
 
 P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
 T = Any
@@ -22,6 +23,16 @@ def transposed(p: P, x: T) -> T:
     return p.transpose(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
 
+def same_inner(a: T, b: T) -> None:
+    """Hold that two tensors can be multiplied.
+
+    Raises:
+        ModelError: their inner dimensions differ.
+    """
+    if a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
+        raise ModelError(f"a matrix product of shapes {a.shape} and {b.shape}: the inner dimensions differ")
+
+
 def product(p: P, a: T, b: T) -> T:
     """NumPy's matmul in the inputs' dtype, floats narrower than float32 summed in float32.
 
@@ -30,8 +41,7 @@ def product(p: P, a: T, b: T) -> T:
     """
     if not a.ndim or not b.ndim:
         raise ModelError(f"a matrix product of shapes {a.shape} and {b.shape}: scalars have none")
-    if a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
-        raise ModelError(f"a matrix product of shapes {a.shape} and {b.shape}: the inner dimensions differ")
+    same_inner(a, b)
     if working_dtype(a.dtype) == a.dtype == b.dtype:
         return p.matmul(a, b)
     return cast(p, p.matmul(_wide(p, a), _wide(p, b)), a.dtype)
@@ -82,7 +92,12 @@ def gemm(
     """alpha * A' @ B' + beta * C, A' and B' transposed where asked; C broadcasts to the product."""
     if a.ndim != 2 or b.ndim != 2:
         raise ModelError(f"Gemm takes matrices, and got shapes {a.shape} and {b.shape}")
-    result = _scaled(p, product(p, transposed(p, a) if transA else a, transposed(p, b) if transB else b), alpha)
+    a, b = transposed(p, a) if transA else a, transposed(p, b) if transB else b
+    if c is not None and isinstance(p, Weighted) and alpha == beta == 1 and a.dtype == np.float32:
+        same_inner(a, b)
+        broadcasts(c, (a.shape[0], b.shape[1]), "C")
+        return p.matmul_from(c, a, b)
+    result = _scaled(p, product(p, a, b), alpha)
     if c is None or beta == 0:
         return result
     one_way(result, c, "C")

@@ -75,8 +75,9 @@ class Primitives(Protocol[T]):
     def matmul(self, a: T, b: T) -> T:
         """NumPy's matmul, ranks 1 and up, batch axes broadcast."""
 
-    def weighted(self, a: T, b: T) -> T:
-        """``matmul`` where ``b`` is used again and again: each sum in the order of panels.h, if they fit it."""
+    def weighted(self, a: T, b: T, start: T | None = None) -> T:
+        """``matmul`` where ``b`` is used again and again: each sum in the order of panels.h, if they fit it, and begun
+        with ``start``, which broadcasts to the product."""
 
     def blocks(
         self,

@@ -72,12 +72,21 @@ def one_way(x: T, other: T, what: str) -> None:
     Raises:
         ModelError: it does not.
     """
+    broadcasts(other, x.shape, what)
+
+
+def broadcasts(x: T, shape: Sequence[int], what: str) -> None:
+    """Hold that ``x`` broadcasts to a shape.
+
+    Raises:
+        ModelError: it does not.
+    """
     try:
-        fits = broadcast_shapes(x.shape, other.shape) == tuple(x.shape)
+        fits = broadcast_shapes(shape, x.shape) == tuple(shape)
     except ValueError:
         fits = False
     if not fits:
-        raise ModelError(f"{what} of shape {other.shape} does not broadcast to {x.shape}")
+        raise ModelError(f"{what} of shape {x.shape} does not broadcast to {tuple(shape)}")
 
 
 def same_shape(a: T, b: T, why: str) -> None:

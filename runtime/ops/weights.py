@@ -63,6 +63,10 @@ class Weighted:
     def matmul(self, a: Any, b: Any) -> Any:
         return self._p.weighted(a, b)
 
+    def matmul_from(self, start: Any, a: Any, b: Any) -> Any:
+        """``start + a @ b``."""
+        return self._p.weighted(a, b, start)
+
 
 def fits(a: Any, b: Any) -> bool:
     """Rows and a matrix that panels.h multiplies: anything with a dtype and a shape."""

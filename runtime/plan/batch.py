@@ -106,8 +106,18 @@ class Batched:
     def matmul(self, a: Any, b: Any) -> Any:
         return self._product(self.p.matmul, a, b)
 
-    def weighted(self, a: Any, b: Any) -> Any:
-        return self._product(self.p.weighted, a, b)
+    def weighted(self, a: Any, b: Any, start: Any = None) -> Any:
+        if start is None or not isinstance(a, Rows):
+            return self._product(self.p.weighted, a, b) if start is None else self.p.weighted(a, b, start)
+        shape = (*a.shape[:-1], b.shape[-1])
+        if isinstance(start, Rows) or math.prod(start.shape[:-1]) != 1:
+            start = self.broadcast(start if isinstance(start, Rows) else Rows(self._as_rows(start)), shape)
+            start = self.p.reshape(start.all, (self.count * math.prod(shape[:-1]), shape[-1]))
+        return self._product(lambda a, b: self.p.weighted(a, b, start), a, b)
+
+    def _as_rows(self, x: Any) -> Any:
+        """What is the same in every iteration, once for each."""
+        return self.p.broadcast(x, (self.count, *x.shape))
 
     def _product(self, product: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
         if not isinstance(a, Rows) and not isinstance(b, Rows):

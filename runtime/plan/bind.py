@@ -180,6 +180,11 @@ class _Binder:
                 result = self._copy(result)
             taken.add(result.index)
             outputs.append(result)
+        used = {x.index for call in self.calls for x in call.buffers if x.kind == "temp"}
+        used.update(x.index for x in outputs)
+        for k, temp in enumerate(self.temps):
+            if isinstance(temp, np.ndarray) and k not in used:
+                self.temps[k] = 0  # only what was made of it is read: weights before they were packed
         return Bound(outputs, self.calls, self.temps, self.guards, self.cost, frozenset(self.looked))
 
     def _owns_whole(self, buffer: Buffer, taken: set[int]) -> bool:
@@ -279,9 +284,10 @@ class _Binder:
             self.calls.append(CallSpec(kernel, (a2, b2, out), *arithmetic.product_walk(a2, b2, out)))
         return self.reshape(out, shape[:-2] + (shape[-2:-1] if a.ndim > 1 else ()) + (shape[-1:] if b.ndim > 1 else ()))
 
-    def weighted(self, a: Buffer, b: Buffer) -> Buffer:
+    def weighted(self, a: Buffer, b: Buffer, start: Buffer | None = None) -> Buffer:
         if not fits(a, b):
-            return self.matmul(a, b)
+            result = self.matmul(a, b)
+            return result if start is None else self.map(np.add, result, start)
         k, n = b.shape
         a = self._contiguous(a)
         packed = b.known is not None
@@ -289,7 +295,13 @@ class _Binder:
         out = self._new((*a.shape[:-1], n), a.dtype)
         self.cost += 20 + share(a.size * n, 16)
         kernel = arithmetic.special("panels", a.dtype)
-        self.calls.append(CallSpec(kernel, (a, b, out), (a.size // k, k, n), extra=(int(packed),)))
+        step = 0
+        if start is not None:
+            if start.shape[-1:] != (n,) or start.size != n:
+                start, step = self.broadcast(start, out.shape), n
+            start = self._contiguous(start)
+        buffers = (a, b, out) if start is None else (a, b, start, out)
+        self.calls.append(CallSpec(kernel, buffers, (a.size // k, k, n), extra=(int(packed), step)))
         return out
 
     def _packed(self, b: Buffer, weights: Array) -> Buffer:
@@ -392,6 +404,8 @@ class _Binder:
     def cast(self, x: Buffer, dtype: np.dtype[Any]) -> Buffer:
         if x.dtype == dtype:
             return x
+        if x.known is not None:  # weights of another type, once
+            return self.constant(_EAGER.cast(x.known, dtype))
         kernel = _need(arithmetic.cast(x.dtype, dtype))
         out = self._new(x.shape, dtype)
         self._elementwise(kernel, (x,), out)

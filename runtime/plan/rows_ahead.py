@@ -322,6 +322,9 @@ class _Exactly(Weighted):
     """Primitives whose products give the same for many rows as for one."""
 
     def matmul(self, a: Any, b: Any) -> Any:
+        return self.matmul_from(None, a, b)
+
+    def matmul_from(self, start: Any, a: Any, b: Any) -> Any:
         if b.known is None or not fits(a.all if isinstance(a, Rows) else a, b):
             raise NotNative
-        return self._p.weighted(a, b)
+        return self._p.weighted(a, b, start)
