@@ -13,8 +13,10 @@ An absent optional input is None. A keyword ``n_outputs`` receives the number of
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -25,7 +27,7 @@ import numpy as np
 
 from ..dtypes import from_openvino
 from ..errors import ModelError, UnsupportedError
-from ..graph import Node, Operation, System, Value
+from ..graph import Array, Node, Operation, System, Value
 from ..text import counted
 from .custom import custom, packages
 from .primitives import NotNative
@@ -284,6 +286,41 @@ def _signature(function: Function) -> _Signature:
     least = sum(p.default is inspect.Parameter.empty for p in inputs) or int(variadic)
     optional = [type(None) in get_args(hints.get(p.name)) for p in inputs]
     return _Signature(attributes, hints, [p.name for p in inputs], least, optional, variadic)
+
+
+#: Annotations as ONNX calls what they stand for.
+_KINDS: tuple[tuple[Any, str], ...] = (
+    (int, "INT"),
+    (bool, "INT"),
+    (float, "FLOAT"),
+    (str, "STRING"),
+    (str | bytes, "STRING"),
+    (Array, "TENSOR"),
+    (Ints, "INTS"),
+    (Sequence[int], "INTS"),
+    (Floats, "FLOATS"),
+    (Sequence[float], "FLOATS"),
+    (Sequence[str], "STRINGS"),
+    (Sequence[str | bytes], "STRINGS"),
+)
+
+
+def attribute_kinds(domain: str, op_type: str, version: int) -> dict[str, str] | None:
+    """What the attributes of an ONNX operator are (``INT``, ``STRINGS``, ...), where its function says so; None where
+    nothing here has the operator."""
+    definition = find(System.ONNX, domain, op_type, version)
+    if definition is None:
+        return None
+    signature = _signature(definition.function)
+    kinds = {}
+    for name in signature.attributes:
+        hint = signature.hints.get(name)
+        if isinstance(hint, UnionType):
+            hint = functools.reduce(operator.or_, (part for part in get_args(hint) if part is not type(None)))
+        word = next((word for kind, word in _KINDS if hint == kind), None)
+        if word is not None and name not in ("n_outputs", "draws"):
+            kinds[name] = word
+    return kinds
 
 
 def _check_inputs(node: Operation, signature: _Signature) -> None:

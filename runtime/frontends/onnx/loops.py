@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import onnx.helper
 
+from ...dtypes import to_onnx
 from ...errors import ModelError
 from ...graph import (
     ANY,
@@ -360,7 +360,7 @@ def _element(kind: ValueType) -> dict[str, int]:
     """SequenceEmpty's dtype attribute; left out it means float32."""
     if not isinstance(kind, TensorType) or kind.dtype is None:
         return {}
-    return {"dtype": int(onnx.helper.np_dtype_to_tensor_dtype(kind.dtype))}
+    return {"dtype": to_onnx(kind.dtype)}
 
 
 def _carry(loop: Loop, initials: Sequence[Value], params: Sequence[Value], results: Sequence[Value]) -> None:

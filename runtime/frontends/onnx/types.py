@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import AttributeProto, GraphProto, defs
+from onnx import defs
 
 from ...errors import LoopdbgError
 from ...graph import Graph, SequenceType, TensorType, Value, ValueType, walk
+from .proto import AttributeProto, GraphProto
 from .values import value_type
 
 #: NumPy's and ml_dtypes' names as schemas have them, where they differ.
