@@ -112,25 +112,33 @@ def text(data: bytes) -> Any:
 
 
 def _plain(tensor: TensorProto, dtype: np.dtype[Any]) -> Array | None:
-    """The data of a tensor in the file itself whose elements NumPy knows; None for others."""
+    """The data of a tensor that is in the file itself and has whole bytes; None for others."""
     external = tensor.data_location == TensorProto.EXTERNAL or tensor.HasField("segment")
-    if external or dtype.isbuiltin != 1 or sys.byteorder != "little":
+    if external or dtype.name in _PACKED or dtype.hasobject or sys.byteorder != "little":
         return None
     shape = tuple(tensor.dims)
     if tensor.HasField("raw_data"):
         return np.frombuffer(tensor.raw_data, dtype).reshape(shape)
-    field = _FIELDS.get(dtype.name)
-    return None if field is None else np.asarray(getattr(tensor, field), dtype).reshape(shape)
+    if dtype.name in _FIELDS:
+        return np.asarray(getattr(tensor, _FIELDS[dtype.name]), dtype).reshape(shape)
+    if dtype.itemsize > 2:
+        return None
+    # Shorter ones stand in 32 bits each, of which the lower ones count.
+    bits = np.asarray(tensor.int32_data, np.int32).astype(np.uint8 if dtype.itemsize == 1 else np.uint16)
+    return bits.view(dtype).reshape(shape)
 
 
-#: Where elements stand one by one. Those of other types are packed in some way.
+#: Where elements stand one by one.
 _FIELDS = {
     "float32": "float_data",
     "float64": "double_data",
     "int32": "int32_data",
     "int64": "int64_data",
+    "uint32": "uint64_data",
     "uint64": "uint64_data",
 }
+#: Several elements share a byte.
+_PACKED = {"int4", "uint4", "int2", "uint2", "float4_e2m1fn"}
 #: The attributes of operators with graphs.
 _WITH_GRAPHS = {
     "Loop": {"body": "GRAPH"},
