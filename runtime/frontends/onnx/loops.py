@@ -243,7 +243,7 @@ def _cut(name: str, rows: Sequence[Value], length: Value, batch: Graph) -> tuple
 
     Split refuses a length that the sequence does not have.
     """
-    number = TensorType(np.dtype(np.int64), (1,))
+    number, pair = (TensorType(np.dtype(np.int64), (count,)) for count in (1, 2))
 
     def known(role: str, value: Any) -> Value:
         array = np.array(value)
@@ -255,7 +255,8 @@ def _cut(name: str, rows: Sequence[Value], length: Value, batch: Graph) -> tuple
         return Value(f"{name}/{role}", kind)
 
     first = known("first_axis", [0])
-    most, wide, used, rest, parts, filling = map(value, ("most", "long", "used", "unused", "parts", "filling"))
+    most, used, rest = map(value, ("most", "used", "unused"))
+    wide, parts, filling = value("long", TensorType(number.dtype, ())), value("parts", pair), value("filling", pair)
     batch.nodes += [
         _operation(f"{name}/Shape", "Shape", rows[:1], [most], start=0, end=1),
         _operation(f"{name}/Cast", "Cast", [length], [wide], to=_INT64),

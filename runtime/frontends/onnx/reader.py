@@ -327,9 +327,16 @@ class _Reader:
             inside.renamed.setdefault(formal, scope.renamed.get(name) or f"{scope.context.prefix}{name}")
             if name in scope.types:
                 inside.types[formal] = scope.types[name]
+        first = len(scope.graph.nodes)
         self.nodes(inside)
         for name, formal in outputs:
             scope.define(name, inside.find(formal, f"the list of outputs{inside.place}"), at)
+        if defined:
+            plain, graphs = attributes(proto, header.version, scope.context.attributes, self.base_dir, at)
+            header.outputs = [scope.values[name] if name else None for name in proto.output]
+            if not graphs:
+                original = Operation(**vars(header), attributes=plain)
+                scope.graph.opened.update((node, original) for node in scope.graph.nodes[first:])
 
 
 def _opsets(imports: Any) -> dict[str, int]:
