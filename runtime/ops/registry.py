@@ -30,6 +30,7 @@ from ..errors import ModelError, UnsupportedError
 from ..graph import Array, Node, Operation, System, Value
 from ..text import counted
 from .custom import custom, packages
+from .index import INDEX
 from .primitives import NotNative
 
 Function = Callable[..., Any]
@@ -149,7 +150,31 @@ def openvino(*op_types: str, since: int = 1, native: bool = True, pure: bool = T
 @cache
 def _load_families() -> None:
     for family in _FAMILIES:
-        importlib.import_module(f"{__package__}.{family}")
+        _load(family)
+
+
+@cache
+def _load(family: str) -> None:
+    importlib.import_module(f"{__package__}.{family}")
+
+
+@cache
+def _families() -> dict[tuple[System, str, str], list[str]]:
+    """The families of each operator, by the keys of the table."""
+    found: dict[tuple[System, str, str], list[str]] = {}
+    for system, domain, family, names in INDEX:
+        for name in (names.lower() if system == System.OPENVINO else names).split():
+            found.setdefault((System(system), domain, name), []).append(family)
+    return found
+
+
+def _entries(key: tuple[System, str, str]) -> list[Definition]:
+    """An operator's definitions; only the families that have it are imported, all of them where none is known to."""
+    for family in _families().get(key, ()):
+        _load(family)
+    if key not in _TABLE:
+        _load_families()
+    return _TABLE.get(key, [])
 
 
 def definitions() -> list[tuple[System, str, Definition]]:
@@ -160,9 +185,8 @@ def definitions() -> list[tuple[System, str, Definition]]:
 
 def find(system: System, domain: str, op_type: str, version: int) -> Definition | None:
     """The definition that is valid at an opset version, or None."""
-    _load_families()
     key = (system, domain, op_type.lower() if system is System.OPENVINO else op_type)
-    return next((entry for entry in _TABLE.get(key, ()) if entry.since <= version), None)
+    return next((entry for entry in _entries(key) if entry.since <= version), None)
 
 
 def _definition(node: Operation, system: System) -> Definition | None:
