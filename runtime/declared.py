@@ -1,6 +1,6 @@
 """Where a run contradicts what the model declares: said as a note, since the numbers are right all the same.
 
-Runtimes that rely on declared shapes fail over them, or read beyond what is there.
+A runtime that relies on what is declared may fail over it.
 """
 
 from __future__ import annotations

@@ -101,6 +101,18 @@ def from_onnx(code: int) -> np.dtype[Any]:
     return dtype(_ONNX[code])
 
 
+def to_onnx(kind: np.dtype[Any]) -> int:
+    """The ``TensorProto.DataType`` number of a dtype.
+
+    Raises:
+        UnsupportedError: ONNX has no such type.
+    """
+    for code, name in _ONNX.items():
+        if name == kind.name:
+            return code
+    raise UnsupportedError(f"ONNX has no element type '{kind.name}'")
+
+
 def from_openvino(word: str) -> np.dtype[Any]:
     """The dtype of OpenVINO's ``f32``, ``FP32``, ``i64``, ``boolean`` ...
 

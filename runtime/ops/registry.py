@@ -13,8 +13,10 @@ An absent optional input is None. A keyword ``n_outputs`` receives the number of
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -25,9 +27,10 @@ import numpy as np
 
 from ..dtypes import from_openvino
 from ..errors import ModelError, UnsupportedError
-from ..graph import Node, Operation, System, Value
+from ..graph import Array, Node, Operation, System, Value
 from ..text import counted
 from .custom import custom, packages
+from .index import INDEX
 from .primitives import NotNative
 
 Function = Callable[..., Any]
@@ -149,7 +152,31 @@ def openvino(*op_types: str, since: int = 1, native: bool = True, pure: bool = T
 @cache
 def _load_families() -> None:
     for family in _FAMILIES:
-        importlib.import_module(f"{__package__}.{family}")
+        _load(family)
+
+
+@cache
+def _load(family: str) -> None:
+    importlib.import_module(f"{__package__}.{family}")
+
+
+@cache
+def _families() -> dict[tuple[System, str, str], list[str]]:
+    """The families of each operator, by the keys of the table."""
+    found: dict[tuple[System, str, str], list[str]] = {}
+    for system, domain, family, names in INDEX:
+        for name in (names.lower() if system == System.OPENVINO else names).split():
+            found.setdefault((System(system), domain, name), []).append(family)
+    return found
+
+
+def _entries(key: tuple[System, str, str]) -> list[Definition]:
+    """An operator's definitions; only the families that have it are imported, all of them where none is known to."""
+    for family in _families().get(key, ()):
+        _load(family)
+    if key not in _TABLE:
+        _load_families()
+    return _TABLE.get(key, [])
 
 
 def definitions() -> list[tuple[System, str, Definition]]:
@@ -160,9 +187,8 @@ def definitions() -> list[tuple[System, str, Definition]]:
 
 def find(system: System, domain: str, op_type: str, version: int) -> Definition | None:
     """The definition that is valid at an opset version, or None."""
-    _load_families()
     key = (system, domain, op_type.lower() if system is System.OPENVINO else op_type)
-    return next((entry for entry in _TABLE.get(key, ()) if entry.since <= version), None)
+    return next((entry for entry in _entries(key) if entry.since <= version), None)
 
 
 def _definition(node: Operation, system: System) -> Definition | None:
@@ -286,6 +312,41 @@ def _signature(function: Function) -> _Signature:
     least = sum(p.default is inspect.Parameter.empty for p in inputs) or int(variadic)
     optional = [type(None) in get_args(hints.get(p.name)) for p in inputs]
     return _Signature(attributes, hints, [p.name for p in inputs], least, optional, variadic)
+
+
+#: Annotations as ONNX calls what they stand for.
+_KINDS: tuple[tuple[Any, str], ...] = (
+    (int, "INT"),
+    (bool, "INT"),
+    (float, "FLOAT"),
+    (str, "STRING"),
+    (str | bytes, "STRING"),
+    (Array, "TENSOR"),
+    (Ints, "INTS"),
+    (Sequence[int], "INTS"),
+    (Floats, "FLOATS"),
+    (Sequence[float], "FLOATS"),
+    (Sequence[str], "STRINGS"),
+    (Sequence[str | bytes], "STRINGS"),
+)
+
+
+def attribute_kinds(domain: str, op_type: str, version: int) -> dict[str, str] | None:
+    """What the attributes of an ONNX operator are (``INT``, ``STRINGS``, ...), where its function says so; None where
+    nothing here has the operator."""
+    definition = find(System.ONNX, domain, op_type, version)
+    if definition is None:
+        return None
+    signature = _signature(definition.function)
+    kinds = {}
+    for name in signature.attributes:
+        hint = signature.hints.get(name)
+        if isinstance(hint, UnionType):
+            hint = functools.reduce(operator.or_, (part for part in get_args(hint) if part is not type(None)))
+        word = next((word for kind, word in _KINDS if hint == kind), None)
+        if word is not None and name not in ("n_outputs", "draws"):
+            kinds[name] = word
+    return kinds
 
 
 def _check_inputs(node: Operation, signature: _Signature) -> None:

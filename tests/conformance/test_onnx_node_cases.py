@@ -30,6 +30,7 @@ UNTESTED = {
     "SequenceEmpty",
     "SequenceErase",
     "SequenceLength",
+    "SimplifiedLayerNormalization",
 }
 
 

@@ -44,9 +44,10 @@ def test_beside_onnxruntime(directions: list[int], lengths: list[int] | None) ->
     inputs = {name: random.uniform(-1, 1, shape).astype(np.float32) for name, shape in shapes.items()}
     if lengths is not None:
         inputs["lens"] = np.array(lengths, np.int64)
-    got = Model(from_proto(proto, "m.onnx")).run(inputs)
+    run = Model(from_proto(proto, "m.onnx")).execute(inputs)
+    assert [*run.notes, *(note for one in run.loops for note in one.notes)] == []
     expected = onnxruntime.InferenceSession(proto.SerializeToString()).run(None, inputs)
-    for value, other in zip(got.values(), expected, strict=True):
+    for value, other in zip(run.outputs.values(), expected, strict=True):
         np.testing.assert_allclose(value, other, rtol=1e-6, atol=1e-6)
 
 

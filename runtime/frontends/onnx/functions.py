@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TypeProto, defs
-
 from ...graph import Node, System, TensorType, Value
 from ...ops.onnx_reference import type_proto
 from ...ops.registry import find
+from .proto import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TypeProto
 
 Attributes = Mapping[str, AttributeProto]
 
@@ -22,6 +21,8 @@ def function_of(proto: NodeProto, header: Node, bound: Attributes | None, types:
     """
     if find(System.ONNX, header.domain, header.op_type, header.version) is not None:
         return None
+    from onnx import defs  # only models with rare operators need schemas
+
     if not defs.has(header.op_type, header.version, header.domain):
         return None
     schema: Any = defs.get_schema(header.op_type, header.version, header.domain)

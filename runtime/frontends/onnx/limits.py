@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto
-
 from ...errors import UnsupportedError
+from .proto import AttributeProto, FunctionProto, ModelProto, NodeProto
 from .scope import FunctionKey, function_key
 
 #: Nodes that calls of functions may stand for. The largest models that people export have some hundred thousand.

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import onnx.helper
 
+from ...dtypes import to_onnx
 from ...errors import ModelError
 from ...graph import (
     ANY,
@@ -243,7 +243,7 @@ def _cut(name: str, rows: Sequence[Value], length: Value, batch: Graph) -> tuple
 
     Split refuses a length that the sequence does not have.
     """
-    number = TensorType(np.dtype(np.int64), (1,))
+    number, pair = (TensorType(np.dtype(np.int64), (count,)) for count in (1, 2))
 
     def known(role: str, value: Any) -> Value:
         array = np.array(value)
@@ -255,7 +255,8 @@ def _cut(name: str, rows: Sequence[Value], length: Value, batch: Graph) -> tuple
         return Value(f"{name}/{role}", kind)
 
     first = known("first_axis", [0])
-    most, wide, used, rest, parts, filling = map(value, ("most", "long", "used", "unused", "parts", "filling"))
+    most, used, rest = map(value, ("most", "used", "unused"))
+    wide, parts, filling = value("long", TensorType(number.dtype, ())), value("parts", pair), value("filling", pair)
     batch.nodes += [
         _operation(f"{name}/Shape", "Shape", rows[:1], [most], start=0, end=1),
         _operation(f"{name}/Cast", "Cast", [length], [wide], to=_INT64),
@@ -360,7 +361,7 @@ def _element(kind: ValueType) -> dict[str, int]:
     """SequenceEmpty's dtype attribute; left out it means float32."""
     if not isinstance(kind, TensorType) or kind.dtype is None:
         return {}
-    return {"dtype": int(onnx.helper.np_dtype_to_tensor_dtype(kind.dtype))}
+    return {"dtype": to_onnx(kind.dtype)}
 
 
 def _carry(loop: Loop, initials: Sequence[Value], params: Sequence[Value], results: Sequence[Value]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 
-from onnx import AttributeProto, GraphProto, NodeProto
+from .proto import AttributeProto, GraphProto, NodeProto
 
 
 def in_order(nodes: Sequence[NodeProto]) -> list[int]:

@@ -12,9 +12,6 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-import onnx
-from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
-
 from ...errors import LoopdbgError, ModelError, UnsupportedError, one_line
 from ...graph import ANY, Array, Graph, Node, Operation, System, TensorType, Value
 from ...text import counted
@@ -24,6 +21,7 @@ from .functions import InferredTypes, function_of
 from .limits import check_calls, check_depth
 from .notes import Sources
 from .order import in_order
+from .proto import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
 from .scope import Context, FunctionKey, NameScope, all_names, function_key
 from .values import array, attributes, dense, domain_of, value_type
 
@@ -42,7 +40,7 @@ def read(path: str | os.PathLike[str]) -> Graph:
     """
     where = os.fspath(path)
     suffix = os.path.splitext(where)[1].lower()
-    form = onnx.serialization.registry.get_format_from_file_extension(suffix) or "protobuf"
+    form = _form(suffix)
     try:
         with open(where, "rb") as file:
             data = file.read()
@@ -56,9 +54,7 @@ def read(path: str | os.PathLike[str]) -> Graph:
     except UnsupportedError as error:
         raise UnsupportedError(f"{where}, {error}") from None
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # "The onnxtxt format is experimental"
-            model = onnx.load_model_from_string(data, format=form)
+        model = _parsed(data, form)
     except Exception as error:  # each of the four parsers has errors of its own
         why = _printable(one_line(error))
         raise ModelError(f"{where}: not an ONNX model in {form} form: {why}; {_hint(data, form)}") from None
@@ -66,6 +62,26 @@ def read(path: str | os.PathLike[str]) -> Graph:
         raise ModelError(f"{where}: holds no graph, so it is not an ONNX model; {_hint(data, form)}")
     del data
     return from_proto(model, where)
+
+
+def _form(suffix: str) -> str:
+    """In which form a file of this suffix holds a model."""
+    if suffix in (".onnx", ".pb"):
+        return "protobuf"
+    import onnx
+
+    return onnx.serialization.registry.get_format_from_file_extension(suffix) or "protobuf"
+
+
+def _parsed(data: bytes, form: str) -> ModelProto:
+    if form == "protobuf":
+        model: ModelProto = ModelProto.FromString(data)
+        return model
+    import onnx
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # "The onnxtxt format is experimental"
+        return onnx.load_model_from_string(data, format=form)
 
 
 def _hint(data: bytes, form: str) -> str:
@@ -311,9 +327,16 @@ class _Reader:
             inside.renamed.setdefault(formal, scope.renamed.get(name) or f"{scope.context.prefix}{name}")
             if name in scope.types:
                 inside.types[formal] = scope.types[name]
+        first = len(scope.graph.nodes)
         self.nodes(inside)
         for name, formal in outputs:
             scope.define(name, inside.find(formal, f"the list of outputs{inside.place}"), at)
+        if defined:
+            plain, graphs = attributes(proto, header.version, scope.context.attributes, self.base_dir, at)
+            header.outputs = [scope.values[name] if name else None for name in proto.output]
+            if not graphs:
+                original = Operation(**vars(header), attributes=plain)
+                scope.graph.opened.update((node, original) for node in scope.graph.nodes[first:])
 
 
 def _opsets(imports: Any) -> dict[str, int]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TypeProto
-
 from ...errors import ModelError
 from ...graph import ANY, Graph, Value
 from ...text import did_you_mean
+from .proto import AttributeProto, FunctionProto, GraphProto, NodeProto, TypeProto
 from .values import domain_of, value_type
 
 #: Domain, name, overload.

@@ -5,7 +5,7 @@ Element types that an operator's version does not list (SEMANTICS 0.16), and sha
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
 from os import PathLike
@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import AttributeProto, GraphProto, defs
+from onnx import defs
 
 from ...errors import LoopdbgError
-from ...graph import Graph, SequenceType, TensorType, Value, ValueType, walk
+from ...graph import Graph, Node, SequenceType, TensorType, Value, ValueType, bodies, nodes_of_file
+from .proto import AttributeProto, GraphProto
 from .values import value_type
 
 #: NumPy's and ml_dtypes' names as schemas have them, where they differ.
@@ -36,7 +37,9 @@ _NAMES = {
 def type_notes(graph: Graph, kind: Callable[[Value], ValueType]) -> list[str]:
     """One sentence for each operator and type; ``kind`` tells what a value is, as far as that is known."""
     found: dict[tuple[str, str, int, str], str] = {}
-    for node in walk(graph):
+    for node in _nodes(graph):
+        if node.op_type == "Scan" and node.version == 8:
+            continue  # two loops were made of it
         allowed, more = _allowed(node.op_type, node.domain, node.version)
         for k, value in enumerate(node.inputs if more else node.inputs[: len(allowed)]):
             word = None if value is None else _word(kind(value))
@@ -48,6 +51,14 @@ def type_notes(graph: Graph, kind: Callable[[Value], ValueType]) -> list[str]:
                 " it is computed all the same.",
             )
     return list(found.values())
+
+
+def _nodes(graph: Graph) -> Iterator[Node]:
+    """The nodes that the file has, inner ones too."""
+    for node in nodes_of_file(graph):
+        yield node
+        for _, inner in bodies(node):
+            yield from _nodes(inner)
 
 
 @cache

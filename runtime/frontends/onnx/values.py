@@ -5,18 +5,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 import numpy as np
-import onnx
-import onnx.numpy_helper
-from onnx import AttributeProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, TypeProto
 
 from ...dtypes import from_onnx
 from ...errors import ModelError, UnsupportedError, one_line
 from ...graph import ANY, Array, Dim, OptionalType, SequenceType, TensorType, ValueType
+from ...ops.registry import attribute_kinds
+from .proto import AttributeProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, TypeProto
 
 
 def domain_of(name: str) -> str:
@@ -63,7 +63,7 @@ def array(tensor: TensorProto, base_dir: str, at: str) -> Array:
         UnsupportedError: an element type that is not supported.
     """
     try:
-        from_onnx(tensor.data_type)
+        dtype = from_onnx(tensor.data_type)
     except UnsupportedError as error:
         raise UnsupportedError(f"{at}: {error}") from None
     try:
@@ -72,6 +72,11 @@ def array(tensor: TensorProto, base_dir: str, at: str) -> Array:
             strings = np.empty(len(tensor.string_data), dtype=object)
             strings[:] = [text(item) for item in tensor.string_data]
             return strings.reshape(tuple(tensor.dims))
+        plain = _plain(tensor, dtype)
+        if plain is not None:
+            return plain
+        import onnx.numpy_helper
+
         return onnx.numpy_helper.to_array(tensor, base_dir)
     except Exception as error:  # to_array lets whatever NumPy, the file system or its C++ half says pass
         what = next((e.value for e in tensor.external_data if e.key == "location"), "")
@@ -106,12 +111,55 @@ def text(data: bytes) -> Any:
         return data
 
 
+def _plain(tensor: TensorProto, dtype: np.dtype[Any]) -> Array | None:
+    """The data of a tensor that is in the file itself and has whole bytes; None for others."""
+    external = tensor.data_location == TensorProto.EXTERNAL or tensor.HasField("segment")
+    if external or dtype.name in _PACKED or dtype.hasobject or sys.byteorder != "little":
+        return None
+    shape = tuple(tensor.dims)
+    if tensor.HasField("raw_data"):
+        return np.frombuffer(tensor.raw_data, dtype).reshape(shape)
+    if dtype.name in _FIELDS:
+        return np.asarray(getattr(tensor, _FIELDS[dtype.name]), dtype).reshape(shape)
+    if dtype.itemsize > 2:
+        return None
+    # Shorter ones stand in 32 bits each, of which the lower ones count.
+    bits = np.asarray(tensor.int32_data, np.int32).astype(np.uint8 if dtype.itemsize == 1 else np.uint16)
+    return bits.view(dtype).reshape(shape)
+
+
+#: Where elements stand one by one.
+_FIELDS = {
+    "float32": "float_data",
+    "float64": "double_data",
+    "int32": "int32_data",
+    "int64": "int64_data",
+    "uint32": "uint64_data",
+    "uint64": "uint64_data",
+}
+#: Several elements share a byte.
+_PACKED = {"int4", "uint4", "int2", "uint2", "float4_e2m1fn"}
+#: The attributes of operators with graphs.
+_WITH_GRAPHS = {
+    "Loop": {"body": "GRAPH"},
+    "If": {"then_branch": "GRAPH", "else_branch": "GRAPH"},
+    "SequenceMap": {"body": "GRAPH"},
+    "Scan": {"body": "GRAPH", "num_scan_inputs": "INT"}
+    | {f"scan_{side}_{what}": "INTS" for side in ("input", "output") for what in ("axes", "directions")},
+}
+
+
 @cache
-def _kinds(op_type: str, domain: str, version: int) -> dict[str, int]:
-    """The types that the attributes of an operator have; empty where ONNX has no such operator."""
-    if not onnx.defs.has(op_type, version, domain):
+def _kinds(op_type: str, domain: str, version: int) -> Mapping[str, int]:
+    """The types that the attributes of an operator have; empty where nobody knows the operator."""
+    words = (None if domain else _WITH_GRAPHS.get(op_type)) or attribute_kinds(domain, op_type, version)
+    if words is not None:
+        return {name: AttributeProto.AttributeType.Value(word) for name, word in words.items()}
+    from onnx import defs  # 20 ms, which only models with rare operators pay
+
+    if not defs.has(op_type, version, domain):
         return {}
-    known: Mapping[str, Any] = onnx.defs.get_schema(op_type, version, domain).attributes
+    known: Mapping[str, Any] = defs.get_schema(op_type, version, domain).attributes
     return {name: int(attribute.type.value) for name, attribute in known.items()}
 
 

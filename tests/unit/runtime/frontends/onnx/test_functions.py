@@ -6,7 +6,8 @@ import numpy as np
 
 import loopdbg
 from loopdbg.runtime.frontends.onnx import reader as frontend
-from loopdbg.runtime.graph import loops, walk
+from loopdbg.runtime.graph import loops, nodes_of_file, walk
+from loopdbg.runtime.model import Model
 
 from .texts import names, operation, proto, read, refused
 
@@ -158,3 +159,32 @@ def test_refused() -> None:
     )
     lacking = TWICE.replace('opset_import: ["" : 16, "f" : 1]', 'opset_import: ["f" : 1]')
     refused("g (float x) => (float y) { y = f.twice (x) }" + lacking, "domain 'ai.onnx'", imports=IMPORTS)
+
+
+def test_operators_that_onnx_defines_by_others() -> None:
+    """A node becomes what its operator stands for, with the operator's own defaults; the file's node is kept."""
+    graph = read("g (float[4] x) => (float[4] y) { [cut] y = Shrink <lambd = 1.0> (x) }", opset=9)
+    assert all(n.name.startswith("cut/") and n.version == 18 for n in graph.nodes)
+    (original,) = nodes_of_file(graph)
+    assert (original.op_type, original.version, names(original.outputs)) == ("Shrink", 9, ["y"])
+    (y,) = Model(graph).run({"x": [-2, -0.5, 0.5, 2]}).values()
+    assert y.tolist() == [-2, 0, 0, 2]
+
+
+def test_functions_of_the_types_of_their_inputs() -> None:
+    """Types that nobody declares are inferred; graphs of a node see what is around it."""
+    imports = ', "ai.onnx.preview" : 1'
+    graph = read(
+        """g (double[1,2,3,4] q0, double[1,2,3,4] k, double[1,2,3,4] v, double w) => (double[B,H,L,S] y) {
+          q = Neg (q0)
+          y = ai.onnx.preview.FlexAttention <score_mod: graph = m (double[B,H,L,S] s) => (double[B,H,L,S] t) {
+            t = Mul (s, w) }> (q, k, v) }""",
+        26,
+        imports,
+    )
+    r = np.random.default_rng(0)
+    q, k, v = (r.normal(size=(1, 2, 3, 4)) for _ in range(3))
+    (y,) = Model(graph).run({"q0": -q, "k": k, "v": v, "w": np.array(3.0)}).values()
+    powers = np.exp(q @ k.swapaxes(2, 3) / 2 * 3)
+    assert y.dtype == np.float64
+    np.testing.assert_allclose(y, powers / powers.sum(-1, keepdims=True) @ v, rtol=1e-6)

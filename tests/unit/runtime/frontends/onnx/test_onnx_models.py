@@ -26,7 +26,7 @@ def models() -> dict[str, Any]:
 
 def test_all_node_tests_are_read() -> None:
     for name, model in models().items():
-        from_proto(model, name)
+        assert from_proto(model, name).nodes, name
 
 
 @pytest.mark.parametrize("name", sorted(name for name in models() if name.startswith(PREFIXES)))

@@ -8,10 +8,12 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
+from loopdbg.runtime.dtypes import from_onnx
 from loopdbg.runtime.errors import UnsupportedError
 from loopdbg.runtime.frontends.onnx import reader as frontend
+from loopdbg.runtime.frontends.onnx.values import array
 from loopdbg.runtime.graph import Graph, OptionalType, SequenceType, TensorType
 
 from .texts import names, operation, proto, read, refused
@@ -228,3 +230,17 @@ def test_nameless_ports() -> None:
     refused(model, "an output of the model has no name")
     model.graph.input.add()
     refused(model, "an input of the model has no name")
+
+
+@pytest.mark.parametrize("code", [code for code in range(1, 27) if code != TensorProto.STRING])
+def test_data_is_read_as_onnx_reads_it(code: int) -> None:
+    """Most types are read without the onnx package, in both forms in which their data may stand."""
+    dtype = from_onnx(code)
+    elements = np.array([[0, 1, 1], [1, 0, 1]]).astype(dtype)
+    tensors = [numpy_helper.from_array(elements)]
+    if dtype.kind != "c":
+        tensors.append(onnx.helper.make_tensor("t", code, (2, 3), elements.ravel().tolist()))
+    for tensor in tensors:
+        data = array(tensor, "", "t")
+        assert (data.dtype, data.shape) == (dtype, (2, 3))
+        assert data.tobytes() == numpy_helper.to_array(tensor).tobytes()
