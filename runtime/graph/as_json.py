@@ -37,6 +37,7 @@ from .records import (
     TensorType,
     Value,
     ValueType,
+    Variable,
     bodies,
     own_values,
 )
@@ -126,6 +127,12 @@ class _Writer:
             told["output_names"] = list(graph.output_names)
         if graph.opsets:
             told["opsets"] = dict(graph.opsets)
+        if graph.variables:
+            told["variables"] = [
+                [one.name, self.value(one.state), self.value(one.known)]
+                + ([] if one.assigned is None else [self.value(one.assigned)])
+                for one in graph.variables
+            ]
         if graph.defaults:
             told["defaults"] = {name: self.array(np.asarray(array)) for name, array in graph.defaults.items()}
         if graph.notes:
@@ -271,6 +278,7 @@ class _Reader:
                 for name, array in told.get("defaults", {}).items()
             },
             notes=[_text(note) for note in told.get("notes", ())],
+            variables=[Variable(_text(name), *map(self.value, values)) for name, *values in told.get("variables", ())],
         )
 
     def node(self, told: Mapping[str, Any]) -> Node:

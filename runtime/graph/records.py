@@ -250,6 +250,20 @@ class Loop(Node):
     made_of: str = ""
 
 
+@dataclass(eq=False)
+class Variable:
+    """State that a model keeps from run to run (OpenVINO's ReadValue and Assign).
+
+    A graph has it as inputs and outputs behind its own: ``state`` is what was assigned last, ``known`` tells whether
+    anything was, ``assigned`` is what a run assigns (None: nothing does).
+    """
+
+    name: str
+    state: Value
+    known: Value
+    assigned: Value | None = None
+
+
 @dataclass(eq=False, repr=False)
 class Graph:
     """Nodes in an order in which they can run, with the graph's own inputs and outputs.
@@ -267,8 +281,10 @@ class Graph:
     output_names: list[str] = field(default_factory=list)
     system: System = System.ONNX
     opsets: Mapping[str, int] = field(default_factory=dict)
-    #: ONNX: inputs that have an initializer of the same name, and so need not be given.
+    #: Inputs that need not be given: in ONNX those with an initializer of the same name.
     defaults: Mapping[str, Array] = field(default_factory=dict)
+    #: State; nobody gives it, and it is no result.
+    variables: list[Variable] = field(default_factory=list)
     #: Nodes that the file does not have -> the operator of the file that they stand for, all together.
     opened: dict[Node, Operation] = field(default_factory=dict)
     #: Of the main graph: what is odd about the file, one sentence each.
