@@ -392,16 +392,18 @@ def _hook(engine: Engine, on_iteration: OnIteration) -> Callable[[int], None]:
     return hook
 
 
-def load(path: str | Path) -> Model:
+def load(path: str | Path, weights: str | Path | None = None) -> Model:
     """Read a model file: ONNX in any form that ``onnx.load`` reads, or OpenVINO IR.
 
+    ``weights``: the file with an IR's constants, where it is not the ``.bin`` beside it.
+
     Raises:
-        ModelError: the file is missing or broken, or its own specification rejects it.
+        ModelError: a file is missing or broken, or its own specification rejects the model.
     """
     from .frontends import read
 
     path = Path(path)
-    return Model(read(path), path)
+    return Model(read(path, weights), path)
 
 
 def check_value(name: str, declared: ValueType, value: Data, named: dict[str, int] | None = None) -> Data:
@@ -458,6 +460,8 @@ def _check_shape(name: str, declared: TensorType, array: Array, named: dict[str,
         return
     fits = len(declared.shape) == array.ndim
     if fits:
+        for axis, (least, most) in declared.bounds.items():
+            fits = fits and least <= array.shape[axis] and (most is None or array.shape[axis] <= most)
         for wanted, have in zip(declared.shape, array.shape, strict=True):
             if isinstance(wanted, int) and wanted != have:
                 fits = False
@@ -467,9 +471,8 @@ def _check_shape(name: str, declared: TensorType, array: Array, named: dict[str,
                     f"{named[wanted]} there"
                 )
     if not fits:
-        shape = "[" + ",".join("?" if d is None else str(d) for d in declared.shape) + "]"
         have_text = "a scalar" if array.ndim == 0 else f"shape {list(array.shape)}"
-        need = "a scalar" if not declared.shape else f"shape {shape}"
+        need = "a scalar" if not declared.shape else f"shape {declared.shape_text()}"
         dtype = "" if declared.dtype is None else f" {declared.dtype.name}"
         remedy = Remedy.GIVE_ARRAY if declared.shape else Remedy.GIVE_INPUT
         raise InputError(f"input '{name}' needs {need}{dtype}, got {have_text}", remedy, name=name)

@@ -242,7 +242,10 @@ def _type(kind: ValueType) -> dict[str, Any]:
     if isinstance(kind, OptionalType):
         return {"optional": _type(kind.element)}
     dtype = None if kind.dtype is None else "string" if kind.dtype == object else kind.dtype.name
-    return {"dtype": dtype, "shape": None if kind.shape is None else list(kind.shape)}
+    told: dict[str, Any] = {"dtype": dtype, "shape": None if kind.shape is None else list(kind.shape)}
+    if kind.bounds:
+        told["bounds"] = [[axis, *limits] for axis, limits in kind.bounds.items()]
+    return told
 
 
 class _Reader:
@@ -412,7 +415,12 @@ def _read_type(told: Mapping[str, Any]) -> ValueType:
         return OptionalType(_read_type(told["optional"]))
     name = told["dtype"]
     dtype = None if name is None else dtype_of("object" if name == "string" else name)
-    return TensorType(dtype, None if told["shape"] is None else tuple(map(_dim, told["shape"])))
+    shape = None if told["shape"] is None else tuple(map(_dim, told["shape"]))
+    bounds = {
+        _whole(axis): (_whole(least), None if most is None else _whole(most))
+        for axis, least, most in told.get("bounds", ())
+    }
+    return TensorType(dtype, shape, bounds)
 
 
 def _read_array(told: Mapping[str, Any]) -> Array:

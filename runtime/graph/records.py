@@ -42,16 +42,30 @@ class StoppedBy(StrEnum):
 
 @dataclass(frozen=True)
 class TensorType:
-    """A tensor's declared type. ``dtype`` None: any; ``shape`` None: any rank. Strings have dtype object."""
+    """A tensor's declared type. ``dtype`` None: any; ``shape`` None: any rank. Strings have dtype object.
+
+    ``bounds``: by axis, the least and the greatest size (None: no limit) of a dimension that is not known.
+    """
 
     dtype: np.dtype[Any] | None = None
     shape: tuple[Dim, ...] | None = None
+    bounds: Mapping[int, tuple[int, int | None]] = field(default_factory=dict, compare=False)
 
     def __str__(self) -> str:
         dtype = "?" if self.dtype is None else "string" if self.dtype == object else self.dtype.name
-        if self.shape is None:
-            return f"{dtype}[...]"
-        return f"{dtype}[{','.join('?' if d is None else str(d) for d in self.shape)}]"
+        return f"{dtype}{self.shape_text()}"
+
+    def shape_text(self) -> str:
+        """The shape as messages have it: ``[2,?,1..5]``, ``[...]`` for any rank."""
+        return "[...]" if self.shape is None else f"[{','.join(map(self._dim_text, range(len(self.shape))))}]"
+
+    def _dim_text(self, axis: int) -> str:
+        assert self.shape is not None
+        if axis in self.bounds:
+            least, most = self.bounds[axis]
+            return f"{least}..{'' if most is None else most}"
+        dim = self.shape[axis]
+        return "?" if dim is None else str(dim)
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ _SINCE = {"loop": 5, "tensoriterator": 1, "if": 8}
 _NOT_NODES = ("parameter", "const", "constant", "result")
 
 
-def read(path: Path) -> Graph:
-    """Read an ``.xml`` and, where a constant needs it, the ``.bin`` beside it.
+def read(path: Path, weights: Path | None = None) -> Graph:
+    """Read an ``.xml`` and, where a constant needs it, the ``.bin`` beside it, or ``weights`` in its place.
 
     Values have the layer's name (``name.0``, ``name.1`` where it has several outputs, and a number at its end where
     another value of the same scope has it already); inputs and outputs of the model have the names that OpenVINO gives
@@ -39,7 +39,7 @@ def read(path: Path) -> Graph:
         UnsupportedError: a constant of a type that nothing here can hold.
     """
     document = Document(Path(path))
-    builder = _Builder(document)
+    builder = _Builder(document, weights)
     scope = builder.scope(document.root, document.root.get("name") or document.path.stem, "the model")
     graph = scope.graph
     graph.opsets = dict(sorted(builder.opsets.items(), key=lambda item: item[1]))
@@ -57,9 +57,9 @@ def read(path: Path) -> Graph:
 class _Builder:
     """Turns one document into graphs, inner ones along with the layers that hold them."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, weights: Path | None = None) -> None:
         self.document = document
-        self.blobs = Blobs(document)
+        self.blobs = Blobs(document, weights)
         self.opsets: dict[str, int] = {}
         self.variables: dict[str, Variable] = {}
 
