@@ -118,6 +118,26 @@ def operators() -> set[str]:
     return {name for text in texts for name in re.findall(r"^_OPENVINO_OP_REG\((\w+),", text, re.MULTILINE)}
 
 
+def classes() -> set[tuple[str, str]]:
+    """Each operator with the namespaces of its classes: what changed from one opset to another is another class."""
+    found = set()
+    for path in HEADERS.glob("opset*_tbl.hpp"):
+        found |= set(re.findall(r"^_OPENVINO_OP_REG\((\w+), *ov::op::(v\d+)\)", path.read_text(), re.MULTILINE))
+    return found
+
+
+def class_of(case: Case) -> tuple[str, str]:
+    text = (HEADERS / f"opset{case.opset}_tbl.hpp").read_text()
+    found = re.search(rf"^_OPENVINO_OP_REG\({case.type}, *ov::op::(v\d+)\)", text, re.MULTILINE)
+    assert found is not None
+    return case.type, found[1]
+
+
+def test_each_class_of_an_operator_is_tried_as_openvino_writes_it() -> None:
+    tried = {class_of(case) for case in CASES}
+    assert {(name, version) for name, version in classes() - tried if name not in STRUCTURE} == set()
+
+
 def test_no_operator_is_without_a_case(record_property: Any) -> None:
     tried = {case.type for case in CASES}
     lines = [
