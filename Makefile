@@ -34,10 +34,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .SUFFIXES:
 # Two pips in one environment break it.
 .NOTPARALLEL:
-.PHONY: help demo test sanitize fuzz check format bench build dist clean samples same-python
+.PHONY: help demo test conformance sanitize fuzz check format bench build dist clean samples same-python
 
 help:  ## list the targets
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
 demo: $(INSTALLED)-run $(EXTENSIONS) samples  ## open the debugger on a sample model (no terminal: run it headless)
 	$(Q)if [ -t 0 ] && [ -t 1 ]; then exec $(BIN)/loopdbg $(DEMO); else exec $(BIN)/loopdbg run $(DEMO); fi
@@ -56,6 +56,9 @@ sanitize:  ## run the tests with bounds checks and under AddressSanitizer (ARGS 
 	$(Q)LD_PRELOAD="$(CURDIR)/build/dlopen.so $$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libstdc++.so)" \
 	    PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:verify_asan_link_order=0:handle_segv=0 \
 	    $(BIN)/pytest $(ARGS)
+
+conformance: $(INSTALLED)-test $(EXTENSIONS) samples  ## run the operator suites and print what they count (ARGS for pytest)
+	$(Q)$(BIN)/pytest -q tests/conformance $(ARGS)
 
 fuzz: $(INSTALLED)-test $(EXTENSIONS) samples  ## try thousands of broken models and traces (ARGS for tests/fuzz/run.py)
 	$(Q)$(PY) tests/fuzz/run.py $(ARGS)

@@ -121,9 +121,13 @@ class Model:
         shorten(graph)
         self.graph = graph
         self.path = path
-        self.inputs = [Port(v.name, v.type, v.name in graph.defaults) for v in graph.inputs]
+        #: What runs assigned to variables, by name (OpenVINO's ReadValue and Assign); the next run reads it.
+        self.state: dict[str, Array] = {}
+        given = graph.inputs[: len(graph.inputs) - 2 * len(graph.variables)]
+        self.inputs = [Port(v.name, v.type, v.name in graph.defaults) for v in given]
         names = graph.output_names or [v.name for v in graph.outputs]
-        self.outputs = [Port(name, v.type) for name, v in zip(names, graph.outputs, strict=True)]
+        count = len(names) - sum(variable.assigned is not None for variable in graph.variables)
+        self.outputs = [Port(name, v.type) for name, v in zip(names[:count], graph.outputs, strict=False)]
         self.loops = _tree(graph, MAIN)
         self._names = {port.name for port in self.inputs}
         #: The arrays that fitted last: name, slot, dtype, shape.
@@ -187,7 +191,12 @@ class Model:
             raise InputError(f"the model has no input '{name}'; it has {have}")
         checked: dict[int, Data] = {}
         named: dict[str, int] = {}
-        for (value, slot), port in zip(self.plan.inputs, self.inputs, strict=True):
+        for variable in self.graph.variables:
+            held = self.state.get(variable.name)
+            was = self.graph.defaults[variable.state.name] if held is None else held
+            checked[self.plan.slot_of[variable.state]] = was
+            checked[self.plan.slot_of[variable.known]] = np.array(held is not None)
+        for (value, slot), port in zip(self.plan.inputs, self.inputs, strict=False):
             if port.name in inputs:
                 checked[slot] = check_value(port.name, port.type, inputs[port.name], named)
             elif port.optional:
@@ -197,7 +206,11 @@ class Model:
             else:
                 raise InputError(f"input '{port.name}' ({port.type}) is missing", Remedy.GIVE_INPUT, name=port.name)
         self._fitted = []
-        if len(inputs) == len(self.inputs) and all(type(value) is np.ndarray for value in inputs.values()):
+        if (
+            len(inputs) == len(self.inputs)
+            and not self.graph.variables
+            and all(type(value) is np.ndarray for value in inputs.values())
+        ):
             self._fitted = [
                 (port.name, slot, inputs[port.name].dtype, inputs[port.name].shape)
                 for (_, slot), port in zip(self.plan.inputs, self.inputs, strict=True)
@@ -279,6 +292,7 @@ class Model:
                 engine.on_tick = None
             if what == "end":
                 run.outputs = self.results(engine)
+                self._keep_state(engine)
                 if told:
                     run.notes = (*run.notes, *contradicted(engine, None), *self._types(engine))
                     run.loops = self._told(engine)
@@ -352,7 +366,19 @@ class Model:
         Raises:
             ExecutionError: an output that nothing wrote.
         """
-        return engine.results()
+        results: dict[str, Data] = engine.results()
+        for variable in self.graph.variables:
+            results.pop(f"{variable.name} (assigned)", None)
+        return results
+
+    def reset(self) -> None:
+        """Forget what runs assigned to variables: the next one begins with their initial values."""
+        self.state.clear()
+
+    def _keep_state(self, engine: Engine) -> None:
+        for variable in self.graph.variables:
+            if variable.assigned is not None:
+                self.state[variable.name] = np.array(engine.value(engine.plan.slot_of[variable.assigned]))
 
     def totals(self, engine: Engine, ended: StoppedBy | None = None) -> list[LoopTotals]:
         """How the loops went; ``ended``: what stopped the loops that are still running."""
@@ -366,16 +392,18 @@ def _hook(engine: Engine, on_iteration: OnIteration) -> Callable[[int], None]:
     return hook
 
 
-def load(path: str | Path) -> Model:
+def load(path: str | Path, weights: str | Path | None = None) -> Model:
     """Read a model file: ONNX in any form that ``onnx.load`` reads, or OpenVINO IR.
 
+    ``weights``: the file with an IR's constants, where it is not the ``.bin`` beside it.
+
     Raises:
-        ModelError: the file is missing or broken, or its own specification rejects it.
+        ModelError: a file is missing or broken, or its own specification rejects the model.
     """
     from .frontends import read
 
     path = Path(path)
-    return Model(read(path), path)
+    return Model(read(path, weights), path)
 
 
 def check_value(name: str, declared: ValueType, value: Data, named: dict[str, int] | None = None) -> Data:
@@ -432,6 +460,8 @@ def _check_shape(name: str, declared: TensorType, array: Array, named: dict[str,
         return
     fits = len(declared.shape) == array.ndim
     if fits:
+        for axis, (least, most) in declared.bounds.items():
+            fits = fits and least <= array.shape[axis] and (most is None or array.shape[axis] <= most)
         for wanted, have in zip(declared.shape, array.shape, strict=True):
             if isinstance(wanted, int) and wanted != have:
                 fits = False
@@ -441,9 +471,8 @@ def _check_shape(name: str, declared: TensorType, array: Array, named: dict[str,
                     f"{named[wanted]} there"
                 )
     if not fits:
-        shape = "[" + ",".join("?" if d is None else str(d) for d in declared.shape) + "]"
         have_text = "a scalar" if array.ndim == 0 else f"shape {list(array.shape)}"
-        need = "a scalar" if not declared.shape else f"shape {shape}"
+        need = "a scalar" if not declared.shape else f"shape {declared.shape_text()}"
         dtype = "" if declared.dtype is None else f" {declared.dtype.name}"
         remedy = Remedy.GIVE_ARRAY if declared.shape else Remedy.GIVE_INPUT
         raise InputError(f"input '{name}' needs {need}{dtype}, got {have_text}", remedy, name=name)

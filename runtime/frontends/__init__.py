@@ -21,11 +21,14 @@ _FRONTENDS = {
 }
 
 
-def read(path: str | os.PathLike[str]) -> Graph:
+def read(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = None) -> Graph:
     """Read a model file with the front end that its suffix asks for; only that one is imported.
 
+    ``weights``: where an IR has its constants, if not in the ``.bin`` beside it.
+
     Raises:
-        ModelError: no such file, a suffix that no front end knows, or a model that the front end rejects.
+        ModelError: no such file, weights of a model that has none apart, a suffix that no front end knows, or a model
+            that the front end rejects.
         UnsupportedError: a legal model that cannot be run here.
     """
     path = Path(path)
@@ -38,9 +41,14 @@ def read(path: str | os.PathLike[str]) -> Graph:
         raise ModelError(f"{path}: not a model file by its suffix '{path.suffix}'; {hint}")
     if not path.is_file():
         raise ModelError(f"{path}: no such file; give the path of a model file")
+    if weights is not None:
+        if module != "openvino":
+            raise ModelError(f"{path}: only OpenVINO IR has its weights in a file of their own, so none can be named")
+        if not Path(weights).is_file():
+            raise ModelError(f"{weights}: no such file; give the path of the weights of {path.name}")
     with _uninterrupted():
         frontend = importlib.import_module(f".{module}.reader", __package__)
-    graph: Graph = frontend.read(path)
+    graph: Graph = frontend.read(path) if weights is None else frontend.read(path, Path(weights))
     return graph
 
 

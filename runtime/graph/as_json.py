@@ -37,6 +37,7 @@ from .records import (
     TensorType,
     Value,
     ValueType,
+    Variable,
     bodies,
     own_values,
 )
@@ -126,6 +127,12 @@ class _Writer:
             told["output_names"] = list(graph.output_names)
         if graph.opsets:
             told["opsets"] = dict(graph.opsets)
+        if graph.variables:
+            told["variables"] = [
+                [one.name, self.value(one.state), self.value(one.known)]
+                + ([] if one.assigned is None else [self.value(one.assigned)])
+                for one in graph.variables
+            ]
         if graph.defaults:
             told["defaults"] = {name: self.array(np.asarray(array)) for name, array in graph.defaults.items()}
         if graph.notes:
@@ -235,7 +242,10 @@ def _type(kind: ValueType) -> dict[str, Any]:
     if isinstance(kind, OptionalType):
         return {"optional": _type(kind.element)}
     dtype = None if kind.dtype is None else "string" if kind.dtype == object else kind.dtype.name
-    return {"dtype": dtype, "shape": None if kind.shape is None else list(kind.shape)}
+    told: dict[str, Any] = {"dtype": dtype, "shape": None if kind.shape is None else list(kind.shape)}
+    if kind.bounds:
+        told["bounds"] = [[axis, *limits] for axis, limits in kind.bounds.items()]
+    return told
 
 
 class _Reader:
@@ -271,6 +281,7 @@ class _Reader:
                 for name, array in told.get("defaults", {}).items()
             },
             notes=[_text(note) for note in told.get("notes", ())],
+            variables=[Variable(_text(name), *map(self.value, values)) for name, *values in told.get("variables", ())],
         )
 
     def node(self, told: Mapping[str, Any]) -> Node:
@@ -404,7 +415,12 @@ def _read_type(told: Mapping[str, Any]) -> ValueType:
         return OptionalType(_read_type(told["optional"]))
     name = told["dtype"]
     dtype = None if name is None else dtype_of("object" if name == "string" else name)
-    return TensorType(dtype, None if told["shape"] is None else tuple(map(_dim, told["shape"])))
+    shape = None if told["shape"] is None else tuple(map(_dim, told["shape"]))
+    bounds = {
+        _whole(axis): (_whole(least), None if most is None else _whole(most))
+        for axis, least, most in told.get("bounds", ())
+    }
+    return TensorType(dtype, shape, bounds)
 
 
 def _read_array(told: Mapping[str, Any]) -> Array:

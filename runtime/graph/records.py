@@ -42,16 +42,30 @@ class StoppedBy(StrEnum):
 
 @dataclass(frozen=True)
 class TensorType:
-    """A tensor's declared type. ``dtype`` None: any; ``shape`` None: any rank. Strings have dtype object."""
+    """A tensor's declared type. ``dtype`` None: any; ``shape`` None: any rank. Strings have dtype object.
+
+    ``bounds``: by axis, the least and the greatest size (None: no limit) of a dimension that is not known.
+    """
 
     dtype: np.dtype[Any] | None = None
     shape: tuple[Dim, ...] | None = None
+    bounds: Mapping[int, tuple[int, int | None]] = field(default_factory=dict, compare=False)
 
     def __str__(self) -> str:
         dtype = "?" if self.dtype is None else "string" if self.dtype == object else self.dtype.name
-        if self.shape is None:
-            return f"{dtype}[...]"
-        return f"{dtype}[{','.join('?' if d is None else str(d) for d in self.shape)}]"
+        return f"{dtype}{self.shape_text()}"
+
+    def shape_text(self) -> str:
+        """The shape as messages have it: ``[2,?,1..5]``, ``[...]`` for any rank."""
+        return "[...]" if self.shape is None else f"[{','.join(map(self._dim_text, range(len(self.shape))))}]"
+
+    def _dim_text(self, axis: int) -> str:
+        assert self.shape is not None
+        if axis in self.bounds:
+            least, most = self.bounds[axis]
+            return f"{least}..{'' if most is None else most}"
+        dim = self.shape[axis]
+        return "?" if dim is None else str(dim)
 
 
 @dataclass(frozen=True)
@@ -250,6 +264,20 @@ class Loop(Node):
     made_of: str = ""
 
 
+@dataclass(eq=False)
+class Variable:
+    """State that a model keeps from run to run (OpenVINO's ReadValue and Assign).
+
+    A graph has it as inputs and outputs behind its own: ``state`` is what was assigned last, ``known`` tells whether
+    anything was, ``assigned`` is what a run assigns (None: nothing does).
+    """
+
+    name: str
+    state: Value
+    known: Value
+    assigned: Value | None = None
+
+
 @dataclass(eq=False, repr=False)
 class Graph:
     """Nodes in an order in which they can run, with the graph's own inputs and outputs.
@@ -267,8 +295,10 @@ class Graph:
     output_names: list[str] = field(default_factory=list)
     system: System = System.ONNX
     opsets: Mapping[str, int] = field(default_factory=dict)
-    #: ONNX: inputs that have an initializer of the same name, and so need not be given.
+    #: Inputs that need not be given: in ONNX those with an initializer of the same name.
     defaults: Mapping[str, Array] = field(default_factory=dict)
+    #: State; nobody gives it, and it is no result.
+    variables: list[Variable] = field(default_factory=list)
     #: Nodes that the file does not have -> the operator of the file that they stand for, all together.
     opened: dict[Node, Operation] = field(default_factory=dict)
     #: Of the main graph: what is odd about the file, one sentence each.

@@ -50,7 +50,7 @@ def fake_quantize(
     return cast(p, p.where(below, p.broadcast(out_low, shape), kept), x.dtype)
 
 
-@openvino("FakeConvert", since=13)
+@openvino("FakeConvert", since=13, native=False)
 def fake_convert(p: P, x: T, scale: T, shift: T | None = None, *, destination_type: str = "f8e4m3") -> T:
     """To float8 and back, scaled and shifted before; finite numbers stay finite."""
     if destination_type.lower() not in ("f8e4m3", "f8e5m2"):

@@ -81,6 +81,20 @@ def convert_promote_types(
     return convert(p, a, kind), convert(p, b, kind)
 
 
+# --- State
+
+
+@openvino("ReadValue", since=3)
+def read_value(p: P, state: T, known: T, initial: T | None = None, *, variable_id: str) -> T:
+    """What was assigned last; before that ``initial``, or zeros, which ``state`` holds then."""
+    return state if initial is None or bool(p.value(known)) else initial
+
+
+@openvino("Assign", since=3)
+def assign(p: P, x: T, *, variable_id: str) -> T:
+    return x
+
+
 # --- Matrices
 
 

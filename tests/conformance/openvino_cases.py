@@ -54,6 +54,11 @@ def _plain(x: Array | K) -> Array:
     return x.array if isinstance(x, K) else x
 
 
+#: Their kernels are being written; once they are there, their rows count by themselves.
+AWAITED = {
+    *("AvgPool", "Convolution", "ConvolutionBackpropData", "Einsum", "GroupConvolution"),
+    *("GroupConvolutionBackpropData", "GroupNormalization", "MVN", "MaxPool", "ScaledDotProductAttention"),
+}
 CASES: list[Case] = []
 
 
@@ -613,6 +618,7 @@ case("Multinomial", 13, f(2, 5, low=0), K(np.array([4], I64)), convert_type="i64
 # --- Recurrent cells and layers
 
 _w, _r = f(16, 3), f(16, 4)
+case("LSTMCell", 1, f(2, 3), f(2, 4), f(2, 4), K(_w), K(_r), K(f(16)), hidden_size=4)
 case("LSTMCell", 4, f(2, 3), f(2, 4), f(2, 4), K(_w), K(_r), K(f(16)), hidden_size=4)
 case("GRUCell", 3, f(2, 3), f(2, 4), K(_w[:12]), K(_r[:12]), K(f(12)), hidden_size=4)
 case("GRUCell", 3, f(2, 3), f(2, 4), K(_w[:12]), K(_r[:12]), K(f(16)), hidden_size=4, linear_before_reset=True)

@@ -15,6 +15,9 @@ import numpy as np
 from loopdbg.runtime.graph import System
 from loopdbg.runtime.ops import registry
 
+from . import openvino_cases
+from .single_node import attribute_text
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -886,6 +889,49 @@ def _pooled(*ways: dict[str, Any], both: bool = False) -> Cases:
     return each
 
 
+# ------------------------------------------------------------------ what OpenVINO's own suite tries
+
+
+def _as_tried(name: str) -> Cases:
+    """The rows of ``openvino_cases``, their float32 inputs in another type."""
+
+    def each(dtype: str, version: int) -> Iterator[Case]:
+        for tried in openvino_cases.CASES:
+            found = registry.find(System.OPENVINO, "", tried.type, tried.opset)
+            if tried.type.lower() != name.lower() or found is None or found.since != version:
+                continue
+            arrays = [x.array if isinstance(x, openvino_cases.K) else x for x in tried.inputs]
+            with np.errstate(all="ignore"):
+                arrays = [x.astype(dtype) if x.dtype == np.float32 else x for x in arrays]
+            attributes = {key: attribute_text(value) for key, value in tried.attributes.items()}
+            yield Case(arrays, attributes, 2 if name == "ConvertPromoteTypes" else 1)
+
+    return each
+
+
+#: Moved or summed by several kernels; what OpenVINO's suite has is odd enough.
+TRIED = (
+    "BatchNormInference BatchToSpace ConvertPromoteTypes DepthToSpace EmbeddingBagOffsets EmbeddingBagOffsetsSum"
+    " EmbeddingBagPacked EmbeddingBagPackedSum EmbeddingSegmentsSum ExtractImagePatches Eye FakeQuantize GRN"
+    " GridSample Interpolate LRN NormalizeL2 ReorgYolo Reverse ReverseSequence Roll ShuffleChannels SliceScatter"
+    " SpaceToBatch SpaceToDepth"
+)
+
+
+def _read(dtype: str, version: int) -> Iterator[Case]:
+    for known in (False, True):
+        yield Case([data(dtype, 3), np.array(known), data(dtype, 4)], {"variable_id": "h"})
+
+
+def _blocks(inside: bool) -> Cases:
+    def each(dtype: str, version: int) -> Iterator[Case]:
+        for shape, size in (((2, 8, 3, 2), 2), ((1, 18, 1, 2), 3), ((1, 4, 2, 2), 1)):
+            turned = (shape[0], shape[1] // size**2, shape[2] * size, shape[3] * size)
+            yield Case([data(dtype, *(shape if inside else turned))], {"blocksize": size})
+
+    return each
+
+
 def _over_all(dtype: str, version: int) -> Iterator[Case]:
     for extents in ((70,), (5, 7), (2, 3, 5)):
         yield Case([tame(dtype, 2, 3, *extents)])
@@ -902,6 +948,37 @@ def _openvino_pooled(**more: Any) -> Cases:
                 yield Case([tame(dtype, 2, 3, *extents)], {**way, "dilations": dilations, "axis": 1}, 2)
 
     return each
+
+
+def _reversed_sequences(dtype: str, version: int) -> Iterator[Case]:
+    yield Case([data(dtype, 5, 3, 2), i64(2, 5, 0)])
+    yield Case([data(dtype, 3, 5), i64(1, 4, 5)], {"batch_axis": 0, "time_axis": 1})
+
+
+def _upsampled(dtype: str, version: int) -> Iterator[Case]:
+    x, factors = tame(dtype, 1, 2, 3, 4), [1.0, 1.0, 2.0, 1.5]
+    for mode in ("nearest", "linear"):
+        if version < 9:
+            yield Case([x], {"scales": factors, "mode": mode})
+        else:
+            yield Case([x, np.array(factors, np.float32)], {"mode": mode})
+
+
+def _resized(dtype: str, version: int) -> Iterator[Case]:
+    if version < 11:
+        yield from _upsampled(dtype, 9)
+        return
+    x = tame(dtype, 1, 2, 5, 4)
+    for mode, size in product(("nearest", "linear", "cubic"), ((7, 9), (2, 3))):
+        yield Case([x, None, None, i64(1, 2, *size)], {"mode": mode})
+        yield Case([x, None, None, i64(1, 2, *size)], {"mode": mode, "coordinate_transformation_mode": "align_corners"})
+
+
+def _grids(dtype: str, version: int) -> Iterator[Case]:
+    x, grid = tame(dtype, 2, 3, 4, 5), tame(dtype, 2, 3, 2, 2)
+    modes = ("bilinear", "nearest", "bicubic") if version < 20 else ("linear", "nearest", "cubic")
+    for mode, padding in product(modes, ("zeros", "border", "reflection")):
+        yield Case([x, grid], {"mode": mode, "padding_mode": padding})
 
 
 # ------------------------------------------------------------------ the rows
@@ -1002,6 +1079,12 @@ def _rows_of_onnx() -> dict[str, Row]:
     add("Tile", MOVED, _either(_tiles, _tiles_1, 6))
     add("Transpose", MOVED, _turned)
     add("Trilu", MOVED, _triangles)
+    add("DepthToSpace", MOVED, _blocks(True))
+    add("SpaceToDepth", MOVED, _blocks(False))
+    add("ReverseSequence", MOVED, _reversed_sequences)
+    add("Upsample", ("float32", "float64"), _upsampled)
+    add("Resize", ("float32", "float64"), _resized)
+    add("GridSample", FLOATS, _grids)
     return rows
 
 
@@ -1029,7 +1112,7 @@ def _rows_of_openvino() -> dict[str, Row]:
     add("Power", NUMBERS, _powers, True)
     add("PReLU", FLOATS, two, True)
     add("Equal NotEqual Less LessEqual Greater GreaterEqual", NUMBERS, two, True)
-    add("LogicalAnd LogicalOr LogicalXor", ("bool",), two, True)
+    add("LogicalAnd LogicalOr LogicalXor Xor", ("bool",), two, True)
     add("BitwiseAnd BitwiseOr BitwiseXor BitwiseLeftShift BitwiseRightShift", INTS, two, True)
     add("Select", ALL, _chosen, True)
     add("Swish", FLOATS, two, True)
@@ -1083,6 +1166,10 @@ def _rows_of_openvino() -> dict[str, Row]:
     add("Unsqueeze", MOVED, _axes_given(UNSQUEEZED, True))
     add("Tile", MOVED, _tiles)
     add("Transpose", MOVED, _openvino_turned)
+    add("Assign", MOVED, _ways(one, {"variable_id": "h"}))
+    add("ReadValue", MOVED, _read)
+    for name in TRIED.split():
+        add(name, ("float32", "float64") if name == "Interpolate" else FLOATS, _as_tried(name))
     return rows
 
 

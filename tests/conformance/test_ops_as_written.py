@@ -19,6 +19,7 @@ import loopdbg
 from loopdbg.runtime.graph import Loop, Operation, System
 from loopdbg.runtime.ops import registry
 
+from . import openvino_cases
 from .single_node import Array, close
 
 F32, I32, I64 = np.float32, np.int32, np.int64
@@ -146,7 +147,8 @@ LOOPS = ("LSTMSequence", "GRUSequence", "RNNSequence")
 def test_each_of_our_operators_is_in_the_table() -> None:
     registry._load_families()
     ours = {key[2] for key in registry._TABLE if key[0] is System.OPENVINO}
-    assert ours == {op_type.lower() for op_type in CASES if op_type not in LOOPS}
+    elsewhere = {case.type.lower() for case in openvino_cases.CASES} | {"assign", "readvalue"}
+    assert ours - elsewhere <= {op_type.lower() for op_type in CASES if op_type not in LOOPS} <= ours
 
 
 def made(op_type: str) -> Iterator[tuple[str, Any, list[Array]]]:

@@ -42,25 +42,12 @@ def text(*words: str) -> Array:
 
 
 U8 = np.uint8
-BOXES = np.array([[[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, 10, 1, 11]]], np.float32)
 GRAMS = {"min_gram_length": 1, "max_gram_length": 1, "max_skip_count": 0, "ngram_counts": [0], "ngram_indexes": [0, 1]}
 
 CASES: list[tuple[str, list[Any], dict[str, Any], int, int]] = [
     # operator, inputs, attributes, outputs, opset
-    ("DepthToSpace", [data(1, 8, 2, 3)], {"blocksize": 2, "mode": "CRD"}, 1, 13),
-    ("SpaceToDepth", [data(1, 2, 4, 6)], {"blocksize": 2}, 1, 13),
-    ("Resize", [data(1, 1, 2, 2), None, np.array([1, 1, 2, 2], np.float32)], {"mode": "linear"}, 1, 18),
-    ("Resize", [data(1, 1, 4, 4), None, None, np.array([1, 1, 2, 3])], {"mode": "nearest"}, 1, 18),
-    ("ReverseSequence", [data(4, 3), np.array([4, 2, 1])], {"time_axis": 0, "batch_axis": 1}, 1, 10),
     ("Unique", [np.array([2, 1, 1, 3, 2], np.float32)], {"sorted": 1}, 4, 11),
     ("Det", [data(2, 3, 3)], {}, 1, 11),
-    (
-        "NonMaxSuppression",
-        [BOXES, data(1, 1, 3), *map(np.array, ([3], [np.float32(0.5)], [np.float32(-2)]))],
-        {},
-        1,
-        11,
-    ),
     ("QuantizeLinear", [data(3, 4), np.array(0.01, np.float32), np.array(128, U8)], {}, 1, 13),
     ("MatMulInteger", [data(2, 3).astype(U8), data(3, 4).astype(U8), np.array(3, U8)], {}, 1, 10),
     ("StringNormalizer", [text("Monday", "tuesday")], {"case_change_action": "UPPER", "locale": "C"}, 1, 10),

@@ -12,7 +12,7 @@ from ...runtime.model import Model
 from ...runtime.text import did_you_mean
 from . import terminal
 from .command import Command
-from .recorded import model_of
+from .recorded import add_weights_option, model_of
 
 if TYPE_CHECKING:
     from ...debugger.words.explain import Explanation
@@ -39,6 +39,7 @@ exit status: 0 done, 1 bad model, 2 wrong usage"""
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.usage = "loopdbg explain MODEL|TRACE [options]"
         parser.add_argument("model", metavar="MODEL", help="the model file: .onnx, .xml, ..., or a trace")
+        add_weights_option(parser)
         parser.add_argument(
             "--as",
             dest="system",
@@ -52,7 +53,7 @@ exit status: 0 done, 1 bad model, 2 wrong usage"""
         from ...debugger.words.explain import explain, json_lines
         from ...debugger.words.source import source
 
-        model = model_of(options.model)
+        model = model_of(options)
         system = None if options.system is None else System(options.system)
         found = explain(model, system)
         if options.loop is not None:

@@ -11,7 +11,7 @@ from ...runtime.text import counted
 from . import terminal
 from .command import Command
 from .loop_info import describe
-from .recorded import model_of
+from .recorded import add_weights_option, model_of
 
 _SYSTEMS = {"onnx": "ONNX", "openvino": "OpenVINO IR", "tensorrt": "TensorRT"}
 #: Of constants that a body captures at most this many are listed.
@@ -33,10 +33,11 @@ ports and back edges."""
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.usage = "loopdbg info MODEL|TRACE [options]"
         parser.add_argument("model", metavar="MODEL", help="the model file: .onnx, .xml, ..., or a trace")
+        add_weights_option(parser)
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def run(self, options: argparse.Namespace) -> int:
-        told = describe(model_of(options.model))
+        told = describe(model_of(options))
         if options.json:
             terminal.out_json(told)
         else:

@@ -37,7 +37,7 @@ def describe(model: Model) -> dict[str, Any]:
     """The object of ``loopdbg info --json``; every entry of it can be written as JSON."""
     origins = Origins.of(model.graph)
     returned: dict[Value, list[str]] = {}
-    for port, value in zip(model.outputs, model.graph.outputs, strict=True):
+    for port, value in zip(model.outputs, model.graph.outputs, strict=False):
         returned.setdefault(value, []).append(port.name)
     return {
         "model": model.name,

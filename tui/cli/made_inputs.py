@@ -38,14 +38,14 @@ class Dims:
                 raise InputError(f"--dim {word}: no input has such a dimension{have}")
             self._sizes[name] = int(number)
 
-    def size(self, port: str, axis: int, dim: Dim) -> int:
-        """The size of one dimension of one input."""
+    def size(self, port: str, axis: int, dim: Dim, least: int = 1) -> int:
+        """The size of one dimension of one input; ``least``: of one that nothing else settles."""
         if isinstance(dim, int):
             return dim
         if f"{port}:{axis}" in self._sizes:
             return self._sizes[f"{port}:{axis}"]
         if dim is None:
-            return 1
+            return least
         return self._sizes.get(dim, self._named.get(dim, 1))
 
 
@@ -66,7 +66,10 @@ def _make(name: str, declared: ValueType, dims: Dims, random: np.random.Generato
         return _make(name, declared.element, dims, random)
     if isinstance(declared, SequenceType):
         return [_make(name, declared.element, dims, random) for _ in range(2)]
-    shape = tuple(dims.size(name, axis, dim) for axis, dim in enumerate(declared.shape or ()))
+    least = {
+        axis: max(low, 1) if most is None else min(max(low, 1), most) for axis, (low, most) in declared.bounds.items()
+    }
+    shape = tuple(dims.size(name, axis, dim, least.get(axis, 1)) for axis, dim in enumerate(declared.shape or ()))
     return _tensor(np.dtype(np.float32) if declared.dtype is None else declared.dtype, shape, random)
 
 

@@ -11,7 +11,7 @@ from ...runtime.errors import ModelError, UsageError
 from ...runtime.model import load
 from .command import Command
 from .inputs import add_run_options, gather
-from .recorded import is_database, opened
+from .recorded import add_weights_option, is_database, opened
 from .remedies import told
 
 
@@ -40,6 +40,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.usage = "loopdbg [run|info|explain|diff|export] MODEL|TRACE [options]"
         parser.add_argument("model", metavar="MODEL", help="the model file, or a trace")
+        add_weights_option(parser)
         add_run_options(parser)
         parser.add_argument(
             "--version", action="version", version=f"loopdbg {__version__}", help="show the version and exit"
@@ -52,7 +53,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
             raise UsageError(f"the debugger needs a terminal; without one use: {_headless(options.model)}")
         if is_database(options.model):
             return _replay(options)
-        model = load(options.model)
+        model = load(options.model, options.weights)
         inputs = gather(model, options)
         # Here, since neither --help nor a mistake should wait for it.
         from ..app import run_app

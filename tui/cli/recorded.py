@@ -26,6 +26,7 @@ _OF_A_RUN = (
     "only",
     "force",
     "resume",
+    "weights",
 )
 
 
@@ -59,15 +60,26 @@ def opened(options: argparse.Namespace) -> Iterator[Replay]:
         yield Replay(trace)
 
 
-def model_of(path: str) -> Model:
-    """The model of a file, or the one that a recording is of, which cannot be run.
+def add_weights_option(parser: argparse.ArgumentParser) -> None:
+    """The option of whatever opens a model file."""
+    parser.add_argument(
+        "--weights", metavar="FILE", help="OpenVINO IR: the file with its constants, if not MODEL.bin beside MODEL.xml"
+    )
+
+
+def model_of(options: argparse.Namespace) -> Model:
+    """The model of the file that ``options.model`` names, or the one that a recording is of, which cannot be run.
 
     Raises:
         ModelError: the file cannot be read.
         TraceError: it is a recording that cannot be read.
+        UsageError: weights for a recording.
     """
+    path: str = options.model
     if not is_database(path):
-        return load(path)
+        return load(path, options.weights)
+    if options.weights is not None:
+        raise UsageError(f"--weights: {path} is a recording, which has what it needs")
     from ...debugger.recording.reader import Trace
     from ...debugger.recording.recorded_model import RecordedModel
 

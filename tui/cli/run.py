@@ -16,7 +16,7 @@ from . import report, scripted, terminal
 from .command import Command
 from .inputs import Inputs, add_run_options, beside, gather
 from .progress import Progress
-from .recorded import is_database, opened
+from .recorded import add_weights_option, is_database, opened
 from .recording import Recording, Resumed, add_record_options, check_options
 from .save import check_target, save
 
@@ -60,6 +60,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.usage = "loopdbg run MODEL|TRACE [options]"
         parser.add_argument("model", metavar="MODEL", help="the model file: .onnx, .xml, ..., or a trace to ask")
+        add_weights_option(parser)
         add_run_options(parser)
         add_record_options(parser)
         parser.add_argument("--output", type=Path, metavar="F.npz", help="save the outputs under their names")
@@ -72,7 +73,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
         if is_database(options.model):
             return self._replay(options)
         check_options(options)
-        model = load(options.model)
+        model = load(options.model, options.weights)
         if options.resume is None:
             return self._run(model, None, options)
         with closing(Resumed(options.resume, model)) as resumed:
@@ -162,7 +163,7 @@ def _read(options: argparse.Namespace) -> list[Path]:
     """Files that a run reads or records; a model's other files are none that outputs could replace."""
     model = Path(options.model)
     of_the_model = [model, model.with_suffix(".bin"), beside(model)] if model.name else []
-    named = [options.inputs, options.record, options.resume]
+    named = [options.weights, options.inputs, options.record, options.resume]
     return [*of_the_model, *(Path(path) for path in named if path is not None)]
 
 

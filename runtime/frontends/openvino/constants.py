@@ -39,11 +39,11 @@ _DYNAMIC = ("dynamic", "undefined", "unspecified")
 
 
 class Blobs:
-    """The ``.bin`` beside a model, opened when the first constant needs it."""
+    """The ``.bin`` beside a model, or ``weights``, opened when the first constant needs it."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, weights: Path | None = None) -> None:
         self.document = document
-        self.path: Path = document.path.with_suffix(".bin")
+        self.path = document.path.with_suffix(".bin") if weights is None else weights
         self._bytes: npt.NDArray[np.uint8] | None = None
 
     def constant(self, layer: Layer) -> Array:
@@ -127,7 +127,8 @@ class Blobs:
         except FileNotFoundError:
             raise self.document.error(
                 layer.element,
-                f"{layer} has its data in {self.path}, which does not exist; put the .bin beside the .xml",
+                f"{layer} has its data in {self.path}, which does not exist; put the .bin beside the .xml, "
+                "or name it as the weights",
             ) from None
         except OSError as error:
             raise self.document.error(
@@ -184,4 +185,5 @@ def tensor_type(document: Document, layer: Layer, stored: str | None = None) -> 
         dtypes.dtype(stored) if stored else element_type(document, layer, _word(layer)),
         # A port without <dim> is a scalar here: one of any rank states its shape "..." in <data>.
         document.shape(layer, shape) if shape is not None else (port.dims if port else ()),
+        {} if shape is None else document.bounds(layer, shape),
     )

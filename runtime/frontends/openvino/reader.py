@@ -11,8 +11,10 @@ import heapq
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+import numpy as np
+
 from ...errors import LoopdbgError
-from ...graph import Graph, If, Loop, Node, Operation, System, TensorType, Value, bodies
+from ...graph import Graph, If, Loop, Node, Operation, System, TensorType, Value, Variable, bodies
 from ..recurrent import open_loops
 from .constants import Blobs, element_type, tensor_type
 from .loops import LayerScope, LoopBuilder, check_internal, external_input
@@ -24,8 +26,8 @@ _SINCE = {"loop": 5, "tensoriterator": 1, "if": 8}
 _NOT_NODES = ("parameter", "const", "constant", "result")
 
 
-def read(path: Path) -> Graph:
-    """Read an ``.xml`` and, where a constant needs it, the ``.bin`` beside it.
+def read(path: Path, weights: Path | None = None) -> Graph:
+    """Read an ``.xml`` and, where a constant needs it, the ``.bin`` beside it, or ``weights`` in its place.
 
     Values have the layer's name (``name.0``, ``name.1`` where it has several outputs, and a number at its end where
     another value of the same scope has it already); inputs and outputs of the model have the names that OpenVINO gives
@@ -37,12 +39,13 @@ def read(path: Path) -> Graph:
         UnsupportedError: a constant of a type that nothing here can hold.
     """
     document = Document(Path(path))
-    builder = _Builder(document)
+    builder = _Builder(document, weights)
     scope = builder.scope(document.root, document.root.get("name") or document.path.stem, "the model")
     graph = scope.graph
     graph.opsets = dict(sorted(builder.opsets.items(), key=lambda item: item[1]))
     _name_inputs(document, scope)
     graph.output_names = _output_names(document, scope)
+    builder.hold_state(graph)
     try:
         open_loops(graph)
     except LoopdbgError as error:
@@ -54,10 +57,31 @@ def read(path: Path) -> Graph:
 class _Builder:
     """Turns one document into graphs, inner ones along with the layers that hold them."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, weights: Path | None = None) -> None:
         self.document = document
-        self.blobs = Blobs(document)
+        self.blobs = Blobs(document, weights)
         self.opsets: dict[str, int] = {}
+        self.variables: dict[str, Variable] = {}
+
+    def hold_state(self, graph: Graph) -> None:
+        """Give the model's graph its variables, as inputs and outputs behind its own."""
+        taken = {value.name for value in graph.inputs}
+        graph.variables = list(self.variables.values())
+        for variable in graph.variables:
+            state, known = variable.state, variable.known
+            for value in (state, known):  # inputs have names of their own, which defaults go by
+                while value.name in taken:
+                    value.name += "_"
+                taken.add(value.name)
+            graph.inputs += [state, known]
+            declared = state.type
+            assert isinstance(declared, TensorType)
+            shape = [dim if isinstance(dim, int) else 0 for dim in declared.shape or ()]
+            nothing = {state.name: np.zeros(shape, declared.dtype), known.name: np.array(False)}
+            graph.defaults = {**graph.defaults, **nothing}
+            if variable.assigned is not None:
+                graph.outputs.append(variable.assigned)
+                graph.output_names.append(f"{variable.name} (assigned)")
 
     def scope(
         self,
@@ -74,6 +98,8 @@ class _Builder:
         """
         network = self.document.network(element, where, outer)
         graph = Graph(name, system=System.OPENVINO)
+        if element is self.document.root:
+            self.main = graph
         scope = LayerScope(graph, network, {}, {})
         values: dict[Port, Value] = {}
         for layer in network.layers.values():
@@ -164,7 +190,10 @@ class _Builder:
         }
         outputs = {port.id: values[layer.id, port.id] for port in layer.outputs}
         if layer.kind not in _SINCE:
-            return self._operation(layer, inputs, outputs)
+            operation = self._operation(layer, inputs, outputs)
+            if layer.kind in ("readvalue", "assign"):
+                self._state(layer, operation, graph)
+            return operation
         since = _SINCE[layer.kind]
         if layer.opset < since:
             raise self.document.error(
@@ -197,6 +226,46 @@ class _Builder:
             outputs=list(outputs.values()),
             attributes=layer.data,
         )
+
+    def _state(self, layer: Layer, operation: Operation, graph: Graph) -> None:
+        """Connect a ReadValue or an Assign with its variable.
+
+        Raises:
+            ModelError: no variable is named, or it is assigned twice.
+            UnsupportedError: it stands in a body.
+        """
+        name = layer.data.get("variable_id")
+        if not name:
+            raise self.document.error(layer.element, f"{layer} lacks its attribute 'variable_id'")
+        if graph is not self.main:
+            raise self.document.unsupported(
+                layer.element, f"{layer}: a variable in a body is not supported; carry it by a back edge"
+            )
+        declared = self._variable_type(layer)
+        if name not in self.variables:
+            known = Value(f"{name} is known", TensorType(np.dtype(np.bool_), ()))
+            self.variables[name] = Variable(name, Value(name, declared), known)
+        variable = self.variables[name]
+        if layer.kind == "readvalue":
+            variable.state.type = declared
+            operation.inputs[:0] = [variable.state, variable.known]
+        elif variable.assigned is not None:
+            raise self.document.error(layer.element, f"{layer}: the variable '{name}' is assigned twice")
+        elif not operation.inputs:
+            raise self.document.error(layer.element, f"nothing is connected to {layer}")
+        else:
+            variable.assigned = operation.inputs[0]
+
+    def _variable_type(self, layer: Layer) -> TensorType:
+        """Of the attributes (version 6), or of a port."""
+        ports = (*layer.outputs, *layer.inputs)
+        word, shape = layer.data.get("variable_type"), layer.data.get("variable_shape")
+        dtype = element_type(self.document, layer, word or next((port.precision for port in ports), None))
+        if dtype is None:
+            raise self.document.error(layer.element, f"{layer}: the type of its variable is not known")
+        if shape is not None:
+            return TensorType(dtype, self.document.shape(layer, shape))
+        return TensorType(dtype, ports[0].dims if ports else None)
 
     def _if(self, layer: Layer, network: Network, inputs: Mapping[int, Value], outputs: Mapping[int, Value]) -> If:
         """If-8. A branch's Parameters are the outer values themselves, so the condition is the only input."""

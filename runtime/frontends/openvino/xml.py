@@ -224,7 +224,7 @@ class Document:
     def shape(self, layer: Layer, text: str) -> tuple[int | None, ...] | None:
         """A PartialShape string: ``2,?``, ``1..5,-1``, empty for a scalar; ``...`` is any rank, None.
 
-        Ranges become None: a dimension is a number or nothing is known of it.
+        Ranges become None, as any dimension that is no number; :meth:`bounds` has them.
         """
         text = text.strip().removeprefix("[").removesuffix("]").strip()
         if text == "...":
@@ -233,6 +233,17 @@ class Document:
         if not all(_DIM.fullmatch(dim) for dim in dims):
             raise self.error(layer.element, f'{layer}: shape="{text}" cannot be read')
         return tuple(int(dim) if dim.isdigit() else None for dim in dims)
+
+    def bounds(self, layer: Layer, text: str) -> dict[int, tuple[int, int | None]]:
+        """The ranges of a PartialShape string by axis: ``1..5``, ``..5``, ``1..``."""
+        found: dict[int, tuple[int, int | None]] = {}
+        for axis, dim in enumerate(text.strip().removeprefix("[").removesuffix("]").split(",")):
+            least, dots, most = dim.strip().partition("..")
+            if dots and (least or most) and not (least or most).startswith("."):
+                found[axis] = int(least or 0), int(most) if most else None
+                if most and int(most) < int(least or 0):
+                    raise self.error(layer.element, f'{layer}: shape="{text}": no size is {dim.strip()}')
+        return found
 
     def _children(self, element: Element, group: str, tag: str) -> Iterator[Element]:
         parent = element.find(group)

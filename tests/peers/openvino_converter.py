@@ -1,0 +1,69 @@
+"""OpenVINO's ONNX front end in a process of its own, which it may crash: converts models, saves and runs them.
+
+``python openvino_converter.py JOBS FOLDER FIRST``: JOBS is a pickle with a list of (ONNX model, inputs by name or
+None). For job k the folder gets ``k.xml``, ``k.bin`` and ``k.pickle``: the outputs, or the text of the error. Without
+inputs nothing is run.
+"""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openvino as ov
+
+
+def tensor(x: Any) -> Any:
+    """An array as OpenVINO takes it."""
+    if x.dtype.name == "bfloat16":
+        made = ov.Tensor(ov.Type.bf16, ov.Shape(x.shape))
+        made.data[...] = x.view(made.data.dtype)
+        return made
+    if x.dtype.kind in "OU":
+        return ov.Tensor(np.array([str(v) for v in x.ravel()]).reshape(x.shape))
+    return ov.Tensor(np.array(x, order="C"))
+
+
+def array_of(result: Any) -> Any:
+    """An array of a tensor's own, strings as objects."""
+    if result.element_type == ov.Type.string:
+        return np.array(result.str_data, object)
+    if result.element_type == ov.Type.bf16:
+        import ml_dtypes
+
+        return np.array(result.data).view(ml_dtypes.bfloat16)
+    return np.array(result.data)
+
+
+def outputs_of(core: ov.Core, model: Any, inputs: Any) -> list[Any]:
+    """What the CPU plugin answers."""
+    config = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": "1"}
+    request = core.compile_model(model, "CPU", config).create_infer_request()
+    request.infer({port.any_name: tensor(inputs[port.any_name]) for port in model.inputs})
+    return [array_of(request.get_output_tensor(i)) for i in range(len(model.outputs))]
+
+
+def main() -> None:
+    """Do the jobs from FIRST on."""
+    jobs, folder, first = sys.argv[1:]
+    core = ov.Core()
+    for k, (onnx_model, inputs) in enumerate(pickle.loads(Path(jobs).read_bytes())):
+        if k < int(first):
+            continue
+        stem = Path(folder) / str(k)
+        answer: Any
+        try:
+            model = core.read_model(onnx_model)
+            ov.save_model(model, stem.with_suffix(".xml"), compress_to_fp16=False)
+            answer = [] if inputs is None else outputs_of(core, model, inputs)
+        except Exception as error:
+            answer = " ".join(str(error).split())[:400]
+        stem.with_suffix(".part").write_bytes(pickle.dumps(answer))
+        stem.with_suffix(".part").rename(stem.with_suffix(".pickle"))
+
+
+if __name__ == "__main__":
+    main()
