@@ -53,6 +53,8 @@ class Port:
     name: str
     type: ValueType
     optional: bool = False
+    #: What it goes by as well, where inputs are given: an IR's tensors may have several names.
+    aliases: tuple[str, ...] = ()
 
     @property
     def dtype(self) -> np.dtype[Any] | None:
@@ -121,7 +123,7 @@ class Model:
         shorten(graph)
         self.graph = graph
         self.path = path
-        self.inputs = [Port(v.name, v.type, v.name in graph.defaults) for v in graph.inputs]
+        self.inputs = [_input(graph, value) for value in graph.inputs]
         names = graph.output_names or [v.name for v in graph.outputs]
         self.outputs = [Port(name, v.type) for name, v in zip(names, graph.outputs, strict=True)]
         self.loops = _tree(graph, MAIN)
@@ -180,7 +182,15 @@ class Model:
                 return checked
         return self._check(inputs)
 
+    def named(self, inputs: Mapping[str, Data]) -> Mapping[str, Data]:
+        """The same by the inputs' own names."""
+        if inputs.keys() <= self._names:
+            return inputs
+        aliases = {alias: name for alias, name in self.graph.aliases.items() if name not in inputs}
+        return {aliases.get(name, name): value for name, value in inputs.items()}
+
     def _check(self, inputs: Mapping[str, Data]) -> dict[int, Data]:
+        inputs = self.named(inputs)
         if not inputs.keys() <= self._names:
             name = next(name for name in inputs if name not in self._names)
             have = ", ".join(f"'{port.name}'" for port in self.inputs) or "none"
@@ -357,6 +367,11 @@ class Model:
     def totals(self, engine: Engine, ended: StoppedBy | None = None) -> list[LoopTotals]:
         """How the loops went; ``ended``: what stopped the loops that are still running."""
         return [_totals(plan, engine, ended) for plan in engine.plan.loops]
+
+
+def _input(graph: Graph, value: Value) -> Port:
+    aliases = tuple(alias for alias, name in graph.aliases.items() if name == value.name)
+    return Port(value.name, value.type, value.name in graph.defaults, aliases)
 
 
 def _hook(engine: Engine, on_iteration: OnIteration) -> Callable[[int], None]:
