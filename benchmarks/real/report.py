@@ -17,9 +17,8 @@ import numpy as np
 
 from peers import PEERS, RUNNERS
 from real import families
-from real.export import CACHE, REAL, TOLERANCE, Built, Real, built
+from real.export import CHILD, REAL, TOLERANCE, Built, Real, built
 
-CHILD = Path(__file__).with_name("child.py")
 #: A process that takes longer is ended: a model that hangs is a model that fails.
 PATIENCE = 180
 COLD_ROUNDS = 2
@@ -244,6 +243,3 @@ def _summary(rows: list[Row], check: bool) -> Iterator[str]:
             yield f"{what}: geometric mean {mean:.2f}; {len(known) - len(over)} of {len(known)} at most {goal:g}"
             for ratio, row in sorted(over, key=lambda pair: -pair[0]):
                 yield f"  above: {ratio:.2f} {row.title}"
-
-
-__all__ = ["CACHE", "main"]

@@ -198,7 +198,7 @@ class Flow(nn.Module):
 @real("optical flow by refinement, 64x64: GridSample, conv-GRU, 8 times, while_loop")
 def flow() -> Module:
     images = {"first": torch.randn(1, 3, 64, 64), "second": torch.randn(1, 3, 64, 64)}
-    return Module(Flow(), images, ("flow",), "dynamo")
+    return Module(Flow(), images, ("flow",), "dynamo", opset=18)  # at 20 the exporter writes a mode that is none
 
 
 class Equilibrium(nn.Module):
