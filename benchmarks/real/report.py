@@ -45,10 +45,14 @@ class Row:
 
     @property
     def right(self) -> bool:
-        """As near as the variant can be; or, with fewer bits than the expected values have, where a peer is."""
+        """As near as the variant can be; or, with fewer bits than the expected values have, as near as a peer, or near
+        to one."""
         tolerance = TOLERANCE[self.variant]
-        near = self.errors.get("loopdbg", math.inf) <= tolerance
-        return near or (self.variant != "fp32" and self.apart is not None and self.apart <= tolerance)
+        error = self.errors.get("loopdbg", math.inf)
+        if error <= tolerance or self.variant == "fp32":
+            return error <= tolerance
+        theirs = min((self.errors[key] for key in PEERS if key in self.errors), default=0.0)
+        return error <= 2 * theirs < math.inf or (self.apart is not None and self.apart <= tolerance)
 
     @property
     def ratio(self) -> float | None:
