@@ -53,6 +53,8 @@ class Port:
     name: str
     type: ValueType
     optional: bool = False
+    #: What it goes by as well, where inputs are given: an IR's tensors may have several names.
+    aliases: tuple[str, ...] = ()
 
     @property
     def dtype(self) -> np.dtype[Any] | None:
@@ -124,7 +126,7 @@ class Model:
         #: What runs assigned to variables, by name (OpenVINO's ReadValue and Assign); the next run reads it.
         self.state: dict[str, Array] = {}
         given = graph.inputs[: len(graph.inputs) - 2 * len(graph.variables)]
-        self.inputs = [Port(v.name, v.type, v.name in graph.defaults) for v in given]
+        self.inputs = [_input(graph, value) for value in given]
         names = graph.output_names or [v.name for v in graph.outputs]
         count = len(names) - sum(variable.assigned is not None for variable in graph.variables)
         self.outputs = [Port(name, v.type) for name, v in zip(names[:count], graph.outputs, strict=False)]
@@ -184,7 +186,15 @@ class Model:
                 return checked
         return self._check(inputs)
 
+    def named(self, inputs: Mapping[str, Data]) -> Mapping[str, Data]:
+        """The same by the inputs' own names."""
+        if inputs.keys() <= self._names:
+            return inputs
+        aliases = {alias: name for alias, name in self.graph.aliases.items() if name not in inputs}
+        return {aliases.get(name, name): value for name, value in inputs.items()}
+
     def _check(self, inputs: Mapping[str, Data]) -> dict[int, Data]:
+        inputs = self.named(inputs)
         if not inputs.keys() <= self._names:
             name = next(name for name in inputs if name not in self._names)
             have = ", ".join(f"'{port.name}'" for port in self.inputs) or "none"
@@ -383,6 +393,11 @@ class Model:
     def totals(self, engine: Engine, ended: StoppedBy | None = None) -> list[LoopTotals]:
         """How the loops went; ``ended``: what stopped the loops that are still running."""
         return [_totals(plan, engine, ended) for plan in engine.plan.loops]
+
+
+def _input(graph: Graph, value: Value) -> Port:
+    aliases = tuple(alias for alias, name in graph.aliases.items() if name == value.name)
+    return Port(value.name, value.type, value.name in graph.defaults, aliases)
 
 
 def _hook(engine: Engine, on_iteration: OnIteration) -> Callable[[int], None]:

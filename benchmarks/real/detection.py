@@ -107,7 +107,7 @@ def nms_soft() -> Module:
 
 
 class Tracker(nn.Module):
-    """Boxes of 20 frames are matched with 16 tracks by overlap, tracks follow them; scan."""
+    """Boxes of each frame are matched with tracks by overlap, tracks follow them; scan."""
 
     def forward(self, frames: Tensor, first: Tensor) -> tuple[Tensor, Tensor]:
         from torch._higher_order_ops.scan import scan
@@ -124,11 +124,11 @@ class Tracker(nn.Module):
         return tracks, matches
 
 
-@real("tracker: 16 tracks, 40 frames of 30 boxes, scan", "none")
+@real("tracker: 64 tracks, 80 frames of 100 boxes, scan", "none")
 def tracker() -> Module:
-    start = boxes(30, 4)
-    frames = torch.stack([start + 1.5 * t + torch.randn(30, 4) for t in range(40)])
-    return Module(Tracker(), {"frames": frames, "first": start[:16].clone()}, ("tracks", "matches"), "dynamo")
+    start = boxes(100, 4)
+    frames = torch.stack([start + 1.5 * t + torch.randn(100, 4) for t in range(80)])
+    return Module(Tracker(), {"frames": frames, "first": start[:64].clone()}, ("tracks", "matches"), "dynamo")
 
 
 class Refine(nn.Module):
@@ -163,7 +163,7 @@ def refine() -> Module:
 
 
 class Slots(nn.Module):
-    """Slot attention: 7 slots compete for 256 places, rounds of a GRU cell, scripted loop."""
+    """Slot attention: 7 slots compete for places, rounds of a GRU cell, scripted loop."""
 
     def __init__(self, width: int = 64) -> None:
         super().__init__()
@@ -187,6 +187,6 @@ class Slots(nn.Module):
         return slots
 
 
-@real("slot attention: 7 slots, 256 places of 64, 10 rounds, scripted loop")
+@real("slot attention: 7 slots, 1024 places of 64, 10 rounds, scripted loop")
 def slots() -> Module:
-    return Module(Slots(), {"x": torch.randn(1, 256, 64), "steps": torch.tensor(10)}, ("slots",), "script")
+    return Module(Slots(), {"x": torch.randn(1, 1024, 64), "steps": torch.tensor(10)}, ("slots",), "script")

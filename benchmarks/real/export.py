@@ -9,6 +9,8 @@ import io
 import json
 import logging
 import shutil
+import subprocess
+import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -25,6 +27,9 @@ Array = NDArray[Any]
 
 #: Where built models stay; a changed source builds its models anew.
 CACHE = Path(__file__).resolve().parents[2] / "build" / "real"
+
+#: Runs a model in a process of its own.
+CHILD = Path(__file__).with_name("child.py")
 
 #: Another number builds all models anew.
 FORMAT = 1
@@ -249,17 +254,20 @@ def _quantised(made: Module | Written, folder: Path) -> None:
             prepared, path, op_types_to_quantize=["MatMul", "Gemm", "LSTM", "Gather", "Attention"], **options
         )
     prepared.unlink()
-    _runs(path, dict(np.load(folder / "inputs.npz").items()))
+    _runs(path, folder / "inputs.npz")
     if not set(_operators(onnx.load(path).graph)) & QUANTISED:
         path.unlink()
         raise ValueError("nothing to quantise")
 
 
-def _runs(path: Path, inputs: Mapping[str, Array]) -> None:
-    """A file that the tool that wrote it cannot run is of no use to anybody."""
-    import onnxruntime
-
-    onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(None, dict(inputs))
+def _runs(path: Path, inputs: Path) -> None:
+    """A file that ONNX Runtime itself wrote and cannot run, or not to an end, is of no use to anybody."""
+    command = [sys.executable, str(CHILD), "cold", "onnxruntime", str(path), str(inputs)]
+    try:
+        subprocess.run(command, check=True, capture_output=True, timeout=60)
+    except subprocess.SubprocessError as error:
+        path.unlink()
+        raise ValueError(f"ONNX Runtime does not run what it quantised: {type(error).__name__}") from None
 
 
 QUANTISED = {"MatMulInteger", "DynamicQuantizeLinear", "DynamicQuantizeLSTM", "ConvInteger", "DynamicQuantizeMatMul"}

@@ -93,12 +93,12 @@ class Gradients(nn.Module):
         return while_loop(more, body, start)[1], matrix.new_zeros(())
 
 
-@real("conjugate gradients on 256x256 until it converges, while_loop", "none")
+@real("conjugate gradients on 512x512 until it converges, while_loop", "none")
 def conjugate_gradients() -> Module:
-    basis = torch.linalg.qr(torch.randn(256, 256))[0]
-    matrix = basis @ torch.diag(torch.linspace(1, 20, 256)) @ basis.t()
+    basis = torch.linalg.qr(torch.randn(512, 512))[0]
+    matrix = basis @ torch.diag(torch.linspace(1, 50, 512)) @ basis.t()
     return Module(
-        Gradients(), {"matrix": (matrix + matrix.t()) / 2, "right": torch.randn(256)}, ("x", "zero"), "dynamo"
+        Gradients(), {"matrix": (matrix + matrix.t()) / 2, "right": torch.randn(512)}, ("x", "zero"), "dynamo"
     )
 
 
@@ -156,9 +156,9 @@ class Sinkhorn(nn.Module):
         return torch.exp(log + u + v)
 
 
-@real("Sinkhorn on 64x64, 50 times, scripted loop", "fp16")
+@real("Sinkhorn on 200x200, 50 times, scripted loop", "fp16")
 def sinkhorn() -> Module:
-    return Module(Sinkhorn(), {"cost": torch.rand(64, 64), "steps": torch.tensor(50)}, ("plan",), "script")
+    return Module(Sinkhorn(), {"cost": torch.rand(200, 200), "steps": torch.tensor(50)}, ("plan",), "script")
 
 
 class Bodies(nn.Module):
@@ -211,12 +211,12 @@ class KMeans(nn.Module):
         return centres, label
 
 
-@real("k-means: 1000 points of 16, 10 centres, until they stand still", "none")
+@real("k-means: 4000 points of 32, 20 centres, until they stand still", "none")
 def kmeans() -> Module:
     generator = np.random.default_rng(3)
-    places = generator.normal(size=(10, 16)) * 4
-    points = torch.tensor(places[generator.integers(10, size=1000)] + generator.normal(size=(1000, 16))).float()
-    return Module(KMeans(), {"points": points, "centres": points[:10].clone()}, ("centres_last", "label"), "script")
+    places = generator.normal(size=(20, 32)) * 1.5
+    points = torch.tensor(places[generator.integers(20, size=4000)] + generator.normal(size=(4000, 32))).float()
+    return Module(KMeans(), {"points": points, "centres": points[:20].clone()}, ("centres_last", "label"), "script")
 
 
 class Waves(nn.Module):
@@ -271,15 +271,15 @@ class ISTA(nn.Module):
         return x
 
 
-@real("sparse coding of 8 signals, 256 atoms, FISTA, 80 steps, scripted loop")
+@real("sparse coding of 32 signals, 256 atoms, FISTA, 80 steps, scripted loop")
 def fista() -> Module:
-    return Module(ISTA(), {"signals": torch.randn(8, 100), "steps": torch.tensor(80)}, ("code",), "script")
+    return Module(ISTA(), {"signals": torch.randn(32, 100), "steps": torch.tensor(80)}, ("code",), "script")
 
 
 class Unrolled(nn.Module):
     """A graph network that passes messages along a fixed adjacency, again and again with the same weights."""
 
-    def __init__(self, nodes: int = 60, width: int = 64) -> None:
+    def __init__(self, nodes: int = 200, width: int = 64) -> None:
         super().__init__()
         near = (torch.rand(nodes, nodes) < 0.1).float() + torch.eye(nodes)
         self.register_buffer("near", near / near.sum(1, keepdim=True))
@@ -292,6 +292,6 @@ class Unrolled(nn.Module):
         return h
 
 
-@real("gated graph network, 60 nodes of 64, 12 rounds, scripted loop")
+@real("gated graph network, 200 nodes of 64, 12 rounds, scripted loop")
 def graph_network() -> Module:
-    return Module(Unrolled(), {"x": torch.randn(60, 64), "steps": torch.tensor(12)}, ("h",), "script")
+    return Module(Unrolled(), {"x": torch.randn(200, 64), "steps": torch.tensor(12)}, ("h",), "script")

@@ -242,9 +242,9 @@ class CTC(nn.Module):
         return text, best.sum()
 
 
-@real("CTC, greedy: GRU 128 over 120 frames, text that grows in an If")
+@real("CTC, greedy: GRU 128 over 200 frames, text that grows in an If")
 def ctc_greedy() -> Module:
-    return Module(CTC(), {"frames": torch.randn(1, 120, 40) * 3}, ("text", "score"), "script", {"frames": {1: "time"}})
+    return Module(CTC(), {"frames": torch.randn(1, 200, 40) * 3}, ("text", "score"), "script", {"frames": {1: "time"}})
 
 
 class CRF(nn.Module):
@@ -274,9 +274,9 @@ class CRF(nn.Module):
         return path, total
 
 
-@real("CRF tagger: BiLSTM 96 over 50 words, Viterbi forward and backward, 20 tags")
+@real("CRF tagger: BiLSTM 96 over 150 words, Viterbi forward and backward, 20 tags", "int8")
 def crf() -> Module:
-    return Module(CRF(), {"words": torch.randint(1000, (1, 50))}, ("path", "total"), "script", {"words": {1: "time"}})
+    return Module(CRF(), {"words": torch.randint(1000, (1, 150))}, ("path", "total"), "script", {"words": {1: "time"}})
 
 
 class Tacotron(nn.Module):

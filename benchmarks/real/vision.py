@@ -155,50 +155,42 @@ def caption() -> Module:
 class Flow(nn.Module):
     """Optical flow by refinement as in RAFT: look up a correlation volume, a conv-GRU, a correction; 8 times."""
 
-    def __init__(self, channels: int = 32, hidden: int = 32, times: int = 8) -> None:
+    def __init__(self, channels: int = 32, hidden: int = 32) -> None:
         super().__init__()
-        self.features = nn.Sequential(
-            nn.Conv2d(3, channels, 7, 2, 3),
-            nn.InstanceNorm2d(channels),
-            nn.ReLU(),
-            nn.Conv2d(channels, channels, 3, 2, 1),
-        )
+        self.first = nn.Conv2d(3, channels, 7, 2, 3)
+        self.norm = nn.InstanceNorm2d(channels)
+        self.second = nn.Conv2d(channels, channels, 3, 2, 1)
         self.context = nn.Conv2d(channels, hidden, 3, padding=1)
         self.cell = ConvGRUCell(9 + 2, hidden)
         self.head = nn.Sequential(nn.Conv2d(hidden, 32, 3, padding=1), nn.ReLU(), nn.Conv2d(32, 2, 3, padding=1))
-        self.times = times
 
-    def forward(self, first: Tensor, second: Tensor) -> Tensor:
-        from torch._higher_order_ops import while_loop
+    def features(self, image: Tensor) -> Tensor:
+        return self.second(torch.relu(self.norm(self.first(image))))
 
+    def forward(self, first: Tensor, second: Tensor, steps: Tensor) -> Tensor:
         a, b = self.features(first), self.features(second)
-        height, width = a.shape[2:]
-        volume = torch.einsum("bcij,bckl->ijkl", a, b).reshape(height * width, 1, height, width) / a.shape[1] ** 0.5
-        ys, xs = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")
-        base = torch.stack([xs, ys], -1).to(a.dtype).reshape(height * width, 1, 1, 2)
-        dy, dx = torch.meshgrid(torch.arange(-1, 2), torch.arange(-1, 2), indexing="ij")
-        around = torch.stack([dx, dy], -1).to(a.dtype).view(1, 3, 3, 2)
-        scale = torch.tensor([2.0 / (width - 1), 2.0 / (height - 1)], dtype=a.dtype)
-
-        def more(step: Tensor, flow: Tensor, h: Tensor) -> Tensor:
-            return step < self.times
-
-        def body(step: Tensor, flow: Tensor, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        height, width = 16, 16
+        volume = torch.einsum("bcij,bckl->ijkl", [a, b]).reshape(height * width, 1, height, width) / 32.0**0.5
+        along = torch.arange(width, dtype=a.dtype)
+        place = torch.stack([along.view(1, -1).expand(height, -1), along.view(-1, 1).expand(-1, width)], -1)
+        base = place.reshape(height * width, 1, 1, 2)
+        around = place[:3, :3].unsqueeze(0) - 1
+        flow = torch.zeros(1, 2, height, width, dtype=a.dtype)
+        h = torch.tanh(self.context(a))
+        for _ in range(int(steps)):
             centre = base + flow.permute(0, 2, 3, 1).reshape(height * width, 1, 1, 2)
-            grid = (centre + around) * scale - 1
-            near = functional.grid_sample(volume, grid, align_corners=True)
+            grid = (centre + around) * (2.0 / (width - 1)) - 1
+            near = functional.grid_sample(volume, grid, "bilinear", "zeros", True)
             near = near.reshape(1, height, width, 9).permute(0, 3, 1, 2)
             h = self.cell(torch.cat([near, flow], 1), h)
-            return step + 1, flow + self.head(h), h
-
-        flow = a.new_zeros(1, 2, height, width)
-        return while_loop(more, body, (torch.tensor(0), flow, torch.tanh(self.context(a))))[1]
+            flow = flow + self.head(h)
+        return flow
 
 
-@real("optical flow by refinement, 64x64: GridSample, conv-GRU, 8 times, while_loop")
+@real("optical flow by refinement, 64x64: GridSample, conv-GRU, 8 times, scripted loop")
 def flow() -> Module:
-    images = {"first": torch.randn(1, 3, 64, 64), "second": torch.randn(1, 3, 64, 64)}
-    return Module(Flow(), images, ("flow",), "dynamo")
+    images = {"first": torch.randn(1, 3, 64, 64), "second": torch.randn(1, 3, 64, 64), "steps": torch.tensor(8)}
+    return Module(Flow(), images, ("flow",), "script")
 
 
 class Equilibrium(nn.Module):

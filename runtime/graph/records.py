@@ -303,6 +303,8 @@ class Graph:
     opened: dict[Node, Operation] = field(default_factory=dict)
     #: Of the main graph: what is odd about the file, one sentence each.
     notes: list[str] = field(default_factory=list)
+    #: What inputs may be called as well, each with the input's own name.
+    aliases: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<Graph '{self.name}': {len(self.nodes)} nodes>"

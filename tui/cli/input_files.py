@@ -47,7 +47,7 @@ def read_npz(path: Path, ports: Sequence[Port]) -> dict[str, Data]:
     with _opened(path) as archive:
         if isinstance(archive, np.ndarray):
             raise InputError(f"{path}: holds one array without a name; give it as --input NAME={path}")
-        types = {port.name: port.type for port in ports}
+        types = {name: port.type for port in ports for name in (port.name, *port.aliases)}
         found: dict[str, Data] = {}
         elements: dict[str, dict[int, Data]] = {}
         for entry in archive.files:

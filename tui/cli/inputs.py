@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,12 +76,12 @@ def gather(model: Model, options: argparse.Namespace) -> Inputs:
         UsageError: options that contradict each other.
     """
     ports = {port.name: port for port in model.inputs}
-    given = _given(options.input, ports)
+    given = _given(options.input, ports | {alias: port for port in model.inputs for alias in port.aliases})
     wants_made = options.seed is not None or bool(options.dim)
     if wants_made and options.inputs is not None:
         raise UsageError("--seed and --dim make inputs, and --inputs gives them: use one or the other")
     source, where, chosen_here = _source(model, options.inputs, wants_made or given.keys() >= ports.keys())
-    found = {} if source is None else source()
+    found = {} if source is None else model.named(source())
 
     named: dict[str, int] = {}
     values: dict[str, Data] = {}
@@ -122,11 +122,12 @@ def _given(words: Sequence[str], ports: dict[str, Port]) -> dict[str, Data]:
         known = max((name for name in ports if word.startswith(f"{name}=")), key=len, default=None)
         name = word.split("=", 1)[0] if known is None else known
         if known is None:
-            have = ", ".join(f"'{n}'" for n in ports) or "none"
+            have = ", ".join(f"'{n}'" for n in dict.fromkeys(port.name for port in ports.values())) or "none"
             raise InputError(f"the model has no input '{name}'{did_you_mean(name, list(ports)) or f'; it has {have}'}")
-        if name in given:
+        port = ports[name]
+        if port.name in given:
             raise UsageError(f"--input {name}=... stands there twice")
-        given[name] = parse(name, ports[name].type, word[len(name) + 1 :])
+        given[port.name] = parse(name, port.type, word[len(name) + 1 :])
     return given
 
 
@@ -167,7 +168,7 @@ def _may_be_absent(port: Port) -> bool:
     return port.optional or isinstance(port.type, OptionalType)
 
 
-def _lacks(where: str, port: Port, found: dict[str, Data]) -> str:
+def _lacks(where: str, port: Port, found: Mapping[str, Data]) -> str:
     have = ", ".join(f"'{name}'" for name in found) or "nothing"
     return (
         f"{where} lacks the input '{port.name}' ({port.type}); it holds {have}; add it, "

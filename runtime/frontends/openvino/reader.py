@@ -354,15 +354,19 @@ def _any_name(document: Document, layer: Layer, port: Port, own: str) -> str:
 
 
 def _name_inputs(document: Document, scope: LayerScope) -> None:
-    """Give the model's inputs the names under which OpenVINO's users know them."""
+    """Give the model's inputs the names under which OpenVINO's users know them; the tensor's other names, and that of
+    the layer, go as well."""
     taken: dict[str, Layer] = {}
+    others: dict[str, str] = {}
     for id, value in scope.parameters.items():
         layer = scope.network.layers[id]
         if layer.outputs:
             value.name = _any_name(document, layer, (id, layer.outputs[0].id), layer.name)
+            others |= dict.fromkeys((layer.name, *layer.outputs[0].names), value.name)
         if value.name in taken:
             raise document.error(layer.element, f"two inputs of the model are called '{value.name}'; rename one")
         taken[value.name] = layer
+    scope.graph.aliases = {other: name for other, name in others.items() if other not in taken}
 
 
 def _output_names(document: Document, scope: LayerScope) -> list[str]:

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from command_line import run_code
+from command_line import loopdbg, run_code
 from ir import (
     Net,
     Save,
     check_consistent,
     tensor,
 )
-from loopdbg.runtime.errors import ModelError
+from loopdbg.runtime.errors import InputError, ModelError
 from loopdbg.runtime.frontends.openvino.reader import read
 from loopdbg.runtime.graph import (
     Operation,
     System,
     TensorType,
 )
+from loopdbg.runtime.model import load
 
 
 @pytest.mark.parametrize(
@@ -104,6 +106,22 @@ def test_names_are_those_that_openvino_gives(save: Save, version: int) -> None:
     ours = read(path)
     assert [value.name for value in ours.inputs] == [port.any_name for port in theirs.inputs]
     assert ours.output_names == [port.any_name for port in theirs.outputs]
+
+
+def test_an_input_goes_by_all_names_of_its_tensor_and_by_its_layer_s(
+    save: Save, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = load(save(named_net()))
+    x, y = np.float32([1, 2]), np.float32([3, 4])
+    wanted = model.run({"alpha": x, "y layer": y})["total"]
+    for name in ("zeta", "with, comma", "x layer"):
+        assert np.array_equal(model.run({name: x, "y layer": y})["total"], wanted)
+    np.savez(tmp_path / "x.npz", **{"zeta": x, "y layer": y})
+    for given in (["--inputs", tmp_path / "x.npz"], ["--input", "zeta=[1,2]", "--input", "y layer=[3,4]"]):
+        ran = loopdbg(capsys, "run", model.path, *given)
+        assert ran.status == 0 and "[4.0, 6.0]" in ran.out
+    with pytest.raises(InputError, match="no input 'zeta'"):
+        model.run({"alpha": x, "zeta": x, "y layer": y})
 
 
 def test_two_inputs_of_one_name(save: Save) -> None:
