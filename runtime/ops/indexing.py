@@ -102,6 +102,8 @@ def _element_index(shape: Sequence[int], indices: Array, axis: int, lowest: int)
 
 # --- What places.h does with elements and tuples.
 
+#: Types, by their characters, that scatters reduce.
+_REDUCIBLE = frozenset("bhilBHILfd")
 #: How many lengths of axes a tuple's routines take.
 MOST_LENGTHS = 8
 
@@ -118,7 +120,7 @@ def _in_c(x: T, ufunc: np.ufunc | None = None) -> bool:
     """Whether the routines take these elements, and reduce them."""
     if x.dtype.hasobject or x.dtype.itemsize > 255:
         return False
-    return ufunc is None or bool(kernels.type_char(x.dtype).strip("?e"))
+    return ufunc is None or kernels.type_char(x.dtype) in _REDUCIBLE
 
 
 def _in_numpy(p: P) -> None:

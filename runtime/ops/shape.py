@@ -342,7 +342,8 @@ def _non_zero(x: Array) -> Array:
     """Indices as [rank, count]; a scalar has rank 0 and so gives shape [0, count]."""
     if x.ndim == 0:
         return np.zeros((0, int(bool(x))), INT64)
-    return np.array(np.nonzero(x), INT64)
+    places = x.nonzero()
+    return places[0].reshape(1, -1).astype(INT64, copy=False) if x.ndim == 1 else np.array(places, INT64)
 
 
 @onnx("NonZero", since=9, native=False)
