@@ -30,6 +30,8 @@ _BAND, _NARROW_BAND = 1 << 20, 1 << 14
 #: Elements of the widest vectors, and of the narrowest ones.
 _WIDEST, _NARROWEST = {4: 16, 8: 8}, {4: 4, 8: 2}
 _MOST_AXES = 3
+#: Of so many taps of a channel and more sums are kept in memory, of so many vectors at a time (conv.h).
+_PART, _GROUP = 256, 12
 
 
 @dataclass(frozen=True)
@@ -90,8 +92,8 @@ def _table(
     transposed: bool, n: int, groups: int, icg: int, ocg: int, found: Windows, itemsize: int
 ) -> tuple[Array, int]:
     """What conv.h reads, and how many bytes it needs."""
-    taps = _taps(found, transposed)
     size, kernel, out = _padded(found.size), _padded(found.kernel), _padded(found.out)
+    taps = _taps(found, transposed)
     reach, most = [t.reach for t in taps], [t.count for t in taps]
     phases = math.prod(len(t.first) for t in taps)
     # Read where it is: neighbours are neighbours, nothing lies outside, and whole vectors fit in.
@@ -103,7 +105,8 @@ def _table(
     if direct:
         band, plane = (n, most[0], most[1]), size
     else:
-        budget = _NARROW_BAND if ocg == 1 else _BAND
+        # Large weights are read once a band, and that takes longer.
+        budget = _NARROW_BAND if ocg == 1 else max(_BAND, min(4 * _BAND, ocg * icg * math.prod(kernel) * itemsize))
         row = max(1, icg) * phases * (most[2] + reach[2]) * itemsize
 
         def band_bytes(images: int, depth: int, height: int) -> int:
@@ -126,12 +129,13 @@ def _table(
         vectors * 8,
         (vectors + 1) * 4,
         (vectors + rows + widest) * 16,
+        _GROUP * widest * itemsize * ocg if weights > _PART else 0,
     ]
     places = [0]
     for part in parts:
         places.append(places[-1] + -(-part // 64) * 64)
     head = [n, groups, icg, ocg, *size, *out, *kernel, *(t.step for t in taps), *(t.out_step for t in taps), *plane]
-    head += [*most, *band, int(direct), *places[:-1], 0]
+    head += [*most, *band, int(direct), *places[:-1]]
     for t in taps:
         head += [len(t.first), *t.first, len(t.residues)]
         for start, count, met in t.residues:
