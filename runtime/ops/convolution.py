@@ -31,7 +31,7 @@ _BAND, _NARROW_BAND = 1 << 20, 1 << 14
 _WIDEST, _NARROWEST = {4: 16, 8: 8}, {4: 4, 8: 2}
 _MOST_AXES = 3
 #: Of so many taps of a channel and more sums are kept in memory, of so many vectors at a time (conv.h).
-_PART, _GROUP = 256, 12
+_PART, _GROUP = 384, 12
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ typedef struct {
     part *parts;
 } vectors;
 
-enum { CONV_HEAD = 36, CONV_PART = 256, CONV_GROUP = 12 };
+enum { CONV_HEAD = 36, CONV_PART = 384, CONV_GROUP = 12 };
 
 static void conv_read(conv *c, loopdbg_call *call) {
     int64_t const *t = (int64_t const *)LOOPDBG_ARG(call, call->extra[0] ? 3 : 2);
