@@ -30,6 +30,8 @@ _BAND, _NARROW_BAND = 1 << 20, 1 << 14
 #: Elements of the widest vectors, and of the narrowest ones.
 _WIDEST, _NARROWEST = {4: 16, 8: 8}, {4: 4, 8: 2}
 _MOST_AXES = 3
+#: A transposed convolution is one of its own for each residue.
+_MOST_STRIDE = 4096
 #: Of so many taps of a channel and more sums are kept in memory, of so many vectors at a time (conv.h).
 _PART, _GROUP = 384, 12
 
@@ -203,6 +205,14 @@ def _convolve(
     return p.routine(name, inputs, [(shape, dtype)], numbers, scratch)[0]
 
 
+def by_channel(p: P, x: T, factors: T, offsets: T) -> T:
+    """``x * factors + offsets``, floats of 4 or 8 bytes with one of each a channel, in one go."""
+    n, channels = x.shape[:2]
+    found = windows((math.prod(x.shape[2:]),), (1,))
+    rows, weights = p.reshape(x, (n, channels, *found.size)), p.reshape(factors, (channels, 1, 1))
+    return p.reshape(_convolve(p, rows, weights, offsets, channels, found, x.dtype), x.shape)
+
+
 def _check(x: T, w: T, groups: int, bias: T | None, transposed: bool = False) -> None:
     """Hold data, weights and bias to each other.
 
@@ -278,6 +288,8 @@ def _spread(
         min(*strides, *dilations, *kernel, 1) < 1 or min(*extra, 0) < 0
     ):
         raise ModelError(f"strides, dilations and pads do not fit a kernel of shape {list(kernel)}")
+    if max(*strides, 1) > _MOST_STRIDE:
+        raise UnsupportedError(f"a transposed convolution with strides {list(strides)} is not supported")
     full = [
         (n - 1) * s + (k - 1) * d + 1 + e for n, s, k, d, e in zip(size, strides, kernel, dilations, extra, strict=True)
     ]
