@@ -30,6 +30,10 @@ _BAND, _NARROW_BAND = 1 << 20, 1 << 14
 #: Elements of the widest vectors, and of the narrowest ones.
 _WIDEST, _NARROWEST = {4: 16, 8: 8}, {4: 4, 8: 2}
 _MOST_AXES = 3
+#: A transposed convolution is one of its own for each residue.
+_MOST_STRIDE = 4096
+#: Of so many taps of a channel and more sums are kept in memory, of so many vectors at a time (conv.h).
+_PART, _GROUP = 384, 12
 
 
 @dataclass(frozen=True)
@@ -90,8 +94,8 @@ def _table(
     transposed: bool, n: int, groups: int, icg: int, ocg: int, found: Windows, itemsize: int
 ) -> tuple[Array, int]:
     """What conv.h reads, and how many bytes it needs."""
-    taps = _taps(found, transposed)
     size, kernel, out = _padded(found.size), _padded(found.kernel), _padded(found.out)
+    taps = _taps(found, transposed)
     reach, most = [t.reach for t in taps], [t.count for t in taps]
     phases = math.prod(len(t.first) for t in taps)
     # Read where it is: neighbours are neighbours, nothing lies outside, and whole vectors fit in.
@@ -103,7 +107,8 @@ def _table(
     if direct:
         band, plane = (n, most[0], most[1]), size
     else:
-        budget = _NARROW_BAND if ocg == 1 else _BAND
+        # Large weights are read once a band, and that takes longer.
+        budget = _NARROW_BAND if ocg == 1 else max(_BAND, min(4 * _BAND, ocg * icg * math.prod(kernel) * itemsize))
         row = max(1, icg) * phases * (most[2] + reach[2]) * itemsize
 
         def band_bytes(images: int, depth: int, height: int) -> int:
@@ -126,12 +131,13 @@ def _table(
         vectors * 8,
         (vectors + 1) * 4,
         (vectors + rows + widest) * 16,
+        _GROUP * widest * itemsize * ocg if weights > _PART else 0,
     ]
     places = [0]
     for part in parts:
         places.append(places[-1] + -(-part // 64) * 64)
     head = [n, groups, icg, ocg, *size, *out, *kernel, *(t.step for t in taps), *(t.out_step for t in taps), *plane]
-    head += [*most, *band, int(direct), *places[:-1], 0]
+    head += [*most, *band, int(direct), *places[:-1]]
     for t in taps:
         head += [len(t.first), *t.first, len(t.residues)]
         for start, count, met in t.residues:
@@ -197,6 +203,14 @@ def _convolve(
     numbers = (int(bias is not None), int(blocks is not None))
     name = "conv.f32" if dtype == _FLOAT32 else "conv.f64"
     return p.routine(name, inputs, [(shape, dtype)], numbers, scratch)[0]
+
+
+def by_channel(p: P, x: T, factors: T, offsets: T) -> T:
+    """``x * factors + offsets``, floats of 4 or 8 bytes with one of each a channel, in one go."""
+    n, channels = x.shape[:2]
+    found = windows((math.prod(x.shape[2:]),), (1,))
+    rows, weights = p.reshape(x, (n, channels, *found.size)), p.reshape(factors, (channels, 1, 1))
+    return p.reshape(_convolve(p, rows, weights, offsets, channels, found, x.dtype), x.shape)
 
 
 def _check(x: T, w: T, groups: int, bias: T | None, transposed: bool = False) -> None:
@@ -274,6 +288,8 @@ def _spread(
         min(*strides, *dilations, *kernel, 1) < 1 or min(*extra, 0) < 0
     ):
         raise ModelError(f"strides, dilations and pads do not fit a kernel of shape {list(kernel)}")
+    if max(*strides, 1) > _MOST_STRIDE:
+        raise UnsupportedError(f"a transposed convolution with strides {list(strides)} is not supported")
     full = [
         (n - 1) * s + (k - 1) * d + 1 + e for n, s, k, d, e in zip(size, strides, kernel, dilations, extra, strict=True)
     ]

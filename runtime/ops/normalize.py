@@ -14,6 +14,7 @@ import numpy as np
 
 from ..errors import ModelError, UnsupportedError
 from .axes import axes_of, axis_of, halves, ints, normal_axes, normal_axis, unknown_word, volume
+from .convolution import by_channel
 from .registry import Ints, onnx, openvino
 from .support import cast, constant, one_way, working_dtype
 
@@ -314,9 +315,13 @@ def openvino_mvn(p: P, x: T, axes: T, *, normalize_variance: bool, eps: float, e
 
 
 def _batch_normalized(p: P, x: T, scale: T, bias: T, mean: T, variance: T, epsilon: float) -> T:
+    """One factor and one offset a channel."""
     spread = p.map(np.sqrt, p.map(np.add, variance, constant(p, epsilon, variance.dtype)))
-    centred = p.map(np.divide, p.map(np.subtract, x, mean), spread)
-    return p.map(np.add, p.map(np.multiply, centred, scale), bias)
+    factor = p.map(np.divide, scale, spread)
+    offset = p.map(np.subtract, bias, p.map(np.multiply, mean, factor))
+    if x.ndim > 1 and x.size:
+        return by_channel(p, x, *(p.reshape(v, (x.shape[1],)) for v in (factor, offset)))
+    return p.map(np.add, p.map(np.multiply, x, factor), offset)
 
 
 @onnx("BatchNormalization", since=7)

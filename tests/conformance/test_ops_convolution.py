@@ -205,6 +205,8 @@ def test_transposed_refusals() -> None:
     for attributes in ({"pads": [2, 2, 2, 2]}, {"output_shape": [1]}, {"output_padding": [-1, 0]}):
         with pytest.raises(loopdbg.ModelError):
             mine("ConvTranspose", x, w, **attributes)
+    with pytest.raises(loopdbg.UnsupportedError, match="strides"):
+        mine("ConvTranspose", x, w, strides=[1, 1000000])
 
 
 # --- Constant weights are put into another order once.

@@ -38,7 +38,7 @@ typedef struct {
     npy_intp plane[3]; /* as packed, for one phase; the input's own where it is read directly */
     npy_intp cn, cd, ch; /* how much of the batch and of the two outer axes makes a band */
     npy_intp direct;
-    npy_intp packed, gathered, off, at, first, parts; /* where in the scratch memory */
+    npy_intp packed, gathered, off, at, first, parts, partial; /* where in the scratch memory */
     npy_intp most[3]; /* the greatest count of a residue */
     int bias, blocks; /* is there one; are the weights in blocks already */
     axis axes[3];
@@ -56,7 +56,7 @@ typedef struct {
     part *parts;
 } vectors;
 
-enum { CONV_HEAD = 36 };
+enum { CONV_HEAD = 36, CONV_PART = 384, CONV_GROUP = 12 };
 
 static void conv_read(conv *c, loopdbg_call *call) {
     int64_t const *t = (int64_t const *)LOOPDBG_ARG(call, call->extra[0] ? 3 : 2);
@@ -67,7 +67,7 @@ static void conv_read(conv *c, loopdbg_call *call) {
         c->in_step[a] = t[13 + a], c->out_step[a] = t[16 + a], c->plane[a] = t[19 + a], c->most[a] = t[22 + a];
     }
     c->cn = t[25], c->cd = t[26], c->ch = t[27], c->direct = t[28];
-    c->packed = t[29], c->gathered = t[30], c->off = t[31], c->at = t[32], c->first = t[33], c->parts = t[34];
+    c->packed = t[29], c->gathered = t[30], c->off = t[31], c->at = t[32], c->first = t[33], c->parts = t[34], c->partial = t[35];
     t += CONV_HEAD;
     for (int a = 0; a < 3; a++) {
         c->axes[a].phases = *t++, c->axes[a].first = t, t += c->axes[a].phases;

@@ -4,18 +4,22 @@
  * vectors of at most 8 elements. */
 
 typedef void (*NAME(tile))(T const *, npy_intp const *, npy_intp, T const *, npy_intp, npy_intp const *, T const *,
-                           T *const *, npy_intp);
+                           T const *, T *const *, npy_intp);
 
-/* R channels at Q vectors of positions: out[q][r * apart + lane] = bias[r] + sum over k of
+/* R channels at Q vectors of positions: out[q][r * apart + lane] = begun[r, q, lane] + bias[r] + sum over k of
  * w[k * ld + r] * x[at[q] + off[k] + lane]. Every sum is in the order of k, whatever the tile. */
 #define TILE(R, Q)                                                                                                   \
-    ATTRIBUTES static void NAME(tile_##R##_##Q)(T const *x, npy_intp const *off, npy_intp K, T const *w, npy_intp ld, \
-                                                npy_intp const *at, T const *bias, T *const *out, npy_intp apart) {  \
+    ATTRIBUTES static void NAME(tile_##R##_##Q)(T const *x, npy_intp const *off, npy_intp K, T const *w, npy_intp ld,\
+                                                npy_intp const *at, T const *begun, T const *bias, T *const *out,    \
+                                                npy_intp apart) {                                                    \
         V sum[R][Q];                                                                                                 \
         T const *from[Q];                                                                                            \
         for (int q = 0; q < Q; q++) from[q] = x + at[q];                                                             \
         for (int r = 0; r < R; r++)                                                                                  \
-            for (int q = 0; q < Q; q++) sum[r][q] = (V){0};                                                          \
+            for (int q = 0; q < Q; q++) sum[r][q] = (V){0};          \
+        if (begun)                                                                                                   \
+            for (int r = 0; r < R; r++)                                                                              \
+                for (int q = 0; q < Q; q++) sum[r][q] = *(V const *)(begun + (r * Q + q) * L);                       \
         for (npy_intp k = 0; k < K; k++) {                                                                           \
             V v[Q];                                                                                                  \
             npy_intp o = off[k];                                                                                     \
@@ -168,7 +172,7 @@ static npy_intp NAME(cut)(conv const *c, npy_intp (*level)[3], int levels, vecto
 
 /* All channels of a group at the vectors of a band. */
 ATTRIBUTES static void NAME(multiply)(conv const *c, T const *x, npy_intp const *off, npy_intp K, T const *w,
-                                      T const *bias, vectors const *v, npy_intp count, T *out, npy_intp out_step) {
+                                      T const *bias, vectors const *v, npy_intp count, T *partial, T *out, npy_intp out_step) {
     npy_intp const apart = c->out[0] * c->out[1] * c->out[2];
     T buffer[8 * 8 * L];
     npy_intp done = 0;
@@ -182,46 +186,59 @@ ATTRIBUTES static void NAME(multiply)(conv const *c, T const *x, npy_intp const 
                         out + done * apart + v->parts[p].out + j * out_step, apart);
         }
     int const widest = c->ocg >= 4 ? 3 : c->ocg >= 2 ? 4 : 8;
-    for (npy_intp group = 0; group < count; group += 12)
-        for (npy_intp r = done; r < c->ocg;) {
-            npy_intp left = c->ocg - r;
-            int kind = left >= ROWS ? (ROWS == 8 ? 3 : 2) : left >= 4 ? 2 : left >= 2 ? 1 : 0, rows = 1 << kind;
-            /* The block of the weights, and the channel in it. */
-            npy_intp ld = (r & ~(npy_intp)7) + 8 <= c->ocg ? 8 : rows, inside = ld == 8 ? r & 7 : 0;
-            npy_intp end = group + 12 < count ? group + 12 : count;
+    /* So much of the sums at a time that what a tile reads stays in a first-level cache while all channels use it, and the
+     * weights of that part in a second-level one for the tiles of a group. */
+    npy_intp const turns = K > CONV_PART ? (K + CONV_PART - 1) / CONV_PART : 1, part_size = (K + turns - 1) / turns;
+    for (npy_intp group = 0; group < count; group += CONV_GROUP)
+        for (npy_intp turn = 0; turn < turns; turn++) {
+            npy_intp const k = turn * part_size, size = turn == turns - 1 ? K - k : part_size;
+            npy_intp const end = group + CONV_GROUP < count ? group + CONV_GROUP : count;
             for (npy_intp first = group; first < end;) {
                 int n = (int)(end - first < widest ? end - first : widest);
                 if (n == 3 && end - first == 4) n = 2;
                 if (n > 4 && n < 8) n = 4;
-                T *to[8];
-                int whole = 1;
+                T *target[8], *to[8], *sums = partial + (first - group) * L * c->ocg;
+                int whole = out_step == 1;
                 for (int q = 0; q < n; q++) {
                     int32_t p = v->first[first + q];
-                    part const *s = v->parts + p;
-                    if (v->first[first + q + 1] != p + 1 || s->count != L || out_step != 1) whole = 0;
-                    else to[q] = out + r * apart + s->out;
+                    if (v->first[first + q + 1] != p + 1 || v->parts[p].count != L) whole = 0;
+                    else target[q] = out + v->parts[p].out;
                 }
-                if (whole) {
-                    NAME(tiles)[kind][n](x, off, K, w + (r - inside) * K + inside, ld, v->at + first, bias ? bias + r : NULL, to, apart);
-                } else {
-                    for (int q = 0; q < n; q++) to[q] = buffer + q * L;
-                    NAME(tiles)[kind][n](x, off, K, w + (r - inside) * K + inside, ld, v->at + first, bias ? bias + r : NULL, to, n * L);
+                for (npy_intp r = done, rows; r < c->ocg; r += rows, sums += rows * n * L) {
+                    npy_intp left = c->ocg - r;
+                    int kind = left >= ROWS ? (ROWS == 8 ? 3 : 2) : left >= 4 ? 2 : left >= 2 ? 1 : 0;
+                    rows = 1 << kind;
+                    /* The block of the weights, and the channel in it. */
+                    npy_intp ld = (r & ~(npy_intp)7) + 8 <= c->ocg ? 8 : rows, inside = ld == 8 ? r & 7 : 0;
+                    npy_intp apart_here = n * L;
+                    T const *shift = bias ? bias + r : NULL;
+                    if (turn < turns - 1) {
+                        for (int q = 0; q < n; q++) to[q] = sums + q * L;
+                        shift = NULL;
+                    } else if (whole) {
+                        for (int q = 0; q < n; q++) to[q] = target[q] + r * apart;
+                        apart_here = apart;
+                    } else {
+                        for (int q = 0; q < n; q++) to[q] = buffer + q * L;
+                    }
+                    NAME(tiles)[kind][n](x, off + k, size, w + (r - inside) * K + k * ld + inside, ld, v->at + first,
+                                         turn ? sums : NULL, shift, to, apart_here);
+                    if (whole || turn < turns - 1) continue;
                     for (int q = 0; q < n; q++)
                         for (int32_t p = v->first[first + q]; p < v->first[first + q + 1]; p++) {
                             part const *s = v->parts + p;
-                            for (int k = 0; k < rows; k++) {
-                                T const *from = buffer + k * n * L + q * L;
-                                T *target = out + (r + k) * apart + s->out;
+                            for (int i = 0; i < rows; i++) {
+                                T const *from = buffer + i * n * L + q * L;
+                                T *place = out + (r + i) * apart + s->out;
                                 if (out_step == 1)
-                                    STORE(target, s->lane, s->count, from);
+                                    STORE(place, s->lane, s->count, from);
                                 else
-                                    for (int j = 0; j < s->count; j++) target[j * out_step] = from[s->lane + j];
+                                    for (int j = 0; j < s->count; j++) place[j * out_step] = from[s->lane + j];
                             }
                         }
                 }
                 first += n;
             }
-            r += rows;
         }
 }
 
@@ -248,7 +265,7 @@ ATTRIBUTES static int NAME(run)(loopdbg_call *call, conv *c) {
     T const *bias = c->bias ? (T const *)LOOPDBG_ARG(call, 2) : NULL;
     T *out = (T *)LOOPDBG_ARG(call, 3 + c->bias);
     char *scratch = LOOPDBG_ARG(call, 4 + c->bias);
-    T *packed = (T *)(scratch + c->packed), *gathered = (T *)(scratch + c->gathered);
+    T *packed = (T *)(scratch + c->packed), *gathered = (T *)(scratch + c->gathered), *partial = (T *)(scratch + c->partial);
     npy_intp *off = (npy_intp *)(scratch + c->off);
     vectors v = {(npy_intp *)(scratch + c->at), (int32_t *)(scratch + c->first), (part *)(scratch + c->parts)};
     npy_intp const *plane = c->plane, *o = c->out;
@@ -294,7 +311,7 @@ ATTRIBUTES static int NAME(run)(loopdbg_call *call, conv *c) {
                         T *to = out + (n0 * c->groups + g) * c->ocg * out_whole +
                                 ((r[0].start + d0 * c->out_step[0]) * o[1] + r[1].start + h0 * c->out_step[1]) * o[2] +
                                 r[2].start;
-                        NAME(multiply)(c, from, off, K, weights, bias ? bias + g * c->ocg : NULL, &v, count, to,
+                        NAME(multiply)(c, from, off, K, weights, bias ? bias + g * c->ocg : NULL, &v, count, partial, to,
                                        c->out_step[2]);
                     }
                 }
