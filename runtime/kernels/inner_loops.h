@@ -216,12 +216,27 @@ WHOLE(f64, double)
             *(TO *)dst = EXPRESSION;                                                                          \
         }                                                                                                     \
     }
+/* The same, faster between neighbours: for what products of integers become. */
+#define CAST_NEAR(NAME, FROM, TO, EXPRESSION)                                                                 \
+    CAST(far_##NAME, FROM, TO, EXPRESSION)                                                                    \
+    LOOP(NAME) {                                                                                              \
+        if (steps[0] != sizeof(FROM) || steps[1] != sizeof(TO)) {                                             \
+            far_##NAME(args, dims, steps, data);                                                              \
+            return;                                                                                           \
+        }                                                                                                     \
+        FROM const *src = (FROM const *)args[0];                                                              \
+        TO *dst = (TO *)args[1];                                                                              \
+        for (npy_intp i = 0; i < dims[0]; i++) {                                                              \
+            FROM v = src[i];                                                                                  \
+            dst[i] = EXPRESSION;                                                                              \
+        }                                                                                                     \
+    }
 #define CAST_FROM(C, N, T)                                                                                    \
     CAST(cast_##N##_i8, T, int8_t, (int8_t)v) CAST(cast_##N##_i16, T, int16_t, (int16_t)v)                     \
     CAST(cast_##N##_i32, T, int32_t, (int32_t)v) CAST(cast_##N##_i64, T, int64_t, (int64_t)v)                  \
     CAST(cast_##N##_u8, T, uint8_t, (uint8_t)v) CAST(cast_##N##_u16, T, uint16_t, (uint16_t)v)                 \
     CAST(cast_##N##_u32, T, uint32_t, (uint32_t)v) CAST(cast_##N##_u64, T, uint64_t, (uint64_t)v)              \
-    CAST(cast_##N##_f32, T, float, (float)v) CAST(cast_##N##_f64, T, double, (double)v)                        \
+    CAST_NEAR(cast_##N##_f32, T, float, (float)v) CAST(cast_##N##_f64, T, double, (double)v)                        \
     CAST(cast_##N##_bool, T, uint8_t, (uint8_t)(v != 0))
 INTEGERS(CAST_FROM)
 CAST_FROM('?', bool, uint8_t)
@@ -435,10 +450,28 @@ ROWS(divide_f64, "", 'd', double, double, a / b)
             }                                                                                                 \
     }
 SCALAR_FLOATS(MAP)
+/* The sign of each number, 0 of both zeros; NumPy's loop takes 6 ns for one that nobody can foretell. */
+#define SIGN(C, N, T)                                                                                         \
+    WIDE LOOP(sign_##N) {                                                                                     \
+        (void)data;                                                                                           \
+        if (steps[0] == sizeof(T) && steps[1] == sizeof(T))                                                   \
+            for (npy_intp i = 0; i < dims[0]; i++) {                                                          \
+                T v = ((T const *)args[0])[i];                                                                \
+                ((T *)args[1])[i] = v > 0 ? (T)1 : v < 0 ? (T)-1 : v + (T)0;                                      \
+            }                                                                                                 \
+        else                                                                                                  \
+            for (npy_intp i = 0; i < dims[0]; i++) {                                                          \
+                T v = *(T const *)(args[0] + i * steps[0]);                                                   \
+                *(T *)(args[1] + i * steps[1]) = v > 0 ? (T)1 : v < 0 ? (T)-1 : v + (T)0;                         \
+            }                                                                                                 \
+    }
+FLOATS(SIGN)
+#define SIGN_PICK(C, N, T) if (type == C && !strcmp(name, "sign")) return sign_##N;
 #define MAP_PICK(ID, NAME, C, T, R, EXPRESSION) if (type == C && !strcmp(name, NAME)) return map_##ID;
 /* What stands in for a ufunc's loop for a type, element by element; NULL: NumPy's own will do. */
 static loopdbg_loop loopdbg_map(char const *name, char type) {
     SCALAR_FLOATS(MAP_PICK)
+    FLOATS(SIGN_PICK)
     return NULL;
 }
 

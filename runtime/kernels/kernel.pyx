@@ -201,9 +201,11 @@ def ufunc_kernel(np.ufunc ufunc, tuple dtypes):
                 kernel.sizes[j] = np.dtype(char).itemsize
             if all(char == wanted[0] for char in wanted):
                 kernel.one = _one(ufunc.__name__, ord(wanted[0]))
+                instead = loopdbg_map(ufunc.__name__.encode(), ord(wanted[0]))
+                if len(wanted) == 1 and instead != NULL:
+                    kernel.loop = instead
                 if len(wanted) == 2:
                     kernel.rows = loopdbg_rows(ufunc.__name__.encode(), ord(wanted[0]))
-                    instead = loopdbg_map(ufunc.__name__.encode(), ord(wanted[0]))
                     if instead != NULL:
                         # NumPy's loop reduces: several elements at once, or in pairs.
                         kernel.fold, kernel.loop, kernel.exact = kernel.loop, instead, True
