@@ -407,6 +407,9 @@ class _Opener:
         node = self.origins.maker(value)
         if not isinstance(node, Operation):
             return None
+        if node.op_type == "ShapeOf":  # what lengths of sequences are made of by OpenVINO's converter
+            shape = _type(node.inputs[0]).shape if node.inputs else None
+            return np.array(shape, np.int64) if shape and all(isinstance(n, int) for n in shape) else None
         given = [self.constant(one) for one in node.inputs]
         if any(one is not None and array is None for one, array in zip(node.inputs, given, strict=True)):
             return None

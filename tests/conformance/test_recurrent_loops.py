@@ -342,3 +342,40 @@ def test_no_step_at_all() -> None:
     outputs = loaded(proto).run({"X": inputs[0][:0]})
     assert [value.shape for value in outputs.values()] == [(0, 1, BATCH, HIDDEN), *[(1, BATCH, HIDDEN)] * 2]
     assert not outputs["Y_h"].any()
+
+
+def test_lengths_that_say_nothing(tmp_path: Path) -> None:
+    """As OpenVINO's converter writes them: the number of steps for every sequence, out of the shape of X."""
+    import openvino
+    from openvino import opset5
+
+    rng = np.random.default_rng(4)
+    number = lambda *shape: opset5.constant(rng.normal(size=shape).astype(F32))  # noqa: E731
+    x = opset5.parameter([BATCH, STEPS, SIZE], F32, "X")
+    axis = opset5.constant(np.array(0))
+    steps = opset5.gather(opset5.shape_of(x), opset5.constant(np.array([1])), axis)
+    lengths = opset5.broadcast(steps, opset5.constant(np.array([BATCH])))
+    weights = [number(1, 3 * HIDDEN, n) for n in (SIZE, HIDDEN)]
+    start, bias = number(BATCH, 1, HIDDEN), number(1, 3 * HIDDEN)
+    node = opset5.gru_sequence(x, start, lengths, *weights, bias, HIDDEN, "reverse")
+    written = openvino.Model([opset5.result(output) for output in node.outputs()], [x], "m")
+    openvino.save_model(written, tmp_path / "gru.xml", compress_to_fp16=False)
+    model = loopdbg.load(tmp_path / "gru.xml")
+    [loop] = loops(model.graph)
+    assert [sliced.inner.name for sliced in loop.sliced_inputs] == ["x"]
+    given = rng.normal(size=(BATCH, STEPS, SIZE)).astype(F32)
+    theirs = openvino.compile_model(written, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})([given]).values()
+    close_enough(list(model.run({model.inputs[0].name: given}).values()), [np.array(value) for value in theirs])
+
+
+def test_weights_of_half_the_size_are_converted_once() -> None:
+    """float16 weights are packed as float32 when the loop is bound."""
+    proto, inputs = layer("LSTM")
+    for initializer in proto.graph.initializer:
+        narrow = numpy_helper.to_array(initializer).astype(np.float16)
+        initializer.CopyFrom(numpy_helper.from_array(narrow, initializer.name))
+    for port in (*proto.graph.input, *proto.graph.output):
+        port.type.tensor_type.elem_type = TensorProto.FLOAT16
+    outputs = loaded(proto).run({"X": inputs[0].astype(np.float16)})
+    expected = lstm_by_hand(*inputs)
+    np.testing.assert_allclose(outputs["Y"][:, 0], [step["h_next"] for step in expected], rtol=0.05, atol=0.02)
