@@ -14,6 +14,12 @@ INDEX: tuple[tuple[str, str, str, str], ...] = (
     (
         "onnx",
         "",
+        "attention",
+        "Attention RotaryEmbedding",
+    ),
+    (
+        "onnx",
+        "",
         "blocks",
         "Col2Im DepthToSpace ReverseSequence SpaceToDepth",
     ),
@@ -44,6 +50,12 @@ INDEX: tuple[tuple[str, str, str, str], ...] = (
     (
         "onnx",
         "",
+        "einsum",
+        "Einsum",
+    ),
+    (
+        "onnx",
+        "",
         "elementwise",
         "Abs Acos Acosh Add And Asin Asinh Atan Atanh BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Ceil Cos "
         "Cosh Div Equal Erf Exp Floor Greater GreaterOrEqual Identity IsInf IsNaN Less LessOrEqual Log Max Mean Min "
@@ -53,7 +65,7 @@ INDEX: tuple[tuple[str, str, str, str], ...] = (
         "onnx",
         "",
         "indexing",
-        "Gather GatherElements GatherND OneHot Scatter ScatterElements ScatterND",
+        "Gather GatherElements GatherND OneHot Scatter ScatterElements ScatterND TensorScatter",
     ),
     (
         "onnx",
@@ -89,13 +101,14 @@ INDEX: tuple[tuple[str, str, str, str], ...] = (
         "onnx",
         "",
         "normalize",
-        "BatchNormalization Hardmax LRN LpNormalization",
+        "BatchNormalization GroupNormalization Hardmax InstanceNormalization LRN LayerNormalization LogSoftmax "
+        "LpNormalization MeanVarianceNormalization RMSNormalization Softmax",
     ),
     (
         "onnx",
         "",
         "pool",
-        "AveragePool GlobalLpPool LpPool MaxPool",
+        "AveragePool GlobalAveragePool GlobalLpPool GlobalMaxPool LpPool MaxPool",
     ),
     (
         "onnx",
@@ -113,8 +126,8 @@ INDEX: tuple[tuple[str, str, str, str], ...] = (
         "onnx",
         "",
         "reduce",
-        "ArgMax ArgMin CumProd CumSum LayerNormalization LogSoftmax ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp "
-        "ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Softmax TopK",
+        "ArgMax ArgMin CumProd CumSum ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin "
+        "ReduceProd ReduceSum ReduceSumSquare TopK",
     ),
     (
         "onnx",
@@ -189,6 +202,12 @@ INDEX: tuple[tuple[str, str, str, str], ...] = (
     (
         "openvino",
         "",
+        "attention",
+        "ScaledDotProductAttention",
+    ),
+    (
+        "openvino",
+        "",
         "blocks",
         "BatchToSpace Col2Im DepthToSpace ExtractImagePatches GatherTree ReorgYolo Reverse ReverseSequence Roll "
         "ShuffleChannels SpaceToBatch SpaceToDepth",
@@ -240,6 +259,12 @@ INDEX: tuple[tuple[str, str, str, str], ...] = (
     (
         "openvino",
         "",
+        "einsum",
+        "Einsum",
+    ),
+    (
+        "openvino",
+        "",
         "elementwise",
         "Abs Acos Acosh Add Asin Asinh Atan Atanh BitwiseAnd BitwiseLeftShift BitwiseNot BitwiseOr BitwiseRightShift "
         "BitwiseXor Ceiling Cos Cosh Divide Equal Erf Exp Floor FloorMod Greater GreaterEqual Identity IsFinite IsInf "
@@ -287,13 +312,19 @@ INDEX: tuple[tuple[str, str, str, str], ...] = (
         "openvino",
         "",
         "normalize",
-        "BatchNormInference GRN LRN NormalizeL2",
+        "BatchNormInference GRN GroupNormalization LRN LogSoftmax MVN NormalizeL2 Softmax",
     ),
     (
         "openvino",
         "",
         "openvino_rest",
-        "ConvertPromoteTypes ErfInv GroupedMatMul Inverse StringTensorPack StringTensorUnpack",
+        "Assign ConvertPromoteTypes ErfInv GroupedMatMul Inverse ReadValue StringTensorPack StringTensorUnpack",
+    ),
+    (
+        "openvino",
+        "",
+        "pool",
+        "AvgPool MaxPool",
     ),
     (
         "openvino",
@@ -311,8 +342,8 @@ INDEX: tuple[tuple[str, str, str, str], ...] = (
         "openvino",
         "",
         "reduce",
-        "CumSum LogSoftmax ReduceL1 ReduceL2 ReduceLogicalAnd ReduceLogicalOr ReduceMax ReduceMean ReduceMin "
-        "ReduceProd ReduceSum Softmax TopK",
+        "CumSum ReduceL1 ReduceL2 ReduceLogicalAnd ReduceLogicalOr ReduceMax ReduceMean ReduceMin ReduceProd "
+        "ReduceSum TopK",
     ),
     (
         "openvino",

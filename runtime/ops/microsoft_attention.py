@@ -471,10 +471,9 @@ def group_query_attention(
     seen = np.broadcast_to(seen, (batch, rows, total)).copy()
     if local_window_size >= 0:
         seen &= np.arange(total) > reach - local_window_size
-    bias = p.constant(np.where(seen, 0, -np.inf).astype(q.dtype)[:, None])
-    if attention_bias is not None:
-        wide = p.slice(attention_bias, (0,) * 4, (1,) * 4, (*attention_bias.shape[:3], total))
-        bias = p.map(np.add, bias, wide)
+    unseen = None if seen.all() else p.constant(np.where(seen, 0, -np.inf).astype(q.dtype)[:, None])
+    added = None if attention_bias is None else columns(p, attention_bias, 0, total)
+    bias = _bias(p, [unseen, added])
     keys, values = (_upto(p, x, total) for x in (present_key, present_value))
     scale = _scale(scale, q.shape[3])
     how = (scale, bias, softcap, head_sink, bool(smooth_softmax), n_outputs > 3)
