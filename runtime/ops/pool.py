@@ -314,5 +314,7 @@ def openvino_avg_pool(
     auto_pad: str = "explicit",
 ) -> T:
     found = _openvino_windows(x, kernel, strides, dilations, pads_begin, pads_end, rounding_type, auto_pad)
-    means = _means(p, x, found, "input" if exclude_pad else "all")
+    # Where nothing is padded, nothing beyond the input counts, as in OpenVINO's CPU plugin.
+    padded = not exclude_pad and any((*found.before, *found.after))
+    means = _means(p, x, found, "all" if padded else "input")
     return cast(p, p.map(np.rint, means) if x.dtype.kind in "iu" else means, x.dtype)
