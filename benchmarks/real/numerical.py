@@ -107,7 +107,7 @@ class Kalman(nn.Module):
 
     def __init__(self, states: int = 8, measured: int = 3) -> None:
         super().__init__()
-        self.register_buffer("f", torch.eye(states) + 0.1 * torch.diag(torch.ones(states - 1), 1))
+        self.register_buffer("f", 0.9 * torch.eye(states) + 0.1 * torch.diag(torch.ones(states - 1), 1))
         self.register_buffer("h", torch.randn(measured, states) * 0.5)
         self.register_buffer("q", 0.01 * torch.eye(states))
         self.register_buffer("r", 0.1 * torch.eye(measured))
@@ -131,6 +131,7 @@ class Kalman(nn.Module):
             gain = torch.matmul(ph, self.invert(torch.matmul(self.h, ph) + self.r))
             x = x + torch.matmul(gain, (z - torch.matmul(x, self.h.t())).unsqueeze(2)).squeeze(2)
             p = p - torch.matmul(gain, ph.transpose(1, 2))
+            p = 0.5 * (p + p.transpose(1, 2))
             return (x, p), x.clone()
 
         x = measurements.new_zeros(batch, states)

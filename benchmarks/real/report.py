@@ -20,7 +20,7 @@ from real import families
 from real.export import CHILD, REAL, TOLERANCE, Built, Real, built
 
 #: A process that takes longer is ended: a model that hangs is a model that fails.
-PATIENCE = 180
+PATIENCE = 90
 COLD_ROUNDS = 2
 SECONDS, QUICK_SECONDS = 2.0, 0.5
 GOAL = 2.0

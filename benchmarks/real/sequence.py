@@ -136,6 +136,7 @@ class Seq2Seq(nn.Module):
         token = torch.zeros(1, dtype=torch.long)
         tokens = torch.zeros(0, dtype=torch.long)
         looked: list[Tensor] = []
+        step = 0
         going = True
         while going:
             energy = self.energy(torch.tanh(keys + self.query(h).unsqueeze(1)))
@@ -145,7 +146,8 @@ class Seq2Seq(nn.Module):
             token = self.out(h).argmax(1)
             tokens = torch.cat([tokens, token])
             looked.append(weights.squeeze(2))
-            going = tokens.size(0) < self.steps and bool(token[0] != 1)
+            step += 1
+            going = step < self.steps and bool(token[0] != 1)
         return tokens, torch.cat(looked)
 
 
