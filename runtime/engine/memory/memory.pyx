@@ -28,6 +28,8 @@ cdef extern from "numpy/arrayobject.h":
 
 np.import_array()
 
+# Bytes of a value from which on it is looked whether the machine has as many.
+cdef Py_ssize_t LARGE = 1 << 30
 _ALL_MEMORY = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
@@ -150,7 +152,11 @@ cdef class Memory:
             slot.flags = OWN
             return 0
         dtype, shape = self.specs[spec]
-        return self.put_owner(k, np.empty(shape, dtype), spec, OWN)
+        nbytes = math.prod(shape) * dtype.itemsize
+        if nbytes < LARGE:
+            return self.put_owner(k, np.empty(shape, dtype), spec, OWN)
+        who = lambda: f"{self.where(self.producers[k])}: its result" if k in self.producers else f"'{self.plan.slots[k].name}'"
+        return self.put_owner(k, memory_for(nbytes, who).view(dtype).reshape(shape), spec, OWN)
 
     cdef int set_constant(self, int k, object array) except -1:
         if array.dtype.hasobject:
