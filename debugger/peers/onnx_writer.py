@@ -38,6 +38,8 @@ from ...runtime.graph import (
 from ...runtime.ops.registry import is_random
 
 _IR_VERSION = 10
+#: The first operator set whose Scan is a loop over sequences and nothing else.
+_SCAN = 9
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,7 @@ class _Writer:
         #: Names of outputs that collect what was wanted.
         self.followed: list[str] = []
         self.names: dict[Value, str] = {}
+        self.written: list[Node] = []
         self._taken: set[str] = set()
 
     # -- names
@@ -186,12 +189,23 @@ class _Writer:
         return onnx.helper.make_node(op, inputs, outputs, self.fresh(node.name), **attributes)
 
     def check_version(self, node: Node) -> None:
+        self.written.append(node)
         have = self.opsets.setdefault(node.domain, node.version)
-        if have == node.version or onnx.defs.has(node.op_type, max_inclusive_version=have, domain=node.domain) is False:
+        version = node.version
+        if isinstance(node, Loop) and node.op_type == "Scan":
+            version = max(version, _SCAN)
+        if have < version == _SCAN != node.version:
+            # The loops that a Scan-8 is read as are not over a batch.
+            self.opsets[node.domain] = _SCAN
+            before, self.written = self.written, []
+            for other in before:
+                self.check_version(other)
+            return
+        if have == version or onnx.defs.has(node.op_type, max_inclusive_version=have, domain=node.domain) is False:
             return
         theirs, ours = (
-            onnx.defs.get_schema(node.op_type, max_inclusive_version=version, domain=node.domain).since_version
-            for version in (node.version, have)
+            onnx.defs.get_schema(node.op_type, max_inclusive_version=number, domain=node.domain).since_version
+            for number in (version, have)
         )
         if theirs != ours:
             raise UnsupportedError(
@@ -229,6 +243,7 @@ class _Writer:
         body = self.graph(node.body, node.body.inputs, node.body.outputs)
         outputs = [self.name(value) for value in node.outputs]
         states = len(node.back_edges)
+        initials = [edge.initial for edge in node.back_edges if isinstance(edge.initial, Value)]
         scans = {scan.outer: scan for scan in node.scan_outputs}
         kept = [scans.get(value) if value is not None else None for value in node.outputs[states:]]
         axes = [0 if scan is None else scan.axis for scan in kept]
@@ -237,7 +252,7 @@ class _Writer:
         return self.made(
             "Scan",
             node,
-            [self.name(value) for value in node.inputs],
+            [self.name(value) for value in (*initials, *(sliced.outer for sliced in node.sliced_inputs))],
             outputs,
             body=body,
             num_scan_inputs=len(node.sliced_inputs),
