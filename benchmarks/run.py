@@ -96,7 +96,7 @@ def _real(options: argparse.Namespace) -> int:
         import onnxscript  # noqa: F401
         import torch  # noqa: F401
     except ModuleNotFoundError as error:
-        extra = "pip install '.[real]' --extra-index-url https://download.pytorch.org/whl/cpu"
+        extra = "pip install '.[real]'"
         print(f"--real exports models from PyTorch, and {error.name} is not installed: {extra}", file=sys.stderr)
         return 2
     from real import report
