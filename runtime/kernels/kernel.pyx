@@ -136,6 +136,11 @@ cdef class Kernel:
     cdef Through through
     cdef object floats
 
+    @property
+    def short_rows(self):
+        """Bytes of an element where ``rows`` takes rows of any length, 0 where there is no such loop."""
+        return 0 if self.rows == NULL else self.out.itemsize
+
 
 def use_tiling(int kind):
     """For tests: how products with panels are done: for any processor (1), with AVX2 (2), AVX-512 (3), or as is best (0).

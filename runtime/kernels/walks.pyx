@@ -74,12 +74,30 @@ def choose_inner(list rows):
     return longest if rows[last][0] < 8 and rows[longest][0] >= 4 * rows[last][0] else last
 
 
-def walk(tuple shape, arguments):
+cdef bint lie_in_rows(list rows, Py_ssize_t size):
+    """True where the last axis is one of neighbours, in the output and in what moves along it, and there are many rows.
+
+    Not where the output stays along any axis: the order in which a reduction adds up is its walk's.
+    """
+    cdef list last = rows[len(rows) - 1]
+    cdef Py_ssize_t k
+    if len(rows) < 2 or last[len(last) - 1] != size or not rows[len(rows) - 2][0] >= 16:
+        return False
+    for k in range(1, len(last) - 1):
+        if last[k] != 0 and last[k] != size:
+            return False
+    for row in rows:
+        if row[len(row) - 1] == 0:
+            return False
+    return True
+
+
+def walk(tuple shape, arguments, Py_ssize_t short_rows=0):
     """How a call goes over arguments (shape, strides) that broadcast to ``shape``: dims and steps of its inner loop, and
-    outer axes."""
+    outer axes. ``short_rows``: bytes of an element where the kernel takes short rows as they are (``Kernel.short_rows``)."""
     cdef list rows = coalesce(rows_of(shape, arguments))
     cdef list inner
     if not rows:
         return (1,), (0,) * len(arguments), ()
-    inner = rows.pop(choose_inner(rows))
+    inner = rows.pop(len(rows) - 1 if short_rows and lie_in_rows(rows, short_rows) else choose_inner(rows))
     return (inner[0],), tuple(inner[1:]), tuple([tuple(row) for row in rows])

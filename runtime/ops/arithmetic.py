@@ -107,12 +107,12 @@ def compute(kernel: kernels.Kernel, *inputs: Array) -> Array | None:
     out = np.empty(shape, kernel.out)
     if not out.size:
         return out
-    dims, steps, outer = walk(shape, [layout(x) for x in (*arrays, out)])
+    dims, steps, outer = walk(shape, [layout(x) for x in (*arrays, out)], kernel.short_rows)
     if len(outer) > MAX_OUTER:
         arrays = tuple(np.broadcast_to(x, shape) for x in arrays)
     if len(outer) > MAX_OUTER or not (kernel.exact or in_order(steps, arrays)):
         arrays = tuple(np.array(x, order="C") for x in arrays)
-        dims, steps, outer = walk(shape, [layout(x) for x in (*arrays, out)])
+        dims, steps, outer = walk(shape, [layout(x) for x in (*arrays, out)], kernel.short_rows)
     return out if kernels.run(kernel, (*arrays, out), dims, steps, outer) else None
 
 

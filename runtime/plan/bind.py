@@ -223,7 +223,7 @@ class _Binder:
             return
         buffers = (*inputs, out)
         self.cost += 5 + share(math.prod(shape), 2)
-        self.calls.append(CallSpec(kernel, buffers, *walk(shape, [layout(x) for x in buffers])))
+        self.calls.append(CallSpec(kernel, buffers, *walk(shape, [layout(x) for x in buffers], kernel.short_rows)))
 
     # -- primitives
 

@@ -237,6 +237,24 @@ def test_the_place_of_an_extreme_in_a_long_row(dtype: Any, length: int) -> None:
             assert last[0] == length - 1 - find(x[::-1])
 
 
+@pytest.mark.parametrize("dtype", [F32, F64, I32, I64, np.int8, np.uint8])
+@pytest.mark.parametrize(
+    "shape", [(35, 2), (33, 20), (17, 64), (16, 512), (16, 513), (2, 7, 37), (3, 20, 16), (2, 3, 15)]
+)
+def test_the_places_of_extremes_in_many_rows(dtype: Any, shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(3)
+    x = (rng.standard_normal(shape) * 9).astype(dtype).round()  # with equals
+    if x.dtype.kind == "f":
+        x[rng.random(shape) < 0.02] = np.nan
+        x[1] = -0.0
+        x[1, ::3] = 0.0
+    n = shape[1]
+    for name, find in (("ArgMax", np.argmax), ("ArgMin", np.argmin)):
+        same(mine(System.ONNX, name, x, version=13, axis=1, keepdims=0), find(x, 1))
+        last = mine(System.ONNX, name, x, version=13, axis=1, keepdims=0, select_last_index=1)
+        same(last, n - 1 - find(np.flip(x, 1), 1))
+
+
 @pytest.mark.parametrize("dtype", [F16, F32, F64, I32, I64, np.uint8])
 @pytest.mark.parametrize("largest", [0, 1])
 def test_top_k_of_long_rows_with_equals_and_nans(dtype: Any, largest: int) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from loopdbg.runtime.graph import Array, Graph, Operation, System, TensorType, Value
+from loopdbg.runtime.kernels.kernel import run
 from loopdbg.runtime.model import Model
 from loopdbg.runtime.ops import arithmetic
 from loopdbg.runtime.ops.eager import Eager
@@ -75,6 +76,43 @@ def numbers(*shape: int, dtype: Any = np.float32, seed: int = 0) -> Array:
 )
 def test_broadcast_over_short_rows(dtype: Any, op_type: str, a: tuple[int, ...], b: tuple[int, ...]) -> None:
     check(op_type, numbers(*a, dtype=dtype), numbers(*b, dtype=dtype, seed=1))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6, 7, 8])
+@pytest.mark.parametrize("function", [np.maximum, np.minimum, np.add, np.subtract, np.multiply, np.divide])
+def test_rows_of_a_few_elements(dtype: Any, n: int, function: np.ufunc) -> None:
+    kernel = arithmetic.elementwise(function, (np.dtype(dtype), np.dtype(dtype)))
+    assert kernel is not None
+    x, y = numbers(300, 9, dtype=dtype), numbers(40, 9, dtype=dtype, seed=1)
+    x[::7, 0], y[::5, 1], x[3, 1], y[3, 0] = np.nan, np.nan, 0.0, -0.0
+    sliced, other = x[:, :n], y[:, 1 : 1 + n]
+    for a, b in (
+        (sliced[:, None], other),
+        (other, sliced[:, None].copy()),
+        (sliced, x[:, 8:]),
+        (x[:, 8:], sliced),
+        (sliced, other[3]),
+        (sliced[::-1], sliced),
+        (sliced[:15], sliced[15:30]),
+    ):
+        with np.errstate(all="ignore"):
+            expected = function(a, b)
+        result = arithmetic.compute(kernel, a, b)
+        np.testing.assert_array_equal(result, expected)
+
+
+def test_rows_of_a_few_elements_into_what_is_read() -> None:
+    kernel = arithmetic.elementwise(np.add, (np.dtype(np.float32), np.dtype(np.float32)))
+    x = np.arange(80, dtype=np.float32)
+    for shift in (0, 1, 2):  # each row takes what came of the one before it, unless it is its own
+        for n in (1, 2, 3):
+            memory, expected = x.copy(), x.copy()
+            ahead = memory[shift:]
+            for i in range(20 * n):
+                expected[shift + i] = expected[i] + x[i]
+            run(kernel, (memory, x, ahead), (n,), (4, 4, 4), ((20, 4 * n, 4 * n, 4 * n),))
+            np.testing.assert_array_equal(memory, expected)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
