@@ -79,6 +79,36 @@ def test_a_nan_is_the_greatest() -> None:
     assert set(places[expected]) == {2 * 8 + 3}
 
 
+def first_of_greatest(x: Array, kernel: int, stride: int, dilation: int, pad: int) -> tuple[Array, Array]:
+    """Windows of a square kernel, one at a time; a NaN is the greatest."""
+    high, wide = x.shape[2:]
+    out = [(n + 2 * pad - (kernel - 1) * dilation - 1) // stride + 1 for n in (high, wide)]
+    best, places = np.zeros((*x.shape[:2], *out), x.dtype), np.zeros((*x.shape[:2], *out), np.int64)
+    for n, c, h, w in np.ndindex(best.shape):
+        ys = [y for y in range(h * stride - pad, h * stride - pad + kernel * dilation, dilation) if 0 <= y < high]
+        xs = [u for u in range(w * stride - pad, w * stride - pad + kernel * dilation, dilation) if 0 <= u < wide]
+        seen = x[n, c][np.ix_(ys, xs)].ravel()
+        k = int(np.argmax(np.isnan(seen))) if np.isnan(seen).any() else int(np.argmax(seen))
+        best[n, c, h, w] = seen[k]
+        places[n, c, h, w] = (n * x.shape[1] + c) * high * wide + ys[k // len(xs)] * wide + xs[k % len(xs)]
+    return best, places
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, np.uint8, np.int32, np.int64])
+@pytest.mark.parametrize("window", [(2, 1, 1, 0), (2, 2, 1, 1), (3, 2, 2, 1), (3, 3, 1, 1), (5, 1, 1, 2)])
+def test_places_of_equal_ones(dtype: Any, window: tuple[int, int, int, int]) -> None:
+    """Rows longer than a vector, and numbers of which many are equal, the least or NaN."""
+    rng, (kernel, stride, dilation, pad) = np.random.default_rng(5), window
+    least = -np.inf if np.dtype(dtype).kind == "f" else np.iinfo(dtype).min
+    few = [least, least, least, 1, 2] + ([np.nan] if np.dtype(dtype).kind == "f" else [])
+    x = np.array(few, dtype)[rng.integers(0, len(few), (1, 2, 7, 45))]
+    attributes = {"kernel_shape": [kernel] * 2, "strides": [stride] * 2}
+    attributes |= {"dilations": [dilation] * 2, "pads": [pad] * 4}
+    mine = ours(System.ONNX, "MaxPool", [x], 2, version=22, attributes=attributes)
+    for y, expected in zip(mine, first_of_greatest(x, *window), strict=True):
+        np.testing.assert_array_equal(y, expected)
+
+
 @pytest.mark.parametrize("shape", [(2, 3, 4, 5), (1, 2, 7), (2, 2, 3, 3, 3)])
 def test_over_all(shape: tuple[int, ...]) -> None:
     x = numbers(np.random.default_rng(2), np.float32, *shape)

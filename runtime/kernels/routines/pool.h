@@ -90,36 +90,51 @@ static void pool_taps(int64_t const *t, int axis, npy_intp start, npy_intp *firs
     }
 
 /* Where the maxima are: the first of equal ones. ``place`` of an element in its channel: the steps of the axes; then
- * whether nothing is found at the first place of the channel, or at -1. */
-#define PLACES(name, T)                                                                                                  \
-    static void name(T const *x, int64_t const *t, T *out, int64_t *places, npy_intp channels, npy_intp channel,         \
-                     npy_intp const *place) {                                                                            \
+ * whether nothing is found at the first place of the channel, or at -1. Tap by tap along a row of outputs, as one loop over
+ * neighbours without branches; a place is below 0 until something is found. */
+#define KEEP(name, T)                                                                                                    \
+    static inline __attribute__((always_inline)) void keep_##name(T const *restrict from, npy_intp step, npy_intp n,     \
+                                                                  T *restrict best, int64_t *restrict found,             \
+                                                                  int64_t at, int64_t apart) {                           \
+        for (npy_intp w = 0; w < n; w++) {                                                                               \
+            T value = from[w * step], b = best[w];                                                                       \
+            int64_t f = found[w], here = at + w * apart;                                                                 \
+            int take = (f < 0) | (value > b) | ((value != value) & (b == b));                                            \
+            best[w] = take ? value : b;                                                                                  \
+            found[w] = take ? here : f;                                                                                  \
+        }                                                                                                                \
+    }
+#define PLACES(name, keep, ATTRIBUTES, T)                                                                                \
+    ATTRIBUTES static void name(T const *x, int64_t const *t, T *out, int64_t *places, npy_intp channels,                \
+                                npy_intp channel, npy_intp const *place) {                                               \
         npy_intp const *in = (npy_intp const *)t + POOL_IN;                                                              \
         int64_t const *dilation = t + POOL_DILATION;                                                                     \
+        npy_intp const count = t[POOL_OUT + 2], step = t[POOL_STEP + 2], before = t[POOL_BEFORE + 2];                    \
         for (npy_intp c = 0; c < channels; c++, x += in[0] * in[1] * in[2])                                              \
             for (npy_intp d = 0; d < t[POOL_OUT]; d++)                                                                   \
-                for (npy_intp h = 0; h < t[POOL_OUT + 1]; h++)                                                           \
-                    for (npy_intp w = 0; w < t[POOL_OUT + 2]; w++, out++, places++) {                                    \
-                        npy_intp at[3] = {d, h, w}, first[3], last[3], found = -1;                                       \
-                        T best = 0;                                                                                      \
-                        for (int a = 0; a < 3; a++) {                                                                    \
-                            at[a] = at[a] * t[POOL_STEP + a] - t[POOL_BEFORE + a];                                       \
-                            pool_taps(t, a, at[a], first + a, last + a);                                                 \
-                        }                                                                                                \
-                        for (npy_intp i = first[0]; i < last[0]; i++)                                                    \
-                            for (npy_intp j = first[1]; j < last[1]; j++)                                                \
-                                for (npy_intp k = first[2]; k < last[2]; k++) {                                          \
-                                    npy_intp z = at[0] + i * dilation[0], y = at[1] + j * dilation[1];                   \
-                                    npy_intp u = at[2] + k * dilation[2];                                                \
-                                    T value = x[(z * in[1] + y) * in[2] + u];                                            \
-                                    if (found < 0 || value > best || (value != value && best == best)) {                 \
-                                        best = value;                                                                    \
-                                        found = z * place[0] + y * place[1] + u * place[2];                              \
-                                    }                                                                                    \
-                                }                                                                                        \
-                        *out = found < 0 ? pool_least_##T : best;                                                        \
-                        *places = found >= 0 ? c * channel + found : place[3] ? c * channel : -1;                        \
-                    }                                                                                                    \
+                for (npy_intp h = 0; h < t[POOL_OUT + 1]; h++, out += count, places += count) {                          \
+                    npy_intp z0 = d * t[POOL_STEP] - t[POOL_BEFORE], y0 = h * t[POOL_STEP + 1] - t[POOL_BEFORE + 1];     \
+                    npy_intp first[2], last[2];                                                                          \
+                    pool_taps(t, 0, z0, first, last), pool_taps(t, 1, y0, first + 1, last + 1);                          \
+                    for (npy_intp w = 0; w < count; w++) out[w] = pool_least_##T, places[w] = -1;                        \
+                    for (npy_intp i = first[0]; i < last[0]; i++)                                                        \
+                        for (npy_intp j = first[1]; j < last[1]; j++)                                                    \
+                            for (npy_intp k = 0; k < t[POOL_KERNEL + 2]; k++) {                                          \
+                                npy_intp z = z0 + i * dilation[0], y = y0 + j * dilation[1];                             \
+                                npy_intp u = k * dilation[2] - before; /* low..high - 1 of the row's outputs meet it */  \
+                                npy_intp low = u < 0 ? (-u + step - 1) / step : 0, high = count;                         \
+                                if (u + (count - 1) * step >= in[2]) high = u < in[2] ? (in[2] - 1 - u) / step + 1 : 0;  \
+                                if (low >= high) continue;                                                               \
+                                u += low * step;                                                                         \
+                                T const *from = x + (z * in[1] + y) * in[2] + u;                                         \
+                                int64_t at = z * place[0] + y * place[1] + u * place[2], apart = step * place[2];        \
+                                if (step == 1) keep(from, 1, high - low, out + low, places + low, at, apart);            \
+                                else if (step == 2) keep(from, 2, high - low, out + low, places + low, at, apart);       \
+                                else keep(from, step, high - low, out + low, places + low, at, apart);                   \
+                            }                                                                                            \
+                    int64_t const nothing = place[3] ? c * channel : -1;                                                 \
+                    for (npy_intp w = 0; w < count; w++) places[w] = places[w] < 0 ? nothing : c * channel + places[w];  \
+                }                                                                                                        \
     }
 
 /* Vectors of 16 and of 32 bytes. */
@@ -134,11 +149,15 @@ static void pool_taps(int64_t const *t, int axis, npy_intp start, npy_intp *firs
     POOL(kind##_##type, , T, NOTHING)                                               \
     JOIN(kind##_##type##_avx2, POOL_AVX2, T, pool_##type##_32, FEW, MANY, TWICE)         \
     POOL(kind##_##type##_avx2, POOL_AVX2, T, NOTHING)
+#define BOTH_PLACES(type, T)                                       \
+    PLACES(pool_places_##type, keep_##type, , T)                   \
+    PLACES(pool_places_##type##_avx2, keep_##type, POOL_AVX2, T)
 #define RUN_POOL(name) (__builtin_cpu_supports("avx2") ? pool_##name##_avx2 : pool_##name)
 #else
 #define BOTH(kind, type, T, FEW, MANY, TWICE, NOTHING)           \
     JOIN(kind##_##type, , T, pool_##type##_16, FEW, MANY, TWICE) \
     POOL(kind##_##type, , T, NOTHING)
+#define BOTH_PLACES(type, T) PLACES(pool_places_##type, keep_##type, , T)
 #define RUN_POOL(name) pool_##name
 #endif
 
@@ -148,7 +167,8 @@ static void pool_taps(int64_t const *t, int axis, npy_intp start, npy_intp *firs
     static T const pool_least_##T = LEAST;                                                                               \
     VECTORS(type, T)                                                                                                     \
     BOTH(max, type, T, GREATER, GREATER_OF, 1, LEAST)                                                                             \
-    PLACES(pool_places_##type, T)                                                                                        \
+    KEEP(type, T)                                                                                                        \
+    BOTH_PLACES(type, T)                                                                                                 \
     static int loopdbg_pool_max_##type(loopdbg_call *call) {                                                             \
         RUN_POOL(max_##type)                                                                                        \
         ((T const *)LOOPDBG_ARG(call, 0), (int64_t const *)LOOPDBG_ARG(call, 1), (T *)LOOPDBG_ARG(call, 2),              \
@@ -156,9 +176,9 @@ static void pool_taps(int64_t const *t, int axis, npy_intp start, npy_intp *firs
         return 0;                                                                                                        \
     }                                                                                                                    \
     static int loopdbg_pool_places_##type(loopdbg_call *call) {                                                          \
-        pool_places_##type((T const *)LOOPDBG_ARG(call, 0), (int64_t const *)LOOPDBG_ARG(call, 1),                       \
-                           (T *)LOOPDBG_ARG(call, 2), (int64_t *)LOOPDBG_ARG(call, 3), call->extra[0], call->extra[1],   \
-                           call->extra + 2);                                                                             \
+        RUN_POOL(places_##type)                                                                                          \
+        ((T const *)LOOPDBG_ARG(call, 0), (int64_t const *)LOOPDBG_ARG(call, 1), (T *)LOOPDBG_ARG(call, 2),              \
+         (int64_t *)LOOPDBG_ARG(call, 3), call->extra[0], call->extra[1], call->extra + 2);                              \
         return 0;                                                                                                        \
     }
 
