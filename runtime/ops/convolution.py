@@ -13,6 +13,7 @@ import numpy as np
 
 from ..errors import ModelError, UnsupportedError
 from ..graph import Array
+from ..kernels.routines.conv import GROUP, PART
 from .axes import ints, text, unknown_word
 from .choice import bounded
 from .registry import Ints, onnx, openvino
@@ -32,8 +33,6 @@ _WIDEST, _NARROWEST = {4: 16, 8: 8}, {4: 4, 8: 2}
 _MOST_AXES = 3
 #: A transposed convolution is one of its own for each residue.
 _MOST_STRIDE = 4096
-#: Of so many taps of a channel and more sums are kept in memory, of so many vectors at a time (conv.h).
-_PART, _GROUP = 384, 12
 
 
 @dataclass(frozen=True)
@@ -131,7 +130,7 @@ def _table(
         vectors * 8,
         (vectors + 1) * 4,
         (vectors + rows + widest) * 16,
-        _GROUP * widest * itemsize * ocg if weights > _PART else 0,
+        GROUP * widest * itemsize * ocg if weights > PART else 0,
     ]
     places = [0]
     for part in parts:

@@ -1,3 +1,5 @@
 ROUTINES: dict[str, int]
+PART: int
+GROUP: int
 
 def choose(kind: int) -> bool: ...

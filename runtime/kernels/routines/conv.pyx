@@ -6,11 +6,17 @@ cdef extern from "conv.h" nogil:
     int loopdbg_conv_f32(Call *call) noexcept
     int loopdbg_conv_f64(Call *call) noexcept
     int loopdbg_conv_choose(int kind) noexcept
+    enum:
+        CONV_PART
+        CONV_GROUP
 
 ROUTINES = {
     "f32": <size_t><run_call>loopdbg_conv_f32,
     "f64": <size_t><run_call>loopdbg_conv_f64,
 }
+
+# Weights that are added up at a time, and rows whose sums wait meanwhile in scratch.
+PART, GROUP = CONV_PART, CONV_GROUP
 
 
 def choose(int kind):
