@@ -97,13 +97,15 @@ static loopdbg_tiling const loopdbg_any = {
 #define TILE2(name, W, R) \
     TILE(name, AVX2, __m256, 8, W, R, _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_fmadd_ps)
 TILE2(loopdbg_tile_6_avx2, 2, 6)
+TILE2(loopdbg_tile_5_avx2, 2, 5)
 TILE2(loopdbg_tile_4_avx2, 2, 4)
+TILE2(loopdbg_tile_3_avx2, 2, 3)
 TILE2(loopdbg_tile_2_avx2, 4, 2)
 TILE2(loopdbg_tile_1_avx2, 8, 1)
 ONE(loopdbg_one_fma, AVX2, __builtin_fmaf)
 static loopdbg_tiling const loopdbg_avx2 = {
-    {loopdbg_tile_6_avx2, loopdbg_tile_4_avx2, loopdbg_tile_2_avx2, loopdbg_tile_1_avx2},
-    {6, 4, 2, 1}, loopdbg_one_fma, NULL, 4096};
+    {loopdbg_tile_6_avx2, loopdbg_tile_5_avx2, loopdbg_tile_4_avx2, loopdbg_tile_3_avx2, loopdbg_tile_2_avx2, loopdbg_tile_1_avx2},
+    {6, 5, 4, 3, 2, 1}, loopdbg_one_fma, NULL, 4096};
 #define AVX512 __attribute__((target("avx512f")))
 #define TILE5(name, W, R) \
     TILE(name, AVX512, __m512, 16, W, R, _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_fmadd_ps)
