@@ -39,7 +39,7 @@ enum { LOOPDBG_AHEAD = 4096 };
             UNROLL for (int r = 0; r < R; r++)                                                                         \
                 UNROLL for (int q = 0; q < W; q++)                                                                     \
                     sum[r][q] = start ? LOAD(start + r * row + first + q * N) : SPREAD(0.0f);                          \
-            for (npy_intp j = 0; j < k; j++, w += stride) {                                                            \
+            _Pragma("GCC unroll 2") for (npy_intp j = 0; j < k; j++, w += stride) {                                    \
                 V v[W];                                                                                                \
                 for (int b = 0; b < N * W; b += 16) {                                                                  \
                     __builtin_prefetch((char const *)(w + b) + LOOPDBG_AHEAD);                                         \
@@ -66,8 +66,8 @@ typedef void (*loopdbg_tile)(float const *panel, float const *x, float *y, npy_i
                              float const *start, npy_intp row, npy_intp next);
 typedef float (*loopdbg_one)(float const *w, float const *x, npy_intp k, npy_intp stride, float sum);
 
-/* Tiles of so many rows each, and up to how many rows they are no slower than BLAS on one thread. */
-enum { LOOPDBG_TILES = 4, LOOPDBG_TILE_ROWS = 8 };
+/* Tiles of so many rows each, down to one, and up to how many rows they are no slower than BLAS on one thread. */
+enum { LOOPDBG_TILES = 8, LOOPDBG_TILE_ROWS = 8 };
 typedef struct {
     loopdbg_tile tiles[LOOPDBG_TILES];
     int rows[LOOPDBG_TILES];
@@ -97,18 +97,24 @@ static loopdbg_tiling const loopdbg_any = {
 #define TILE2(name, W, R) \
     TILE(name, AVX2, __m256, 8, W, R, _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_fmadd_ps)
 TILE2(loopdbg_tile_6_avx2, 2, 6)
+TILE2(loopdbg_tile_5_avx2, 2, 5)
 TILE2(loopdbg_tile_4_avx2, 2, 4)
+TILE2(loopdbg_tile_3_avx2, 2, 3)
 TILE2(loopdbg_tile_2_avx2, 4, 2)
 TILE2(loopdbg_tile_1_avx2, 8, 1)
 ONE(loopdbg_one_fma, AVX2, __builtin_fmaf)
 static loopdbg_tiling const loopdbg_avx2 = {
-    {loopdbg_tile_6_avx2, loopdbg_tile_4_avx2, loopdbg_tile_2_avx2, loopdbg_tile_1_avx2},
-    {6, 4, 2, 1}, loopdbg_one_fma, NULL, 4096};
+    {loopdbg_tile_6_avx2, loopdbg_tile_5_avx2, loopdbg_tile_4_avx2, loopdbg_tile_3_avx2, loopdbg_tile_2_avx2, loopdbg_tile_1_avx2},
+    {6, 5, 4, 3, 2, 1}, loopdbg_one_fma, NULL, 4096};
 #define AVX512 __attribute__((target("avx512f")))
 #define TILE5(name, W, R) \
     TILE(name, AVX512, __m512, 16, W, R, _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_fmadd_ps)
 TILE5(loopdbg_tile_8_avx512, 2, 8)
+TILE5(loopdbg_tile_7_avx512, 2, 7)
+TILE5(loopdbg_tile_6_avx512, 4, 6)
+TILE5(loopdbg_tile_5_avx512, 4, 5)
 TILE5(loopdbg_tile_4_avx512, 4, 4)
+TILE5(loopdbg_tile_3_avx512, 4, 3)
 TILE5(loopdbg_tile_2_avx512, 4, 2)
 TILE5(loopdbg_tile_1_avx512, 4, 1)
 AVX512 static void loopdbg_pair_avx512(float const *panel, float const *x, float *y, npy_intp k, float const *start) {
@@ -127,8 +133,9 @@ AVX512 static void loopdbg_pair_avx512(float const *panel, float const *x, float
     UNROLL for (int q = 0; q < 8; q++) _mm512_storeu_ps(y + q * 16, sum[q]);
 }
 static loopdbg_tiling const loopdbg_avx512 = {
-    {loopdbg_tile_8_avx512, loopdbg_tile_4_avx512, loopdbg_tile_2_avx512, loopdbg_tile_1_avx512},
-    {8, 4, 2, 1}, loopdbg_one_fma, loopdbg_pair_avx512, 4096};
+    {loopdbg_tile_8_avx512, loopdbg_tile_7_avx512, loopdbg_tile_6_avx512, loopdbg_tile_5_avx512, loopdbg_tile_4_avx512,
+     loopdbg_tile_3_avx512, loopdbg_tile_2_avx512, loopdbg_tile_1_avx512},
+    {8, 7, 6, 5, 4, 3, 2, 1}, loopdbg_one_fma, loopdbg_pair_avx512, 4096};
 #endif
 
 /* What fits this processor; ``kind`` 0: the best, else one of them for tests (1: any, 2: AVX2, 3: AVX-512) or NULL where
@@ -161,7 +168,7 @@ static void loopdbg_rows_of_panels(loopdbg_tiling const *tiling, float const *x,
                 continue;
             }
         }
-        for (int t = 0; t < LOOPDBG_TILES; t++) {
+        for (int t = 0; row < m; t++) {
             int rows = tiling->rows[t];
             for (; row + rows <= m; row += rows) {
                 float *y = out + row * n + first;
@@ -198,7 +205,7 @@ static void loopdbg_panels(loopdbg_tiling const *tiling, float const *x, float c
 static void loopdbg_unpacked(loopdbg_tiling const *tiling, float const *x, float const *weights, float *out, npy_intp m,
                              npy_intp k, npy_intp n, float const *start, npy_intp step) {
     npy_intp whole = n / LOOPDBG_PANEL * LOOPDBG_PANEL, row = 0;
-    for (int t = 0; t < LOOPDBG_TILES; t++)
+    for (int t = 0; row < m; t++)
         for (int rows = tiling->rows[t]; row + rows <= m; row += rows)
             for (npy_intp first = 0; first < whole; first += LOOPDBG_PANEL)
                 tiling->tiles[t](weights + first, x + row * k, out + row * n + first, k, n, n,

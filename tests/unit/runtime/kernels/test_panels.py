@@ -34,7 +34,7 @@ def packed_product(x: Any, weights: Any) -> Any:
 
 
 @pytest.mark.parametrize("n", [1, 63, 64, 65, 130, 192])
-@pytest.mark.parametrize("m", [1, 2, 3, 5, 8, 23])
+@pytest.mark.parametrize("m", [1, 2, 3, 4, 5, 6, 7, 8, 23])
 def test_rows_have_the_bits_that_they_have_alone(tiling: int, m: int, n: int) -> None:
     x, weights = (RNG.standard_normal(shape).astype(np.float32) for shape in ((m, 37), (37, n)))
     got = packed_product(x, weights)
