@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import subprocess
 import sys
 import tempfile
@@ -166,8 +167,10 @@ def _measure(row: Row, models: Mapping[str, Path], inputs: Path, expected: Path,
 def _child(words: list[str], text: str = "") -> Any:
     """What a process of its own printed, or why it did not."""
     command = [sys.executable, str(CHILD), *words]
+    # Where bytecode is not kept, a cold start would be the time of a compiler.
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     try:
-        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=PATIENCE)
+        done = subprocess.run(command, input=text, env=kept, capture_output=True, text=True, timeout=PATIENCE)
     except subprocess.TimeoutExpired:
         return f"no end within {PATIENCE} s"
     try:

@@ -340,6 +340,15 @@ _OPERATORS: dict[tuple[System, str], tuple[int, Callable[..., _Layer]]] = {
 }
 
 
+def layer_function(system: System, domain: str, op_type: str, version: int) -> Callable[..., Any] | None:
+    """The function whose keywords are the attributes of an operator that becomes loops; None for any other."""
+    word = op_type.lower() if system is System.OPENVINO else op_type
+    if system is System.ONNX and domain not in ("", "ai.onnx"):
+        word = f"{domain}.{word}"
+    since, says = _OPERATORS.get((system, word), (0, None))
+    return says if version >= since else None
+
+
 # --- Putting them into the graph.
 
 
@@ -357,7 +366,9 @@ class _Opener:
         for node in graph.nodes:
             for _, inner in bodies(node):
                 self.open(inner)
-            says = self._says(node)
+            says = None
+            if isinstance(node, Operation):
+                says = layer_function(self.system, node.domain, node.op_type, node.version)
             if says is None:
                 nodes.append(node)
                 continue
@@ -368,15 +379,6 @@ class _Opener:
             graph.opened.update((one, node) for one in made)
             nodes += made
         graph.nodes = nodes
-
-    def _says(self, node: Node) -> Callable[..., _Layer] | None:
-        if not isinstance(node, Operation):
-            return None
-        word = node.op_type.lower() if self.system is System.OPENVINO else node.op_type
-        if self.system is System.ONNX and node.domain not in ("", "ai.onnx"):
-            word = f"{node.domain}.{word}"
-        since, says = _OPERATORS.get((self.system, word), (0, None))
-        return says if node.version >= since else None
 
     def _made(self, node: Operation, says: Callable[..., _Layer], graph: Graph, names: set[str]) -> list[Node]:
         """The nodes for one operator.

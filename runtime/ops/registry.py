@@ -335,9 +335,12 @@ def attribute_kinds(domain: str, op_type: str, version: int) -> dict[str, str] |
     """What the attributes of an ONNX operator are (``INT``, ``STRINGS``, ...), where its function says so; None where
     nothing here has the operator."""
     definition = find(System.ONNX, domain, op_type, version)
-    if definition is None:
-        return None
-    signature = _signature(definition.function)
+    return None if definition is None else kinds_by(definition.function)
+
+
+def kinds_by(function: Callable[..., Any]) -> dict[str, str]:
+    """What a function says of the attributes that it takes, in the words of :func:`attribute_kinds`."""
+    signature = _signature(function)
     kinds = {}
     for name in signature.attributes:
         hint = signature.hints.get(name)

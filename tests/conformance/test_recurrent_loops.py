@@ -11,10 +11,12 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import loopdbg
+from command_line import run_code
 from loopdbg.debugger.diff.live import compare_live
 from loopdbg.debugger.diff.streams import Options
 from loopdbg.debugger.peers.process import Peer
 from loopdbg.runtime.frontends.onnx.reader import from_proto
+from loopdbg.runtime.frontends.onnx.values import _kinds as kinds
 from loopdbg.runtime.graph import Loop, System, loops
 from loopdbg.runtime.graph.as_json import from_json, to_json
 from recordings import record
@@ -379,3 +381,30 @@ def test_weights_of_half_the_size_are_converted_once() -> None:
     outputs = loaded(proto).run({"X": inputs[0].astype(np.float16)})
     expected = lstm_by_hand(*inputs)
     np.testing.assert_allclose(outputs["Y"][:, 0], [step["h_next"] for step in expected], rtol=0.05, atol=0.02)
+
+
+@pytest.mark.parametrize("op", ["LSTM", "GRU", "RNN"])
+def test_reading_one_needs_neither_schemas_nor_other_operators(op: str, tmp_path: Path) -> None:
+    """Both take longer to import than a small model to run."""
+    proto, _ = layer(op)
+    onnx.save(proto, tmp_path / "m.onnx")
+    code = (
+        "import sys, loopdbg\n"
+        "loopdbg.load(sys.argv[1])\n"
+        "print([name for name in ('onnx', 'loopdbg.runtime.ops.convolution') if name in sys.modules])\n"
+    )
+    assert run_code(code, tmp_path / "m.onnx") == (0, "[]\n", "")
+
+
+@pytest.mark.parametrize("version", [1, 7, 14, 22])
+@pytest.mark.parametrize("op", ["LSTM", "GRU", "RNN"])
+def test_kinds_of_attributes(op: str, version: int) -> None:
+    """They are taken from the annotations of what makes the loops."""
+    known = onnx.defs.get_schema(op, version, "").attributes
+    wanted = {name: int(attribute.type.value) for name, attribute in known.items()}
+    assert wanted.items() <= kinds(op, "", version).items()
+
+
+def test_an_attribute_of_another_kind() -> None:
+    with pytest.raises(loopdbg.ModelError, match="'clip' is of the kind STRING, and GRU takes FLOAT"):
+        loaded(layer("GRU", clip="1")[0])

@@ -9,6 +9,7 @@ from typing import Any
 from ...graph import Node, System, TensorType, Value
 from ...ops.onnx_reference import type_proto
 from ...ops.registry import find
+from ..recurrent import layer_function
 from .proto import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TypeProto
 
 Attributes = Mapping[str, AttributeProto]
@@ -19,7 +20,9 @@ def function_of(proto: NodeProto, header: Node, bound: Attributes | None, types:
 
     ``header``: the node as far as it was read. ``bound``: as for ``values.attributes``.
     """
-    if find(System.ONNX, header.domain, header.op_type, header.version) is not None:
+    wanted = (System.ONNX, header.domain, header.op_type, header.version)
+    # First what the registry lacks: to say so it imports all that it has.
+    if layer_function(*wanted) is not None or find(*wanted) is not None:
         return None
     from onnx import defs  # only models with rare operators need schemas
 

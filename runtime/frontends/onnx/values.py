@@ -14,8 +14,9 @@ import numpy as np
 
 from ...dtypes import from_onnx
 from ...errors import ModelError, UnsupportedError, one_line
-from ...graph import ANY, Array, Dim, OptionalType, SequenceType, TensorType, ValueType
-from ...ops.registry import attribute_kinds
+from ...graph import ANY, Array, Dim, OptionalType, SequenceType, System, TensorType, ValueType
+from ...ops.registry import attribute_kinds, kinds_by
+from ..recurrent import layer_function
 from .proto import AttributeProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, TypeProto
 
 
@@ -152,7 +153,11 @@ _WITH_GRAPHS = {
 @cache
 def _kinds(op_type: str, domain: str, version: int) -> Mapping[str, int]:
     """The types that the attributes of an operator have; empty where nobody knows the operator."""
-    words = (None if domain else _WITH_GRAPHS.get(op_type)) or attribute_kinds(domain, op_type, version)
+    layer = layer_function(System.ONNX, domain, op_type, version)
+    if layer is not None:
+        words: Mapping[str, str] | None = kinds_by(layer)
+    else:
+        words = (None if domain else _WITH_GRAPHS.get(op_type)) or attribute_kinds(domain, op_type, version)
     if words is not None:
         return {name: AttributeProto.AttributeType.Value(word) for name, word in words.items()}
     from onnx import defs  # 20 ms, which only models with rare operators pay
