@@ -14,6 +14,13 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         for name, value in report.user_properties
         if name == "conformance"
     ]
+    ran = {
+        kind: [report for report in terminalreporter.stats.get(kind, []) if "::test_node_case[" in report.nodeid]
+        for kind in ("passed", "failed")
+    }
+    if any(ran.values()):
+        lines.append(f"of {sum(map(len, ran.values()))} node tests of ONNX {len(ran['passed'])} are right")
+        lines += [f"  wrong: {report.nodeid.partition('[')[2][:-1]}" for report in ran["failed"]]
     if lines:
         terminalreporter.section("conformance")
         for line in lines:

@@ -265,14 +265,8 @@ def test_top_k_of_long_rows_with_equals_and_nans(dtype: Any, largest: int) -> No
             x[rng.integers(0, length, 3)] = np.nan
         # A NaN is greater than any number; of equals the first one comes first.
         place = np.arange(length)
-        order = (
-            sorted(place, key=lambda i: (not np.isnan(x[i]), -x[i] if not np.isnan(x[i]) else 0, i))
-            if largest
-            else sorted(place, key=lambda i: (np.isnan(x[i]), x[i] if not np.isnan(x[i]) else 0, i))
-        )
-        if x.dtype.kind != "f":
-            wide = x.astype(I64) * (-1 if largest else 1)
-            order = list(np.argsort(wide, kind="stable"))
+        wide = x.astype(np.float64) * (-1 if largest else 1)
+        order = sorted(place, key=lambda i: (np.isnan(x[i]) != bool(largest), 0 if np.isnan(x[i]) else wide[i], i))
         values, places = ours(System.ONNX, "TopK", [x, np.array([k])], 2, version=11, attributes={"largest": largest})
         np.testing.assert_array_equal(places, order[:k])
         np.testing.assert_array_equal(values, x[order[:k]])
