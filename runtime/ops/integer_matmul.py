@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError, UnsupportedError
-from ..graph import Array
-from ..kernels import kernel as kernels
 from ..kernels.routines import int8
 from ..kernels.walks import broadcast_shapes
-from . import arithmetic
+from .byte_panels import packed_size, panels
 from .conversion import convert
 from .matmul import product
 from .quantize import dequantize_linear, quantize_linear, requantized
@@ -24,24 +22,6 @@ T = Any
 _FLOAT32 = np.dtype(np.float32)
 _INT32 = np.dtype(np.int32)
 _BYTES = (np.dtype(np.int8), np.dtype(np.uint8))
-
-
-def panels(weights: Array) -> Array:
-    """Matrices ``[..., k, n]`` as int8.h multiplies by them, one packed row each."""
-    k, n = weights.shape[-2:]
-    stack = np.ascontiguousarray(weights).reshape(math.prod(weights.shape[:-2]), k, n)
-    size = _packed_size(k, n)
-    memory = np.empty(len(stack) * size + 64, np.uint8)
-    first = -memory.__array_interface__["data"][0] % 64
-    packed = memory[first : first + len(stack) * size].reshape(-1, size)
-    for matrix, row in zip(stack, packed, strict=True):
-        kernels.run(arithmetic.routine("int8.pack"), (matrix, row), extra=(k, n, int(weights.dtype == np.int8)))
-    return packed
-
-
-def _packed_size(k: Any, n: Any) -> Any:
-    """Bytes that hold a matrix in panels; of extents, to stay known where they vary, no less than that."""
-    return (n + int8.PANEL - 1) * (k + 7) + int8.BEYOND
 
 
 def integer_product(p: P, a: T, b: T, a_zero: T | None = None, b_zero: T | None = None) -> T:
@@ -80,7 +60,7 @@ def integer_product(p: P, a: T, b: T, a_zero: T | None = None, b_zero: T | None 
     packed = p.prepared(columns, panels)
     scratch = m * (k + int8.TAIL) + 8 * m + 256
     if packed is None:
-        scratch = scratch + _packed_size(k, n)
+        scratch = scratch + packed_size(k, n)
     signs = int(a.dtype == np.int8), int(b.dtype == np.int8)
     batch_step = n if per_column and not shared else 0
     packed_step = 0 if packed is None or shared else packed.shape[-1]

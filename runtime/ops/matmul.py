@@ -8,6 +8,7 @@ import numpy as np
 
 from ..errors import ModelError
 from ..graph import Array
+from .byte_panels import wide_product
 from .registry import onnx, openvino
 from .support import broadcasts, cast, constant, is_float, one_way, onnx_legacy_align, working_dtype
 from .weights import Weighted
@@ -43,7 +44,8 @@ def product(p: P, a: T, b: T) -> T:
         raise ModelError(f"a matrix product of shapes {a.shape} and {b.shape}: scalars have none")
     same_inner(a, b)
     if working_dtype(a.dtype) == a.dtype == b.dtype:
-        return p.matmul(a, b)
+        narrow = wide_product(p, a, b)
+        return p.matmul(a, b) if narrow is None else narrow
     return cast(p, p.matmul(_wide(p, a), _wide(p, b)), a.dtype)
 
 

@@ -77,6 +77,17 @@ class Body:
         product = self.add("QLinearMatMul", q, scale, zero, *given, self.constant(np.float32(0.1)), zero)
         self.name = self.add("DequantizeLinear", product, scale, zero)
 
+    def wide(self) -> None:
+        """Bytes less their zero point, multiplied as 32-bit integers; now and then numbers that are no bytes."""
+        self.add("DynamicQuantizeLinear", self.name, outputs=3)
+        q, _, at = self.nodes[-1].output
+        less = self.add("Sub", *(self.add("Cast", v, to=TensorProto.INT32) for v in (q, at)))
+        if self.draw.integer(0, 2) == 0:
+            less = self.add("Mul", less, self.constant(np.int32(self.draw.pick((2, 1 << 20)))))
+        weights = self.few(self.k, self.k).astype(np.int32) - self.draw.pick((0, 100))
+        real = self.add("Cast", self.add("MatMul", less, self.constant(weights)), to=TensorProto.FLOAT)
+        self.name = self.add("Mul", real, self.constant(np.float32(1e-4)))
+
     def packed(self) -> None:
         b = self.rng.integers(0, 256, (self.k, -(-self.k // 16), 8), np.uint8)
         given = self.name, self.constant(b), self.constant(np.abs(self.floats(self.k, -(-self.k // 16))) / 8)
@@ -105,7 +116,7 @@ def model(draw: Draw) -> tuple[onnx.ModelProto, dict[str, Any]]:
     m, k = draw.pick(SHAPES)
     body = Body(draw, m, k)
     steps: tuple[Callable[[], None], ...] = (
-        body.dynamic, body.there_and_back, body.quantized, body.packed, body.narrow, body.narrow,
+        body.dynamic, body.wide, body.there_and_back, body.quantized, body.packed, body.narrow, body.narrow,
     )  # fmt: skip
     for _ in range(draw.integer(1, 4)):
         draw.pick(steps)()

@@ -345,6 +345,55 @@ static int loopdbg_int8_product(loopdbg_call *call) {
     return 0;
 }
 
+/* What a product of 32-bit integers takes its weights from: a cache line that says how they became bytes, then panels. */
+typedef struct {
+    uint8_t is_signed, zero;
+} loopdbg_int8_weights;
+enum { LOOPDBG_INT8_HEAD = 64 };
+
+/* The product as it is written, with weights out of their panels: for rows of numbers that are no bytes. */
+static void loopdbg_int8_plain(int32_t const *a, char const *weights, uint32_t *out, npy_intp m, npy_intp k, npy_intp n) {
+    loopdbg_int8_weights const *how = (loopdbg_int8_weights const *)weights;
+    npy_intp quads = (k + 3) / 4;
+    int32_t const zero = how->is_signed ? (int8_t)how->zero : how->zero - 128;
+    memset(out, 0, (size_t)(m * n) * 4);
+    for (npy_intp r = 0; r < m; r++, out += n, a += k)
+        for (npy_intp first = 0; first < n; first += LOOPDBG_INT8_PANEL) {
+            int8_t const *panel = (int8_t const *)weights + LOOPDBG_INT8_HEAD +
+                                  first / LOOPDBG_INT8_PANEL * quads * LOOPDBG_INT8_QUAD;
+            npy_intp width = n - first < LOOPDBG_INT8_PANEL ? n - first : LOOPDBG_INT8_PANEL;
+            for (npy_intp at = 0; at < k; at++) {
+                int8_t const *row = panel + at / 4 * LOOPDBG_INT8_QUAD + at % 4;
+                for (npy_intp c = 0; c < width; c++) out[first + c] += (uint32_t)a[at] * (uint32_t)(row[4 * c] - zero);
+            }
+        }
+}
+
+/* a (32 bits), weights, out, scratch; m, k, n. Quantised numbers less their zero point are bytes less another one: as such
+ * they are multiplied. Any others are multiplied as they are; both are exact in 32 bits that wrap around. */
+static int loopdbg_int8_narrowed(loopdbg_call *call) {
+    npy_intp m = call->extra[0], k = call->extra[1], n = call->extra[2];
+    int32_t const *a = (int32_t const *)LOOPDBG_ARG(call, 0);
+    char const *weights = LOOPDBG_ARG(call, 1);
+    uint8_t *bytes = (uint8_t *)LOOPDBG_ARG(call, 3);
+    int32_t low = 0, high = 0;
+    for (npy_intp i = 0; i < m * k; i++) {
+        low = a[i] < low ? a[i] : low;
+        high = a[i] > high ? a[i] : high;
+    }
+    if (low < -255 || (int64_t)high - low > 255) {
+        loopdbg_int8_plain(a, weights, (uint32_t *)LOOPDBG_ARG(call, 2), m, k, n);
+        return 0;
+    }
+    for (npy_intp i = 0; i < m * k; i++) bytes[i] = (uint8_t)(a[i] - low);
+    loopdbg_int8_weights const *how = (loopdbg_int8_weights const *)weights;
+    uint8_t const zero = (uint8_t)-low;
+    loopdbg_int8_numbers const by = {1, m, k, n, 0, how->is_signed, 0, 0, 0, 1, 1, 0};
+    loopdbg_int8_best(&by, (char const *)bytes, weights + LOOPDBG_INT8_HEAD, (char const *)&zero, (char const *)&how->zero,
+                      LOOPDBG_ARG(call, 2), (char *)bytes + m * k);
+    return 0;
+}
+
 /* b, packed; k, n, whether b is signed. */
 static int loopdbg_int8_pack(loopdbg_call *call) {
     loopdbg_int8_pack_best(LOOPDBG_ARG(call, 0), LOOPDBG_ARG(call, 1), call->extra[0], call->extra[1], (int)call->extra[2]);

@@ -2,5 +2,6 @@ ROUTINES: dict[str, int]
 PANEL: int
 BEYOND: int
 TAIL: int
+HEAD: int
 
 def use(kind: int) -> bool: ...

@@ -7,15 +7,18 @@ cdef extern from "int8.h" nogil:
         LOOPDBG_INT8_PANEL
         LOOPDBG_INT8_BEYOND
         LOOPDBG_INT8_TAIL
+        LOOPDBG_INT8_HEAD
     int loopdbg_int8_product(Call *call) noexcept
+    int loopdbg_int8_narrowed(Call *call) noexcept
     int loopdbg_int8_pack(Call *call) noexcept
     int loopdbg_int8_use(int kind) noexcept
 
 ROUTINES = {
     "product": <size_t><run_call>loopdbg_int8_product,
+    "narrowed": <size_t><run_call>loopdbg_int8_narrowed,
     "pack": <size_t><run_call>loopdbg_int8_pack,
 }
-PANEL, BEYOND, TAIL = LOOPDBG_INT8_PANEL, LOOPDBG_INT8_BEYOND, LOOPDBG_INT8_TAIL
+PANEL, BEYOND, TAIL, HEAD = LOOPDBG_INT8_PANEL, LOOPDBG_INT8_BEYOND, LOOPDBG_INT8_TAIL, LOOPDBG_INT8_HEAD
 
 
 def use(int kind):

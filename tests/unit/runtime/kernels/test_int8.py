@@ -13,7 +13,8 @@ from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.graph import Array
 from loopdbg.runtime.kernels.routines import int8
 from loopdbg.runtime.ops.eager import Eager
-from loopdbg.runtime.ops.integer_matmul import integer_product, panels
+from loopdbg.runtime.ops.byte_panels import narrowed, panels, wide_product
+from loopdbg.runtime.ops.integer_matmul import integer_product
 
 BYTES = (np.int8, np.uint8)
 #: Around what is done at once: 4, 16 and 64 products, 64 columns, 6, 16 and 32 rows.
@@ -93,6 +94,56 @@ def test_sums_wrap_around() -> None:
 
 def test_panels_lie_in_cache_lines() -> None:
     assert panels(numbers((5, 70), np.int8)).__array_interface__["data"][0] % 64 == 0
+
+
+#: Least and greatest number of rows and of weights: signed and unsigned bytes less a zero point; then what are no bytes.
+ROWS = (
+    (-255, 0),
+    (0, 255),
+    (-100, 155),
+    (-127, 127),
+    (5, 5),
+    (-128, 128),
+    (-256, -200),
+    (0, 256),
+    (-(2**31), 2**31 - 1),
+)
+WEIGHTS = ((-128, 127), (-255, 0), (0, 255), (-130, 125))
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize(("m", "k", "n"), SIZES)
+def test_wide_products_are_exact(m: int, k: int, n: int) -> None:
+    for (low, high), ends in product(ROWS, WEIGHTS):
+        a, b = between(low, high, (m, k)), between(*ends, (k, n))
+        expected = (a.astype(np.int64) @ b.astype(np.int64)).astype(np.int32)
+        result = wide_product(Prepared(), a, b)
+        if not b.size:
+            assert result is None
+            continue
+        np.testing.assert_array_equal(result, expected)
+        np.testing.assert_array_equal(wide_product(Prepared(), a.reshape(m, 1, k), b), expected.reshape(m, 1, n))
+
+
+def between(low: int, high: int, shape: tuple[int, int]) -> Array:
+    """Both ends are among them."""
+    x = np.random.default_rng([high % 1000, *shape]).integers(low, high, shape, np.int32, endpoint=True)
+    x.reshape(-1)[:2] = (low, high)[: x.size]
+    return x
+
+
+@pytest.mark.parametrize("ends", [(-129, 127), (-256, -1), (0, 256), (-(2**31), 2**31 - 1)])
+def test_weights_that_are_no_bytes(ends: tuple[int, int]) -> None:
+    weights = between(*ends, (4, 6))
+    assert not narrowed(weights).size
+    assert wide_product(Prepared(), between(0, 9, (2, 4)), weights) is None
+
+
+def test_products_that_are_not_wide() -> None:
+    a, b = between(0, 9, (2, 4)), between(0, 9, (4, 6))
+    assert wide_product(Eager(), a, b) is None
+    assert wide_product(Prepared(), a.astype(np.int64), b.astype(np.int64)) is None
+    assert wide_product(Prepared(), a, b[None]) is None
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,76 @@
+"""Weights of 8 bits in panels (int8.h), and products of 32-bit integers that are such weights.
+
+A quantised model in an IR converts its bytes to 32 bits, takes the zero points off and multiplies what it has then.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..graph import Array
+from ..kernels import kernel as kernels
+from ..kernels.routines import int8
+from . import arithmetic
+
+P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
+T = Any
+_INT32 = np.dtype(np.int32)
+
+
+def panels(weights: Array) -> Array:
+    """Matrices ``[..., k, n]`` as int8.h multiplies by them, one packed row each."""
+    k, n = weights.shape[-2:]
+    stack = np.ascontiguousarray(weights).reshape(math.prod(weights.shape[:-2]), k, n)
+    size = packed_size(k, n)
+    packed = _in_cache_lines(len(stack) * size).reshape(-1, size)
+    for matrix, row in zip(stack, packed, strict=True):
+        _pack(matrix, row)
+    return packed
+
+
+def _pack(matrix: Array, row: Array) -> None:
+    k, n = matrix.shape
+    kernels.run(arithmetic.routine("int8.pack"), (matrix, row), extra=(k, n, int(matrix.dtype == np.int8)))
+
+
+def _in_cache_lines(size: int) -> Array:
+    memory = np.empty(size + 64, np.uint8)
+    first = -memory.__array_interface__["data"][0] % 64
+    return memory[first : first + size]
+
+
+def packed_size(k: Any, n: Any) -> Any:
+    """Bytes that hold a matrix in panels; of extents, to stay known where they vary, no less than that."""
+    return (n + int8.PANEL - 1) * (k + 7) + int8.BEYOND
+
+
+def narrowed(weights: Array) -> Array:
+    """A matrix of 32-bit integers as bytes in panels, behind a line that says how; nothing where it has no bytes' range."""
+    low, high = min(int(weights.min(initial=0)), 0), int(weights.max(initial=0))
+    is_signed = low >= -128 and high <= 127
+    if not weights.size or not (is_signed or (low >= -255 and high - low <= 255)):
+        return np.empty(0, np.uint8)
+    zero = 0 if is_signed else -low
+    bytes_of = np.ascontiguousarray(weights + zero).astype(np.int8 if is_signed else np.uint8)
+    packed = _in_cache_lines(int8.HEAD + packed_size(*weights.shape))
+    packed[: int8.HEAD] = 0
+    packed[:2] = is_signed, zero
+    _pack(bytes_of, packed[int8.HEAD :])
+    return packed
+
+
+def wide_product(p: P, a: T, b: T) -> T | None:
+    """``a @ b`` of 32-bit integers with constant weights that are bytes; None where it is no such product."""
+    if not a.dtype == b.dtype == _INT32 or b.ndim != 2 or not a.ndim:
+        return None
+    packed = p.prepared(b, narrowed)
+    if packed is None or not packed.size:
+        return None
+    k, n = b.shape
+    m = math.prod(a.shape[:-1])
+    scratch = m * (2 * k + int8.TAIL + 8) + 256
+    (product,) = p.routine("int8.narrowed", [a, packed], [((*a.shape[:-1], n), _INT32)], (m, k, n), scratch)
+    return product
