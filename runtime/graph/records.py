@@ -324,6 +324,12 @@ def nodes_of_file(graph: Graph) -> list[Node]:
     return list(dict.fromkeys(graph.opened.get(node, node) for node in graph.nodes))
 
 
+def node_of_file(graph: Graph, node: Node) -> Node:
+    """The operator that the file has where a node was made of it; ``graph``: the main graph."""
+    inner = (one for each in walk(graph) for _, one in bodies(each))
+    return next((one.opened[node] for one in (graph, *inner) if node in one.opened), node)
+
+
 def walk(graph: Graph) -> Iterator[Node]:
     """Every node of a graph and of the graphs inside it, in order, outer before inner."""
     for node in graph.nodes:

@@ -22,7 +22,7 @@ from ..kernels.walks import broadcast_shapes
 from .axes import volume
 from .matmul import product
 from .normalize import softmax_over
-from .registry import onnx, openvino
+from .registry import attributes_of, onnx, openvino
 from .support import cast, constant, working_dtype
 
 P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
@@ -85,19 +85,42 @@ def attend(
     one_by_one = shape.queries <= MOST_QUERIES and 0 < shape.width <= MOST_HEAD and shape.keys > 0
     if one_by_one and shape.value_width > 0 and all(x is None or x.dtype == FLOAT32 for x in (q, k, v, bias)):
         return _one_by_one(p, q, k, v, shape, scale, bias, window, softcap, zeros, late)
-    raw = scores(p, _heads_first(p, q, late[0]), _heads_first(p, k, late[1]), scale)
-    capped = softcapped(p, raw, softcap)
-    whole = windowed(p, bias, window, shape.queries, shape.keys, capped.dtype)
     hides = bias is not None or window.hides(shape.queries, shape.keys)
-    weights = probabilities(p, capped, whole, zeros and hides)
-    y = weigh(p, weights, _heads_first(p, v, late[2]))
+    whole = windowed(p, bias, window, shape.queries, shape.keys, q.dtype)
+    first = (_heads_first(p, x, swapped) for x, swapped in zip((q, k, v), late, strict=True))
+    y = step_by_step(p, *first, scale=scale, bias=whole, softcap=softcap, zeros=zeros and hides)[0]
     return p.transpose(y, (0, 2, 1, 3)) if late[0] else y
 
 
 # --- The steps one by one, for those who want to see what is between them.
 
 
-def scores(p: P, q: T, k: T, scale: float) -> T:
+def step_by_step(
+    p: P,
+    q: T,
+    k: T,
+    v: T,
+    *,
+    scale: float,
+    bias: T | None = None,
+    softcap: float = 0.0,
+    zeros: bool = True,
+    precision: np.dtype[Any] | None = None,
+    more: T | None = None,
+) -> tuple[T, T, T, T, T]:
+    """The result of :func:`attend`, and the scores: as products, kept below the cap, with the bias, after softmax.
+
+    Heads come first, and the bias holds the window. ``precision``: the type of the softmax; ``more``: scores of keys
+    that have no value and only take part in it.
+    """
+    raw = _scores(p, q, k, scale)
+    capped = _softcapped(p, raw, softcap)
+    biased = capped if bias is None else p.map(np.add, capped, bias)
+    weights = _probabilities(p, biased, bias if zeros else None, precision, more)
+    return _by_groups(p, weights, v), raw, capped, biased, weights
+
+
+def _scores(p: P, q: T, k: T, scale: float) -> T:
     """``scale * q @ k^T``, heads first."""
     if working_dtype(q.dtype) == q.dtype:
         q = q if scale == 1 else p.map(np.multiply, q, constant(p, scale, q.dtype))
@@ -108,7 +131,7 @@ def scores(p: P, q: T, k: T, scale: float) -> T:
     return _by_groups(p, q, p.transpose(k, (0, 1, 3, 2)))
 
 
-def softcapped(p: P, x: T, softcap: float) -> T:
+def _softcapped(p: P, x: T, softcap: float) -> T:
     """``softcap * tanh(x / softcap)``; 0: nothing."""
     if not softcap:
         return x
@@ -127,21 +150,21 @@ def windowed(p: P, bias: T | None, window: Window, queries: int, keys: int, dtyp
     return inside if bias is None else p.map(np.add, bias, inside)
 
 
-def probabilities(p: P, x: T, bias: T | None, zeros: bool, dtype: np.dtype[Any] | None = None) -> T:
-    """Softmax over the keys, in ``dtype`` if one is given; what a bias hides altogether gets zeros."""
-    biased = x if bias is None else p.map(np.add, x, bias)
-    inner = biased if dtype is None else cast(p, biased, dtype)
-    weights = cast(p, softmax_over(p, inner, (x.ndim - 1,)), x.dtype)
-    if bias is None or not zeros or not bias.size:
+def _probabilities(p: P, x: T, bias: T | None, precision: np.dtype[Any] | None, more: T | None) -> T:
+    """Softmax over the keys, and over ``more`` of them that are not asked for; what a bias hides gets zeros."""
+    inner = x if precision is None else cast(p, x, precision)
+    if more is None:
+        weights = cast(p, softmax_over(p, inner, (x.ndim - 1,)), x.dtype)
+    else:
+        keys = x.shape[3]
+        parts = [(inner, (0, 0, 0, 0)), (more, (0, 0, 0, keys))]
+        whole = p.assemble((*x.shape[:3], keys + more.shape[3]), inner.dtype, parts)
+        weights = cast(p, p.slice(softmax_over(p, whole, (3,)), (0,) * 4, (1,) * 4, x.shape), x.dtype)
+    if bias is None or not bias.size:
         return weights
     highest = p.reduce(np.maximum, bias, (bias.ndim - 1,), True)
     hidden = p.map(np.equal, highest, constant(p, -_INFINITY, bias.dtype))
     return p.where(hidden, constant(p, 0, x.dtype), weights)
-
-
-def weigh(p: P, weights: T, v: T) -> T:
-    """``weights @ v``, heads first."""
-    return _by_groups(p, weights, v)
 
 
 def _by_groups(p: P, a: T, b: T) -> T:
@@ -232,84 +255,6 @@ def _one_by_one(
 # --- ONNX.
 
 
-@onnx("Attention", since=23)
-def attention_23(
-    p: P,
-    q: T,
-    k: T,
-    v: T,
-    attn_mask: T | None = None,
-    past_key: T | None = None,
-    past_value: T | None = None,
-    *,
-    is_causal: int = 0,
-    kv_num_heads: int = 0,
-    q_num_heads: int = 0,
-    qk_matmul_output_mode: int = 0,
-    scale: float | None = None,
-    softcap: float = 0.0,
-    softmax_precision: int | None = None,
-    n_outputs: int = 1,
-) -> Any:
-    return attention(
-        p,
-        q,
-        k,
-        v,
-        attn_mask,
-        past_key,
-        past_value,
-        is_causal=is_causal,
-        kv_num_heads=kv_num_heads,
-        q_num_heads=q_num_heads,
-        qk_matmul_output_mode=qk_matmul_output_mode,
-        scale=scale,
-        softcap=softcap,
-        softmax_precision=softmax_precision,
-        n_outputs=n_outputs,
-    )
-
-
-@onnx("Attention", since=24)
-def attention_24(
-    p: P,
-    q: T,
-    k: T,
-    v: T,
-    attn_mask: T | None = None,
-    past_key: T | None = None,
-    past_value: T | None = None,
-    nonpad_kv_seqlen: T | None = None,
-    *,
-    is_causal: int = 0,
-    kv_num_heads: int = 0,
-    q_num_heads: int = 0,
-    qk_matmul_output_mode: int = 0,
-    scale: float | None = None,
-    softcap: float = 0.0,
-    softmax_precision: int | None = None,
-    n_outputs: int = 1,
-) -> Any:
-    return attention(
-        p,
-        q,
-        k,
-        v,
-        attn_mask,
-        past_key,
-        past_value,
-        nonpad_kv_seqlen,
-        is_causal=is_causal,
-        kv_num_heads=kv_num_heads,
-        q_num_heads=q_num_heads,
-        qk_matmul_output_mode=qk_matmul_output_mode,
-        scale=scale,
-        softcap=softcap,
-        softmax_precision=softmax_precision,
-        n_outputs=n_outputs,
-    )
-
-
 @onnx("Attention", since=25)
 def attention(
     p: P,
@@ -366,15 +311,10 @@ def attention(
     if seen or precision not in (None, q.dtype):
         # What is between the steps is wanted, or they are done in several types.
         first = [_heads_first(p, x, swapped) for x, swapped in zip((q, k, v), late, strict=True)]
-        raw = scores(p, first[0], first[1], scale)
-        capped = softcapped(p, raw, softcap)
         bias = bias if bias is None else _four_axes(p, bias, shape)
-        bias = windowed(p, bias, window, shape.queries, shape.keys, capped.dtype)
-        weights = probabilities(p, capped, bias, True, precision)
-        y = weigh(p, weights, first[2])
+        bias = windowed(p, bias, window, shape.queries, shape.keys, q.dtype)
+        y, *stages = step_by_step(p, *first, scale=scale, bias=bias, softcap=softcap, precision=precision)
         y = p.transpose(y, (0, 2, 1, 3)) if flat else y
-        biased = capped if bias is None else p.map(np.add, capped, bias)
-        stages = (raw, capped, biased, weights)
         if not 0 <= qk_matmul_output_mode < len(stages):
             raise ModelError(f"qk_matmul_output_mode={qk_matmul_output_mode} is not one of 0, 1, 2, 3")
         results = (y, *present, stages[qk_matmul_output_mode])
@@ -383,6 +323,37 @@ def attention(
         results = (y, *present)
     y = p.reshape(y, (*y.shape[:2], y.shape[2] * y.shape[3])) if flat else y
     return (y, *results[1:])[:n_outputs]
+
+
+@onnx("Attention", since=24)
+@attributes_of(attention, "left_window_size", "right_window_size")
+def attention_24(
+    p: P,
+    q: T,
+    k: T,
+    v: T,
+    attn_mask: T | None = None,
+    past_key: T | None = None,
+    past_value: T | None = None,
+    nonpad_kv_seqlen: T | None = None,
+    **attributes: Any,
+) -> Any:
+    return attention(p, q, k, v, attn_mask, past_key, past_value, nonpad_kv_seqlen, **attributes)
+
+
+@onnx("Attention", since=23)
+@attributes_of(attention_24)
+def attention_23(
+    p: P,
+    q: T,
+    k: T,
+    v: T,
+    attn_mask: T | None = None,
+    past_key: T | None = None,
+    past_value: T | None = None,
+    **attributes: Any,
+) -> Any:
+    return attention(p, q, k, v, attn_mask, past_key, past_value, **attributes)
 
 
 def _heads_apart(p: P, x: T, count: int, name: str) -> T:

@@ -89,6 +89,14 @@ class Suppression:
         return kept, chosen
 
 
+def kept_of_sorted(boxes: Array, threshold: float, most: int, more: float) -> Array:
+    """Which boxes stay, of those that are sorted by score; ``more`` is that of :func:`overlap`."""
+    ranks = -np.arange(len(boxes), dtype=np.float64)
+    how = Suppression(most, threshold, -np.inf)
+    kept, _ = how.select(ranks, lambda k, others: overlap(boxes[k], boxes[others], more))
+    return np.array(kept, INT64)
+
+
 def _suppressed(
     boxes: Array, scores: Array, how: Suppression, overlaps: Callable[[Array, int, Array], Array], ranked: bool
 ) -> tuple[Array, Array]:

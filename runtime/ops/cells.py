@@ -1,7 +1,7 @@
 """One time step of LSTM, GRU and RNN: the one text for OpenVINO's cells and for the loops that sequences are read as.
 
 A step is written over a few words of its own (:class:`Steps`), each with the name of what it gives. :class:`Computed`
-says them over the primitives, so that a cell is one operator; ``frontends/recurrent.py`` says them as nodes of a loop's
+says them over the primitives, so that a cell is one operator; ``frontends/recurrent`` says them as nodes of a loop's
 body, where gates can be looked at by these names.
 """
 
@@ -224,12 +224,12 @@ def weights_of(
     return {name: value for name, value in found.items() if value is not None}
 
 
-def of_shape(x: Any, what: str, expected: tuple[int, ...]) -> Any:
-    """``x``, held to a shape.
+def of_shape(x: Any, what: str, expected: tuple[int, ...], why: str = "") -> Any:
+    """``x``, held to a shape; ``why`` it needs that one, and what to do, for the error.
 
     Raises:
         ModelError: it has another one.
     """
     if tuple(x.shape) != expected:
-        raise ModelError(f"{what} has shape {x.shape} instead of {expected}")
+        raise ModelError(f"{what} has shape {x.shape} instead of {expected}{why}")
     return x

@@ -16,7 +16,7 @@ from ..graph import Array
 from ..kernels.routines.conv import GROUP, PART
 from .axes import ints, text, unknown_word
 from .choice import bounded
-from .registry import Ints, onnx, openvino
+from .registry import Ints, attributes_of, onnx, openvino
 from .support import cast, constant, working_dtype
 from .windows import AUTO_PADS, Windows, windows
 
@@ -360,16 +360,20 @@ def openvino_convolution(
     dilations: Ints,
     auto_pad: str = "explicit",
 ) -> T:
-    pads, mode = _openvino_pads(pads_begin, pads_end, auto_pad)
-    return conv(p, x, w, auto_pad=mode, dilations=dilations, pads=pads, strides=strides)
+    return _convolution(p, x, w, 1, strides, pads_begin, pads_end, dilations, auto_pad)
 
 
 @openvino("GroupConvolution")
-def openvino_group_convolution(
+@attributes_of(openvino_convolution)
+def openvino_group_convolution(p: P, x: T, w: T, **attributes: Any) -> T:
+    return _convolution(p, x, *_whole(p, w), **attributes)
+
+
+def _convolution(
     p: P,
     x: T,
     w: T,
-    *,
+    groups: int,
     strides: Ints,
     pads_begin: Ints,
     pads_end: Ints,
@@ -377,17 +381,25 @@ def openvino_group_convolution(
     auto_pad: str = "explicit",
 ) -> T:
     pads, mode = _openvino_pads(pads_begin, pads_end, auto_pad)
-    whole, groups = _whole(p, w)
-    return conv(p, x, whole, auto_pad=mode, dilations=dilations, group=groups, pads=pads, strides=strides)
+    return conv(p, x, w, auto_pad=mode, dilations=dilations, group=groups, pads=pads, strides=strides)
 
 
-def _backprop(p: P, x: T, w: T, groups: int, shape: T | None, attributes: dict[str, Any]) -> T:
+def _backprop(
+    p: P,
+    x: T,
+    w: T,
+    groups: int,
+    shape: T | None,
+    strides: Ints,
+    dilations: Ints,
+    pads_begin: Ints | None = None,
+    pads_end: Ints | None = None,
+    auto_pad: str = "explicit",
+    output_padding: Ints | None = None,
+) -> T:
     """Only SAME makes pads from an output shape, and what does not go by two lies on the other side than in ONNX."""
-    strides, dilations, extra, auto_pad = (
-        attributes[k] for k in ("strides", "dilations", "output_padding", "auto_pad")
-    )
-    rank, kernel = len(strides), _kernel(w, None)
-    begin, end = (attributes[name] or (0,) * rank for name in ("pads_begin", "pads_end"))
+    rank, kernel, extra = len(strides), _kernel(w, None), output_padding
+    begin, end = (given or (0,) * rank for given in (pads_begin, pads_end))
     pads, mode = _openvino_pads(begin, end, auto_pad)
     if mode != "NOTSET":
         pads = [0] * (2 * rank)
@@ -428,39 +440,13 @@ def openvino_backprop(
     auto_pad: str = "explicit",
     output_padding: Ints | None = None,
 ) -> T:
-    attributes: dict[str, Any] = {
-        "strides": strides,
-        "pads_begin": pads_begin,
-        "pads_end": pads_end,
-        "dilations": dilations,
-    }
-    attributes |= {"auto_pad": auto_pad, "output_padding": output_padding}
-    return _backprop(p, x, w, 1, output_shape, attributes)
+    return _backprop(p, x, w, 1, output_shape, strides, dilations, pads_begin, pads_end, auto_pad, output_padding)
 
 
 @openvino("GroupConvolutionBackpropData")
-def openvino_group_backprop(
-    p: P,
-    x: T,
-    w: T,
-    output_shape: T | None = None,
-    *,
-    strides: Ints,
-    pads_begin: Ints | None = None,
-    pads_end: Ints | None = None,
-    dilations: Ints,
-    auto_pad: str = "explicit",
-    output_padding: Ints | None = None,
-) -> T:
-    attributes: dict[str, Any] = {
-        "strides": strides,
-        "pads_begin": pads_begin,
-        "pads_end": pads_end,
-        "dilations": dilations,
-    }
-    attributes |= {"auto_pad": auto_pad, "output_padding": output_padding}
-    whole, groups = _whole(p, w)
-    return _backprop(p, x, whole, groups, output_shape, attributes)
+@attributes_of(openvino_backprop)
+def openvino_group_backprop(p: P, x: T, w: T, output_shape: T | None = None, **attributes: Any) -> T:
+    return _backprop(p, x, *_whole(p, w), output_shape, **attributes)
 
 
 # --- Quantized

@@ -50,6 +50,12 @@ INDEX: tuple[tuple[str, str, str, str], ...] = (
     (
         "onnx",
         "",
+        "deformable",
+        "DeformConv",
+    ),
+    (
+        "onnx",
+        "",
         "einsum",
         "Einsum",
     ),
@@ -132,6 +138,12 @@ INDEX: tuple[tuple[str, str, str, str], ...] = (
     (
         "onnx",
         "",
+        "regions",
+        "RoiAlign",
+    ),
+    (
+        "onnx",
+        "",
         "resize",
         "Resize Upsample",
     ),
@@ -139,7 +151,7 @@ INDEX: tuple[tuple[str, str, str, str], ...] = (
         "onnx",
         "",
         "sampling",
-        "DeformConv GridSample RoiAlign",
+        "GridSample",
     ),
     (
         "onnx",
@@ -251,10 +263,14 @@ INDEX: tuple[tuple[str, str, str, str], ...] = (
     (
         "openvino",
         "",
+        "deformable",
+        "DeformableConvolution",
+    ),
+    (
+        "openvino",
+        "",
         "detection",
-        "DetectionOutput ExperimentalDetectronDetectionOutput ExperimentalDetectronGenerateProposalsSingleImage "
-        "ExperimentalDetectronPriorGridGenerator ExperimentalDetectronROIFeatureExtractor "
-        "ExperimentalDetectronTopKROIs GenerateProposals PriorBox PriorBoxClustered Proposal RegionYolo",
+        "DetectionOutput RegionYolo",
     ),
     (
         "openvino",
@@ -329,6 +345,20 @@ INDEX: tuple[tuple[str, str, str, str], ...] = (
     (
         "openvino",
         "",
+        "prior_boxes",
+        "PriorBox PriorBoxClustered",
+    ),
+    (
+        "openvino",
+        "",
+        "proposals",
+        "ExperimentalDetectronDetectionOutput ExperimentalDetectronGenerateProposalsSingleImage "
+        "ExperimentalDetectronPriorGridGenerator ExperimentalDetectronROIFeatureExtractor "
+        "ExperimentalDetectronTopKROIs GenerateProposals Proposal",
+    ),
+    (
+        "openvino",
+        "",
         "random_numbers",
         "Multinomial RandomUniform",
     ),
@@ -348,6 +378,12 @@ INDEX: tuple[tuple[str, str, str, str], ...] = (
     (
         "openvino",
         "",
+        "regions",
+        "DeformablePSROIPooling PSROIPooling ROIAlign ROIAlignRotated ROIPooling",
+    ),
+    (
+        "openvino",
+        "",
         "resize",
         "Interpolate",
     ),
@@ -355,7 +391,7 @@ INDEX: tuple[tuple[str, str, str, str], ...] = (
         "openvino",
         "",
         "sampling",
-        "DeformableConvolution DeformablePSROIPooling GridSample PSROIPooling ROIAlign ROIAlignRotated ROIPooling",
+        "GridSample",
     ),
     (
         "openvino",

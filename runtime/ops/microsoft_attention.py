@@ -13,9 +13,8 @@ import numpy as np
 
 from ..errors import ModelError, UnsupportedError
 from . import attention as core
-from .matmul import product, transposed
+from .matmul import product
 from .microsoft_elementwise import MICROSOFT
-from .normalize import softmax_over
 from .registry import Ints, onnx, standard
 from .support import cast, constant, full, working_dtype
 
@@ -29,7 +28,7 @@ _MASKED = -10000.0
 # --- The core.
 
 
-def attend(
+def _attend(
     p: P,
     q: T,
     k: T,
@@ -50,26 +49,15 @@ def attend(
     if not (extra or shown) and working_dtype(q.dtype) == q.dtype:
         y = core.attend(p, q, k, v, scale=scale, bias=bias, softcap=softcap, zeros=False)
         return y, None, None
-    group = q.shape[1] // k.shape[1]
-    k, v = _repeated(p, k, group), _repeated(p, v, group)
-    scores = product(p, q, transposed(p, k))
-    scores = p.map(np.multiply, scores, constant(p, scale, scores.dtype))
-    if softcap:
-        cap = constant(p, softcap, scores.dtype)
-        scores = p.map(np.multiply, p.map(np.tanh, p.map(np.divide, scores, cap)), cap)
-    if bias is not None:
-        scores = p.map(np.add, scores, bias)
+    more = None
     if extra:
-        rows = (*scores.shape[:-1], 1)
-        more = full(p, rows, 0, scores.dtype)
-        if sink is not None:
-            more = p.broadcast(p.reshape(sink, (1, scores.shape[1], 1, 1)), rows)
-        wide = (*scores.shape[:-1], scores.shape[-1] + 1)
-        both = p.assemble(wide, scores.dtype, [(scores, (0, 0, 0, 0)), (more, (0, 0, 0, scores.shape[-1]))])
-        chances = p.slice(softmax_over(p, both, (3,), False), (0,) * 4, (1,) * 4, scores.shape)
-    else:
-        chances = softmax_over(p, scores, (3,), False)
-    return product(p, chances, v), scores, chances
+        rows = (*q.shape[:3], 1)
+        alone = None if sink is None else p.reshape(sink, (1, q.shape[1], 1, 1))
+        more = full(p, rows, 0, q.dtype) if alone is None else p.broadcast(alone, rows)
+    y, *_, scores, chances = core.step_by_step(
+        p, q, k, v, scale=scale, bias=bias, softcap=softcap, zeros=False, more=more
+    )
+    return y, scores, chances
 
 
 def heads(p: P, x: T, count: int) -> T:
@@ -187,7 +175,7 @@ def _attention(
             attention_bias,
         ],
     )
-    y = together(p, attend(p, q, k, v, _scale(scale, width), bias)[0])
+    y = together(p, _attend(p, q, k, v, _scale(scale, width), bias)[0])
     if n_outputs == 1:
         return y
     if k.shape != v.shape:
@@ -339,7 +327,7 @@ def multi_head_attention(
             attention_bias,
         ],
     )
-    y, scores, _ = attend(p, q, k, v, _scale(scale, width), added, shown=n_outputs > 3)
+    y, scores, _ = _attend(p, q, k, v, _scale(scale, width), added, shown=n_outputs > 3)
     return (together(p, y), k, v, scores)[:n_outputs]
 
 
@@ -477,7 +465,7 @@ def group_query_attention(
     keys, values = (_upto(p, x, total) for x in (present_key, present_value))
     scale = _scale(scale, q.shape[3])
     how = (scale, bias, softcap, head_sink, bool(smooth_softmax), n_outputs > 3)
-    y, scores, chances = attend(p, q, keys, values, *how)
+    y, scores, chances = _attend(p, q, keys, values, *how)
     shown = (scores, chances)[qk_output - 1] if qk_output else scores
     return (together(p, y), present_key, present_value, shown)[:n_outputs]
 
@@ -495,12 +483,3 @@ def _cached(p: P, past: T | None, x: T, pasts: Any, size: int) -> T:
             pieces.append((p.slice(past, (k, 0, 0, 0), (1,) * 4, (1, count, length, width)), (k, 0, 0, 0)))
         pieces.append((p.slice(x, (k, 0, 0, 0), (1,) * 4, (1, count, rows, width)), (k, 0, length, 0)))
     return p.assemble((batch, count, size, width), x.dtype, pieces, 0)
-
-
-def _repeated(p: P, x: T, times: int) -> T:
-    """Each head ``times`` times."""
-    if times == 1:
-        return x
-    batch, count, rows, width = x.shape
-    wide = p.broadcast(p.reshape(x, (batch, count, 1, rows, width)), (batch, count, times, rows, width))
-    return p.reshape(wide, (batch, count * times, rows, width))

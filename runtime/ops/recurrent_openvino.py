@@ -1,4 +1,4 @@
-"""The recurrent cells of OpenVINO: one time step each. Sequences are read as loops (``frontends/recurrent.py``).
+"""The recurrent cells of OpenVINO: one time step each. Sequences are read as loops (``frontends/recurrent``).
 
 Biases are sums already. The gates' order in the weights is f, i, c, o for LSTM and z, r, h for GRU.
 """

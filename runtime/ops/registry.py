@@ -105,10 +105,14 @@ _FAMILIES = (
     "blocks",
     "resize",
     "sampling",
+    "regions",
+    "deformable",
     "lookup",
     "fourier",
     "ctc",
     "boxes",
+    "prior_boxes",
+    "proposals",
     "detection",
     "color",
     "openvino_rest",
@@ -147,6 +151,28 @@ def onnx(
 def openvino(*op_types: str, since: int = 1, native: bool = True, pure: bool = True) -> Callable[[Function], Function]:
     """Register a function for OpenVINO operators from ``opset<since>`` on."""
     return _register(System.OPENVINO, "", op_types, since, native, pure)
+
+
+def attributes_of(other: Function, *without: str) -> Callable[[Function], Function]:
+    """What ends in ``**attributes`` takes those of another function of its file, but for those that it lacks.
+
+    Versions of an operator and its siblings are thin layers over one function this way, and yet refuse what their own
+    specification does not have.
+    """
+
+    def apply(function: Function) -> Function:
+        own = [one for one in inspect.signature(function).parameters.values() if one.kind is not one.VAR_KEYWORD]
+        known = {one.name for one in own}.union(without)
+        taken = [
+            one
+            for one in inspect.signature(other).parameters.values()
+            if one.kind is one.KEYWORD_ONLY and one.name not in known
+        ]
+        function.__annotations__ |= {one.name: one.annotation for one in taken}
+        function.__dict__["__signature__"] = inspect.Signature([*own, *taken])
+        return function
+
+    return apply
 
 
 @cache

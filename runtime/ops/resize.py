@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import ModelError
 from ..graph import Array
 from .axes import check_shape, ints, normal_axes, text, unknown_word
-from .registry import Ints, onnx, openvino
+from .registry import Ints, attributes_of, onnx, openvino
 from .support import cast, constant, is_float
 
 P = Any  # Primitives[T]; T is an array or a buffer description
@@ -397,32 +397,6 @@ def interpolate_1(
     return _interpolate(p, x, ints(p, target), False, normal_axes(axes, x.ndim), how)
 
 
-@openvino("Interpolate", since=4)
-def interpolate_4(
-    p: P,
-    x: T,
-    sizes: T,
-    scales: T,
-    axes: T | None = None,
-    *,
-    mode: str,
-    shape_calculation_mode: str,
-    coordinate_transformation_mode: str = "half_pixel",
-    nearest_mode: str = "round_prefer_floor",
-    antialias: bool = False,
-    pads_begin: Ints = (0,),
-    pads_end: Ints = (0,),
-    cube_coeff: float = -0.75,
-) -> T:
-    how = _Interpolation(
-        mode.lower(), coordinate_transformation_mode.lower(), nearest_mode.lower(), antialias, cube_coeff
-    )
-    x = _padded(p, x, pads_begin, pads_end)
-    by_scales = _by_scales(shape_calculation_mode)
-    given = _floats(p, scales) if by_scales else ints(p, sizes)
-    return _interpolate(p, x, given, by_scales, _axes(p, x, axes), how)
-
-
 @openvino("Interpolate", since=11)
 def interpolate_11(
     p: P,
@@ -447,3 +421,11 @@ def interpolate_11(
     by_scales = _by_scales(shape_calculation_mode)
     values = _floats(p, given) if by_scales else ints(p, given)
     return _interpolate(p, x, values, by_scales, _axes(p, x, axes), how)
+
+
+@openvino("Interpolate", since=4)
+@attributes_of(interpolate_11)
+def interpolate_4(p: P, x: T, sizes: T, scales: T, axes: T | None = None, **attributes: Any) -> T:
+    """Scales and sizes are two inputs, of which one counts."""
+    given = scales if _by_scales(attributes["shape_calculation_mode"]) else sizes
+    return interpolate_11(p, x, given, axes, **attributes)

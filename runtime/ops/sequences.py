@@ -1,4 +1,4 @@
-"""What stands before and behind the loops that a recurrent operator is read as (``frontends/recurrent.py``): initial
+"""What stands before and behind the loops that a recurrent operator is read as (``frontends/recurrent``): initial
 states, weights and outputs by direction, written over the primitives.
 """
 
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError
+from ..text import counted
 from .cells import GATES, STATES, Step, columns, of_shape, weights_of
 from .recurrent_openvino import split_bias, split_peepholes
 from .support import full
@@ -58,14 +59,17 @@ def initial_states(shape: Shape, p: P, x: T, w: T, r: T, lengths: T | None, *oth
     if r.ndim != 3:
         raise ModelError(f"R has shape {r.shape}; it needs three axes")
     hidden = shape.hidden_size or r.shape[1 if shape.turned else 2]
+    where = counted(count, "direction") + f" of hidden size {hidden}"
+    why = f", as {where} and {counted(x.shape[2], 'feature')} of X need; correct it, hidden_size or X"
     for weights, name, size in ((w, "W", x.shape[2]), (r, "R", hidden)):
-        of_shape(weights, name, (count, *((size, gates * hidden) if shape.turned else (gates * hidden, size))))
+        of_shape(weights, name, (count, *((size, gates * hidden) if shape.turned else (gates * hidden, size))), why)
     given = others[: len(STATES[shape.kind])]
+    why = f", as {where} and a batch of {batch} need; correct it, or X"
     expected = (batch, count, hidden) if shape.batch_first else (count, batch, hidden)
     found = [
         full(p, (batch, hidden), 0, x.dtype)
         if state is None
-        else direction_of(p, of_shape(state, "an initial state", expected), int(shape.batch_first), d)
+        else direction_of(p, of_shape(state, "an initial state", expected, why), int(shape.batch_first), d)
         for d in range(count)
         for state in given
     ]

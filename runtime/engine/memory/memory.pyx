@@ -20,6 +20,7 @@ import os
 import numpy as np
 
 from ...errors import ExecutionError
+from ...graph import node_of_file
 
 cdef extern from "numpy/arrayobject.h":
     # It takes over the reference to the dtype.
@@ -248,7 +249,7 @@ cdef class Memory:
     def where(self, int pc):
         """``Add 'h' (opset 13) in 'rnn', iteration 7``."""
         instruction = self.plan.code[pc]
-        text = instruction.node.describe()
+        text = node_of_file(self.plan.graph, instruction.node).describe()
         return f"{text} in {self.at(instruction.inside)}" if instruction.inside >= 0 else text
 
     def at(self, int index):
