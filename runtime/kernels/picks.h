@@ -130,4 +130,45 @@ static int loopdbg_top(loopdbg_call *call) {
     return 1;
 }
 
+#define PICKS_FIRST(C, ID, T)                                                                                 \
+    case C:                                                                                                   \
+        for (npy_intp o = 0; o < outer; o++)                                                                  \
+            for (npy_intp i = 0; i < inner; i++) {                                                            \
+                T const *row = (T const *)x + o * n * inner + i;                                              \
+                npy_intp at = o * inner + i;                                                                  \
+                T value = row[found[at] * inner];                                                             \
+                ((T *)values)[at] = value;                                                                    \
+                places[at] = found[at];                                                                       \
+                if (value != value && !greatest) {                                                            \
+                    loopdbg_pick_##ID heap;                                                                   \
+                    T best;                                                                                   \
+                    loopdbg_top_##ID(row, &best, places + at, &heap, n, inner, 1, greatest, 0);               \
+                    ((T *)values)[at] = best;                                                                 \
+                }                                                                                             \
+            }                                                                                                 \
+        return 0;
+
+/* x, places of the extremes of rows (those of NaNs, where there are some) -> the same with k = 1; extra: as above. */
+static int loopdbg_first(loopdbg_call *call) {
+    npy_intp outer = call->extra[0], n = call->extra[1], inner = call->extra[2];
+    int type = (int)call->extra[4], greatest = (int)call->extra[5];
+    char const *x = LOOPDBG_ARG(call, 0);
+    int64_t const *found = (int64_t const *)LOOPDBG_ARG(call, 1);
+    char *values = LOOPDBG_ARG(call, 2);
+    int64_t *places = (int64_t *)LOOPDBG_ARG(call, 3);
+    switch (type) {
+        PICKS_FIRST('f', f32, float)
+        PICKS_FIRST('d', f64, double)
+        PICKS_FIRST('b', i8, int8_t)
+        PICKS_FIRST('h', i16, int16_t)
+        PICKS_FIRST('i', i32, int32_t)
+        PICKS_FIRST('l', i64, int64_t)
+        PICKS_FIRST('B', u8, uint8_t)
+        PICKS_FIRST('H', u16, uint16_t)
+        PICKS_FIRST('I', u32, uint32_t)
+        PICKS_FIRST('L', u64, uint64_t)
+    }
+    return 1;
+}
+
 #endif

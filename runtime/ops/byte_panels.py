@@ -48,7 +48,7 @@ def packed_size(k: Any, n: Any) -> Any:
 
 
 def narrowed(weights: Array) -> Array:
-    """A matrix of 32-bit integers as bytes in panels, behind a line that says how; nothing where it has no bytes' range."""
+    """A matrix of 32-bit integers as bytes in panels, behind a line that says how; empty where they are no bytes."""
     low, high = min(int(weights.min(initial=0)), 0), int(weights.max(initial=0))
     is_signed = low >= -128 and high <= 127
     if not weights.size or not (is_signed or (low >= -255 and high - low <= 255)):

@@ -272,6 +272,25 @@ def test_top_k_of_long_rows_with_equals_and_nans(dtype: Any, largest: int) -> No
         np.testing.assert_array_equal(values, x[order[:k]])
 
 
+@pytest.mark.parametrize("dtype", [F16, F32, F64, I32, I64, np.int8, np.uint8])
+@pytest.mark.parametrize("shape", [(40, 20), (3, 20, 16), (2, 7, 37), (5, 2), (2, 600), (3, 2, 1)])
+@pytest.mark.parametrize("largest", [0, 1])
+def test_the_first_of_many_rows_is_that_of_more(dtype: Any, shape: tuple[int, ...], largest: int) -> None:
+    """Ties, zeros of both signs, NaNs, and rows of nothing else."""
+    x = (np.random.default_rng(3).standard_normal(shape) * 9).astype(dtype).round()
+    if x.dtype.kind == "f":
+        x[np.random.default_rng(4).random(shape) < 0.05] = np.nan
+        x[0, ::3], x[-1] = 0, np.nan
+        x[0, 1::3] = -0.0
+
+    def top(k: int) -> list[Any]:
+        attributes = {"axis": 1, "largest": largest}
+        return ours(System.ONNX, "TopK", [x, np.array([k])], 2, version=11, attributes=attributes)
+
+    for one, more in zip(top(1), top(2), strict=True):
+        assert one.tobytes() == more[:, :1].tobytes()
+
+
 # --- Softmax.
 
 

@@ -14,6 +14,7 @@ cdef extern from "places.h" nogil:
 
 cdef extern from "picks.h" nogil:
     int loopdbg_top(Call *call) noexcept
+    int loopdbg_first(Call *call) noexcept
 
 # Axes that the elements' routines take.
 MOST_AXES = LOOPDBG_MOST_AXES
@@ -25,5 +26,6 @@ ROUTINES = {
     "scatter_tuples": <size_t><run_call>loopdbg_scatter_tuples,
     "scatter_rows": <size_t><run_call>loopdbg_scatter_rows,
     "scatter_runs": <size_t><run_call>loopdbg_scatter_runs,
+    "first": <size_t><run_call>loopdbg_first,
     "top": <size_t><run_call>loopdbg_top,
 }

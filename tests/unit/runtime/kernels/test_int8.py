@@ -12,8 +12,8 @@ import pytest
 from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.graph import Array
 from loopdbg.runtime.kernels.routines import int8
-from loopdbg.runtime.ops.eager import Eager
 from loopdbg.runtime.ops.byte_panels import narrowed, panels, wide_product
+from loopdbg.runtime.ops.eager import Eager
 from loopdbg.runtime.ops.integer_matmul import integer_product
 
 BYTES = (np.int8, np.uint8)
