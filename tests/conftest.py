@@ -11,6 +11,14 @@ from loopdbg.runtime.engine import binder as nodes
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def settings_of_nobody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What a person has set for their own screen changes no test, and no test changes it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LOOPDBG_CONFIG_DIR", str(tmp_path_factory.mktemp("settings")))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def strict_binding() -> Iterator[None]:
     nodes.strict_binding = True

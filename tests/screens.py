@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import loopdbg
 from loopdbg.debugger.recording.replay import Replay
 from loopdbg.debugger.session.session import Session
 from loopdbg.debugger.words.listing import BESIDE
+from loopdbg.tui.actions import Action
 from loopdbg.tui.app import LoopdbgApp
 from loopdbg.tui.driver import Driver
 from models import sample
@@ -58,6 +59,11 @@ class Screen:
         return self.app.header.text
 
     @property
+    def keys(self) -> str:
+        """The keys at the foot."""
+        return self.app.keys.text
+
+    @property
     def message(self) -> str:
         return self.app.message.text
 
@@ -93,9 +99,10 @@ async def opened(
     inputs: Mapping[str, Any],
     size: tuple[int, int] = (120, 36),
     max_iterations: int | None = None,
+    actions: Sequence[Action] | None = None,
 ) -> AsyncIterator[Screen]:
     """The app on a model, at its first stop."""
-    async with _shown(Driver(model, inputs, max_iterations), "inputs.npz", size) as screen:
+    async with _shown(Driver(model, inputs, max_iterations), "inputs.npz", size, actions) as screen:
         yield screen
 
 
@@ -110,8 +117,10 @@ async def opened_recording(path: Path, name: str, **options: Any) -> AsyncIterat
 
 
 @asynccontextmanager
-async def _shown(driver: Driver, note: str, size: tuple[int, int] = (120, 36)) -> AsyncIterator[Screen]:
-    app = LoopdbgApp(driver, note)
+async def _shown(
+    driver: Driver, note: str, size: tuple[int, int] = (120, 36), actions: Sequence[Action] | None = None
+) -> AsyncIterator[Screen]:
+    app = LoopdbgApp(driver, note, actions)
     try:
         async with app.run_test(size=size) as pilot:
             screen = Screen(app, pilot)

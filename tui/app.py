@@ -1,31 +1,38 @@
-"""The Textual app: puts the widgets together, turns keys into commands and stops into what the widgets show."""
+"""The Textual app: puts the widgets together, turns actions into commands and stops into what the widgets show."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from textual import events, on
 from textual.app import App, ComposeResult
-from textual.binding import Binding
+from textual.binding import Binding, BindingsMap
 from textual.containers import Horizontal, Vertical
-from textual.theme import Theme
 from textual.timer import Timer
-from textual.widgets import Footer
 
+from ..debugger.words.names import quote
 from ..runtime.errors import LoopdbgError
 from ..runtime.model import Data, Model
+from . import settings
+from .actions import PANES, Action, Now, remapped
 from .driver import Command, Driver, Request, Stopped
+from .screen.targets import BreakpointTarget, FrameTarget, LineTarget, MomentTarget, Target, ValueTarget, value_of
 from .screen.text import printable
-from .screen.view import Shown, View
+from .screen.view import FrameView, Shown, View
 from .screens.help import HelpScreen
+from .screens.inspector import InspectorScreen
+from .screens.palette import PaletteScreen
+from .themes import DARK, LIGHT, THEMES
 from .widgets.back_edges import BackEdges
 from .widgets.body import Body
 from .widgets.condition import Condition, plottable
 from .widgets.console import ConsolePane
+from .widgets.detail import Detail
 from .widgets.header import Header
 from .widgets.inputs import Inputs
+from .widgets.keys import Keys
 from .widgets.message import Message
 from .widgets.outputs import Outputs
 from .widgets.pane import Pane
@@ -38,71 +45,37 @@ if TYPE_CHECKING:
 #: What runs shorter than this never shows as running, so that the screen stays calm while stepping.
 PATIENCE = 0.15
 
-THEME = Theme(
-    name="loopdbg",
-    primary="#7d9fc4",
-    secondary="#8a93a0",
-    accent="#d8b26a",
-    warning="#d8b26a",
-    error="#e07a72",
-    success="#92b885",
-    foreground="#ccd1d9",
-    background="#14171b",
-    surface="#14171b",
-    panel="#1f242a",
-    dark=True,
-)
-
 
 class LoopdbgApp(App[int]):
-    """The debugger on one model. Holds no model logic: the driver steps, views come back, widgets show them."""
+    """The debugger on one model. Holds no model logic: the driver steps, views come back, widgets show them.
+
+    ``actions``: the table of what can be done, with the keys of this person.
+    """
 
     TITLE = "loopdbg"
     CSS_PATH = "app.tcss"
     AUTO_FOCUS = "#body"
+    #: Its own is ours.
+    ENABLE_COMMAND_PALETTE = False
+    ESCAPE_TO_MINIMIZE = False
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (28, "-tall")]
-    BINDINGS = [
-        Binding("s", "ask('step')", "step", tooltip="Run to the next boundary of this loop"),
-        Binding("n", "ask('next node')", "node", tooltip="Run one node of the body"),
-        Binding("i", "ask('into')", "into", tooltip="Run one node, but stop inside it where it is a loop"),
-        Binding("f", "ask('finish')", "finish", tooltip="Run to the end of this loop"),
-        Binding("c", "ask('continue')", "continue", tooltip="Run to the next breakpoint, or to the end of the model"),
-        Binding("backspace", "ask('back')", "back", key_display="←", tooltip="Back by one iteration"),
-        # Panes scroll by it, though never sideways.
-        Binding("left", "ask('back')", show=False, priority=True),
-        Binding("shift+left,N", "ask('back node')", show=False),
-        Binding("C", "ask('reverse-continue')", show=False),
-        Binding("r", "ask('restart')", "restart", show=False, tooltip="Back to the first loop's entry"),
-        Binding("b", "console('break ')", show=False),
-        Binding("w", "console('watch ')", show=False),
-        Binding("e", "console('set ')", show=False),
-        Binding("g", "console('goto ')", show=False),
-        Binding("W", "line('why')", show=False),
-        Binding("l", "line('list')", show=False),
-        Binding("colon", "console('')", "command", key_display=":"),
-        Binding("escape", "interrupt", "interrupt", key_display="esc"),
-        Binding("escape", "close", "close", key_display="esc"),
-        Binding("x,ctrl+c", "stop", show=False),
-        Binding("left_square_bracket", "frame(-1)", show=False),
-        Binding("right_square_bracket", "frame(1)", show=False),
-        Binding("question_mark,f1", "help", "help", key_display="?"),
-        Binding("q", "quit", "quit"),
-        Binding("ctrl+p", "command_palette", "commands", show=False, priority=True),
-    ]
 
-    def __init__(self, driver: Driver, inputs_note: str = "") -> None:
+    def __init__(self, driver: Driver, inputs_note: str = "", actions: Sequence[Action] | None = None) -> None:
         super().__init__()
         self.driver = driver
+        self.actions = remapped({}) if actions is None else tuple(actions)
+        self._bindings = _bindings(self.actions)
         #: What is wrong with this program, found in the thread that drives the session.
         self.fault: Exception | None = None
         # Kept, not looked up: a lookup searches the screen on top, which may be the help.
         self.header = Header(driver.model.name, id="header")
         self.message = Message(id="message")
+        self.detail = Detail(id="detail")
         self.prompt = ConsolePane(driver.complete, id="console")
         self.body = Body(id="body")
         self.scans = Scans(id="scans")
-        self.footer = Footer(compact=True)
+        self.keys = Keys(self.actions, self._run_action, id="keys")
         self.panes: dict[str, Pane] = {
             "body": self.body,
             "stack": Stack(id="stack"),
@@ -112,16 +85,21 @@ class LoopdbgApp(App[int]):
             "scans": self.scans,
             "outputs": Outputs(id="outputs"),
         }
+        for number, name in enumerate(PANES, 1):
+            if name in self.panes:
+                self.panes[name].set_number(number)
         self.shown: Shown | None = None
         self._inputs_note = inputs_note
         self._idle = asyncio.Event()
         self._ticker: Timer | None = None
         #: A command runs for so long that the screen says so.
         self._slow = False
+        #: The pane that had the focus last; the console takes it and gives it back.
+        self._pane: Pane = self.body
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Our own colours, for themes that do not name them."""
-        return {"muted": "#7c8591"}
+        return {"muted": DARK.variables["muted"]}
 
     # -- what is on the screen
 
@@ -138,19 +116,21 @@ class LoopdbgApp(App[int]):
                     yield self.panes[name]
         yield self.prompt
         yield self.message
-        yield self.footer
+        yield self.detail
+        yield self.keys
 
     def on_mount(self) -> None:
-        self.register_theme(THEME)
-        self.theme = THEME.name
+        for theme in THEMES:
+            self.register_theme(theme)
+        self.theme = LIGHT.name if settings.theme() == LIGHT.name else DARK.name
         self._ticker = self.set_interval(0.1, self._tick, pause=True)
         self.driver.post = self.post_message
         self.body.focus()
         self.ask(Command.START)
 
     def show(self, view: View, error: str | None = None) -> None:
-        """Put a stop on the screen, its innermost frame in focus."""
-        self._show(Shown(view, view.top, self.driver.model.graph, self._inputs_note, error))
+        """Put a stop on the screen, the selected frame in focus."""
+        self._show(Shown(view, view.selected, self.driver.model.graph, self._inputs_note, error))
         stop = view.snapshot.stop
         self.message.say(stop.text if not view.snapshot.outputs else f"{stop.text}; r restarts it")
 
@@ -166,13 +146,65 @@ class LoopdbgApp(App[int]):
         }
         screen = self.screen_stack[0]
         for name, there in classes.items():
-            screen.set_class(there, name)
+            if screen.has_class(name) != there:
+                screen.set_class(there, name)
         self.scans.roomy = not classes["-plot"] or screen.has_class("-narrow")
         self.header.shown = shown
         for pane in self.panes.values():
             pane.shown = shown
+        self.look_around()
 
-    # -- commands
+    def look_around(self) -> None:
+        """After anything changed that the last two lines tell of."""
+        self.keys.now = self.now
+        if self.shown is None:
+            return
+        target = self.target
+        self.detail.say("" if target is None else target.text(self.shown))
+
+    @property
+    def now(self) -> Now:
+        """What the screen stands at, as far as actions depend on it."""
+        typing = self.prompt.line.has_focus
+        return Now(
+            self.shown,
+            self.driver.busy,
+            self._slow,
+            self.prompt.display,
+            typing,
+            False,
+            bool(self._pane.search),
+            self._pane.id or "",
+            self.target,
+        )
+
+    @property
+    def target(self) -> Target | None:
+        """What the cursor is on, in the pane that has the focus or had it last."""
+        return self._pane.target
+
+    @on(events.DescendantFocus)
+    def focused_changed(self, event: events.DescendantFocus) -> None:
+        """Another pane, or the console, takes the keys."""
+        if isinstance(event.widget, Pane):
+            self._pane = event.widget
+        self.look_around()
+
+    @on(Pane.Moved)
+    def moved(self) -> None:
+        """The cursor of a pane moved."""
+        self.look_around()
+
+    # -- actions
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Whether a key's action is free to be done now; see :meth:`.actions.Action.bound`."""
+        now = self.now
+        meant = [one for one in self.actions if _does(one, action, parameters)]
+        return not meant or any(one.bound(now) for one in meant)
+
+    def _run_action(self, action: Action) -> None:
+        self.call_later(self.run_action, action.does)
 
     def ask(self, command: Request) -> None:
         """Start a command, or run a line in the console; the screen follows when it stops."""
@@ -181,7 +213,7 @@ class LoopdbgApp(App[int]):
             if self._ticker is not None:
                 self._ticker.resume()
         else:
-            self.message.say("still running: esc interrupts")
+            self.message.say("still running: space interrupts")
 
     def action_ask(self, command: str) -> None:
         self.ask(Command(command))
@@ -197,36 +229,34 @@ class LoopdbgApp(App[int]):
         self._make_room()
         self.ask(line)
 
+    def action_why(self) -> None:
+        self.action_line("why")
+
     def _make_room(self) -> None:
         """After the console was opened or closed."""
         self.screen_stack[0].set_class(self.prompt.display, "-console")
-        self.refresh_bindings()
+        self.look_around()
 
     @on(ConsolePane.Entered)
     def entered(self, message: ConsolePane.Entered) -> None:
         """A line was typed into the console."""
         self.ask(message.line)
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """The footer shows what can be done now: interrupting what runs, or starting something."""
-        if action == "interrupt":
-            return self.driver.busy
-        if action == "close":
-            return self.prompt.display and not self.driver.busy
-        if action == "ask" and self.prompt.line.has_focus:
-            return False
-        if action == "ask" and self._slow:
-            return parameters == (str(Command.RESTART),)
-        return True
-
     def action_interrupt(self) -> None:
         self.driver.interrupt()
 
+    def action_interrupt_always(self) -> None:
+        self.driver.interrupt()
+
     def action_close(self) -> None:
-        """Hide the console."""
-        self.prompt.close()
-        self.body.focus()
-        self._make_room()
+        """Hide the console, or end the search."""
+        if self.prompt.display:
+            self.prompt.close()
+            self._pane.focus()
+            self._make_room()
+        elif self._pane.search:
+            self._pane.search = ""
+            self.look_around()
 
     def action_stop(self) -> None:
         """As interrupt, for keys that mean it elsewhere: where nothing runs they say so."""
@@ -235,26 +265,171 @@ class LoopdbgApp(App[int]):
         else:
             self.message.say("nothing runs; q quits")
 
+    # -- frames, panes, cursor
+
     def action_frame(self, step: int) -> None:
         """Look at the frame around (-1) or inside (1) the one in focus."""
         if self.shown is None or self.shown.depth is None:
             return
+        self.select(min(max(self.shown.depth + step, 0), len(self.shown.view.frames) - 1))
+
+    def select(self, depth: int) -> None:
+        """Look at a frame, 0 the main graph; commands are about it as well."""
+        if self.shown is None:
+            return
         frames = self.shown.view.frames
-        depth = min(max(self.shown.depth + step, 0), len(frames) - 1)
-        self._show(Shown(self.shown.view, frames[depth], self.shown.main, self._inputs_note, self.shown.error))
+        try:
+            free = self.driver.select(len(frames) - 1 - depth)
+        except LoopdbgError as problem:
+            self.message.say(self.driver.told(problem), error=True)
+            return
+        if not free:
+            self.message.say("still running: space interrupts")
+            return
+        self._look_at(frames[depth])
+
+    def _look_at(self, frame: FrameView) -> None:
+        if self.shown is not None:
+            self._show(Shown(self.shown.view, frame, self.shown.main, self._inputs_note, self.shown.error))
+
+    def action_pane(self, name: str) -> None:
+        """Put the focus on a pane."""
+        pane = self.panes.get(name)
+        if pane is not None:
+            pane.focus()
+
+    def action_cursor(self, where: str) -> None:
+        self._pane.move(where)
+
+    def action_find(self) -> None:
+        """Ask for a text, and go to the next line with it."""
+        self.prompt.open("/")
+        self._make_room()
+
+    def action_find_next(self, way: int) -> None:
+        if not self._pane.find(self._pane.search, way):
+            self.message.say(f"'{self._pane.search}' is not in this pane", error=True)
+
+    @on(ConsolePane.Searched)
+    def searched(self, message: ConsolePane.Searched) -> None:
+        """A text to look for was typed; an empty one is the one before."""
+        self.action_close()
+        text = message.text or self._pane.search
+        if text and not self._pane.find(text):
+            self._pane.search = ""
+            self.message.say(f"'{text}' is not in this pane", error=True)
+        self.look_around()
+
+    # -- what the cursor is on
+
+    @on(Pane.Opened)
+    def opened(self) -> None:
+        """A line was clicked twice."""
+        self.action_open()
+
+    def action_open(self) -> None:
+        """Open what the cursor is on."""
+        target = self.target
+        if isinstance(target, FrameTarget):
+            if target.depth is not None:
+                self.select(target.depth)
+        elif isinstance(target, BreakpointTarget):
+            self._toggle(target.number)
+        elif isinstance(target, MomentTarget):
+            self.travel(target)
+        elif (value := value_of(target)) is not None:
+            self.inspect(value)
+
+    def inspect(self, target: ValueTarget, plot: bool = False) -> None:
+        """Open a value on a screen of its own."""
+        if self.shown is not None:
+            self.push_screen(InspectorScreen(self.driver, target, self.shown, plot))
+
+    def travel(self, target: MomentTarget) -> None:
+        """Go to an iteration, on another branch after it was gone to."""
+        if target.branch is not None:
+            self.ask(f"branch {target.branch}")
+        else:
+            self.ask(f"goto {target.iteration}")
+
+    def action_copy(self) -> None:
+        """Copy what the cursor is on, where the terminal has a clipboard."""
+        target = self.target
+        if target is None or self.shown is None:
+            return
+        text = target.copied(self.shown)
+        self.copy_to_clipboard(text)
+        self.message.say(f"copied {printable(text) if len(text) < 60 else f'{len(text)} characters'}")
+
+    def action_plot(self) -> None:
+        value = value_of(self.target)
+        if value is not None:
+            self.inspect(value, plot=True)
+        else:
+            self.message.say("plot needs the cursor on a value")
+
+    def action_break_here(self) -> None:
+        """A breakpoint on the line of the cursor, or none any more."""
+        target = self.target
+        if isinstance(target, LineTarget) and target.node and not self.now.recorded:
+            self._toggle_line(target.number)
+        elif isinstance(target, ValueTarget):
+            self.action_console(f"break if {quote(target.name)} ")
+        else:
+            self.action_console("break ")
+
+    def _toggle_line(self, number: int) -> None:
+        if self.shown is None:
+            return
+        node = next((line.node for line in self.body.listing_lines if line.number == number), None)
+        found = [one.number for one in self.shown.view.snapshot.breakpoints if node is not None and node in one.nodes]
+        self.ask(f"delete {' '.join(map(str, found))}" if found else f"break line {number}")
+
+    def _toggle(self, number: int) -> None:
+        breakpoints = self.shown.view.snapshot.breakpoints if self.shown is not None else ()
+        for one in breakpoints:
+            if one.number == number:
+                self.ask(f"{'disable' if one.enabled else 'enable'} {number}")
+
+    def action_delete_breakpoint(self) -> None:
+        if isinstance(self.target, BreakpointTarget):
+            self.ask(f"delete {self.target.number}")
+
+    def action_edit_breakpoint(self) -> None:
+        if isinstance(self.target, BreakpointTarget):
+            self.action_console(f"condition {self.target.number} ")
+
+    def action_watch(self) -> None:
+        value = value_of(self.target)
+        self.action_console("watch " if value is None else f"watch {quote(value.name)}")
+
+    def action_edit(self) -> None:
+        value = value_of(self.target)
+        self.action_console("set " if value is None else f"set {quote(value.name)} = ")
+
+    # -- the screen itself
 
     def action_help(self) -> None:
-        self.push_screen(HelpScreen())
+        self.push_screen(HelpScreen(self.actions, self._pane.id or "", self._pane.name_shown))
+
+    def action_palette(self) -> None:
+        """Find an action by its words."""
+        if isinstance(self.screen, PaletteScreen):
+            self.screen.action_leave()
+        elif len(self.screen_stack) == 1:
+            self.push_screen(PaletteScreen(self.actions, self.now), self._chosen)
+
+    def _chosen(self, action: Action | None) -> None:
+        if action is not None:
+            self._run_action(action)
+
+    def action_theme(self) -> None:
+        self.theme = LIGHT.name if self.theme == DARK.name else DARK.name
+        settings.remember(theme=self.theme)
 
     async def action_quit(self) -> None:
         self.driver.close()
         self.exit(0)
-
-    def on_resize(self, event: events.Resize) -> None:
-        roomy = event.size.width >= 100
-        if roomy != self.footer.show_command_palette:
-            self.footer.show_command_palette = roomy
-            self.footer.refresh(recompose=True)
 
     def on_unmount(self) -> None:
         self.driver.close()
@@ -269,9 +444,8 @@ class LoopdbgApp(App[int]):
             self.exit(1)
         try:
             self.header.progress = None
-            self._set_slow(False)
+            self._slow = False
             self.prompt.say(*message.said)
-            self._make_room()
             if message.quits:
                 self.exit(0)
             if message.view is not None:
@@ -286,6 +460,7 @@ class LoopdbgApp(App[int]):
                         printable(message.error), title=f"{message.command} failed", severity="error", markup=False
                     )
         finally:
+            self._make_room()
             if not self.driver.busy:
                 if self._ticker is not None:
                     self._ticker.pause()
@@ -295,20 +470,33 @@ class LoopdbgApp(App[int]):
         progress = self.driver.progress()
         if progress is None or progress.seconds < PATIENCE:
             return
-        self._set_slow(True)
+        if not self._slow:
+            self._slow = True
+            self.look_around()
         self.header.progress = progress
         frame = None if self.shown is None else self.shown.frame.frame
         if frame is not None:
             self.message.say_running(progress, frame.name, progress.iterations.get(frame.path))
 
-    def _set_slow(self, slow: bool) -> None:
-        if slow != self._slow:
-            self._slow = slow
-            self.refresh_bindings()
-
     async def idle(self) -> None:
         """Wait until no command runs or waits, and the screen shows the last stop."""
         await self._idle.wait()
+
+
+def _bindings(actions: Sequence[Action]) -> BindingsMap:
+    return BindingsMap(
+        Binding(",".join(one.keys), one.does, one.label or one.id, show=False, priority=one.first)
+        for one in actions
+        if one.keys and one.does
+    )
+
+
+def _does(action: Action, name: str, parameters: tuple[object, ...]) -> bool:
+    """Whether an action of the table is what Textual is about to do."""
+    if not action.does or not action.does.removeprefix("app.").startswith(name):
+        return False
+    written = name if not parameters else f"{name}({', '.join(map(repr, parameters))})"
+    return action.does.removeprefix("app.") == written
 
 
 def run_app(
@@ -323,17 +511,24 @@ def run_app(
     Raises:
         InputError: inputs that do not fit the signature.
         UnsupportedError: an operator that nothing can run.
+        UsageError: the keys that a config file sets make no sense.
     """
-    return _run(Driver(model, inputs, max_iterations, told=told), inputs_note)
+    actions = remapped(settings.keymap())
+    return _run(Driver(model, inputs, max_iterations, told=told), inputs_note, actions)
 
 
 def replay_app(replay: Replay, told: Callable[[LoopdbgError], str]) -> int:
-    """Open the debugger on a recording; returns the exit status once it is closed."""
-    return _run(Driver(replay.model, {}, None, replay, told), f"from {replay.trace.path.name}")
+    """Open the debugger on a recording; returns the exit status once it is closed.
+
+    Raises:
+        UsageError: the keys that a config file sets make no sense.
+    """
+    actions = remapped(settings.keymap())
+    return _run(Driver(replay.model, {}, None, replay, told), f"from {replay.trace.path.name}", actions)
 
 
-def _run(driver: Driver, inputs_note: str) -> int:
-    app = LoopdbgApp(driver, inputs_note)
+def _run(driver: Driver, inputs_note: str, actions: Sequence[Action]) -> int:
+    app = LoopdbgApp(driver, inputs_note, actions)
     try:
         status = app.run() or 0
         if app.fault is not None:

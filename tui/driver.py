@@ -172,6 +172,19 @@ class Driver:
             self._changed.notify()
         return True
 
+    def select(self, number: int) -> bool:
+        """Let commands be about a frame, 0 the innermost; False where something runs.
+
+        Raises:
+            UsageError: the stack has no such frame.
+        """
+        with self._changed:
+            if self._running is not None or self._waiting:
+                return False
+            self.console.select(number)
+            self._completer = self.console.completer()
+        return True
+
     def interrupt(self) -> None:
         """Stop what runs at its next boundary, and forget what waits."""
         with self._changed:
@@ -244,7 +257,8 @@ class Driver:
         self._said.clear()
         try:
             self._completer = self.console.completer()
-            return Stopped(command, look(self._session, self._history), error, said, quits)
+            self.console.selected_frame()
+            return Stopped(command, look(self._session, self._history, self.console.selected), error, said, quits)
         except LoopdbgError as problem:
             return Stopped(command, None, error or self.told(problem), said, quits)
         except MemoryError as problem:

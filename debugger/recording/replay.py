@@ -361,7 +361,8 @@ class Replay(Debuggee):
             return self.trace.mark(Which(entry=mark.entry, above=mark.iteration))
         return self.trace.mark(Which(entry=mark.entry, below=mark.iteration), newest=True)
 
-    def _at_beginning(self) -> bool:
+    @property
+    def at_beginning(self) -> bool:
         return self._mark is None or self.trace.mark(Which(before=self._mark.id)) is None
 
     def _place(self, mark: Mark | None) -> None:

@@ -103,6 +103,11 @@ class Debuggee(ABC):
         """The moment at which this stands; positions of one line of time compare in its order."""
 
     @property
+    def at_beginning(self) -> bool:
+        """True where there is nothing to go back to."""
+        return False
+
+    @property
     @abstractmethod
     def frame(self) -> TimedFrame:
         """The innermost running loop; the main graph where none runs; after the end the loop that ended last."""
@@ -338,16 +343,12 @@ class Debuggee(ABC):
     def _forget_to_stop(self) -> None:
         """Let what runs next not stop for that."""
 
-    def _at_beginning(self) -> bool:
-        """True where there is nothing to go back to."""
-        return False
-
     def _repeat(self, count: int, move: Callable[[], Stop], *, back: bool = False) -> Stop:
         if count < 1:
             raise UsageError(f"{count} times makes no sense; give 1 or more")
         stop = move()
         for _ in range(count - 1):
-            if stop.reason not in _ON_THE_WAY or self.done or (back and self._at_beginning()):
+            if stop.reason not in _ON_THE_WAY or self.done or (back and self.at_beginning):
                 break
             stop = move()
         return stop

@@ -128,7 +128,8 @@ class Running(Debuggee):
     def _forget_to_stop(self) -> None:
         self._engine.clear_interrupt()
 
-    def _at_beginning(self) -> bool:
+    @property
+    def at_beginning(self) -> bool:
         return self.position == self._timeline.entry
 
     # -- running on

@@ -22,7 +22,7 @@ async def test_keys_go_back_and_on() -> None:
 
 async def test_a_breakpoint_by_console_and_back_to_it_by_key() -> None:
     async with opened(*sample("newton_sqrt.onnx")) as screen:
-        await screen.press("b")
+        await screen.press("B")
         assert screen.app.prompt.line.value == "break "
         await screen.type("break if err < 1e-2")
         assert "breakpoint 1: if err < 1e-2" in screen.app.prompt.text

@@ -9,7 +9,7 @@ from screens import opened_recording
 
 async def test_breakpoints_and_expressions_in_the_console(tmp_path: Path) -> None:
     async with opened_recording(tmp_path / "t.loopdb", "newton_sqrt.onnx") as screen:
-        await screen.press("b")
+        await screen.press("B")
         assert screen.app.prompt.line.value == "break "
         assert await screen.type("break if err < 1e-2") == "breakpoint 1: if err < 1e-2"
         await screen.type("continue")

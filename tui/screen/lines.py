@@ -12,6 +12,8 @@ from enum import StrEnum
 
 from rich.cells import cell_len, chop_cells
 
+from .target import Target
+
 
 class Role(StrEnum):
     """What a span is, not how it looks; ``tui/widgets/pane.py`` and ``app.tcss`` decide that."""
@@ -35,10 +37,12 @@ Span = tuple[str, Role]
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a pane. ``current``: the line that the marker stands on."""
+    """One line of a pane. ``current``: the line that the marker stands on; ``target``: what it stands for, if anything,
+    for the cursor (:mod:`.targets`)."""
 
     spans: tuple[Span, ...] = ()
     current: bool = False
+    target: Target | None = None
 
     @property
     def text(self) -> str:
@@ -46,9 +50,9 @@ class Line:
         return "".join(text for text, _ in self.spans)
 
 
-def line(*spans: Span | str, current: bool = False) -> Line:
+def line(*spans: Span | str, current: bool = False, target: Target | None = None) -> Line:
     """A line of spans; bare strings are plain."""
-    return Line(tuple((s, Role.PLAIN) if isinstance(s, str) else s for s in spans), current)
+    return Line(tuple((s, Role.PLAIN) if isinstance(s, str) else s for s in spans), current, target)
 
 
 def fit(text: str, width: int) -> str:
@@ -96,8 +100,14 @@ class Column:
     gap: int = 2
 
 
-def table(columns: Sequence[Column], rows: Sequence[Sequence[Span]], width: int, header: bool = True) -> list[Line]:
-    """Rows as aligned lines of at most ``width`` cells.
+def table(
+    columns: Sequence[Column],
+    rows: Sequence[Sequence[Span]],
+    width: int,
+    header: bool = True,
+    targets: Sequence[Target | None] = (),
+) -> list[Line]:
+    """Rows as aligned lines of at most ``width`` cells; ``targets``: what the rows stand for.
 
     Where the columns do not fit, those of the highest rank are left out; where the rest does not either, the widest is
     squeezed until it does.
@@ -128,12 +138,12 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[Span]], width: int,
         sizes[widest] -= 1
         excess -= 1
 
-    def row_line(row: Sequence[Span]) -> Line:
+    def row_line(row: Sequence[Span], target: Target | None = None) -> Line:
         spans: list[Span] = []
         for k in shown:
             text, role = row[k]
             spans += [(" " * columns[k].gap, Role.PLAIN), (pad(text, sizes[k]), role)]
-        return Line(fit_spans(spans[1:], width))
+        return Line(fit_spans(spans[1:], width), target=target)
 
     lines = [row_line([(column.title, Role.DIM) for column in columns])] if header else []
-    return lines + [row_line(row) for row in rows]
+    return lines + [row_line(row, targets[k] if targets else None) for k, row in enumerate(rows)]

@@ -50,11 +50,18 @@ class FrameView:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A whole stop. ``frames``: outermost first, the main graph before all loops; ``top``: the one shown at first."""
+    """A whole stop. ``frames``: outermost first, the main graph before all loops; ``top``: the innermost, after the end
+    the loop that ended last; ``selected``: the one that commands are about.
+
+    ``recorded``: it is of a recording, so that nothing runs; ``beginning``: there is nothing to go back to.
+    """
 
     snapshot: Snapshot
     frames: tuple[FrameView, ...]
     top: FrameView
+    selected: FrameView
+    recorded: bool = False
+    beginning: bool = False
 
 
 class SeenBoundaries:
@@ -93,13 +100,14 @@ class SeenBoundaries:
         return _number(sides.left, frame), _number(sides.right, frame)
 
 
-def look(session: Debuggee, history: SeenBoundaries) -> View:
-    """The view of a session that is stopped; ``history`` learns of it."""
+def look(session: Debuggee, history: SeenBoundaries, selected: int = 0) -> View:
+    """The view of a session that is stopped; ``history`` learns of it. ``selected``: as the console counts frames, 0
+    the innermost."""
     snapshot = take(session)
     frames = tuple(_frame_view(frame, history) for frame in snapshot.frames)
-    if snapshot.frame is snapshot.frames[-1]:
-        return View(snapshot, frames, frames[-1])
-    return View(snapshot, frames, _frame_view(snapshot.frame, history))
+    top = frames[-1] if snapshot.frame is snapshot.frames[-1] else _frame_view(snapshot.frame, history)
+    chosen = frames[-1 - selected] if 0 < selected < len(frames) else top
+    return View(snapshot, frames, top, chosen, not session.has_nodes, session.at_beginning)
 
 
 def _frame_view(frame: FrameSnapshot, history: SeenBoundaries) -> FrameView:

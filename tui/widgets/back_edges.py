@@ -9,6 +9,7 @@ from ...debugger.words.names import named
 from ...runtime.frame import CarriedValue
 from ..screen.cells import NOT_YET, norm_value, type_of
 from ..screen.lines import Column, Line, Role, Span, line, table
+from ..screen.targets import Of, ValueTarget
 from ..screen.text import delta_text, sparkline
 from ..screen.view import Shown, numbers
 from .pane import Pane
@@ -47,9 +48,13 @@ class BackEdges(Pane):
             _row(edge, room, first, named(port.param), named(port.result))
             for edge, port in zip(frame.back_edges, frame.loop.back_edges, strict=True)
         ]
-        lines = table((*_COLUMNS, _FROM), rows, width)
+        targets = [
+            ValueTarget(edge.param, shown.depth, Of.CARRIED, port.param)
+            for edge, port in zip(frame.back_edges, frame.loop.back_edges, strict=True)
+        ]
+        lines = table((*_COLUMNS, _FROM), rows, width, targets=targets)
         if max(len(x.text.rstrip()) for x in lines) > width - 12:
-            lines = table(_COLUMNS, [row[:-1] for row in rows], width)
+            lines = table(_COLUMNS, [row[:-1] for row in rows], width, targets=targets)
         return _with_history(lines, shown, width)
 
 
@@ -89,5 +94,6 @@ def _with_history(lines: list[Line], shown: Shown, width: int) -> list[Line]:
         return lines
     titled = [line(*lines[0].spans, ("  " + ("history" if room >= len("history") else "hist"), Role.DIM))]
     for k, row in enumerate(lines[1:]):
-        titled.append(line(*row.spans, ("  " + sparkline(numbers(history, k), room), Role.PLOT)))
+        spark = ("  " + sparkline(numbers(history, k), room), Role.PLOT)
+        titled.append(line(*row.spans, spark, target=row.target))
     return titled

@@ -11,11 +11,13 @@ from rich.cells import cell_len
 from ...debugger.words.listing import BESIDE, FAILED, NOT_YET, SKIPPED, Beside, Listing, Row, ShownStop, code
 from ...debugger.words.moments import seen
 from ...debugger.words.names import mask
+from ...debugger.words.source import Line as SourceLine
 from ...debugger.words.source import LineKind
 from ...runtime.graph import Graph, If, Node, Value, bodies
 from ..screen.cells import short_value
 from ..screen.lines import Line, Role, Span, fit_spans, line, pad
 from ..screen.program import program
+from ..screen.targets import LineTarget, ValueTarget
 from ..screen.text import printable
 from ..screen.view import Shown, graph_of
 from .pane import Pane
@@ -35,18 +37,24 @@ class Body(Pane):
     """The listing of a body; ``▶`` the node that runs next, ``·`` not computed yet, ``–`` in the branch not taken."""
 
     def __init__(self, id: str) -> None:
-        super().__init__("Body", id)
+        super().__init__("Source", id)
 
     def build(self, shown: Shown, width: int, height: int) -> Sequence[Line]:
         frame = shown.frame.frame
         name = printable(frame.name)
         title = f"Body of loop '{name}'" if frame.loop else f"Main graph {name}"
         self.set_title(title, seen(frame) if frame.loop is not None else "")
-        return BodyLines(Listing(program(shown.main), _stop_of(shown)), width)
+        return BodyLines(Listing(program(shown.main), _stop_of(shown)), width, shown.depth)
 
     def follow(self) -> None:
         if isinstance(self.lines, BodyLines) and self.lines.listing.next is not None:
-            self.show_line(self.lines.listing.next)
+            self.cursor = self.lines.listing.next
+            self.show_line(self.cursor)
+
+    @property
+    def listing_lines(self) -> Sequence[SourceLine]:
+        """The lines of the program that it shows."""
+        return self.lines.listing.source.lines if isinstance(self.lines, BodyLines) else ()
 
 
 def _stop_of(shown: Shown) -> ShownStop:
@@ -81,8 +89,9 @@ class BodyLines(Sequence[Line]):
     """The rows of a listing in the width that there is, and below them what ends the loop; a line is made when it is
     looked at, since bodies can be long."""
 
-    def __init__(self, listing: Listing, width: int) -> None:
+    def __init__(self, listing: Listing, width: int, depth: int | None) -> None:
         self.listing = listing
+        self._depth = depth
         self._width = width
         self._first = _NUMBERED if width >= _NARROW else _SIGN
         self._notes = [
@@ -129,7 +138,13 @@ class BodyLines(Sequence[Line]):
             value = (self._beside(row), _ROLES.get(row.beside, Role.DIM))
             spans = [*_padded(spans, self._text), (BESIDE, Role.DIM), value]
         gutter = [(f"{row.sign} ", mark), (number, Role.DIM)]
-        return Line(fit_spans([*gutter, *spans], self._width), index == self.listing.next)
+        return Line(fit_spans([*gutter, *spans], self._width), index == self.listing.next, self._target(row.line))
+
+    def _target(self, line: SourceLine) -> LineTarget:
+        node, value = line.node, next(iter(line.values), None)
+        told = "" if node is None else f"{node.op_type} '{printable(node.name)}'"
+        made = None if value is None else ValueTarget(value.name, self._depth, declared=value)
+        return LineTarget(line.number, line.text, told, made)
 
     def _code(self, index: int, row: Row) -> list[Span]:
         """The line in roles: what it writes, what it computes, what it means."""

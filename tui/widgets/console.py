@@ -72,6 +72,13 @@ class ConsolePane(Vertical):
             super().__init__()
             self.line = line
 
+    class Searched(Message):
+        """A text to look for in the pane; "" for the one before."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
     def __init__(self, complete: Callable[[str], list[str]], id: str) -> None:
         super().__init__(id=id)
         self.line = _Line(complete)
@@ -121,8 +128,11 @@ class ConsolePane(Vertical):
         """The line is complete."""
         event.stop()
         line = event.value.strip()
-        self.line.remember(line)
         self.line.value = ""
+        if line.startswith("/"):
+            self.post_message(self.Searched(line[1:].strip()))
+            return
+        self.line.remember(line)
         if line:
             self.say(f"> {line}")
             self.post_message(self.Entered(line))

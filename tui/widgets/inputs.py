@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...debugger.words.names import named
 from ...runtime.graph import walk
 from ..screen.cells import NOT_YET, short_value, type_of
 from ..screen.lines import Column, Line, Role, Span, line, table
+from ..screen.targets import ValueTarget
 from ..screen.view import Shown, graph_of
 from .pane import Pane
 
 _COLUMNS = (Column("name", 4), Column("type", 6, rank=1), Column("value", 8), Column("from", 6, rank=2))
+_Row = tuple[list[Span], ValueTarget]
 #: Below this width the value says what it can of its type.
 _NARROW = 34
 
@@ -26,12 +28,13 @@ class Inputs(Pane):
     def build(self, shown: Shown, width: int, height: int) -> Sequence[Line]:
         frame = shown.frame.frame
         self.set_title("Inputs of the body" if frame.loop else "Inputs", shown.inputs_note)
-        rows = _sliced(shown, width) + _invariants(shown, width) + _captures(shown, width)
+        rows = [*_sliced(shown, width), *_invariants(shown, width), *_captures(shown, width)]
         if not rows:
             return [line(("none", Role.DIM))]
+        cells, targets = [list(row) for row, _ in rows], [target for _, target in rows]
         if width < _NARROW:
-            return table((_COLUMNS[0], _COLUMNS[2]), [[row[0], row[2]] for row in rows], width, header=False)
-        return table(_COLUMNS, rows, width, header=False)
+            return table((_COLUMNS[0], _COLUMNS[2]), [[row[0], row[2]] for row in cells], width, False, targets)
+        return table(_COLUMNS, cells, width, False, targets)
 
 
 def _row(name: str, value: Any, origin: str, width: int, there: bool = True, dim: bool = False) -> list[Span]:
@@ -50,37 +53,38 @@ def _value(value: Any, width: int) -> str:
     return short_value(value, max(12, width * 2 // 5), shape=False)
 
 
-def _sliced(shown: Shown, width: int) -> list[list[Span]]:
+def _sliced(shown: Shown, width: int) -> Iterator[_Row]:
     """The outer tensors that the loop cuts, and the part that the iteration gets, or at a boundary the next one."""
     frame = shown.frame.frame
-    around = shown.view.frames[shown.depth - 1 if shown.depth else -1].values
-    rows: list[list[Span]] = []
+    outside = shown.depth - 1 if shown.depth else len(shown.view.frames) - 1
+    around = shown.view.frames[outside].values
     for sliced in frame.loop.sliced_inputs if frame.loop is not None else ():
         outer = around.get(sliced.outer.name, sliced.outer.constant)
         total = "" if frame.trip_count is None else f" of {frame.trip_count}"
         part = "all parts read" if frame.stopped_by is not None else f"part {frame.iteration}{total}"
         kind = type_of(outer, sliced.outer.type)
-        rows.append([(named(sliced.outer), Role.NAME), (kind, Role.DIM), (part, Role.VALUE), ("sliced", Role.DIM)])
-    return rows
+        row = [(named(sliced.outer), Role.NAME), (kind, Role.DIM), (part, Role.VALUE), ("sliced", Role.DIM)]
+        yield row, ValueTarget(sliced.outer.name, outside, declared=sliced.outer)
 
 
-def _invariants(shown: Shown, width: int) -> list[list[Span]]:
+def _invariants(shown: Shown, width: int) -> Iterator[_Row]:
     loop = shown.frame.frame.loop
     values = shown.frame.values
-    return [
-        _row(named(i.inner), values.get(i.inner.name), named(i.outer), width, i.inner.name in values)
-        for i in (loop.invariants if loop is not None else ())
-    ]
+    for port in loop.invariants if loop is not None else ():
+        name = port.inner.name
+        row = _row(named(port.inner), values.get(name), named(port.outer), width, name in values)
+        yield row, ValueTarget(name, shown.depth, declared=port.inner)
 
 
-def _captures(shown: Shown, width: int) -> list[list[Span]]:
+def _captures(shown: Shown, width: int) -> Iterator[_Row]:
     frame = shown.frame.frame
     read = {value.name: value for node in walk(graph_of(frame, shown.main)) for value in node.inputs if value}
     constants = {name for name, value in read.items() if value.constant is not None}
     given = [(name, value) for name, value in frame.captures if name not in constants]
-    called = {name: named(value) for name, value in read.items()}
-    rows = [_row(called[name], value, "captured" if frame.loop else "", width) for name, value in given]
-    for name, value in frame.captures:
-        if name in constants and (not hasattr(value, "size") or value.size > 3):
-            rows.append(_row(called[name], value, "constant", width, dim=True))
-    return rows
+    large = [(n, v) for n, v in frame.captures if n in constants and (not hasattr(v, "size") or v.size > 3)]
+    origin = "captured" if frame.loop else ""
+    for name, value in given:
+        yield _row(named(read[name]), value, origin, width), ValueTarget(name, shown.depth, declared=read[name])
+    for name, value in large:
+        row = _row(named(read[name]), value, "constant", width, dim=True)
+        yield row, ValueTarget(name, shown.depth, declared=read[name])

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ...debugger.words.names import quote
 from ..screen.cells import short_value, type_of
 from ..screen.lines import Column, Line, Role, Span, line, table
+from ..screen.targets import Of, ValueTarget
 from ..screen.view import Shown
 from .pane import Pane
 
@@ -35,4 +36,4 @@ class Outputs(Pane):
             ]
             for name, value in outputs
         ]
-        return table(_COLUMNS, rows, width, header=False)
+        return table(_COLUMNS, rows, width, header=False, targets=[ValueTarget(n, 0, Of.OUTPUT) for n, _ in outputs])

@@ -1,34 +1,60 @@
-"""The pane that all others are: a bordered box of lines that are cut to its width and scroll."""
+"""The pane that all others are: a bordered box of lines with a cursor, cut to its width, that scrolls."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.segment import Segment
 from textual import events
 from textual.content import Content
 from textual.geometry import Region, Size
+from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from ..screen.lines import Line
+from ..screen.target import Target
 from ..screen.text import printable
 from ..screen.view import Shown
 from .strips import COMPONENTS, strip
 
+#: Left of the line that the cursor is on, in the pane that has the focus.
+_CURSOR = "▌"
 
-class Pane(ScrollView, can_focus=True):
-    """Subclasses say in :meth:`build` what they show; it is called again when the stop or the size changes."""
+
+class Pane(ScrollView, can_focus=True, inherit_bindings=False):
+    """Subclasses say in :meth:`build` what they show; it is called again when the stop or the size changes.
+
+    A line may stand for something (:attr:`Line.target`); the cursor is on one line, whatever it stands for. Only lines
+    that changed are drawn again.
+    """
 
     COMPONENT_CLASSES = COMPONENTS
 
     shown: reactive[Shown | None] = reactive(None, repaint=False)
 
+    class Moved(Message):
+        """The cursor came to another line, or what its line stands for changed."""
+
+    class Opened(Message):
+        """What the cursor is on was clicked twice."""
+
     def __init__(self, title: str, id: str) -> None:
         super().__init__(id=id)
         self.heading = ("", "")
+        #: Its key, shown before the title.
+        self._number = ""
+        #: What it is called where others speak of it.
+        self.name_shown = title
         self.set_title(title)
         self.lines: Sequence[Line] = ()
+        #: The index of the line that the cursor is on.
+        self.cursor = 0
+        #: The text that is looked for, "" for none.
+        self.search = ""
+        #: Which stop it went to what matters at.
+        self._moment: object = None
         self._strips: dict[int, Strip] = {}
         self._built = Size(-1, -1)
 
@@ -45,33 +71,79 @@ class Pane(ScrollView, can_focus=True):
         """Change the words in the border."""
         if (title, subtitle) != self.heading:
             self.heading = (title, subtitle)
-            # Content, not text: names out of a model may look like markup.
-            self.border_title, self.border_subtitle = Content(printable(title)), Content(printable(subtitle))
+            self._show_title()
+
+    def set_number(self, number: int) -> None:
+        """The key that leads here stands before the title."""
+        self._number = str(number)
+        self._show_title()
+
+    def _show_title(self) -> None:
+        title, subtitle = self.heading
+        numbered = f"{self._number} {title}" if self._number else title
+        # Content, not text: names out of a model may look like markup. Set below the descriptors, which would draw the
+        # whole pane again.
+        self._border_title = self.render_str(Content(printable(numbered)))
+        self._border_subtitle = self.render_str(Content(printable(subtitle)))
+        width, height = self.outer_size
+        if self.is_mounted and width:
+            self.refresh(Region(-1, -1, width, 1), Region(-1, height - 2, width, 1))
+
+    # -- lines
 
     def watch_shown(self) -> None:
-        self.rebuild()
+        shown = self.shown
+        moment = None if shown is None else (shown.view.snapshot.position, shown.frame.frame.path, shown.done)
+        moved, self._moment = moment != self._moment, moment
+        self.rebuild(follow=moved)
 
     def on_resize(self, event: events.Resize) -> None:
         if self._inner() != self._built:
-            self.rebuild()
+            first = self._built.width < 0
+            self.rebuild(follow=first)
+            if not first:
+                self.show_line(self.cursor, 0)
 
     def _inner(self) -> Size:
-        return self.scrollable_content_region.size
+        """The room for lines: what the border leaves, without the column of the cursor."""
+        width, height = self.scrollable_content_region.size
+        return Size(max(0, width - 1), height)
 
-    def rebuild(self) -> None:
-        """Build the lines anew, if the pane has a size yet."""
+    def rebuild(self, follow: bool = True) -> None:
+        """Build the lines anew, if the pane has a size yet; ``follow``: and go to what matters most."""
         inner = self._inner()
         if self.shown is None or inner.width <= 0:
             return
-        self._built = inner
+        resized, self._built = inner != self._built, inner
+        before = self._target()
+        old, old_strips = len(self.lines), self._strips
         self.lines = self.build(self.shown, inner.width, inner.height)
-        self._strips.clear()
-        self.virtual_size = Size(inner.width, len(self.lines))
-        self.refresh()
-        self.follow()
+        self._strips = {}
+        size = Size(inner.width + 1, len(self.lines))
+        if size != self.virtual_size:
+            self.virtual_size = size
+        self._keep_cursor(before)
+        if follow:
+            self.follow()
+        if resized:
+            self.refresh()
+        else:
+            self._refresh_changed(old_strips, old)
+        if self._target() != before:
+            self.post_message(self.Moved())
+
+    def _refresh_changed(self, old: dict[int, Strip], count: int) -> None:
+        """Draw the lines in sight again that look otherwise than before."""
+        top = self.scroll_offset.y
+        for index in range(top, top + self._built.height):
+            there, was = index < len(self.lines), index < count
+            if not there and not was:
+                break
+            if not there or not was or index not in old or self._strip(index) != old[index]:
+                self.refresh_line(index)
 
     def follow(self) -> None:
-        """Scroll to what matters most; only panes with a current line do."""
+        """Move the cursor and scroll to what matters most; only panes with a current line do."""
 
     def show_line(self, index: int, around: int = 2) -> None:
         """Scroll a line into sight, with a few lines around it."""
@@ -79,16 +151,111 @@ class Pane(ScrollView, can_focus=True):
             Region(0, max(0, index - around), 1, 2 * around + 1), animate=False, force=True, immediate=True
         )
 
+    # -- the cursor
+
+    @property
+    def target(self) -> Target | None:
+        """What the cursor is on."""
+        return self._target()
+
+    def _target(self) -> Target | None:
+        return self.lines[self.cursor].target if 0 <= self.cursor < len(self.lines) else None
+
+    def _keep_cursor(self, before: Target | None) -> None:
+        """After the lines changed: on what it was on where that is still there, else on something."""
+        if not len(self.lines):
+            self.cursor = 0
+            return
+        self.cursor = min(self.cursor, len(self.lines) - 1)
+        if self._target() is not None and self._target() == before:
+            return
+        # Panes can be long; what was there lately is close by.
+        near = sorted(range(max(0, self.cursor - 50), min(len(self.lines), self.cursor + 51)), key=self._away)
+        found = next((k for k in near if before is not None and self.lines[k].target == before), None)
+        if found is None and before is None and self._target() is None:
+            found = next((k for k in near if self.lines[k].target is not None), None)
+        if found is not None:
+            self.cursor = found
+
+    def _away(self, index: int) -> int:
+        return abs(index - self.cursor)
+
+    def move_to(self, index: int) -> None:
+        """Put the cursor on a line and bring it into sight."""
+        index = max(0, min(index, len(self.lines) - 1))
+        if index != self.cursor:
+            before, self.cursor = self.cursor, index
+            self.refresh_line(before)
+            self.refresh_line(index)
+            self.post_message(self.Moved())
+        self.show_line(index, 0)
+
+    def move(self, where: str) -> None:
+        """Move the cursor: ``up``, ``down``, ``pageup``, ``pagedown``, ``home``, ``end``."""
+        page = max(1, self._built.height - 1)
+        steps = {"up": -1, "down": 1, "pageup": -page, "pagedown": page}
+        if where in steps:
+            self.move_to(self.cursor + steps[where])
+        else:
+            self.move_to(0 if where == "home" else len(self.lines) - 1)
+
+    def find(self, text: str, way: int = 1, *, here: bool = False) -> bool:
+        """Move the cursor to the next line (-1: the one before) with a text; False where there is none."""
+        self.search = text
+        count = len(self.lines)
+        wanted = text.lower()
+        for k in range(count):
+            index = (self.cursor + way * (k + (0 if here else 1))) % count
+            if wanted in self.lines[index].text.lower():
+                self.move_to(index)
+                return True
+        return False
+
+    def line_at(self, event: events.MouseEvent) -> int | None:
+        """The line that the mouse points at."""
+        offset = event.get_content_offset(self)
+        if offset is None:
+            return None
+        index = offset.y + self.scroll_offset.y
+        return index if index < len(self.lines) else None
+
+    def on_click(self, event: events.Click) -> None:
+        """Once puts the cursor there, twice opens what is there."""
+        index = self.line_at(event)
+        if index is None:
+            return
+        self.move_to(index)
+        if event.chain == 2:
+            self.post_message(self.Opened())
+
+    def on_focus(self) -> None:
+        self.refresh_line(self.cursor)
+        self.post_message(self.Moved())
+
+    def on_blur(self) -> None:
+        self.refresh_line(self.cursor)
+
+    # -- drawing
+
     def notify_style_update(self) -> None:
         super().notify_style_update()
         self._strips.clear()
 
+    def _strip(self, index: int) -> Strip:
+        if index not in self._strips:
+            self._strips[index] = strip(self, self.lines[index], self._built.width)
+        return self._strips[index]
+
     def render_line(self, y: int) -> Strip:
         """See :class:`~textual.scroll_view.ScrollView`."""
-        width = self._inner().width
         index = y + self.scroll_offset.y
         if index >= len(self.lines):
-            return Strip.blank(width, self.rich_style)
-        if index not in self._strips:
-            self._strips[index] = strip(self, self.lines[index], width)
-        return self._strips[index]
+            return Strip.blank(self._built.width + 1, self.rich_style)
+        marked = self.has_focus and index == self.cursor
+        return Strip.join([self._mark(marked), self._strip(index)])
+
+    def _mark(self, marked: bool) -> Strip:
+        style = self.rich_style
+        if marked:
+            style += self.get_component_rich_style("role--mark", partial=True)
+        return Strip([Segment(_CURSOR if marked else " ", style)], 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rich.cells import cell_len
 
@@ -11,6 +12,7 @@ from ...debugger.words.names import quote
 from ..screen.cells import short_value
 from ..screen.lines import Line, Role, Span, line
 from ..screen.plots import chart, heat, number_of
+from ..screen.targets import Of, ValueTarget
 from ..screen.text import printable, sparkline, type_text
 from ..screen.view import Shown
 from .pane import Pane
@@ -37,7 +39,8 @@ class Scans(Pane):
         each = (height - len(frame.scans)) // len(frame.scans) if self.roomy else self.app.size.height // _SHARE
         lines: list[Line] = []
         for scan in frame.scans:
-            lines.append(_facts(scan, frame.trip_count, width))
+            facts = _facts(scan, frame.trip_count, width)
+            lines.append(replace(facts, target=ValueTarget(scan.name, shown.depth, Of.SCAN)))
             lines += _picture(scan, width, max(1, min(each, 64)))
         return lines + around
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..screen.lines import Column, Line, Role, Span, table
+from ..screen.targets import FrameTarget, Target
 from ..screen.text import printable
 from ..screen.view import FrameView, Shown
 from .pane import Pane
@@ -20,9 +21,11 @@ class Stack(Pane):
 
     def build(self, shown: Shown, width: int, height: int) -> Sequence[Line]:
         rows: list[list[Span]] = []
+        targets: list[Target] = []
         frames = shown.view.frames if shown.depth is not None else (*shown.view.frames, shown.frame)
-        for view in frames:
+        for depth, view in enumerate(frames):
             here = view is shown.frame
+            targets.append(FrameTarget(depth if depth < len(shown.view.frames) else None))
             rows.append(
                 [
                     ("▸" if here else " ", Role.MARK),
@@ -30,11 +33,12 @@ class Stack(Pane):
                     (_where(view), Role.VALUE if here else Role.DIM),
                 ]
             )
-        return table(_COLUMNS, rows, width, header=False)
+        return table(_COLUMNS, rows, width, header=False, targets=targets)
 
     def follow(self) -> None:
         if self.shown is not None and self.shown.depth is not None:
-            self.show_line(self.shown.depth, 0)
+            self.cursor = self.shown.depth
+            self.show_line(self.cursor, 0)
 
 
 def _name(view: FrameView) -> str:

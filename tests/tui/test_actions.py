@@ -1,0 +1,248 @@
+"""The table of actions, and what comes from it: keys, the foot, the help, the palette, the config file, the page."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from keys_page import page
+from loopdbg.runtime.errors import UsageError
+from loopdbg.tui import settings
+from loopdbg.tui.actions import ACTIONS, PANES, by_id, remapped
+from loopdbg.tui.app import LoopdbgApp
+from loopdbg.tui.screens.help import HelpScreen
+from loopdbg.tui.screens.palette import PaletteScreen
+from models import sample
+from screens import opened, opened_recording
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_ids_are_unique_and_every_action_is_there() -> None:
+    assert len(by_id()) == len(ACTIONS)
+    for one in ACTIONS:
+        name = one.does.removeprefix("app.").partition("(")[0]
+        assert not name or hasattr(LoopdbgApp, f"action_{name}"), one.id
+
+
+def test_the_page_is_what_the_table_says() -> None:
+    assert (ROOT / "docs" / "keys.md").read_text(encoding="utf-8") == page()
+
+
+def test_keys_are_shared_only_where_they_mean_something_now_and_then() -> None:
+    for one in ACTIONS:
+        if not one.does or one.only:
+            continue
+        others = [other for other in ACTIONS if other.does and not other.only and other.id != one.id]
+        clash = [other.id for other in others if set(other.keys) & set(one.keys)]
+        assert not clash, (one.id, clash)
+
+
+def test_remapping() -> None:
+    table = by_id(remapped({"step": ("f10",), "help": ("?", "f2")}))
+    assert table["step"].keys == ("f10",)
+    assert table["help"].keys == ("question_mark", "f2")
+    assert table["node"].keys == ("n",)
+    with pytest.raises(UsageError, match="there is no action 'stepp'; did you mean 'step'"):
+        remapped({"stepp": ("x",)})
+    with pytest.raises(UsageError, match="'step' and 'node' both have the key n"):
+        remapped({"step": ("n",)})
+    # Keys may be swapped.
+    assert by_id(remapped({"step": ("n",), "node": ("s", "right")}))["node"].keys == ("s", "right")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("keys = 3", "keys must be a table"),
+        ("[keys]\nstep = 3", "step needs a key or a list of keys"),
+        ("[keys]\nstep = []\n[other]", "there is no setting 'other'"),
+        ("[keys", "is not TOML"),
+        ("\xff", "is not TOML"),
+    ],
+)
+def test_a_wrong_config_file_is_one_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, told: str
+) -> None:
+    monkeypatch.setenv("LOOPDBG_CONFIG_DIR", str(tmp_path))
+    (tmp_path / "config.toml").write_bytes(text.encode("latin-1"))
+    with pytest.raises(UsageError, match=told) as raised:
+        settings.keymap()
+    assert str(tmp_path / "config.toml") in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_what_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOOPDBG_CONFIG_DIR", str(tmp_path / "new"))
+    assert settings.recent() == [] and settings.theme() is None
+    models = [tmp_path / f"{k}.onnx" for k in range(25)]
+    for model in models:
+        model.write_bytes(b"")
+        settings.opened(model)
+    settings.opened(models[20])
+    assert settings.recent()[:3] == [models[20], models[24], models[23]]
+    assert len(settings.recent()) == 20
+    models[24].unlink()
+    assert models[24] not in settings.recent()
+    settings.remember(theme="loopdbg-light")
+    assert settings.theme() == "loopdbg-light" and settings.recent()[0] == models[20]
+    (tmp_path / "new" / "state.json").write_text("[1", encoding="utf-8")
+    assert settings.recent() == [] and settings.theme() is None
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a file in the place of a folder")
+def test_nothing_is_remembered_where_nothing_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    monkeypatch.setenv("LOOPDBG_CONFIG_DIR", str(tmp_path / "file" / "below"))
+    settings.remember(theme="loopdbg")
+    settings.opened(tmp_path / "file")
+    assert settings.keymap() == {} and settings.theme() is None and settings.recent() == []
+
+
+async def test_the_keys_at_the_foot_are_those_that_do_something() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        assert screen.keys.startswith("s step  n node  c continue")
+        # Nothing lies behind the first stop.
+        assert "back" not in screen.keys and "restart" not in screen.keys
+        await screen.press("s")
+        assert "← back" in screen.keys
+        await screen.press("c")
+        assert screen.session.done
+        assert "s step" not in screen.keys and "n node" not in screen.keys and "r restart" in screen.keys
+        await screen.press("colon")
+        assert screen.keys.startswith("enter run  tab complete") and "esc close" in screen.keys
+        assert screen.keys.endswith("^p all") and "q quit" not in screen.keys
+
+
+async def test_a_recording_offers_nothing_that_it_cannot_do(tmp_path: Path) -> None:
+    async with opened_recording(tmp_path / "t.loopdb", "newton_sqrt.onnx") as screen:
+        await screen.press("s")
+        assert "s step" in screen.keys and "← back" in screen.keys
+        for word in ("node", "into", "edit"):
+            assert word not in screen.keys
+        await screen.press("ctrl+p")
+        offered = {one.id for one in screen.app.screen.shown}  # type: ignore[attr-defined]
+        assert "step" in offered and not offered & {"node", "into", "back-node", "edit"}
+
+
+async def test_the_palette_finds_and_does() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        await screen.tap("ctrl+p")
+        # At once, before it was ever drawn.
+        await screen.press("pagedown", "pageup", "down", "up")
+        palette = screen.app.screen
+        assert isinstance(palette, PaletteScreen)
+        await screen.press(*"iteration next")
+        assert palette.shown[0].id == "step"
+        await screen.press("enter")
+        assert not isinstance(screen.app.screen, PaletteScreen)
+        assert screen.session.frame.iteration == 1
+        await screen.press("ctrl+p", *"nothing is like this", "enter")
+        assert not isinstance(screen.app.screen, PaletteScreen)
+        assert screen.session.frame.iteration == 1
+        await screen.press("ctrl+p", "escape", "ctrl+p", "ctrl+p")
+        assert not isinstance(screen.app.screen, PaletteScreen)
+
+
+async def test_the_help_begins_with_the_pane() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        await screen.press("question_mark")
+        found = screen.app.screen
+        assert isinstance(found, HelpScreen)
+        assert "one node of the body; an inner loop counts as one" in found.text
+        assert found.text.startswith("Steps")
+        await screen.press("escape", "2", "f1")
+        assert isinstance(screen.app.screen, HelpScreen)
+        assert screen.app.screen.text.startswith("Steps")
+
+
+async def test_other_keys() -> None:
+    actions = remapped({"step": ("f10",)})
+    async with opened(*sample("newton_sqrt.onnx"), actions=actions) as screen:
+        assert screen.keys.startswith("f10 step")
+        await screen.press("f10", "f10")
+        assert screen.session.frame.iteration == 2
+        await screen.press("s")
+        assert screen.session.frame.iteration == 2
+
+
+async def test_panes_by_number_and_the_cursor_in_them() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        for number, name in enumerate(PANES, 1):
+            pane = screen.app.panes.get(name)
+            if pane is None or not pane.focusable:
+                continue
+            await screen.press(str(number))
+            assert screen.app.focused is pane
+            assert pane.border_title is not None and pane.border_title.startswith(f"{number} ")
+        await screen.press("1", "s", "home")
+        body = screen.app.panes["body"]
+        assert body.cursor == 0
+        for key, line in (("j", 1), ("down", 2), ("k", 1), ("up", 0), ("up", 0), ("end", len(body.lines) - 1)):
+            await screen.press(key)
+            assert body.cursor == line
+        await screen.press("pageup", "pagedown")
+        assert body.cursor == len(body.lines) - 1
+
+
+async def test_the_line_above_the_keys_tells_what_the_cursor_is_on() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        await screen.press("s", "n", "up")
+        assert screen.app.detail.text == "line 11   Mul 'Mul_0'   half   float32 []   of loop 'sqrt'   0.75"
+        await screen.press("2", "home", "down")
+        assert screen.app.detail.text.startswith("x   float32 []   carried, of loop 'sqrt'")
+
+
+async def test_enter_opens_a_value_and_y_copies_it() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        await screen.press("s", "2", "home", "down", "y")
+        assert screen.app.clipboard == "1.5"
+        await screen.press("enter")
+        assert type(screen.app.screen).__name__ == "InspectorScreen"
+        await screen.press("escape")
+        assert len(screen.app.screen_stack) == 1
+
+
+async def test_enter_on_a_frame_selects_it_for_the_console_too() -> None:
+    async with opened(*sample("mandelbrot.onnx")) as screen:
+        await screen.press(*"nnnnnnnn", "i")
+        await screen.press("4", "home", "down", "enter")
+        assert "Loop 'pixels'" in screen.header and "Loop 'escape'" not in screen.header
+        assert screen.app.driver.console.selected == 1
+        await screen.press("colon")
+        assert "iteration 0" in await screen.type("down")
+        assert "Loop 'escape'" in screen.header
+        await screen.type("up")
+        assert "Loop 'escape'" not in screen.header
+        # The next stop is about the innermost frame again.
+        await screen.press("escape", "s")
+        assert "Loop 'escape'" in screen.header and screen.app.driver.console.selected == 0
+
+
+async def test_find_in_a_pane() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        body = screen.app.panes["body"]
+        await screen.press("slash", *"change", "enter")
+        assert "change" in body.lines[body.cursor].text
+        first = body.cursor
+        await screen.press("n")
+        assert body.cursor != first and "change" in body.lines[body.cursor].text
+        assert screen.session.frame.iteration == 0 and screen.session.frame.at_boundary
+        await screen.press("N")
+        assert body.cursor == first
+        # Once the search is left, n is a node again.
+        await screen.press("escape", "n")
+        assert not screen.session.frame.at_boundary
+        await screen.press("slash", *"no such text", "enter")
+        assert screen.message == "error: 'no such text' is not in this pane"
+
+
+async def test_a_breakpoint_on_the_line_of_the_cursor() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        await screen.press("slash", *"change =", "enter", "b")
+        assert [one.text for one in screen.session.breakpoints] == [f"line {screen.app.target.number}"]  # type: ignore
+        await screen.press("escape", "c")
+        assert "change" in screen.marked
+        await screen.press("b")
+        assert not len(screen.session.breakpoints)

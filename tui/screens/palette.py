@@ -1,0 +1,91 @@
+"""The palette: any action by its words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, OptionList
+from textual.widgets.option_list import Option
+
+from ..actions import Action, Now, keys_text
+
+
+def matching(actions: Sequence[Action], typed: str) -> list[Action]:
+    """The actions in which all words typed are found, those first whose id or label begins with them."""
+    words = typed.lower().split()
+    told = {one.id: f"{one.id} {one.label} {one.help} {keys_text(one)}".lower() for one in actions}
+    found = [one for one in actions if all(word in told[one.id] for word in words)]
+    start = "-".join(words)
+    return sorted(found, key=lambda one: not (start and (one.id.startswith(start) or one.label.startswith(start))))
+
+
+class PaletteScreen(ModalScreen[Action]):
+    """A line to filter by and what is left; Enter or a click does it, escape nothing. What would not do anything now is
+    not offered."""
+
+    BINDINGS = [Binding("escape,ctrl+p", "leave", "close")]
+
+    def __init__(self, actions: Sequence[Action], now: Now) -> None:
+        super().__init__()
+        self._actions = [one for one in actions if one.does and one.applies(now)]
+        self.shown: list[Action] = []
+        self._line = Input(placeholder="what to do", compact=True, id="palette-line")
+        self._list = OptionList(id="palette-list")
+        self._list.can_focus = False
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="palette") as box:
+            box.border_title = "All actions"
+            yield self._line
+            yield self._list
+
+    def on_mount(self) -> None:
+        self._filter("")
+        self._line.focus()
+
+    @on(Input.Changed)
+    def changed(self, event: Input.Changed) -> None:
+        """The filter."""
+        self._filter(event.value)
+
+    def _filter(self, typed: str) -> None:
+        self.shown = matching(self._actions, typed)
+        self._list.clear_options()
+        for one in self.shown:
+            self._list.add_option(Option(Content.assemble((f"{keys_text(one):<14}", "$accent"), one.help), one.id))
+        self._list.highlighted = 0 if self.shown else None
+
+    def on_key(self, event: events.Key) -> None:
+        """Keys that move in the list while the line has the focus."""
+        moves: dict[str, Callable[[], None]] = {
+            "up": self._list.action_cursor_up,
+            "down": self._list.action_cursor_down,
+            "pageup": self._list.action_page_up,
+            "pagedown": self._list.action_page_down,
+        }
+        if event.key in moves:
+            event.stop()
+            event.prevent_default()
+            # Before it has a size there are no pages.
+            if self.shown and self._list.size.height:
+                moves[event.key]()
+
+    @on(Input.Submitted)
+    def submitted(self) -> None:
+        """Enter: what is highlighted."""
+        at = self._list.highlighted
+        self.dismiss(self.shown[at] if at is not None and at < len(self.shown) else None)
+
+    @on(OptionList.OptionSelected)
+    def selected(self, event: OptionList.OptionSelected) -> None:
+        """A click."""
+        self.dismiss(self.shown[event.option_index])
+
+    def action_leave(self) -> None:
+        self.dismiss(None)

@@ -1,0 +1,104 @@
+"""What is kept for a person: keys in ``config.toml``, written by hand; theme and recent models, written here.
+
+Both are in the folder where the system keeps such files, or in ``LOOPDBG_CONFIG_DIR``. Where nothing can be written
+nothing is remembered, and nobody is bothered with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..runtime.errors import UsageError
+
+#: So many recent models are kept.
+_RECENT = 20
+
+
+def folder() -> Path:
+    """Where the files are."""
+    given = os.environ.get("LOOPDBG_CONFIG_DIR")
+    if given:
+        return Path(given)
+    import platformdirs
+
+    return Path(platformdirs.user_config_dir("loopdbg", appauthor=False))
+
+
+def _state_file() -> Path:
+    return folder() / "state.json"
+
+
+def keymap() -> dict[str, Sequence[str]]:
+    """The keys of a person: action id -> keys, from ``[keys]`` in ``config.toml``; a string or a list of strings each.
+
+    Raises:
+        UsageError: the file cannot be read, or says something else.
+    """
+    path = folder() / "config.toml"
+    try:
+        told = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: is not TOML: {error}") from None
+    strange = [name for name in told if name != "keys"]
+    if strange:
+        raise UsageError(f"{path}: there is no setting '{strange[0]}'; keys are set in a table [keys]")
+    keys = told.get("keys", {})
+    if not isinstance(keys, dict):
+        raise UsageError(f'{path}: keys must be a table: [keys], then lines such as step = "s"')
+    return {name: _keys(path, name, value) for name, value in keys.items()}
+
+
+def _keys(path: Path, name: str, value: Any) -> tuple[str, ...]:
+    given = [value] if isinstance(value, str) else value
+    if not isinstance(given, list) or not all(isinstance(key, str) and key.strip() for key in given):
+        raise UsageError(f'{path}: {name} needs a key or a list of keys, as in {name} = ["s", "f5"]')
+    return tuple(key.strip() for key in given)
+
+
+def state() -> dict[str, Any]:
+    """What was remembered; empty where there is nothing, or nothing readable."""
+    with contextlib.suppress(OSError, ValueError):
+        told = json.loads(_state_file().read_text(encoding="utf-8"))
+        if isinstance(told, dict):
+            return told
+    return {}
+
+
+def remember(**changed: Any) -> None:
+    """Keep something for the next time; where it cannot be written, not."""
+    with contextlib.suppress(OSError, ValueError):
+        path = _state_file()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_name(f"{path.name}.{os.getpid()}")
+        beside.write_text(json.dumps({**state(), **changed}, indent=1), encoding="utf-8")
+        beside.replace(path)
+
+
+def recent() -> list[Path]:
+    """The models opened lately that are still there, the newest first."""
+    told = state().get("recent", [])
+    found = [Path(path) for path in told if isinstance(path, str)] if isinstance(told, list) else []
+    return [path for path in found if path.is_file()]
+
+
+def opened(path: Path | str) -> None:
+    """Remember that a model was opened."""
+    with contextlib.suppress(OSError, ValueError):
+        here = str(Path(path).resolve())
+        remember(recent=[here, *(str(one) for one in recent() if str(one) != here)][:_RECENT])
+
+
+def theme() -> str | None:
+    """The theme chosen last."""
+    told = state().get("theme")
+    return told if isinstance(told, str) else None

@@ -1,0 +1,37 @@
+"""The two themes; every colour of text has a contrast of 4.5 to 1 at least to what is behind it."""
+
+from __future__ import annotations
+
+from textual.theme import Theme
+
+DARK = Theme(
+    name="loopdbg",
+    primary="#7d9fc4",
+    secondary="#8a93a0",
+    accent="#d8b26a",
+    warning="#d8b26a",
+    error="#e07a72",
+    success="#92b885",
+    foreground="#ccd1d9",
+    background="#14171b",
+    surface="#14171b",
+    panel="#1f242a",
+    dark=True,
+    variables={"muted": "#8b94a0"},
+)
+LIGHT = Theme(
+    name="loopdbg-light",
+    primary="#2f5d8c",
+    secondary="#5a6370",
+    accent="#80570a",
+    warning="#80570a",
+    error="#a8322a",
+    success="#35682a",
+    foreground="#23272e",
+    background="#fbfaf7",
+    surface="#fbfaf7",
+    panel="#ebe8e1",
+    dark=False,
+    variables={"muted": "#5c6470"},
+)
+THEMES = (DARK, LIGHT)
