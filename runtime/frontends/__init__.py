@@ -18,6 +18,7 @@ _FRONTENDS = {
     **dict.fromkeys((".textproto", ".prototxt", ".txtpb", ".pbtxt"), "onnx"),
     **dict.fromkeys((".json", ".onnxjson", ".onnxtxt", ".onnxtext"), "onnx"),
     ".xml": "openvino",
+    ".py": "tensorrt",
 }
 
 

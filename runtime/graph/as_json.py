@@ -148,6 +148,8 @@ class _Writer:
             "in": [self.value(v) for v in node.inputs],
             "out": [self.value(v) for v in node.outputs],
         }
+        if node.origin:
+            told["origin"] = node.origin
         if isinstance(node, Loop):
             told["loop"] = self.loop(node)
         elif isinstance(node, If):
@@ -163,6 +165,7 @@ class _Writer:
             **{name: self.value(getattr(loop, name)) for name in _LOOP_VALUES},
             **{name: getattr(loop, name) for name in (*_LOOP_FLAGS, *_LOOP_PORTS, "fixed_trips", "notes")},
             **({"made_of": loop.made_of} if loop.made_of else {}),
+            **({} if loop.tested is None else {"tested": loop.tested}),
             "sliced_inputs": [self.sliced(s) for s in loop.sliced_inputs],
             "back_edges": [
                 {
@@ -188,6 +191,7 @@ class _Writer:
                     "axis": s.axis,
                     "stack": s.stack,
                     "reverse": s.reverse,
+                    **({} if s.length is None else {"length": self.value(s.length)}),
                 }
                 for s in loop.scan_outputs
             ],
@@ -198,6 +202,7 @@ class _Writer:
             "outer": self.value(sliced.outer),
             "inner": self.value(sliced.inner),
             **{name: getattr(sliced, name) for name in (*_SLICE_NUMBERS, "drop_axis")},
+            **({"from_trip_count": True} if sliced.from_trip_count else {}),
         }
 
     def attribute(self, value: Any) -> Any:
@@ -288,12 +293,14 @@ class _Reader:
         inputs, outputs = [self.maybe(v) for v in told["in"]], [self.maybe(v) for v in told["out"]]
         words = (_text(told["name"]), _text(told["op"]), _text(told["domain"]))
         header = (*words, _whole(told["version"]), inputs, outputs)
+        origin = _text(told.get("origin", ""))
         if "loop" in told:
-            return self.loop(Node(*header), told["loop"])
+            return self.loop(Node(*header, origin=origin), told["loop"])
         if "then" in told:
-            return If(*header, then_branch=self.graph(told["then"]), else_branch=self.graph(told["else"]))
+            then, otherwise = self.graph(told["then"]), self.graph(told["else"])
+            return If(*header, origin=origin, then_branch=then, else_branch=otherwise)
         attributes = {name: _read_attribute(value) for name, value in told.get("attributes", {}).items()}
-        return Operation(*header, attributes=attributes)
+        return Operation(*header, attributes=attributes, origin=origin)
 
     def loop(self, header: Node, told: Mapping[str, Any]) -> Loop:
         loop = Loop(**vars(header), body=self.graph(told["body"]), system=System(told["system"]))
@@ -307,6 +314,7 @@ class _Reader:
         loop.fixed_trips = None if trips is None else _whole(trips)
         loop.notes = [_text(note) for note in told["notes"]]
         loop.made_of = _text(told.get("made_of", ""))
+        loop.tested = None if told.get("tested") is None else _whole(told["tested"])
         loop.sliced_inputs = [self.sliced(s) for s in told["sliced_inputs"]]
         for e in told["back_edges"]:
             initial = self.sliced(e["initial"]) if isinstance(e["initial"], dict) else self.value(e["initial"])
@@ -322,6 +330,7 @@ class _Reader:
                 _number(s["axis"]),
                 _flag(s["stack"]),
                 _flag(s["reverse"]),
+                self.maybe(s.get("length")),
             )
             for s in told["scan_outputs"]
         ]
@@ -330,7 +339,8 @@ class _Reader:
     def sliced(self, told: Mapping[str, Any]) -> SlicedInput:
         axis, start, end, stride, part = (_number(told[name]) for name in _SLICE_NUMBERS)
         outer, inner = self.value(told["outer"]), self.value(told["inner"])
-        return SlicedInput(outer, inner, axis, start, end, stride, part, _flag(told["drop_axis"]))
+        backward = _flag(told.get("from_trip_count", False))
+        return SlicedInput(outer, inner, axis, start, end, stride, part, _flag(told["drop_axis"]), backward)
 
 
 def _check(graph: Graph, around: frozenset[Value]) -> None:
@@ -371,6 +381,9 @@ def _check_loop(loop: Loop, known: frozenset[Value]) -> None:
     for ports, values in ((loop.input_ports, loop.inputs), (loop.output_ports, loop.outputs)):
         if ports and len(ports) != len(values):
             raise ValueError(f"{loop.describe()} has {len(ports)} ports for {len(values)} values")
+    _require(known, [s.length for s in loop.scan_outputs], loop)
+    if (loop.tested or 0) > len(loop.body.nodes) or (loop.tested is not None and loop.condition is None):
+        raise ValueError(f"{loop.describe()} is tested by nodes that are not there")
     _require(outputs, [*(v.outer for v in loop.last_values), *(s.outer for s in loop.scan_outputs)], loop)
 
 

@@ -26,6 +26,7 @@ def ports(loop: Loop) -> Iterator[Value | None]:
     yield from (invariant.outer for invariant in loop.invariants)
     yield from (last.result for last in loop.last_values)
     yield from (scan.result for scan in loop.scan_outputs)
+    yield from (scan.length for scan in loop.scan_outputs)
 
 
 def uses(loop: Loop) -> Counter[Value]:

@@ -127,6 +127,8 @@ class Node:
     version: int
     inputs: list[Value | None]
     outputs: list[Value | None]
+    #: Where a script wrote it, in models that are scripts: ``model.py:12``.
+    origin: str = field(default="", kw_only=True)
 
     def __repr__(self) -> str:
         return f"<{self.describe()}>"
@@ -137,7 +139,9 @@ class Node:
         return bool(self.domain) and not self.domain.startswith("opset")
 
     def describe(self) -> str:
-        """``Add 'h_new' (opset 13)``: how messages name a node."""
+        """``Add 'h_new' (opset 13)``: how messages name a node; of a script its line (``model.py:12``)."""
+        if self.origin:
+            return f"{self.op_type} '{self.name}' ({self.origin})"
         domain = f"{self.domain} " if self.foreign else ""
         return f"{self.op_type} '{self.name}' ({domain}opset {self.version})"
 
@@ -164,6 +168,8 @@ class SlicedInput:
     ``start``, ``end``, ``stride`` and ``part_size`` are as OpenVINO's TensorIterator-1 counts them (SEMANTICS 0.10):
     negative start and end are ``dim + 1 + v``, end is exclusive, a negative stride goes backwards with the order inside
     a part kept. ``drop_axis``: the part loses the axis (ONNX Scan, TensorRT); otherwise its size is ``part_size``.
+    ``from_trip_count``: of a trip count M, iteration i gets part M-1-i of the tensor (TensorRT's reverse iterators,
+    SEMANTICS 0.13), which need not be the last ones.
     """
 
     outer: Value
@@ -174,6 +180,7 @@ class SlicedInput:
     stride: int = 1
     part_size: int = 1
     drop_axis: bool = False
+    from_trip_count: bool = False
 
 
 @dataclass(eq=False)
@@ -214,7 +221,8 @@ class ScanOutput:
     """``outer`` collects ``result`` of every iteration.
 
     ``stack``: on a new axis ``axis``; otherwise concatenated along the existing ``axis``. ``reverse``: the last
-    iteration stands first.
+    iteration stands first. ``length``: an outer integer, how many elements the axis is to have; those that the loop
+    does not give are zeros, at the end (TensorRT, SEMANTICS 0.13).
     """
 
     result: Value
@@ -222,6 +230,7 @@ class ScanOutput:
     axis: int = 0
     stack: bool = True
     reverse: bool = False
+    length: Value | None = None
 
 
 @dataclass(eq=False, repr=False)
@@ -234,6 +243,8 @@ class Loop(Node):
     * ``condition``: the body's boolean result that decides whether the next iteration runs; None = nothing in the body
       can end the loop (``for``). ``condition_input`` is the ONNX body parameter that receives the last condition.
     * ``ignored_condition``: what the body yields as a condition that the spec ignores (ONNX with an absent cond).
+    * ``tested``: TensorRT's kWHILE: ``condition`` decides whether the iteration itself runs. So many nodes at the start
+      of the body are what it needs, and they alone run before that is decided. None: it is about the next iteration.
     * ``iteration``: the body parameter that receives the iteration number.
     * ``counted_by_slices``: iterations are as many as the sliced inputs have parts (TensorIterator, Scan).
     * ``fixed_trips``: a TensorIterator without sliced inputs runs this often.
@@ -247,6 +258,7 @@ class Loop(Node):
     condition: Value | None = None
     condition_input: Value | None = None
     ignored_condition: Value | None = None
+    tested: int | None = None
     iteration: Value | None = None
     counted_by_slices: bool = False
     fixed_trips: int | None = None

@@ -217,7 +217,13 @@ def find(system: System, domain: str, op_type: str, version: int) -> Definition 
     return next((entry for entry in _entries(key) if entry.since <= version), None)
 
 
+def written_for(system: System) -> System:
+    """Whose operators a system's graphs are made of: those of TensorRT networks are lowered to ONNX's."""
+    return System.ONNX if system is System.TENSORRT else system
+
+
 def _definition(node: Operation, system: System) -> Definition | None:
+    system = written_for(system)
     domain = "" if system is System.OPENVINO or node.domain == "ai.onnx" else node.domain
     return find(system, domain, node.op_type, node.version)
 
@@ -259,7 +265,7 @@ def resolve(node: Operation, system: System) -> Op:
         keywords = keywords_of(node, definition.function, system)
         return Op(definition.function, keywords, definition.native, definition.pure, definition.random)
     function = custom(node)
-    if function is None and system is System.ONNX:
+    if function is None and written_for(system) is System.ONNX:
         from .onnx_reference import reference_op
 
         function = reference_op(node)
@@ -414,7 +420,7 @@ def keywords_of(node: Operation, function: Function, system: System) -> dict[str
             if name == "consumed_inputs" and node.version < 6:  # which inputs might be overwritten: a hint too
                 continue
             raise ModelError(f"{node.describe()} has an attribute '{name}' that this opset does not define")
-        if system is System.ONNX:
+        if written_for(system) is System.ONNX:
             keywords[name] = text
             continue
         try:

@@ -1,0 +1,124 @@
+"""IIfConditional and its boundary layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from ...errors import ModelError
+from ...graph import TensorType, Value
+from .enums import LayerType
+from .layer import ILayer, ITensor, Network, tensor_argument
+from .place import place
+from .scope import Scope
+
+
+class IIfConditional:
+    """A conditional: a condition, inputs, and outputs that each join a tensor of either branch."""
+
+    def __init__(self, network: Network, number: int) -> None:
+        self._network, self.number = network, number
+        self._name = ""
+        self.place = place()
+        self.conditions: list[IConditionLayer] = []
+        self.inputs: list[IIfConditionalInputLayer] = []
+        self.outputs: list[IIfConditionalOutputLayer] = []
+
+    @property
+    def name(self) -> str:
+        return self._name or f"conditional_{self.number}"
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self._name = name
+
+    def set_condition(self, condition: ITensor) -> IConditionLayer:
+        """What decides which branch is taken."""
+        tensor_argument(self._network, condition, f"{self}.set_condition")
+        self.conditions.append(IConditionLayer(self, [condition], 0))
+        return self.conditions[-1]
+
+    def add_input(self, input: ITensor) -> IIfConditionalInputLayer:
+        """Bring a tensor into the branches."""
+        tensor_argument(self._network, input, f"{self}.add_input")
+        self.inputs.append(IIfConditionalInputLayer(self, [input]))
+        return self.inputs[-1]
+
+    def add_output(self, true_subgraph_output: ITensor, false_subgraph_output: ITensor) -> IIfConditionalOutputLayer:
+        """What leaves the conditional: one tensor where the condition is true, another where it is false."""
+        tensor_argument(self._network, true_subgraph_output, f"{self}.add_output")
+        tensor_argument(self._network, false_subgraph_output, f"{self}.add_output")
+        self.outputs.append(IIfConditionalOutputLayer(self, [true_subgraph_output, false_subgraph_output]))
+        return self.outputs[-1]
+
+    def error(self, text: str) -> ModelError:
+        """What is wrong with it, told with its name and its line of the script."""
+        return ModelError(f"{self.place}: {self}: {text}")
+
+    def __repr__(self) -> str:
+        return f"IIfConditional '{self.name}'"
+
+
+class IIfConditionalBoundaryLayer(ILayer):
+    """What stands at the boundary of a conditional."""
+
+    FOLDS: ClassVar[bool] = False
+
+    def __init__(self, conditional: IIfConditional, inputs: Sequence[ITensor | None], outputs: int = 1) -> None:
+        self._conditional = conditional
+        super().__init__(conditional._network, inputs, outputs)
+
+    @property
+    def conditional(self) -> IIfConditional:
+        """The conditional that it belongs to."""
+        return self._conditional
+
+    def __repr__(self) -> str:
+        return f"{self.KIND} '{self.name}' of {self._conditional}"
+
+
+class IConditionLayer(IIfConditionalBoundaryLayer):
+    """The condition."""
+
+    KIND: ClassVar[str] = "Condition"
+    TYPE: ClassVar[LayerType] = LayerType.CONDITION
+
+    def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
+        return ()
+
+
+class IIfConditionalInputLayer(IIfConditionalBoundaryLayer):
+    """A tensor as the branches have it."""
+
+    KIND: ClassVar[str] = "Input"
+    TYPE: ClassVar[LayerType] = LayerType.CONDITIONAL_INPUT
+
+    def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
+        return [types[0]]
+
+    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        return [scope.op("Identity", inputs[0])]
+
+
+class IIfConditionalOutputLayer(IIfConditionalBoundaryLayer):
+    """What either branch gives."""
+
+    KIND: ClassVar[str] = "Output"
+    TYPE: ClassVar[LayerType] = LayerType.CONDITIONAL_OUTPUT
+
+    def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
+        one, other = types
+        if one.dtype is not None and other.dtype is not None and one.dtype != other.dtype:
+            raise self.error(
+                f"the true branch gives {one.dtype}, {self.input(0)}, the false branch {other.dtype}, {self.input(1)}; "
+                "they must be of one type"
+            )
+        if one.shape is None or other.shape is None:
+            return [TensorType(one.dtype)]
+        if len(one.shape) != len(other.shape):
+            raise self.error(
+                f"the true branch gives {one.shape_text()}, {self.input(0)}, the false branch {other.shape_text()}, "
+                f"{self.input(1)}; they must have one rank"
+            )
+        shape = tuple(a if a == b else None for a, b in zip(one.shape, other.shape, strict=True))
+        return [TensorType(one.dtype, shape)]

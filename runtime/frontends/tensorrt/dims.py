@@ -1,0 +1,73 @@
+"""Dims: shapes as TensorRT's Python API has them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Iterator
+from typing import Any, overload
+
+from .place import ArgumentError, place
+
+MAX_DIMS = 8
+
+
+class Dims:
+    """A shape: a sequence of ints that can be changed. -1 is a dimension that is not known.
+
+    One that is ``invalid`` stands for a shape that is not set: it has no length.
+    """
+
+    MAX_DIMS = MAX_DIMS
+
+    def __init__(self, shape: Iterable[int] = ()) -> None:
+        self._sizes = [operator.index(size) for size in shape]
+        if len(self._sizes) > MAX_DIMS:
+            raise ValueError(f"{place()}: a shape has at most {MAX_DIMS} dimensions, not {len(self._sizes)}")
+        self._valid = True
+
+    @classmethod
+    def invalid(cls) -> Dims:
+        """What a property gives that is not set."""
+        made = cls()
+        made._valid = False
+        return made
+
+    def __len__(self) -> int:
+        if not self._valid:
+            raise ValueError("__len__() should return >= 0")
+        return len(self._sizes)
+
+    @overload
+    def __getitem__(self, index: int) -> int: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[int, ...]: ...
+    def __getitem__(self, index: int | slice) -> int | tuple[int, ...]:
+        return tuple(self._sizes[index]) if isinstance(index, slice) else self._sizes[index]
+
+    def __setitem__(self, index: int, size: int) -> None:
+        self._sizes[index] = operator.index(size)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(list(self._sizes))
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Dims):
+            return (self._valid, self._sizes) == (other._valid, other._sizes)
+        return isinstance(other, list | tuple) and self._valid and self._sizes == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return str(tuple(self._sizes))
+
+
+def sizes_of(shape: Any, what: str) -> tuple[int, ...]:
+    """A shape that a script gave: Dims, or any sequence of integers.
+
+    Raises:
+        ArgumentError: it is none.
+    """
+    try:
+        return tuple(Dims(shape)) if not isinstance(shape, Dims) else tuple(shape[: len(shape)])
+    except TypeError:
+        raise ArgumentError(f"{place()}: {what} must be Dims or a sequence of integers, not {shape!r}") from None

@@ -1,0 +1,336 @@
+"""What all layers and tensors have.
+
+A layer knows what its outputs are like (:meth:`ILayer.infer`) and which operators it is made of (:meth:`ILayer.lower`).
+Nothing is checked when it is added but what its arguments are: its properties and some of its inputs are set later.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from ...errors import LoopdbgError, ModelError
+from ...graph import Array, TensorType, Value
+from .dims import Dims, sizes_of
+from .enums import DataType, LayerType, data_type, numpy_type
+from .place import ArgumentError, Place, place
+from .scope import Scope
+
+Kind = TypeVar("Kind")
+
+
+class Network:
+    """What layers and tensors know of their network: the others, and how it looks now."""
+
+    def __init__(self) -> None:
+        self.layers: list[ILayer] = []
+        self.inputs: list[ITensor] = []
+        self.outputs: list[ITensor] = []
+        #: Grows whenever something that others were inferred from changes.
+        self._changes = 0
+
+    def changed(self, layer: ILayer) -> None:
+        """A property or an input of a layer is another now."""
+        layer._types = (-1, ())
+        # Nothing was inferred from a layer that nobody reads.
+        self._changes += layer._used
+
+    def type_of(self, tensor: ITensor) -> TensorType:
+        """What is known of a tensor.
+
+        Raises:
+            ModelError: a layer that it is computed by was given what does not fit.
+        """
+        if tensor._layer is None:
+            return tensor._type
+        return self.types(tensor._layer)[tensor._index]
+
+    def types(self, layer: ILayer) -> Sequence[TensorType]:
+        """What is known of a layer's outputs; layers before it are looked at as far as they changed."""
+        stack = [layer]
+        entered: set[ILayer] = set()
+        while stack:
+            top = stack[-1]
+            if self._is_typed(top):
+                stack.pop()
+                continue
+            needed = [t for t in top.typed_by() if t is not None]
+            waits = [t._layer for t in needed if t._layer is not None and not self._is_typed(t._layer)]
+            if waits:
+                if top in entered:
+                    raise top.error("it is computed from its own output; only a recurrence leads back")
+                entered.add(top)
+                stack += waits
+                continue
+            of = {t: t._type if t._layer is None else t._layer._types[1][t._index] for t in needed}
+            types = list(top.infer([TensorType() if t is None else of.get(t, TensorType()) for t in top._inputs]))
+            top._inferred = tuple(types)
+            for index, dtype in top._output_types.items():
+                types[index] = TensorType(numpy_type(dtype), types[index].shape)
+            top._types = (self._changes, types)
+            stack.pop()
+        return layer._types[1]
+
+    def _is_typed(self, layer: ILayer) -> bool:
+        return layer._types[0] == self._changes
+
+    def set_input_type(self, tensor: ITensor, dtype: DataType | None = None, shape: Any = None) -> None:
+        """Give an input another type or shape."""
+        if tensor._layer is not None:
+            raise ModelError(f"{place()}: {tensor} is no input of the network, so its shape cannot be set")
+        known = tensor._type.shape
+        if shape is not None:
+            sizes = sizes_of(shape, f"the shape of input '{tensor.name}'")
+            if any(size < -1 for size in sizes):
+                raise ModelError(f"{place()}: input '{tensor.name}': the sizes {sizes} must be -1 or not negative")
+            known = tuple(None if size < 0 else size for size in sizes)
+        tensor._type = TensorType(tensor._type.dtype if dtype is None else numpy_type(dtype), known)
+        self._changes += 1
+
+    def set_tensor_dtype(self, tensor: ITensor, dtype: DataType) -> None:
+        """``tensor.dtype = ...``: of inputs, and a request to the layer that computes it."""
+        enum_argument(DataType, dtype, f"{tensor}: dtype")
+        if tensor._layer is None:
+            self.set_input_type(tensor, dtype)
+        else:
+            tensor._layer._output_types[tensor._index] = dtype
+            self._changes += 1
+
+
+class ITensor:
+    """A tensor of a network: an input, or what a layer computes."""
+
+    def __init__(self, network: Network, layer: ILayer | None, index: int, name: str) -> None:
+        """``layer``: what computes it, as its output ``index``; None: it is an input."""
+        self._network, self._layer, self._index = network, layer, index
+        self._name = name
+        #: Of an input.
+        self._type = TensorType()
+        self._place = place()
+
+    @property
+    def name(self) -> str:
+        """Its own name, or one made of its layer's."""
+        if self._name or self._layer is None:
+            return self._name
+        more = f"_{self._index}" if self._index else ""
+        return f"{self._layer.name}_output{more}"
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self._name = name
+
+    @property
+    def type(self) -> TensorType:
+        """What is known of it."""
+        return self._network.type_of(self)
+
+    @property
+    def shape(self) -> Dims:
+        """Its shape; -1 is a dimension that is not known."""
+        known = self.type.shape
+        if known is None:
+            return Dims.invalid()
+        return Dims(size if isinstance(size, int) else -1 for size in known)
+
+    @shape.setter
+    def shape(self, shape: Any) -> None:
+        self._network.set_input_type(self, shape=shape)
+
+    @property
+    def dtype(self) -> DataType:
+        """Its element type."""
+        dtype = self.type.dtype
+        found = None if dtype is None else data_type(dtype)
+        if found is None:
+            raise ModelError(f"{place()}: {self}: TensorRT has no element type for {dtype}")
+        return found
+
+    @dtype.setter
+    def dtype(self, dtype: DataType) -> None:
+        self._network.set_tensor_dtype(self, dtype)
+
+    @property
+    def is_network_input(self) -> bool:
+        return self._layer is None
+
+    @property
+    def is_network_output(self) -> bool:
+        return self in self._network.outputs
+
+    def __repr__(self) -> str:
+        return f"tensor '{self.name}'"
+
+
+class ILayer:
+    """A layer. Properties are attributes of its class; one without underscore that is set is a change to the network.
+
+    ``KIND``: TensorRT's word for it, in the names of layers that have none of their own; ``TYPE``: its LayerType.
+    """
+
+    KIND: ClassVar[str] = ""
+    TYPE: ClassVar[LayerType]
+    #: What it gives may be computed beforehand where its inputs are constants (folding.py).
+    FOLDS: ClassVar[bool] = True
+    #: Inputs beyond those that it was added with, which ``set_input`` may add.
+    MORE_INPUTS: ClassVar[int] = 0
+
+    metadata: str = ""
+
+    def __init__(self, network: Network, inputs: Sequence[ITensor | None], outputs: int = 1) -> None:
+        self._network = network
+        self._place: Place = place()
+        self._number = len(network.layers)
+        self._name = ""
+        self._inputs = list(inputs)
+        self._outputs = [ITensor(network, self, k, "") for k in range(outputs)]
+        #: What ``infer`` gave, and when (Network.types).
+        self._types: tuple[int, Sequence[TensorType]] = (-1, ())
+        #: The same before ``_output_types``.
+        self._inferred: Sequence[TensorType] = ()
+        #: What its outputs are converted to, by output: ``set_output_type``, ``tensor.dtype = ...``.
+        self._output_types: dict[int, DataType] = {}
+        #: What it gives where that follows from constants, and when (Network.constant_of).
+        self._folded: tuple[int, Sequence[Array | None]] = (-1, ())
+        #: Some layer reads an output of it.
+        self._used = False
+        for tensor in inputs:
+            if tensor is not None and tensor._layer is not None:
+                tensor._layer._used = True
+        network.layers.append(self)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_"):
+            if not hasattr(type(self), name):
+                raise AttributeError(f"{place()}: {self} has no property '{name}'{nearest(name, dir(self))}")
+            self._network.changed(self)
+        object.__setattr__(self, name, value)
+
+    # -- what scripts ask
+
+    @property
+    def name(self) -> str:
+        return self._name or f"(Unnamed Layer* {self._number}) [{self.KIND}]"
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self._name = name
+
+    @property
+    def type(self) -> Any:
+        """Its LayerType, if its class has no type of its own."""
+        return self.TYPE
+
+    @property
+    def num_inputs(self) -> int:
+        return len(self._inputs)
+
+    @property
+    def num_outputs(self) -> int:
+        return len(self._outputs)
+
+    def get_input(self, index: int) -> ITensor | None:
+        return self._inputs[index] if 0 <= index < len(self._inputs) else None
+
+    def get_output(self, index: int) -> ITensor | None:
+        return self._outputs[index] if 0 <= index < len(self._outputs) else None
+
+    def set_input(self, index: int, tensor: ITensor) -> None:
+        """Give an input another tensor, or one that the layer was added without."""
+        tensor_argument(self._network, tensor, f"{self}.set_input")
+        most = len(self._inputs) if not self.MORE_INPUTS else max(len(self._inputs), self.least_inputs())
+        if not 0 <= index < most:
+            have = "no inputs" if not most else "input 0" if most == 1 else f"inputs 0 to {most - 1}"
+            raise ModelError(f"{place()}: {self} has {have}, so input {index} cannot be set")
+        self._network.changed(self)
+        self._inputs += [None] * (index + 1 - len(self._inputs))
+        self._inputs[index] = tensor
+        if tensor._layer is not None:
+            tensor._layer._used = True
+
+    def least_inputs(self) -> int:
+        """How many inputs it can have with all those that ``set_input`` adds."""
+        return 1 + self.MORE_INPUTS
+
+    def __repr__(self) -> str:
+        return f"{self.KIND} '{self.name}'"
+
+    # -- what a family says
+
+    def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
+        """What the outputs are like. ``types``: of the inputs, those that are absent as ``TensorType()``.
+
+        Raises:
+            ModelError: the inputs or the properties do not fit (:meth:`error`).
+        """
+        raise NotImplementedError
+
+    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        """Add the operators that it is made of to a scope; returns its outputs."""
+        raise NotImplementedError
+
+    def known(self) -> Sequence[Array] | None:
+        """What it gives where that follows from what is known of it alone, as of a constant; else None."""
+        return None
+
+    def typed_by(self) -> Iterable[ITensor | None]:
+        """The inputs that ``infer`` needs the types of; others are given as ``TensorType()``."""
+        return self._inputs
+
+    def error(self, text: str) -> ModelError:
+        """What is wrong with it, told with its name and its line of the script."""
+        return ModelError(f"{self._place}: {self}: {text}")
+
+    def input(self, index: int) -> ITensor:
+        """An input that has to be there."""
+        found = self.get_input(index)
+        if found is None:
+            raise self.error(f"its input {index} is not set; set_input({index}, tensor) does that")
+        return found
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """``; the nearest that there is: add_loop``, or nothing."""
+    public = [one for one in known if not one.startswith("_")]
+    folded = {one.replace("_", "").lower(): one for one in public}
+    found = difflib.get_close_matches(name.replace("_", "").lower(), folded, 1, 0.6)
+    return f"; the nearest that there is: {folded[found[0]]}" if found else ""
+
+
+def tensor_argument(network: Network, tensor: Any, what: str) -> ITensor:
+    """An argument that has to be a tensor of the network.
+
+    Raises:
+        ArgumentError: it is something else; ModelError: it is of another network.
+    """
+    if not isinstance(tensor, ITensor):
+        hint = "; a layer's tensor is layer.get_output(0)" if isinstance(tensor, ILayer) else ""
+        raise ArgumentError(f"{place()}: {what} takes an ITensor, not {_told(tensor)}{hint}")
+    if tensor._network is not network:
+        raise ModelError(f"{place()}: {what}: {tensor} belongs to another network")
+    return tensor
+
+
+def enum_argument(kind: type[Kind], value: Any, what: str) -> Kind:
+    """An argument that has to be of an enum.
+
+    Raises:
+        ArgumentError: it is something else.
+    """
+    if not isinstance(value, kind):
+        raise ArgumentError(f"{place()}: {what} must be a trt.{kind.__name__}, not {_told(value)}")
+    return value
+
+
+def _told(value: Any) -> str:
+    if value is None:
+        return "None"
+    return repr(value) if isinstance(value, int | float | str | np.generic) else type(value).__name__
+
+
+def located(layer: ILayer, error: LoopdbgError) -> LoopdbgError:
+    """The error with the layer's name and line, if it does not tell a line yet."""
+    return error if str(error).startswith(layer._place.path) else layer.error(error.what)

@@ -1,0 +1,13 @@
+"""The layer families, one a file: each registers the network's ``add_...`` for its layers."""
+
+from __future__ import annotations
+
+import importlib
+
+_FAMILIES = ("constant", "elementwise")
+
+
+def load() -> None:
+    """Import all families."""
+    for family in _FAMILIES:
+        importlib.import_module(f".{family}", __package__)

@@ -1,0 +1,71 @@
+"""Constants."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ....graph import Array, TensorType, Value
+from ..dims import Dims, sizes_of
+from ..enums import LayerType
+from ..layer import ILayer
+from ..network import INetworkDefinition, adds
+from ..scope import Scope
+from ..weights import array_of
+
+
+class IConstantLayer(ILayer):
+    """A constant. Its shape decides; that of the weights does not matter."""
+
+    KIND: ClassVar[str] = "Constant"
+    TYPE: ClassVar[LayerType] = LayerType.CONSTANT
+
+    def __init__(self, network: INetworkDefinition, shape: Any, weights: Any) -> None:
+        super().__init__(network, [])
+        self._shape = sizes_of(shape, "add_constant: the shape")
+        self._array = array_of(weights, "add_constant: the weights")
+
+    @property
+    def shape(self) -> Dims:
+        return Dims(self._shape)
+
+    @shape.setter
+    def shape(self, shape: Any) -> None:
+        self._shape = sizes_of(shape, f"{self}: the shape")
+
+    @property
+    def weights(self) -> Array:
+        """The numbers, in one dimension."""
+        return self._array.reshape(-1)
+
+    @weights.setter
+    def weights(self, weights: Any) -> None:
+        self._array = array_of(weights, f"{self}: the weights")
+
+    def _data(self) -> Array:
+        shape, count = self._shape, self._array.size
+        if -1 in shape:
+            rest = math.prod(size for size in shape if size != -1)
+            if shape.count(-1) == 1 and rest > 0 and count % rest == 0:
+                shape = tuple(count // rest if size == -1 else size for size in shape)
+        if math.prod(shape) != count:
+            raise self.error(f"its shape {self._shape} has {math.prod(shape)} elements, and there are {count} weights")
+        return np.array(self._array, order="C").reshape(shape)
+
+    def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
+        return [TensorType(self._array.dtype, self._data().shape)]
+
+    def known(self) -> Sequence[Array] | None:
+        return [self._data()]
+
+    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        return [scope.constant(self._data())]
+
+
+@adds
+def add_constant(network: INetworkDefinition, shape: Any, weights: Any) -> IConstantLayer:
+    """A constant of a shape; the weights are an array, or trt.Weights."""
+    return IConstantLayer(network, shape, weights)

@@ -1,0 +1,211 @@
+"""ILoop and its boundary layers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+
+from ...errors import ModelError
+from ...graph import Dim, TensorType
+from .enums import LayerType, LoopOutput, TripLimit
+from .folding import constant_int
+from .layer import ILayer, ITensor, Network, enum_argument, tensor_argument
+from .place import ArgumentError, place
+
+_UNKNOWN = TensorType()
+
+
+class ILoop:
+    """A loop: its limits, iterators, recurrences and outputs, each in the order in which they were added."""
+
+    def __init__(self, network: Network, number: int) -> None:
+        self._network, self.number = network, number
+        self._name = ""
+        self.place = place()
+        self.limits: list[ITripLimitLayer] = []
+        self.iterators: list[IIteratorLayer] = []
+        self.recurrences: list[IRecurrenceLayer] = []
+        self.outputs: list[ILoopOutputLayer] = []
+
+    @property
+    def name(self) -> str:
+        return self._name or f"loop_{self.number}"
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self._name = name
+
+    def add_trip_limit(self, tensor: ITensor, kind: TripLimit) -> ITripLimitLayer:
+        """Limit the trips: by a count, or to as long as a condition holds that is looked at before each iteration."""
+        tensor_argument(self._network, tensor, f"{self}.add_trip_limit")
+        enum_argument(TripLimit, kind, f"{self}.add_trip_limit: kind")
+        self.limits.append(ITripLimitLayer(self, tensor, kind))
+        return self.limits[-1]
+
+    def add_iterator(self, tensor: ITensor, axis: int = 0, reverse: bool = False) -> IIteratorLayer:
+        """Let iteration i get part i of a tensor along an axis, which the parts lack."""
+        tensor_argument(self._network, tensor, f"{self}.add_iterator")
+        self.iterators.append(IIteratorLayer(self, tensor, axis, reverse))
+        return self.iterators[-1]
+
+    def add_recurrence(self, initial_value: ITensor) -> IRecurrenceLayer:
+        """Carry a value; ``set_input(1, tensor)`` says what the next iteration gets."""
+        tensor_argument(self._network, initial_value, f"{self}.add_recurrence")
+        self.recurrences.append(IRecurrenceLayer(self, initial_value))
+        return self.recurrences[-1]
+
+    def add_loop_output(self, tensor: ITensor, kind: LoopOutput, axis: int = 0) -> ILoopOutputLayer:
+        """Let a value leave the loop: the last one, or all of them, stacked along a new axis."""
+        tensor_argument(self._network, tensor, f"{self}.add_loop_output")
+        enum_argument(LoopOutput, kind, f"{self}.add_loop_output: kind")
+        self.outputs.append(ILoopOutputLayer(self, tensor, kind, axis))
+        return self.outputs[-1]
+
+    @property
+    def layers(self) -> Sequence[ILoopBoundaryLayer]:
+        """All boundary layers."""
+        return (*self.limits, *self.iterators, *self.recurrences, *self.outputs)
+
+    def limit(self, kind: TripLimit) -> ITripLimitLayer | None:
+        """The limit of a kind, if there is one."""
+        return next((limit for limit in self.limits if limit.kind is kind), None)
+
+    def error(self, text: str) -> ModelError:
+        """What is wrong with it, told with its name and its line of the script."""
+        return ModelError(f"{self.place}: {self}: {text}")
+
+    def __repr__(self) -> str:
+        return f"ILoop '{self.name}'"
+
+
+class ILoopBoundaryLayer(ILayer):
+    """What stands at the boundary of a loop."""
+
+    FOLDS: ClassVar[bool] = False
+
+    def __init__(self, loop: ILoop, inputs: Sequence[ITensor | None], outputs: int = 1) -> None:
+        self._loop = loop
+        super().__init__(loop._network, inputs, outputs)
+
+    @property
+    def loop(self) -> ILoop:
+        """The loop that it belongs to."""
+        return self._loop
+
+    def __repr__(self) -> str:
+        return f"{self.KIND} '{self.name}' of {self._loop}"
+
+
+class ITripLimitLayer(ILoopBoundaryLayer):
+    """A limit of a loop's trips."""
+
+    KIND: ClassVar[str] = "TripLimit"
+    TYPE: ClassVar[LayerType] = LayerType.TRIP_LIMIT
+
+    def __init__(self, loop: ILoop, tensor: ITensor, kind: TripLimit) -> None:
+        super().__init__(loop, [tensor], 0)
+        self._kind = kind
+
+    @property
+    def kind(self) -> TripLimit:
+        return self._kind
+
+    def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
+        return ()
+
+
+class IIteratorLayer(ILoopBoundaryLayer):
+    """One part of a tensor an iteration."""
+
+    KIND: ClassVar[str] = "Iterator"
+    TYPE: ClassVar[LayerType] = LayerType.ITERATOR
+
+    axis: int = 0
+    reverse: bool = False
+
+    def __init__(self, loop: ILoop, tensor: ITensor, axis: int, reverse: bool) -> None:
+        super().__init__(loop, [tensor])
+        self.axis = axis
+        self.reverse = reverse
+
+    def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
+        shape = types[0].shape
+        if shape is None:
+            return [TensorType(types[0].dtype)]
+        if not 0 <= self.axis < len(shape):
+            raise self.error(
+                f"its axis is {self.axis}, and {self.input(0)} has the shape {types[0].shape_text()}"
+                + (f"; it may be 0 to {len(shape) - 1}" if shape else "; a scalar has no parts")
+            )
+        return [TensorType(types[0].dtype, (*shape[: self.axis], *shape[self.axis + 1 :]))]
+
+
+class IRecurrenceLayer(ILoopBoundaryLayer):
+    """A carried value: input 0 in iteration 0, then what input 1 was in the iteration before."""
+
+    KIND: ClassVar[str] = "Recurrence"
+    TYPE: ClassVar[LayerType] = LayerType.RECURRENCE
+    MORE_INPUTS: ClassVar[int] = 1
+
+    def __init__(self, loop: ILoop, initial_value: ITensor) -> None:
+        super().__init__(loop, [initial_value])
+
+    def typed_by(self) -> Iterable[ITensor | None]:
+        return self._inputs[:1]
+
+    def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
+        return [types[0]]
+
+
+class ILoopOutputLayer(ILoopBoundaryLayer):
+    """A value that leaves a loop; input 1 is the length of the new axis."""
+
+    KIND: ClassVar[str] = "LoopOutput"
+    TYPE: ClassVar[LayerType] = LayerType.LOOP_OUTPUT
+    MORE_INPUTS: ClassVar[int] = 1
+
+    axis: int = 0
+
+    def __init__(self, loop: ILoop, tensor: ITensor, kind: LoopOutput, axis: int) -> None:
+        super().__init__(loop, [tensor])
+        self.axis = axis
+        self._kind = kind
+        #: It was LAST_VALUE before it got a length.
+        self._converted = False
+
+    @property
+    def kind(self) -> LoopOutput:
+        return self._kind
+
+    @property
+    def length(self) -> ITensor | None:
+        """The length of the new axis."""
+        return self.get_input(1)
+
+    def set_input(self, index: int, tensor: ITensor) -> None:
+        super().set_input(index, tensor)
+        if index == 1 and self._kind is LoopOutput.LAST_VALUE:
+            self._kind, self._converted = LoopOutput.CONCATENATE, True
+
+    def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
+        if self._kind is LoopOutput.LAST_VALUE or types[0].shape is None:
+            return [types[0]]
+        shape: list[Dim] = list(types[0].shape)
+        if not 0 <= self.axis <= len(shape):
+            raise self.error(
+                f"its axis is {self.axis}; stacking {self.input(0)} of shape {types[0].shape_text()} adds an axis, "
+                f"which may be 0 to {len(shape)}"
+            )
+        shape.insert(self.axis, constant_int(self.length))
+        return [TensorType(types[0].dtype, tuple(shape))]
+
+
+def int_argument(value: object, what: str) -> int:
+    """An argument that has to be an integer.
+
+    Raises:
+        ArgumentError: it is something else.
+    """
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise ArgumentError(f"{place()}: {what} must be an integer, not {value!r}")
+    return int(value.__index__())

@@ -1,0 +1,211 @@
+"""A network becomes a loop graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...errors import ModelError
+from ...graph import (
+    BackEdge,
+    Graph,
+    If,
+    LastValueOutput,
+    Loop,
+    ScanOutput,
+    SlicedInput,
+    System,
+    Value,
+)
+from .conditional import IIfConditional
+from .enums import LoopOutput, TripLimit
+from .layer import ILayer, ITensor
+from .loop import ILoop
+from .lowering import lower_layer, tensor_name
+from .nesting import Item, Nesting, Place
+from .network import INetworkDefinition
+from .rules import check, check_nested, loop_notes
+from .scope import OPSET, Names, Scope
+
+
+def lower(network: INetworkDefinition, name: str) -> Graph:
+    """The graph of a network; ``name``: of the model.
+
+    Raises:
+        ModelError: what a build of TensorRT refuses, told with the layer's name and its line of the script.
+        UnsupportedError: a layer that cannot be run here.
+    """
+    check(network)
+    nesting = Nesting(network)
+    check_nested(nesting)
+    return _Lowerer(network, nesting).graph(name)
+
+
+class _Lowerer:
+    def __init__(self, network: INetworkDefinition, nesting: Nesting) -> None:
+        self.network, self.nesting = network, nesting
+        self.names = Names()
+        self.values: dict[ITensor, Value] = {}
+        self.main = Graph("main", system=System.TENSORRT, opsets={"": OPSET})
+
+    def graph(self, name: str) -> Graph:
+        network, main = self.network, self.main
+        if not network.outputs and not network.loops:
+            raise ModelError(f"{network.place}: the network has no output; mark_output(tensor) marks one")
+        main.name = name
+        for tensor in network.inputs:
+            self.values[tensor] = Value(self.names.take(tensor.name), tensor.type)
+            main.inputs.append(self.values[tensor])
+        if not network.outputs:
+            main.notes.append("The network has no output: TensorRT refuses to build it.")
+        self.fill(self.nesting.main, main)
+        main.outputs = [self.values[tensor] for tensor in network.outputs]
+        main.output_names = _unique([tensor.name for tensor in network.outputs])
+        main.notes += network.notes
+        return main
+
+    def fill(self, place: Place, graph: Graph) -> None:
+        """Lower all that stands in a scope."""
+        scope = Scope(graph, self.main, self.names)
+        for item in place.items:
+            if isinstance(item, ILoop):
+                graph.nodes.append(self.loop(item))
+            elif isinstance(item, IIfConditional):
+                graph.nodes.append(self.conditional(item))
+            else:
+                self.layer(scope, item)
+
+    def layer(self, scope: Scope, layer: ILayer) -> None:
+        inputs = [None if tensor is None else self.values[tensor] for tensor in layer._inputs]
+        for tensor, value in zip(layer._outputs, lower_layer(scope, layer, inputs), strict=True):
+            self.values[tensor] = value
+
+    def value(self, tensor: ITensor) -> Value:
+        """A new value for a tensor that no operator computes."""
+        self.values[tensor] = Value(self.names.take(tensor_name(tensor)), tensor.type)
+        return self.values[tensor]
+
+    # -- loops
+
+    def loop(self, loop: ILoop) -> Loop:
+        place = self.nesting.sub(loop, "body")
+        name = self.names.take_node(loop.name)
+        body = Graph(f"{name}/body", system=System.TENSORRT)
+        params = [self.value(layer._outputs[0]) for layer in (*loop.recurrences, *loop.iterators)]
+        body.inputs = params
+        limit = loop.limit(TripLimit.WHILE)
+        tested = self._tested(loop, place)
+        self.fill(place, body)
+        count = loop.limit(TripLimit.COUNT)
+        trip_count = None if count is None else self.values[count.input(0)]
+        condition = None if limit is None else self.values[limit.input(0)]
+        edges = [
+            BackEdge(self.values[layer.input(0)], self.values[layer._outputs[0]], self.values[layer.input(1)])
+            for layer in loop.recurrences
+        ]
+        lengths = [layer.length for layer in loop.outputs if layer.kind is not LoopOutput.LAST_VALUE]
+        inputs = [trip_count, *(edge.initial for edge in edges)]
+        inputs += [self.values[layer.input(0)] for layer in loop.iterators]
+        inputs += [self.values[tensor] for tensor in lengths if tensor is not None]
+        own = {value for node in body.nodes for value in node.outputs} | set(params)
+        results = [condition, *(edge.result for edge in edges), *(self.values[one.input(0)] for one in loop.outputs)]
+        body.outputs = list(dict.fromkeys(value for value in results if value is not None and value in own))
+        made = Loop(
+            name=name,
+            op_type="ILoop",
+            domain="",
+            version=OPSET,
+            inputs=[value for value in inputs if isinstance(value, Value)],
+            outputs=[self.value(layer._outputs[0]) for layer in loop.outputs],
+            body=body,
+            system=System.TENSORRT,
+            trip_count=trip_count,
+            condition=condition,
+            back_edges=edges,
+            notes=list(loop_notes(self.network, loop, self.nesting)),
+            origin=loop.place.short,
+        )
+        if condition is not None:
+            # A layer is made of one node, several or none.
+            needed = {self.values[tensor] for item in place.items[:tested] for tensor in _outputs(item)}
+            ends = [k + 1 for k, node in enumerate(body.nodes) if not needed.isdisjoint(node.outputs)]
+            made.tested = max(ends, default=0)
+        for iterator in loop.iterators:
+            reverse = bool(iterator.reverse)
+            made.sliced_inputs.append(
+                SlicedInput(
+                    self.values[iterator.input(0)],
+                    self.values[iterator._outputs[0]],
+                    int(iterator.axis),
+                    *((-1, 0, -1) if reverse else (0, -1, 1)),
+                    drop_axis=True,
+                    from_trip_count=reverse and trip_count is not None,
+                )
+            )
+        for layer, outer in zip(loop.outputs, made.outputs, strict=True):
+            assert outer is not None
+            result = self.values[layer.input(0)]
+            if layer.kind is LoopOutput.LAST_VALUE:
+                edge = next(edge for edge in edges if edge.param is result)
+                made.last_values.append(LastValueOutput(result, outer, edge))
+            else:
+                assert layer.length is not None
+                made.scan_outputs.append(
+                    ScanOutput(
+                        result,
+                        outer,
+                        int(layer.axis),
+                        reverse=layer.kind is LoopOutput.REVERSE,
+                        length=self.values[layer.length],
+                    )
+                )
+        return made
+
+    def _tested(self, loop: ILoop, place: Place) -> int:
+        """Bring what the condition needs to the front of the body; returns how many items that are."""
+        limit = loop.limit(TripLimit.WHILE)
+        if limit is None:
+            return 0
+        own = set(place.items)
+        stack = [self.nesting._unit(layer) for layer in [limit.input(0)._layer] if layer is not None]
+        needed: set[Item] = set()
+        while stack:
+            item = stack.pop()
+            if item in own and item not in needed:
+                needed.add(item)
+                stack += self.nesting.follows[item]
+        place.items.sort(key=lambda item: item not in needed)
+        return len(needed)
+
+    # -- conditionals
+
+    def conditional(self, conditional: IIfConditional) -> If:
+        name = self.names.take_node(conditional.name)
+        branches = [self._branch(conditional, name, word, index) for index, word in enumerate(("then", "else"))]
+        return If(
+            name=name,
+            op_type="IIfConditional",
+            domain="",
+            version=OPSET,
+            inputs=[self.values[conditional.conditions[0].input(0)]],
+            outputs=[self.value(layer._outputs[0]) for layer in conditional.outputs],
+            then_branch=branches[0],
+            else_branch=branches[1],
+            origin=conditional.place.short,
+        )
+
+    def _branch(self, conditional: IIfConditional, name: str, word: str, index: int) -> Graph:
+        graph = Graph(f"{name}/{word}", system=System.TENSORRT)
+        self.fill(self.nesting.sub(conditional, word), graph)
+        graph.outputs = [self.values[layer.input(index)] for layer in conditional.outputs]
+        return graph
+
+
+def _outputs(item: Item) -> list[ITensor]:
+    layers: Sequence[ILayer] = [item] if isinstance(item, ILayer) else item.outputs
+    return [tensor for layer in layers for tensor in layer._outputs]
+
+
+def _unique(names: Sequence[str]) -> list[str]:
+    """Names, each once."""
+    taken = Names()
+    return [taken.take(name) for name in names]

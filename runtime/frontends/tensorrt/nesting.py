@@ -1,0 +1,361 @@
+"""Which layers are inside which loop, and in which branch of a conditional: inferred from what is computed from what.
+
+A layer is inside a loop if it depends on a recurrence or an iterator of it and its value has not left through a loop
+output. One is in the branch of a conditional if nothing but that branch reads it, so that it runs only where it is
+needed. What neither holds for stands as far outside as it can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from .conditional import IConditionLayer, IIfConditional, IIfConditionalInputLayer, IIfConditionalOutputLayer
+from .layer import ILayer, ITensor
+from .loop import IIteratorLayer, ILoop, ILoopBoundaryLayer, ILoopOutputLayer, IRecurrenceLayer, ITripLimitLayer
+from .network import INetworkDefinition
+
+#: What stands in a scope: a layer, or a whole loop or conditional.
+Item = ILayer | ILoop | IIfConditional
+
+
+@dataclass(eq=False)
+class Place:
+    """A graph to be: the main one, the body of a loop, a branch of a conditional."""
+
+    parent: Place | None = None
+    owner: ILoop | IIfConditional | None = None
+    #: ``body``, ``then``, ``else``.
+    word: str = ""
+    depth: int = 0
+    items: list[Item] = field(default_factory=list)
+
+    def around(self) -> Iterator[Place]:
+        """This one, and those around it, from the inside out."""
+        place: Place | None = self
+        while place is not None:
+            yield place
+            place = place.parent
+
+
+class Nesting:
+    """Where the layers of a network stand.
+
+    Raises:
+        ModelError: loops that are not cleanly nested, or a value that leaves a loop or a branch otherwise than by an
+            output of it.
+    """
+
+    def __init__(self, network: INetworkDefinition) -> None:
+        self.network = network
+        self.main = Place()
+        self.readers: dict[ILayer, list[tuple[ILayer, int]]] = {layer: [] for layer in network.layers}
+        for layer in network.layers:
+            for index, tensor in enumerate(layer._inputs):
+                if tensor is not None and tensor._layer is not None:
+                    self.readers[tensor._layer].append((layer, index))
+        #: What depends on the recurrences and iterators of a loop, before it leaves.
+        self.reached = {loop: self._reached(loop) for loop in network.loops}
+        self.outer = self._outer()
+        #: All that is inside, with the boundaries of inner loops.
+        self.inside = {loop: set(self.reached[loop]) for loop in network.loops}
+        for inner, loops in self.outer.items():
+            for loop in loops:
+                self.inside[loop] |= {*inner.layers, *self.reached[inner]}
+        self._places: dict[Hashable, Place] = {}
+        self._subs: dict[tuple[ILoop | IIfConditional, str], Place] = {}
+        items: list[Item] = [*network.layers, *network.loops, *network.conditionals]
+        for item in items:
+            self._settle(item)
+        self._check_leaving()
+        self._sort()
+
+    # -- what is inside which loop
+
+    def _follow(self, layer: ILayer) -> Iterator[tuple[ILayer, int]]:
+        """The layers that depend on a layer, and the input through which (-1: through none)."""
+        yield from self.readers[layer]
+        if isinstance(layer, ITripLimitLayer):
+            yield from ((output, -1) for output in layer.loop.outputs)
+        elif isinstance(layer, IConditionLayer | IIfConditionalOutputLayer):
+            yield from ((output, -1) for output in layer.conditional.outputs)
+
+    def _reached(self, loop: ILoop) -> set[ILayer]:
+        start: list[ILayer] = [*loop.recurrences, *loop.iterators]
+        found: set[ILayer] = set()
+        stack = list(start)
+        while stack:
+            for layer, _ in self._follow(stack.pop()):
+                if layer in found or (isinstance(layer, ILoopBoundaryLayer) and layer.loop is loop):
+                    continue
+                found.add(layer)
+                stack.append(layer)
+        return found
+
+    def _outer(self) -> dict[ILoop, list[ILoop]]:
+        """The loops around each loop, the outermost first."""
+        loops = self.network.loops
+        around: dict[ILoop, list[ILoop]] = {loop: [] for loop in loops}
+        for k, one in enumerate(loops):
+            for other in loops[k + 1 :]:
+                found = self._pair(one, other)
+                if found is not None:
+                    inner, outer = found
+                    around[inner].append(outer)
+        for loop, found_around in around.items():
+            found_around.sort(key=lambda outer: len(around[outer]))
+            for k, outer in enumerate(found_around):
+                if set(around[outer]) != set(found_around[:k]):
+                    raise loop.error(
+                        f"it is not cleanly nested: it overlaps with {' and '.join(map(repr, found_around))}; a loop "
+                        "must be inside another one wholly, or not at all"
+                    )
+        return around
+
+    def _pair(self, one: ILoop, other: ILoop) -> tuple[ILoop, ILoop] | None:
+        """The inner and the outer one of two loops; None where neither is inside the other."""
+        in_one, in_other = self.reached[one], self.reached[other]
+        touches = not in_one.isdisjoint((*other.layers, *in_other)), not in_other.isdisjoint((*one.layers, *in_one))
+        if not any(touches):
+            return None
+        #: Is ``other`` inside ``one``, and the other way round?
+        signs: Sequence[tuple[bool, bool]] = (
+            (not in_one.isdisjoint(other.outputs), not in_other.isdisjoint(one.outputs)),
+            (
+                not in_one.isdisjoint((*other.limits, *other.iterators, *other.recurrences)),
+                not in_other.isdisjoint((*one.limits, *one.iterators, *one.recurrences)),
+            ),
+        )
+        for other_inside, one_inside in signs:
+            if other_inside and one_inside:
+                raise other.error(
+                    f"it is not cleanly nested: each of it and {one} depends on values inside the other; a loop must "
+                    "be inside another one wholly, or not at all"
+                )
+            if other_inside:
+                return other, one
+            if one_inside:
+                return one, other
+        # Nothing leaves them: the one that was added later is taken as the inner one.
+        return other, one
+
+    def loop_of(self, item: Item) -> ILoop | None:
+        """The innermost loop that an item has to be inside of."""
+        if isinstance(item, ILoopBoundaryLayer):
+            item = item.loop
+        if isinstance(item, ILoop):
+            return self.outer[item][-1] if self.outer[item] else None
+        layers = item.outputs if isinstance(item, IIfConditional) else [item]
+        found = [loop for loop in self.network.loops if any(layer in self.inside[loop] for layer in layers)]
+        found.sort(key=lambda loop: len(self.outer[loop]))
+        for k, loop in enumerate(found):
+            if set(self.outer[loop]) != set(found[:k]):
+                names = " and of ".join(repr(one) for one in found)
+                raise layers[0].error(f"it depends on values of {names}, and neither loop is inside the other")
+        return found[-1] if found else None
+
+    # -- where everything stands
+
+    def place_of(self, item: Item) -> Place:
+        """The scope in which an item stands; that of a boundary layer is its loop's or conditional's."""
+        return self._places[item]
+
+    def sub(self, owner: ILoop | IIfConditional, word: str) -> Place:
+        """The body of a loop, or a branch of a conditional."""
+        if (owner, word) not in self._subs:
+            around = self._places[owner]
+            self._subs[owner, word] = Place(around, owner, word, around.depth + 1)
+        return self._subs[owner, word]
+
+    def _settle(self, item: Item) -> None:
+        """Find the place of an item, after those of all that reads it."""
+        stack: list[Item] = [item]
+        entered: set[Item] = set()
+        while stack:
+            top = stack[-1]
+            if top in self._places:
+                stack.pop()
+                continue
+            waits = [one for one in self._needed(top) if one not in self._places]
+            if waits:
+                if top in entered:
+                    raise top.error("it is computed from its own output; only a recurrence leads back")
+                entered.add(top)
+                stack += waits
+                continue
+            self._places[top] = self._choose(top)
+            stack.pop()
+
+    def _unit(self, layer: ILayer) -> Item:
+        """What a layer stands for in its scope: the loop or the conditional at whose boundary it is, or itself."""
+        if isinstance(layer, ILoopBoundaryLayer):
+            return layer.loop
+        if isinstance(layer, IConditionLayer | IIfConditionalOutputLayer):
+            return layer.conditional
+        return layer
+
+    def _needed(self, item: Item) -> list[Item]:
+        """The items whose places an item's place follows from."""
+        if isinstance(item, ILayer) and self._unit(item) is not item:
+            return [self._unit(item)]
+        needed = [self._unit(reader) for reader, _ in self._read_by(item)]
+        loop = self.loop_of(item)
+        return needed if loop is None else [*needed, loop]
+
+    def _read_by(self, item: Item) -> Iterator[tuple[ILayer, int]]:
+        """Who reads what an item gives to its own scope."""
+        sources: Sequence[ILayer] = [item] if isinstance(item, ILayer) else item.outputs
+        for layer in sources:
+            yield from self.readers[layer]
+
+    def used_in(self, reader: ILayer, index: int) -> Place:
+        """The scope in which a layer's input is read."""
+        if isinstance(reader, ILoopBoundaryLayer):
+            inside = (
+                (isinstance(reader, IRecurrenceLayer) and index == 1)
+                or (isinstance(reader, ILoopOutputLayer) and index == 0)
+                or (isinstance(reader, ITripLimitLayer) and reader.kind.name == "WHILE")
+            )
+            return self.sub(reader.loop, "body") if inside else self._places[reader.loop]
+        if isinstance(reader, IIfConditionalOutputLayer):
+            return self.sub(reader.conditional, "then" if index == 0 else "else")
+        return self._places[self._unit(reader)]
+
+    def _choose(self, item: Item) -> Place:
+        if isinstance(item, ILayer) and self._unit(item) is not item:
+            return self._places[self._unit(item)]
+        loop = self.loop_of(item)
+        least = self.main if loop is None else self.sub(loop, "body")
+        places = [self.used_in(reader, index) for reader, index in self._read_by(item)]
+        outputs = item._outputs if isinstance(item, ILayer) else [t for layer in item.outputs for t in layer._outputs]
+        if any(tensor in self.network.outputs for tensor in outputs):
+            places.append(self.main)
+        if not places:
+            return least
+        common = places[0]
+        for place in places[1:]:
+            around = set(common.around())
+            common = next(one for one in place.around() if one in around)
+        path = list(common.around())
+        if least not in path:
+            return least
+        # Into a branch, where it runs only if that is taken; into a loop only if it depends on it.
+        return next((one for one in path[: path.index(least)] if isinstance(one.owner, IIfConditional)), least)
+
+    # -- values that must not leave
+
+    def _check_leaving(self) -> None:
+        for tensor in self.network.outputs:
+            layer = tensor._layer
+            if layer is None:
+                continue
+            where = self._source_place(layer)
+            if where is not self.main:
+                raise layer.error(
+                    f"{tensor} is marked as an output of the network, and it is inside {where.owner}; "
+                    + _leaves(where.owner)
+                )
+        for layer in self.network.layers:
+            for index, read in enumerate(layer._inputs):
+                if read is not None and read._layer is not None:
+                    self._check_reading(layer, index, read, read._layer)
+        for conditional in self.network.conditionals:
+            self._check_branches(conditional)
+
+    def _source_place(self, layer: ILayer) -> Place:
+        """The scope that has a layer's output."""
+        if isinstance(layer, IRecurrenceLayer | IIteratorLayer):
+            return self.sub(layer.loop, "body")
+        return self._places[self._unit(layer)]
+
+    def _check_reading(self, reader: ILayer, index: int, tensor: ITensor, source: ILayer) -> None:
+        made = self._source_place(source)
+        if made in self.used_in(reader, index).around():
+            return
+        raise reader.error(f"its input {index}, {tensor}, is inside {made.owner}; " + _leaves(made.owner))
+
+    def _check_branches(self, conditional: IIfConditional) -> None:
+        """What is computed from the inputs of a conditional is in one of its branches."""
+        branches = {self.sub(conditional, "then"), self.sub(conditional, "else")}
+        stack: list[ILayer] = [*conditional.inputs]
+        seen = set(stack)
+        while stack:
+            for layer, _ in self.readers[stack.pop()]:
+                unit = self._unit(layer)
+                if layer in seen or unit is conditional:
+                    continue
+                seen.add(layer)
+                if branches.isdisjoint(self._places[unit].around()):
+                    if isinstance(layer, IIfConditionalInputLayer):
+                        continue
+                    raise layer.error(
+                        f"it reads a value of {conditional} and is in neither of its branches; {_leaves(conditional)}"
+                    )
+                stack.append(layer)
+
+    # -- in which order
+
+    def _sort(self) -> None:
+        """Fill the scopes: what reads stands after what it reads, else in the order in which it was added."""
+        first: dict[Item, int] = {}
+        for number, layer in enumerate(self.network.layers):
+            first.setdefault(self._unit(layer), number)
+        follows: dict[Item, set[Item]] = {item: set() for item in first}
+        for layer in self.network.layers:
+            for index, tensor in enumerate(layer._inputs):
+                if tensor is None or tensor._layer is None:
+                    continue
+                source = self._unit(tensor._layer)
+                if isinstance(tensor._layer, IRecurrenceLayer | IIteratorLayer):
+                    continue  # a parameter of the body
+                reader = self._item_at(layer, index, self._places[source])
+                if reader is not source:
+                    follows[reader].add(source)
+        for item, number in sorted(first.items(), key=lambda pair: pair[1]):
+            del number
+            self._places[item].items.append(item)
+        for place in {id(one): one for one in (self.main, *self._subs.values())}.values():
+            place.items = _ordered(place.items, follows)
+        self.follows = follows
+
+    def _item_at(self, reader: ILayer, index: int, where: Place) -> Item:
+        """The item of a scope that an input's reader is, or is inside of."""
+        place = self.used_in(reader, index)
+        if place is where:
+            return self._unit(reader)
+        while place.parent is not where:
+            assert place.parent is not None
+            place = place.parent
+        assert place.owner is not None
+        return place.owner
+
+
+def _ordered(items: Sequence[Item], follows: dict[Item, set[Item]]) -> list[Item]:
+    own = set(items)
+    waits = {item: len(follows[item] & own) for item in items}
+    users: dict[Item, list[Item]] = {item: [] for item in items}
+    for item in items:
+        for source in follows[item] & own:
+            users[source].append(item)
+    from heapq import heapify, heappop, heappush
+
+    rank = {item: k for k, item in enumerate(items)}
+    ready = [rank[item] for item in items if not waits[item]]
+    heapify(ready)
+    found: list[Item] = []
+    while ready:
+        item = items[heappop(ready)]
+        found.append(item)
+        for user in users[item]:
+            waits[user] -= 1
+            if not waits[user]:
+                heappush(ready, rank[user])
+    if len(found) < len(items):
+        stuck = next(item for item in items if waits[item])
+        raise stuck.error("it is computed from its own output; only a recurrence leads back")
+    return found
+
+
+def _leaves(owner: ILoop | IIfConditional | None) -> str:
+    what = "add_loop_output" if isinstance(owner, ILoop) else "add_output"
+    return f"a value leaves it by {what} alone"

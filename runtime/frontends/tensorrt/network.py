@@ -1,0 +1,117 @@
+"""INetworkDefinition: a network as a script builds it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import MethodType
+from typing import Any
+
+from ...errors import ModelError
+from .conditional import IIfConditional
+from .enums import DataType
+from .layer import ILayer, ITensor, Network, enum_argument, nearest, tensor_argument
+from .loop import ILoop
+from .place import ArgumentError, place
+
+#: The ``add_...`` of the layer families, by name: each gets the network first.
+ADDERS: dict[str, Callable[..., Any]] = {}
+
+
+def adds(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Register a function as the network's method of its name."""
+    ADDERS[function.__name__] = function
+    return function
+
+
+class INetworkDefinition(Network):
+    """A network. Layers, inputs and outputs in the order in which they were added."""
+
+    def __init__(self, name: str = "Unnamed Network 0") -> None:
+        super().__init__()
+        self.name = name
+        self.loops: list[ILoop] = []
+        self.conditionals: list[IIfConditional] = []
+        self.place = place()
+        #: What the model is told about: one sentence each.
+        self.notes: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name not in ADDERS:
+            known = [*ADDERS, *(one for one in dir(type(self)) if not one.startswith("_"))]
+            raise AttributeError(f"{place()}: INetworkDefinition has no '{name}' here{nearest(name, known)}")
+        return MethodType(ADDERS[name], self)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *ADDERS})
+
+    # -- inputs and outputs
+
+    def add_input(self, name: str, dtype: DataType, shape: Any) -> ITensor:
+        """An input of the network; -1 in its shape is a dimension that is not known."""
+        if not isinstance(name, str):
+            raise ArgumentError(f"{place()}: add_input: the name must be a string, not {name!r}")
+        if any(tensor.name == name for tensor in self.inputs):
+            raise ModelError(f"{place()}: add_input: there is an input '{name}' already")
+        tensor = ITensor(self, None, len(self.inputs), name)
+        self.inputs.append(tensor)
+        self.set_input_type(tensor, enum_argument(DataType, dtype, f"add_input('{name}'): dtype"), shape)
+        return tensor
+
+    def mark_output(self, tensor: ITensor) -> None:
+        """Let a tensor be a result of the network."""
+        tensor_argument(self, tensor, "mark_output")
+        if tensor._layer is None:
+            raise ModelError(f"{place()}: mark_output: {tensor} is an input of the network; add_identity makes another")
+        if tensor not in self.outputs:
+            self.outputs.append(tensor)
+
+    def unmark_output(self, tensor: ITensor) -> None:
+        if tensor_argument(self, tensor, "unmark_output") in self.outputs:
+            self.outputs.remove(tensor)
+
+    @property
+    def num_layers(self) -> int:
+        return len(self.layers)
+
+    @property
+    def num_inputs(self) -> int:
+        return len(self.inputs)
+
+    @property
+    def num_outputs(self) -> int:
+        return len(self.outputs)
+
+    def get_layer(self, index: int) -> ILayer | None:
+        return self.layers[index] if 0 <= index < len(self.layers) else None
+
+    def get_input(self, index: int) -> ITensor | None:
+        return self.inputs[index] if 0 <= index < len(self.inputs) else None
+
+    def get_output(self, index: int) -> ITensor | None:
+        return self.outputs[index] if 0 <= index < len(self.outputs) else None
+
+    def __len__(self) -> int:
+        return len(self.layers)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __getitem__(self, index: int) -> ILayer:
+        return self.layers[index]
+
+    def __iter__(self) -> Iterator[ILayer]:
+        return iter(list(self.layers))
+
+    # -- control flow
+
+    def add_loop(self) -> ILoop:
+        """A loop; what is inside it follows from what its tensors are used for."""
+        self.loops.append(ILoop(self, len(self.loops)))
+        return self.loops[-1]
+
+    def add_if_conditional(self) -> IIfConditional:
+        """A conditional; what is in its branches follows from what its outputs are computed from."""
+        self.conditionals.append(IIfConditional(self, len(self.conditionals)))
+        return self.conditionals[-1]

@@ -1,0 +1,39 @@
+"""Where in the user's script something was written, and errors that say so."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...errors import ModelError
+
+_HERE = str(Path(__file__).parent)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of a script."""
+
+    path: str
+    line: int
+
+    @property
+    def short(self) -> str:
+        """``model.py:12``"""
+        return f"{Path(self.path).name}:{self.line}"
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}"
+
+
+class ArgumentError(ModelError, TypeError):
+    """An argument of another type than the call takes; a TypeError as well, as scripts know it."""
+
+
+def place() -> Place:
+    """The line of whoever called the API: the innermost frame that is none of its own."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
+        frame = frame.f_back
+    return Place(frame.f_code.co_filename, frame.f_lineno)

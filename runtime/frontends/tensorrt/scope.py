@@ -1,0 +1,76 @@
+"""What a layer is lowered into: operators, added one after the other to a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...dtypes import to_onnx
+from ...graph import Graph, Operation, TensorType, Value
+
+#: The opset of the ONNX operators that layers are made of.
+OPSET = 21
+
+
+class Names:
+    """Names of a model's values and nodes, each once."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, int] = {}
+        self._nodes: dict[str, int] = {}
+
+    def take(self, name: str) -> str:
+        """A value's name, or one made of it that no value has yet."""
+        return _unique(name, self._values)
+
+    def take_node(self, name: str) -> str:
+        """The same of a node."""
+        return _unique(name, self._nodes)
+
+
+def _unique(name: str, taken: dict[str, int]) -> str:
+    found = name
+    while found in taken:
+        taken[name] += 1
+        found = f"{name}_{taken[name]}"
+    taken[found] = 1
+    return found
+
+
+class Scope:
+    """A graph that layers are lowered into, one after the other."""
+
+    def __init__(self, graph: Graph, main: Graph, names: Names) -> None:
+        """``main``: has the constants of all scopes."""
+        self.graph, self.main, self.names = graph, main, names
+        #: What nodes are called after, and the line that they are from.
+        self.base, self.origin = "", ""
+
+    def op(self, op_type: str, *inputs: Value | None, domain: str = "", **attributes: Any) -> Value:
+        """Add an operator with one output: one of ONNX's (opset 21), or our own of another domain."""
+        return self.ops(op_type, inputs, 1, domain, **attributes)[0]
+
+    def ops(
+        self, op_type: str, inputs: Sequence[Value | None], outputs: int, domain: str = "", **attributes: Any
+    ) -> list[Value]:
+        """Add an operator with several outputs."""
+        made = [Value(f"{self.base}/{op_type}") for _ in range(outputs)]
+        kept = {name: value for name, value in attributes.items() if value is not None}
+        version = 1 if domain else OPSET
+        self.graph.nodes.append(
+            Operation(self.base, op_type, domain, version, list(inputs), [*made], kept, origin=self.origin)
+        )
+        return made
+
+    def constant(self, array: Any, dtype: Any = None) -> Value:
+        """A constant."""
+        data = np.array(array, dtype, order="C")
+        value = Value(self.names.take(f"{self.base}/constant"), TensorType(data.dtype, data.shape), data)
+        self.main.constants.append(value)
+        return value
+
+    def cast(self, value: Value | None, dtype: np.dtype[Any]) -> Value:
+        """Add a conversion."""
+        return self.op("Cast", value, to=to_onnx(dtype))

@@ -1,0 +1,74 @@
+"""Weights: the numbers that layers bring along."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...graph import Array
+from .enums import DataType, data_type, numpy_type
+from .place import ArgumentError, place
+
+#: NumPy's types that convert to TensorRT's.
+_CONVERT = ("float32", "float16", "int64", "int32", "int8", "bool", "uint8")
+
+
+class Weights:
+    """An array, or nothing of a type: ``Weights()``, ``Weights(DataType.HALF)``, ``Weights(array)``."""
+
+    def __init__(self, a: Any = DataType.FLOAT) -> None:
+        if isinstance(a, DataType):
+            self._array: Array = np.empty(0, numpy_type(a))
+            return
+        if not isinstance(a, np.ndarray):
+            raise ArgumentError(f"{place()}: Weights takes a NumPy array or a DataType, not {type(a).__name__}")
+        if a.dtype.name not in _CONVERT and data_type(a.dtype) is None:
+            raise ValueError(
+                f"{place()}: NumPy type {a.dtype} does not convert to a type of TensorRT; it takes "
+                f"{', '.join(_CONVERT)}"
+            )
+        if not a.flags.c_contiguous:
+            raise ValueError(f"{place()}: the array of Weights must be contiguous; np.ascontiguousarray makes it that")
+        self._array = a
+
+    @property
+    def dtype(self) -> DataType:
+        found = data_type(self._array.dtype)
+        assert found is not None
+        return found
+
+    @property
+    def size(self) -> int:
+        return self._array.size
+
+    @property
+    def nbytes(self) -> int:
+        return self._array.nbytes
+
+    def numpy(self) -> Array:
+        """The numbers, in one dimension."""
+        return self._array.reshape(-1)
+
+    def __len__(self) -> int:
+        return self._array.size
+
+
+def array_of(weights: Any, what: str) -> Array:
+    """The numbers of what a script gave as weights: no copy, as in TensorRT, which reads them when it builds.
+
+    Raises:
+        ArgumentError: it is neither Weights nor an array of a type that TensorRT has.
+    """
+    if isinstance(weights, Weights):
+        return weights.numpy()
+    if not isinstance(weights, np.ndarray):
+        raise ArgumentError(
+            f"{place()}: {what} must be trt.Weights or a NumPy array, not {type(weights).__name__}; np.array makes one"
+        )
+    if data_type(weights.dtype) is None:
+        raise ArgumentError(
+            f"{place()}: {what}: NumPy type {weights.dtype} does not convert to a type of TensorRT; it takes "
+            f"{', '.join(_CONVERT)}"
+        )
+    return weights
