@@ -179,12 +179,12 @@ while True:              # do-while loop
     drop_digit = n / 10
     count_digit = count + 1
     digits_left = drop_digit > 0
-    `digits.1` = concat(`digits.1`, last_digit, axis=0)  # scan output, concatenated on axis 0
+    digits = concat(digits, last_digit, axis=0)  # scan output, concatenated on axis 0
     n = drop_digit       # back edge
     count = count_digit  # back edge
     if not digits_left: break
-`digits.0` = count       # last value
-return digit_count=`digits.0`, digits=`digits.1`
+digit_count = count      # last value
+return digit_count, digits
 """,
     "loop_for_condition.xml": """\
 max_trips, x0, growth, limit = inputs
@@ -194,10 +194,10 @@ below_limit = below_limit_at_start            # initial condition
 for i in range(max_trips) while below_limit:  # for loop with a condition, -1 in max_trips = no limit
     grow = x * growth
     below_limit = grow < limit
-    `growing.1` = concat(`growing.1`, grow, axis=0)  # scan output, concatenated on axis 0
+    history = concat(history, grow, axis=0)   # scan output, concatenated on axis 0
     x = grow                                  # back edge
-`growing.0` = x                               # last value
-return last=`growing.0`, history=`growing.1`
+last = x                                      # last value
+return last, history
 """,
     "loop_infinite.xml": """\
 start = inputs
@@ -217,62 +217,62 @@ return pi=leibniz
 """,
     "loop_nested.xml": """\
 unit = inputs
-e = unit                          # initial value
-for i in range(8):                # for loop
+e = unit                           # initial value
+for i in range(8):                 # for loop
     inner_trips = i + 1
-    product = unit                # initial value
-    for j in range(inner_trips):  # for loop, -1 in inner_trips = no limit
+    product = unit                 # initial value
+    for j in range(inner_trips):   # for loop, -1 in inner_trips = no limit
         j_f = float32(j)
         factor = j_f + 1.0
         multiply = product * factor
-        product = multiply        # back edge
-    factorial = product           # last value
+        product = multiply         # back edge
+    factorial = product            # last value
     term = unit / factorial
     add_term = e + term
-    `terms.1`[i:i+1] = factorial  # scan output, concatenated on axis 0
-    e = add_term                  # back edge
-`terms.0` = e                     # last value
-return e=`terms.0`, factorials=`terms.1`
+    factorials[i:i+1] = factorial  # scan output, concatenated on axis 0
+    e = add_term                   # back edge
+`terms.0` = e                      # last value
+return e=`terms.0`, factorials
 """,
     "loop_slice_concat.xml": """\
 x, start = inputs
-total = start                            # initial value
-for i in range(5):                       # for loop
-    row = x[i:i+1, :]                    # sliced input, axis 0
+total = start               # initial value
+for i in range(5):          # for loop
+    row = x[i:i+1, :]       # sliced input, axis 0
     i_f = float32(i)
     weight = i_f + 1.0
     weigh = row * weight
     add_weighted = total + weigh
-    `weighted_rows.0`[i:i+1, :] = weigh  # scan output, concatenated on axis 0
-    total = add_weighted                 # back edge
-`weighted_rows.1` = total                # last value
-return rows=`weighted_rows.0`, weighted_sum=`weighted_rows.1`
+    rows[i:i+1, :] = weigh  # scan output, concatenated on axis 0
+    total = add_weighted    # back edge
+weighted_sum = total        # last value
+return rows, weighted_sum
 """,
     "lstm.xml": """\
 X, H0, C0 = inputs
-h = H0                              # initial value
-c = C0                              # initial value
-for i in range(25):                 # 25 = parts of X along axis 1
-    x = X[:, i:i+1, :]              # sliced input, axis 1
+h = H0                        # initial value
+c = C0                        # initial value
+for i in range(25):           # 25 = parts of X along axis 1
+    x = X[:, i:i+1, :]        # sliced input, axis 1
     x_row = Reshape(x, [1, 512], special_zero=false)
     `cell.0`, `cell.1` = LSTMCell(x_row, h, c, W, R, B, hidden_size=256)
     y_slice = Reshape(`cell.0`, [1, 1, 256], special_zero=false)
-    `rnn.0`[:, i:i+1, :] = y_slice  # scan output, concatenated on axis 1
-    h = `cell.0`                    # back edge
-    c = `cell.1`                    # back edge
-`rnn.1` = h                         # last value
-`rnn.2` = c                         # last value
-return Y=`rnn.0`, H=`rnn.1`, C=`rnn.2`
+    Y[:, i:i+1, :] = y_slice  # scan output, concatenated on axis 1
+    h = `cell.0`              # back edge
+    c = `cell.1`              # back edge
+H = h                         # last value
+C = c                         # last value
+return Y, H, C
 """,
     "reverse_sum.xml": """\
 x, start = inputs
-total = start                                # initial value
-for i in range(6):                           # 6 = parts of x along axis 0
-    row = x[5-i:6-i, :]                      # sliced input, axis 0
+total = start                          # initial value
+for i in range(6):                     # 6 = parts of x along axis 0
+    row = x[5-i:6-i, :]                # sliced input, axis 0
     add_row = total + row
-    `sum_backwards.0`[5-i:6-i, :] = add_row  # scan output, concatenated on axis 0, the last iteration first
-    total = add_row                          # back edge
-`sum_backwards.1` = total                    # last value
-return suffix_sums=`sum_backwards.0`, `sum`=`sum_backwards.1`
+    suffix_sums[5-i:6-i, :] = add_row  # scan output, concatenated on axis 0, the last iteration first
+    total = add_row                    # back edge
+`sum` = total                          # last value
+return suffix_sums, `sum`
 """,
 }

@@ -98,12 +98,12 @@ class WaitingSession(Session):
 
     _waits = True
 
-    def restart(self) -> Stop:
+    def restart(self, inputs: Mapping[str, Data] | None = None) -> Stop:
         """See :meth:`Session.restart`; the first call, by the constructor, does nothing."""
         if self._waits:
             self._waits = False
             return self.stop
-        return super().restart()
+        return super().restart(inputs)
 
 
 class Driver:
@@ -241,7 +241,7 @@ class Driver:
     def _do(self, command: Request) -> Stopped:
         error = None
         quits = False
-        before = self._session.stop
+        before, inputs = self._session.stop, self._session.inputs
         try:
             self._run(command)
         except LoopdbgError as problem:
@@ -250,6 +250,9 @@ class Driver:
             quits = True
         except MemoryError as problem:
             error = f"out of memory: {one_line(problem)}"
+        if self._session.inputs is not inputs:
+            # Another run began.
+            self._history.clear()
         stop = self._session.stop
         if error is None and stop.reason is Reason.ERROR and stop is not before:
             error = stop.text

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ...runtime.errors import UsageError
+from ...runtime.errors import InputError, UsageError
 from ..expression.language import parse
 from ..expression.template import Template
+from ..values.scope import FrameScope
 from ..words.names import mask
 from .command import COMMANDS, Quit, command
+from .given import given
 from .report import (
     branch_lines,
     breakpoint_lines,
@@ -99,10 +101,21 @@ def _continue(console: Console, rest: str) -> None:
     console.moved(session.continue_())
 
 
-@command("restart", "back to before iteration 0 of the first loop, on the first branch", "r", "run")
+@command(
+    "restart [NAME=EXPR ...]",
+    "back to before iteration 0 of the first loop, on the first branch; with other inputs: a new run",
+    "r",
+    "run",
+    takes="inputs",
+)
 def _restart(console: Console, rest: str) -> None:
-    no_more(rest, "restart")
-    console.moved(console.session.restart())
+    session = console.session
+    try:
+        inputs = given(rest, session.model, FrameScope(session.frames[0])) if rest else None
+        console.moved(session.restart(inputs))
+    except InputError as error:
+        # What it says of options is of no use here.
+        raise UsageError(error.what) from None
 
 
 @command("back [N]", "back to the boundary before, N times", "rs", "reverse-step")

@@ -22,13 +22,14 @@ Found = tuple[int, list[str]]
 @dataclass(frozen=True)
 class Completer:
     """What completions are made of. ``index``: the loop that names are of, -1 the main graph; ``has_nodes``: nodes can
-    be stopped before; ``breakpoints``, ``displays``, ``branches``: their numbers."""
+    be stopped before; ``breakpoints``, ``displays``, ``branches``: their numbers; ``inputs``: the model's, by name."""
 
     places: Places
     index: int
     has_nodes: bool
     breakpoints: tuple[str, ...]
     displays: tuple[str, ...]
+    inputs: tuple[str, ...]
     branches: tuple[str, ...]
 
 
@@ -121,6 +122,13 @@ def _condition(known: Completer, rest: str) -> Found:
     return which.end() + start, found
 
 
+def _inputs(known: Completer, rest: str) -> Found:
+    """Names of inputs, and behind a sign what an expression can be."""
+    if "=" in (rest.split() or [""])[-1]:
+        return _expression(known, rest)
+    return _words(rest, (f"{quote(name)}=" for name in known.inputs))
+
+
 def _breakpoint(known: Completer, rest: str) -> Found:
     return _words(rest, known.breakpoints)
 
@@ -134,6 +142,7 @@ _KINDS: dict[str, Callable[[Completer, str], Found]] = {
     "set": _set,
     "condition": _condition,
     "breakpoint": _breakpoint,
+    "inputs": _inputs,
     "display": lambda known, rest: _words(rest, known.displays),
     "branch": lambda known, rest: _words(rest, known.branches),
     "info": lambda known, rest: _words(rest, _TOPICS),

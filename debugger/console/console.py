@@ -203,6 +203,7 @@ class Console:
             session.has_nodes,
             tuple(map(str, (one.number for one in session.breakpoints))),
             tuple(map(str, self.displays)),
+            tuple(port.name for port in session.model.inputs),
             tuple(map(str, branches)),
         )
 

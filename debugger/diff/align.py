@@ -473,18 +473,13 @@ class Alignment:
         edges = {a: b for a, b, _ in pair.edges}
         free = list(pair.right.last_values)
         for last in pair.left.last_values:
-            edge = edge_of(pair.left, last)
+            edge = pair.left.edge_of(last)
             for other in free:
-                other_edge = edge_of(pair.right, other)
+                other_edge = pair.right.edge_of(other)
                 if (edges.get(edge) is other_edge) if edge and other_edge else self.same(last.result, other.result):
                     free.remove(other)
                     yield last, other
                     break
-
-
-def edge_of(loop: Loop, last: LastValueOutput) -> BackEdge | None:
-    """The back edge whose value a last-value output returns."""
-    return last.edge or next((edge for edge in loop.back_edges if edge.result is last.result), None)
 
 
 def geometry(port: SlicedInput) -> tuple[int, ...]:

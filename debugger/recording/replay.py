@@ -6,7 +6,7 @@ boundary on the way, as those of a run are; since any boundary can be read at an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import NoReturn
 
@@ -122,8 +122,10 @@ class Replay(Debuggee):
 
     # -- on
 
-    def restart(self) -> Stop:
+    def restart(self, inputs: Mapping[str, Data] | None = None) -> Stop:
         """Go to the first boundary."""
+        if inputs:
+            self.refuse("giving other inputs")
         with self._held():
             return self._to_first()
 

@@ -136,8 +136,15 @@ class Debuggee(ABC):
 
     # -- on
 
-    def restart(self) -> Stop:
-        """Go back to before iteration 0 of the first loop, with the same inputs, on the first branch."""
+    def restart(self, inputs: Mapping[str, Data] | None = None) -> Stop:
+        """Go back to before iteration 0 of the first loop, on the first branch.
+
+        ``inputs``: those that are to be others from now on; the rest stays as it is. That begins a new run: its
+        branches and what was seen of the old one are forgotten, breakpoints are kept.
+
+        Raises:
+            InputError: an input is unknown or does not fit.
+        """
         self.refuse("a restart")
 
     def step(self, count: int = 1) -> Stop:

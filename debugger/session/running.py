@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from functools import partial
 
@@ -131,6 +132,21 @@ class Running(Debuggee):
     @property
     def at_beginning(self) -> bool:
         return self.position == self._timeline.entry
+
+    def _give(self, inputs: Mapping[str, Data]) -> None:
+        """Make ready for a run with some other inputs.
+
+        Raises:
+            InputError: an input is unknown or does not fit.
+        """
+        # Copies: a notebook may change its arrays while the session stands.
+        changed = copy.deepcopy({**self.model.named(self.inputs), **self.model.named(inputs)})
+        self._given = self.model.check(changed)
+        self.inputs = changed
+        limit = self._timeline.limit
+        self._timeline = Timeline(self._engine, self._given, self._note_progress)
+        self._timeline.limit = limit
+        self._frames.clear()
 
     # -- running on
 

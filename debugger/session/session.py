@@ -61,8 +61,10 @@ class Session(Running):
 
     # -- on
 
-    def restart(self) -> Stop:
+    def restart(self, inputs: Mapping[str, Data] | None = None) -> Stop:
         with self._held():
+            if inputs:
+                self._give(inputs)
             timeline, entry = self._timeline, self._timeline.entry
             if entry is not None:
                 return self._travel(lambda: timeline.go_to(entry, timeline.branches[0]))
@@ -70,9 +72,12 @@ class Session(Running):
             self._engine.set_limits(self.max_iterations)
             timeline.save()
             stop = self._advance(
-                destinations.AnyBoundary() if self.places.loops else destinations.FirstNode(), raising=True
+                destinations.AnyBoundary() if self.places.loops else destinations.FirstNode(),
+                quietly=True,
+                raising=True,
             )
             timeline.entry = self.position
+            self._prime_all()
             return stop
 
     def step(self, count: int = 1) -> Stop:

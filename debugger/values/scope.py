@@ -74,7 +74,7 @@ class FrameScope:
 
     def names(self) -> Collection[str]:
         """Everything that has a value now."""
-        return [*self._values, *self._scans, *self._collected]
+        return [*self._values, *self._scans, *self._collected, *self._given]
 
     def value(self, name: str) -> Any:
         """The value that the frame shows."""
@@ -89,6 +89,8 @@ class FrameScope:
                 return self._frame.scan_outputs[self._scans[name].outer.name]
             except KeyError:
                 raise ScopeError(f"not all elements of '{name}' were recorded") from None
+        if name in self._given:
+            return self._values[self._given[name]]
         try:
             return self._values[name]
         except KeyError as error:
@@ -174,6 +176,23 @@ class FrameScope:
                 if self._names.get(port.outer.name) is port.outer:
                     found[port.outer.name] = around
             around = around.around
+        return found
+
+    @cached_property
+    def _given(self) -> dict[str, str]:
+        """Where the loop ends: the outputs that are last values, which the graph around gets when the loop is left, and
+        what in the body they are."""
+        frame = self._frame
+        if frame.loop is None or not frame.at_boundary or frame.stopped_by is None:
+            return {}
+        found: dict[str, str] = {}
+        for last in frame.loop.last_values:
+            edge = frame.loop.edge_of(last)
+            inner = last.result if edge is None else edge.param
+            outer = last.outer
+            # A body's own value of that name is what the name means here.
+            if self._names.get(outer.name) is outer and not self._values.read(outer)[0] and inner.name in self._values:
+                found[outer.name] = inner.name
         return found
 
     def _state(self, name: str) -> NodeState | None:

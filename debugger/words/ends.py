@@ -12,8 +12,11 @@ from .names import named
 from .node_text import Phrases
 
 
-def ends(loop: Loop, phrases: Phrases) -> Iterator[str]:
-    """Sentences on what ends a loop; the first says it, the others what else is to know."""
+def ends(loop: Loop, phrases: Phrases, asked_before: bool = False) -> Iterator[str]:
+    """Sentences on what ends a loop; the first says it, the others what else is to know.
+
+    ``asked_before``: it is told in the words of a system whose condition is looked at before an iteration.
+    """
     found = ending(loop, phrases.origins)
     condition = condition_text(loop, phrases)
     if found.initial is False:
@@ -42,7 +45,10 @@ def ends(loop: Loop, phrases: Phrases) -> Iterator[str]:
     else:
         yield f"Never: there is no trip count, and {_why_always(loop, found)}."
     if found.decides and found.known is None:
-        yield "The iteration that yields false still counts."
+        if asked_before:
+            yield "It is asked before each iteration, about what the one before yielded, which has run in full."
+        else:
+            yield "The iteration that yields false still counts."
         if not condition_slice(loop).can_change:
             yield "The condition depends on nothing that changes between iterations: what it is first, it stays."
     yield from _zero(loop, found)

@@ -417,7 +417,7 @@ class _LoopWriter:
 
     def after(self) -> None:
         for last in self.node.last_values:
-            edge = last.edge or next((e for e in self.node.back_edges if e.result is last.result), None)
+            edge = self.node.edge_of(last)
             value = last.result if edge is None else edge.param
             text = f"{named(last.outer)} = {self.phrases.operand(value)}"
             self.outside(text, LineKind.LAST_VALUE, "last value", last, last.outer)

@@ -275,6 +275,10 @@ class Loop(Node):
     #: What it was made of where the file has no loop: ``LSTM 'rnn' (ONNX LSTM-14), forward``.
     made_of: str = ""
 
+    def edge_of(self, last: LastValueOutput) -> BackEdge | None:
+        """The back edge whose value a last-value output returns."""
+        return last.edge or next((edge for edge in self.back_edges if edge.result is last.result), None)
+
 
 @dataclass(eq=False)
 class Variable:

@@ -116,7 +116,7 @@ class Context:
 
     def edge_of(self, last: LastValueOutput) -> BackEdge | None:
         """The back edge whose value a last-value output returns."""
-        return last.edge or next((edge for edge in self.loop.back_edges if edge.result is last.result), None)
+        return self.loop.edge_of(last)
 
     def outputs_of(self, edge: BackEdge) -> list[Value]:
         """The outputs that return what a back edge carries."""

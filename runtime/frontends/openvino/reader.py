@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import LoopdbgError
-from ...graph import Graph, If, Loop, Node, Operation, System, TensorType, Value, Variable, bodies
+from ...graph import Graph, If, Loop, Node, Operation, System, TensorType, Value, Variable, bodies, own_values
 from ..recurrent import open_loops
 from .constants import Blobs, element_type, tensor_type
 from .loops import LayerScope, LoopBuilder, check_internal, external_input
@@ -22,6 +22,8 @@ from .xml import Document, Element, Layer, Network, Port, ids, names
 
 #: Layers with graphs inside, and the first opset that has them (SEMANTICS 4.4).
 _SINCE = {"loop": 5, "tensoriterator": 1, "if": 8}
+#: Those that are loops, or become loops.
+_LOOPS = frozenset({"loop", "tensoriterator", "lstmsequence", "grusequence", "rnnsequence"})
 #: Layers that are no nodes: they are the graph's own inputs, constants and outputs.
 _NOT_NODES = ("parameter", "const", "constant", "result")
 
@@ -30,8 +32,8 @@ def read(path: Path, weights: Path | None = None) -> Graph:
     """Read an ``.xml`` and, where a constant needs it, the ``.bin`` beside it, or ``weights`` in its place.
 
     Values have the layer's name (``name.0``, ``name.1`` where it has several outputs, and a number at its end where
-    another value of the same scope has it already); inputs and outputs of the model have the names that OpenVINO gives
-    them (``any_name``). Constants are read-only views of the
+    another value of the same scope has it already), several outputs of a loop those of their tensors; inputs and
+    outputs of the model have the names that OpenVINO gives them (``any_name``). Constants are read-only views of the
     ``.bin``.
 
     Raises:
@@ -116,6 +118,8 @@ class _Builder:
             values.update({(layer.id, port.id): value for port, value in zip(layer.outputs, made, strict=True)})
         for layer in self._in_order(network):
             graph.nodes.append(self._node(layer, network, values, graph))
+            if layer.kind in _LOOPS and len(layer.outputs) > 1:
+                _name_outputs(layer, network, values, graph.nodes[-1])
         for layer in network.layers.values():
             if layer.kind == "result":
                 source = network.sources.get((layer.id, layer.inputs[0].id)) if layer.inputs else None
@@ -341,6 +345,18 @@ def _tell_apart(graph: Graph, taken: set[str], known: Collection[Value] = ()) ->
                 _tell_apart(inner, set())
             else:
                 _tell_apart(inner, set(taken), {*known, *own})
+
+
+def _name_outputs(layer: Layer, network: Network, values: Mapping[Port, Value], node: Node) -> None:
+    """Call what a loop gives as its tensors are called, which tells one output from another: where that is more than a
+    number, and nothing else beside the loop or in its body goes by it."""
+    taken = {other.name for other in network.layers.values() if other.kind != "result" and other is not layer}
+    if isinstance(node, Loop):
+        taken.update(value.name for value in own_values(node.body))
+    for port in layer.outputs:
+        value = values[layer.id, port.id]
+        value.name = min((n for n in port.names if not n.isdecimal() and n not in taken), default=value.name)
+        taken.add(value.name)
 
 
 def _any_name(document: Document, layer: Layer, port: Port, own: str) -> str:

@@ -157,7 +157,7 @@ def test_nested_loops() -> None:
         ("back-node", "this is where the session began; there is nothing before"),
         ("back 0", "0 times makes no sense; give 1 or more"),
         ("into it", "into takes nothing after it, not 'it'"),
-        ("restart now", "restart takes nothing after it, not 'now'"),
+        ("restart now", "restart takes inputs as NAME=VALUE, as in restart x0=5, not 'now'"),
         ("reverse-continue 2", "reverse-continue takes nothing after it, not '2'"),
         ("list 99", "list takes a line from 2 to 11, or all, not '99'"),
         ("undo", "nothing was set on this branch"),

@@ -208,3 +208,11 @@ def test_unknown_names_are_no_missing_values() -> None:
 
     model(COUNT).run({"M": 1, "cond": True, "v0": 5, "bound": 99}, on_iteration=hook)
     assert len(scopes) == 1
+
+
+@pytest.mark.parametrize(("M", "last"), [(4, 9), (0, 5)])
+def test_at_its_end_a_loop_shows_what_it_gives(M: int, last: int) -> None:
+    """By the names outside, before the graph around it has them."""
+    found = at_each(COUNT, lambda scope: scope.value("v").item(), M=M, cond=True, v0=5, bound=99)
+    assert found[-1] == last
+    assert all("'v' is not computed yet" in text for text in found[:-1])

@@ -119,14 +119,14 @@ def test_a_while_loop_as_tensorrt() -> None:
 def test_a_tensor_iterator_in_three_vocabularies() -> None:
     own = sample("reverse_sum.xml")
     assert ("input 0 x → row", "axis=0 start=-1 end=0 stride=-1 part_size=1") in rows(own, "port_map")
-    assert ("output 2 `sum_backwards.0` ← add_row", "axis=0 stride=-1") in rows(own, "port_map")
+    assert ("output 2 suffix_sums ← add_row", "axis=0 stride=-1") in rows(own, "port_map")
     scan = sample("reverse_sum.xml", System.ONNX)
     assert scan.terms.what == "ONNX Scan"
     assert rows(scan, "inputs") == [("row : float32[1,2]", "input 1 x → body input 1, axis 0, backward")]
     assert any("Unsqueeze: row" in text for text in scan.terms.needs)
     tensorrt = sample("reverse_sum.xml", System.TENSORRT)
     assert rows(tensorrt, "iterators") == [("IIterator row : float32[1,2]", "x, axis 0, reverse")]
-    assert rows(tensorrt, "outputs")[1][0] == "ILoopOutput kREVERSE `sum_backwards.0`"
+    assert rows(tensorrt, "outputs")[1][0] == "ILoopOutput kREVERSE suffix_sums"
     assert rows(tensorrt, "limits") == [("ITripLimit kCOUNT = 6", "")]
 
 
@@ -242,3 +242,10 @@ def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     assert ran.status == 2 and "tflite" in ran.complaint
     assert loopdbg(capsys, "explain", tmp_path / "no.onnx").status == 1
     assert loopdbg(capsys, "explain").status == 2
+
+
+def test_what_kwhile_asks_is_not_told_in_the_words_of_onnx() -> None:
+    told = sample("counter.onnx", System.TENSORRT).ends
+    assert not any("still counts" in text for text in told)
+    assert any("asked before each iteration" in text for text in told)
+    assert "The iteration that yields false still counts." in sample("counter.onnx").ends
