@@ -9,10 +9,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+import lesson_models
 import onnx_models
 import openvino_models
 
 HERE = Path(__file__).resolve().parent
+#: The models of the lessons stand in a folder of their own, which the package takes along.
+LESSONS = "lessons"
 
 SAMPLES = onnx_models.SAMPLES | openvino_models.SAMPLES
 
@@ -27,11 +30,13 @@ def build(output: Path, names: list[str]) -> list[Path]:
     Raises:
         ValueError: a sample that is meant to be committed has become too large for that.
     """
-    output.mkdir(parents=True, exist_ok=True)
+    (output / LESSONS).mkdir(parents=True, exist_ok=True)
     written = []
     for name in names:
-        for suffix, content in SAMPLES[name]().all_files().items():
-            path = output / f"{name}{suffix}"
+        make = SAMPLES.get(name)
+        folder = output if make else output / LESSONS
+        for suffix, content in (make or lesson_models.SAMPLES[name])().all_files().items():
+            path = folder / f"{name}{suffix}"
             if name not in LARGE and len(content) > COMMITTED_BYTES:
                 raise ValueError(f"{path.name} has {len(content)} bytes: add {name!r} to LARGE and to .gitignore")
             path.write_bytes(content)
@@ -45,7 +50,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=HERE, metavar="DIR", help="where to write (default: here)")
     parser.add_argument("--large-only", action="store_true", help="only the models that are not committed")
     options = parser.parse_args()
-    names = [name for name in SAMPLES if name in LARGE or not options.large_only]
+    names = [name for name in (*SAMPLES, *lesson_models.SAMPLES) if name in LARGE or not options.large_only]
     written = build(options.output, names)
     print(f"wrote {len(written)} files of {len(names)} sample models to {options.output}")
 

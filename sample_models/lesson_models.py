@@ -1,0 +1,249 @@
+"""The models of the lessons: ONNX in its text form, readable as it is, and one IR."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import onnx
+import onnx.parser
+
+from ir_writer import Graph, Into, OutOf, Slicing
+from sample import Array, Sample
+
+HEADER = '<ir_version: 10, opset_import: ["" : 21]>\n'
+
+
+def text_sample(text: str, inputs: Mapping[str, object]) -> Sample:
+    """A sample in ONNX's text form; constants are initializers of the body, so that no line of a listing is theirs.
+
+    Raises:
+        onnx.parser.ParseError: the text is not a graph.
+        onnx.checker.ValidationError: the graph is not a valid model.
+    """
+    lines = text.strip("\n").splitlines()
+    margin = min(len(line) - len(line.lstrip()) for line in lines if line.strip())
+    whole = HEADER + "\n".join(line[margin:].rstrip() for line in lines) + "\n"
+    onnx.checker.check_model(onnx.parser.parse_model(whole), full_check=True)
+    given: dict[str, Array] = {
+        name: np.array(value, np.bool_ if isinstance(value, bool) else np.int64) for name, value in inputs.items()
+    }
+    return Sample({".onnxtxt": whole.encode()}, given)
+
+
+def add3() -> Sample:
+    """A body that runs again."""
+    text = """
+        main (int64 n, int64 x0) => (int64 x_last) {
+          [add3] x_last = Loop <body = add3 (int64 i, bool c, int64 x) => (bool go, int64 x_next)
+              <bool go = {1}, int64 three = {3}> {
+            x_next = Add (x, three)
+          }> (n, , x0)
+        }
+    """
+    return text_sample(text, {"n": 5, "x0": 0})
+
+
+def twice() -> Sample:
+    """What an iteration receives, and what it yields: a scan output of each."""
+    text = """
+        main (int64 n, int64 x0) => (int64 x_last, int64[k] got, int64[k] gave) {
+          [twice] x_last, got, gave = Loop <body = twice (int64 i, bool c, int64 x)
+              => (bool go, int64 x_next, int64 got_x, int64 gave_x) <bool go = {1}> {
+            x_next = Add (x, x)
+            got_x = Identity (x)
+            gave_x = Identity (x_next)
+          }> (n, , x0)
+        }
+    """
+    return text_sample(text, {"n": 4, "x0": 1})
+
+
+def halve() -> Sample:
+    """Who decides about iteration 0: the initial condition is an input."""
+    text = """
+        main (bool first, int64 x0) => (int64 x_last, int64[k] rows) {
+          [halve] x_last, rows = Loop <body = halve (int64 i, bool c, int64 x)
+              => (bool more, int64 x_next, int64 row) <int64 two = {2}, int64 zero = {0}> {
+            x_next = Div (x, two)
+            more = Greater (x_next, zero)
+            row = Identity (x_next)
+          }> (, first, x0)
+        }
+    """
+    return text_sample(text, {"first": True, "x0": 5})
+
+
+def _climb(count: str, condition: str, given: str, inputs: Mapping[str, object]) -> Sample:
+    text = f"""
+        main ({given}int64 x0) => (int64 x_last, int64[k] rows)
+        <bool yes = {{1}}> {{
+          [climb] x_last, rows = Loop <body = climb (int64 i, bool c, int64 x)
+              => (bool more, int64 x_next, int64 row) <int64 one = {{1}}, int64 three = {{3}}> {{
+            x_next = Add (x, one)
+            more = Less (x_next, three)
+            row = Identity (x_next)
+          }}> ({count}, {condition}, x0)
+        }}
+    """
+    if not condition:
+        text = text.replace("\n        <bool yes = {1}>", "")
+    return text_sample(text, inputs)
+
+
+def climb() -> Sample:
+    """A condition input that is true."""
+    return _climb("n", "yes", "int64 n, ", {"n": 6, "x0": 0})
+
+
+def climb_absent() -> Sample:
+    """No condition input: what the body yields is ignored."""
+    return _climb("n", "", "int64 n, ", {"n": 6, "x0": 0})
+
+
+def climb_endless() -> Sample:
+    """Neither a condition input nor a trip count: nothing ends it."""
+    return _climb("", "", "", {"x0": 0})
+
+
+def swap() -> Sample:
+    """Two carried values that trade places."""
+    text = """
+        main (int64 n, int64 a0, int64 b0) => (int64 a_last, int64 b_last) {
+          [swap] a_last, b_last = Loop <body = swap (int64 i, bool c, int64 a, int64 b)
+              => (bool go, int64 b, int64 a) <bool go = {1}> {
+          }> (n, , a0, b0)
+        }
+    """
+    return text_sample(text, {"n": 3, "a0": 1, "b0": 2})
+
+
+def rotate() -> Sample:
+    """Three carried values, each of which takes the place of the one before."""
+    text = """
+        main (int64 n, int64 a0, int64 b0, int64 c0) => (int64 a_last, int64 b_last, int64 c_last) {
+          [rotate] a_last, b_last, c_last = Loop <body = rotate (int64 i, bool go_in, int64 a, int64 b, int64 c)
+              => (bool go, int64 b, int64 c, int64 a) <bool go = {1}> {
+          }> (n, , a0, b0, c0)
+        }
+    """
+    return text_sample(text, {"n": 2, "a0": 1, "b0": 2, "c0": 3})
+
+
+def grow() -> Sample:
+    """One value both as the initial value of a carried one and as a capture."""
+    text = """
+        main (int64 n, int64 start) => (int64 x_last, int64[k] rows) {
+          [grow] x_last, rows = Loop <body = grow (int64 i, bool c, int64 x)
+              => (bool go, int64 x_next, int64 row) <bool go = {1}> {
+            x_next = Add (x, start)
+            row = Identity (x_next)
+          }> (n, , start)
+        }
+    """
+    return text_sample(text, {"n": 3, "start": 1})
+
+
+def digits() -> Sample:
+    """Two Scans over one input, from the front and from the back."""
+    body = """(int64 number, int64 digit)
+              => (int64 number_next) <int64 ten = {10}> {
+            shifted = Mul (number, ten)
+            number_next = Add (shifted, digit)
+          }"""
+    text = f"""
+        main (int64[k] x) => (int64 there, int64 back)
+        <int64 zero = {{0}}> {{
+          [forwards] there = Scan <num_scan_inputs = 1, body = forwards {body}> (zero, x)
+          [backwards] back = Scan <num_scan_inputs = 1, scan_input_directions = [1], body = backwards {body}> (zero, x)
+        }}
+    """
+    return text_sample(text, {"x": [1, 2, 3, 4]})
+
+
+def stairs() -> Sample:
+    """A loop in a loop, with a trip count of its own in each entry."""
+    text = """
+        main (int64 n) => (int64 total_last, int64[k] rows)
+        <int64 nothing = {0}> {
+          [stairs] total_last, rows = Loop <body = stairs (int64 i, bool c, int64 total)
+              => (bool go, int64 total_next, int64 row) <bool go = {1}, int64 one = {1}, int64 zero = {0}> {
+            steps = Add (i, one)
+            [stair] height = Loop <body = stair (int64 j, bool d, int64 h)
+                => (bool on, int64 h_next) <bool on = {1}, int64 unit = {1}> {
+              h_next = Add (h, unit)
+            }> (steps, , zero)
+            total_next = Add (total, height)
+            row = Identity (height)
+          }> (n, , nothing)
+        }
+    """
+    return text_sample(text, {"n": 3})
+
+
+def ahead() -> Sample:
+    """TensorRT's reading of ``counter`` in ONNX's clothes: the question is asked one iteration earlier."""
+    text = """
+        main (int64 start, int64 step, int64 limit) => (int64 last, int64[k] got, int64[k] gave) {
+          first = Add (start, step)
+          below0 = Less (first, limit)
+          [ahead] last, got, gave = Loop <body = ahead (int64 i, bool c, int64 count)
+              => (bool below, int64 count_next, int64 got_count, int64 gave_count) {
+            count_next = Add (count, step)
+            following = Add (count_next, step)
+            below = Less (following, limit)
+            got_count = Identity (count)
+            gave_count = Identity (count_next)
+          }> (, below0, start)
+        }
+    """
+    return text_sample(text, {"start": 0, "step": 3, "limit": 20})
+
+
+def pairs() -> Sample:
+    """A TensorIterator whose iterations make two numbers: as rows, joined, and joined backwards."""
+    count = 3
+    net = Graph()
+    x = net.parameter("x", "i64", (count,))
+    body = net.body()
+    v = body.parameter("v", "i64", (1,))
+    tenfold = body.binary("Multiply", "tenfold", v, body.const("ten", np.array([10], np.int64)))
+    pair = body.op("Concat", "pair", v, tenfold, shape=(2,), axis="0")
+    row = body.op("Unsqueeze", "row", pair, body.const("front", np.array([0], np.int64)), shape=(1, 2))
+    row_result = body.result(row, "row_out")
+    pair_result = body.result(pair, "pair_out")
+    as_rows, joined, backwards = net.tensor_iterator(
+        "pairs",
+        body,
+        [Into(x, v, Slicing(axis=0))],
+        [
+            OutOf(row_result, Slicing(axis=0), count),
+            OutOf(pair_result, Slicing(axis=0, stride=2, part_size=2), count),
+            OutOf(pair_result, Slicing(axis=0, start=-1, end=0, stride=-2, part_size=2), count),
+        ],
+        [],
+    )
+    net.result(as_rows, "as_rows")
+    net.result(joined, "joined")
+    net.result(backwards, "backwards")
+    return Sample(net.files("pairs", 11), {"x": np.array([1, 2, 3], np.int64)})
+
+
+SAMPLES: dict[str, Callable[[], Sample]] = {
+    function.__name__: function
+    for function in (
+        add3,
+        twice,
+        halve,
+        climb,
+        climb_absent,
+        climb_endless,
+        swap,
+        rotate,
+        grow,
+        digits,
+        pairs,
+        stairs,
+        ahead,
+    )
+}
