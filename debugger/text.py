@@ -14,6 +14,8 @@ import numpy as np
 
 from ..runtime.graph import Array
 from ..runtime.text import counted
+from .statistics.onepass import Statistics
+from .statistics.tensor import OverError, TensorRef
 
 
 def printable(text: str) -> str:
@@ -43,14 +45,14 @@ def value_text(value: Any, width: int = 40) -> str:
         return f"[{counted(len(value), 'item')}]"
     if isinstance(value, str | bytes):
         return _cut(scalar_text(value), width)
-    array = np.asarray(value)
+    array = value if isinstance(value, TensorRef) else np.asarray(value)
     if array.ndim == 0:
         return _cut(scalar_text(array[()]), width)
     if array.size == 0:
         return "[]" if array.ndim == 1 else f"empty [{','.join(map(str, array.shape))}]"
     # The shortest text of n elements is "[a, b]": three characters each.
     if 3 * array.size <= width:
-        full = _nested(array)
+        full = _nested(np.asarray(array))
         if len(full) <= width:
             return full
     return summary_text(array)
@@ -88,13 +90,25 @@ def _odd_text(value: Any) -> str:
     return str(number)
 
 
-def summary_text(array: Array) -> str:
-    """The statistics of a large array; of booleans and strings what can be said."""
-    if array.dtype.kind == "b":
-        return f"{int(np.count_nonzero(array))} of {array.size} true"
+def statistics_of(array: Array | TensorRef) -> Statistics | None:
+    """What is in a tensor; None of one that has gone on meanwhile."""
+    if not isinstance(array, TensorRef):
+        return Statistics(array)
+    try:
+        return array.statistics
+    except OverError:
+        return None
+
+
+def summary_text(array: Array | TensorRef) -> str:
+    """The statistics of a large array; of booleans and strings what can be said; ``…`` of what has gone on."""
     if array.dtype.kind in "OUST":
         return f"{array.size} strings"
-    stats = Statistics(array)
+    stats = statistics_of(array)
+    if stats is None:
+        return "…"
+    if array.dtype.kind == "b":
+        return f"{array.size - stats.zeros} of {array.size} true"
     parts = []
     if stats.min is not None:
         show = str if isinstance(stats.min, int) else number_text
@@ -104,51 +118,6 @@ def summary_text(array: Array) -> str:
     if stats.inf:
         parts.append(f"{stats.inf} inf")
     return ", ".join(parts)
-
-
-class Statistics:
-    """Smallest, largest and mean of the finite elements (None where there are none), and how many are not finite.
-
-    Of complex numbers the absolute values count; booleans are 0 and 1. Strings have no statistics.
-    """
-
-    def __init__(self, array: Array) -> None:
-        self.min: float | int | None = None
-        self.max: float | int | None = None
-        self.mean: float | None = None
-        self.nan = 0
-        self.inf = 0
-        kind = array.dtype.kind
-        if kind in "OUSTM" or not array.size:
-            return
-        if "int" in array.dtype.name and kind == "V":
-            array, kind = array.astype(np.int64), "i"
-        if kind in "iub":
-            self.min, self.max = int(array.min()), int(array.max())
-            self.mean = float(array.mean(dtype=np.float64))
-            return
-        with np.errstate(all="ignore"):
-            numbers = np.abs(array) if kind == "c" else array
-            if numbers.dtype.name in _WIDENED or kind == "V":
-                numbers = numbers.astype(np.float64)
-            finite = np.isfinite(numbers)
-            if not finite.all():
-                self.nan = int(np.count_nonzero(np.isnan(numbers)))
-                self.inf = int(numbers.size - np.count_nonzero(finite)) - self.nan
-                numbers = numbers[finite]
-            if numbers.size:
-                self.min, self.max = float(numbers.min()), float(numbers.max())
-                self.mean = _mean(numbers)
-
-
-#: Sums of these overflow or lose digits early.
-_WIDENED = {"float16"}
-
-
-def _mean(numbers: Array) -> float:
-    mean = float(numbers.mean(dtype=np.float64))
-    # The sum of finite numbers near the largest overflows.
-    return mean if math.isfinite(mean) else float((numbers / numbers.size).sum(dtype=np.float64))
 
 
 def number_text(value: float | None) -> str:

@@ -172,12 +172,20 @@ class Frame:
         """The frame in which this loop runs; None of the main graph."""
         return None if self._plan is None else Frame(self._engine, self._plan.parent)
 
+    def _value(self, slot: int) -> Any:
+        """What is shown of a slot: a copy."""
+        return self._engine.value(slot)
+
+    def _previous(self, k: int) -> Any:
+        """What is shown of what back edge k carried into the iteration before."""
+        return self._engine.loops.previous(self._index, k)
+
     @property
     def carried(self) -> Mapping[str, Any]:
         """Parameter name -> the carried value that this iteration got, or at a boundary that the next one gets."""
         self._state()
         edges = self._plan.edges if self._plan else []
-        return {e.edge.param.name: self._engine.value(e.param) for e in edges}
+        return {e.edge.param.name: self._value(e.param) for e in edges}
 
     @property
     def back_edges(self) -> list[CarriedValue]:
@@ -186,14 +194,14 @@ class Frame:
         boundary = self.at_boundary
         edges = []
         for k, e in enumerate(self._plan.edges if self._plan else []):
-            now = self._engine.value(e.param)
+            now = self._value(e.param)
             names = (e.edge.param.name, e.edge.result.name, e.edge.param.type)
             if boundary:
-                previous = self._engine.loops.previous(self._index, k) if iteration else None
+                previous = self._previous(k) if iteration else None
                 edges.append(CarriedValue(*names, previous, now))
             else:
                 ready = e.result == e.param or self._is_computed(e.edge.result)
-                edges.append(CarriedValue(*names, now, self._engine.value(e.result) if ready else None, ready))
+                edges.append(CarriedValue(*names, now, self._value(e.result) if ready else None, ready))
         return edges
 
     @property
@@ -330,7 +338,7 @@ class Values(Mapping[str, Any]):
             for k, edge in enumerate(frame._plan.edges if frame._plan else []):
                 if edge.result == slot and engine.loops.was_swapped(frame._index, k):
                     slot = edge.param
-        return True, engine.value(slot)
+        return True, frame._value(slot)
 
     def _is_left(self, value: Value, node: BodyNode) -> bool:
         """Whether the iteration before computed what this one has not."""

@@ -18,6 +18,7 @@ from ..breakpoints.breakpoint import Breakpoint, Trigger
 from ..breakpoints.collection import Breakpoints
 from ..breakpoints.places import Places
 from ..expression.language import Expression
+from ..frame import AnyFrame
 from ..values.iterations import TimedFrame
 from .boundary import Boundary
 from .branches import Branch
@@ -54,6 +55,8 @@ class Debuggee(ABC):
         self.logged: list[str] = []
         self.on_log: Callable[[str], object] | None = None
         self._lock = threading.Lock()
+        #: Held while it moves, and by others while they read one of its large values.
+        self._reading = threading.Lock()
         #: Held while an interrupt is set or forgotten, so that none outlives the step that it was meant for.
         self._interrupting = threading.Lock()
 
@@ -116,6 +119,12 @@ class Debuggee(ABC):
     @abstractmethod
     def frames(self) -> Sequence[TimedFrame]:
         """All running loops, outermost first, the main graph before them."""
+
+    def standing(self, frame: Any) -> AnyFrame:
+        """One of its frames to be looked at before it moves: what is large may be references
+        (:class:`..statistics.tensor.TensorRef`)."""
+        shown: AnyFrame = frame
+        return shown
 
     @abstractmethod
     def at_boundary(self) -> bool:
@@ -336,7 +345,8 @@ class Debuggee(ABC):
         if not self._lock.acquire(blocking=False):
             raise UsageError("the session is running; interrupt it first")
         try:
-            yield
+            with self._reading:
+                yield
         finally:
             with self._interrupting:
                 self._forget_to_stop()

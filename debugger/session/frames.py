@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ...runtime import frame as runtime
+from ...runtime.engine.memory.memory import read_only
+from ...runtime.graph import Array, Value
 from ..expression.language import parse
+from ..statistics.tensor import LARGE, OverError, TensorRef
 from ..text import dtype_name, value_text
 from ..values.iterations import Iterations
 from ..values.scope import FrameScope
@@ -18,6 +23,8 @@ from ..words.endings import stopper
 from ..words.moments import when, whose
 from .timeline import Timeline
 
+#: Reading one part takes milliseconds; who waits longer waits for something that is stuck.
+_PATIENCE = 5.0
 #: A tensor is drawn with at most this many rows and columns; larger ones are sampled.
 _CELLS = 32
 
@@ -84,6 +91,101 @@ class SessionFrame(runtime.Frame):
         ]
         scans = [(name, dtype_name(value.dtype), str(list(value.shape))) for name, value in self.scan_outputs.items()]
         return head + _table(("carried", *whose(self)), edges) + _table(("scan output", "dtype", "so far"), scans)
+
+
+class StandingFrame(SessionFrame):
+    """The same frame as another one; its tensors of :data:`LARGE` bytes or more are references, good until the session
+    goes on. ``reading``: held while somebody reads one, and by the session while it moves, which ``moves`` tells."""
+
+    def __init__(
+        self, frame: SessionFrame, timeline: Timeline, reading: threading.Lock, moves: Callable[[], bool]
+    ) -> None:
+        super().__init__(timeline, frame.index)
+        self._same = frame
+        self._reading = reading
+        self._moves = moves
+        #: One reference for one tensor, which knows its statistics once somebody asked.
+        self._refs: dict[object, TensorRef] = {}
+
+    # What takes long to find is found once for both.
+
+    def _find_nodes(self) -> list[runtime.BodyNode]:
+        return self._same.nodes
+
+    def scope(self) -> dict[str, Value]:
+        return self._same.scope()
+
+    def _value(self, slot: int) -> Any:
+        engine = self._engine
+        return self._referred(slot, lambda: engine.peek(slot), lambda: super(StandingFrame, self)._value(slot))
+
+    def _previous(self, k: int) -> Any:
+        loops, index = self._engine.loops, self._index
+        return self._referred(
+            ("previous", k),
+            lambda: read_only(loops.peek_previous(index, k)),
+            lambda: super(StandingFrame, self)._previous(k),
+        )
+
+    def _referred(self, key: object, find: Callable[[], Any], copy: Callable[[], Any]) -> Any:
+        if key in self._refs:
+            return self._refs[key]
+        found = find()
+        if not is_large(found):
+            return copy()
+        return self._refs.setdefault(key, TensorRef(found.dtype, found.shape, partial(self._read, find)))
+
+    def _read(self, find: Callable[[], Any], do: Callable[[Array], Any]) -> Any:
+        """What a function gives for a large value, which nothing writes meanwhile.
+
+        Raises:
+            OverError: the session moves, or has moved.
+        """
+        if self._moves() or not self._reading.acquire(timeout=_PATIENCE):
+            raise OverError("this value is over: the loop is going on")
+        try:
+            if self._engine.moment != self._moment:
+                raise OverError("this value is over: the loop has gone on since")
+            return do(find())
+        finally:
+            self._reading.release()
+
+    @property
+    def scan_outputs(self) -> Mapping[str, Any]:
+        scans, index = self._engine.scans, self._index
+        found = {}
+        for k, port in enumerate(self.loop.scan_outputs if self.loop else ()):
+            whole = partial(scans.whole, index, k)
+            found[port.outer.name] = self._referred(("scan", k), partial(_untouched, whole), partial(_copied, whole))
+        return found
+
+    def scan_tail(self, k: int, length: int) -> tuple[int, tuple[int, ...], str, list[Any]]:
+        """See :class:`~...runtime.frame.Frame`: of large elements the newest alone, and that as a reference."""
+        assert self.loop is not None
+        scans, index = self._engine.scans, self._index
+        count, whole, newest = scans.view(index, k, length)
+        told = count, tuple(whole.shape), whole.dtype.name
+        if not count or not is_large(newest[-1]):
+            return *told, [np.array(row, newest.dtype) for row in newest]
+
+        def last() -> Any:
+            return read_only(scans.view(index, k, 1)[2][-1])
+
+        return *told, [self._referred(("tail", k), last, last)]
+
+
+def _untouched(find: Callable[[], Array]) -> Array:
+    found: Array = read_only(find())
+    return found
+
+
+def _copied(find: Callable[[], Array]) -> Array:
+    return find().copy()
+
+
+def is_large(value: Any) -> bool:
+    """True for tensors of numbers that are better not copied."""
+    return isinstance(value, np.ndarray) and value.nbytes >= LARGE and not value.dtype.hasobject
 
 
 class Shown:

@@ -17,7 +17,7 @@ from ..breakpoints.places import Places
 from ..text import printable
 from . import destinations
 from .debuggee import Debuggee
-from .frames import SessionFrame
+from .frames import SessionFrame, StandingFrame
 from .positions import Position, nodes_until
 from .stop import Reason, Stop, boundary_stop, gave_nan, interrupted, loop_name
 from .timeline import Timeline
@@ -102,6 +102,9 @@ class Running(Debuggee):
         if index not in self._frames:
             self._frames[index] = SessionFrame(self._timeline, index)
         return self._frames[index]
+
+    def standing(self, frame: SessionFrame) -> StandingFrame:
+        return StandingFrame(frame, self._timeline, self._reading, self._lock.locked)
 
     def at_boundary(self) -> bool:
         return self._timeline.at_boundary()

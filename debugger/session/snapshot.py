@@ -1,11 +1,12 @@
 """A stop, frozen: what a screen and other front ends show, so that none ever sees an engine at work.
 
-It is taken once a stop, in the thread that runs the engine. All arrays in it are copies, or never written again.
+It is taken once a stop, in the thread that runs the engine. All arrays in it are copies, or never written again; large
+tensors are references, which say so when the session has gone on: a stop costs what is looked at.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -13,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from ...runtime.frame import BodyNode, CarriedValue, NodeState
-from ...runtime.graph import Array, Loop, Node, StoppedBy
+from ...runtime.graph import Array, Loop, Node, SlicedInput, StoppedBy
 from ...runtime.graph.slices import cut
 from ..breakpoints.breakpoint import Breakpoint
 from ..frame import AnyFrame, AnyValues
+from ..statistics.tensor import LARGE, TensorRef, tensor_of
 from ..words.names import scan_names
 from .branches import Branch
 from .debuggee import Debuggee
@@ -38,7 +40,9 @@ class ScanSnapshot:
     count: int
     shape: tuple[int, ...]
     dtype: str
-    tail: tuple[Array, ...]
+    tail: tuple[Any, ...]
+    #: All that it has collected, as its loop would return it; None where that is not known.
+    whole: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,8 +141,8 @@ class Snapshot:
 
 def take(debuggee: Debuggee) -> Snapshot:
     """A snapshot of what is stopped."""
-    frames = tuple(_frame(frame) for frame in debuggee.frames)
-    top = _frame(debuggee.frame) if debuggee.done and debuggee.frame.loop is not None else frames[-1]
+    frames = tuple(_frame(debuggee.standing(frame)) for frame in debuggee.frames)
+    top = _frame(debuggee.standing(debuggee.frame)) if debuggee.done and debuggee.frame.loop is not None else frames[-1]
     outputs = debuggee.outputs
     return Snapshot(
         debuggee.name,
@@ -237,18 +241,36 @@ def _got(frame: AnyFrame, loop: Loop, edges: Sequence[CarriedValue]) -> dict[str
         got[loop.iteration.name] = np.full_like(number, frame.iteration - 1) if there else _ABSENT
     for sliced in loop.sliced_inputs if frame.stopped_by is None else ():
         there, whole = frame.values.read(sliced.outer)
-        parts = cut(whole, sliced, frame.name) if there and isinstance(whole, np.ndarray) else ()
-        got[sliced.inner.name] = parts[frame.iteration - 1] if frame.iteration <= len(parts) else _ABSENT
+        got[sliced.inner.name] = _part(whole, sliced, frame) if there else _ABSENT
     for edge in edges:
         got[edge.param] = _ABSENT if edge.previous is None else edge.previous
     return got
+
+
+def _part(whole: Any, sliced: SlicedInput, frame: AnyFrame) -> Any:
+    """What the iteration before got of a sliced input; a part of a reference is one."""
+    before = frame.iteration - 1
+    if not isinstance(whole, np.ndarray | TensorRef):
+        return _ABSENT
+    ref = tensor_of(whole)
+
+    def parts(do: Callable[[Array], Any]) -> Any:
+        return ref.use(lambda array: do(cut(array, sliced, frame.name)))
+
+    count, dtype, shape = parts(lambda cuts: (len(cuts), cuts.dtype, cuts.shape[1:]))
+    if before >= count:
+        return _ABSENT
+    part = TensorRef(dtype, shape, lambda do: parts(lambda cuts: do(cuts[before])))
+    return part if part.nbytes >= LARGE else np.asarray(part)
 
 
 def _scan(frame: AnyFrame) -> list[ScanSnapshot]:
     if frame.loop is None:
         return []
     scans = []
+    wholes = frame.scan_outputs
     for k, (port, name) in enumerate(zip(frame.loop.scan_outputs, scan_names(frame.loop), strict=True)):
         count, shape, dtype, tail = frame.scan_tail(k, SCAN_TAIL)
-        scans.append(ScanSnapshot(name, port.axis, port.stack, port.reverse, count, shape, dtype, tuple(tail)))
+        whole = wholes.get(port.outer.name)
+        scans.append(ScanSnapshot(name, port.axis, port.stack, port.reverse, count, shape, dtype, tuple(tail), whole))
     return scans

@@ -481,6 +481,11 @@ cdef class Engine:
         self.fuser.ask(slot)
         return self.memory.value(slot)
 
+    def peek(self, int slot):
+        """What a slot holds, not copied: good until the engine goes on, and never to be written."""
+        self.fuser.ask(slot)
+        return self.memory.peek(slot)
+
     def results(self):
         """The outputs of an execution that ended, by name; copies.
 

@@ -481,11 +481,15 @@ cdef class Loops:
 
     def previous(self, int index, int k):
         """A copy of what back edge k carried into the iteration before; only at a boundary, after an iteration."""
+        return self.memory.plain_copy(self.peek_previous(index, k))
+
+    def peek_previous(self, int index, int k):
+        """The same, not copied: good until the engine goes on, and never to be written."""
         cdef Edge *e = self.s.loops[index].edges + k
         cdef Slot *before = previous_of(self.s, e)
         if before.spec == 0:
-            return self.memory.plain_copy(<object>before.owner if before.owner != NULL else None)
-        return self.memory.tensor(before.data, before.spec).copy()
+            return <object>before.owner if before.owner != NULL else None
+        return self.memory.tensor(before.data, before.spec)
 
     def was_swapped(self, int index, int k):
         """True where the last boundary moved back edge k by exchanging buffers (the result's slot holds the previous)."""

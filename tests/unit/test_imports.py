@@ -65,11 +65,12 @@ def test_what_only_runs_needs_no_debugger(command: str, model: str) -> None:
     assert ran.status == 0, ran.err
     found = set(ran.out.split())
     if command == "info":
-        assert {name.split(".")[2] for name in found} == {"text", "words", "expression"}
+        assert {name.split(".")[2] for name in found} == {"text", "words", "expression", "statistics"}
         assert "loopdbg.debugger.expression.evaluate" not in found
     else:
         words = {"loopdbg.debugger.words", "loopdbg.debugger.words.endings"}
-        assert found <= {"loopdbg.debugger.text", *words}
+        statistics = {f"loopdbg.debugger.statistics{module}" for module in ("", ".onepass", ".tensor")}
+        assert found <= {"loopdbg.debugger.text", *words, *statistics}
 
 
 def test_this_test_would_notice() -> None:

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ...debugger.statistics.tensor import TensorRef
+from ...debugger.text import statistics_of
 from ...runtime.graph import Array, TensorType, ValueType
 from .lines import fit
 from .plots import number_of
-from .text import Statistics, number_text, type_text, value_text
+from .text import number_text, type_text, value_text
 
 #: What stands where a value is not computed yet.
 NOT_YET = "·"
@@ -24,9 +26,11 @@ def short_value(value: Any, width: int, shape: bool = True) -> str:
     if isinstance(value, np.ndarray | np.generic) and value.ndim == 0:
         return _scalar(value, width)
     text = value_text(value, width)
-    if len(text) <= width or not isinstance(value, np.ndarray):
+    if len(text) <= width or not isinstance(value, np.ndarray | TensorRef):
         return fit(text, width)
-    stats = Statistics(value)
+    stats = statistics_of(value)
+    if stats is None:
+        return fit(shape_of(value), width)
     odd = [f"{count} {word}" for count, word in ((stats.nan, "nan"), (stats.inf, "inf")) if count]
     dims = shape_of(value)
     forms = []
@@ -57,28 +61,30 @@ def _scalar(value: Array | np.generic[Any], width: int) -> str:
 
 def norm_value(value: Any, width: int) -> str:
     """As :func:`short_value`, but of a tensor too large to be shown the norm, which is what its history plots."""
-    if not isinstance(value, np.ndarray) or value.size < 2:
+    if not isinstance(value, np.ndarray | TensorRef) or value.size < 2:
         return short_value(value, width)
     norm = number_of(value)
     full = value_text(value, width)
     if math.isnan(norm) or (full.startswith("[") and len(full) <= width):
         return short_value(value, width)
     text = f"norm {number_text(norm)}"
-    stats = Statistics(value)
+    stats = statistics_of(value)
+    if stats is None:
+        return fit(shape_of(value), width)
     more = f"{text}   {number_text(stats.min)} .. {number_text(stats.max)}"
     if len(more) <= width and not stats.nan and not stats.inf:
         return more
     return text if len(text) <= width else fit(f"norm {norm:.2g}", width)
 
 
-def shape_of(value: Array) -> str:
+def shape_of(value: Array | TensorRef) -> str:
     """``[1,256]``"""
     return "[" + ",".join(map(str, value.shape)) + "]"
 
 
 def type_of(value: Any, declared: ValueType | None = None) -> str:
     """``f32 [3]``: of a tensor at hand its own dtype and shape, otherwise what is declared."""
-    if isinstance(value, np.ndarray | np.generic):
+    if isinstance(value, np.ndarray | np.generic | TensorRef):
         return type_text(value.dtype, value.shape)
     if isinstance(value, list | tuple):
         return f"seq [{len(value)}]"

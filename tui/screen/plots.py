@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ...debugger.statistics.onepass import widened
+from ...debugger.statistics.tensor import TensorRef, tensor_of
+from ...debugger.text import statistics_of
 from ...runtime.graph import Array
 from .text import NOT_FINITE, number_text
 
@@ -23,15 +26,17 @@ def number_of(value: Any) -> float:
     """
     if value is None or isinstance(value, list | tuple | str | bytes):
         return math.nan
-    array = np.asarray(value)
+    array = value if isinstance(value, TensorRef) else np.asarray(value)
     if array.dtype.kind in "OUSTM" or not array.size:
         return math.nan
-    with np.errstate(all="ignore"):
-        if array.dtype.kind == "c":
-            array = np.abs(array)
-        if array.size == 1:
-            return float(array.reshape(-1)[0])
-        return float(np.linalg.norm(array.astype(np.float64).reshape(-1)))
+    if array.size == 1:
+        with np.errstate(all="ignore"):
+            one = np.asarray(array).reshape(-1)
+            return float(np.abs(one)[0] if array.dtype.kind == "c" else one[0])
+    found = statistics_of(array)
+    if found is None or found.nan:
+        return math.nan
+    return math.inf if found.inf or found.norm is None else found.norm
 
 
 def progress(done: int, total: int, width: int) -> str:
@@ -62,9 +67,9 @@ def chart(values: Sequence[float], width: int, height: int) -> list[str]:
     return rows
 
 
-def heat(rows: Sequence[Array], width: int) -> list[str]:
+def heat(rows: Sequence[Array | TensorRef], width: int) -> list[str]:
     """One line for each array: its elements, folded to ``width`` cells, from light (the smallest of all) to dark."""
-    folded = [_fold(np.asarray(row), width) for row in rows]
+    folded = [_fold(tensor_of(row), width) for row in rows]
     finite = np.concatenate([f[np.isfinite(f)] for f in folded]) if folded else np.empty(0)
     if not finite.size:
         return [NOT_FINITE * len(f) for f in folded]
@@ -77,14 +82,20 @@ def heat(rows: Sequence[Array], width: int) -> list[str]:
     ]
 
 
-def _fold(array: Array, width: int) -> Array:
+def _fold(tensor: TensorRef, width: int) -> Array:
+    """The elements in order, as ``width`` means of as many as fall into a cell."""
+    if tensor.size <= width:
+        # A few elements are stretched to whole cells.
+        flat = widened(tensor.flat(0, tensor.size)).astype(np.float64)
+        return np.repeat(flat, max(1, min(width // max(1, flat.size), 4)))
+    edges = np.linspace(0, tensor.size, width + 1).astype(np.int64)
+    sums = np.zeros(width)
     with np.errstate(all="ignore"):
-        flat = (np.abs(array) if array.dtype.kind == "c" else array).astype(np.float64).reshape(-1)
-        if flat.size <= width:
-            # A few elements are stretched to whole cells.
-            return np.repeat(flat, max(1, min(width // max(1, flat.size), 4)))
-        edges = np.linspace(0, flat.size, width + 1).astype(np.int64)
-        return np.add.reduceat(flat, edges[:-1]) / np.diff(edges)
+        for at, part in tensor.chunks():
+            first, last = np.searchsorted(edges, (at, at + part.size - 1), "right") - 1
+            starts = np.maximum(edges[first : last + 1] - at, 0)
+            sums[first : last + 1] += np.add.reduceat(widened(part).astype(np.float64), starts)
+        return sums / np.diff(edges)
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ...debugger.text import Statistics, dtype_name, number_text, printable, scalar_text, summary_text, value_text
-from ...runtime.graph import Array, Dim
+from ...debugger.statistics.onepass import Statistics
+from ...debugger.statistics.tensor import OverError, TensorRef, tensor_of
+from ...debugger.text import dtype_name, number_text, printable, scalar_text, summary_text, value_text
+from ...runtime.graph import Dim
 from ...runtime.text import plural
 
 __all__ = [
@@ -63,14 +65,17 @@ def delta_text(previous: Any, new: Any) -> str:
         return "=" if previous is new else ""
     if isinstance(previous, list | tuple) or isinstance(new, list | tuple):
         return _delta_of_lists(previous, new)
-    a, b = np.asarray(previous), np.asarray(new)
+    a, b = tensor_of(previous), tensor_of(new)
     if a.shape != b.shape:
         return f"[{','.join(map(str, a.shape))}] → [{','.join(map(str, b.shape))}]"
-    if a.dtype.kind in "OUSTb" or b.dtype.kind in "OUSTb":
-        return _delta_of_words(a, b)
-    if not a.size:
-        return "="
-    return _delta_of_numbers(a, b)
+    if a.dtype.kind in "iu" and b.dtype.kind in "iu" and a.size == 1:
+        # As whole numbers: a float64 has not all digits of the largest.
+        moved = int(np.asarray(b).item()) - int(np.asarray(a).item())
+        return f"{moved:+d}" if moved else "="
+    try:
+        return _delta_of_tensors(a, b)
+    except OverError:
+        return "…"
 
 
 def _delta_of_lists(previous: Any, new: Any) -> str:
@@ -83,31 +88,23 @@ def _delta_of_lists(previous: Any, new: Any) -> str:
     return "=" if all(delta_text(a, b) == "=" for a, b in pairs) else "changed"
 
 
-def _delta_of_words(a: Array, b: Array) -> str:
-    differ = int(np.count_nonzero(a != b))
-    if not differ:
+def _delta_of_tensors(a: TensorRef, b: TensorRef) -> str:
+    # Here, since what runs without a screen compares nothing.
+    from ...debugger.statistics.change import change
+
+    found = change(a, b)
+    if found.same == found.size:
         return "="
-    return "changed" if a.ndim == 0 or a.size == 1 else f"{differ} of {a.size} changed"
-
-
-def _delta_of_numbers(a: Array, b: Array) -> str:
-    if a.dtype.kind in "iu" and b.dtype.kind in "iu" and a.size == 1:
-        change = int(b.item()) - int(a.item())
-        return f"{change:+d}" if change else "="
-    wide = np.complex128 if "c" in (a.dtype.kind, b.dtype.kind) else np.float64
-    with np.errstate(all="ignore"):
-        x, y = a.astype(wide), b.astype(wide)
-        # Inf after Inf and NaN after NaN are no change.
-        same = (a == b) | (np.isnan(x) & np.isnan(y))
-        if same.all():
-            return "="
-        difference = y - x
-        lost = int(np.count_nonzero(np.isnan(difference) & ~same))
-        if lost:
-            return "nan" if a.size == 1 else f"{lost} nan"
-        if a.size == 1 and wide is np.float64:
-            return f"{float(difference.real.item()):+.2g}"
-        return f"±{float(np.abs(difference[~same]).max()):.2g}"
+    one = a.size == 1
+    if a.dtype.kind in "OUSTb" or b.dtype.kind in "OUSTb":
+        return "changed" if one else f"{found.size - found.same} of {found.size} changed"
+    if found.lost:
+        return "nan" if one else f"{found.lost} nan"
+    if one and "c" not in (a.dtype.kind, b.dtype.kind):
+        with np.errstate(all="ignore"):
+            moved = float(np.asarray(b).astype(np.float64).item()) - float(np.asarray(a).astype(np.float64).item())
+        return f"{moved:+.2g}"
+    return f"±{found.largest:.2g}"
 
 
 def sparkline(values: Iterable[float], width: int) -> str:

@@ -230,6 +230,10 @@ cdef class Memory:
             memcpy(np.PyArray_BYTES(array), held.data, held.nbytes)
         return array
 
+    def peek(self, int slot):
+        """What a slot holds, not copied: good until the engine goes on, and never to be written."""
+        return read_only(self.look(slot))
+
     cdef object plain_copy(self, object value):
         return value.copy() if isinstance(value, np.ndarray) else list(value) if isinstance(value, list) else value
 
@@ -255,6 +259,15 @@ cdef class Memory:
     def at(self, int index):
         """``loop 'rnn', iteration 7``."""
         return f"loop '{self.plan.loops[index].loop.name}', iteration {self.s.loops[index].i}"
+
+
+def read_only(value):
+    """A view of an array that cannot be written; anything else as it is."""
+    if not isinstance(value, np.ndarray):
+        return value
+    view = value.view()
+    view.flags.writeable = False
+    return view
 
 
 def memory_for(nbytes, who):

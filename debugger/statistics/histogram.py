@@ -1,0 +1,38 @@
+"""How the elements of a tensor are spread between the smallest and the largest."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...runtime.graph import Array
+from .onepass import Statistics, widened
+
+
+class Histogram:
+    """Counts of the finite elements in bins of one width, filled part by part."""
+
+    def __init__(self, found: Statistics, bins: int) -> None:
+        self.low = float(found.min or 0)
+        self.high = float(found.max or 0)
+        self.counts = np.zeros(bins, np.int64)
+        # Halves, since the range of the largest numbers is no number any more.
+        self._half = self.high / 2 - self.low / 2
+
+    def add(self, part: Array) -> None:
+        """Count the elements that come next."""
+        bins = len(self.counts)
+        numbers = widened(part)
+        if numbers.dtype.kind == "f" and not math.isfinite(float(np.abs(numbers).max(initial=0))):
+            numbers = numbers[np.isfinite(numbers)]
+        if not self._half > 0:
+            self.counts[bins // 2] += numbers.size
+            return
+        wide = numbers.astype(np.float64)
+        wide /= 2
+        wide -= self.low / 2
+        wide /= self._half
+        wide *= bins
+        places = np.minimum(wide.astype(np.int64), bins - 1)
+        self.counts += np.bincount(places, minlength=bins)
