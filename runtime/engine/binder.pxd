@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int64_t
 
+from ..kernels.kernel cimport Call
 from .growing.varying cimport Growing
 from .memory.memory cimport Memory
 from .memory.state cimport State
@@ -31,6 +32,7 @@ cdef class Binder:
     cdef int install(self, int pc, object instruction, object bound) except -1
     cdef int is_general(self, int pc)
     cdef int run_anyhow(self, int pc) except -1
+    cdef int renew(self, int pc, Call *call, object spec, dict slot_of_temp) except -1
     cdef int run_node(self, int pc) except -1
     cdef int replace_constant(self, int pc, int slot) except -1
     cdef int run_in_python(self, int pc, object instruction) except -1

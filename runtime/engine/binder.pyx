@@ -6,6 +6,7 @@ cimport numpy as np
 from numpy cimport npy_intp
 
 from ..kernels.kernel cimport Call, drop_block, follow_stream, set_kernel
+from ..kernels.renewal cimport Journal, Renewal, loopdbg_forget
 from ..kernels.stream cimport Stream
 from .groups.group cimport ask_for_groups
 from .growing.varying cimport Growing
@@ -192,6 +193,10 @@ cdef class Binder:
         cdef int k, j, d, rows = 0
         self.s.generation += 1
         free_calls(ins)
+        if ins.renews:
+            # Buffers with versions that it gave may be written in other ways now.
+            loopdbg_forget(self.s.journal)
+            ins.renews = 0
         ins.calls = <Call *>take(self.s.own, len(bound.calls), sizeof(Call))
         ins.cells = <char **>take(ins.calls, len(bound.temps), sizeof(char *))
         ins.guards = <Guard *>take(ins.calls, len(bound.guards), sizeof(Guard))
@@ -233,6 +238,8 @@ cdef class Binder:
                     ins.outer[rows] = value
                     rows += 1
             set_kernel(call, spec.kernel)
+            if spec.onto >= 0:
+                self.renew(pc, call, spec, slot_of_temp)
             for slot in instruction.inputs if self.streams else ():
                 if slot in self.streams:
                     follow_stream(call, &(<Stream>self.streams[slot]).c)
@@ -248,6 +255,25 @@ cdef class Binder:
         ins.kind = NATIVE
         ins.binding = self.s.generation
         ask_for_groups(self.s, instruction.inside)
+        return 0
+
+    cdef int renew(self, int pc, Call *call, object spec, dict slot_of_temp) except -1:
+        """Let a call bring its result up to what it begins with, where that is less than to copy it."""
+        cdef Instr *ins = self.s.code + pc
+        cdef Renewal *renewal
+        source, target = spec.buffers[0], spec.buffers[<int>spec.onto]
+        if target.kind != "temp" or target.index not in slot_of_temp:
+            return 0
+        if self.s.journal == NULL:
+            self.s.journal = <Journal *>take(self.s.own, 1, sizeof(Journal))
+        renewal = <Renewal *>take(ins.calls, 1, sizeof(Renewal))
+        renewal.journal = self.s.journal
+        renewal.target = &self.s.slots[<int>slot_of_temp[target.index]].version
+        if source.kind == "slot" and source.offset == 0 and \
+                self.s.slots[<int>source.index].nbytes == source.size * source.dtype.itemsize:
+            renewal.source = &self.s.slots[<int>source.index].version
+        call.renewal = renewal
+        ins.renews = 1
         return 0
 
     cdef int run_node(self, int pc) except -1:

@@ -448,7 +448,7 @@ cdef class Checkpoints:
         if keeping == EMPTY:
             Py_XDECREF(slot.owner)
             slot.owner, slot.data, slot.spec, slot.flags, slot.nbytes = NULL, NULL, 0, 0, 0
-            slot.capacity = 0
+            slot.capacity = slot.version = 0
         elif keeping == REFERENCE:
             self.memory.put_owner(k, reader.c.kept[layout.kept[k]], spec, flags)
         elif keeping == PART or keeping == STALE:
@@ -546,6 +546,7 @@ cdef class Checkpoints:
             if e.spare.spec != spec or e.spare.owner == NULL:
                 self.loops.put_spare(e, np.empty(self.memory.specs[spec][1], self.memory.specs[spec][0]), spec)
             memcpy(e.spare.data, reader.block, mark.nbytes)
+            e.spare.version = 0
             reader.block += mark.nbytes
         return 0
 

@@ -106,6 +106,7 @@ cdef void enter(State *s, int index, int64_t trip) noexcept nogil:
             p.spec, p.nbytes = s.slots[e.initial].spec, s.slots[e.initial].nbytes
             spec_changed(s, e.param, least)
         put(p.data, s.slots[e.initial].data, p.nbytes)
+        p.version = 0
     loop.parts = loop.first_parts
     for k in range(loop.nslices):
         c = loop.slices + k
@@ -199,7 +200,7 @@ cdef void cross(State *s, LoopState *loop) noexcept nogil:
         e.in_spare = takes_copy(e, r)
         if e.in_spare and r.spec:
             put(e.spare.data, r.data, r.nbytes)
-            e.spare.spec, e.spare.nbytes = r.spec, r.nbytes
+            e.spare.spec, e.spare.nbytes, e.spare.version = r.spec, r.nbytes, 0
     # What was carried before is in the spare from now on, or in the result's slot.
     for k in range(loop.nedges):
         e = loop.edges + k

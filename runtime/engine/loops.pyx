@@ -243,7 +243,7 @@ cdef class Loops:
         e.spare.spec, e.spare.flags = max(spec, 0), OWN if spec else 0
         e.spare.data = np.PyArray_BYTES(owner) if spec else NULL
         e.spare.nbytes = np.PyArray_NBYTES(owner) if spec else 0
-        e.spare.capacity = e.spare.nbytes
+        e.spare.capacity, e.spare.version = e.spare.nbytes, 0
         return 0
 
     cdef int keep_results(self, int index, int param) except -1:

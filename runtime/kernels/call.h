@@ -28,6 +28,8 @@ typedef struct loopdbg_call {
     int nouter;
     npy_intp *outer;
     npy_intp extra[LOOPDBG_MAX_EXTRA];
+    /* NULL but for routines that write on top of a copy of their first argument. */
+    struct loopdbg_renewal *renewal;
 } loopdbg_call;
 
 typedef int (*loopdbg_run)(loopdbg_call *call);

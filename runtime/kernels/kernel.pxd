@@ -28,6 +28,7 @@ cdef extern from "call.h":
         int nouter
         npy_intp *outer
         npy_intp extra[MAX_EXTRA]
+        void *renewal
 
     ctypedef int (*run_call "loopdbg_run")(Call *call) noexcept nogil
 

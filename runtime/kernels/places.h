@@ -6,6 +6,7 @@
 #include <string.h>
 #include "bytes.h"
 #include "call.h"
+#include "renewal.h"
 
 /* What of a call never varies, in its first number: bytes of an element and of an index, the reduction and the type that
  * it is done in, how many numbers follow (axes or the length of a tuple), the axis, whether negative indices count from
@@ -124,14 +125,15 @@ static int loopdbg_scatter_elements(loopdbg_call *whole) {
     loopdbg_how how = loopdbg_read_how(call->extra[0]);
     char const *indices = LOOPDBG_ARG(call, 1), *updates = LOOPDBG_ARG(call, 2);
     char *out = LOOPDBG_ARG(call, 3);
-    if (out != LOOPDBG_ARG(call, 0)) memcpy(out, LOOPDBG_ARG(call, 0), (size_t)call->extra[1]);
+    loopdbg_change *change = loopdbg_renew(call, out, LOOPDBG_ARG(call, 0), call->extra[1]);
     memmove(call->extra + 1, call->extra + 2, (LOOPDBG_MAX_EXTRA - 2) * sizeof(npy_intp));
     if (how.reduction == LOOPDBG_SET && how.size == 4) {
-        EACH_ELEMENT(memcpy(out + 4 * from, updates + 4 * k, 4);)
-        return 0;
+        EACH_ELEMENT(memcpy(out + 4 * from, updates + 4 * k, 4); loopdbg_note(change, 4 * from, 4);)
+        return loopdbg_renewed(call, change);
     }
-    EACH_ELEMENT(if (loopdbg_reduce_into(out + how.size * from, updates + how.size * k, 1, &how)) return 1;)
-    return 0;
+    EACH_ELEMENT(if (loopdbg_reduce_into(out + how.size * from, updates + how.size * k, 1, &how)) return 1;
+                 loopdbg_note(change, how.size * from, how.size);)
+    return loopdbg_renewed(call, change);
 }
 
 /* --- Tuples of indices, each for a block. extra: how, batches, tuples, elements of a block, then the lengths of the axes
@@ -171,12 +173,13 @@ static int loopdbg_scatter_tuples(loopdbg_call *call) {
     npy_intp tuples = call->extra[2], count = call->extra[3], block = count * how.size;
     char const *indices = LOOPDBG_ARG(call, 1), *updates = LOOPDBG_ARG(call, 2);
     char *out = LOOPDBG_ARG(call, 3);
-    if (out != LOOPDBG_ARG(call, 0)) memcpy(out, LOOPDBG_ARG(call, 0), (size_t)call->extra[1]);
+    loopdbg_change *change = loopdbg_renew(call, out, LOOPDBG_ARG(call, 0), call->extra[1]);
     for (npy_intp k = 0; k < tuples; k++) {
         npy_intp place = loopdbg_tuple(indices, k, call->extra + 4, &how);
         if (place < 0 || loopdbg_reduce_into(out + place * block, updates + k * block, count, &how)) return 1;
+        loopdbg_note(change, place * block, block);
     }
-    return 0;
+    return loopdbg_renewed(call, change);
 }
 
 /* --- Rows along an axis. extra: how, bytes of data, rows before the axis, its length, indices, elements of a block. */
@@ -187,14 +190,16 @@ static int loopdbg_scatter_rows(loopdbg_call *call) {
     npy_intp outer = call->extra[2], length = call->extra[3], n = call->extra[4], block = call->extra[5] * how.size;
     char const *indices = LOOPDBG_ARG(call, 1), *updates = LOOPDBG_ARG(call, 2);
     char *out = LOOPDBG_ARG(call, 3);
-    if (out != LOOPDBG_ARG(call, 0)) memcpy(out, LOOPDBG_ARG(call, 0), (size_t)call->extra[1]);
-    for (npy_intp o = 0; o < outer; o++, out += length * block)
+    loopdbg_change *change = loopdbg_renew(call, out, LOOPDBG_ARG(call, 0), call->extra[1]);
+    for (npy_intp o = 0; o < outer; o++)
         for (npy_intp k = 0; k < n; k++, updates += block) {
             int64_t place = loopdbg_place(loopdbg_index(indices, k, how.index_size), length, how.negative);
             if (place < 0) return 1;
-            loopdbg_bytes(out + place * block, updates, (size_t)block);
+            npy_intp first = (o * length + place) * block;
+            loopdbg_bytes(out + first, updates, (size_t)block);
+            loopdbg_note(change, first, block);
         }
-    return 0;
+    return loopdbg_renewed(call, change);
 }
 
 /* data, updates, indices (int64, one a batch) -> out: n rows from the batch's index on. extra: circular, bytes of data,
@@ -205,15 +210,18 @@ static int loopdbg_scatter_runs(loopdbg_call *call) {
     char const *updates = LOOPDBG_ARG(call, 1);
     int64_t const *indices = (int64_t const *)LOOPDBG_ARG(call, 2);
     char *out = LOOPDBG_ARG(call, 3);
-    if (out != LOOPDBG_ARG(call, 0)) memcpy(out, LOOPDBG_ARG(call, 0), (size_t)x[1]);
+    loopdbg_change *change = loopdbg_renew(call, out, LOOPDBG_ARG(call, 0), x[1]);
     for (npy_intp b = 0; b < batches; b++) {
         int64_t first = indices[b];
         if (first < 0 || (!x[0] && first + n > length)) return 1;
-        for (npy_intp o = 0; o < outer; o++, out += length * block)
-            for (npy_intp k = 0; k < n; k++, updates += block)
-                loopdbg_bytes(out + (first + k) % length * block, updates, (size_t)block);
+        for (npy_intp o = 0; o < outer; o++)
+            for (npy_intp k = 0; k < n; k++, updates += block) {
+                npy_intp at = ((b * outer + o) * length + (first + k) % length) * block;
+                loopdbg_bytes(out + at, updates, (size_t)block);
+                loopdbg_note(change, at, block);
+            }
     }
-    return 0;
+    return loopdbg_renewed(call, change);
 }
 
 #endif

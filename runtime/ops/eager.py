@@ -172,6 +172,7 @@ class Eager:
         scratch: int = 0,
         failure: str = "",
         rows: Sequence[int] = (),
+        onto: bool = False,
     ) -> tuple[Array, ...]:
         results = tuple([np.empty(tuple(shape), dtype) for shape, dtype in outputs])
         arrays = (*[_in_order(kernels.tidy(x)) for x in inputs], *results)

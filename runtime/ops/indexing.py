@@ -131,8 +131,9 @@ def _in_numpy(p: P) -> None:
 
 def _at_places(p: P, name: str, inputs: Sequence[T], shape: Sequence[int], numbers: Sequence[int], check: Any) -> T:
     """A routine of places.h; ``check`` says which index is outside, where one is."""
+    outputs, failure, onto = [(shape, inputs[0].dtype)], "index outside", name.startswith("scatter")
     try:
-        (result,) = p.routine(f"places.{name}", inputs, [(shape, inputs[0].dtype)], numbers, failure="index outside")
+        (result,) = p.routine(f"places.{name}", inputs, outputs, numbers, failure=failure, onto=onto)
     except ModelError:
         if not p.emits:
             check()
@@ -442,7 +443,7 @@ def tensor_scatter(
     numbers = (int(text(mode) == "circular"), *sizes)
     failure = f"write_indices lead out of axis {along} of the cache's shape {data.shape}"
     inputs, outputs = [data, update, first], [(data.shape, data.dtype)]
-    (result,) = p.routine("places.scatter_runs", inputs, outputs, numbers, failure=failure)
+    (result,) = p.routine("places.scatter_runs", inputs, outputs, numbers, failure=failure, onto=True)
     return result
 
 

@@ -136,6 +136,7 @@ class Primitives(Protocol[T]):
         scratch: int = 0,
         failure: str = "",
         rows: Sequence[int] = (),
+        onto: bool = False,
     ) -> tuple[T, ...]:
         """A C function of kernels/routines ("module.name"; its package says how it is called) that fills ``outputs``
         (shape and dtype of each) from ``inputs``, all of them in row-major order.
@@ -143,6 +144,7 @@ class Primitives(Protocol[T]):
         ``numbers``: up to 12 integers, which may follow extents; ``scratch``: bytes that it may use while it runs;
         ``failure``: what is wrong where it fails (ModelError); ``rows``: inputs of which it takes any number of rows,
         each for itself, as many as the first number says: those of many iterations may come one after the other.
+        ``onto``: it writes a few places of a copy of its first input, which is its one output, and says so (renewal.h).
         """
 
     def constant(self, array: Array) -> T:

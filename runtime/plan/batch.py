@@ -193,9 +193,10 @@ class Batched:
         scratch: int = 0,
         failure: str = "",
         rows: Sequence[int] = (),
+        onto: bool = False,
     ) -> Any:
         if not any(isinstance(x, Rows) for x in inputs):
-            return self.p.routine(name, inputs, outputs, numbers, scratch, failure, rows)
+            return self.p.routine(name, inputs, outputs, numbers, scratch, failure, rows, onto)
         if any(isinstance(x, Rows) and k not in rows for k, x in enumerate(inputs)):
             raise NotNative
         spread = [self._all(x) if k in rows else x for k, x in enumerate(inputs)]

@@ -70,7 +70,10 @@ class Buffer:
 
 @dataclass(frozen=True)
 class CallSpec:
-    """One kernel call. ``buffers``: inputs, then the output. ``outer``: rows of extent and one stride an argument."""
+    """One kernel call. ``buffers``: inputs, then the output. ``outer``: rows of extent and one stride an argument.
+
+    ``onto``: which buffer begins as a copy of the first one; -1: none.
+    """
 
     kernel: kernels.Kernel
     buffers: tuple[Buffer, ...]
@@ -78,6 +81,7 @@ class CallSpec:
     steps: Shape = ()
     outer: tuple[Shape, ...] = ()
     extra: Shape = ()
+    onto: int = -1
 
 
 @dataclass(frozen=True)
@@ -525,6 +529,7 @@ class _Binder:
         scratch: int = 0,
         failure: str = "",
         rows: Sequence[int] = (),
+        onto: bool = False,
     ) -> tuple[Buffer, ...]:
         if any(x.dtype.hasobject for x in inputs):
             raise NotNative
@@ -533,7 +538,8 @@ class _Binder:
         memory = [self._new((scratch,), np.dtype(np.uint8))] if scratch else []
         self.cost += 20 + sum(share(x.size, 1) for x in (*arguments, *results))
         buffers = (*arguments, *results, *memory)
-        self.calls.append(CallSpec(arithmetic.routine(name), buffers, extra=tuple(numbers)))
+        begun = len(arguments) if onto else -1
+        self.calls.append(CallSpec(arithmetic.routine(name), buffers, extra=tuple(numbers), onto=begun))
         return results
 
     def constant(self, array: Array | Extent) -> Buffer:

@@ -40,6 +40,7 @@ def settled(bound: Bound) -> Bound:
             _now(call.steps),
             tuple(map(_now, call.outer)),
             _now(call.extra),
+            call.onto,
         )
         for call in bound.calls
     ]

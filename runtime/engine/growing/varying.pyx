@@ -18,6 +18,7 @@ from numpy cimport npy_intp
 
 from .follow cimport bytes_of, fit_calls, free_shelf, matches, select, shelve
 from ...kernels.kernel cimport Call
+from ...kernels.renewal cimport Renewal
 from ..memory.memory cimport Memory
 from ..memory.pieces cimport release, take
 from ..memory.specs cimport spec_of
@@ -103,6 +104,9 @@ cdef class Growing:
         numbers = []
         for k, spec in enumerate(bound.calls):
             call = ins.calls + k
+            if call.renewal != NULL:
+                # How much is copied varies.
+                (<Renewal *>call.renewal).source = NULL
             for j, value in enumerate(spec.dims):
                 self.number(numbers, <size_t>&call.dims[j], value)
             for j, value in enumerate(spec.steps):

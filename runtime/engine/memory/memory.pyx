@@ -93,7 +93,7 @@ cdef class Memory:
         Py_INCREF(owner)
         Py_XDECREF(slot.owner)
         slot.owner = <PyObject *>owner
-        slot.spec, slot.flags = spec, flags
+        slot.spec, slot.flags, slot.version = spec, flags, 0
         if spec:
             slot.data = np.PyArray_BYTES(owner)
             slot.nbytes = np.PyArray_NBYTES(owner)
@@ -112,7 +112,7 @@ cdef class Memory:
         Py_INCREF(owner)
         Py_XDECREF(slot.owner)
         slot.owner = <PyObject *>owner
-        slot.spec, slot.flags = spec, flags
+        slot.spec, slot.flags, slot.version = spec, flags, 0
         slot.data, slot.nbytes = np.PyArray_BYTES(owner), nbytes
         slot.capacity = np.PyArray_NBYTES(owner)
         if changed:
@@ -149,6 +149,7 @@ cdef class Memory:
     cdef int own(self, int k, int spec) except -1:
         """Make sure that a slot has a buffer of its own for a spec."""
         cdef Slot *slot = self.s.slots + k
+        slot.version = 0     # somebody writes to it
         if slot.spec == spec and slot.flags & OWN and not slot.flags & SHARED:
             slot.flags = OWN
             return 0

@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t
 from numpy cimport npy_intp
 
 from ...kernels.kernel cimport Call, inner_loop
+from ...kernels.renewal cimport Journal
 from ...kernels.stream cimport CStream
 
 cdef extern from "scalar_program.h" nogil:
@@ -152,6 +153,7 @@ cdef struct Slot:
     int flags
     Py_ssize_t nbytes
     Py_ssize_t capacity   # bytes that the buffer has; 0: it is not the slot's own
+    int64_t version       # of the buffer, as the journal has it; 0: it has none (renewal.h)
 
 cdef struct Guard:
     int slot
@@ -314,6 +316,7 @@ cdef struct Instr:
     Group *group         # the group that it leads, NULL: none
     Varying *shelf       # bindings for other ranges of the extent
     int nshelf
+    int renews           # it was bound to a call that gives versions
     int stale            # what they rest on changed: none of them holds any more
     int64_t waited       # Python executions since it was last bound, and how many to wait before it is tried again
     int64_t pause
@@ -523,6 +526,7 @@ cdef struct State:
     int64_t moment       # grows whenever the engine goes on: what was read before may be stale
     int why              # 1: a stop, 2: the Python hook, 4: a predicate
     int nslots           # derived ones included
+    Journal *journal     # what was written on top of copies; NULL: nothing ever
     Predicate *predicates
     scalar_record **records
     boundary_hook c_hook

@@ -96,7 +96,7 @@ def test_panels_lie_in_cache_lines() -> None:
     assert panels(numbers((5, 70), np.int8)).__array_interface__["data"][0] % 64 == 0
 
 
-#: Least and greatest number of rows and of weights: signed and unsigned bytes less a zero point; then what are no bytes.
+#: Least and greatest number of rows and of weights: bytes less a zero point, signed and not; then what are no bytes.
 ROWS = (
     (-255, 0),
     (0, 255),
