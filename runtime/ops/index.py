@@ -200,6 +200,13 @@ INDEX: tuple[tuple[str, str, str, str], ...] = (
         "QLinearReduceMean QLinearSigmoid QLinearSoftmax QLinearWhere QuantizeLinear",
     ),
     (
+        "onnx",
+        "tensorrt",
+        "tensorrt",
+        "Assertion Attention Gather GatherElements GatherND KVCacheUpdate Linspace NMS RaggedSoftmax RotaryEmbedding "
+        "Slice",
+    ),
+    (
         "openvino",
         "",
         "activations",

@@ -33,20 +33,20 @@ def gather(p: P, x: T, indices: T, *, axis: int = 0) -> T:
 
 @openvino("Gather")
 def openvino_gather_1(p: P, x: T, indices: T, axis: T) -> T:
-    return _gather_or_zero(p, x, indices, axis, 0, negative=False)
+    return gather_or_zero(p, x, indices, axis, 0, negative=False)
 
 
 @openvino("Gather", since=7)
 def openvino_gather_7(p: P, x: T, indices: T, axis: T, *, batch_dims: int = 0) -> T:
-    return _gather_or_zero(p, x, indices, axis, batch_dims, negative=False)
+    return gather_or_zero(p, x, indices, axis, batch_dims, negative=False)
 
 
 @openvino("Gather", since=8)
 def openvino_gather_8(p: P, x: T, indices: T, axis: T, *, batch_dims: int = 0) -> T:
-    return _gather_or_zero(p, x, indices, axis, batch_dims, negative=True)
+    return gather_or_zero(p, x, indices, axis, batch_dims, negative=True)
 
 
-def _gather_or_zero(p: P, x: T, indices: T, axis: T, batch_dims: int, negative: bool) -> T:
+def gather_or_zero(p: P, x: T, indices: T, axis: T, batch_dims: int, negative: bool) -> T:
     """OpenVINO's Gather: an index outside gives zeros (Gather-8, example 7; older ones do so unwritten)."""
     along = normal_axis(one_int(p, axis, "axis"), x.ndim)
     batch = batch_dims + indices.ndim if batch_dims < 0 else batch_dims

@@ -123,6 +123,7 @@ _FAMILIES = (
     "microsoft_normalize",
     "microsoft_attention",
     "microsoft_quantized",
+    "tensorrt",
 )
 
 

@@ -1176,7 +1176,11 @@ def _rows_of_openvino() -> dict[str, Row]:
 ROWS = {System.ONNX: _rows_of_onnx(), System.OPENVINO: _rows_of_openvino()}
 
 
+#: Domains whose operators are in test_microsoft.py and test_tensorrt_operators.py.
+_APART = ("com.microsoft", "tensorrt")
+
+
 def definitions() -> list[tuple[System, registry.Definition]]:
-    """Every registered operator that can have kernels, in each of its versions; those of test_microsoft.py apart."""
+    """Every registered operator that can have kernels, in each of its versions; those of _APART apart."""
     found = registry.definitions()
-    return [(system, entry) for system, domain, entry in found if entry.native and domain != "com.microsoft"]
+    return [(system, entry) for system, domain, entry in found if entry.native and domain not in _APART]

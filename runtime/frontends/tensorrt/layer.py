@@ -6,7 +6,6 @@ Nothing is checked when it is added but what its arguments are: its properties a
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, TypeVar
 
@@ -16,6 +15,7 @@ from ...errors import LoopdbgError, ModelError
 from ...graph import Array, TensorType, Value
 from .dims import Dims, sizes_of
 from .enums import DataType, LayerType, data_type, numpy_type
+from .gone import missing
 from .place import ArgumentError, Place, place
 from .scope import Scope
 
@@ -205,9 +205,14 @@ class ILayer:
     def __setattr__(self, name: str, value: Any) -> None:
         if not name.startswith("_"):
             if not hasattr(type(self), name):
-                raise AttributeError(f"{place()}: {self} has no property '{name}'{nearest(name, dir(self))}")
+                raise missing(type(self).__name__, name, dir(self))
             self._network.changed(self)
         object.__setattr__(self, name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise missing(type(self).__name__, name, dir(self))
 
     # -- what scripts ask
 
@@ -290,14 +295,6 @@ class ILayer:
         if found is None:
             raise self.error(f"its input {index} is not set; set_input({index}, tensor) does that")
         return found
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """``; the nearest that there is: add_loop``, or nothing."""
-    public = [one for one in known if not one.startswith("_")]
-    folded = {one.replace("_", "").lower(): one for one in public}
-    found = difflib.get_close_matches(name.replace("_", "").lower(), folded, 1, 0.6)
-    return f"; the nearest that there is: {folded[found[0]]}" if found else ""
 
 
 def tensor_argument(network: Network, tensor: Any, what: str) -> ITensor:

@@ -9,7 +9,8 @@ from typing import Any
 from ...errors import ModelError
 from .conditional import IIfConditional
 from .enums import DataType
-from .layer import ILayer, ITensor, Network, enum_argument, nearest, tensor_argument
+from .gone import missing
+from .layer import ILayer, ITensor, Network, enum_argument, tensor_argument
 from .loop import ILoop
 from .place import ArgumentError, place
 
@@ -39,8 +40,7 @@ class INetworkDefinition(Network):
         if name.startswith("__"):
             raise AttributeError(name)
         if name not in ADDERS:
-            known = [*ADDERS, *(one for one in dir(type(self)) if not one.startswith("_"))]
-            raise AttributeError(f"{place()}: INetworkDefinition has no '{name}' here{nearest(name, known)}")
+            raise missing("INetworkDefinition", name, [*ADDERS, *dir(type(self))])
         return MethodType(ADDERS[name], self)
 
     def __dir__(self) -> list[str]:

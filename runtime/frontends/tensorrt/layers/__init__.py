@@ -4,7 +4,24 @@ from __future__ import annotations
 
 import importlib
 
-_FAMILIES = ("constant", "elementwise")
+_FAMILIES = (
+    "constant",
+    "elementwise",
+    "pointwise",
+    "shape",
+    "slice",
+    "join",
+    "fill",
+    "reduce",
+    "indexing",
+    "products",
+    "scale",
+    "convolution",
+    "resize",
+    "boxes",
+    "quantize",
+    "attention",
+)
 
 
 def load() -> None:

@@ -1,0 +1,294 @@
+"""Attention, rotary embeddings, and the cache of keys and values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ....graph import TensorType, Value
+from ..enums import AttentionIOForm, AttentionNormalizationOp, CausalMaskKind, KVCacheMode, LayerType
+from ..gone import missing
+from ..layer import ILayer, ITensor, enum_argument, tensor_argument
+from ..network import INetworkDefinition, adds
+from ..place import ArgumentError, place
+from ..scope import Scope
+from .arguments import bool_argument, int_argument, known, needs, one_type, rank_of
+
+
+class IAttentionOutputLayer(ILayer):
+    """The layer behind an IAttention: inputs query, key, value, mask."""
+
+    KIND: ClassVar[str] = "Attention"
+    TYPE: ClassVar[LayerType] = LayerType.ATTENTION_OUTPUT
+    MORE_INPUTS: ClassVar[int] = 1
+
+    norm_op: AttentionNormalizationOp = AttentionNormalizationOp.SOFTMAX
+    causal_kind: CausalMaskKind = CausalMaskKind.NONE
+
+    def least_inputs(self) -> int:
+        return 4
+
+    def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
+        one_type(self, types[:3])
+        needs(self, 0, types[0], "float")
+        for k in range(3):
+            rank_of(self, k, types[k], 4, 4)
+        query, key, value = (kind.shape for kind in types[:3])
+        if query is None or key is None or value is None:
+            return [TensorType(types[0].dtype)]
+        same = [(query[0], key[0]), (query[0], value[0]), (query[3], key[3]), (key[1], value[1]), (key[2], value[2])]
+        several, few = query[1], key[1]
+        grouped = not (isinstance(several, int) and isinstance(few, int)) or (few > 0 and not several % few)
+        if any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in same) or not grouped:
+            raise self.error(
+                f"query {types[0].shape_text()}, key {types[1].shape_text()} and value {types[2].shape_text()} do not"
+                " fit: they are [batch, heads, length, size]"
+            )
+        if len(types) > 3 and self.get_input(3) is not None:
+            rank_of(self, 3, types[3], 4, 4)
+            if types[3].dtype is not None and types[3].dtype not in (np.bool_, types[0].dtype):
+                raise self.error(
+                    f"its mask, {self.input(3)}, is {types[3].dtype.name}: it may be bool, or as the query"
+                )
+        return [TensorType(types[0].dtype, (*query[:3], value[3]))]
+
+    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        given = [*inputs, None][:4]
+        softmax = self.norm_op is AttentionNormalizationOp.SOFTMAX
+        return [
+            scope.op(
+                "Attention",
+                *given,
+                domain="tensorrt",
+                softmax=int(softmax),
+                causal=int(self.causal_kind),
+            )
+        ]
+
+
+class IAttention:
+    """What add_attention gives: no layer, but the description of one."""
+
+    def __init__(self, layer: IAttentionOutputLayer) -> None:
+        self._layer = layer
+        self.decomposable = False
+        self.metadata = ""
+        self.query_form = self.key_value_form = AttentionIOForm.PADDED_BHND
+        self.num_ranks = 1
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise missing("IAttention", name, dir(self))
+
+    @property
+    def name(self) -> str:
+        return self._layer.name
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self._layer.name = name
+
+    @property
+    def norm_op(self) -> AttentionNormalizationOp:
+        return self._layer.norm_op
+
+    @norm_op.setter
+    def norm_op(self, op: AttentionNormalizationOp) -> None:
+        self._layer.norm_op = enum_argument(AttentionNormalizationOp, op, "IAttention.norm_op")
+
+    @property
+    def causal(self) -> bool:
+        return self._layer.causal_kind is not CausalMaskKind.NONE
+
+    @causal.setter
+    def causal(self, causal: bool) -> None:
+        on = bool_argument(causal, "IAttention.causal")
+        self._layer.causal_kind = CausalMaskKind.UPPER_LEFT if on else CausalMaskKind.NONE
+
+    @property
+    def causal_kind(self) -> CausalMaskKind:
+        return self._layer.causal_kind
+
+    @causal_kind.setter
+    def causal_kind(self, kind: CausalMaskKind) -> None:
+        self._layer.causal_kind = enum_argument(CausalMaskKind, kind, "IAttention.causal_kind")
+
+    @property
+    def mask(self) -> ITensor | None:
+        return self._layer.get_input(3)
+
+    @mask.setter
+    def mask(self, mask: ITensor) -> None:
+        self._layer.set_input(3, mask)
+
+    @property
+    def num_inputs(self) -> int:
+        return self._layer.num_inputs
+
+    @property
+    def num_outputs(self) -> int:
+        return 1
+
+    def get_input(self, index: int) -> ITensor | None:
+        return self._layer.get_input(index)
+
+    def get_output(self, index: int) -> ITensor | None:
+        return self._layer.get_output(index)
+
+    def set_input(self, index: int, tensor: ITensor) -> bool:
+        self._layer.set_input(index, tensor)
+        return True
+
+
+def _attention(
+    network: INetworkDefinition, tensors: Sequence[ITensor], op: AttentionNormalizationOp, kind: CausalMaskKind
+) -> IAttention:
+    words = ("query", "key", "value")
+    given = [tensor_argument(network, one, f"add_attention: {what}") for one, what in zip(tensors, words, strict=True)]
+    layer = IAttentionOutputLayer(network, given)
+    layer.norm_op = enum_argument(AttentionNormalizationOp, op, "add_attention: norm_op")
+    layer.causal_kind = kind
+    return IAttention(layer)
+
+
+@adds
+def add_attention(
+    network: INetworkDefinition,
+    query: ITensor,
+    key: ITensor,
+    value: ITensor,
+    norm_op: AttentionNormalizationOp,
+    causal: bool,
+) -> IAttention:
+    """Attention over [batch, heads, length, size], not scaled."""
+    on = bool_argument(causal, "add_attention: causal")
+    kind = CausalMaskKind.UPPER_LEFT if on else CausalMaskKind.NONE
+    return _attention(network, (query, key, value), norm_op, kind)
+
+
+@adds
+def add_attention_v2(
+    network: INetworkDefinition,
+    query: ITensor,
+    key: ITensor,
+    value: ITensor,
+    norm_op: AttentionNormalizationOp,
+    causal_kind: CausalMaskKind,
+) -> IAttention:
+    """The same, with the corner that a causal mask begins in."""
+    kind = enum_argument(CausalMaskKind, causal_kind, "add_attention_v2: causal_kind")
+    return _attention(network, (query, key, value), norm_op, kind)
+
+
+class IRotaryEmbeddingLayer(ILayer):
+    """Pairs of elements turned by angles, given by their cosines and sines; input 3 gives positions."""
+
+    KIND: ClassVar[str] = "RotaryEmbedding"
+    TYPE: ClassVar[LayerType] = LayerType.ROTARY_EMBEDDING
+    MORE_INPUTS: ClassVar[int] = 1
+
+    interleaved: bool = False
+    rotary_embedding_dim: int = 0
+
+    def least_inputs(self) -> int:
+        return 4
+
+    def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
+        one_type(self, types[:3])
+        needs(self, 0, types[0], "float")
+        rank_of(self, 0, types[0], 4, 4)
+        wanted = 3 if self.get_input(3) is None else 2
+        for k in (1, 2):
+            rank_of(self, k, types[k], wanted, wanted)
+        if self.get_input(3) is not None:
+            needs(self, 3, types[3], "index")
+            rank_of(self, 3, types[3], 2, 2)
+        size = None if types[0].shape is None else types[0].shape[3]
+        turned = self.rotary_embedding_dim or size
+        if isinstance(size, int) and isinstance(turned, int) and (turned > size or turned % 2 or turned < 0):
+            raise self.error(f"it turns {turned} of {size} elements; that has to be an even number, and not more")
+        return [types[0]]
+
+    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        given = [*inputs, None][:4]
+        return [
+            scope.op(
+                "RotaryEmbedding",
+                *given,
+                domain="tensorrt",
+                interleaved=int(self.interleaved),
+                rotary_embedding_dim=self.rotary_embedding_dim,
+            )
+        ]
+
+
+@adds
+def add_rotary_embedding(
+    network: INetworkDefinition,
+    input: ITensor,
+    cos_cache: ITensor,
+    sin_cache: ITensor,
+    interleaved: bool,
+    rotary_embedding_dim: int,
+) -> IRotaryEmbeddingLayer:
+    """Turn pairs of elements."""
+    tensors = [
+        tensor_argument(network, input, "add_rotary_embedding: input"),
+        tensor_argument(network, cos_cache, "add_rotary_embedding: cos_cache"),
+        tensor_argument(network, sin_cache, "add_rotary_embedding: sin_cache"),
+    ]
+    layer = IRotaryEmbeddingLayer(network, tensors)
+    layer.interleaved = bool_argument(interleaved, "add_rotary_embedding: interleaved")
+    layer.rotary_embedding_dim = int_argument(rotary_embedding_dim, "add_rotary_embedding: rotary_embedding_dim")
+    return layer
+
+
+class IKVCacheUpdateLayer(ILayer):
+    """A cache with an update written at an index of its own for each batch, along axis 2."""
+
+    KIND: ClassVar[str] = "KVCacheUpdate"
+    TYPE: ClassVar[LayerType] = LayerType.KV_CACHE_UPDATE
+
+    cache_mode: KVCacheMode = KVCacheMode.LINEAR
+
+    def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
+        cache, update, indices = types
+        one_type(self, [cache, update])
+        rank_of(self, 0, cache, 4, 4)
+        rank_of(self, 1, update, 4, 4)
+        needs(self, 2, indices, "index")
+        rank_of(self, 2, indices, 1, 1)
+        if cache.shape is not None and update.shape is not None:
+            pairs = [(a, b) for k, (a, b) in enumerate(zip(cache.shape, update.shape, strict=True)) if k != 2]
+            long, short = cache.shape[2], update.shape[2]
+            fits = not any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs)
+            if not fits or (isinstance(long, int) and isinstance(short, int) and short > long):
+                raise self.error(
+                    f"an update {update.shape_text()} does not fit a cache {cache.shape_text()}: only axis 2 may be"
+                    " shorter"
+                )
+            count = known(indices.shape)
+            if count is not None and isinstance(cache.shape[0], int) and count[0] != cache.shape[0]:
+                raise self.error(f"it has {count[0]} indices, {self.input(2)}, for a batch of {cache.shape[0]}")
+        return [cache]
+
+    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        return [scope.op("KVCacheUpdate", *inputs, domain="tensorrt")]
+
+
+@adds
+def add_kv_cache_update(
+    network: INetworkDefinition, cache: ITensor, update: ITensor, write_indices: ITensor, cache_mode: KVCacheMode
+) -> IKVCacheUpdateLayer:
+    """Write into a cache."""
+    tensors = [
+        tensor_argument(network, cache, "add_kv_cache_update: cache"),
+        tensor_argument(network, update, "add_kv_cache_update: update"),
+        tensor_argument(network, write_indices, "add_kv_cache_update: write_indices"),
+    ]
+    if not isinstance(cache_mode, KVCacheMode):
+        raise ArgumentError(f"{place()}: add_kv_cache_update: cache_mode must be trt.KVCacheMode.LINEAR")
+    return IKVCacheUpdateLayer(network, tensors)

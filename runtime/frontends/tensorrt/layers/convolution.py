@@ -1,0 +1,387 @@
+"""Convolution, its transpose, and pooling: what slides over the axes behind the channels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ....graph import Array, Dim, TensorType, Value
+from ..dims import Dims
+from ..enums import LayerType, PaddingMode, PoolingType
+from ..layer import ILayer, ITensor, Network, enum_argument, tensor_argument
+from ..network import INetworkDefinition, adds
+from ..place import ArgumentError, place
+from ..scope import Scope
+from ..weights import array_of
+from .arguments import int_argument, ints_argument, needs, number_argument, rank_of
+
+_UP, _SAME_UPPER, _SAME_LOWER = PaddingMode.EXPLICIT_ROUND_UP, PaddingMode.SAME_UPPER, PaddingMode.SAME_LOWER
+
+
+class Sliding(ILayer):
+    """A window with strides and padding; ``*_nd`` have a number for each axis behind the channels."""
+
+    padding_mode: PaddingMode = PaddingMode.EXPLICIT_ROUND_DOWN
+
+    def __init__(self, network: Network, inputs: Sequence[ITensor], window: Any, what: str) -> None:
+        super().__init__(network, inputs)
+        self._window = ints_argument(window, f"{self}: {what}")
+        axes = len(self._window)
+        if axes not in (2, 3) or min(self._window) < 1:
+            raise ArgumentError(f"{place()}: {self}: {what} has two or three positive numbers, not {self._window}")
+        self._stride = self._dilation = (1,) * axes
+        self._pre = self._post = (0,) * axes
+
+    def _set(self, given: Any, what: str, least: int) -> tuple[int, ...]:
+        found = ints_argument(given, f"{self}: {what}")
+        if len(found) != len(self._window) or min(found) < least:
+            raise ArgumentError(
+                f"{place()}: {self}: {what} has {len(self._window)} numbers from {least} on, not {found}"
+            )
+        return found
+
+    @property
+    def stride_nd(self) -> Dims:
+        return Dims(self._stride)
+
+    @stride_nd.setter
+    def stride_nd(self, stride: Any) -> None:
+        self._stride = self._set(stride, "stride_nd", 1)
+
+    @property
+    def padding_nd(self) -> Dims:
+        return Dims(self._pre)
+
+    @padding_nd.setter
+    def padding_nd(self, padding: Any) -> None:
+        self._pre = self._post = self._set(padding, "padding_nd", 0)
+
+    @property
+    def pre_padding(self) -> Dims:
+        return Dims(self._pre)
+
+    @pre_padding.setter
+    def pre_padding(self, padding: Any) -> None:
+        self._pre = self._set(padding, "pre_padding", 0)
+
+    @property
+    def post_padding(self) -> Dims:
+        return Dims(self._post)
+
+    @post_padding.setter
+    def post_padding(self, padding: Any) -> None:
+        self._post = self._set(padding, "post_padding", 0)
+
+    def spatial(self, kind: TensorType) -> tuple[Dim, ...] | None:
+        """The sizes behind the channels."""
+        rank_of(self, 0, kind, len(self._window) + 2, len(self._window) + 2)
+        return None if kind.shape is None else tuple(kind.shape[2:])
+
+    def pads(self, k: int, size: Dim) -> tuple[int, int] | None:
+        """The padding of an axis, before and behind; None: it follows from a size that is not known."""
+        pre, post, stride = self._pre[k], self._post[k], self._stride[k]
+        reach = 1 + self._dilation[k] * (self._window[k] - 1)
+        mode = enum_argument(PaddingMode, self.padding_mode, f"{self}: padding_mode")
+        if mode in (_SAME_UPPER, _SAME_LOWER):
+            if not isinstance(size, int):
+                return None
+            total = max((size - 1) // stride * stride + reach - size, 0)
+            halves = total // 2, total - total // 2
+            return halves if mode is _SAME_UPPER else (halves[1], halves[0])
+        return pre, post
+
+    def slid(self, k: int, size: Dim) -> int | None:
+        """How many places the window has along an axis."""
+        pads = self.pads(k, size)
+        if not isinstance(size, int) or pads is None:
+            return None
+        stride, reach = self._stride[k], 1 + self._dilation[k] * (self._window[k] - 1)
+        free = size + sum(pads) - reach
+        if free < 0:
+            raise self.error(f"its window reaches over {reach} elements, and axis {k + 2} has {size + sum(pads)}")
+        if self.padding_mode in (_SAME_UPPER, _SAME_LOWER):
+            return -(-size // stride)
+        return (-(-free // stride) if self.padding_mode is _UP else free // stride) + 1
+
+
+class _Convolution(Sliding):
+    """What both directions have: weights, groups, dilation. Inputs 1 and 2 may give kernel and bias."""
+
+    MORE_INPUTS: ClassVar[int] = 2
+
+    num_output_maps: int = 0
+    num_groups: int = 1
+
+    def __init__(
+        self, network: INetworkDefinition, input: ITensor, maps: int, window: Any, kernel: Any, bias: Any
+    ) -> None:
+        super().__init__(network, [input], window, "kernel_shape")
+        self.num_output_maps = maps
+        self._kernel = self._array(kernel, "kernel")
+        self._bias = self._array(bias, "bias")
+
+    def _array(self, given: Any, what: str) -> Array:
+        return np.empty(0, np.float32) if given is None else array_of(given, f"{self}: {what}").reshape(-1)
+
+    @property
+    def kernel(self) -> Array:
+        return self._kernel
+
+    @kernel.setter
+    def kernel(self, kernel: Any) -> None:
+        self._kernel = self._array(kernel, "kernel")
+
+    @property
+    def bias(self) -> Array:
+        return self._bias
+
+    @bias.setter
+    def bias(self, bias: Any) -> None:
+        self._bias = self._array(bias, "bias")
+
+    @property
+    def kernel_size_nd(self) -> Dims:
+        return Dims(self._window)
+
+    @kernel_size_nd.setter
+    def kernel_size_nd(self, size: Any) -> None:
+        self._window = self._set(size, "kernel_size_nd", 1)
+
+    @property
+    def dilation_nd(self) -> Dims:
+        return Dims(self._dilation)
+
+    @dilation_nd.setter
+    def dilation_nd(self, dilation: Any) -> None:
+        self._dilation = self._set(dilation, "dilation_nd", 1)
+
+    def kernel_shape(self, channels: int) -> tuple[int, ...]:
+        """The shape of the weights for so many input channels."""
+        raise NotImplementedError
+
+    def _channels(self, kind: TensorType) -> int | None:
+        """The input channels, with which maps and weights have to agree."""
+        channels = None if kind.shape is None else kind.shape[1]
+        groups, maps = self.num_groups, self.num_output_maps
+        if not isinstance(channels, int):
+            if kind.shape is not None:
+                raise self.error(f"the channels of {self.input(0)}, axis 1, have to be known: {kind.shape_text()}")
+            return None
+        if maps < 1 or groups < 1 or channels % groups or maps % groups:
+            raise self.error(f"{channels} channels and {maps} output maps cannot be in {groups} groups")
+        return channels
+
+    def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
+        needs(self, 0, types[0], "float")
+        spatial = self.spatial(types[0])
+        channels = self._channels(types[0])
+        dtype = types[0].dtype
+        if channels is None or spatial is None or types[0].shape is None:
+            return [TensorType(dtype)]
+        shape = self.kernel_shape(channels)
+        for index, array, wanted, what in (
+            (1, self._kernel, shape, "kernel"),
+            (2, self._bias, (self.num_output_maps,), "bias"),
+        ):
+            if self.get_input(index) is not None:
+                have = types[index].shape
+                if array.size:
+                    raise self.error(f"its {what} is given twice: by weights, and by input {index}")
+                if have is not None and any(isinstance(n, int) and n != m for n, m in zip(have, wanted, strict=False)):
+                    raise self.error(f"its {what}, {self.input(index)}, has to have the shape {list(wanted)}")
+                continue
+            if array.size != math.prod(wanted) and (array.size or what == "kernel"):
+                raise self.error(
+                    f"its {what} has {array.size} weights; the shape {list(wanted)} needs {math.prod(wanted)}"
+                )
+            if array.size and dtype is not None and array.dtype != dtype:
+                raise self.error(f"its {what} is {array.dtype.name}, and {self.input(0)} {dtype.name}")
+        sizes = [self.extent(k, size) for k, size in enumerate(spatial)]
+        return [TensorType(dtype, (types[0].shape[0], self.num_output_maps, *sizes))]
+
+    def extent(self, k: int, size: Dim) -> int | None:
+        """The size of an axis of the output."""
+        return self.slid(k, size)
+
+    def _operands(self, scope: Scope, inputs: Sequence[Value | None]) -> list[Value | None]:
+        channels = self._channels(self.input(0).type) or 1
+        given = [*inputs, None, None][:3]
+        if given[1] is None:
+            given[1] = scope.constant(self._kernel.reshape(self.kernel_shape(channels)))
+        if given[2] is None and self._bias.size:
+            given[2] = scope.constant(self._bias)
+        return given
+
+    def _pads(self, spatial: Sequence[Dim]) -> list[int]:
+        found = [self.pads(k, size) for k, size in enumerate(spatial)]
+        if any(pads is None for pads in found):
+            raise self.error(f"padding_mode {self.padding_mode.name} needs to know the sizes of {self.input(0)}")
+        known = [pads for pads in found if pads is not None]
+        return [pre for pre, _ in known] + [post for _, post in known]
+
+
+class IConvolutionLayer(_Convolution):
+    """A convolution."""
+
+    KIND: ClassVar[str] = "Convolution"
+    TYPE: ClassVar[LayerType] = LayerType.CONVOLUTION
+
+    def kernel_shape(self, channels: int) -> tuple[int, ...]:
+        return (self.num_output_maps, channels // self.num_groups, *self._window)
+
+    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        spatial = self.spatial(self.input(0).type) or ()
+        pads = self._pads(spatial)
+        if self.padding_mode is _UP:
+            # What rounding up adds behind.
+            for k, size in enumerate(spatial):
+                places = self.slid(k, size)
+                if places is None or not isinstance(size, int):
+                    raise self.error(f"padding_mode EXPLICIT_ROUND_UP needs to know the sizes of {self.input(0)}")
+                reach = 1 + self._dilation[k] * (self._window[k] - 1)
+                pads[len(spatial) + k] = (places - 1) * self._stride[k] + reach - size - pads[k]
+        return [
+            scope.op(
+                "Conv",
+                *self._operands(scope, inputs),
+                kernel_shape=list(self._window),
+                strides=list(self._stride),
+                dilations=list(self._dilation),
+                pads=pads,
+                group=self.num_groups,
+            )
+        ]
+
+
+class IDeconvolutionLayer(_Convolution):
+    """The transpose of a convolution: its padding trims the output."""
+
+    KIND: ClassVar[str] = "Deconvolution"
+    TYPE: ClassVar[LayerType] = LayerType.DECONVOLUTION
+
+    def kernel_shape(self, channels: int) -> tuple[int, ...]:
+        return (channels, self.num_output_maps // self.num_groups, *self._window)
+
+    def pads(self, k: int, size: Dim) -> tuple[int, int] | None:
+        mode = enum_argument(PaddingMode, self.padding_mode, f"{self}: padding_mode")
+        if mode not in (_SAME_UPPER, _SAME_LOWER):
+            return self._pre[k], self._post[k]
+        reach = 1 + self._dilation[k] * (self._window[k] - 1)
+        total = max(reach - self._stride[k], 0)
+        halves = total // 2, total - total // 2
+        return halves if mode is _SAME_UPPER else (halves[1], halves[0])
+
+    def extent(self, k: int, size: Dim) -> int | None:
+        if not isinstance(size, int):
+            return None
+        reach = 1 + self._dilation[k] * (self._window[k] - 1)
+        found = (size - 1) * self._stride[k] + reach - sum(self.pads(k, size) or ())
+        if found < 0:
+            raise self.error(f"its padding trims all of axis {k + 2}, and more")
+        return found
+
+    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        return [
+            scope.op(
+                "ConvTranspose",
+                *self._operands(scope, inputs),
+                kernel_shape=list(self._window),
+                strides=list(self._stride),
+                dilations=list(self._dilation),
+                pads=self._pads(self.spatial(self.input(0).type) or ()),
+                group=self.num_groups,
+            )
+        ]
+
+
+@adds
+def add_convolution_nd(
+    network: INetworkDefinition, input: ITensor, num_output_maps: int, kernel_shape: Any, kernel: Any, bias: Any = None
+) -> IConvolutionLayer:
+    """A convolution over two or three axes."""
+    tensor_argument(network, input, "add_convolution_nd: input")
+    maps = int_argument(num_output_maps, "add_convolution_nd: num_output_maps")
+    return IConvolutionLayer(network, input, maps, kernel_shape, kernel, bias)
+
+
+@adds
+def add_deconvolution_nd(
+    network: INetworkDefinition, input: ITensor, num_output_maps: int, kernel_shape: Any, kernel: Any, bias: Any = None
+) -> IDeconvolutionLayer:
+    """The transpose of one."""
+    tensor_argument(network, input, "add_deconvolution_nd: input")
+    maps = int_argument(num_output_maps, "add_deconvolution_nd: num_output_maps")
+    return IDeconvolutionLayer(network, input, maps, kernel_shape, kernel, bias)
+
+
+class IPoolingLayer(Sliding):
+    """The greatest element of each window, the mean, or a blend of both."""
+
+    KIND: ClassVar[str] = "Pooling"
+    TYPE: ClassVar[LayerType] = LayerType.POOLING
+
+    blend_factor: float = 0.0
+    average_count_excludes_padding: bool = True
+
+    def __init__(self, network: INetworkDefinition, input: ITensor, type: PoolingType, window: Any) -> None:
+        super().__init__(network, [input], window, "window_size")
+        self._pooling = type
+
+    @property
+    def type(self) -> PoolingType:
+        return self._pooling
+
+    @type.setter
+    def type(self, type: PoolingType) -> None:
+        self._pooling = enum_argument(PoolingType, type, f"{self}: type")
+
+    @property
+    def window_size_nd(self) -> Dims:
+        return Dims(self._window)
+
+    @window_size_nd.setter
+    def window_size_nd(self, size: Any) -> None:
+        self._window = self._set(size, "window_size_nd", 1)
+
+    def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
+        needs(self, 0, types[0], "float")
+        spatial = self.spatial(types[0])
+        number_argument(self.blend_factor, f"{self}: blend_factor")
+        if spatial is None or types[0].shape is None:
+            return [TensorType(types[0].dtype)]
+        sizes = [self.slid(k, size) for k, size in enumerate(spatial)]
+        return [TensorType(types[0].dtype, (*types[0].shape[:2], *sizes))]
+
+    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        spatial = self.spatial(self.input(0).type) or ()
+        same = self.padding_mode in (_SAME_UPPER, _SAME_LOWER)
+        found = [self.pads(k, size) for k, size in enumerate(spatial)]
+        if any(pads is None for pads in found):
+            raise self.error(f"padding_mode {self.padding_mode.name} needs to know the sizes of {self.input(0)}")
+        known = [pads for pads in found if pads is not None]
+        attributes: dict[str, Any] = {
+            "kernel_shape": list(self._window),
+            "strides": list(self._stride),
+            "pads": [pre for pre, _ in known] + [post for _, post in known],
+            "ceil_mode": int(self.padding_mode is _UP and not same),
+        }
+        x = inputs[0]
+        if self._pooling is PoolingType.MAX:
+            return [scope.op("MaxPool", x, **attributes)]
+        counted = int(not self.average_count_excludes_padding)
+        mean = scope.op("AveragePool", x, count_include_pad=counted, **attributes)
+        if self._pooling is PoolingType.AVERAGE:
+            return [mean]
+        dtype, blend = self._inferred[0].dtype, float(self.blend_factor)
+        most = scope.op("Mul", scope.op("MaxPool", x, **attributes), scope.constant(1 - blend, dtype))
+        return [scope.op("Add", most, scope.op("Mul", mean, scope.constant(blend, dtype)))]
+
+
+@adds
+def add_pooling_nd(network: INetworkDefinition, input: ITensor, type: PoolingType, window_size: Any) -> IPoolingLayer:
+    """Pooling over two or three axes."""
+    tensor_argument(network, input, "add_pooling_nd: input")
+    return IPoolingLayer(network, input, enum_argument(PoolingType, type, "add_pooling_nd: type"), window_size)

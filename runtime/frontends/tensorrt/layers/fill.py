@@ -1,0 +1,143 @@
+"""Layers that make tensors of numbers: lines and random ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ....dtypes import to_onnx
+from ....graph import TensorType, Value
+from ..dims import Dims
+from ..enums import DataType, FillOperation, LayerType, numpy_type
+from ..folding import constant_of
+from ..layer import ILayer, enum_argument
+from ..network import INetworkDefinition, adds
+from ..scope import Scope
+from .arguments import ints_argument, known, needs, one_type, rank_of
+
+_INT64 = np.dtype(np.int64)
+_LINSPACE = FillOperation.LINSPACE
+_TYPES = {
+    _LINSPACE: (DataType.INT32, DataType.INT64, DataType.FLOAT),
+    FillOperation.RANDOM_UNIFORM: (DataType.FLOAT, DataType.HALF),
+    FillOperation.RANDOM_NORMAL: (DataType.FLOAT, DataType.HALF),
+}
+
+
+class IFillLayer(ILayer):
+    """A tensor filled by an operation. Inputs 0, 1 and 2 may give its shape, alpha and beta."""
+
+    KIND: ClassVar[str] = "Fill"
+    TYPE: ClassVar[LayerType] = LayerType.FILL
+    MORE_INPUTS: ClassVar[int] = 3
+
+    operation: FillOperation = _LINSPACE
+    to_type: DataType = DataType.FLOAT
+
+    def __init__(self, network: INetworkDefinition, shape: Any, op: FillOperation, output_type: DataType) -> None:
+        super().__init__(network, [])
+        self.operation, self.to_type = op, output_type
+        self._shape = ints_argument(shape, "add_fill: shape")
+        self._alpha: float | int = 0.0
+        self._beta: float | int = 1.0
+
+    def least_inputs(self) -> int:
+        return 3
+
+    @property
+    def shape(self) -> Dims:
+        return Dims.invalid() if self.get_input(0) is not None else Dims(self._shape)
+
+    @shape.setter
+    def shape(self, shape: Any) -> None:
+        self._shape = ints_argument(shape, f"{self}: shape")
+        if self._inputs:
+            self._inputs[0] = None
+
+    @property
+    def alpha(self) -> float | int:
+        return self._alpha
+
+    @alpha.setter
+    def alpha(self, alpha: Any) -> None:
+        # Anything but a number is ignored, as TensorRT does.
+        if isinstance(alpha, int | float | np.integer | np.floating):
+            self._alpha = alpha if isinstance(alpha, int) else alpha.item() if isinstance(alpha, np.generic) else alpha
+
+    @property
+    def beta(self) -> float | int:
+        return self._beta
+
+    @beta.setter
+    def beta(self, beta: Any) -> None:
+        if isinstance(beta, int | float | np.integer | np.floating):
+            self._beta = beta if isinstance(beta, int) else beta.item() if isinstance(beta, np.generic) else beta
+
+    def is_alpha_beta_int64(self) -> bool:
+        return isinstance(self._alpha, int) and isinstance(self._beta, int)
+
+    def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
+        given = [self.get_input(k) is not None for k in range(3)]
+        if given[1] != given[2]:
+            raise self.error("inputs 1 and 2, alpha and beta, have to be given both or not at all")
+        dtype = numpy_type(self.to_type)
+        if given[1]:
+            one_type(self, [TensorType(), *types[1:3]])
+            rank_of(self, 1, types[1], 0, 0)
+            wanted = 1 if self.operation is _LINSPACE else 0
+            rank_of(self, 2, types[2], wanted, wanted)
+            dtype = types[1].dtype or dtype
+        if dtype not in [numpy_type(kind) for kind in _TYPES[self.operation]]:
+            may = ", ".join(kind.name for kind in _TYPES[self.operation])
+            raise self.error(f"{self.operation.name} gives {may}, not {dtype.name}")
+        if given[0]:
+            needs(self, 0, types[0], "index")
+            rank_of(self, 0, types[0], 1, 1)
+            found = constant_of(self.get_input(0))
+            if found is not None:
+                shape: tuple[int | None, ...] = tuple(int(size) for size in found)
+            else:
+                length = known(types[0].shape)
+                if length is None:
+                    raise self.error(f"how many dimensions it has, the length of {self.input(0)}, has to be known")
+                shape = (None,) * length[0]
+        else:
+            shape = self._shape
+        if any(size is not None and size < 0 for size in shape):
+            raise self.error(f"its shape is {shape}: no size can be negative")
+        if self.operation is _LINSPACE and not given[1] and len(shape) != 1:
+            raise self.error(
+                f"LINSPACE with numbers for alpha and beta fills one dimension, not {len(shape)}: give both as tensors"
+            )
+        return [TensorType(dtype, shape)]
+
+    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        dtype = self._inferred[0].dtype
+        assert dtype is not None
+        given = [*inputs, *(None,) * (3 - len(inputs))]
+        shape = scope.cast(given[0], _INT64) if given[0] is not None else scope.constant(self._shape, _INT64)
+        if self.operation is _LINSPACE:
+            alpha = given[1] or scope.constant(self._alpha, dtype)
+            beta = given[2] or scope.constant([self._beta], dtype)
+            return [scope.op("Linspace", shape, alpha, beta, domain="tensorrt")]
+        base = scope.op("ConstantOfShape", shape, value=np.zeros(1, np.float32))
+        uniform = self.operation is FillOperation.RANDOM_UNIFORM
+        if given[1] is None:
+            low, high = float(self._alpha), float(self._beta)
+            if uniform:
+                return [scope.op("RandomUniformLike", base, dtype=to_onnx(dtype), low=low, high=high)]
+            return [scope.op("RandomNormalLike", base, dtype=to_onnx(dtype), mean=low, scale=high)]
+        drawn = scope.op("RandomUniformLike" if uniform else "RandomNormalLike", base, dtype=to_onnx(dtype))
+        span = scope.op("Sub", given[2], given[1]) if uniform else given[2]
+        return [scope.op("Add", scope.op("Mul", drawn, span), given[1])]
+
+
+@adds
+def add_fill(
+    network: INetworkDefinition, shape: Any, op: FillOperation, output_type: DataType = DataType.FLOAT
+) -> IFillLayer:
+    """A line of numbers, or random ones."""
+    enum_argument(FillOperation, op, "add_fill: op")
+    return IFillLayer(network, shape, op, enum_argument(DataType, output_type, "add_fill: output_type"))

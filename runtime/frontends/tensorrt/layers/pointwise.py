@@ -1,0 +1,268 @@
+"""Layers of one tensor, element by element, and the choice between two."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ....graph import TensorType, Value
+from ....ops.support import is_integer
+from ..enums import ActivationType, DataType, LayerType, UnaryOperation, numpy_type
+from ..layer import ILayer, ITensor, enum_argument, tensor_argument
+from ..network import INetworkDefinition, adds
+from ..scope import Scope
+from .arguments import needs, one_type
+from .elementwise import broadcast
+
+_UN = UnaryOperation
+_UNARY = {
+    _UN.EXP: "Exp",
+    _UN.LOG: "Log",
+    _UN.SQRT: "Sqrt",
+    _UN.RECIP: "Reciprocal",
+    _UN.ABS: "Abs",
+    _UN.NEG: "Neg",
+    _UN.SIN: "Sin",
+    _UN.COS: "Cos",
+    _UN.TAN: "Tan",
+    _UN.SINH: "Sinh",
+    _UN.COSH: "Cosh",
+    _UN.ASIN: "Asin",
+    _UN.ACOS: "Acos",
+    _UN.ATAN: "Atan",
+    _UN.ASINH: "Asinh",
+    _UN.ACOSH: "Acosh",
+    _UN.ATANH: "Atanh",
+    _UN.CEIL: "Ceil",
+    _UN.FLOOR: "Floor",
+    _UN.ERF: "Erf",
+    _UN.NOT: "Not",
+    _UN.SIGN: "Sign",
+    _UN.ROUND: "Round",
+    _UN.ISINF: "IsInf",
+    _UN.ISNAN: "IsNaN",
+}
+_NUMBERS = (_UN.ABS, _UN.NEG, _UN.SIGN)
+
+
+class IUnaryLayer(ILayer):
+    """A function of one tensor."""
+
+    KIND: ClassVar[str] = "Unary"
+    TYPE: ClassVar[LayerType] = LayerType.UNARY
+
+    op: UnaryOperation = _UN.EXP
+
+    def __init__(self, network: INetworkDefinition, input: ITensor, op: UnaryOperation) -> None:
+        super().__init__(network, [input])
+        self.op = op
+
+    def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
+        enum_argument(UnaryOperation, self.op, f"{self}: op")
+        needs(self, 0, types[0], "bool" if self.op is _UN.NOT else "number" if self.op in _NUMBERS else "float")
+        tells = self.op in (_UN.ISINF, _UN.ISNAN)
+        return [TensorType(np.dtype(np.bool_) if tells else types[0].dtype, types[0].shape)]
+
+    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        return [scope.op(_UNARY[self.op], *inputs)]
+
+
+@adds
+def add_unary(network: INetworkDefinition, input: ITensor, op: UnaryOperation) -> IUnaryLayer:
+    """A function of one tensor, element by element."""
+    tensor_argument(network, input, "add_unary: input")
+    return IUnaryLayer(network, input, enum_argument(UnaryOperation, op, "add_unary: op"))
+
+
+_ACT = ActivationType
+#: Without parameters, or with alpha alone under ONNX's name for it.
+_PLAIN = {
+    _ACT.RELU: "Relu",
+    _ACT.SIGMOID: "Sigmoid",
+    _ACT.TANH: "Tanh",
+    _ACT.SOFTSIGN: "Softsign",
+    _ACT.GELU_ERF: "Gelu",
+}
+_WITH_ALPHA = {_ACT.LEAKY_RELU: "LeakyRelu", _ACT.ELU: "Elu", _ACT.THRESHOLDED_RELU: "ThresholdedRelu"}
+
+
+class IActivationLayer(ILayer):
+    """An activation; ``alpha`` and ``beta`` are its parameters, where it has any."""
+
+    KIND: ClassVar[str] = "Activation"
+    TYPE: ClassVar[LayerType] = LayerType.ACTIVATION
+
+    alpha: float = 0.0
+    beta: float = 0.0
+
+    def __init__(self, network: INetworkDefinition, input: ITensor, type: ActivationType) -> None:
+        super().__init__(network, [input])
+        self._activation = type
+
+    @property
+    def type(self) -> ActivationType:
+        return self._activation
+
+    @type.setter
+    def type(self, type: ActivationType) -> None:
+        self._activation = enum_argument(ActivationType, type, f"{self}: type")
+
+    def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
+        whole = self._activation is _ACT.RELU and types[0].dtype is not None and is_integer(types[0].dtype)
+        needs(self, 0, types[0], "number" if whole else "float")
+        return [types[0]]
+
+    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        kind, x = self._activation, inputs[0]
+        dtype = self._inferred[0].dtype
+        alpha, beta = float(self.alpha), float(self.beta)
+
+        def times(value: Value | None, by: float) -> Value | None:
+            return value if by == 1 else scope.op("Mul", value, scope.constant(by, dtype))
+
+        if kind in _PLAIN:
+            return [scope.op(_PLAIN[kind], x)]
+        if kind in _WITH_ALPHA:
+            return [scope.op(_WITH_ALPHA[kind], x, alpha=alpha)]
+        if kind is _ACT.GELU_TANH:
+            return [scope.op("Gelu", x, approximate="tanh")]
+        if kind is _ACT.SELU:
+            return [scope.op("Selu", x, alpha=alpha, gamma=beta)]
+        if kind is _ACT.HARD_SIGMOID:
+            return [scope.op("HardSigmoid", x, alpha=alpha, beta=beta)]
+        if kind is _ACT.SOFTPLUS:
+            return [scope.op("Mul", scope.op("Softplus", times(x, beta)), scope.constant(alpha, dtype))]
+        if kind is _ACT.SCALED_TANH:
+            return [scope.op("Mul", scope.op("Tanh", times(x, beta)), scope.constant(alpha, dtype))]
+        low, high = scope.constant(alpha, dtype), scope.constant(beta, dtype)
+        if alpha <= beta:
+            return [scope.op("Clip", x, low, high)]
+        return [scope.op("Max", low, scope.op("Min", high, x))]
+
+
+@adds
+def add_activation(network: INetworkDefinition, input: ITensor, type: ActivationType) -> IActivationLayer:
+    """An activation, element by element."""
+    tensor_argument(network, input, "add_activation: input")
+    return IActivationLayer(network, input, enum_argument(ActivationType, type, "add_activation: type"))
+
+
+class IParametricReLULayer(ILayer):
+    """``x`` where it is not negative, else ``slope * x``."""
+
+    KIND: ClassVar[str] = "ParametricReLU"
+    TYPE: ClassVar[LayerType] = LayerType.PARAMETRIC_RELU
+
+    def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
+        needs(self, 0, types[0], "float")
+        one_type(self, types)
+        x, slopes = (kind.shape for kind in types)
+        if x is not None and slopes is not None:
+            shape = broadcast(x, slopes)
+            if shape is None or any(isinstance(a, int) and a != b for a, b in zip(x, shape, strict=True)):
+                raise self.error(
+                    f"slopes of shape {types[1].shape_text()} do not broadcast to {types[0].shape_text()}: they must"
+                    " have one rank, and sizes that are equal or 1"
+                )
+        return [types[0]]
+
+    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        return [scope.op("PRelu", *inputs)]
+
+
+@adds
+def add_parametric_relu(network: INetworkDefinition, input: ITensor, slopes: ITensor) -> IParametricReLULayer:
+    """A ReLU with slopes for what is negative."""
+    tensor_argument(network, input, "add_parametric_relu: input")
+    tensor_argument(network, slopes, "add_parametric_relu: slopes")
+    return IParametricReLULayer(network, [input, slopes])
+
+
+class ISelectLayer(ILayer):
+    """Elements of one tensor where a condition holds, else those of another."""
+
+    KIND: ClassVar[str] = "Select"
+    TYPE: ClassVar[LayerType] = LayerType.SELECT
+
+    def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
+        condition, then, other = types
+        needs(self, 0, condition, "bool")
+        if then.dtype is not None and other.dtype is not None and then.dtype != other.dtype:
+            raise self.error(
+                f"both choices must be of one type, and {self.input(1)} is {then.dtype.name}, {self.input(2)}"
+                f" {other.dtype.name}; add_cast converts"
+            )
+        if condition.shape is None or then.shape is None or other.shape is None:
+            return [TensorType(then.dtype)]
+        both = broadcast(then.shape, other.shape)
+        shape = None if both is None else broadcast(condition.shape, both)
+        if shape is None:
+            raise self.error(
+                f"the shapes {condition.shape_text()} of {self.input(0)}, {then.shape_text()} of {self.input(1)} and"
+                f" {other.shape_text()} of {self.input(2)} do not fit: they must have one rank, and sizes that are"
+                " equal or 1"
+            )
+        return [TensorType(then.dtype, shape)]
+
+    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        return [scope.op("Where", *inputs)]
+
+
+@adds
+def add_select(
+    network: INetworkDefinition, condition: ITensor, then_input: ITensor, else_input: ITensor
+) -> ISelectLayer:
+    """The choice between two tensors, element by element."""
+    tensor_argument(network, condition, "add_select: condition")
+    tensor_argument(network, then_input, "add_select: then_input")
+    tensor_argument(network, else_input, "add_select: else_input")
+    return ISelectLayer(network, [condition, then_input, else_input])
+
+
+class IIdentityLayer(ILayer):
+    """A copy, converted where ``set_output_type`` asks for that."""
+
+    KIND: ClassVar[str] = "Identity"
+    TYPE: ClassVar[LayerType] = LayerType.IDENTITY
+
+    def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
+        return [types[0]]
+
+    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        return [scope.op("Identity", *inputs)]
+
+
+@adds
+def add_identity(network: INetworkDefinition, input: ITensor) -> IIdentityLayer:
+    """A copy."""
+    tensor_argument(network, input, "add_identity: input")
+    return IIdentityLayer(network, [input])
+
+
+class ICastLayer(ILayer):
+    """A conversion."""
+
+    KIND: ClassVar[str] = "Cast"
+    TYPE: ClassVar[LayerType] = LayerType.CAST
+
+    to_type: DataType = DataType.FLOAT
+
+    def __init__(self, network: INetworkDefinition, input: ITensor, to_type: DataType) -> None:
+        super().__init__(network, [input])
+        self.to_type = to_type
+
+    def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
+        return [TensorType(numpy_type(enum_argument(DataType, self.to_type, f"{self}: to_type")), types[0].shape)]
+
+    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        value: Any = inputs[0]
+        return [scope.cast(value, numpy_type(self.to_type))]
+
+
+@adds
+def add_cast(network: INetworkDefinition, input: ITensor, to_type: DataType) -> ICastLayer:
+    """A conversion to another type."""
+    tensor_argument(network, input, "add_cast: input")
+    return ICastLayer(network, input, enum_argument(DataType, to_type, "add_cast: to_type"))

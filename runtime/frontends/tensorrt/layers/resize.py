@@ -1,0 +1,198 @@
+"""Layers that sample between elements: resize, grid sampling."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ....graph import Dim, TensorType, Value
+from ..dims import Dims
+from ..enums import (
+    InterpolationMode,
+    LayerType,
+    ResizeCoordinateTransformation,
+    ResizeRoundMode,
+    ResizeSelector,
+    SampleMode,
+)
+from ..folding import constant_of
+from ..layer import ILayer, ITensor, enum_argument, tensor_argument
+from ..network import INetworkDefinition, adds
+from ..place import ArgumentError, place
+from ..scope import Scope
+from .arguments import ints_argument, known, needs, number_argument, one_type, rank_of
+
+_INT64 = np.dtype(np.int64)
+_MODES = {InterpolationMode.NEAREST: "nearest", InterpolationMode.LINEAR: "linear", InterpolationMode.CUBIC: "cubic"}
+_COORDINATES = {
+    ResizeCoordinateTransformation.ALIGN_CORNERS: "align_corners",
+    ResizeCoordinateTransformation.ASYMMETRIC: "asymmetric",
+    ResizeCoordinateTransformation.HALF_PIXEL: "half_pixel",
+}
+_ROUNDS = {
+    ResizeRoundMode.HALF_UP: "round_prefer_ceil",
+    ResizeRoundMode.HALF_DOWN: "round_prefer_floor",
+    ResizeRoundMode.FLOOR: "floor",
+    ResizeRoundMode.CEIL: "ceil",
+}
+#: How many of the last axes may change.
+_AXES = {InterpolationMode.LINEAR: 3, InterpolationMode.CUBIC: 2}
+
+
+class IResizeLayer(ILayer):
+    """A tensor with more or fewer elements along its axes: to a shape, by scales, or to what input 1 says."""
+
+    KIND: ClassVar[str] = "Resize"
+    TYPE: ClassVar[LayerType] = LayerType.RESIZE
+    MORE_INPUTS: ClassVar[int] = 1
+
+    resize_mode: InterpolationMode = InterpolationMode.NEAREST
+    coordinate_transformation: ResizeCoordinateTransformation = ResizeCoordinateTransformation.ASYMMETRIC
+    selector_for_single_pixel: ResizeSelector = ResizeSelector.FORMULA
+    nearest_rounding: ResizeRoundMode = ResizeRoundMode.FLOOR
+    exclude_outside: bool = False
+    cubic_coeff: float = -0.75
+
+    def __init__(self, network: INetworkDefinition, input: ITensor) -> None:
+        super().__init__(network, [input])
+        self._shape: tuple[int, ...] | None = None
+        self._scales: tuple[float, ...] = ()
+
+    def _free(self, what: str) -> None:
+        if self.get_input(1) is not None:
+            raise self.error(f"input 1 gives its shape already, so {what} cannot be set")
+
+    @property
+    def shape(self) -> Dims:
+        return Dims.invalid() if self._shape is None else Dims(self._shape)
+
+    @shape.setter
+    def shape(self, shape: Any) -> None:
+        self._free("shape")
+        self._shape = ints_argument(shape, f"{self}: shape")
+        self._scales = ()
+
+    @property
+    def scales(self) -> list[float]:
+        return list(self._scales)
+
+    @scales.setter
+    def scales(self, scales: Any) -> None:
+        self._free("scales")
+        if isinstance(scales, str) or not hasattr(scales, "__iter__"):
+            raise ArgumentError(f"{place()}: {self}: scales must be a list of numbers, not {scales!r:.60}")
+        self._scales = tuple(number_argument(scale, f"{self}: a scale") for scale in scales)
+        self._shape = None
+
+    def _sizes(self, kind: TensorType) -> tuple[Dim, ...] | None:
+        """The shape of the output."""
+        shape = kind.shape or ()
+        if self.get_input(1) is not None:
+            found = constant_of(self.get_input(1))
+            return (None,) * len(shape) if found is None else tuple(int(size) for size in found.reshape(-1))
+        if self._shape is not None:
+            return self._shape
+        if self._scales:
+            return tuple(
+                math.floor(size * scale) if isinstance(size, int) else None
+                for size, scale in zip(shape, self._scales, strict=False)
+            )
+        raise self.error("it has neither shape nor scales; set one of them, or input 1")
+
+    def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
+        needs(self, 0, types[0], "float")
+        for kind, value in (
+            (InterpolationMode, self.resize_mode),
+            (ResizeCoordinateTransformation, self.coordinate_transformation),
+            (ResizeSelector, self.selector_for_single_pixel),
+            (ResizeRoundMode, self.nearest_rounding),
+        ):
+            enum_argument(kind, value, f"{self}")
+        if self.get_input(1) is not None:
+            needs(self, 1, types[1], "index")
+            rank_of(self, 1, types[1], 1, 1)
+        rank = rank_of(self, 0, types[0], 1)
+        if rank is None or types[0].shape is None:
+            return [TensorType(types[0].dtype)]
+        sizes = self._sizes(types[0]) or ()
+        given = len(self._scales) if self._scales else len(sizes)
+        if given != rank:
+            raise self.error(f"it is given {given} sizes or scales, and {self.input(0)} has {rank} dimensions")
+        most = _AXES.get(self.resize_mode, rank)
+        for axis in range(rank - most):
+            before, after = types[0].shape[axis], sizes[axis]
+            if isinstance(before, int) and isinstance(after, int) and before != after:
+                raise self.error(f"{self.resize_mode.name} resizes the last {most} axes, and axis {axis} changes too")
+        return [TensorType(types[0].dtype, sizes)]
+
+    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        mode = _COORDINATES[self.coordinate_transformation]
+        if mode == "half_pixel" and self.selector_for_single_pixel is ResizeSelector.UPPER:
+            mode = "pytorch_half_pixel"
+        attributes: dict[str, Any] = {
+            "mode": _MODES[self.resize_mode],
+            "coordinate_transformation_mode": mode,
+            "nearest_mode": _ROUNDS[self.nearest_rounding],
+            "exclude_outside": int(self.exclude_outside),
+            "cubic_coeff_a": float(self.cubic_coeff),
+        }
+        sizes = known(self._inferred[0].shape)
+        if self.get_input(1) is not None:
+            return [scope.op("Resize", inputs[0], None, None, scope.cast(inputs[1], _INT64), **attributes)]
+        if sizes is not None:
+            # TensorRT computes coordinates from the sizes, also where scales were given.
+            return [scope.op("Resize", inputs[0], None, None, scope.constant(sizes, _INT64), **attributes)]
+        scales = scope.constant(self._scales, np.float32)
+        return [scope.op("Resize", inputs[0], None, scales, **attributes)]
+
+
+@adds
+def add_resize(network: INetworkDefinition, input: ITensor) -> IResizeLayer:
+    """Resize; what to is a property, or input 1."""
+    return IResizeLayer(network, tensor_argument(network, input, "add_resize: input"))
+
+
+class IGridSampleLayer(ILayer):
+    """Samples of an image at the places of a grid, x and y from -1 to 1."""
+
+    KIND: ClassVar[str] = "GridSample"
+    TYPE: ClassVar[LayerType] = LayerType.GRID_SAMPLE
+
+    interpolation_mode: InterpolationMode = InterpolationMode.LINEAR
+    align_corners: bool = False
+    sample_mode: SampleMode = SampleMode.FILL
+
+    _OUTSIDE: ClassVar = {SampleMode.CLAMP: "border", SampleMode.FILL: "zeros", SampleMode.REFLECT: "reflection"}
+
+    def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
+        image, grid = types
+        one_type(self, types)
+        needs(self, 0, image, "float")
+        rank_of(self, 0, image, 4, 4)
+        rank_of(self, 1, grid, 4, 4)
+        if self.sample_mode not in self._OUTSIDE:
+            raise self.error(f"sample_mode is {self.sample_mode}; it may be CLAMP, FILL or REFLECT")
+        enum_argument(InterpolationMode, self.interpolation_mode, f"{self}: interpolation_mode")
+        if image.shape is None or grid.shape is None:
+            return [TensorType(image.dtype)]
+        if isinstance(grid.shape[3], int) and grid.shape[3] != 2:
+            raise self.error(f"its grid, {self.input(1)}, has the shape {grid.shape_text()}: the last axis is x and y")
+        batches = image.shape[0], grid.shape[0]
+        if isinstance(batches[0], int) and isinstance(batches[1], int) and batches[0] != batches[1]:
+            raise self.error(f"there are {batches[0]} images and {batches[1]} grids")
+        return [TensorType(image.dtype, (*image.shape[:2], *grid.shape[1:3]))]
+
+    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        outside = self._OUTSIDE[self.sample_mode]
+        mode = _MODES[self.interpolation_mode]
+        return [scope.op("GridSample", *inputs, mode=mode, padding_mode=outside, align_corners=int(self.align_corners))]
+
+
+@adds
+def add_grid_sample(network: INetworkDefinition, input: ITensor, grid: ITensor) -> IGridSampleLayer:
+    """Sample an image at the places of a grid."""
+    tensor_argument(network, input, "add_grid_sample: input")
+    return IGridSampleLayer(network, [input, tensor_argument(network, grid, "add_grid_sample: grid")])

@@ -1,0 +1,291 @@
+"""Layers that scale and normalise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ....graph import Array, TensorType, Value
+from ..enums import DataType, LayerType, ScaleMode
+from ..layer import ILayer, ITensor, enum_argument, tensor_argument
+from ..network import INetworkDefinition, adds
+from ..scope import Scope
+from ..weights import array_of
+from .arguments import axes_of_mask, axis_argument, int_argument, known, needs, number_argument, one_type, rank_of
+
+_INT64 = np.dtype(np.int64)
+_PARTS = {"shift": 0.0, "scale": 1.0, "power": 1.0}
+
+
+class IScaleLayer(ILayer):
+    """``(x * scale + shift) ** power``, with numbers for all, for each channel, or for each element."""
+
+    KIND: ClassVar[str] = "Scale"
+    TYPE: ClassVar[LayerType] = LayerType.SCALE
+
+    mode: ScaleMode = ScaleMode.UNIFORM
+    channel_axis: int = 1
+
+    def __init__(
+        self, network: INetworkDefinition, input: ITensor, mode: ScaleMode, given: Sequence[Any], axis: int | None
+    ) -> None:
+        super().__init__(network, [input])
+        self.mode = mode
+        self._weights = dict(zip(_PARTS, map(self._array, given, _PARTS), strict=True))
+        if axis is None:
+            axis = max(0, len(input.type.shape or (0,) * 4) - 3)
+        self.channel_axis = axis
+
+    def _array(self, given: Any, what: str) -> Array:
+        return np.empty(0, np.float32) if given is None else array_of(given, f"{self}: {what}").reshape(-1)
+
+    @property
+    def shift(self) -> Array:
+        return self._weights["shift"]
+
+    @shift.setter
+    def shift(self, weights: Any) -> None:
+        self._weights["shift"] = self._array(weights, "shift")
+
+    @property
+    def scale(self) -> Array:
+        return self._weights["scale"]
+
+    @scale.setter
+    def scale(self, weights: Any) -> None:
+        self._weights["scale"] = self._array(weights, "scale")
+
+    @property
+    def power(self) -> Array:
+        return self._weights["power"]
+
+    @power.setter
+    def power(self, weights: Any) -> None:
+        self._weights["power"] = self._array(weights, "power")
+
+    def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
+        enum_argument(ScaleMode, self.mode, f"{self}: mode")
+        needs(self, 0, types[0], "float")
+        rank = rank_of(self, 0, types[0], 4)
+        for what, array in self._weights.items():
+            if array.size and types[0].dtype is not None and array.dtype != types[0].dtype:
+                raise self.error(f"its {what} is {array.dtype.name}, and {self.input(0)} {types[0].dtype.name}")
+            if rank is not None and array.size:
+                self._shape(types[0], array, what)
+        return [types[0]]
+
+    def _shape(self, kind: TensorType, array: Array, what: str) -> tuple[int, ...]:
+        """The shape in which weights broadcast to the input."""
+        shape = kind.shape or ()
+        axis = axis_argument(self, self.channel_axis, len(shape), "its channel_axis")
+        behind = (1,) * (len(shape) - axis - 1)
+        if self.mode is ScaleMode.UNIFORM:
+            count, each = 1, "one number for all"
+        elif self.mode is ScaleMode.CHANNEL:
+            channels = shape[axis]
+            count, each = channels if isinstance(channels, int) else array.size, f"one for each channel, axis {axis}"
+        else:
+            inner = known(shape[axis:])
+            if inner is None:
+                raise self.error(f"mode ELEMENTWISE needs to know the sizes from axis {axis} on of {kind.shape_text()}")
+            count, each = math.prod(inner), f"one for each element from axis {axis} on"
+        if array.size != count:
+            raise self.error(f"its {what} has {array.size} numbers; mode {self.mode.name} takes {count}, {each}")
+        if self.mode is ScaleMode.ELEMENTWISE:
+            return known(shape[axis:]) or ()
+        return (array.size, *behind) if self.mode is ScaleMode.CHANNEL else (1,)
+
+    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        value: Any = inputs[0]
+        kind = self._inferred[0]
+        for what, op in (("scale", "Mul"), ("shift", "Add"), ("power", "Pow")):
+            array = self._weights[what]
+            if array.size and not (array == _PARTS[what]).all():
+                value = scope.op(op, value, scope.constant(array.reshape(self._shape(kind, array, what))))
+        return [scope.op("Identity", value) if value is inputs[0] else value]
+
+
+@adds
+def add_scale(
+    network: INetworkDefinition,
+    input: ITensor,
+    mode: ScaleMode,
+    shift: Any = None,
+    scale: Any = None,
+    power: Any = None,
+) -> IScaleLayer:
+    """Scale; the channels are the third axis from the end."""
+    tensor_argument(network, input, "add_scale: input")
+    enum_argument(ScaleMode, mode, "add_scale: mode")
+    return IScaleLayer(network, input, mode, (shift, scale, power), None)
+
+
+@adds
+def add_scale_nd(
+    network: INetworkDefinition,
+    input: ITensor,
+    mode: ScaleMode,
+    shift: Any = None,
+    scale: Any = None,
+    power: Any = None,
+    channel_axis: Any = None,
+) -> IScaleLayer:
+    """Scale, with the axis of the channels."""
+    tensor_argument(network, input, "add_scale_nd: input")
+    enum_argument(ScaleMode, mode, "add_scale_nd: mode")
+    axis = int_argument(channel_axis, "add_scale_nd: channel_axis")
+    return IScaleLayer(network, input, mode, (shift, scale, power), axis)
+
+
+class INormalizationLayer(ILayer):
+    """``(x - mean) / sqrt(variance + epsilon) * scale + bias``, over the axes of a mask."""
+
+    KIND: ClassVar[str] = "Normalization"
+    TYPE: ClassVar[LayerType] = LayerType.NORMALIZATION
+
+    epsilon: float = 1e-5
+    axes: int = 0
+    num_groups: int = 1
+    compute_precision: DataType = DataType.FLOAT
+
+    def __init__(self, network: INetworkDefinition, inputs: Sequence[ITensor], axes: int, v2: bool) -> None:
+        super().__init__(network, inputs)
+        self.axes = axes
+        self._v2 = v2
+
+    @property
+    def is_v2(self) -> bool:
+        return self._v2
+
+    def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
+        one_type(self, types)
+        needs(self, 0, types[0], "float")
+        number_argument(self.epsilon, f"{self}: epsilon")
+        rank = rank_of(self, 0, types[0], 2)
+        if rank is None or types[0].shape is None:
+            return [types[0]]
+        axes = axes_of_mask(self, self.axes, rank)
+        groups = self.num_groups
+        channels = types[0].shape[1]
+        if groups != 1:
+            if not isinstance(channels, int) or groups < 1 or channels % groups:
+                raise self.error(f"num_groups is {groups}, and axis 1 of {self.input(0)} has {channels} channels")
+            if axes[0] < 2:
+                raise self.error(f"with num_groups {groups} its axes, {axes}, have to lie behind the channels, axis 1")
+        for k, what in ((1, "scale"), (2, "bias")):
+            shape = types[k].shape
+            if shape is None:
+                continue
+            wanted = list(types[0].shape)
+            if groups != 1 and not self._v2:
+                wanted[1] = groups
+            fits = len(shape) == rank and all(
+                not isinstance(a, int) or not isinstance(b, int) or b in (1, a)
+                for a, b in zip(wanted, shape, strict=True)
+            )
+            if not fits:
+                raise self.error(
+                    f"its {what}, {self.input(k)}, has the shape {types[k].shape_text()}: it must have the rank of"
+                    f" {types[0].shape_text()}, and sizes that are equal to"
+                    f" {TensorType(None, tuple(wanted)).shape_text()} or 1"
+                )
+        return [types[0]]
+
+    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        x, scale, bias = inputs
+        shape = self._inferred[0].shape or ()
+        axes = list(axes_of_mask(self, self.axes, len(shape)))
+        dtype = self._inferred[0].dtype
+        grouped = self.num_groups != 1
+        original = x
+        if grouped:
+            # [N, C, ...] -> [N, G, C/G, ...]: the axes behind move by one, and C/G is one of them.
+            sizes = [0, self.num_groups, int(str(shape[1])) // self.num_groups]
+            tail = scope.op("Shape", x, start=2)
+            x = scope.op("Reshape", x, scope.op("Concat", scope.constant(sizes, _INT64), tail, axis=0))
+            axes = [2, *(axis + 1 for axis in axes)]
+        over = scope.constant(axes, _INT64)
+        centred = scope.op("Sub", x, scope.op("ReduceMean", x, over, keepdims=1))
+        variance = scope.op("ReduceMean", scope.op("Mul", centred, centred), over, keepdims=1)
+        deviation = scope.op("Sqrt", scope.op("Add", variance, scope.constant(self.epsilon, dtype)))
+        found = scope.op("Div", centred, deviation)
+        if grouped and self._v2:
+            found = scope.op("Reshape", found, scope.op("Shape", original))
+        elif grouped:
+            # One scale for each group.
+            axis = scope.constant([2], _INT64)
+            scale, bias = (scope.op("Unsqueeze", value, axis) for value in (scale, bias))
+        found = scope.op("Add", scope.op("Mul", found, scale), bias)
+        if grouped and not self._v2:
+            found = scope.op("Reshape", found, scope.op("Shape", original))
+        return [found]
+
+
+def _normalization(name: str, network: INetworkDefinition, given: Sequence[Any], axes: Any) -> INormalizationLayer:
+    words = ("input", "scale", "bias")
+    tensors = [tensor_argument(network, one, f"{name}: {what}") for one, what in zip(given, words, strict=True)]
+    mask = int_argument(axes, f"{name}: axesMask, such as 1 << 1,")
+    return INormalizationLayer(network, tensors, mask, name.endswith("v2"))
+
+
+@adds
+def add_normalization(
+    network: INetworkDefinition, input: ITensor, scale: ITensor, bias: ITensor, axesMask: int
+) -> INormalizationLayer:
+    """Normalise over the axes of a mask."""
+    return _normalization("add_normalization", network, (input, scale, bias), axesMask)
+
+
+@adds
+def add_normalization_v2(
+    network: INetworkDefinition, input: ITensor, scale: ITensor, bias: ITensor, axesMask: int
+) -> INormalizationLayer:
+    """The same; with groups, scale and bias are given for each channel."""
+    return _normalization("add_normalization_v2", network, (input, scale, bias), axesMask)
+
+
+class ILRNLayer(ILayer):
+    """``x / (k + alpha / window * sum of squares) ** beta``, across neighbouring channels: axis -3."""
+
+    KIND: ClassVar[str] = "LRN"
+    TYPE: ClassVar[LayerType] = LayerType.LRN
+
+    window_size: int = 1
+    alpha: float = 1.0
+    beta: float = 1.0
+    k: float = 1.0
+
+    def __init__(
+        self, network: INetworkDefinition, input: ITensor, window: int, alpha: float, beta: float, k: float
+    ) -> None:
+        super().__init__(network, [input])
+        self.window_size, self.alpha, self.beta, self.k = window, alpha, beta, k
+
+    def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
+        needs(self, 0, types[0], "float")
+        rank_of(self, 0, types[0], 3, 4)
+        if not 1 <= self.window_size <= 15 or not self.window_size % 2:
+            raise self.error(f"its window is {self.window_size}; it may be an odd number from 1 to 15")
+        return [types[0]]
+
+    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        value: Any = inputs[0]
+        whole = len(self._inferred[0].shape or ()) == 4
+        zero = scope.constant([0], _INT64)
+        if not whole:
+            value = scope.op("Unsqueeze", value, zero)
+        alpha, beta, bias = float(self.alpha), float(self.beta), float(self.k)
+        value = scope.op("LRN", value, size=self.window_size, alpha=alpha, beta=beta, bias=bias)
+        return [value if whole else scope.op("Squeeze", value, zero)]
+
+
+@adds
+def add_lrn(network: INetworkDefinition, input: ITensor, window: int, alpha: float, beta: float, k: float) -> ILRNLayer:
+    """Normalise across neighbouring channels."""
+    tensor_argument(network, input, "add_lrn: input")
+    size = int_argument(window, "add_lrn: window")
+    numbers = [number_argument(n, f"add_lrn: {what}") for n, what in ((alpha, "alpha"), (beta, "beta"), (k, "k"))]
+    return ILRNLayer(network, input, size, *numbers)

@@ -1,0 +1,267 @@
+"""Layers that change a shape and no element: shape itself, shuffle, squeeze, unsqueeze."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ....graph import Array, Dim, TensorType, Value
+from ..dims import MAX_DIMS, Dims, sizes_of
+from ..enums import LayerType
+from ..folding import constant_of
+from ..layer import ILayer, ITensor, tensor_argument
+from ..network import INetworkDefinition, adds
+from ..permutation import Permutation
+from ..scope import Scope
+from .arguments import known, needs, rank_of
+
+_INT64 = np.dtype(np.int64)
+
+
+class IShapeLayer(ILayer):
+    """The shape of a tensor, as int64."""
+
+    KIND: ClassVar[str] = "Shape"
+    TYPE: ClassVar[LayerType] = LayerType.SHAPE
+
+    def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
+        shape = types[0].shape
+        return [TensorType(_INT64, (None if shape is None else len(shape),))]
+
+    def known(self) -> Sequence[Array] | None:
+        shape = known(self.input(0).type.shape)
+        return None if shape is None else [np.array(shape, _INT64)]
+
+    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        return [scope.op("Shape", *inputs)]
+
+
+@adds
+def add_shape(network: INetworkDefinition, input: ITensor) -> IShapeLayer:
+    """The shape of a tensor."""
+    return IShapeLayer(network, [tensor_argument(network, input, "add_shape: input")])
+
+
+class IShuffleLayer(ILayer):
+    """A transposition, a reshape, another transposition: each only if it was set."""
+
+    KIND: ClassVar[str] = "Shuffle"
+    TYPE: ClassVar[LayerType] = LayerType.SHUFFLE
+    MORE_INPUTS: ClassVar[int] = 1
+
+    #: A 0 in ``reshape_dims`` stands for the size of the input there.
+    zero_is_placeholder: bool = True
+
+    def __init__(self, network: INetworkDefinition, input: ITensor) -> None:
+        super().__init__(network, [input])
+        self._first: Permutation | None = None
+        self._second: Permutation | None = None
+        self._dims: tuple[int, ...] | None = None
+
+    @property
+    def first_transpose(self) -> Permutation:
+        return self._first or Permutation(range(MAX_DIMS))
+
+    @first_transpose.setter
+    def first_transpose(self, order: Any) -> None:
+        self._first = order if isinstance(order, Permutation) else Permutation(order)
+
+    @property
+    def second_transpose(self) -> Permutation:
+        return self._second or Permutation(range(MAX_DIMS))
+
+    @second_transpose.setter
+    def second_transpose(self, order: Any) -> None:
+        self._second = order if isinstance(order, Permutation) else Permutation(order)
+
+    @property
+    def reshape_dims(self) -> Dims:
+        """Invalid where it was never set, or where a tensor gives it."""
+        return Dims.invalid() if self._dims is None else Dims(self._dims)
+
+    @reshape_dims.setter
+    def reshape_dims(self, shape: Any) -> None:
+        self._dims = sizes_of(shape, f"{self}: reshape_dims")
+        del self._inputs[1:]
+
+    def set_input(self, index: int, tensor: ITensor) -> None:
+        super().set_input(index, tensor)
+        if index == 1:
+            self._dims = None
+
+    def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
+        shape = types[0].shape
+        if shape is not None and self._first is not None:
+            order = self._order(self._first, len(shape), "first_transpose")
+            shape = tuple(shape[axis] for axis in order)
+        dims = self._wanted(types)
+        if dims is not None:
+            shape = self._reshaped(shape, dims)
+        elif len(types) > 1:
+            shape = self._by_tensor(types[1])
+        if shape is not None and self._second is not None:
+            order = self._order(self._second, len(shape), "second_transpose")
+            shape = tuple(shape[axis] for axis in order)
+        return [TensorType(types[0].dtype, shape)]
+
+    def _order(self, given: Permutation, rank: int, what: str) -> list[int]:
+        order = list(given)[:rank]
+        if sorted(order) != list(range(rank)):
+            raise self.error(f"{what} is {tuple(order)}, which is no order of {rank} axes")
+        return order
+
+    def _wanted(self, types: Sequence[TensorType]) -> tuple[int, ...] | None:
+        if len(types) < 2:
+            return self._dims
+        found = constant_of(self.input(1))
+        return None if found is None else tuple(int(size) for size in found.reshape(-1))
+
+    def _by_tensor(self, kind: TensorType) -> tuple[Dim, ...] | None:
+        needs(self, 1, kind, "index")
+        rank_of(self, 1, kind, 1, 1)
+        length = None if kind.shape is None else kind.shape[0]
+        return (None,) * length if isinstance(length, int) else None
+
+    def _reshaped(self, shape: tuple[Dim, ...] | None, dims: Sequence[int]) -> tuple[Dim, ...]:
+        found: list[Dim] = []
+        if any(size < -1 for size in dims) or list(dims).count(-1) > 1:
+            raise self.error(f"reshape_dims are {tuple(dims)}: one of them may be -1, none less than that")
+        for k, size in enumerate(dims):
+            if size == 0 and self.zero_is_placeholder:
+                if shape is not None and k >= len(shape):
+                    raise self.error(
+                        f"reshape_dims are {tuple(dims)}: the 0 at {k} stands for a size of the input, which has only"
+                        f" {len(shape)} dimensions"
+                    )
+                found.append(None if shape is None else shape[k])
+            else:
+                found.append(size)
+        have = known(shape)
+        rest = known([size for size in found if size != -1])
+        if -1 in found:
+            volume = None if rest is None else math.prod(rest)
+            if volume == 0:
+                raise self.error(f"reshape_dims are {tuple(dims)}: with no elements, -1 could be anything")
+            inferred: int | None = None
+            if have is not None and volume is not None:
+                inferred, left = divmod(math.prod(have), volume)
+                if left:
+                    raise self._volume(shape, dims)
+            found[found.index(-1)] = inferred
+        elif have is not None and rest is not None and math.prod(have) != math.prod(rest):
+            raise self._volume(shape, dims)
+        return tuple(found)
+
+    def _volume(self, shape: Any, dims: Sequence[int]) -> Exception:
+        told = TensorType(None, shape).shape_text()
+        return self.error(f"reshape would change volume: {told} does not fit into reshape_dims {tuple(dims)}")
+
+    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        value: Any = inputs[0]
+        shape = self.input(0).type.shape
+        if self._first is not None and shape is not None:
+            value = scope.op("Transpose", value, perm=self._order(self._first, len(shape), "first_transpose"))
+        target: Value | None = None
+        if len(inputs) > 1:
+            target = scope.op("Cast", inputs[1], to=7)
+        elif self._dims is not None:
+            target = scope.constant(self._dims, _INT64)
+        if target is not None:
+            value = scope.op("Reshape", value, target, allowzero=None if self.zero_is_placeholder else 1)
+        final = self._inferred[0].shape
+        if self._second is not None and final is not None:
+            value = scope.op("Transpose", value, perm=self._order(self._second, len(final), "second_transpose"))
+        return [value]
+
+
+@adds
+def add_shuffle(network: INetworkDefinition, input: ITensor) -> IShuffleLayer:
+    """Transpose, reshape, transpose."""
+    return IShuffleLayer(network, tensor_argument(network, input, "add_shuffle: input"))
+
+
+class _AxesLayer(ILayer):
+    """Takes its axes from a constant tensor."""
+
+    def _axes(self, rank: int) -> list[int] | None:
+        found = constant_of(self.input(1))
+        if found is None:
+            return None
+        axes = [int(axis) for axis in found.reshape(-1)]
+        if any(not -rank <= axis < rank for axis in axes) or len({axis % rank for axis in axes}) != len(axes):
+            raise self.error(f"its axes are {axes}: they must differ, and lie in {-rank} to {rank - 1}")
+        return sorted(axis % rank for axis in axes)
+
+    def typed(self, types: Sequence[TensorType]) -> None:
+        needs(self, 1, types[1], "index")
+        rank_of(self, 1, types[1], 0, 1)
+        if constant_of(self.input(1)) is None:
+            raise self.error(f"its axes have to be constant, and {self.input(1)} is not")
+
+    def count(self, types: Sequence[TensorType]) -> int:
+        found = constant_of(self.input(1))
+        return 0 if found is None else found.size
+
+
+class ISqueezeLayer(_AxesLayer):
+    """A tensor without some axes of size 1."""
+
+    KIND: ClassVar[str] = "Squeeze"
+    TYPE: ClassVar[LayerType] = LayerType.SQUEEZE
+
+    def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
+        self.typed(types)
+        shape = types[0].shape
+        if shape is None:
+            return [TensorType(types[0].dtype)]
+        axes = self._axes(len(shape)) or []
+        for axis in axes:
+            if isinstance(shape[axis], int) and shape[axis] != 1:
+                raise self.error(f"axis {axis} of {self.input(0)}, {types[0].shape_text()}, is not 1, so it stays")
+        return [TensorType(types[0].dtype, tuple(size for k, size in enumerate(shape) if k not in axes))]
+
+    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        shape = self.input(0).type.shape
+        axes = self._axes(len(shape or ())) or []
+        return [scope.op("Squeeze", inputs[0], scope.constant(axes, _INT64))]
+
+
+class IUnsqueezeLayer(_AxesLayer):
+    """A tensor with more axes of size 1; they are counted in the result."""
+
+    KIND: ClassVar[str] = "Unsqueeze"
+    TYPE: ClassVar[LayerType] = LayerType.UNSQUEEZE
+
+    def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
+        self.typed(types)
+        shape = types[0].shape
+        if shape is None:
+            return [TensorType(types[0].dtype)]
+        rank = len(shape) + self.count(types)
+        if rank > MAX_DIMS:
+            raise self.error(f"the result would have {rank} dimensions, and {MAX_DIMS} are the most")
+        found: list[Dim] = list(shape)
+        for axis in self._axes(rank) or []:
+            found.insert(axis, 1)
+        return [TensorType(types[0].dtype, tuple(found))]
+
+    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        axes = self._axes(len(self._inferred[0].shape or ())) or []
+        return [scope.op("Unsqueeze", inputs[0], scope.constant(axes, _INT64))]
+
+
+@adds
+def add_squeeze(network: INetworkDefinition, input: ITensor, axes: ITensor) -> ISqueezeLayer:
+    """Drop axes of size 1; ``axes`` is a tensor."""
+    tensor_argument(network, input, "add_squeeze: input")
+    return ISqueezeLayer(network, [input, tensor_argument(network, axes, "add_squeeze: axes")])
+
+
+@adds
+def add_unsqueeze(network: INetworkDefinition, input: ITensor, axes: ITensor) -> IUnsqueezeLayer:
+    """Add axes of size 1; ``axes`` is a tensor."""
+    tensor_argument(network, input, "add_unsqueeze: input")
+    return IUnsqueezeLayer(network, [input, tensor_argument(network, axes, "add_unsqueeze: axes")])

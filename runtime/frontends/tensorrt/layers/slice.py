@@ -1,0 +1,196 @@
+"""Slices, with what TensorRT does about places outside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ....graph import Dim, TensorType, Value
+from ..dims import Dims
+from ..enums import LayerType, SampleMode
+from ..folding import constant_of
+from ..layer import ILayer, ITensor, enum_argument, tensor_argument
+from ..network import INetworkDefinition, adds
+from ..scope import Scope
+from .arguments import ints_argument, known, needs, rank_of
+
+_INT64 = np.dtype(np.int64)
+_OUTSIDE = {
+    SampleMode.STRICT_BOUNDS: "error",
+    SampleMode.WRAP: "wrap",
+    SampleMode.CLAMP: "clamp",
+    SampleMode.FILL: "fill",
+    SampleMode.REFLECT: "reflect",
+}
+_PARTS = ("start", "shape", "stride")
+
+
+class ISliceLayer(ILayer):
+    """``out[j] = in[start + j * stride]`` along each axis, ``shape`` many; each of the three may be a tensor."""
+
+    KIND: ClassVar[str] = "Slice"
+    TYPE: ClassVar[LayerType] = LayerType.SLICE
+    MORE_INPUTS: ClassVar[int] = 5
+
+    mode: SampleMode = SampleMode.STRICT_BOUNDS
+
+    def __init__(self, network: INetworkDefinition, input: ITensor, *given: Any) -> None:
+        super().__init__(network, [input])
+        self._given: list[tuple[int, ...] | None] = [
+            ints_argument(one, f"add_slice: {what}") for one, what in zip(given, _PARTS, strict=True)
+        ]
+        self._axes: tuple[int, ...] | None = None
+
+    def _get(self, part: int) -> Dims:
+        found = self._given[part]
+        return Dims.invalid() if found is None else Dims(found)
+
+    def _set(self, part: int, given: Any) -> None:
+        self._given[part] = ints_argument(given, f"{self}: {_PARTS[part]}")
+        if len(self._inputs) > part + 1:
+            self._inputs[part + 1] = None
+
+    @property
+    def start(self) -> Dims:
+        return self._get(0)
+
+    @start.setter
+    def start(self, start: Any) -> None:
+        self._set(0, start)
+
+    @property
+    def shape(self) -> Dims:
+        return self._get(1)
+
+    @shape.setter
+    def shape(self, shape: Any) -> None:
+        self._set(1, shape)
+
+    @property
+    def stride(self) -> Dims:
+        return self._get(2)
+
+    @stride.setter
+    def stride(self, stride: Any) -> None:
+        self._set(2, stride)
+
+    @property
+    def axes(self) -> Dims:
+        return Dims.invalid() if self._axes is None else Dims(self._axes)
+
+    @axes.setter
+    def axes(self, axes: Any) -> None:
+        self._axes = ints_argument(axes, f"{self}: axes")
+        if len(self._inputs) > 5:
+            self._inputs[5] = None
+
+    def set_input(self, index: int, tensor: ITensor) -> None:
+        super().set_input(index, tensor)
+        if index in (1, 2, 3):
+            self._given[index - 1] = None
+        elif index == 5:
+            self._axes = None
+
+    # -- what is sliced
+
+    def _over(self, rank: int) -> list[int]:
+        """The axes that start, shape and stride are about."""
+        axes = self._axes
+        if self.get_input(5) is not None:
+            found = constant_of(self.get_input(5))
+            if found is None:
+                raise self.error(f"its axes have to be constant, and {self.get_input(5)} is not")
+            axes = tuple(int(axis) for axis in found.reshape(-1))
+        if axes is None:
+            return list(range(rank))
+        if any(not -rank <= axis < rank for axis in axes) or len({axis % rank for axis in axes}) != len(axes):
+            raise self.error(f"its axes are {axes}: they must differ, and lie in {-rank} to {rank - 1}")
+        return [axis % rank for axis in axes]
+
+    def _part(self, part: int) -> tuple[int, ...] | None:
+        """Start, shape or stride, where it is known."""
+        tensor = self.get_input(part + 1)
+        if tensor is None:
+            return self._given[part]
+        found = constant_of(tensor)
+        return None if found is None else tuple(int(n) for n in found.reshape(-1))
+
+    def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
+        enum_argument(SampleMode, self.mode, f"{self}: mode")
+        for index, kind in enumerate(types):
+            if index in (1, 2, 3, 5) and self.get_input(index) is not None:
+                needs(self, index, kind, "index")
+                rank_of(self, index, kind, 1, 1)
+        if self.get_input(4) is not None:
+            if self.mode is not SampleMode.FILL:
+                raise self.error(f"input 4 is what mode FILL fills with, and the mode is {self.mode.name}")
+            if types[4].dtype is not None and types[0].dtype is not None and types[4].dtype != types[0].dtype:
+                raise self.error(
+                    f"it fills {types[0].dtype.name} with {types[4].dtype.name}, {self.input(4)}; add_cast converts"
+                )
+        shape = types[0].shape
+        if shape is None:
+            return [TensorType(types[0].dtype)]
+        over = self._over(len(shape))
+        parts = [self._part(part) for part in range(3)]
+        for what, found in zip(_PARTS, parts, strict=True):
+            if found is not None and len(found) != len(over):
+                if self._axes is None and self.get_input(5) is None:
+                    raise self.error(
+                        f"its {what} has {len(found)} numbers, and {self.input(0)} {len(shape)} dimensions:"
+                        f" {types[0].shape_text()}"
+                    )
+                raise self.error(f"its {what} has {len(found)} numbers for {len(over)} axes")
+        start, sizes, stride = parts
+        result: list[Dim] = list(shape)
+        for k, axis in enumerate(over):
+            result[axis] = None if sizes is None else sizes[k]
+            if sizes is None:
+                continue
+            if sizes[k] < 0:
+                raise self.error(f"its shape is {tuple(sizes)}: no size can be negative")
+            if start is not None and stride is not None:
+                self._inside(axis, shape[axis], start[k], sizes[k], stride[k])
+        return [TensorType(types[0].dtype, tuple(result))]
+
+    def _inside(self, axis: int, extent: Dim, start: int, size: int, stride: int) -> None:
+        """Hold what is known to the bounds."""
+        if self.mode is not SampleMode.STRICT_BOUNDS or not isinstance(extent, int) or not size:
+            return
+        last = start + (size - 1) * stride
+        for place in (start, last):
+            if not 0 <= place < extent:
+                raise self.error(
+                    f"it takes element {place} of axis {axis} of {self.input(0)}, which has {extent}: start {start},"
+                    f" {size} elements, stride {stride}"
+                )
+
+    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        x = inputs[0]
+        shape = self.input(0).type.shape or ()
+        over = self._over(len(shape))
+        start, sizes, stride = (self._part(part) for part in range(3))
+        plain = self.mode is SampleMode.STRICT_BOUNDS and start is not None and sizes is not None and stride is not None
+        if plain and known([shape[axis] for axis in over]) is not None and all(stride or ()) and all(sizes or ()):
+            assert start is not None and sizes is not None and stride is not None
+            ends = [
+                end if (end := first + size * step) >= 0 else -(1 << 62)
+                for first, size, step in zip(start, sizes, stride, strict=True)
+            ]
+            return [scope.op("Slice", x, *(scope.constant(part, _INT64) for part in (start, ends, over, stride)))]
+        bounds = [self._tensor(scope, inputs, part) for part in range(3)]
+        fill = inputs[4] if len(inputs) > 4 else None
+        return [scope.op("Slice", x, *bounds, fill, domain="tensorrt", axes=tuple(over), outside=_OUTSIDE[self.mode])]
+
+    def _tensor(self, scope: Scope, inputs: Sequence[Value | None], part: int) -> Value | None:
+        if len(inputs) > part + 1 and inputs[part + 1] is not None:
+            return inputs[part + 1]
+        return scope.constant(self._given[part], _INT64)
+
+
+@adds
+def add_slice(network: INetworkDefinition, input: ITensor, start: Any, shape: Any, stride: Any) -> ISliceLayer:
+    """Part of a tensor: where it starts, its shape, its strides."""
+    return ISliceLayer(network, tensor_argument(network, input, "add_slice: input"), start, shape, stride)

@@ -1,0 +1,305 @@
+"""Operators of TensorRT's layers that ONNX has no operator for.
+
+Rules: the comments of TensorRT's header NvInfer.h, and NVIDIA's operator pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelError
+from ..graph import Array
+from ..kernels.walks import broadcast_shapes
+from .attention import Window, attend
+from .attention import rotary_embedding as turned
+from .axes import ints, normal_axis
+from .indexing import gather_elements as elements
+from .indexing import gather_nd as tuples
+from .indexing import gather_or_zero, tensor_scatter
+from .matmul import product
+from .registry import onnx
+from .support import cast, constant, is_float
+
+P = Any  # Primitives[T]; T is an array or a buffer description
+T = Any
+
+_DOMAIN = "tensorrt"
+
+
+# --- Slices
+
+
+def _places(start: int, size: int, stride: int, extent: int, outside: str, axis: int) -> tuple[Array, Array]:
+    """Which element stands at each place of a slice, and which of these places lie outside."""
+    place = start + stride * np.arange(size, dtype=np.int64)
+    beyond = (place < 0) | (place >= extent)
+    if not beyond.any():
+        return place, beyond
+    if outside == "error":
+        where = int(place[beyond][0])
+        raise ModelError(
+            f"it takes element {where} of axis {axis}, which has {extent}: start {start}, {size} elements, stride"
+            f" {stride}"
+        )
+    if outside == "fill":
+        return np.where(beyond, 0, place), beyond
+    if extent == 0:
+        raise ModelError(f"axis {axis} has no elements, so mode {outside.upper()} has nothing to repeat")
+    inside = np.zeros_like(beyond)
+    if outside == "wrap":
+        return place % extent, inside
+    if outside == "clamp":
+        return place.clip(0, extent - 1), inside
+    turn = max(2 * extent - 2, 1)
+    folded = abs(place) % turn
+    return np.where(folded >= extent, turn - folded, folded), inside
+
+
+@onnx("Slice", domain=_DOMAIN)
+def slice_(p: P, x: T, start: T, shape: T, stride: T, fill: T | None = None, *, axes: Sequence[int], outside: str) -> T:
+    """``out[j] = x[start + j * stride]`` along ``axes``."""
+    parts = [ints(p, part) for part in (start, shape, stride)]
+    if any(len(part) != len(axes) for part in parts):
+        raise ModelError(f"start, shape and stride have {[len(part) for part in parts]} numbers, for {len(axes)} axes")
+    firsts, extents, steps = [0] * x.ndim, list(x.shape), [1] * x.ndim
+    fancy: list[tuple[int, Array]] = []
+    missing: list[tuple[int, Array]] = []
+    for axis, *numbers in zip(axes, *parts, strict=True):
+        first, size, step = map(int, numbers)
+        if size < 0:
+            raise ModelError(f"shape {parts[1]} has a negative size")
+        place, beyond = _places(first, size, step, int(x.shape[axis]), outside, axis)
+        if beyond.any():
+            missing.append((axis, beyond))
+        straight = size > 0 and step != 0 and not beyond.any() and bool((place == first + step * np.arange(size)).all())
+        extents[axis] = size
+        if straight:
+            firsts[axis], steps[axis] = first, step
+        elif size:
+            fancy.append((axis, place))
+            extents[axis] = x.shape[axis]
+    if missing and not x.size:
+        shape_now = list(x.shape)
+        for axis, size in zip(axes, parts[1], strict=True):
+            shape_now[axis] = size
+        return p.broadcast(constant(p, 0, x.dtype) if fill is None else fill, tuple(shape_now))
+    result = p.slice(x, firsts, steps, extents)
+    for axis, place in fancy:
+        result = p.gather(result, p.constant(place), axis)
+    if not missing:
+        return result
+    mask = np.zeros(result.shape, bool)
+    for axis, beyond in missing:
+        mask |= beyond.reshape([-1 if k == axis else 1 for k in range(x.ndim)])
+    value = constant(p, 0, x.dtype) if fill is None else fill
+    return p.where(p.constant(mask), p.broadcast(value, result.shape), result)
+
+
+# --- Gathering: what lies outside reads 0
+
+
+def _safe(p: P, indices: T, extents: Array) -> tuple[T, T]:
+    """Indices with 0 in place of those outside, and which are inside; ``extents`` broadcast to the indices."""
+    index = indices if indices.dtype in (np.int32, np.int64) else p.cast(indices, np.dtype(np.int64))
+    lowest, most = p.constant(-extents.astype(index.dtype)), p.constant(extents.astype(index.dtype))
+    inside = p.map(np.logical_and, p.map(np.less_equal, lowest, index), p.map(np.less, index, most))
+    return p.where(inside, index, constant(p, 0, index.dtype)), inside
+
+
+@onnx("Gather", domain=_DOMAIN)
+def gather(p: P, x: T, indices: T, *, axis: int, batched: int = 0) -> T:
+    """Elements along an axis; ``batched``: 1 where axis 0 of both is the same, or 1 in one of them."""
+    if batched:
+        batch = broadcast_shapes(x.shape[:1], indices.shape[:1])
+        x, indices = (y if y.shape[:1] == batch else p.broadcast(y, (*batch, *y.shape[1:])) for y in (x, indices))
+    return gather_or_zero(p, x, indices, p.constant(np.array(axis)), batched, negative=True)
+
+
+@onnx("GatherElements", domain=_DOMAIN)
+def gather_elements(p: P, x: T, indices: T, *, axis: int) -> T:
+    """``out[J] = x[J with J[axis] := indices[J]]``."""
+    if not x.size:
+        return p.constant(np.zeros(indices.shape, x.dtype))
+    safe, inside = _safe(p, indices, np.array(int(x.shape[normal_axis(axis, x.ndim)])))
+    return p.where(inside, elements(p, x, safe, axis=axis), constant(p, 0, x.dtype))
+
+
+@onnx("GatherND", domain=_DOMAIN)
+def gather_nd(p: P, x: T, indices: T, *, batched: int = 0) -> T:
+    """Parts of the data, found by the last axis of the indices; ``batched``: 1 where axis 0 of both is the same."""
+    count = int(indices.shape[-1])
+    over = [int(extent) for extent in x.shape[batched : batched + count]]
+    if len(over) < count:
+        raise ModelError(f"the last axis of the indices has {count} numbers, for data of shape {x.shape}")
+    rest = x.shape[batched + count :]
+    if not x.size:
+        return p.constant(np.zeros((*indices.shape[:-1], *rest), x.dtype))
+    safe, inside = _safe(p, indices, np.array(over))
+    all_inside = p.reduce(np.logical_and, inside, (inside.ndim - 1,), False)
+    found = tuples(p, x, safe, batch_dims=batched)
+    mask = p.reshape(all_inside, (*all_inside.shape, *(1,) * len(rest)))
+    return p.where(mask, found, constant(p, 0, x.dtype))
+
+
+# --- Filling
+
+
+@onnx("Linspace", domain=_DOMAIN)
+def linspace(p: P, shape: T, alpha: T, beta: T) -> T:
+    """``alpha + sum of beta[k] * index k``."""
+    sizes = ints(p, shape)
+    if any(size < 0 for size in sizes):
+        raise ModelError(f"the shape to fill, {sizes}, has a negative size")
+    if beta.size != len(sizes):
+        raise ModelError(f"beta has {beta.size} numbers, and the shape to fill {len(sizes)} dimensions")
+    wide = np.dtype(np.float64 if is_float(alpha.dtype) else np.int64)
+    result = p.broadcast(p.reshape(cast(p, alpha, wide), (1,) * len(sizes)), sizes)
+    for k, size in enumerate(sizes):
+        steps = p.constant(np.arange(size, dtype=wide).reshape([-1 if j == k else 1 for j in range(len(sizes))]))
+        step = p.slice(p.reshape(cast(p, beta, wide), (beta.size,)), [k], [1], [1])
+        step = p.reshape(step, (1,) * len(sizes))
+        result = p.map(np.add, result, p.map(np.multiply, step, steps))
+    return cast(p, result, alpha.dtype)
+
+
+# --- Reductions
+
+
+@onnx("RaggedSoftmax", domain=_DOMAIN)
+def ragged_softmax(p: P, x: T, bounds: T) -> T:
+    """Softmax over the first elements of each row, as many as ``bounds`` says; zeros after."""
+    if bounds.shape != (*x.shape[:-1], 1):
+        raise ModelError(f"bounds of shape {bounds.shape} do not fit rows of {x.shape}: {(*x.shape[:-1], 1)} would")
+    if not x.size:
+        return p.broadcast(x, x.shape)
+    bound = cast(p, bounds, np.dtype(np.int64))
+    inside = p.map(np.less, p.constant(np.arange(x.shape[-1])), bound)
+    work = cast(p, x, np.dtype(np.float32))
+    low = p.broadcast(constant(p, -np.inf, work.dtype), x.shape)
+    kept = p.where(inside, work, low)
+    most = p.reduce(np.maximum, kept, (x.ndim - 1,), True)
+    zero = p.broadcast(constant(p, 0, work.dtype), most.shape)
+    most = p.where(p.map(np.equal, most, constant(p, -np.inf, work.dtype)), zero, most)
+    grown = p.map(np.exp, p.map(np.subtract, kept, most))
+    total = p.reduce(np.add, grown, (x.ndim - 1,), True)
+    one = p.broadcast(constant(p, 1, work.dtype), total.shape)
+    total = p.where(p.map(np.equal, total, constant(p, 0, work.dtype)), one, total)
+    return cast(p, p.map(np.divide, grown, total), x.dtype)
+
+
+# --- What must hold
+
+
+@onnx("Assertion", domain=_DOMAIN, native=False, pure=False)
+def assertion(p: P, condition: Array, *, message: str) -> Array:
+    """The condition, all of which has to hold."""
+    if not np.all(condition):
+        raise ModelError(message)
+    return condition
+
+
+# --- Boxes
+
+
+@onnx("NMS", domain=_DOMAIN, native=False)
+def nms(
+    p: P,
+    boxes: Array,
+    scores: Array,
+    most: Array,
+    iou: Array | None = None,
+    least: Array | None = None,
+    *,
+    centers: int = 0,
+    limit: int = 0,
+) -> tuple[Array, Array]:
+    """Boxes that overlap no better one of their class too much: (batch, class, box), by batch and then by score."""
+    overlap = 0.0 if iou is None else float(iou.reshape(()))
+    threshold = 0.0 if least is None else float(least.reshape(()))
+    keep = max(int(most.reshape(())), 0)
+    found: list[tuple[int, float, int, int]] = []
+    for batch in range(boxes.shape[0]):
+        for kind in range(scores.shape[2]):
+            score = scores[batch, :, kind].astype(np.float64)
+            corners = boxes[batch] if boxes.ndim == 3 else boxes[batch, :, min(kind, boxes.shape[2] - 1)]
+            chosen = _chosen(_corners(corners.astype(np.float64), centers), score, keep, overlap, threshold, limit)
+            found += [(batch, -float(score[box]), kind, box) for box in chosen]
+    found.sort()
+    rows = np.array([(batch, kind, box) for batch, _, kind, box in found], np.int32).reshape(-1, 3)
+    return rows, np.array(len(rows), np.int32)
+
+
+def _corners(boxes: Array, centers: int) -> Array:
+    if not centers:
+        low, high = boxes[:, :2], boxes[:, 2:]
+        return np.concatenate([np.minimum(low, high), np.maximum(low, high)], 1)
+    return np.concatenate([boxes[:, :2] - boxes[:, 2:] / 2, boxes[:, :2] + boxes[:, 2:] / 2], 1)
+
+
+def _chosen(corners: Array, score: Array, keep: int, overlap: float, threshold: float, limit: int) -> list[int]:
+    order = [int(k) for k in np.argsort(-score, kind="stable") if score[k] > threshold]
+    area = np.prod(corners[:, 2:] - corners[:, :2], axis=1)
+    chosen: list[int] = []
+    for box in order[: limit or None]:
+        if len(chosen) >= keep:
+            break
+        others = np.array(chosen, np.int64)
+        edges = np.minimum(corners[box, 2:], corners[others, 2:]) - np.maximum(corners[box, :2], corners[others, :2])
+        common = np.prod(edges.clip(0), axis=1)
+        union = area[box] + area[others] - common
+        if not np.any(common > overlap * union):
+            chosen.append(box)
+    return chosen
+
+
+# --- Attention
+
+
+@onnx("Attention", domain=_DOMAIN)
+def attention(p: P, q: T, k: T, v: T, mask: T | None = None, *, softmax: int, causal: int) -> T:
+    """``norm(q @ k^T + mask) @ v``, not scaled. ``causal``: 1, a query sees the keys up to its own place; 2, the same
+    counted from the last ones."""
+    offset = k.shape[2] - q.shape[2] if causal == 2 else 0
+    window = Window(right=0 if causal else -1, offset=offset)
+    if softmax:
+        bias = mask
+        if mask is not None and mask.dtype == np.bool_:
+            zero = p.broadcast(constant(p, 0, q.dtype), mask.shape)
+            bias = p.where(mask, zero, constant(p, -np.inf, q.dtype))
+        return attend(p, q, k, v, scale=1.0, bias=bias, window=window)
+    allowed = window.allowed(q.shape[2], k.shape[2])
+    groups = q.shape[1] // k.shape[1]
+    if groups > 1:
+        k, v = (_repeated(p, x, groups) for x in (k, v))
+    scores = product(p, q, p.transpose(k, (0, 1, 3, 2)))
+    if mask is not None and mask.dtype != np.bool_:
+        scores = p.map(np.add, scores, mask)
+    for hidden in (mask if mask is not None and mask.dtype == np.bool_ else None, allowed):
+        if hidden is not None:
+            seen = p.constant(hidden) if isinstance(hidden, np.ndarray) and hidden is allowed else hidden
+            scores = p.where(seen, scores, constant(p, 0, scores.dtype))
+    return product(p, scores, v)
+
+
+def _repeated(p: P, x: T, groups: int) -> T:
+    """Each head so many times, one after the other."""
+    batch, heads, length, width = x.shape
+    wide = p.broadcast(p.reshape(x, (batch, heads, 1, length, width)), (batch, heads, groups, length, width))
+    return p.reshape(wide, (batch, heads * groups, length, width))
+
+
+@onnx("RotaryEmbedding", domain=_DOMAIN)
+def rotary_embedding(
+    p: P, x: T, cosines: T, sines: T, positions: T | None = None, *, interleaved: int, rotary_embedding_dim: int
+) -> T:
+    """ONNX's, of four axes."""
+    return turned(p, x, cosines, sines, positions, interleaved=interleaved, rotary_embedding_dim=rotary_embedding_dim)
+
+
+@onnx("KVCacheUpdate", domain=_DOMAIN)
+def kv_cache_update(p: P, cache: T, update: T, indices: T) -> T:
+    """ONNX's TensorScatter, along axis 2."""
+    return tensor_scatter(p, cache, update, indices, axis=2)

@@ -1,0 +1,67 @@
+"""One layer in a network, for the tests of the layer families."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from loopdbg.runtime.frontends.tensorrt.enums import data_type
+from loopdbg.runtime.frontends.tensorrt.layer import ITensor
+from loopdbg.runtime.graph import Array
+from loopdbg.runtime.model import Model
+from networks import Net
+
+Build = Callable[..., Any]
+
+
+def network(build: Build, inputs: Mapping[str, Array], dynamic: bool = False) -> tuple[Net, list[ITensor]]:
+    """A network of inputs and what ``build(net, *tensors)`` makes of them: a layer, or a list of tensors."""
+    net = Net()
+    given = []
+    for name, array in inputs.items():
+        kind = data_type(array.dtype)
+        assert kind is not None
+        given.append(net.add_input(name, kind, [-1] * array.ndim if dynamic else array.shape))
+    made = build(net, *given)
+    tensors = made if isinstance(made, list) else [made.get_output(k) for k in range(made.num_outputs)]
+    for k, tensor in enumerate(tensors):
+        tensor.name = f"out{k}"
+        net.mark_output(tensor)
+    return net, tensors
+
+
+def holds(
+    build: Build,
+    inputs: Mapping[str, Any],
+    *expected: Any,
+    dynamic: bool = True,
+    rtol: float = 1e-6,
+    static: bool = True,
+) -> None:
+    """A layer gives what is expected, with the types and shapes that the network tells; the same bits every time.
+
+    ``dynamic``: also where no size of any input is known; ``static``: the network tells shapes where they are.
+    """
+    arrays = {name: np.asarray(value) for name, value in inputs.items()}
+    wanted = [np.asarray(value) for value in expected]
+    net, tensors = network(build, arrays)
+    first = Model(net.graph()).run(arrays)
+    for k, (tensor, want) in enumerate(zip(tensors, wanted, strict=True)):
+        got = first[f"out{k}"]
+        assert got.dtype == want.dtype, (got.dtype, want.dtype)
+        assert got.shape == want.shape, (got.shape, want.shape)
+        np.testing.assert_allclose(got.astype(float), want.astype(float), rtol=rtol, atol=rtol)
+        assert tensor.dtype is data_type(want.dtype)
+        if static:
+            assert tuple(tensor.shape) == want.shape
+    if not dynamic:
+        return
+    net, tensors = network(build, arrays, dynamic=True)
+    for tensor, want in zip(tensors, wanted, strict=True):
+        assert len(tensor.shape) == want.ndim
+        assert all(size in (-1, real) for size, real in zip(tensor.shape, want.shape, strict=True))
+    second = Model(net.graph()).run(arrays)
+    for name, array in first.items():
+        assert np.array_equal(array, second[name], equal_nan=array.dtype.kind == "f")

@@ -1,0 +1,349 @@
+"""TensorRT's layers that move elements against NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopdbg.runtime.errors import ExecutionError, ModelError
+from loopdbg.runtime.frontends.tensorrt.dims import Dims
+from loopdbg.runtime.frontends.tensorrt.enums import DataType, ElementWiseOperation, FillOperation, SampleMode
+from loopdbg.runtime.frontends.tensorrt.permutation import Permutation
+from loopdbg.runtime.model import Model
+from networks import out
+
+from .layers import holds, network
+
+X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+SQUARE = np.arange(16, dtype=np.float32).reshape(4, 4)
+
+
+def test_shape() -> None:
+    holds(lambda net, x: net.add_shape(x), {"x": X}, np.array([2, 3, 4], np.int64))
+    holds(lambda net, x: net.add_shape(x), {"x": np.float32(3)}, np.array([], np.int64))
+
+
+SHUFFLES: dict[str, tuple[dict[str, Any], Any]] = {
+    "nothing": ({}, X),
+    "first": ({"first_transpose": (2, 0, 1)}, X.transpose(2, 0, 1)),
+    "permutation": ({"first_transpose": Permutation([1, 2, 0])}, X.transpose(1, 2, 0)),
+    "reshape": ({"reshape_dims": (6, 4)}, X.reshape(6, 4)),
+    "inferred": ({"reshape_dims": [-1]}, X.reshape(-1)),
+    "placeholder": ({"reshape_dims": Dims([0, -1])}, X.reshape(2, 12)),
+    "all": (
+        {"first_transpose": (1, 0, 2), "reshape_dims": (3, 8), "second_transpose": (1, 0)},
+        X.transpose(1, 0, 2).reshape(3, 8).T,
+    ),
+}
+
+
+def shuffled(settings: dict[str, Any]) -> Callable[[Any, Any], Any]:
+    def build(net: Any, x: Any) -> Any:
+        layer = net.add_shuffle(x)
+        for name, value in settings.items():
+            setattr(layer, name, value)
+        return layer
+
+    return build
+
+
+@pytest.mark.parametrize("name", SHUFFLES)
+def test_shuffle(name: str) -> None:
+    settings, want = SHUFFLES[name]
+    holds(shuffled(settings), {"x": X}, want)
+
+
+def test_shuffle_to_a_scalar_and_back() -> None:
+    holds(shuffled({"reshape_dims": ()}), {"x": np.ones((1, 1), np.float32)}, np.float32(1))
+    holds(shuffled({"reshape_dims": (1, 1)}), {"x": np.float32(1)}, np.ones((1, 1), np.float32))
+
+
+def test_a_zero_that_is_no_placeholder_is_a_size() -> None:
+    settings = {"zero_is_placeholder": False, "reshape_dims": (0, 7)}
+    holds(shuffled(settings), {"x": np.empty((2, 0), np.float32)}, np.empty((0, 7), np.float32))
+
+
+def test_shuffle_by_a_tensor() -> None:
+    def build(net: Any, x: Any, dims: Any) -> Any:
+        layer = net.add_shuffle(x)
+        layer.set_input(1, dims)
+        with pytest.raises(ValueError, match="len"):
+            len(layer.reshape_dims)
+        return layer
+
+    holds(build, {"x": X, "dims": np.array([4, -1], np.int32)}, X.reshape(4, 6), dynamic=False, static=False)
+    # A constant is looked into.
+    holds(lambda net, x: build(net, x, net.k([4, -1], np.int64)), {"x": X}, X.reshape(4, 6))
+
+
+def test_the_properties_of_a_shuffle() -> None:
+    net, _ = network(shuffled({}), {"x": X})
+    layer = net.add_shuffle(net.get_input(0))
+    with pytest.raises(ValueError, match="len"):
+        len(layer.reshape_dims)
+    assert list(layer.first_transpose) == list(range(8))
+    layer.reshape_dims = [3, 8]
+    assert layer.reshape_dims == (3, 8)
+    assert layer.zero_is_placeholder
+    layer.set_input(1, net.k([8, 3], np.int32))
+    layer.reshape_dims = (24,)
+    assert layer.num_inputs == 1
+    assert tuple(out(layer).shape) == (24,)
+
+
+def test_squeeze_and_unsqueeze() -> None:
+    y = X[:, :1]
+    holds(lambda net, x: net.add_squeeze(x, net.k([1], np.int32)), {"x": y}, y[:, 0], dynamic=True)
+    holds(lambda net, x: net.add_squeeze(x, net.k([-2], np.int64)), {"x": y}, y[:, 0])
+    holds(lambda net, x: net.add_unsqueeze(x, net.k([0, -1], np.int64)), {"x": X}, X[None, ..., None])
+
+
+def test_concatenation() -> None:
+    parts = {"a": X, "b": X[:, :, :2], "c": X[:, :, 1:2]}
+
+    def joined(axis: int | None) -> Callable[..., Any]:
+        def build(net: Any, *tensors: Any) -> Any:
+            layer = net.add_concatenation(list(tensors))
+            if axis is not None:
+                layer.axis = axis
+            return layer
+
+        return build
+
+    holds(joined(2), parts, np.concatenate(list(parts.values()), 2))
+    # The third axis from the end, where nothing is said.
+    holds(joined(None), {"a": X, "b": X[:1]}, np.concatenate([X, X[:1]], 0))
+    holds(joined(None), {"a": SQUARE, "b": SQUARE[:1]}, np.concatenate([SQUARE, SQUARE[:1]], 0))
+
+
+def test_padding() -> None:
+    y = X.reshape(1, 2, 3, 4)
+    want = np.pad(y, ((0, 0), (0, 0), (1, 0), (2, 3)))
+    holds(lambda net, x: net.add_padding_nd(x, (1, 2), (0, 3)), {"x": y}, want)
+    holds(
+        lambda net, x: net.add_padding_nd(x, (-1, 2), (0, -1)),
+        {"x": y},
+        np.pad(y, ((0, 0),) * 3 + ((2, 0),))[:, :, 1:, :-1],
+    )
+
+
+@pytest.mark.parametrize(("batch", "sequence"), [(1, 0), (0, 1), (2, 0), (1, 2)])
+def test_reverse_sequence(batch: int, sequence: int) -> None:
+    lengths = np.arange(X.shape[batch], dtype=np.int32) % (X.shape[sequence] + 1)
+    want = np.moveaxis(X.copy(), (batch, sequence), (0, 1))
+    for k, length in enumerate(lengths):
+        want[k, :length] = want[k, :length][::-1].copy()
+
+    def build(net: Any, x: Any, n: Any) -> Any:
+        layer = net.add_reverse_sequence(x, n)
+        layer.batch_axis, layer.sequence_axis = batch, sequence
+        return layer
+
+    holds(build, {"x": X, "n": lengths}, np.moveaxis(want, (0, 1), (batch, sequence)))
+
+
+# -- slices
+
+
+def test_the_examples_of_the_header() -> None:
+    y = np.array([[0, 2, 4], [1, 3, 5]], np.float32)
+    holds(lambda net, x: net.add_slice(x, (1, 0), (1, 2), (1, 2)), {"x": y}, np.array([[1, 5]], np.float32))
+
+    def over_axes(net: Any, x: Any) -> Any:
+        layer = net.add_slice(x, (1,), (2,), (1,))
+        layer.axes = (1,)
+        return layer
+
+    holds(over_axes, {"x": y}, np.array([[2, 4], [3, 5]], np.float32))
+
+
+SLICES: dict[str, tuple[Any, Any, Any, Any]] = {
+    "part": ((1, 0), (2, 3), (1, 1), SQUARE[1:3, :3]),
+    "strides": ((0, 1), (2, 2), (2, 2), SQUARE[::2, 1::2]),
+    "backwards": ((3, 3), (4, 2), (-1, -2), SQUARE[::-1, 3::-2]),
+    "the same again": ((1, 2), (3, 1), (0, 1), SQUARE[[1, 1, 1], 2:3]),
+    "nothing": ((0, 0), (0, 4), (1, 1), SQUARE[:0]),
+}
+
+
+@pytest.mark.parametrize("name", SLICES)
+@pytest.mark.parametrize("by", ["numbers", "tensors", "constants"])
+def test_slice(name: str, by: str) -> None:
+    start, shape, stride, want = SLICES[name]
+    if by == "numbers":
+        holds(lambda net, x: net.add_slice(x, start, shape, stride), {"x": SQUARE}, want)
+        return
+
+    def build(net: Any, x: Any, *parts: Any) -> Any:
+        layer = net.add_slice(x, Dims(), Dims(), Dims())
+        given = parts or [net.k(part, np.int32) for part in (start, shape, stride)]
+        for index, tensor in enumerate(given, 1):
+            layer.set_input(index, tensor)
+        return layer
+
+    if by == "constants":
+        holds(build, {"x": SQUARE}, want)
+    else:
+        parts = {what: np.array(part, np.int32) for what, part in zip("abc", (start, shape, stride), strict=True)}
+        holds(build, {"x": SQUARE, **parts}, want, dynamic=False, static=False)
+
+
+MODES: dict[SampleMode, list[int]] = {
+    SampleMode.WRAP: [2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0],
+    SampleMode.CLAMP: [0, 0, 0, 1, 2, 3, 3, 3, 3, 3, 3],
+    SampleMode.REFLECT: [2, 1, 0, 1, 2, 3, 2, 1, 0, 1, 2],
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_slices_that_reach_outside(mode: SampleMode) -> None:
+    def build(net: Any, x: Any) -> Any:
+        layer = net.add_slice(x, (-2,), (11,), (1,))
+        layer.mode = mode
+        return layer
+
+    row = np.array([5, 6, 7, 8], np.float32)
+    holds(build, {"x": row}, row[MODES[mode]])
+
+
+@pytest.mark.parametrize("value", [None, 9.0])
+def test_slices_that_fill(value: float | None) -> None:
+    def build(net: Any, x: Any) -> Any:
+        layer = net.add_slice(x, (-1, 3), (3, 3), (2, 1))
+        layer.mode = SampleMode.FILL
+        if value is not None:
+            layer.set_input(4, net.k(value))
+        return layer
+
+    want = np.full((3, 3), value or 0, np.float32)
+    want[1, 0], want[2, 0] = SQUARE[1, 3], SQUARE[3, 3]
+    holds(build, {"x": SQUARE}, want)
+
+
+def test_what_is_outside_is_an_error_at_build_or_at_run() -> None:
+    with pytest.raises(ModelError, match=r"takes element 4 of axis 0 .* which has 4"):
+        network(lambda net, x: net.add_slice(x, (2, 0), (3, 4), (1, 1)), {"x": SQUARE})[0].graph()
+    net, _ = network(lambda net, x: net.add_slice(x, (2, 0), (3, 4), (1, 1)), {"x": SQUARE}, dynamic=True)
+    with pytest.raises(ExecutionError, match=r"test_shape_layers.py:\d+.*takes element 4 of axis 0, which has 4"):
+        Model(net.graph()).run({"x": SQUARE})
+
+
+# -- filling
+
+
+def test_fill_with_a_line() -> None:
+    def line(net: Any, n: Any) -> Any:
+        layer = net.add_fill((1,), FillOperation.LINSPACE, DataType.INT32)
+        layer.set_input(0, n)
+        layer.set_input(1, net.k(3, np.int32))
+        layer.set_input(2, net.k([2], np.int32))
+        return layer
+
+    holds(line, {"n": np.array([4], np.int32)}, np.array([3, 5, 7, 9], np.int32), dynamic=False, static=False)
+
+    def constant(net: Any) -> Any:
+        layer = net.add_fill((5,), FillOperation.LINSPACE)
+        layer.alpha, layer.beta = 0.5, 0.25
+        return layer
+
+    holds(constant, {}, np.arange(5, dtype=np.float32) * 0.25 + 0.5)
+
+    def example(net: Any) -> Any:
+        layer = net.add_fill((3, 4), FillOperation.LINSPACE)
+        layer.set_input(1, net.k(1))
+        layer.set_input(2, net.k([100, 10]))
+        return layer
+
+    want = np.array([[1, 11, 21, 31], [101, 111, 121, 131], [201, 211, 221, 231]], np.float32)
+    holds(example, {}, want)
+
+
+@pytest.mark.parametrize("op", [FillOperation.RANDOM_UNIFORM, FillOperation.RANDOM_NORMAL])
+@pytest.mark.parametrize("tensors", [False, True])
+def test_random_fill(op: FillOperation, tensors: bool) -> None:
+    def build(net: Any) -> Any:
+        layer = net.add_fill((100, 50), op)
+        layer.alpha, layer.beta = 2.0, 5.0
+        if tensors:
+            layer.set_input(1, net.k(2))
+            layer.set_input(2, net.k(5))
+        return layer
+
+    net, _ = network(build, {})
+    got = Model(net.graph()).run({})["out0"]
+    assert got.shape == (100, 50)
+    assert got.dtype == np.float32
+    if op is FillOperation.RANDOM_UNIFORM:
+        assert 2 <= got.min() < 2.1
+        assert 4.9 < got.max() <= 5
+    else:
+        assert abs(got.mean() - 2) < 0.5
+        assert abs(got.std() - 5) < 0.5
+
+
+def test_what_is_no_number_is_ignored_for_alpha_and_beta() -> None:
+    net, _ = network(lambda net: net.add_fill((5,), FillOperation.LINSPACE), {})
+    layer: Any = net.get_layer(0)
+    assert (layer.alpha, layer.beta, layer.is_alpha_beta_int64()) == (0, 1, False)
+    layer.alpha = [1, 2]
+    assert layer.alpha == 0
+    layer.alpha, layer.beta = 1, 2
+    assert layer.is_alpha_beta_int64()
+
+
+def test_assertion() -> None:
+    def build(net: Any, x: Any) -> Any:
+        net.add_assertion(net.ew(x, net.k(0.0), ElementWiseOperation.GREATER), "x has to be positive")
+        return [out(net.add_identity(x))]
+
+    net, _ = network(build, {"x": np.float32(1)})
+    model = Model(net.graph())
+    assert model.run({"x": np.float32(1)})["out0"] == 1
+    with pytest.raises(ExecutionError, match="x has to be positive"):
+        model.run({"x": np.float32(-1)})
+    with pytest.raises(ModelError, match="never holds: no"):
+        network(lambda net: net.add_assertion(net.k(False, bool), "no"), {})[0].graph()
+
+
+@pytest.mark.parametrize(
+    ("build", "inputs", "told"),
+    [
+        (shuffled({"reshape_dims": (5, 5)}), [X], "reshape would change volume: [2,3,4]"),
+        (shuffled({"reshape_dims": (5, -1)}), [X], "reshape would change volume"),
+        (shuffled({"reshape_dims": (-1, -1)}), [X], "one of them may be -1"),
+        (shuffled({"reshape_dims": (1, 1, 1, 0)}), [X], "stands for a size of the input"),
+        (shuffled({"reshape_dims": (-1, 0)}), [X[:0, :0, 0]], "could be anything"),
+        (shuffled({"reshape_dims": 5}), [X], "sequence of integers"),
+        (shuffled({"first_transpose": (0, 1)}), [X], "no order of 3 axes"),
+        (shuffled({"reshape_dim": (6, 4)}), [X], "reshape_dims"),
+        (lambda net, x: net.add_squeeze(x, net.k([0], np.int32)), [X], "is not 1"),
+        (lambda net, x: net.add_squeeze(x, net.k([3], np.int32)), [X], "lie in -3 to 2"),
+        (lambda net, x: net.add_squeeze(x, (0,)), [X], "takes an ITensor"),
+        (lambda net, x, a: net.add_unsqueeze(x, a), [X, np.array([0], np.int32)], "have to be constant"),
+        (lambda net, x, y: net.add_concatenation([x, y]), [X, SQUARE], "all other sizes"),
+        (lambda net, x, y: net.add_concatenation([x, y]), [X, X.astype(np.int32)], "of one type"),
+        (lambda net, x: net.add_concatenation(x), [X], "takes a list of tensors"),
+        (lambda net, x: net.add_concatenation([]), [X], "at least one"),
+        (lambda net, x: net.add_padding_nd(x, (1, 1), (1, 1)), [X], "at least 4 dimensions"),
+        (lambda net, x: net.add_padding_nd(x, (1,), (1,)), [X[None]], "two numbers"),
+        (lambda net, x: net.add_slice(x, (0, 0), (1, 1), (1, 1)), [X], "its start has 2 numbers"),
+        (lambda net, x: net.add_slice(x, (0,) * 3, (1, -1, 1), (1,) * 3), [X], "no size can be negative"),
+        (lambda net, x: net.add_slice(x, (0.5,), (1,), (1,)), [X], "sequence of integers"),
+        (lambda net, x, n: net.add_reverse_sequence(x, n), [X, np.zeros(2, np.int32)], "for a batch of 3"),
+        (lambda net: net.add_fill((2, 2), FillOperation.LINSPACE), [], "fills one dimension"),
+        (lambda net: net.add_fill((2,), FillOperation.RANDOM_NORMAL, DataType.INT32), [], "gives FLOAT, HALF"),
+        (lambda net, x: net.add_constant((2, 2), np.zeros(5, np.float32)), [X], "there are 5 weights"),
+        (lambda net, x: net.add_constant((2, 2), [1, 2, 3, 4]), [X], "np.array makes one"),
+        (lambda net, x: net.add_constant((2, 2), np.zeros(4)), [X], "float64"),
+    ],
+)
+def test_wrong_use_is_one_error_with_the_line(build: Any, inputs: list[Any], told: str) -> None:
+    with pytest.raises((ModelError, AttributeError)) as caught:
+        net, _ = network(build, {f"x{k}": array for k, array in enumerate(inputs)})
+        net.graph()
+    assert told in str(caught.value)
+    assert f"{__file__}:" in str(caught.value)
+    assert "\n" not in str(caught.value)
