@@ -153,6 +153,14 @@ typedef int64_t conv_l8 __attribute__((vector_size(64)));
 #include "conv_tiles.h"
 
 #if defined(__x86_64__)
+/* c + a * b in the register of c: left to themselves, compilers move sums between registers in each tap. */
+#define CONV_ADD(name, type, a, b, c)                                                                                  \
+    __extension__({                                                                                                    \
+        type conv_sum = (type)(c);                                                                                     \
+        __asm__(name " %2, %1, %0" : "+v"(conv_sum) : "v"((type)(a)), "v"((type)(b)));                                 \
+        (V) conv_sum;                                                                                                  \
+    })
+
 #define T float
 #define V conv_f8
 #define L 8
@@ -188,7 +196,7 @@ typedef int64_t conv_l8 __attribute__((vector_size(64)));
 #define T float
 #define V conv_f16
 #define L 16
-#define FMA(a, b, c) ((conv_f16)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
+#define FMA(a, b, c) CONV_ADD("vfmadd231ps", __m512, a, b, c)
 #define SPLAT(x) ((conv_f16)_mm512_set1_ps(x))
 #define STORE(to, first, count, from)                                                                                   \
     _mm512_mask_storeu_ps((to) - (first), (__mmask16)(((1u << (count)) - 1) << (first)), _mm512_loadu_ps(from))
@@ -205,7 +213,7 @@ typedef int64_t conv_l8 __attribute__((vector_size(64)));
 #define T double
 #define V conv_d8
 #define L 8
-#define FMA(a, b, c) ((conv_d8)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c)))
+#define FMA(a, b, c) CONV_ADD("vfmadd231pd", __m512d, a, b, c)
 #define SPLAT(x) ((conv_d8)_mm512_set1_pd(x))
 #define STORE(to, first, count, from)                                                                                   \
     _mm512_mask_storeu_pd((to) - (first), (__mmask8)(((1u << (count)) - 1) << (first)), _mm512_loadu_pd(from))

@@ -8,32 +8,33 @@ typedef void (*NAME(tile))(T const *, npy_intp const *, npy_intp, T const *, npy
 
 /* R channels at Q vectors of positions: out[q][r * apart + lane] = begun[r, q, lane] + bias[r] + sum over k of
  * w[k * ld + r] * x[at[q] + off[k] + lane]. Every sum is in the order of k, whatever the tile. */
+/* Unrolled, so that sums stay in registers before and behind the taps as well. */
+#define EACH(i, N) _Pragma("GCC unroll 8") for (int i = 0; i < (N); i++)
 #define TILE(R, Q)                                                                                                   \
     ATTRIBUTES static void NAME(tile_##R##_##Q)(T const *x, npy_intp const *off, npy_intp K, T const *w, npy_intp ld,\
                                                 npy_intp const *at, T const *begun, T const *bias, T *const *out,    \
                                                 npy_intp apart) {                                                    \
         V sum[R][Q];                                                                                                 \
         T const *from[Q];                                                                                            \
-        for (int q = 0; q < Q; q++) from[q] = x + at[q];                                                             \
-        for (int r = 0; r < R; r++)                                                                                  \
-            for (int q = 0; q < Q; q++) sum[r][q] = (V){0};          \
-        if (begun)                                                                                                   \
-            for (int r = 0; r < R; r++)                                                                              \
-                for (int q = 0; q < Q; q++) sum[r][q] = *(V const *)(begun + (r * Q + q) * L);                       \
+        EACH(q, Q) from[q] = x + at[q];                                                                              \
+        EACH(r, R)                                                                                                   \
+            EACH(q, Q) sum[r][q] = begun ? *(V const *)(begun + (r * Q + q) * L) : (V){0};                           \
         for (npy_intp k = 0; k < K; k++) {                                                                           \
             V v[Q];                                                                                                  \
             npy_intp o = off[k];                                                                                     \
-            for (int q = 0; q < Q; q++) v[q] = *(V const *)(from[q] + o);                                            \
-            for (int r = 0; r < R; r++) {                                                                            \
+            EACH(q, Q) v[q] = *(V const *)(from[q] + o);                                                             \
+            EACH(r, R) {                                                                                             \
                 V factor = SPLAT(w[k * ld + r]);                                                                     \
-                for (int q = 0; q < Q; q++) sum[r][q] = FMA(factor, v[q], sum[r][q]);                                \
+                EACH(q, Q) sum[r][q] = FMA(factor, v[q], sum[r][q]);                                                 \
             }                                                                                                        \
         }                                                                                                            \
-        for (int r = 0; r < R; r++)                                                                                  \
-            for (int q = 0; q < Q; q++) {                                                                            \
-                if (bias) sum[r][q] += (V)SPLAT(bias[r]);                                                            \
-                *(V *)(out[q] + r * apart) = sum[r][q];                                                              \
+        if (bias)                                                                                                    \
+            EACH(r, R) {                                                                                             \
+                V shift = SPLAT(bias[r]);                                                                            \
+                EACH(q, Q) sum[r][q] += shift;                                                                       \
             }                                                                                                        \
+        EACH(r, R)                                                                                                   \
+            EACH(q, Q) *(V *)(out[q] + r * apart) = sum[r][q];                                                       \
     }
 
 TILE(1, 1) TILE(1, 2) TILE(1, 3) TILE(1, 4) TILE(1, 8)
@@ -60,16 +61,15 @@ static NAME(tile) const NAME(tiles)[4][9] = {
                                             T *out, npy_intp apart) {                                                \
         H sum[B][8 / HL];                                                                                            \
         T buffer[8 * B];                                                                                             \
-        for (int b = 0; b < B; b++)                                                                                  \
-            for (int q = 0; q < 8 / HL; q++) sum[b][q] = (H){0};                                                     \
+        EACH(b, B)                                                                                                   \
+            EACH(q, 8 / HL) sum[b][q] = (H){0};                                                                      \
         for (npy_intp k = 0; k < K; k++, w += 8) {                                                                   \
             H factor = H_SPLAT(x[off[k]]);                                                                           \
-            for (int b = 0; b < B; b++)                                                                              \
-                for (int q = 0; q < 8 / HL; q++)                                                                     \
-                    sum[b][q] = H_FMA(*(H const *)(w + b * 8 * K + q * HL), factor, sum[b][q]);                      \
+            EACH(b, B)                                                                                               \
+                EACH(q, 8 / HL) sum[b][q] = H_FMA(*(H const *)(w + b * 8 * K + q * HL), factor, sum[b][q]);          \
         }                                                                                                            \
-        for (int b = 0; b < B; b++)                                                                                  \
-            for (int q = 0; q < 8 / HL; q++) {                                                                       \
+        EACH(b, B)                                                                                                   \
+            EACH(q, 8 / HL) {                                                                                        \
                 if (bias) sum[b][q] += *(H const *)(bias + b * 8 + q * HL);                                          \
                 *(H *)(buffer + b * 8 + q * HL) = sum[b][q];                                                         \
             }                                                                                                        \
@@ -77,6 +77,7 @@ static NAME(tile) const NAME(tiles)[4][9] = {
     }
 NARROW(1) NARROW(4)
 #undef NARROW
+#undef EACH
 
 /* The part of a group's input that a band of positions reads: planes [channel, phases, n, d, h, w], zeros for what lies
  * outside. */
