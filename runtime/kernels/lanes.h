@@ -6,6 +6,9 @@
 
 #include <stdint.h>
 #include <string.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 #include <numpy/npy_common.h>
 
 enum { LOOPDBG_LANES = 16 };

@@ -24,36 +24,95 @@ ATTR static inline __attribute__((always_inline)) V NAME(exp)(V x) {
     return (V)(~below & (VI)y);
 }
 
-/* 16 elements, or fewer and then ``rest``. */
+#if N == 8
+static int32_t const NAME(masks)[2 * LOOPDBG_LANES] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+#endif
+
+/* 16 elements, or fewer and then ``rest``. What is short is read and written by masks: through memory, a narrow write
+ * that a wide read waits for took longer than all of a short softmax. */
 ATTR static inline __attribute__((always_inline)) void NAME(load)(float const *x, npy_intp count, float rest,
                                                                   V v[LOOPDBG_LANES / N]) {
-    float padded[LOOPDBG_LANES];
-    if (count < LOOPDBG_LANES) {
-        for (int k = 0; k < LOOPDBG_LANES; k++) padded[k] = rest;
-        for (npy_intp k = 0; k < count; k++) padded[k] = x[k];
-        x = padded;
+    if (count >= LOOPDBG_LANES) {
+        for (int q = 0; q < LOOPDBG_LANES / N; q++) v[q] = *(V const *)(x + q * N);
+        return;
     }
-    for (int q = 0; q < LOOPDBG_LANES / N; q++) v[q] = *(V const *)(x + q * N);
+#if N == 16
+    v[0] = (V)_mm512_mask_loadu_ps(_mm512_set1_ps(rest), (__mmask16)((1u << count) - 1), x);
+#elif N == 8
+    for (int q = 0; q < 2; q++) {
+        __m256i m = _mm256_loadu_si256((__m256i const *)(NAME(masks) + LOOPDBG_LANES - count + q * 8));
+        v[q] = (V)_mm256_blendv_ps(_mm256_set1_ps(rest), _mm256_maskload_ps(x + q * 8, m), (__m256)m);
+    }
+#else
+    float padded[LOOPDBG_LANES];
+    for (int k = 0; k < LOOPDBG_LANES; k++) padded[k] = rest;
+    for (npy_intp k = 0; k < count; k++) padded[k] = x[k];
+    for (int q = 0; q < LOOPDBG_LANES / N; q++) v[q] = *(V const *)(padded + q * N);
+#endif
 }
 
 ATTR static inline __attribute__((always_inline)) void NAME(store)(float *y, npy_intp count, V const v[LOOPDBG_LANES / N]) {
+    if (count >= LOOPDBG_LANES) {
+        for (int q = 0; q < LOOPDBG_LANES / N; q++) *(V *)(y + q * N) = v[q];
+        return;
+    }
+#if N == 16
+    _mm512_mask_storeu_ps(y, (__mmask16)((1u << count) - 1), (__m512)v[0]);
+#elif N == 8
+    for (int q = 0; q < 2; q++)
+        _mm256_maskstore_ps(y + q * 8, _mm256_loadu_si256((__m256i const *)(NAME(masks) + LOOPDBG_LANES - count + q * 8)),
+                            (__m256)v[q]);
+#else
     float padded[LOOPDBG_LANES];
-    float *to = count < LOOPDBG_LANES ? padded : y;
-    for (int q = 0; q < LOOPDBG_LANES / N; q++) *(V *)(to + q * N) = v[q];
-    if (count < LOOPDBG_LANES)
-        for (npy_intp k = 0; k < count; k++) y[k] = padded[k];
+    for (int q = 0; q < LOOPDBG_LANES / N; q++) *(V *)(padded + q * N) = v[q];
+    for (npy_intp k = 0; k < count; k++) y[k] = padded[k];
+#endif
 }
 
+/* The 16 lanes as loopdbg_sum16 adds them, and their greatest in the same order. */
+#if N == 4
 ATTR static inline __attribute__((always_inline)) float NAME(sum)(V const v[LOOPDBG_LANES / N]) {
     float lane[LOOPDBG_LANES];
     for (int q = 0; q < LOOPDBG_LANES / N; q++) *(V *)(lane + q * N) = v[q];
     return loopdbg_sum16(lane);
 }
 
+ATTR static inline __attribute__((always_inline)) float NAME(most)(V const v[LOOPDBG_LANES / N]) {
+    float lane[LOOPDBG_LANES];
+    for (int q = 0; q < LOOPDBG_LANES / N; q++) *(V *)(lane + q * N) = v[q];
+    for (int half = LOOPDBG_LANES / 2; half; half /= 2)
+        for (int k = 0; k < half; k++) lane[k] = lane[k + half] > lane[k] ? lane[k + half] : lane[k];
+    return lane[0];
+}
+#else
+#if N == 16
+#define LOOPDBG_HALVES(v, low, high)                       \
+    __m256 low = _mm512_castps512_ps256((__m512)(v)[0]), \
+           high = (__m256)_mm512_extractf64x4_pd((__m512d)(v)[0], 1)
+#else
+#define LOOPDBG_HALVES(v, low, high) __m256 low = (__m256)(v)[0], high = (__m256)(v)[1]
+#endif
+ATTR static inline __attribute__((always_inline)) float NAME(sum)(V const v[LOOPDBG_LANES / N]) {
+    LOOPDBG_HALVES(v, low, high);
+    __m256 eight = _mm256_add_ps(low, high);
+    __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+
+ATTR static inline __attribute__((always_inline)) float NAME(most)(V const v[LOOPDBG_LANES / N]) {
+    LOOPDBG_HALVES(v, low, high);
+    __m256 eight = _mm256_max_ps(high, low); /* high > low ? high : low */
+    __m128 four = _mm_max_ps(_mm256_extractf128_ps(eight, 1), _mm256_castps256_ps128(eight));
+    __m128 two = _mm_max_ps(_mm_movehl_ps(four, four), four);
+    return _mm_cvtss_f32(_mm_max_ss(_mm_movehdup_ps(two), two));
+}
+#undef LOOPDBG_HALVES
+#endif
+
 /* The greatest; a NaN counts or not. */
 ATTR static inline __attribute__((always_inline)) float NAME(greatest)(float const *x, npy_intp n) {
     V most[LOOPDBG_LANES / N], v[LOOPDBG_LANES / N];
-    float lane[LOOPDBG_LANES];
     for (int q = 0; q < LOOPDBG_LANES / N; q++) most[q] = (V){0} - __builtin_inff();
     for (npy_intp i = 0; i < n; i += LOOPDBG_LANES) {
         NAME(load)(x + i, n - i, -__builtin_inff(), v);
@@ -62,10 +121,7 @@ ATTR static inline __attribute__((always_inline)) float NAME(greatest)(float con
             most[q] = (V)((~more & (VI)most[q]) | (more & (VI)v[q]));
         }
     }
-    for (int q = 0; q < LOOPDBG_LANES / N; q++) *(V *)(lane + q * N) = most[q];
-    for (int half = LOOPDBG_LANES / 2; half; half /= 2)
-        for (int k = 0; k < half; k++) lane[k] = lane[k + half] > lane[k] ? lane[k + half] : lane[k];
-    return lane[0];
+    return NAME(most)(most);
 }
 
 /* out = exp(x - shift), and the sum of it. */
