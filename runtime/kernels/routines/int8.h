@@ -369,6 +369,28 @@ static void loopdbg_int8_plain(int32_t const *a, char const *weights, uint32_t *
         }
 }
 
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__has_attribute)
+#if __has_attribute(target_clones)
+#define INT8_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#endif
+#endif
+#ifndef INT8_CLONES
+#define INT8_CLONES
+#endif
+/* The least number, if it is below what is there, and the greatest one. */
+INT8_CLONES static void loopdbg_int8_ends(int32_t const *a, npy_intp n, int32_t *low, int32_t *high) {
+    int32_t least = *low, most = *high;
+    for (npy_intp i = 0; i < n; i++) {
+        least = a[i] < least ? a[i] : least;
+        most = a[i] > most ? a[i] : most;
+    }
+    *low = least;
+    *high = most;
+}
+INT8_CLONES static void loopdbg_int8_less(int32_t const *a, npy_intp n, int32_t low, uint8_t *bytes) {
+    for (npy_intp i = 0; i < n; i++) bytes[i] = (uint8_t)(a[i] - low);
+}
+
 /* a (32 bits), weights, out, scratch; m, k, n. Quantised numbers less their zero point are bytes less another one: as such
  * they are multiplied. Any others are multiplied as they are; both are exact in 32 bits that wrap around. */
 static int loopdbg_int8_narrowed(loopdbg_call *call) {
@@ -377,15 +399,12 @@ static int loopdbg_int8_narrowed(loopdbg_call *call) {
     char const *weights = LOOPDBG_ARG(call, 1);
     uint8_t *bytes = (uint8_t *)LOOPDBG_ARG(call, 3);
     int32_t low = 0, high = 0;
-    for (npy_intp i = 0; i < m * k; i++) {
-        low = a[i] < low ? a[i] : low;
-        high = a[i] > high ? a[i] : high;
-    }
+    loopdbg_int8_ends(a, m * k, &low, &high);
     if (low < -255 || (int64_t)high - low > 255) {
         loopdbg_int8_plain(a, weights, (uint32_t *)LOOPDBG_ARG(call, 2), m, k, n);
         return 0;
     }
-    for (npy_intp i = 0; i < m * k; i++) bytes[i] = (uint8_t)(a[i] - low);
+    loopdbg_int8_less(a, m * k, low, bytes);
     loopdbg_int8_weights const *how = (loopdbg_int8_weights const *)weights;
     uint8_t const zero = (uint8_t)-low;
     loopdbg_int8_numbers const by = {1, m, k, n, 0, how->is_signed, 0, 0, 0, 1, 1, 0};

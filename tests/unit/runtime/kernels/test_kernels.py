@@ -194,3 +194,25 @@ def test_copies_that_turn(dtype: str, shape: tuple[int, ...]) -> None:
     for order in itertools.permutations(range(len(shape))):
         for view in (x.transpose(order), x[..., 1:].transpose(order), x[::-1, ::2].transpose(order)):
             np.testing.assert_array_equal(arithmetic.compute(arithmetic.copy(view.dtype), view), view)
+
+
+@pytest.mark.parametrize("source", [*"?bBhHiIlLfd"])
+@pytest.mark.parametrize("target", [*"bBif"])
+def test_casts_of_neighbours_are_those_of_single_numbers(source: str, target: str) -> None:
+    """Whatever its length and where it begins; numbers that do not fit, too."""
+    odd = [0, 1, -1, 2.5, -2.5, 127, 128, -129, 255, 256, 2**31, -(2**31) - 1, 2**33 + 7, -(2.0**40), 1e30]
+    numbers = np.array([*odd, np.nan, np.inf, -np.inf, -0.0, 16777217, 0.99999] * 9)
+    with np.errstate(invalid="ignore"):
+        x = numbers.astype(source) if source in "fd" else np.nan_to_num(numbers, posinf=9, neginf=-9).astype(source)
+    if source == target:
+        return
+    kernel = arithmetic.cast(x.dtype, np.dtype(target))
+    assert kernel is not None
+    steps = x.itemsize, np.dtype(target).itemsize
+    singly = np.empty(x.shape, target)
+    for k in range(len(x)):
+        assert run(kernel, (x[k : k + 1], singly[k : k + 1]), (1,), (3 * steps[0], 3 * steps[1]))
+    for first, count in ((0, len(x)), (1, 64), (3, 7), (5, 100)):
+        together = np.zeros(count, target)
+        assert run(kernel, (x[first : first + count], together), (count,), steps)
+        assert together.tobytes() == singly[first : first + count].tobytes()
