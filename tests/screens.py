@@ -80,12 +80,12 @@ class Screen:
         """The line of the body that the marker stands on, with the marker, without its number."""
         found = [line for line in self.lines("body") if line[:1] in ("▶", "✗")]
         assert len(found) <= 1, found
-        return re.sub(r"^(.) +\d+ +", r"\1 ", found[0]) if found else ""
+        return re.sub(r"^(.)([●○]?) +\d+ +", r"\1\2 ", found[0]) if found else ""
 
     def value_beside(self, name: str) -> str:
         """What stands beside the node that writes a value."""
         rows = (line for line in self.lines("body") if BESIDE in line)
-        line = next(line for line in rows if re.match(rf". +\d+ +{re.escape(name)} ", line))
+        line = next(line for line in rows if re.match(rf". *[●○]? +\d+ +{re.escape(name)} ", line))
         return line.rpartition(BESIDE)[2]
 
     def visible(self) -> list[str]:

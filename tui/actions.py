@@ -31,6 +31,8 @@ _SIGNS = {
     "plus": "+",
     "left_square_bracket": "[",
     "right_square_bracket": "]",
+    "greater_than_sign": ">",
+    "less_than_sign": "<",
     "pageup": "pgup",
     "pagedown": "pgdn",
 }
@@ -219,6 +221,10 @@ _LOOKS = (
            "line('list')", Section.LOOK, lambda now: now.here),
     Action("copy", ("y",), "copy", "copy what the cursor is on",
            "copy", Section.LOOK, lambda now: now.target is not None, rank=22),
+    Action("fold", ("minus",), "", "hide what the loop or the If at the cursor is about",
+           "fold(True)", Section.LOOK, lambda now: now.here, ("body",), only=True),
+    Action("unfold", ("plus",), "", "show it again",
+           "fold(False)", Section.LOOK, lambda now: now.here, ("body",), only=True),
 )  # fmt: skip
 
 _MOVES = (
@@ -245,6 +251,10 @@ _PANES = tuple(
 )
 
 _SCREEN = (
+    Action("zoom", ("z",), "full screen", "the pane alone, or all again", "zoom", Section.SCREEN, rank=23),
+    Action("tab-next", ("greater_than_sign",), "", "the next tab of a small screen", "tab(1)", Section.SCREEN),
+    Action("tab-previous", ("less_than_sign",), "", "the tab before", "tab(-1)", Section.SCREEN),
+    Action("mouse", ("m",), "", "mouse off, so that the terminal selects text, or on again", "mouse", Section.SCREEN),
     Action("console", ("colon",), "command", "the console: help lists its commands",
            "console('')", Section.SCREEN, rank=24),
     # Where nothing runs any more: the console, then the full screen.

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from textual import events, on
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingsMap
-from textual.containers import Horizontal, Vertical
 from textual.timer import Timer
 
 from ..debugger.words.names import quote
@@ -18,6 +17,7 @@ from ..runtime.model import Data, Model
 from . import settings
 from .actions import PANES, Action, Now, remapped
 from .driver import Command, Driver, Request, Stopped
+from .screen.layout import TABS
 from .screen.targets import BreakpointTarget, FrameTarget, LineTarget, MomentTarget, Target, ValueTarget, value_of
 from .screen.text import printable
 from .screen.view import FrameView, Shown, View
@@ -27,7 +27,8 @@ from .screens.palette import PaletteScreen
 from .themes import DARK, LIGHT, THEMES
 from .widgets.back_edges import BackEdges
 from .widgets.body import Body
-from .widgets.condition import Condition, plottable
+from .widgets.breakpoints import BreakpointList
+from .widgets.condition import Condition
 from .widgets.console import ConsolePane
 from .widgets.detail import Detail
 from .widgets.header import Header
@@ -38,6 +39,9 @@ from .widgets.outputs import Outputs
 from .widgets.pane import Pane
 from .widgets.scans import Scans
 from .widgets.stack import Stack
+from .widgets.tabs import Tabs
+from .widgets.timeline import Timeline
+from .widgets.workbench import Workbench
 
 if TYPE_CHECKING:
     from ..debugger.recording.replay import Replay
@@ -58,8 +62,6 @@ class LoopdbgApp(App[int]):
     #: Its own is ours.
     ENABLE_COMMAND_PALETTE = False
     ESCAPE_TO_MINIMIZE = False
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]
-    VERTICAL_BREAKPOINTS = [(0, "-short"), (28, "-tall")]
 
     def __init__(self, driver: Driver, inputs_note: str = "", actions: Sequence[Action] | None = None) -> None:
         super().__init__()
@@ -74,7 +76,6 @@ class LoopdbgApp(App[int]):
         self.detail = Detail(id="detail")
         self.prompt = ConsolePane(driver.complete, id="console")
         self.body = Body(id="body")
-        self.scans = Scans(id="scans")
         self.keys = Keys(self.actions, self._run_action, id="keys")
         self.panes: dict[str, Pane] = {
             "body": self.body,
@@ -82,16 +83,20 @@ class LoopdbgApp(App[int]):
             "inputs": Inputs(id="inputs"),
             "back-edges": BackEdges(id="back-edges"),
             "condition": Condition(id="condition"),
-            "scans": self.scans,
+            "scans": Scans(id="scans"),
             "outputs": Outputs(id="outputs"),
+            "breakpoints": BreakpointList(id="breakpoints"),
+            "timeline": Timeline(id="timeline"),
         }
         for number, name in enumerate(PANES, 1):
-            if name in self.panes:
-                self.panes[name].set_number(number)
+            self.panes[name].set_number(number)
+        self.tabs = Tabs(id="tabs")
+        self.bench = Workbench({name: self.panes[name] for name in PANES}, id="main")
         self.shown: Shown | None = None
         self._inputs_note = inputs_note
         self._idle = asyncio.Event()
         self._ticker: Timer | None = None
+        self._mouse = True
         #: A command runs for so long that the screen says so.
         self._slow = False
         #: The pane that had the focus last; the console takes it and gives it back.
@@ -105,15 +110,8 @@ class LoopdbgApp(App[int]):
 
     def compose(self) -> ComposeResult:
         yield self.header
-        with Horizontal(id="main"):
-            with Vertical(id="left"):
-                yield self.body
-                with Horizontal(id="below"):
-                    yield self.panes["stack"]
-                    yield self.panes["inputs"]
-            with Vertical(id="right"):
-                for name in ("back-edges", "condition", "scans", "outputs"):
-                    yield self.panes[name]
+        yield self.tabs
+        yield self.bench
         yield self.prompt
         yield self.message
         yield self.detail
@@ -136,23 +134,30 @@ class LoopdbgApp(App[int]):
 
     def _show(self, shown: Shown) -> None:
         self.shown = shown
-        frame = shown.frame.frame
-        classes = {
-            "-ready": True,
-            "-done": shown.done,
-            "-no-loop": frame.loop is None,
-            "-plot": plottable(shown),
-            "-bare": not frame.scans,
-        }
-        screen = self.screen_stack[0]
-        for name, there in classes.items():
-            if screen.has_class(name) != there:
-                screen.set_class(there, name)
-        self.scans.roomy = not classes["-plot"] or screen.has_class("-narrow")
+        self.screen_stack[0].add_class("-ready")
+        needs = {name: pane.need(shown) for name, pane in self.panes.items()}
+        self.bench.need({name: need for name, need in needs.items() if need is not None})
         self.header.shown = shown
         for pane in self.panes.values():
             pane.shown = shown
         self.look_around()
+
+    @on(Workbench.Placed)
+    def placed(self) -> None:
+        """The panes stand elsewhere, or others are seen."""
+        self.tabs.display = self.bench.small
+        self.screen_stack[0].set_class(self.bench.small, "-small")
+        self.tabs.show(self.bench.tab)
+        if not self._pane.display:
+            self._pane = next((pane for pane in self.panes.values() if pane.display), self.body)
+            if not self.prompt.line.has_focus and len(self.screen_stack) == 1:
+                self._pane.focus()
+        self.look_around()
+
+    @on(Tabs.Chosen)
+    def tab_chosen(self, message: Tabs.Chosen) -> None:
+        """A tab was clicked."""
+        self.bench.show_tab(message.tab)
 
     def look_around(self) -> None:
         """After anything changed that the last two lines tell of."""
@@ -172,7 +177,7 @@ class LoopdbgApp(App[int]):
             self._slow,
             self.prompt.display,
             typing,
-            False,
+            bool(self.bench.full),
             bool(self._pane.search),
             self._pane.id or "",
             self.target,
@@ -257,6 +262,8 @@ class LoopdbgApp(App[int]):
         elif self._pane.search:
             self._pane.search = ""
             self.look_around()
+        elif self.bench.full:
+            self.bench.zoom("")
 
     def action_stop(self) -> None:
         """As interrupt, for keys that mean it elsewhere: where nothing runs they say so."""
@@ -294,9 +301,45 @@ class LoopdbgApp(App[int]):
 
     def action_pane(self, name: str) -> None:
         """Put the focus on a pane."""
-        pane = self.panes.get(name)
-        if pane is not None:
-            pane.focus()
+        pane = self.panes[name]
+        if self.bench.to_front(name, again=pane.has_focus):
+            self._pane = pane
+            # What had the focus may be hidden just now, and hand it on.
+            self.call_after_refresh(pane.focus)
+        else:
+            self.message.say(f"{pane.name_shown}: nothing to show here")
+
+    def action_zoom(self) -> None:
+        self.bench.zoom(self._pane.id or "")
+
+    def action_tab(self, step: int) -> None:
+        """The tab after (-1: before) the one in front."""
+        self.bench.show_tab((self.bench.tab + step) % len(TABS))
+
+    def action_fold(self, hide: bool) -> None:
+        if not self.body.fold(hide):
+            self.message.say("nothing to hide here: the cursor is inside of no loop and no If")
+
+    def action_mouse(self) -> None:
+        """Let the terminal have the mouse, to select text, or take it again."""
+        self._mouse = not self._mouse
+        driver = self._driver
+        for name in ("_enable_mouse_support",) if self._mouse else ("_disable_mouse_support",):
+            switch = getattr(driver, name, None)
+            if switch is not None:
+                switch()
+        self.message.say("the mouse is loopdbg's" if self._mouse else "the mouse is the terminal's; m takes it back")
+
+    @on(Body.Gutter)
+    def gutter(self) -> None:
+        """The place for a breakpoint was clicked."""
+        self.action_break_here()
+
+    @on(Timeline.Picked)
+    def picked(self, message: Timeline.Picked) -> None:
+        """An iteration was pointed at."""
+        if not self.driver.busy:
+            self.travel(message.target)
 
     def action_cursor(self, where: str) -> None:
         self._pane.move(where)
@@ -337,6 +380,8 @@ class LoopdbgApp(App[int]):
             self._toggle(target.number)
         elif isinstance(target, MomentTarget):
             self.travel(target)
+        elif isinstance(target, LineTarget) and target.head:
+            self.body.fold()
         elif (value := value_of(target)) is not None:
             self.inspect(value)
 
@@ -382,7 +427,8 @@ class LoopdbgApp(App[int]):
         if self.shown is None:
             return
         node = next((line.node for line in self.body.listing_lines if line.number == number), None)
-        found = [one.number for one in self.shown.view.snapshot.breakpoints if node is not None and node in one.nodes]
+        breakpoints = self.shown.view.snapshot.breakpoints
+        found = [one.number for one in breakpoints if node is not None and node in (*one.nodes, *one.heads)]
         self.ask(f"delete {' '.join(map(str, found))}" if found else f"break line {number}")
 
     def _toggle(self, number: int) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from ...runtime.frame import BodyNode, CarriedValue, NodeState
 from ...runtime.graph import Array, Loop, Node, SlicedInput, StoppedBy
 from ...runtime.graph.slices import cut
-from ..breakpoints.breakpoint import Breakpoint
+from ..breakpoints.breakpoint import Breakpoint, Trigger
 from ..frame import AnyFrame, AnyValues
 from ..statistics.tensor import LARGE, TensorRef, tensor_of
 from ..words.names import scan_names
@@ -95,7 +95,10 @@ class FrameSnapshot:
 
 @dataclass(frozen=True, eq=False)
 class BreakpointSnapshot:
-    """A breakpoint; ``nodes``: those that it stops before, ``loops``: those at whose boundaries it is tested."""
+    """A breakpoint; ``nodes``: those that it stops before, ``loops``: those at whose boundaries it is tested.
+
+    ``heads``: loops at each of whose boundaries it stops; ``iterations``: those at which alone it does, empty for any.
+    """
 
     number: int
     word: str
@@ -104,17 +107,21 @@ class BreakpointSnapshot:
     hits: int
     nodes: frozenset[Node]
     loops: tuple[int, ...]
+    heads: frozenset[Loop] = frozenset()
+    iterations: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class BranchSnapshot:
-    """A line of time; ``parent``: the number of the one that it left at ``fork``."""
+    """A line of time; ``parent``: the number of the one that it left at ``fork``; ``tip``: the last position reached on
+    it."""
 
     number: int
     parent: int | None
     fork: tuple[int, ...] | None
     edits: tuple[str, ...]
     current: bool
+    tip: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,18 +158,22 @@ def take(debuggee: Debuggee) -> Snapshot:
         frames,
         top,
         None if outputs is None else tuple(outputs.items()),
-        tuple(map(_breakpoint, debuggee.breakpoints)),
+        tuple(_breakpoint(one, debuggee) for one in debuggee.breakpoints),
         tuple(_branch(one, one is debuggee.branch) for one in debuggee.branches) if debuggee.has_branches else (),
     )
 
 
-def _breakpoint(one: Breakpoint) -> BreakpointSnapshot:
-    return BreakpointSnapshot(one.number, one.word, one.title, one.enabled, one.hits, one.nodes, one.loops)
+def _breakpoint(one: Breakpoint, debuggee: Debuggee) -> BreakpointSnapshot:
+    every = one.loops if one.kind is Trigger.BOUNDARY else ()
+    heads = frozenset(debuggee.places.loops[k].loop for k in every)
+    return BreakpointSnapshot(
+        one.number, one.word, one.title, one.enabled, one.hits, one.nodes, one.loops, heads, tuple(one.iterations)
+    )
 
 
 def _branch(one: Branch, current: bool) -> BranchSnapshot:
     parent = None if one.parent is None else one.parent.number
-    return BranchSnapshot(one.number, parent, one.fork, tuple(one.edits), current)
+    return BranchSnapshot(one.number, parent, one.fork, tuple(one.edits), current, one.tip)
 
 
 def _frame(frame: AnyFrame) -> FrameSnapshot:

@@ -57,7 +57,7 @@ def short_name_rows(names: Mapping[str, str]) -> list[tuple[str, str]]:
     ``("…", "/model/layers.0/")``, ``("attn_MatMul", "…attn/MatMul_output_0")``.
     """
     paths = [name for name in names.values() if name.startswith("/")]
-    prefix = _common(paths) if len(paths) > 1 else ""
+    prefix = common_path(paths) if len(paths) > 1 else ""
     if len(prefix) < _PREFIX:
         return [(short, printable(name)) for short, name in names.items()]
     rows = [("…", printable(prefix))]
@@ -66,8 +66,8 @@ def short_name_rows(names: Mapping[str, str]) -> list[tuple[str, str]]:
     return rows
 
 
-def _common(paths: list[str]) -> str:
-    """What all paths begin with, up to the end of one of its parts."""
+def common_path(paths: list[str]) -> str:
+    """What all of some paths begin with, up to the end of one of its parts."""
     # What the first and the last in order share, those between share as well.
     first, last = min(paths), max(paths)
     length = next((k for k, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))

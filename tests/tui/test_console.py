@@ -89,7 +89,7 @@ async def test_the_console_fits_on_a_small_screen() -> None:
         for k in range(9):
             await screen.type(f"echo line {k}")
         seen = "\n".join(screen.visible())
-        assert "line 8" in seen and "Body of loop" in seen and "esc close" in seen
+        assert "line 8" in seen and "Source  Loop" in seen and "esc close" in seen
 
 
 async def test_a_breakpoint_that_cannot_be_tested_does_not_look_like_a_failing_node() -> None:
@@ -98,7 +98,7 @@ async def test_a_breakpoint_that_cannot_be_tested_does_not_look_like_a_failing_n
         await screen.type("break x_new if x[5] > 1")
         await screen.type("continue")
         assert "breakpoint 1 cannot be tested" in screen.app.prompt.text
-        assert "▶ x_new" in screen.marked
+        assert "▶● x_new" in screen.marked
 
 
 async def test_the_hidden_console_never_takes_the_keys() -> None:

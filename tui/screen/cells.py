@@ -16,6 +16,8 @@ from .text import number_text, type_text, value_text
 
 #: What stands where a value is not computed yet.
 NOT_YET = "·"
+#: Before a value that was set by hand.
+SET = "✎"
 
 
 def short_value(value: Any, width: int, shape: bool = True) -> str:

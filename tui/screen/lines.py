@@ -89,6 +89,30 @@ def fit_spans(spans: Iterable[Span], width: int) -> tuple[Span, ...]:
     return tuple(kept)
 
 
+def fit_middle(spans: Sequence[Span], width: int) -> list[Span]:
+    """Spans cut to ``width`` cells together; what is cut lies left of their end, a third of the width from it."""
+    used = sum(cell_len(text) for text, _ in spans)
+    if used <= width:
+        return list(spans)
+    tail = max(0, width // 3)
+    kept = list(fit_spans(spans, width - tail))
+    end: list[Span] = []
+    for text, role in reversed(spans):
+        room = tail - sum(cell_len(t) for t, _ in end)
+        if room <= 0:
+            break
+        end.insert(0, (text if cell_len(text) <= room else _tail(text, room), role))
+    return [*kept, *end]
+
+
+def _tail(text: str, width: int) -> str:
+    """The last cells of a text."""
+    start = len(text)
+    while start > 0 and cell_len(text[start - 1 :]) <= width:
+        start -= 1
+    return text[start:]
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of a table. ``least``: the width below which it is not squeezed; columns of higher ``rank`` go first

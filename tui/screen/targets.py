@@ -86,9 +86,8 @@ class ValueTarget(Target):
         parts = [] if self.of is Of.BODY else [str(self.of)]
         if found is not None and found.frame.loop is not None and self.of is not Of.OUTPUT:
             parts.append(f"of loop '{printable(found.frame.name)}'")
-        whose = f"   {', '.join(parts)}" if parts else ""
         told = value_text(value, 60) if there else "not computed yet"
-        return f"{called}   {kind}{whose}   {told}"
+        return "   ".join(part for part in (called, kind, ", ".join(parts), told) if part)
 
     def copied(self, shown: Shown) -> str:
         there, value = self.find(shown.view)
@@ -105,6 +104,8 @@ def _kind(value: Any) -> str:
 def _declared(value: Value | None) -> str:
     kind = None if value is None else value.type
     if isinstance(kind, TensorType):
+        if kind.dtype is None and kind.shape is None:
+            return ""
         dims = "..." if kind.shape is None else ",".join("?" if d is None else str(d) for d in kind.shape)
         return f"{dtype_name(kind.dtype)} [{dims}]"
     return "" if kind is None else str(kind)
@@ -112,12 +113,13 @@ def _declared(value: Value | None) -> str:
 
 @dataclass(frozen=True)
 class LineTarget(Target):
-    """A line of the pseudo-code; ``value``: what it makes, where it makes one."""
+    """A line of the pseudo-code; ``value``: what it makes, where it makes one; ``head``: it heads others."""
 
     number: int
     code: str
     node: str = ""
     value: ValueTarget | None = None
+    head: bool = False
 
     def text(self, shown: Shown) -> str:
         told = f"   {self.value.text(shown)}" if self.value is not None else ""

@@ -6,7 +6,7 @@ A view is made in the worker thread while the session stands still, and is never
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ...debugger.session.debuggee import Debuggee
@@ -15,6 +15,7 @@ from ...debugger.session.stop import Reason
 from ...debugger.words.condition import DecidingComparison, compared
 from ...runtime.graph import Graph, Loop, Value, loops
 from .plots import number_of
+from .times import SeenTimes, Times, edited, times
 
 #: So many boundaries of an entry are remembered, the newest.
 HISTORY = 512
@@ -37,10 +38,13 @@ class Moment:
 # Views hold arrays, of which == makes no truth value: they are compared by identity.
 @dataclass(frozen=True, eq=False)
 class FrameView:
-    """One frame; ``history``: the boundaries of this entry at which the session stopped, oldest first."""
+    """One frame; ``history``: the boundaries of this entry at which the session stopped, oldest first; ``times``: the
+    branches in this entry; ``edited``: the names of values that were set by hand."""
 
     frame: FrameSnapshot
     history: tuple[Moment, ...] = ()
+    times: Times = field(default_factory=Times)
+    edited: frozenset[str] = frozenset()
 
     @property
     def values(self) -> Mapping[str, Any]:
@@ -69,11 +73,13 @@ class SeenBoundaries:
 
     def __init__(self) -> None:
         self._entries: dict[str, tuple[tuple[int, ...], tuple[Moment, ...]]] = {}
+        self.times = SeenTimes()
         self._compared: dict[Loop | None, DecidingComparison | None] = {None: None}
 
     def clear(self) -> None:
         """Forget everything: the model starts anew."""
         self._entries.clear()
+        self.times.clear()
 
     def record(self, frame: FrameSnapshot) -> None:
         """Remember a frame that stands at a boundary."""
@@ -104,16 +110,18 @@ def look(session: Debuggee, history: SeenBoundaries, selected: int = 0) -> View:
     """The view of a session that is stopped; ``history`` learns of it. ``selected``: as the console counts frames, 0
     the innermost."""
     snapshot = take(session)
-    frames = tuple(_frame_view(frame, history) for frame in snapshot.frames)
-    top = frames[-1] if snapshot.frame is snapshot.frames[-1] else _frame_view(snapshot.frame, history)
+    history.times.note(snapshot)
+
+    def seen(frame: FrameSnapshot) -> FrameView:
+        if frame.loop is not None and frame.at_boundary:
+            history.record(frame)
+        there = times(session, snapshot, frame, history.times)
+        return FrameView(frame, history.of(frame), there, edited(snapshot, frame))
+
+    frames = tuple(map(seen, snapshot.frames))
+    top = frames[-1] if snapshot.frame is snapshot.frames[-1] else seen(snapshot.frame)
     chosen = frames[-1 - selected] if 0 < selected < len(frames) else top
     return View(snapshot, frames, top, chosen, not session.has_nodes, session.at_beginning)
-
-
-def _frame_view(frame: FrameSnapshot, history: SeenBoundaries) -> FrameView:
-    if frame.loop is not None and frame.at_boundary:
-        history.record(frame)
-    return FrameView(frame, history.of(frame))
 
 
 def _number(value: Value, frame: FrameSnapshot) -> float:

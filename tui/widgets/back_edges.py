@@ -7,7 +7,9 @@ from typing import Any
 
 from ...debugger.words.names import named
 from ...runtime.frame import CarriedValue
-from ..screen.cells import NOT_YET, norm_value, type_of
+from ...runtime.graph import Value
+from ..screen.cells import NOT_YET, SET, norm_value, type_of
+from ..screen.layout import Need
 from ..screen.lines import Column, Line, Role, Span, line, table
 from ..screen.targets import Of, ValueTarget
 from ..screen.text import delta_text, sparkline
@@ -34,6 +36,9 @@ class BackEdges(Pane):
     def __init__(self, id: str) -> None:
         super().__init__("Back edges", id)
 
+    def need(self, shown: Shown) -> Need | None:
+        return Need(2, 1 + len(shown.frame.frame.back_edges))
+
     def build(self, shown: Shown, width: int, height: int) -> Sequence[Line]:
         frame = shown.frame.frame
         self.set_title("Back edges", _whose(shown))
@@ -45,7 +50,7 @@ class BackEdges(Pane):
         room = max(8, min(36, (width - 28) // 2))
         first = frame.at_boundary and not frame.iteration
         rows = [
-            _row(edge, room, first, named(port.param), named(port.result))
+            _row(edge, room, first, _called(port.param, shown), named(port.result))
             for edge, port in zip(frame.back_edges, frame.loop.back_edges, strict=True)
         ]
         targets = [
@@ -56,6 +61,10 @@ class BackEdges(Pane):
         if max(len(x.text.rstrip()) for x in lines) > width - 12:
             lines = table(_COLUMNS, [row[:-1] for row in rows], width, targets=targets)
         return _with_history(lines, shown, width)
+
+
+def _called(param: Value, shown: Shown) -> str:
+    return f"{named(param)} {SET}" if param.name in shown.frame.edited else named(param)
 
 
 def _whose(shown: Shown) -> str:

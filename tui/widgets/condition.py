@@ -12,6 +12,7 @@ from ...debugger.words.names import named
 from ...debugger.words.node_text import Phrases
 from ...runtime.graph import Loop, Value
 from ..screen.cells import NOT_YET, short_value
+from ..screen.layout import ALL, Need
 from ..screen.lines import Line, Role, Span, line
 from ..screen.plots import Points, points, progress
 from ..screen.program import program
@@ -31,6 +32,11 @@ class Condition(Pane):
 
     def __init__(self, id: str) -> None:
         super().__init__("Condition", id)
+
+    def need(self, shown: Shown) -> Need | None:
+        if shown.frame.frame.loop is None:
+            return None
+        return Need(3, ALL if plottable(shown) else 5)
 
     def build(self, shown: Shown, width: int, height: int) -> Sequence[Line]:
         view = shown.frame

@@ -7,7 +7,8 @@ from typing import Any
 
 from ...debugger.words.names import named
 from ...runtime.graph import walk
-from ..screen.cells import NOT_YET, short_value, type_of
+from ..screen.cells import NOT_YET, SET, short_value, type_of
+from ..screen.layout import Need
 from ..screen.lines import Column, Line, Role, Span, line, table
 from ..screen.targets import ValueTarget
 from ..screen.view import Shown, graph_of
@@ -25,16 +26,26 @@ class Inputs(Pane):
     def __init__(self, id: str) -> None:
         super().__init__("Inputs", id)
 
+    def need(self, shown: Shown) -> Need | None:
+        return Need(1, max(1, len(_rows(shown, _NARROW))))
+
     def build(self, shown: Shown, width: int, height: int) -> Sequence[Line]:
         frame = shown.frame.frame
         self.set_title("Inputs of the body" if frame.loop else "Inputs", shown.inputs_note)
-        rows = [*_sliced(shown, width), *_invariants(shown, width), *_captures(shown, width)]
+        rows = _rows(shown, width)
         if not rows:
             return [line(("none", Role.DIM))]
         cells, targets = [list(row) for row, _ in rows], [target for _, target in rows]
+        for row, target in zip(cells, targets, strict=True):
+            if target.name in shown.frame.edited:
+                row[2] = (f"{SET} {row[2][0]}", row[2][1])
         if width < _NARROW:
             return table((_COLUMNS[0], _COLUMNS[2]), [[row[0], row[2]] for row in cells], width, False, targets)
         return table(_COLUMNS, cells, width, False, targets)
+
+
+def _rows(shown: Shown, width: int) -> list[_Row]:
+    return [*_sliced(shown, width), *_invariants(shown, width), *_captures(shown, width)]
 
 
 def _row(name: str, value: Any, origin: str, width: int, there: bool = True, dim: bool = False) -> list[Span]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ...debugger.words.names import quote
 from ..screen.cells import short_value, type_of
+from ..screen.layout import Need
 from ..screen.lines import Column, Line, Role, Span, line, table
 from ..screen.targets import Of, ValueTarget
 from ..screen.view import Shown
@@ -19,6 +20,10 @@ class Outputs(Pane):
 
     def __init__(self, id: str) -> None:
         super().__init__("Outputs", id)
+
+    def need(self, shown: Shown) -> Need | None:
+        outputs = shown.view.snapshot.outputs
+        return None if outputs is None else Need(1, max(1, len(outputs)))
 
     def build(self, shown: Shown, width: int, height: int) -> Sequence[Line]:
         outputs = shown.view.snapshot.outputs

@@ -13,6 +13,7 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from ..screen.layout import Need
 from ..screen.lines import Line
 from ..screen.target import Target
 from ..screen.text import printable
@@ -53,6 +54,8 @@ class Pane(ScrollView, can_focus=True, inherit_bindings=False):
         self.cursor = 0
         #: The text that is looked for, "" for none.
         self.search = ""
+        #: Something changed while it was hidden.
+        self._stale = False
         #: Which stop it went to what matters at.
         self._moment: object = None
         self._strips: dict[int, Strip] = {}
@@ -61,6 +64,10 @@ class Pane(ScrollView, can_focus=True, inherit_bindings=False):
     def build(self, shown: Shown, width: int, height: int) -> Sequence[Line]:
         """The lines for a pane of ``width`` cells; ``height`` is what a pane that fills its place has."""
         raise NotImplementedError
+
+    def need(self, shown: Shown) -> Need | None:
+        """The lines that it needs, and those that it can use; None where it has nothing to show."""
+        return Need(1, max(1, len(self.lines)))
 
     @property
     def text(self) -> str:
@@ -104,6 +111,11 @@ class Pane(ScrollView, can_focus=True, inherit_bindings=False):
             if not first:
                 self.show_line(self.cursor, 0)
 
+    def catch_up(self) -> None:
+        """It is seen again."""
+        if self._stale:
+            self.rebuild()
+
     def _inner(self) -> Size:
         """The room for lines: what the border leaves, without the column of the cursor."""
         width, height = self.scrollable_content_region.size
@@ -112,7 +124,8 @@ class Pane(ScrollView, can_focus=True, inherit_bindings=False):
     def rebuild(self, follow: bool = True) -> None:
         """Build the lines anew, if the pane has a size yet; ``follow``: and go to what matters most."""
         inner = self._inner()
-        if self.shown is None or inner.width <= 0:
+        self._stale = not self.display
+        if self.shown is None or inner.width <= 0 or self._stale:
             return
         resized, self._built = inner != self._built, inner
         before = self._target()

@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from ...debugger.session.snapshot import ScanSnapshot
 from ...debugger.words.names import quote
 from ..screen.cells import short_value
+from ..screen.layout import ALL, Need
 from ..screen.lines import Line, Role, Span, line
 from ..screen.plots import chart, heat, number_of
 from ..screen.targets import Of, ValueTarget
@@ -19,8 +20,6 @@ from .pane import Pane
 
 #: A chart of scalars is not higher than this.
 _HIGHEST = 8
-#: Where the pane takes what it needs, a picture has one row of this many of the screen.
-_SHARE = 12
 
 
 class Scans(Pane):
@@ -28,15 +27,17 @@ class Scans(Pane):
 
     def __init__(self, id: str) -> None:
         super().__init__("Scan outputs", id)
-        #: True while the height of the pane is given: pictures then take what there is.
-        self.roomy = False
+
+    def need(self, shown: Shown) -> Need | None:
+        around = any(view.frame.scans for view in shown.view.frames[1 : shown.depth or 0])
+        return Need(2, ALL) if shown.frame.frame.scans or around else None
 
     def build(self, shown: Shown, width: int, height: int) -> Sequence[Line]:
         frame = shown.frame.frame
         around = _around(shown, width)
         if not frame.scans:
             return around or [line(("none", Role.DIM))]
-        each = (height - len(frame.scans)) // len(frame.scans) if self.roomy else self.app.size.height // _SHARE
+        each = (height - len(frame.scans)) // len(frame.scans)
         lines: list[Line] = []
         for scan in frame.scans:
             facts = _facts(scan, frame.trip_count, width)

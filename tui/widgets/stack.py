@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..screen.layout import Need
 from ..screen.lines import Column, Line, Role, Span, table
 from ..screen.targets import FrameTarget, Target
 from ..screen.text import printable
 from ..screen.view import FrameView, Shown
 from .pane import Pane
 
-_COLUMNS = (Column("", 1), Column("frame", 6, gap=1), Column("iteration", 11))
+_COLUMNS = (Column("", 1), Column("frame", 6, gap=1), Column("iteration", 8))
 
 
 class Stack(Pane):
@@ -34,6 +35,9 @@ class Stack(Pane):
                 ]
             )
         return table(_COLUMNS, rows, width, header=False, targets=targets)
+
+    def need(self, shown: Shown) -> Need | None:
+        return Need(1, len(shown.view.frames) + (shown.depth is None))
 
     def follow(self) -> None:
         if self.shown is not None and self.shown.depth is not None:

@@ -1,0 +1,96 @@
+"""Where the panes stand: in every size no pane over another, none beyond the edge, and no room left empty."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loopdbg.tui.actions import PANES
+from loopdbg.tui.screen.layout import ALL, TABS, Box, Need, arrange, small, tab_of
+from models import sample
+from screens import opened
+
+NEEDS = st.dictionaries(
+    st.sampled_from(PANES), st.builds(Need, st.integers(1, 5), st.one_of(st.integers(1, 40), st.just(ALL)))
+).map(lambda found: {"body": Need(5, ALL), **{k: Need(v.least, max(v.least, v.wanted)) for k, v in found.items()}})
+
+
+def overlap(a: Box, b: Box) -> bool:
+    return a.x < b.x + b.width and b.x < a.x + a.width and a.y < b.y + b.height and b.y < a.y + a.height
+
+
+@given(st.integers(20, 260), st.integers(8, 80), NEEDS, st.integers(0, len(TABS) - 1))
+def test_boxes_are_within_and_beside_each_other(width: int, height: int, needs: dict[str, Need], tab: int) -> None:
+    boxes = arrange(width, height, needs, tab if small(width, height) else None)
+    assert set(boxes) <= set(needs)
+    for box in boxes.values():
+        assert box.x >= 0 and box.y >= 0 and box.width > 0
+        assert box.x + box.width <= width and box.y + box.height <= height
+    for a, b in itertools.combinations(boxes.values(), 2):
+        assert not overlap(a, b)
+    if not small(width, height):
+        assert "body" in boxes
+        # Nothing is left empty beside the program.
+        assert sum(box.width * box.height for box in boxes.values()) >= width * height * 0.9
+
+
+@pytest.mark.parametrize("pane", PANES)
+def test_every_pane_is_on_a_tab(pane: str) -> None:
+    tab = tab_of(pane)
+    needs = {name: Need(1, 3) for name in PANES}
+    assert pane in arrange(80, 18, needs, tab)
+    assert arrange(80, 18, needs, 0, pane) == {pane: Box(0, 0, 80, 18)}
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 60)])
+async def test_every_pane_is_reached_by_its_key(size: tuple[int, int]) -> None:
+    async with opened(*sample("newton_sqrt.onnx"), size=size) as screen:
+        await screen.press("f", "c")
+        for number, name in enumerate(PANES, 1):
+            await screen.press(str(number))
+            pane = screen.app.panes[name]
+            if name in ("condition", "scans", "stack") and not pane.display:
+                continue
+            assert pane.display and pane.has_focus and pane.size.height > 0, name
+            assert f" {number} {pane.heading[0][:6]}" in "\n".join(screen.visible())
+
+
+async def test_tabs_of_a_small_screen() -> None:
+    async with opened(*sample("newton_sqrt.onnx"), size=(80, 24)) as screen:
+        seen = []
+        for _ in range(len(TABS)):
+            seen.append(screen.visible()[1].strip())
+            await screen.press("greater_than_sign")
+        for tab, shown in zip(TABS, seen, strict=True):
+            assert f"[{tab.title}]" in shown
+        await screen.press("less_than_sign")
+        assert screen.app.bench.tab == len(TABS) - 1 and screen.app.panes["timeline"].display
+        # A key again goes from the pane below the program to the tab that is about it.
+        await screen.press("1", "2")
+        assert screen.app.bench.tab == 0 and screen.app.panes["back-edges"].has_focus
+        await screen.press("2")
+        assert screen.app.bench.tab == 1 and screen.app.panes["back-edges"].has_focus
+        await screen.pilot.click("#tabs", offset=(2, 0))
+        await screen.settle()
+        assert screen.app.bench.tab == 0
+        await screen.pilot.resize_terminal(120, 36)
+        await screen.pilot.pause()
+        assert not screen.app.tabs.display and screen.app.panes["timeline"].display
+
+
+async def test_full_screen() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        await screen.press("2", "z")
+        assert [name for name, pane in screen.app.panes.items() if pane.display] == ["back-edges"]
+        assert screen.app.panes["back-edges"].outer_size.width == 120
+        await screen.press("s")
+        assert "iteration 0 → 1" in screen.text("back-edges")
+        await screen.press("escape")
+        assert screen.app.panes["body"].display
+        # What happened meanwhile is seen.
+        assert "values of iteration 0" in screen.text("body")
+        await screen.press("z", "z")
+        assert screen.app.panes["body"].display

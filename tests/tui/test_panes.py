@@ -1,0 +1,217 @@
+"""Source, breakpoints, timeline: what their rows stand for, what keys and the mouse do on them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+from textual.events import MouseMove
+
+import loopdbg
+from loopdbg.runtime.frontends.onnx import reader
+from loopdbg.tui.screen.targets import BreakpointTarget, LineTarget, MomentTarget
+from models import NESTED, model, sample
+from screens import Screen, opened
+
+
+async def click(screen: Screen, pane: str, x: int, line: int, times: int = 1) -> None:
+    """Click on a line of a pane, at a column behind the border."""
+    await screen.pilot.click(f"#{pane}", offset=(1 + x, 1 + line), times=times)
+    await screen.settle()
+
+
+async def test_the_gutter_takes_breakpoints() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        at = next(k for k, line in enumerate(screen.lines("body")) if "change = x_new" in line)
+        body = screen.app.panes["body"]
+        at -= body.scroll_offset.y
+        await click(screen, "body", 2, at)
+        assert [one.text for one in screen.session.breakpoints] == ["line 15"]
+        assert screen.lines("body")[body.cursor].startswith(" ● 15")
+        assert "● 1   line 15" in screen.text("breakpoints")
+        await screen.press("c")
+        assert screen.marked.startswith("▶● change")
+        assert "hit 1× ⚑" in screen.text("breakpoints")
+        # Right of the gutter a click only moves the cursor.
+        await click(screen, "body", 20, at)
+        assert len(screen.session.breakpoints) == 1
+        await click(screen, "body", 2, at)
+        assert not len(screen.session.breakpoints)
+        assert "none; b sets one" in screen.text("breakpoints")
+
+
+async def test_the_head_of_a_loop_takes_a_breakpoint_too() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        await screen.press("slash", *"while", "enter", "b", "escape")
+        assert [one.kind for one in screen.session.breakpoints] == ["boundary"]
+        assert any(line.startswith(" ● 10") for line in screen.lines("body"))
+        await screen.press("c")
+        assert screen.session.frame.iteration == 1
+        await screen.press("slash", *"while", "enter", "b")
+        assert not len(screen.session.breakpoints)
+
+
+async def test_breakpoints_are_switched_edited_and_forgotten() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        await screen.press("B")
+        await screen.type("break x_new")
+        await screen.press("escape", "w")
+        await screen.type("watch err")
+        await screen.press("escape", "5", "home")
+        assert screen.app.target == BreakpointTarget(1)
+        assert screen.keys.startswith("s step") and "e edit" in screen.keys and "d delete" in screen.keys
+        await screen.press("enter")
+        assert not screen.session.breakpoints[0].enabled
+        assert screen.lines("breakpoints")[0].startswith("○ 1") and " off" in screen.lines("breakpoints")[0]
+        assert any(line.startswith(" ○") for line in screen.lines("body"))
+        await screen.press("enter", "e")
+        assert screen.app.prompt.line.value == "condition 1 "
+        await screen.type("condition 1 x > 1.45")
+        assert screen.session.breakpoints[0].condition is not None
+        await screen.press("escape", "5", "end", "d")
+        assert [one.number for one in screen.session.breakpoints] == [1]
+        await screen.press("c")
+        assert "breakpoint 1" in screen.message and "⚑" in screen.text("breakpoints")
+
+
+async def test_inner_bodies_can_be_hidden() -> None:
+    given = {"M": np.array(3), "K": np.array(2)}
+    async with opened(model(NESTED), given) as screen:
+        whole = len(screen.lines("body"))
+        await screen.press("slash", *"for j", "enter", "escape", "minus")
+        folded = screen.lines("body")
+        assert len(folded) < whole
+        head = next(line for line in folded if "for j" in line)
+        hidden = int(head.split("…")[1].split()[0])
+        assert len(folded) == whole - hidden
+        # What runs in it is seen on its head.
+        await screen.press("i", "i", "i", "escape")
+        await screen.press("left_square_bracket")
+        assert "for j" in screen.marked
+        await screen.press("plus")
+        assert len(screen.lines("body")) >= whole
+        # Enter on the head is either; from inside of it as well.
+        await screen.press("slash", *"for j", "enter", "escape", "enter")
+        assert any("… " in line for line in screen.lines("body"))
+        await screen.press("enter", "down", "minus")
+        assert isinstance(screen.app.target, LineTarget) and screen.app.target.head
+        await screen.press("plus", "end", "minus")
+        assert screen.message.startswith("nothing to hide here")
+
+
+async def test_the_timeline_shows_branches_and_travels() -> None:
+    async with opened(*sample("collatz.onnx")) as screen:
+        await screen.press("s", "s", "s", "e")
+        await screen.type("set n = 40")
+        assert "2 n = 40" in screen.lines("timeline")[1]
+        await screen.press("escape", "s", "s")
+        assert "✎" in screen.lines("timeline")[1]
+        first, second = screen.lines("timeline")
+        assert first.startswith("1 the run") and first.endswith("left at 3")
+        assert second.startswith("2 n = 40") and "▼" in second
+        # A row of another branch goes there.
+        await screen.press("8", "home")
+        assert screen.app.target == MomentTarget(3, 1, "")
+        await screen.press("enter")
+        assert screen.session.branch.number == 1 and screen.session.frame.iteration == 3
+        assert screen.lines("timeline")[1].endswith("left at 5")
+        await screen.press("f")
+        assert "ended after" in screen.lines("timeline")[0]
+        total = screen.session.frame.iteration
+        # The left end of the bar is iteration 0, the right one the last.
+        timeline = screen.app.panes["timeline"]
+        await click(screen, "timeline", 1 + timeline._first, 0)
+        assert screen.session.frame.iteration == 0
+        await click(screen, "timeline", timeline._first + timeline._cells, 0)
+        assert screen.session.frame.iteration == total
+
+
+async def test_dragging_along_the_timeline_travels() -> None:
+    async with opened(*sample("two_layer_lstm.onnx")) as screen:
+        timeline = screen.app.panes["timeline"]
+        begin = 2 + timeline._first
+        seen = []
+        await screen.pilot.mouse_down("#timeline", offset=(begin, 1))
+        for cell in (0, 20, 50, timeline._cells - 1):
+            await screen.pilot._post_mouse_events(
+                [MouseMove],
+                "#timeline",
+                offset=(begin + cell, 1),
+                button=1,
+            )
+            await screen.settle()
+            seen.append(screen.session.frame.iteration)
+        await screen.pilot.mouse_up("#timeline", offset=(begin, 1))
+        assert seen[0] == 0 and seen == sorted(set(seen)) and seen[-1] == screen.session.frame.trip_count
+
+
+async def test_hits_and_what_is_no_number_are_marked_in_time() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        await screen.press("B")
+        await screen.type("break iter 3")
+        assert "●" in screen.lines("timeline")[0]
+        await screen.press("escape", "c", "s")
+        assert "⚑" in screen.lines("timeline")[0]
+        await screen.press("e")
+        await screen.type("set x = nan")
+        # Once the marker of now has moved on.
+        await screen.press("escape", "s")
+        assert "×" in screen.lines("timeline")[1]
+
+
+async def test_values_set_by_hand_are_marked() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        await screen.press("s", "e")
+        await screen.type("set tol = 1e-3")
+        await screen.press("escape")
+        assert "✎" in next(line for line in screen.lines("inputs") if line.startswith("tol"))
+        await screen.press("s")
+        # It is what it was set to from there on.
+        assert "✎" in next(line for line in screen.lines("inputs") if line.startswith("tol"))
+        await screen.press("left", "left")
+        assert "✎" not in screen.text("inputs")
+        await screen.press("n", "e")
+        await screen.type("set half = 3")
+        await screen.press("escape")
+        assert screen.value_beside("half") == "✎ 3.0"
+        await screen.press("s", "n")
+        assert "✎" not in screen.value_beside("half")
+
+
+@pytest.mark.parametrize("width", [120, 80])
+async def test_names_of_exporters_have_their_beginning_in_the_title(width: int) -> None:
+    names = ["/model/decoder/layers.0/x(1)", "/model/decoder/layers.0/x{1}"]
+    body = helper.make_graph(
+        [
+            helper.make_node("Identity", ["c"], ["c_out"]),
+            helper.make_node("Tanh", ["x"], [names[0]]),
+            helper.make_node("Sigmoid", [names[0]], [names[1]]),
+            helper.make_node("Neg", [names[1]], ["y"]),
+        ],
+        "body",
+        [
+            helper.make_tensor_value_info("i", TensorProto.INT64, []),
+            helper.make_tensor_value_info("c", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("x", TensorProto.FLOAT, []),
+        ],
+        [
+            helper.make_tensor_value_info("c_out", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("y", TensorProto.FLOAT, []),
+        ],
+    )
+    graph = helper.make_graph(
+        [helper.make_node("Loop", ["M", "", "v0"], ["v"], name="l", body=body)],
+        "main",
+        [
+            helper.make_tensor_value_info("M", TensorProto.INT64, []),
+            helper.make_tensor_value_info("v0", TensorProto.FLOAT, []),
+        ],
+        [helper.make_tensor_value_info("v", TensorProto.FLOAT, [])],
+    )
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    made = loopdbg.Model(reader.from_proto(proto, "test"))
+    given = {"M": np.array(2), "v0": np.array(1.0, np.float32)}
+    async with opened(made, given, size=(width, 36)) as screen:
+        assert "‥ = /model/decoder/layers.0/" in screen.app.panes["body"].heading[0]
+        assert any("‥x" in line for line in screen.lines("body"))
+        assert not any("/model/decoder" in line for line in screen.lines("body"))

@@ -1,0 +1,220 @@
+"""The rows of a listing in the width that there is; a line is made when it is looked at, since bodies can be long."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
+from typing import overload
+
+from rich.cells import cell_len
+
+from ...debugger.words.listing import BESIDE, FAILED, NOT_YET, SKIPPED, Beside, Listing, Row, code
+from ...debugger.words.names import common_path, mask
+from ...debugger.words.source import Line as SourceLine
+from ...debugger.words.source import LineKind, Source
+from ...runtime.graph import Node
+from .cells import SET, short_value
+from .lines import Line, Role, Span, fit_middle, fit_spans, line, pad
+from .targets import LineTarget, ValueTarget
+from .text import printable
+
+#: The signs, and with the number of the line.
+_SIGN, _NUMBERED = 2, 7
+#: Below this width the numbers are left out.
+_NARROW = 44
+#: Where several outputs have fewer cells each, the first one is shown, and how many more there are.
+_LEAST_VALUE = 10
+#: Lines that make values, and lines that head others.
+_MAKES, _HEADS = (LineKind.NODE, LineKind.SLICE), (LineKind.LOOP, LineKind.IF)
+_ROLES = {Beside.NEW: Role.VALUE, Beside.LAST: Role.PLAIN}
+_ON, _OFF, _FROM = "●", "○", "‥"
+#: A beginning that long names share is said once where it is at least so long.
+_PREFIX = 6
+
+
+@lru_cache(maxsize=4)
+def _texts(source: Source, prefix: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[int, ...], tuple[int, ...]]:
+    """The lines without and with comments, and their widths: the same at every stop."""
+    bare = tuple(code(one).replace(prefix, _FROM) if prefix else code(one) for one in source.lines)
+    whole = tuple(text.replace(prefix, _FROM) if prefix else text for text in source.text())
+    return bare, whole, tuple(map(cell_len, bare)), tuple(map(cell_len, whole))
+
+
+@lru_cache(maxsize=4)
+def _prefix(source: Source) -> str:
+    """What the long names of the lines begin with."""
+    names = {value.name for one in source.lines for value in one.values if not value.short}
+    paths = sorted(name for name in names if name.startswith("/"))
+    prefix = common_path(paths) if len(paths) > 1 else ""
+    return prefix if len(prefix) >= _PREFIX else ""
+
+
+@lru_cache(maxsize=16)
+def _rows(source: Source, folded: frozenset[int]) -> tuple[int, ...]:
+    """The lines that are seen: not those below a folded head."""
+    rows, hidden = [], None
+    for k, one in enumerate(source.lines):
+        if hidden is not None and one.indent > hidden:
+            continue
+        hidden = one.indent if one.number in folded else None
+        rows.append(k)
+    return tuple(rows)
+
+
+class BodyLines(Sequence[Line]):
+    """The lines, and below them what ends the loop. ``marks``: nodes with a breakpoint, and whether it is on;
+    ``folded``: the numbers of heads whose lines are hidden; ``edited``: the names of values set by hand."""
+
+    #: The cells of the signs, which a click sets a breakpoint in.
+    GUTTER = _NUMBERED
+
+    def __init__(
+        self,
+        listing: Listing,
+        width: int,
+        depth: int | None,
+        marks: Mapping[Node, bool],
+        folded: Collection[int] = (),
+        edited: Collection[str] = (),
+    ) -> None:
+        self.listing = listing
+        self.prefix = _prefix(listing.source)
+        self._depth, self._marks, self._edited = depth, marks, edited
+        self._folded = frozenset(folded)
+        self._width = width
+        self._first = _NUMBERED if width >= _NARROW else _SIGN
+        self._notes = [
+            part for note in listing.notes() for part in textwrap.wrap(note, max(20, width), subsequent_indent="  ")
+        ]
+        lines = listing.source.lines
+        self._rows = _rows(listing.source, self._folded)
+        self.next = None if listing.next is None else self._seen(listing.next)
+        room = width - self._first - len(BESIDE)
+        self._bare, self._whole, bare, whole = _texts(listing.source, self.prefix)
+        # Comments stand where there is room for them beside the values.
+        self._commented = max(whole, default=0) <= room - _LEAST_VALUE - len(NOT_YET)
+        self._widths = whole if self._commented else bare
+        least = max(10, min(14, room * 3 // 10))
+        beside = [width for line, width in zip(lines, self._widths, strict=True) if line.kind in _MAKES]
+        heads = [width for line, width in zip(lines, self._widths, strict=True) if line.kind in _HEADS]
+        # What heads other lines is not cut for what it gives, and makes the others no narrower.
+        wanted = max((*beside, *(width for width in heads if width <= room - least)), default=0)
+        self._text = max(4, min(wanted, room - least))
+        self._value = max(0, room - self._text)
+
+    def _seen(self, index: int) -> int:
+        """The row of a line of the listing, or of the head that hides it."""
+        low, high = 0, len(self._rows) - 1
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if self._rows[middle] <= index else (low, middle - 1)
+        return low
+
+    def row_of(self, number: int) -> int | None:
+        """The row of the line with a number, where it is seen."""
+        lines = self.listing.source.lines
+        return next((k for k, index in enumerate(self._rows) if lines[index].number == number), None)
+
+    def head(self, row: int, *, around: bool) -> int | None:
+        """The number of the line at a row where that heads others, else, ``around``, of the one that it is inside."""
+        lines = self.listing.source.lines
+        if not 0 <= row < len(self._rows):
+            return None
+        index = self._rows[row]
+        if lines[index].kind in (*_HEADS, LineKind.ELSE):
+            return lines[index].number
+        inside = lines[index].indent
+        while around and index >= 0:
+            if lines[index].indent < inside and lines[index].kind in (*_HEADS, LineKind.ELSE):
+                return lines[index].number
+            index -= 1
+        return None
+
+    def __len__(self) -> int:
+        return len(self._rows) + (1 + len(self._notes) if self._notes else 0)
+
+    @overload
+    def __getitem__(self, index: int) -> Line: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Line]: ...
+    def __getitem__(self, index: int | slice) -> Line | Sequence[Line]:
+        if isinstance(index, slice):
+            return [self[k] for k in range(*index.indices(len(self)))]
+        if index >= len(self):
+            raise IndexError(index)
+        if index < len(self._rows):
+            return self._line(index, self.listing.row(self._rows[index]))
+        below = index - len(self._rows) - 1
+        return line((self._notes[below], Role.DIM)) if below >= 0 else line()
+
+    def _line(self, at: int, row: Row) -> Line:
+        index = self._rows[at]
+        number = f"{row.line.number:>3}  " if self._first == _NUMBERED else ""
+        sign, mark = row.sign, Role.ERROR if row.sign == FAILED else Role.MARK
+        if at == self.next and row.sign == " ":
+            # What runs next is hidden below this head.
+            sign = FAILED if self.listing.stop.failed else "▶"
+        on = self._marks.get(row.line.node) if row.line.node is not None else None
+        dot = " " if on is None else _ON if on else _OFF
+        spans = self._code(index, row)
+        head = row.line.kind in _HEADS
+        fits = not head or (row.line.number not in self._folded and self._widths[index] <= self._text)
+        if row.beside is not Beside.NOTHING and self._value >= 3 and fits:
+            value = (self._beside(row), _ROLES.get(row.beside, Role.DIM))
+            spans = [*_padded(spans, self._text), (BESIDE, Role.DIM), value]
+        gutter = [(sign, mark), (dot, Role.ERROR if on else Role.DIM), (number, Role.DIM)]
+        return Line(fit_spans([*gutter, *spans], self._width), at == self.next, self._target(row.line))
+
+    def _target(self, line: SourceLine) -> LineTarget:
+        node, value = line.node, next(iter(line.values), None)
+        told = "" if node is None else f"{node.op_type} '{printable(node.name)}'"
+        made = None if value is None else ValueTarget(value.name, self._depth, declared=value)
+        return LineTarget(line.number, line.text, told, made, line.kind in (*_HEADS, LineKind.ELSE))
+
+    def _code(self, index: int, row: Row) -> list[Span]:
+        """The line in roles: what it writes, what it computes, what it means."""
+        text = self._bare[index]
+        comment = self._whole[index][len(text) :] if self._commented else ""
+        plain = Role.DIM if row.beside is Beside.SKIPPED else Role.PLAIN
+        assigned = mask(text).find(" = ")
+        if row.line.number in self._folded:
+            comment = f"  … {self._hidden(index)} lines"
+        if row.line.kind is LineKind.LOOP:
+            spans = [(text, Role.NAME)]
+        elif assigned < 0:
+            spans = [(text, plain)]
+        else:
+            name = Role.DIM if row.beside is Beside.SKIPPED else Role.NAME
+            spans = [(text[:assigned], name), (" = ", Role.DIM), (text[assigned + 3 :], plain)]
+        return [*spans, (comment, Role.DIM)] if comment else spans
+
+    def _hidden(self, index: int) -> int:
+        """The lines that a folded head hides."""
+        lines = self.listing.source.lines
+        after = next((k for k in range(index + 1, len(lines)) if lines[k].indent <= lines[index].indent), len(lines))
+        return after - index - 1
+
+    def _beside(self, row: Row) -> str:
+        values, room = row.values, self._value
+        if not values:
+            return SKIPPED if row.beside is Beside.SKIPPED else NOT_YET
+        if any(value.name in self._edited for value in row.line.values):
+            return f"{SET} {self._told(row, room - 2)}"
+        return self._told(row, room)
+
+    def _told(self, row: Row, room: int) -> str:
+        values = row.values
+        each = (room - 2 * (len(values) - 1)) // len(values)
+        if len(values) > 1 and each < _LEAST_VALUE:
+            more = f" +{len(values) - 1}"
+            return short_value(values[0], room - len(more)) + more
+        return ", ".join(short_value(value, each) for value in values)
+
+
+def _padded(spans: Sequence[Span], width: int) -> list[Span]:
+    """Spans in exactly ``width`` cells; where there is no room, their middle goes: the end tells most."""
+    used = sum(cell_len(text) for text, _ in spans)
+    if used <= width:
+        return [*spans, (pad("", width - used), Role.PLAIN)]
+    return fit_middle(spans, width)

@@ -1,0 +1,172 @@
+"""Lines of time as a loop's iterations: how far each branch came in the entry that is looked at, and what was where.
+
+What a session does not keep (where breakpoints stopped, how a branch left a loop) is kept here from stop to stop.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import numpy as np
+
+from ...debugger.session.debuggee import Debuggee
+from ...debugger.session.snapshot import BranchSnapshot, FrameSnapshot, Snapshot
+from ...debugger.words.endings import stopper
+
+Position = tuple[int, ...]
+#: An entry of a loop: its path, and the iterations of the loops around it.
+Entry = tuple[str, tuple[int, ...]]
+#: Values up to so many elements are looked through for what is no number.
+_LOOKED = 1 << 16
+_EDITED = re.compile(r"(`(?:[^`\\]|\\.)*`|[^\s\[=`]+)\s*(?:\[.*?\])?\s*=")
+
+
+@dataclass(frozen=True)
+class Span:
+    """One branch in an entry of a loop. ``first``, ``last``: the iterations from its beginning to as far as it came;
+    ``edits``: what was set where it began, empty where that was elsewhere; ``ended``: how it left the loop, if it did.
+    """
+
+    number: int
+    parent: int | None
+    current: bool
+    first: int
+    last: int
+    edits: tuple[str, ...] = ()
+    ended: str = ""
+    hits: frozenset[int] = frozenset()
+    #: Where something that is carried was no number.
+    odd: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Times:
+    """The branches of an entry, the first run first, and the iteration that it stands at."""
+
+    spans: tuple[Span, ...] = ()
+    now: int = 0
+
+
+@dataclass
+class _Known:
+    """What was seen of one branch in one entry."""
+
+    last: int = 0
+    ended: str = ""
+    hits: set[int] = field(default_factory=set)
+    odd: set[int] = field(default_factory=set)
+
+
+class SeenTimes:
+    """What stops told of each branch, by number, in each entry of a loop."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, Entry], _Known] = {}
+
+    def clear(self) -> None:
+        """Forget everything: the model starts anew."""
+        self._known.clear()
+
+    def note(self, snapshot: Snapshot, odd: Mapping[str, Iterable[int]] = MappingProxyType({})) -> None:
+        """Learn from a stop; ``odd``: iterations with NaN or Inf, by the path of the loop."""
+        branch = _current(snapshot)
+        frames = (*snapshot.frames, snapshot.frame)
+        for frame in frames:
+            if frame.loop is None:
+                continue
+            known = self._known.setdefault((branch, (frame.path, frame.entry)), _Known())
+            known.last = max(known.last, frame.iteration)
+            if frame.stopped_by is not None:
+                known.ended = f"ended after {frame.iteration} ({stopper(frame.stopped_by)})"
+                known.last = frame.iteration
+            if snapshot.stop.breakpoints and frame is snapshot.frames[-1]:
+                known.hits.add(frame.iteration)
+            known.odd.update(odd.get(frame.path, ()))
+            if any(map(_odd, frame.carried.values())):
+                known.odd.add(frame.iteration)
+
+    def of(self, branch: int, entry: Entry) -> _Known:
+        """What is known of a branch in an entry."""
+        return self._known.get((branch, entry), _Known())
+
+
+def times(session: Debuggee, snapshot: Snapshot, frame: FrameSnapshot, seen: SeenTimes) -> Times:
+    """The branches in the entry of a frame's loop."""
+    if frame.loop is None:
+        return Times()
+    entry = frame.path, frame.entry
+    if not snapshot.branches:
+        known = seen.of(1, entry)
+        span = Span(1, None, True, 0, max(known.last, frame.iteration), (), known.ended, *_marks(known))
+        return Times((span,), frame.iteration)
+    around = snapshot.position[: 2 * len(frame.entry)]
+    enter = session.model.plan.loops[frame.index].enter
+    found = (_span(branch, around, enter, seen.of(branch.number, entry)) for branch in snapshot.branches)
+    return Times(tuple(one for one in found if one is not None), frame.iteration)
+
+
+def _span(branch: BranchSnapshot, around: Position, enter: int, known: _Known) -> Span | None:
+    """A branch in an entry; None where it never came there."""
+    fork, tip = branch.fork, branch.tip
+    begins = _iteration(fork, around, enter) if fork is not None else 0
+    ends = _iteration(tip, around, enter)
+    if tip and _side(tip, around, enter) < 0 and not branch.current:
+        return None
+    if fork is not None and _side(fork, around, enter) > 0:
+        return None
+    last = max(ends, known.last, begins)
+    own = branch.edits if fork is not None and _side(fork, around, enter) == 0 else ()
+    return Span(branch.number, branch.parent, branch.current, begins, last, own, known.ended, *_marks(known))
+
+
+def _marks(known: _Known) -> tuple[frozenset[int], frozenset[int]]:
+    return frozenset(known.hits), frozenset(known.odd)
+
+
+def _side(position: Position, around: Position, enter: int) -> int:
+    """Where a position lies: before an entry (-1), in it, or behind it."""
+    start = (*around, enter)
+    here = position[: len(start)]
+    if here == start and len(position) > len(start):
+        return 0
+    return -1 if here <= start else 1
+
+
+def _iteration(position: Position, around: Position, enter: int) -> int:
+    """The iteration of an entry that a position lies in; 0 where it lies elsewhere."""
+    return position[len(around) + 1] if _side(position, around, enter) == 0 else 0
+
+
+def _current(snapshot: Snapshot) -> int:
+    return next((one.number for one in snapshot.branches if one.current), 1)
+
+
+def _odd(value: object) -> bool:
+    if not isinstance(value, np.ndarray | np.generic) or value.dtype.kind != "f" or value.size > _LOOKED:
+        return False
+    return not np.isfinite(value).all()
+
+
+def edited(snapshot: Snapshot, frame: FrameSnapshot) -> frozenset[str]:
+    """The values of a frame that were set by hand and are what they were set to: those that an iteration computes in
+    that iteration, others from there on."""
+    here = snapshot.position
+    names: set[str] = set()
+    by_number = {one.number: one for one in snapshot.branches}
+    one = next((one for one in snapshot.branches if one.current), None)
+    computed = {edge.param for edge in frame.back_edges} | {name for node in frame.nodes for name in node.outputs}
+    while one is not None and one.fork is not None:
+        if one.fork <= here:
+            same = one.fork[:-1] == here[:-1]
+            set_here = {_name(edit) for edit in one.edits}
+            names |= {name for name in set_here if same or name not in computed}
+        one = by_number.get(one.parent) if one.parent is not None else None
+    return frozenset(names)
+
+
+def _name(edit: str) -> str:
+    found = _EDITED.match(edit)
+    return found[1].strip("`") if found else edit

@@ -1,0 +1,59 @@
+"""The tabs of a small screen."""
+
+from __future__ import annotations
+
+from textual import events
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from ..screen.layout import TABS
+from ..screen.lines import Role, Span, line
+from .strips import COMPONENTS, strip
+
+
+class Tabs(Widget):
+    """One line with the names of the tabs; the one in front stands in brackets."""
+
+    COMPONENT_CLASSES = COMPONENTS
+
+    class Chosen(Message):
+        """A tab was clicked."""
+
+        def __init__(self, tab: int) -> None:
+            super().__init__()
+            self.tab = tab
+
+    def __init__(self, id: str) -> None:
+        super().__init__(id=id)
+        self.front = 0
+
+    @property
+    def text(self) -> str:
+        """What it says."""
+        return "".join(text for text, _ in self._spans())
+
+    def show(self, front: int) -> None:
+        """Another tab is in front."""
+        if front != self.front:
+            self.front = front
+            self.refresh()
+
+    def _spans(self) -> list[Span]:
+        spans: list[Span] = []
+        for k, tab in enumerate(TABS):
+            here = k == self.front
+            spans.append((f"[{tab.title}]" if here else f" {tab.title} ", Role.MARK if here else Role.DIM))
+        return spans
+
+    def render_line(self, y: int) -> Strip:
+        """See :class:`~textual.widget.Widget`."""
+        return strip(self, line((" ", Role.PLAIN), *self._spans()), self.size.width)
+
+    def on_click(self, event: events.Click) -> None:
+        """To the tab that was clicked."""
+        at = 1
+        for k, (text, _) in enumerate(self._spans()):
+            if at <= event.x < at + len(text):
+                self.post_message(self.Chosen(k))
+            at += len(text)
