@@ -1,6 +1,7 @@
 """What-if, for the engine."""
 
 from .binder cimport Binder
+from .history.history cimport Histories
 from .loops cimport Loops
 from .memory.memory cimport Memory
 from .memory.state cimport State
@@ -9,6 +10,7 @@ cdef class Changes:
     cdef Memory memory
     cdef Binder binder
     cdef Loops loops
+    cdef Histories histories
     cdef State *s
     cdef object plan
 

@@ -3,6 +3,7 @@
 cimport numpy as np
 
 from .binder cimport Binder
+from .history.history cimport Histories
 from .hot cimport decide
 from .loops cimport Loops
 from .memory.memory cimport Memory
@@ -20,8 +21,8 @@ np.import_array()
 cdef class Changes:
     """Changes an execution that stands still, so that it goes on as if it had been so."""
 
-    def __init__(self, Memory memory not None, Binder binder not None, Loops loops not None):
-        self.memory, self.binder, self.loops = memory, binder, loops
+    def __init__(self, Memory memory not None, Binder binder not None, Loops loops not None, Histories histories not None):
+        self.memory, self.binder, self.loops, self.histories = memory, binder, loops, histories
         self.s, self.plan = &memory.s, memory.plan
 
     cdef int begin(self) except -1:
@@ -55,6 +56,7 @@ cdef class Changes:
         self.loops.settle()
         self.binder.note_hand(True)
         value = self.as_value(slot, value)
+        self.histories.unsteady(slot)
         for index in range(self.memory.nloops):
             loop = self.s.loops + index
             if slot == loop.iteration or slot == loop.condition_input:
@@ -80,6 +82,9 @@ cdef class Changes:
         self.memory.set_known(slot, None)
         if folded or spec != self.s.slots[slot].spec:
             self.memory.unbind_producer(slot)
+        for index in range(self.memory.nloops):
+            if self.at_head(index):
+                self.histories.amend(index)
         self.recut(slot)
 
     def is_constant_node(self, int slot):

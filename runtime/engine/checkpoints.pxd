@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t
 
 from .binder cimport Binder
 from .groups.fuser cimport Fuser
+from .history.history cimport Histories
 from .loops cimport Loops
 from .memory.memory cimport Memory
 from .memory.state cimport State
@@ -68,6 +69,7 @@ cdef class Checkpoint:
     cdef dict replaced               # constants set by hand
     cdef bint by_hand                # something was
     cdef tuple taken                 # of each If: its last branch
+    cdef tuple histories             # of each loop, or None
     cdef tuple logs                  # of each scan output of each loop: its log, or None
     cdef LoopMark *loops
     cdef EdgeMark *edges
@@ -89,6 +91,7 @@ cdef class Checkpoints:
     cdef Loops loops
     cdef Scans scans
     cdef Fuser fuser
+    cdef Histories histories
     cdef State *s
     cdef object plan
     cdef set given               # slots whose memory the engine gets and never writes: inputs and constants
@@ -104,6 +107,7 @@ cdef class Checkpoints:
     cdef int mark_slots(self, Layout layout) except -1
     cdef int mark_edges(self, Checkpoint c) except -1
     cdef int mark_scans(self, Checkpoint c) except -1
+    cdef int mark_histories(self, Checkpoint c) except -1
     cdef Log log_scan(self, Checkpoint c, int index, int k)
     cdef int copy_values(self, Checkpoint c, Checkpoint before) except -1
     cdef bytes large(self, Checkpoint c, Checkpoint before, int k)

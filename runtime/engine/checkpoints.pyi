@@ -1,5 +1,6 @@
 from .binder import Binder
 from .groups.fuser import Fuser
+from .history.history import Histories
 from .loops import Loops
 from .memory.memory import Memory
 from .scans import Scans
@@ -11,6 +12,8 @@ class Checkpoint:
     def nbytes(self) -> int: ...
 
 class Checkpoints:
-    def __init__(self, memory: Memory, binder: Binder, loops: Loops, scans: Scans, fuser: Fuser) -> None: ...
+    def __init__(
+        self, memory: Memory, binder: Binder, loops: Loops, scans: Scans, fuser: Fuser, histories: Histories
+    ) -> None: ...
     def take(self) -> Checkpoint: ...
     def restore(self, checkpoint: Checkpoint) -> None: ...

@@ -16,6 +16,7 @@ cimport numpy as np
 
 from .binder cimport Binder
 from .groups.fuser cimport Fuser
+from .history.history cimport FrozenEntry, Histories
 from .hot cimport now
 from .loops cimport Loops
 from .memory.memory cimport Memory
@@ -148,8 +149,9 @@ cdef class Checkpoints:
     """Takes and restores checkpoints of an execution."""
 
     def __init__(self, Memory memory not None, Binder binder not None, Loops loops not None, Scans scans not None,
-                 Fuser fuser not None):
+                 Fuser fuser not None, Histories histories not None):
         self.memory, self.binder, self.loops, self.scans, self.fuser = memory, binder, loops, scans, fuser
+        self.histories = histories
         self.s, self.plan = &memory.s, memory.plan
         plan = memory.plan
         self.given = {slot for _, slot in plan.inputs} | {slot for slot, _ in plan.constants}
@@ -193,6 +195,7 @@ cdef class Checkpoints:
         self.mark_edges(c)
         self.mark_scans(c)
         self.copy_values(c, before)
+        self.mark_histories(c)
         self.latest = weakref.ref(c)
         return c
 
@@ -306,6 +309,17 @@ cdef class Checkpoints:
                 logs.append(self.log_scan(c, index, k) if self.s.loops[index].active else None)
                 mark += 1
         c.logs = tuple(logs)
+        return 0
+
+    cdef int mark_histories(self, Checkpoint c) except -1:
+        cdef FrozenEntry entry
+        cdef int index
+        c.histories = tuple([self.histories.freeze(index) for index in range(self.memory.nloops)])
+        for mark in c.histories:
+            for entry in () if mark is None else mark[1:]:
+                # One that ended is shared by all checkpoints since.
+                if entry is not None:
+                    c.nbytes += entry.nbytes if entry is mark[1 + mark[0]] else 8
         return 0
 
     cdef Log log_scan(self, Checkpoint c, int index, int k):
@@ -426,6 +440,8 @@ cdef class Checkpoints:
             self.restore_loop(reader, k)
         for k, pc in enumerate(self.branches):
             self.s.code[<int>pc].taken = c.taken[k]
+        for k in range(self.memory.nloops):
+            self.histories.thaw(k, c.histories[k])
         self.binder.note_hand(c.by_hand)
         self.binder.drop_blocks()
         self.fuser.forget()

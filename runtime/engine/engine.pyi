@@ -9,6 +9,7 @@ from .binder import Binder
 from .changes import Changes
 from .checkpoints import Checkpoints
 from .groups.fuse import Group
+from .history.history import Histories
 from .loops import Loops
 from .memory.memory import Memory
 from .observers import Observers
@@ -27,6 +28,8 @@ class Engine:
     def binder(self) -> Binder: ...
     @property
     def scans(self) -> Scans: ...
+    @property
+    def histories(self) -> Histories: ...
     @property
     def loops(self) -> Loops: ...
     @property

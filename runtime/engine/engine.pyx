@@ -3,8 +3,8 @@
 ``hot.run_plan`` is the hot path: one loop over a flat array of instructions, without the GIL. The engine says where it
 stops, and hands what needs Python to its parts, which work on one ``State`` in C: ``Memory`` (slots, and all that the
 state stands in), ``Growing`` (shapes that vary), ``Binder`` (nodes), ``Fuser`` (groups), ``Scans`` (scan outputs),
-``Loops`` (entries, boundaries, exits), ``Checkpoints`` (going back), ``Changes`` (what-if) and ``Observers`` (predicates,
-records). Each says in its constructor which parts it needs; none knows the engine.
+``Loops`` (entries, boundaries, exits), ``Histories`` (what was at all boundaries), ``Checkpoints`` (going back), ``Changes``
+(what-if) and ``Observers`` (predicates, records). Each says in its constructor which parts it needs; none knows the engine.
 """
 
 cimport cython
@@ -17,6 +17,7 @@ from .changes cimport Changes
 from .checkpoints cimport Checkpoints
 from .groups.fuser cimport Fuser
 from .growing.varying cimport Growing
+from .history.history cimport Histories
 from .hot cimport LOOPDBG_CHECKED, is_warm, run_plan
 from .loops cimport Loops
 from .memory.memory cimport Memory
@@ -58,6 +59,7 @@ cdef class Engine:
     cdef Growing growing
     cdef readonly Binder binder
     cdef readonly Scans scans
+    cdef readonly Histories histories
     cdef readonly Loops loops
     cdef readonly Checkpoints checkpoints
     cdef readonly Changes changes
@@ -78,9 +80,10 @@ cdef class Engine:
         self.binder = Binder(self.memory, self.growing)
         self.fuser = Fuser(self.memory)
         self.scans = Scans(self.memory)
-        self.loops = Loops(self.memory, self.binder, self.scans, self.fuser)
-        self.checkpoints = Checkpoints(self.memory, self.binder, self.loops, self.scans, self.fuser)
-        self.changes = Changes(self.memory, self.binder, self.loops)
+        self.histories = Histories(self.memory)
+        self.loops = Loops(self.memory, self.binder, self.scans, self.fuser, self.histories)
+        self.checkpoints = Checkpoints(self.memory, self.binder, self.loops, self.scans, self.fuser, self.histories)
+        self.changes = Changes(self.memory, self.binder, self.loops, self.histories)
         self.observers = Observers(self.memory, self.binder, self.loops)
         self.s = &self.memory.s
         self.s.hot_after = 200
@@ -132,6 +135,7 @@ cdef class Engine:
         self.s.moment += 1
         self.checkpoints.begin()
         self.observers.begin()
+        self.histories.begin()
         self.clear_stops()
 
     def clear_stops(self):
@@ -251,7 +255,7 @@ cdef class Engine:
         if on_main:
             signal.signal(_SIGINT, self.on_signal)
         if self.fuser.generation != self.s.generation:
-            self.fuser.watch(self.observers.slots_read())
+            self.fuser.watch(self.observers.slots_read() | self.histories.slots_read())
         if self.s.stepping & STEPPING:
             self.fuser.show()     # inside the iteration that follows it cannot be had any more
         try:

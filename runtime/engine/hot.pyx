@@ -9,11 +9,15 @@ from libc.string cimport memcmp
 
 from .growing.follow cimport fit
 from .groups.group cimport GROUP_DONE, GROUP_TICK, is_looked_into, run_group
+from .history.history cimport note
 from ..kernels.kernel cimport Call
 from .scalar.programs cimport enter_program, next_break, run_program
 from .memory.specs cimport extent_of
 from .memory.state cimport *
 from ..kernels.stream cimport loopdbg_append, loopdbg_wait
+
+cdef extern from "history.h" nogil:
+    void history_begin(loop_history *h, int64_t entry, int64_t origin)
 
 cdef extern from "time.h" nogil:
     struct timespec:
@@ -52,7 +56,7 @@ cdef int can_enter(const State *s, const LoopState *loop) noexcept nogil:
     cdef const Edge *e
     cdef const Slot *initial
     cdef const Slot *p
-    if not loop.fast_enter:
+    if not loop.fast_enter or (loop.history != NULL and loop.history.unknown_carried):
         return 0
     if loop.trip_slot >= 0:
         if s.slots[loop.trip_slot].spec != loop.trip_spec:
@@ -123,6 +127,9 @@ cdef void enter(State *s, int index, int64_t trip) noexcept nogil:
     loop.ended = RUNNING
     loop.reported = loop.edited = loop.checked = 0
     loop.entries += 1
+    if loop.history != NULL:
+        history_begin(loop.history, loop.entries - 1, 0)
+        note(s, loop.history, 1)
     s.stack[s.depth] = index
     s.depth += 1
     if s.depth == 1:
@@ -149,6 +156,8 @@ cdef int can_cross(const State *s, const LoopState *loop) noexcept nogil:
     cdef const Slot *p
     cdef const Slot *r
     if loop.yielded >= 0 and s.slots[loop.yielded].spec != loop.yielded_spec:
+        return 0
+    if loop.history != NULL and loop.history.unknown:
         return 0
     for k in range(loop.nscans):
         c = loop.scans + k
@@ -181,6 +190,8 @@ cdef void cross(State *s, LoopState *loop) noexcept nogil:
     cdef Edge *e
     cdef Scan *c
     cdef Slot *r
+    if loop.history != NULL:
+        note(s, loop.history, 0)
     for k in range(loop.nscans):
         c = loop.scans + k
         if not c.objects:

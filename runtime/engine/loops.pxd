@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t
 
 from .binder cimport Binder
 from .groups.fuser cimport Fuser
+from .history.history cimport Histories
 from .memory.memory cimport Memory
 from .memory.state cimport Edge, Family, State
 from .scans cimport Scans
@@ -13,6 +14,7 @@ cdef class Loops:
     cdef Binder binder
     cdef readonly Scans scans
     cdef Fuser fuser
+    cdef Histories histories
     cdef State *s
     cdef readonly object plan
     cdef object checks           # what builds with bounds checks compare entries and boundaries with

@@ -13,6 +13,7 @@ cimport numpy as np
 from ..kernels.stream cimport Stream
 from .binder cimport Binder
 from .groups.fuser cimport Fuser
+from .history.history cimport Histories
 from .hot cimport LOOPDBG_CHECKED, can_cross, cross, enter, is_checked, leave_loop, now, takes_copy
 from .memory.memory cimport Memory
 from .memory.pieces cimport take
@@ -37,8 +38,9 @@ _REASONS = {RUNNING: None, **{number: reason for reason, number in _NUMBERS.item
 cdef class Loops:
     """Runs the control instructions of a plan."""
 
-    def __init__(self, Memory memory not None, Binder binder not None, Scans scans not None, Fuser fuser not None):
-        self.memory, self.binder, self.scans, self.fuser = memory, binder, scans, fuser
+    def __init__(self, Memory memory not None, Binder binder not None, Scans scans not None, Fuser fuser not None,
+                 Histories histories not None):
+        self.memory, self.binder, self.scans, self.fuser, self.histories = memory, binder, scans, fuser, histories
         self.s, self.plan = &memory.s, memory.plan
         self.slice_arrays = {}
         for index in range(memory.nloops):
@@ -353,6 +355,7 @@ cdef class Loops:
         if loop.condition_input >= 0:
             self.s.slots[loop.condition_input].data[0] = keep
         loop.i, loop.keep, loop.reported = iteration, keep, 1
+        self.histories.start_at(index)
         self.binder.drop_blocks()
         return None
 
@@ -408,12 +411,15 @@ cdef class Loops:
         cdef Instr *ins = self.s.code + pc
         cdef int k
         if ins.kind == ENTER:
-            enter(self.s, ins.loop, self.prepare_entry(ins.loop))
+            trips = self.prepare_entry(ins.loop)
+            self.histories.prepare(ins.loop, False)
+            enter(self.s, ins.loop, trips)
             if LOOPDBG_CHECKED:
                 self.checks.compare(self, ins.loop, self.checks.on_entry(self, ins.loop))
         elif ins.kind == NEXT:
             if not can_cross(self.s, self.s.loops + ins.loop):
                 self.prepare_boundary(ins.loop)
+                self.histories.prepare(ins.loop, True)
             checked = LOOPDBG_CHECKED and is_checked(self.s.loops + ins.loop)
             if checked:
                 expected = self.checks.after_iteration(self, ins.loop)

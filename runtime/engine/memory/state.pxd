@@ -1,12 +1,76 @@
 """The engine's state. Plain C structs, so that a run needs neither the GIL nor an allocation."""
 
 from cpython.object cimport PyObject
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 from numpy cimport npy_intp
 
 from ...kernels.kernel cimport Call, inner_loop
 from ...kernels.renewal cimport Journal
 from ...kernels.stream cimport CStream
+
+cdef extern from "history.h" nogil:
+    enum:
+        HISTORY_ROWS
+        HISTORY_COLUMNS
+        HISTORY_ENTRIES
+        KIND_UNKNOWN
+        KIND_NONE
+        KIND_BOOL
+        KIND_I8
+        KIND_U8
+        KIND_I16
+        KIND_U16
+        KIND_I32
+        KIND_U32
+        KIND_I64
+        KIND_U64
+        KIND_F16
+        KIND_BF16
+        KIND_F32
+        KIND_F64
+        KIND_C64
+        KIND_C128
+        KIND_TABLE
+
+    ctypedef struct history_stat:
+        double low
+        double high
+        double first
+        double last
+        double odd
+
+    ctypedef struct history_series:
+        int result
+        int param
+        int kind
+        int itemsize
+        int steady
+        int identity
+        char **cell
+        const Py_ssize_t *nbytes
+        double *table
+
+    ctypedef struct history_entry:
+        int64_t entry
+        int64_t origin
+        int64_t rows
+        int n
+        int lost
+        uint64_t *ring
+        history_stat *log
+        history_stat *pending
+        int64_t nlog
+        int64_t capacity
+        char *wide
+        char *sampled
+
+    ctypedef struct loop_history:
+        int nseries
+        int unknown_carried
+        int unknown
+        history_series *series
+        history_entry *entries
+        history_entry *now
 
 cdef extern from "scalar_program.h" nogil:
     int64_t scalar_stop(int64_t stop, int64_t endless_at, int64_t trips)
@@ -84,6 +148,11 @@ cdef extern from "scalar_program.h" nogil:
         scalar_record *record
         int *source "from"
 
+    ctypedef struct scalar_note:
+        int column
+        int result
+        int param
+
     ctypedef struct scalar_loop:
         int index
         int parent
@@ -111,6 +180,9 @@ cdef extern from "scalar_program.h" nogil:
         scalar_scan *scans
         scalar_slice *slices
         scalar_recorder *recorders
+        loop_history *history
+        int nnotes
+        scalar_note *notes
         int64_t i
         int64_t trips
         int64_t parts
@@ -442,6 +514,7 @@ cdef struct LoopState:
     # stops and limits
     int64_t next_event
     int event_at_end
+    loop_history *history # what it did at all its boundaries; NULL: nobody asked
     int64_t *breaks      # iterations at which every entry stops, in order
     int nbreaks
     int64_t limit

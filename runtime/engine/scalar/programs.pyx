@@ -195,7 +195,21 @@ cdef class Maker:
         if staged and len(moves) > 16:
             raise NotScalar
         return {"index": index, "parent": parent, "moves": moves, "staged": staged, "init": [], "outs": [],
-                "records": self.records(index)}
+                "records": self.records(index), "notes": self.notes(index)}
+
+    cdef list notes(self, int index):
+        """(column, register of the result, of the parameter) of the series that a history has of the loop."""
+        cdef loop_history *h = self.s.loops[index].history
+        cdef history_series *q
+        cdef int k
+        found = []
+        for k in range(0 if h == NULL else h.nseries):
+            q = h.series + k
+            if q.kind == KIND_UNKNOWN or (q.kind != KIND_NONE and self.s.slots[q.result].nbytes != q.itemsize):
+                raise NotScalar
+            if q.kind != KIND_NONE and not q.steady:
+                found.append((k * HISTORY_COLUMNS * HISTORY_ROWS, self.slot(q.result), self.maybe(q.param)))
+        return found
 
     cdef list records(self, int index):
         """(record, registers) of what is recorded at the loop's boundaries, of values that a program has then."""
@@ -422,6 +436,10 @@ cdef int fill_loop(Program *program, scalar_loop *loop, Maker maker, dict ports)
         loop.nrecorders = k + 1
         for j, register in enumerate(registers):
             loop.recorders[k].source[j] = register
+    loop.history, loop.nnotes = state.history, len(ports["notes"])
+    loop.notes = <scalar_note *>take(program, loop.nnotes, sizeof(scalar_note))
+    for k, (column, result, param) in enumerate(ports["notes"]):
+        loop.notes[k].column, loop.notes[k].result, loop.notes[k].param = column, result, param
     loop.slices = <scalar_slice *>take(program, state.nslices, sizeof(scalar_slice))
     loop.nslices = state.nslices
     for k in range(state.nslices):
@@ -460,6 +478,9 @@ cdef int enter_program(State *s, LoopState *loop) noexcept nogil:
         return 0
     if loop.i + 1 >= bound(loop):
         return 0
+    for k in range(0 if loop.history == NULL else loop.history.nseries):
+        if loop.history.now.wide[k]:
+            return 0
     for k in range(program.nonce):
         if not ran_once(s, s.code + program.once[k]):
             return 0

@@ -10,6 +10,7 @@
 #define LOOPDBG_SCALAR_PROGRAM_H
 
 #include "call.h"
+#include "history.h"
 #include "scalar_ops.h"
 
 enum { LOOPDBG_SCALAR_ARGS = 4 }; /* of an elementwise loop */
@@ -85,6 +86,11 @@ typedef struct {
     int32_t *from;
 } scalar_recorder;
 
+/* A series of a history: the first cell of its column, and the registers that a boundary and an entry read (-1: none). */
+typedef struct {
+    int32_t column, result, param;
+} scalar_note;
+
 typedef struct {
     int index, parent;           /* of the loop in the plan; of the loop around it in the program, -1: none */
     int body, after;             /* instructions */
@@ -97,6 +103,9 @@ typedef struct {
     scalar_scan *scans;
     scalar_slice *slices;
     scalar_recorder *recorders;
+    loop_history *history; /* NULL: nobody asked */
+    int nnotes;
+    scalar_note *notes;
     /* the running loop */
     int64_t i, trips, parts, stop_before; /* trips, parts: -1 is none */
     int64_t stop, endless_at;             /* of an inner loop: what stop_before comes from where it is entered */

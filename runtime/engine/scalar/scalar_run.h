@@ -53,6 +53,20 @@ static void scalar_records_add(char const *R, scalar_loop const *L, int64_t i) {
     }
 }
 
+/* What the boundary ahead shows, before it is crossed. */
+static inline void scalar_note_result(char const *R, scalar_loop const *L) {
+    uint64_t *row = history_row(L->history);
+    for (int k = 0; k < L->nnotes; k++) row[L->notes[k].column] = REG(uint64_t const, L->notes[k].result);
+}
+
+/* What an entry begins with. */
+static void scalar_note_entry(char const *R, scalar_loop const *L) {
+    history_begin(L->history, *L->entries - 1, 0);
+    uint64_t *row = history_row(L->history);
+    for (int k = 0; k < L->nnotes; k++)
+        if (L->notes[k].param >= 0) row[L->notes[k].column] = REG(uint64_t const, L->notes[k].param);
+}
+
 /* Runs from the head of loop `at_loop`, or goes on. `watch`: set by whoever wants a stop. One unit of `budget` is an instruction. */
 static int scalar_run(scalar_program *p, int const volatile *watch, int64_t *budget) {
     char *R = p->registers;
@@ -121,6 +135,7 @@ static int scalar_run(scalar_program *p, int const volatile *watch, int64_t *bud
                 ++*inner->entries;
                 L = inner;
                 if (L->nrecorders) scalar_records_add(R, L, 0);
+                if (L->history) scalar_note_entry(R, L);
                 goto head;
             }
             case OP_NEXT: {
@@ -148,6 +163,7 @@ static int scalar_run(scalar_program *p, int const volatile *watch, int64_t *bud
                     memcpy(s->buffer + s->count++ * s->nbytes, R + s->from, (size_t)s->nbytes);
                 }
                 L->keep = keep;
+                if (L->history) scalar_note_result(R, L);
                 if (L->staged) {
                     uint64_t taken[16];
                     for (k = 0; k < L->nmoves; k++) taken[k] = REG(uint64_t, L->moves[k].from);

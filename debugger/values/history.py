@@ -1,0 +1,209 @@
+"""What values were in all iterations so far: as numbers, and beyond some hundreds of iterations in buckets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...runtime.engine.history.history import Seen
+from ...runtime.graph import Loop, Value
+from ..words.condition import DecidingComparison, compared
+
+Numbers = npt.NDArray[np.float64]
+
+
+class Series(NamedTuple):
+    """One number over iterations, a bucket an element. ``low`` and ``high`` are of the finite ones (NaN: there are
+    none); ``odd``: how many are not finite."""
+
+    low: Numbers
+    high: Numbers
+    first: Numbers
+    last: Numbers
+    odd: Numbers
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """What one value was in all iterations so far, that of this moment included.
+
+    A bucket has ``bucket`` iterations, the last one perhaps fewer, and begins with that of ``iterations``. Up to 512
+    iterations that is one each; then buckets double as often as there would be more.
+    """
+
+    name: str
+    iterations: npt.NDArray[np.int64]
+    bucket: int
+    #: The value where it is one element, else its norm.
+    value: Series
+    #: Of the elements of a tensor, as far as they are finite; None of a value of one element.
+    min: Series | None = None
+    max: Series | None = None
+    mean: Series | None = None
+    #: True where tensors were too large to look at all their elements.
+    sampled: bool = False
+    #: False where memory ran out: iterations are missing at the end.
+    whole: bool = True
+
+    def __len__(self) -> int:
+        return len(self.iterations)
+
+    def __repr__(self) -> str:
+        each = "" if self.bucket == 1 else f", {self.bucket} iterations each"
+        return f"<History of {self.name}: {len(self)} {'norms' if self.is_tensor else 'values'}{each}>"
+
+    @property
+    def is_tensor(self) -> bool:
+        """Whether ``value`` is a norm."""
+        return self.min is not None
+
+    @property
+    def values(self) -> Numbers:
+        """The value, or the norm, at the end of each bucket: with buckets of one iteration all there are."""
+        return self.value.last
+
+    @property
+    def extremes(self) -> Numbers:
+        """Nothing but ``values`` where each iteration has its own; else of each bucket the smallest and the largest,
+        and NaN where something was not finite."""
+        if self.bucket == 1:
+            return self.value.last
+        odd = np.where(self.value.odd > 0, np.nan, self.value.high)
+        return np.stack([self.value.low, self.value.high, odd], axis=1).reshape(-1)
+
+
+class Evolution(Mapping[str, History]):
+    """The histories of a loop's carried values, and of what its deciding comparison compares, by name.
+
+    What an iteration gets is of that iteration, as ``x@3`` is: carried values begin with what iteration 0 gets, and
+    what a body computes has one iteration less at a boundary.
+    """
+
+    def __init__(self, histories: Mapping[str, History], sides: tuple[History, History] | None = None) -> None:
+        self._histories = histories
+        #: Of the two sides of the deciding comparison; None where it is not one comparison, or not known.
+        self.sides = sides
+
+    def __getitem__(self, name: str) -> History:
+        return self._histories[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._histories)
+
+    def __len__(self) -> int:
+        return len(self._histories)
+
+
+NOTHING = Evolution({})
+
+
+class Followed:
+    """Which values of a loop are followed: what its back edges carry, and then ``sides``."""
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+        self.comparison: DecidingComparison | None = compared(loop)
+        self.sides: list[Value] = []
+        if self.comparison is not None:
+            carried = {value for edge in loop.back_edges for value in (edge.param, edge.result)}
+            both = dict.fromkeys((self.comparison.left, self.comparison.right))
+            self.sides = [value for value in both if value not in carried and value.constant is None]
+
+    def evolution(self, seen: Seen | None) -> Evolution:
+        """What was seen of an entry, by name."""
+        if seen is None:
+            return NOTHING
+        found = {}
+        for k, edge in enumerate(self.loop.back_edges):
+            if seen.told[k]:
+                found[edge.param.name] = _carried(edge.param.name, seen, k)
+        sides = None
+        if self.comparison is not None:
+            left, right = self._side(self.comparison.left, seen), self._side(self.comparison.right, seen)
+            if left is not None and right is not None:
+                sides = left, right
+                for value, one in zip((self.comparison.left, self.comparison.right), sides, strict=True):
+                    found.setdefault(value.name, one)
+        return Evolution(found, sides)
+
+    def _side(self, value: Value, seen: Seen) -> History | None:
+        """What was compared, one for each iteration that ended."""
+        if value.constant is not None:
+            return _constant(value, seen)
+        for k, edge in enumerate(self.loop.back_edges):
+            if edge.param is value:
+                return _compared_before(value.name, seen, k) if seen.told[k] else None
+            if edge.result is value:
+                return _computed(value.name, seen, k) if seen.told[k] else None
+        k = len(self.loop.back_edges) + self.sides.index(value)
+        return _computed(value.name, seen, k) if k < len(seen.told) and seen.told[k] else None
+
+
+def _history(name: str, seen: Seen, k: int, iterations: npt.NDArray[np.int64], stats: Numbers) -> History:
+    value, low, high, mean = (Series(*(stats[:, c, j] for j in range(5))) for c in range(4))
+    if not seen.wide[k]:
+        return History(name, iterations, seen.width, value, whole=seen.whole)
+    return History(name, iterations, seen.width, value, low, high, mean, seen.sampled[k], seen.whole)
+
+
+def _starts(seen: Seen) -> npt.NDArray[np.int64]:
+    return seen.origin + seen.width * np.arange(len(seen.stats), dtype=np.int64)
+
+
+def _carried(name: str, seen: Seen, k: int) -> History:
+    """A row is what an iteration gets."""
+    return _history(name, seen, k, _starts(seen), seen.stats[:, k])
+
+
+def _computed(name: str, seen: Seen, k: int) -> History:
+    """A row is what the iteration before computed; the first one has nothing, or what the loop began with."""
+    starts, stats = _starts(seen) - 1, seen.stats[:, k]
+    if seen.width == 1:
+        return _history(name, seen, k, starts[1:], stats[1:])
+    starts[0] = seen.origin
+    return _history(name, seen, k, starts, stats)
+
+
+def _compared_before(name: str, seen: Seen, k: int) -> History:
+    """A row is what an iteration gets; the last one has not compared it yet."""
+    end = len(seen.stats) - (seen.rows % seen.width == 1 or seen.width == 1)
+    return _history(name, seen, k, _starts(seen)[:end], seen.stats[:end, k])
+
+
+def _constant(value: Value, seen: Seen) -> History | None:
+    """The same in all iterations."""
+    data = np.asarray(value.constant)
+    if data.size != 1 or data.dtype.kind in "OUSTM":
+        return None
+    number = abs(data.reshape(())[()]) if data.dtype.kind == "c" else data.reshape(())[()]
+    starts = _starts(seen)
+    starts = starts[1:] - 1 if seen.width == 1 else starts
+    same = np.full(len(starts), float(number))
+    return History(value.name, starts, seen.width, Series(same, same, same, same, np.zeros(len(starts))))
+
+
+def rows_as_seen(
+    origin: int, numbers: Sequence[Numbers], wide: Sequence[bool], sampled: Sequence[bool], whole: bool = True
+) -> Seen:
+    """What an engine would have seen: of each series the rows, ``[rows, norm smallest largest mean]``."""
+    rows = max((len(one) for one in numbers), default=0)
+    width = 1
+    while rows > 512 * width:
+        width *= 2
+    starts = np.arange(0, rows, width)
+    stats = np.full((len(starts), len(numbers), 4, 5), np.nan)
+    for k, series in enumerate(numbers):
+        if not len(series) or not rows:
+            continue
+        finite = np.isfinite(series)
+        stats[:, k, :, 0] = np.fmin.reduceat(np.where(finite, series, np.nan), starts)
+        stats[:, k, :, 1] = np.fmax.reduceat(np.where(finite, series, np.nan), starts)
+        stats[:, k, :, 2] = series[starts]
+        stats[:, k, :, 3] = series[np.append(starts[1:], rows) - 1]
+        stats[:, k, :, 4] = np.add.reduceat((~finite).astype(np.float64), starts)
+    told = tuple(len(one) > 0 for one in numbers)
+    return Seen(0, origin, rows, width, stats, told, tuple(wide), tuple(sampled), whole)

@@ -1,0 +1,1 @@
+"""What the values of loops were at all boundaries, for whoever looks: off unless asked for."""

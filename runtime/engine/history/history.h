@@ -1,0 +1,504 @@
+/* What a loop's values were at all its boundaries, in bounded memory.
+ *
+ * A row is what one boundary shows: of a value of one element its bits, of a larger one its norm, smallest, largest and mean.
+ * Rows stand in a ring, which is all that a boundary writes. Once it is full they are reduced to buckets of a power of two of
+ * rows each, wider the later they are: 1 up to row 512, then 2 up to 1024, 4 up to 2048 ... So nothing is ever written again:
+ * what was known at an earlier moment is a beginning of what is known now. The newest row stays in the ring, for it can be
+ * changed by hand.
+ */
+#ifndef LOOPDBG_HISTORY_H
+#define LOOPDBG_HISTORY_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+enum {
+    HISTORY_ROWS = 512,    /* of a ring */
+    HISTORY_COLUMNS = 4,   /* of a series: norm, smallest, largest, mean; or the first alone, with bits */
+    HISTORY_ENTRIES = 8,   /* of a loop that are remembered, the running one included */
+    HISTORY_SAMPLE = 2048, /* elements of a larger tensor that are looked at, in runs of 16 */
+};
+
+enum {
+    KIND_UNKNOWN,
+    KIND_NONE, /* no numbers */
+    KIND_BOOL,
+    KIND_I8,
+    KIND_U8,
+    KIND_I16,
+    KIND_U16,
+    KIND_I32,
+    KIND_U32,
+    KIND_I64,
+    KIND_U64,
+    KIND_F16,
+    KIND_BF16,
+    KIND_F32,
+    KIND_F64,
+    KIND_C64,
+    KIND_C128,
+    KIND_TABLE, /* one byte, and what each of them means */
+};
+
+typedef struct {
+    double low, high; /* of finite numbers; NaN where there are none */
+    double first, last;
+    double odd; /* how many are not finite */
+} history_stat;
+
+typedef struct {
+    int result;     /* the slot that is read where a boundary is crossed */
+    int param;      /* and the one where an entry begins; -1: none, the first row has nothing */
+    int kind, itemsize;
+    int steady;     /* nothing but a hand changes it: it is read where rows are reduced, through `cell` */
+    int identity;   /* handed on as it is */
+    char **cell;
+    ptrdiff_t const *nbytes;
+    double *table;
+} history_series;
+
+typedef struct {
+    int64_t entry;  /* its number; -1: none */
+    int64_t origin; /* the iteration of row 0 */
+    int64_t rows;   /* that were reduced */
+    int n;          /* rows in the ring */
+    int lost;       /* memory ran out: nothing was noted since */
+    uint64_t *ring; /* HISTORY_ROWS of each column */
+    history_stat *log, *pending; /* rows of all columns: whole buckets, and the one that is begun */
+    int64_t nlog, capacity;
+    char *wide;     /* of each series: its rows are the four numbers */
+    char *sampled;
+} history_entry;
+
+typedef struct {
+    int nseries;
+    int unknown_carried, unknown; /* kinds that are still to be found: of carried values, of all */
+    history_series *series;
+    history_entry entries[HISTORY_ENTRIES];
+    history_entry *now;
+} loop_history;
+
+/* How many rows the bucket with a row has. */
+static inline int64_t history_width(int64_t row) {
+    return row < HISTORY_ROWS ? 1 : (int64_t)1 << (63 - __builtin_clzll((uint64_t)row) - 8);
+}
+
+/* The width of all buckets where so many rows are to be HISTORY_ROWS buckets at most. */
+static inline int64_t history_even_width(int64_t rows) {
+    int64_t width = 1;
+    while (rows > HISTORY_ROWS * width) width *= 2;
+    return width;
+}
+
+static inline double history_half(uint16_t bits) {
+    int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    double size = exponent == 31 ? (fraction ? NAN : INFINITY)
+                  : exponent     ? ldexp(1024 + fraction, exponent - 25)
+                                 : ldexp(fraction, -24);
+    return bits >> 15 ? -size : size;
+}
+
+static inline double history_brain(uint16_t bits) {
+    uint32_t wide = (uint32_t)bits << 16;
+    float value;
+    memcpy(&value, &wide, sizeof value);
+    return value;
+}
+
+#define HISTORY_LOOP(STEP, T, EXPRESSION)                 \
+    for (int64_t k = 0; k < n; k++) {                     \
+        T x;                                              \
+        memcpy(&x, from + k * (int64_t)(STEP), sizeof x); \
+        to[k] = (EXPRESSION);                             \
+    }
+/* The steps that there are are spelled out: compilers then use vectors. */
+#define HISTORY_CASE(KIND, T, EXPRESSION)                         \
+    case KIND:                                                    \
+        if (step == sizeof(T)) HISTORY_LOOP(sizeof(T), T, EXPRESSION) \
+        else if (step == 8) HISTORY_LOOP(8, T, EXPRESSION)        \
+        else HISTORY_LOOP(step, T, EXPRESSION)                    \
+        return;
+
+typedef struct {
+    float re, im;
+} history_c64;
+typedef struct {
+    double re, im;
+} history_c128;
+
+/* Elements as doubles. */
+static inline void history_numbers(history_series const *q, char const *from, int64_t step, int64_t n, double *to) {
+    switch (q->kind) {
+        HISTORY_CASE(KIND_BOOL, uint8_t, x != 0)
+        HISTORY_CASE(KIND_I8, int8_t, x)
+        HISTORY_CASE(KIND_U8, uint8_t, x)
+        HISTORY_CASE(KIND_I16, int16_t, x)
+        HISTORY_CASE(KIND_U16, uint16_t, x)
+        HISTORY_CASE(KIND_I32, int32_t, x)
+        HISTORY_CASE(KIND_U32, uint32_t, x)
+        HISTORY_CASE(KIND_I64, int64_t, (double)x)
+        HISTORY_CASE(KIND_U64, uint64_t, (double)x)
+        HISTORY_CASE(KIND_F16, uint16_t, history_half(x))
+        HISTORY_CASE(KIND_BF16, uint16_t, history_brain(x))
+        HISTORY_CASE(KIND_F32, float, x)
+        HISTORY_CASE(KIND_F64, double, x)
+        HISTORY_CASE(KIND_C64, history_c64, hypot(x.re, x.im))
+        HISTORY_CASE(KIND_C128, history_c128, hypot(x.re, x.im))
+        HISTORY_CASE(KIND_TABLE, uint8_t, q->table[x])
+    }
+    for (int64_t k = 0; k < n; k++) to[k] = NAN;
+}
+
+/* -- tensors as four numbers */
+
+/* Sums and extremes in four lanes, so that every processor adds in one order. */
+typedef struct {
+    double low[4], high[4], sum[4], squares[4];
+} history_lanes;
+
+static inline void history_add(history_lanes *to, double const *x, int64_t n) {
+    int64_t k = 0;
+    for (; k + 4 <= n; k += 4) {
+        for (int j = 0; j < 4; j++) {
+            to->low[j] = x[k + j] < to->low[j] ? x[k + j] : to->low[j];
+            to->high[j] = x[k + j] > to->high[j] ? x[k + j] : to->high[j];
+            to->sum[j] += x[k + j];
+            to->squares[j] += x[k + j] * x[k + j];
+        }
+    }
+    for (; k < n; k++) {
+        to->low[0] = x[k] < to->low[0] ? x[k] : to->low[0];
+        to->high[0] = x[k] > to->high[0] ? x[k] : to->high[0];
+        to->sum[0] += x[k];
+        to->squares[0] += x[k] * x[k];
+    }
+}
+
+/* Hands on so many elements in pieces that fit `HISTORY_ROWS` doubles; the next one to look at, or -1. */
+typedef struct {
+    int64_t count, runs, run;
+} history_walk;
+
+static inline history_walk history_walk_of(int64_t count) {
+    history_walk w = {count, 0, 0};
+    if (count > HISTORY_SAMPLE) w.runs = HISTORY_SAMPLE / 16;
+    return w;
+}
+
+/* The next piece: where it begins, and in `n` how long it is; -1: there are no more. */
+static inline int64_t history_next(history_walk *w, int64_t *n) {
+    int64_t at;
+    if (w->runs) {
+        if (w->run == w->runs) return -1;
+        /* Evenly, the first and the last elements included. */
+        at = (int64_t)((double)(w->count - 16) * (double)w->run / (double)(w->runs - 1));
+        *n = 16;
+    } else {
+        at = w->run * HISTORY_ROWS;
+        if (at >= w->count) return -1;
+        *n = w->count - at < HISTORY_ROWS ? w->count - at : HISTORY_ROWS;
+    }
+    w->run++;
+    return at;
+}
+
+/* Norm, smallest, largest and mean of a tensor: the last three of its finite elements, and the norm of one element is itself.
+ * Returns whether not all elements were looked at. */
+static inline int history_summary(history_series const *q, char const *data, int64_t count, double *told) {
+    double x[HISTORY_ROWS];
+    history_lanes lanes;
+    history_walk w = history_walk_of(count);
+    int64_t at, n, seen = 0;
+    told[0] = told[1] = told[2] = told[3] = NAN;
+    if (count <= 0) return 0;
+    if (count == 1) {
+        history_numbers(q, data, 0, 1, told);
+        if (told[0] - told[0] == 0) told[1] = told[2] = told[3] = told[0];
+        return 0;
+    }
+    for (int j = 0; j < 4; j++) {
+        lanes.low[j] = INFINITY;
+        lanes.high[j] = -INFINITY;
+        lanes.sum[j] = lanes.squares[j] = 0;
+    }
+    while ((at = history_next(&w, &n)) >= 0) {
+        history_numbers(q, data + at * q->itemsize, q->itemsize, n, x);
+        history_add(&lanes, x, n);
+        seen += n;
+    }
+    double low = INFINITY, high = -INFINITY, sum = 0, squares = 0;
+    for (int j = 0; j < 4; j++) {
+        low = lanes.low[j] < low ? lanes.low[j] : low;
+        high = lanes.high[j] > high ? lanes.high[j] : high;
+        sum += lanes.sum[j];
+        squares += lanes.squares[j];
+    }
+    if (sum - sum != 0 || squares - squares != 0) {
+        /* Something is not finite, or large: once more, and slowly. */
+        int64_t finite = 0, nan = 0, inf = 0;
+        double most = 0;
+        low = INFINITY, high = -INFINITY, sum = squares = 0;
+        w = history_walk_of(count);
+        while ((at = history_next(&w, &n)) >= 0) {
+            history_numbers(q, data + at * q->itemsize, q->itemsize, n, x);
+            for (int64_t k = 0; k < n; k++) {
+                if (x[k] - x[k] != 0) {
+                    nan += x[k] != x[k];
+                    inf += x[k] == x[k];
+                    continue;
+                }
+                finite++;
+                low = x[k] < low ? x[k] : low;
+                high = x[k] > high ? x[k] : high;
+                most = fabs(x[k]) > most ? fabs(x[k]) : most;
+                sum += x[k] / (double)seen;
+            }
+        }
+        w = history_walk_of(count);
+        while ((at = history_next(&w, &n)) >= 0) {
+            history_numbers(q, data + at * q->itemsize, q->itemsize, n, x);
+            for (int64_t k = 0; k < n; k++)
+                if (x[k] - x[k] == 0 && most > 0) squares += x[k] / most * (x[k] / most);
+        }
+        told[0] = nan ? NAN : inf ? INFINITY : most * sqrt(squares);
+        if (finite) {
+            told[1] = low, told[2] = high;
+            told[3] = sum * ((double)seen / (double)finite);
+        }
+        return w.runs > 0;
+    }
+    told[0] = sqrt(squares);
+    told[1] = low, told[2] = high, told[3] = sum / (double)seen;
+    return w.runs > 0;
+}
+
+/* -- buckets */
+
+static inline int history_is_empty(history_stat const *a) { return a->low != a->low && a->odd == 0; }
+
+/* Let a bucket that is followed by another one have both. */
+static inline void history_join(history_stat *a, history_stat const *b) {
+    if (history_is_empty(a)) {
+        *a = *b;
+        return;
+    }
+    if (history_is_empty(b)) return;
+    if (!(a->low <= b->low)) a->low = b->low == b->low ? b->low : a->low;
+    if (!(a->high >= b->high)) a->high = b->high == b->high ? b->high : a->high;
+    a->last = b->last;
+    a->odd += b->odd;
+}
+
+static inline history_stat history_nothing(void) {
+    history_stat nothing = {NAN, NAN, NAN, NAN, 0};
+    return nothing;
+}
+
+/* The bucket of one number. */
+static inline history_stat history_of(double x) {
+    history_stat one = {x + 0.0, x + 0.0, x, x, 0};
+    if (x - x != 0) {
+        one.low = one.high = NAN;
+        one.odd = 1;
+    }
+    return one;
+}
+
+/* The bucket of some numbers, at least one. */
+static inline history_stat history_reduce(double const *x, int64_t n) {
+    history_stat all = history_of(x[0]);
+    int64_t k = 0;
+    all.last = x[n - 1];
+#if defined(__SSE2__)
+    if (n >= 8) {
+        /* What is not finite leaves a NaN in `rest`. */
+        __m128d low = _mm_loadu_pd(x), high = low, low2 = low, high2 = low, rest = _mm_setzero_pd(), rest2 = rest;
+        for (; k + 4 <= n; k += 4) {
+            __m128d a = _mm_loadu_pd(x + k), b = _mm_loadu_pd(x + k + 2);
+            low = _mm_min_pd(low, a), high = _mm_max_pd(high, a);
+            low2 = _mm_min_pd(low2, b), high2 = _mm_max_pd(high2, b);
+            rest = _mm_add_pd(rest, _mm_sub_pd(a, a)), rest2 = _mm_add_pd(rest2, _mm_sub_pd(b, b));
+        }
+        double lows[2], highs[2], rests[2];
+        _mm_storeu_pd(lows, _mm_min_pd(low, low2));
+        _mm_storeu_pd(highs, _mm_max_pd(high, high2));
+        _mm_storeu_pd(rests, _mm_add_pd(rest, rest2));
+        if (rests[0] + rests[1] == 0) {
+            all.low = (lows[0] < lows[1] ? lows[0] : lows[1]) + 0.0;
+            all.high = (highs[0] > highs[1] ? highs[0] : highs[1]) + 0.0;
+            all.odd = 0;
+        } else
+            k = 0;
+    }
+#endif
+    if (k == 0) {
+        all.low = all.high = NAN;
+        all.odd = 0;
+    }
+    for (; k < n; k++) {
+        if (x[k] - x[k] != 0) {
+            all.odd += 1;
+            continue;
+        }
+        if (!(all.low <= x[k])) all.low = x[k] + 0.0;
+        if (!(all.high >= x[k])) all.high = x[k] + 0.0;
+    }
+    return all;
+}
+
+/* Where column `c` of series `k` stands in a ring. */
+static inline uint64_t *history_column(history_entry const *e, int k, int c) {
+    return e->ring + (int64_t)(k * HISTORY_COLUMNS + c) * HISTORY_ROWS;
+}
+
+/* What a series is that nothing but a hand changes. */
+static inline double history_steady(history_series const *q) {
+    double x = NAN;
+    if (*q->cell != NULL && *q->nbytes == q->itemsize) history_numbers(q, *q->cell, 0, 1, &x);
+    return x;
+}
+
+/* The numbers that a column of the ring has, from row 0 up to n; one column alone where rows are bits. */
+static inline void history_read(loop_history const *h, history_entry const *e, int k, int c, int n, double *to) {
+    history_series const *q = h->series + k;
+    if (q->kind <= KIND_NONE) {
+        for (int j = 0; j < n; j++) to[j] = NAN;
+    } else if (e->wide[k]) {
+        memcpy(to, history_column(e, k, c), sizeof(double) * (size_t)n);
+    } else if (q->steady) {
+        double const x = history_steady(q);
+        for (int j = 0; j < n; j++) to[j] = x;
+    } else
+        history_numbers(q, (char const *)history_column(e, k, 0), sizeof(uint64_t), n, to);
+}
+
+static inline int history_grow(loop_history const *h, history_entry *e, int64_t more) {
+    size_t row = sizeof(history_stat) * (size_t)(h->nseries * HISTORY_COLUMNS);
+    if (e->nlog + more <= e->capacity) return 1;
+    int64_t capacity = e->nlog + more > 2 * e->capacity ? e->nlog + more : 2 * e->capacity;
+    history_stat *log = (history_stat *)realloc(e->log, (size_t)capacity * row);
+    if (log == NULL) return 0;
+    e->log = log;
+    e->capacity = capacity;
+    return 1;
+}
+
+/* Reduce all rows of the ring but the newest one. */
+static inline void history_flush(loop_history *h, history_entry *e) {
+    int64_t const m = e->n - 1;
+    int const columns = h->nseries * HISTORY_COLUMNS;
+    int64_t more = 0;
+    double x[HISTORY_ROWS];
+    if (m <= 0) return;
+    if (e->lost || !history_grow(h, e, m)) {
+        e->lost = 1;
+        e->n = 1;
+        return;
+    }
+    for (int k = 0; k < h->nseries; k++) {
+        int const told = e->wide[k] ? HISTORY_COLUMNS : 1;
+        for (int c = 0; c < told; c++) {
+            int const column = k * HISTORY_COLUMNS + c;
+            history_stat *pending = e->pending + column;
+            int64_t done = 0;
+            int const steady = h->series[k].steady && !e->wide[k];
+            history_stat const same = history_of(steady ? history_steady(h->series + k) : NAN);
+            more = 0;
+            if (!steady) history_read(h, e, k, c, (int)m, x);
+            while (done < m) {
+                int64_t const row = e->rows + done, width = history_width(row), end = (row & ~(width - 1)) + width;
+                int64_t const n = end - row < m - done ? end - row : m - done;
+                history_stat part;
+                if (row == 0 && h->series[k].param < 0) part = history_nothing();
+                else if (steady) {
+                    part = same;
+                    part.odd *= (double)n;
+                } else part = history_reduce(x + done, n);
+                if (row & (width - 1)) history_join(pending, &part);
+                else *pending = part;
+                done += n;
+                if (row + n == end) {
+                    e->log[(e->nlog + more) * columns + column] = *pending;
+                    more++;
+                }
+            }
+        }
+        /* Of one element all four are the same. */
+        for (int c = told; c < HISTORY_COLUMNS; c++) {
+            int const column = k * HISTORY_COLUMNS;
+            e->pending[column + c] = e->pending[column];
+            for (int64_t j = 0; j < more; j++)
+                e->log[(e->nlog + j) * columns + column + c] = e->log[(e->nlog + j) * columns + column];
+        }
+        for (int c = 0; c < told; c++) {
+            uint64_t *cells = history_column(e, k, c);
+            cells[0] = cells[m];
+        }
+    }
+    e->nlog += more;
+    e->rows += m;
+    e->n = 1;
+}
+
+/* Begin an entry, in place of the oldest one. */
+static inline void history_begin(loop_history *h, int64_t entry, int64_t origin) {
+    history_entry *e = h->now + 1 == h->entries + HISTORY_ENTRIES ? h->entries : h->now + 1;
+    h->now = e;
+    e->entry = entry;
+    e->origin = origin;
+    e->rows = e->nlog = 0;
+    e->n = e->lost = 0;
+    memset(e->wide, 0, (size_t)h->nseries);
+    memset(e->sampled, 0, (size_t)h->nseries);
+}
+
+/* Where the next row goes. */
+static inline uint64_t *history_row(loop_history *h) {
+    history_entry *e = h->now;
+    if (e->n == HISTORY_ROWS) history_flush(h, e);
+    return e->ring + e->n++;
+}
+
+/* From here on the rows of a series are four numbers. */
+static inline void history_widen(loop_history *h, history_entry *e, int k) {
+    double x[HISTORY_ROWS];
+    history_read(h, e, k, 0, e->n, x);
+    for (int c = 0; c < HISTORY_COLUMNS; c++) {
+        double *cells = (double *)history_column(e, k, c);
+        for (int j = 0; j < e->n; j++) cells[j] = c && x[j] - x[j] != 0 ? NAN : x[j];
+    }
+    e->wide[k] = 1;
+}
+
+/* All rows of an entry as buckets of `width` rows, of each series its four columns: [rows / width][columns]. */
+static inline void history_view(loop_history const *h, history_entry const *e, int64_t width, history_stat *out) {
+    int const columns = h->nseries * HISTORY_COLUMNS;
+    int64_t const buckets = (e->rows + e->n + width - 1) / width;
+    int64_t row = 0;
+    double x[HISTORY_ROWS];
+    for (int64_t j = 0; j < buckets * columns; j++) out[j] = history_nothing();
+    for (int64_t j = 0; j < e->nlog; j++) {
+        for (int c = 0; c < columns; c++) history_join(out + row / width * columns + c, e->log + j * columns + c);
+        row += history_width(row);
+    }
+    if (row < e->rows)
+        for (int c = 0; c < columns; c++) history_join(out + row / width * columns + c, e->pending + c);
+    for (int k = 0; k < h->nseries; k++)
+        for (int c = 0; c < HISTORY_COLUMNS; c++) {
+            history_read(h, e, k, c, e->n, x);
+            for (int j = 0; j < e->n; j++) {
+                history_stat part = history_of(x[j]);
+                if (e->rows + j == 0 && h->series[k].param < 0) continue;
+                if (h->series[k].kind <= KIND_NONE) continue;
+                history_join(out + (e->rows + j) / width * columns + k * HISTORY_COLUMNS + c, &part);
+            }
+        }
+}
+
+#endif
