@@ -48,7 +48,7 @@ def collect(engine: Engine, given: Mapping[int, Any], limit: int) -> tuple[Colle
 def expected(rows: Sequence[Sequence[tuple[float, ...] | None]]) -> Seen:
     """What an engine must have seen of an entry."""
     series = [np.array([row for row in one if row is not None], np.float64).reshape(-1, 4) for one in rows]
-    return rows_as_seen(0, series, [False] * len(rows), [False] * len(rows))
+    return rows_as_seen(0, series, [False] * len(rows))
 
 
 def check(engine: Engine, found: Collected) -> int:

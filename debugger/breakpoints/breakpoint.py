@@ -344,6 +344,9 @@ class _Earlier:
     def at(self, name: str, iteration: int) -> Any:
         return self._scope.at(name, iteration)
 
+    def history(self, name: str) -> Any:
+        return self._scope.history(name)[:-1]
+
 
 def _same(old: Any, new: Any) -> bool:
     if old.dtype.kind in "fc" and new.dtype.kind in "fc":

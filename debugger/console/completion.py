@@ -111,7 +111,10 @@ def _log(known: Completer, rest: str) -> Found:
 
 def _set(known: Completer, rest: str) -> Found:
     start, found = _expression(known, rest)
-    return start, [*(["history"] if rest and "history".startswith(rest) else []), *found]
+    if rest and "history".startswith(rest):
+        # The setting, not the function, which nothing can be assigned to.
+        found = ["history", *(word for word in found if word != "history(")]
+    return start, found
 
 
 def _condition(known: Completer, rest: str) -> Found:

@@ -53,6 +53,9 @@ class Scope(Protocol):
     def at(self, name: str, iteration: int) -> Any:
         """The value in an iteration of this entry of the loop."""
 
+    def history(self, name: str) -> Any:
+        """One number for each iteration of this entry so far: the value, or its norm."""
+
 
 _FAILURES = (
     ValueError,
@@ -306,6 +309,8 @@ class Evaluator(Walker):
 
     def past(self, node: Past) -> Value:
         self.when = 0
+        if isinstance(node.operand, Name) and node.moment == "all":
+            return self._history(node.operand)
         if node.when is not None:
             self.when = self.whole(node.when)
             if self.when < 0:
@@ -315,6 +320,14 @@ class Evaluator(Walker):
             return self.value(node.operand)
         finally:
             self.moment, self.when = "now", 0
+
+    def _history(self, node: Name) -> Value:
+        try:
+            return self._taken(self.scope.history(node.name))
+        except UnknownNameError:
+            raise self._unknown(node) from None
+        except ScopeError as error:
+            raise NoValueError(self.text, node.position, one_line(error)) from None
 
     def logic(self, node: Logic) -> Value:
         for operand in node.operands:

@@ -144,8 +144,9 @@ class Call(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Past(Node):
-    """The operand as it was in another iteration: ``prev(x)``, ``init(x)``, ``x@when``."""
+    """The operand as it was in another iteration: ``prev(x)``, ``init(x)``, ``x@when``; or a name in all of them:
+    ``history(x)``."""
 
-    moment: Literal["prev", "init", "at"]
+    moment: Literal["prev", "init", "at", "all"]
     operand: Node
     when: Node | None = None

@@ -212,7 +212,7 @@ class _Parser:
         self.fail("after '@' comes an iteration", token.position, "write x@40 or x@(iter - 3)")
 
     def past(
-        self, moment: Literal["prev", "init", "at"], operand: Node, position: int, when: Node | None = None
+        self, moment: Literal["prev", "init", "at", "all"], operand: Node, position: int, when: Node | None = None
     ) -> Past:
         if any(isinstance(node, Past) for node in operand.walk()):
             self.fail("an earlier iteration of an earlier iteration", position, "write x@(iter - 2) for two back")
@@ -261,6 +261,10 @@ class _Parser:
         if len(operands) != 1:
             self.fail(f"{word}(x) takes one value", position)
         (operand,) = operands
+        if word == "history":
+            if not isinstance(operand, Name):
+                self.fail("history(x) takes the name of a value", position)
+            return self.past("all", operand, position)
         if word != "delta":
             return self.past("init" if word == "init" else "prev", operand, position)
         before = self.past("prev", operand, position)

@@ -33,11 +33,12 @@ OPERATOR_WORDS = ("and", "or", "not")
 #: Bare, these are never names of values.
 RESERVED = frozenset((*STATE_WORDS, *CONSTANTS, *OPERATOR_WORDS))
 #: Called as functions are, but their argument is read in another iteration.
-PAST_FUNCTIONS = ("prev", "delta", "init")
+PAST_FUNCTIONS = ("prev", "delta", "init", "history")
 #: What ``break`` takes for a kind of place, and what ``watch`` takes for a way of changing.
 PLACE_WORDS = ("iter", "line", "op", "if", "end", "nan")
 WATCH_WORDS = ("changes", "crosses", "settles", "shape", "nan", "sign")
-_NEVER_BARE = RESERVED | {*FUNCTIONS, *PAST_FUNCTIONS, *PLACE_WORDS, *WATCH_WORDS, "in"}
+#: Values called history are common, and no expression calls one.
+_NEVER_BARE = RESERVED | {*FUNCTIONS, *PAST_FUNCTIONS, *PLACE_WORDS, *WATCH_WORDS, "in"} - {"history"}
 
 _WORD = re.compile(r"[^\W\d]\w*")
 #: Between quotes a backslash escapes what follows; a backquote in a name is written twice.

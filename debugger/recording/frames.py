@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -9,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from ...runtime.dtypes import dtype as dtype_of
+from ...runtime.engine.history.history import numbers_of
 from ...runtime.frame import BodyNode, CarriedValue, NodeState
 from ...runtime.graph import MAIN, Array, If, Loop, Node, ScanOutput, StoppedBy, TensorType, Value, bodies, walk
 from ...runtime.graph.slices import join, joined_shape
 from ..expression.language import parse
+from ..values.history import NOTHING, Evolution, rows_as_seen
 from ..values.iterations import Iterations
 from ..values.scope import FrameScope
 from ..words.moments import when
@@ -149,6 +152,27 @@ class RecordedFrame:
     def history(self) -> RecordedIterations:
         """The values of this entry of the loop at other recorded boundaries."""
         return RecordedIterations(self)
+
+    @cached_property
+    def evolution(self) -> Evolution:
+        """What was recorded of this entry's values so far, as numbers."""
+        if self.loop is None or self._entry is None:
+            return NOTHING
+        followed = self.outline.followed(self.index)
+        trace, entry, until = self._trace, self._entry, self._iteration
+        found = [trace.numbers(entry, PortKind.CARRIED, edge.param.name, until) for edge in self.loop.back_edges]
+        rows = sorted({iteration for one, _ in found for iteration in one})
+        for side in followed.sides:
+            one, wide = trace.numbers(entry, PortKind.NODE, side.name, until)
+            there, data = self.values.read(side) if not one and self.body and side not in self.body.own else (False, 0)
+            if there and isinstance(data, np.ndarray) and (same := numbers_of(data)) is not None:
+                # What comes from outside is the same all the time.
+                one, wide = dict.fromkeys(rows, same[:4]), data.size != 1
+            found.append((one, wide))
+        rows = sorted({iteration for one, _ in found for iteration in one})
+        missing = (math.nan,) * 4
+        numbers = [np.array([one.get(k, missing) for k in rows]) if one else np.empty((0, 4)) for one, _ in found]
+        return followed.evolution(rows_as_seen(np.array(rows, np.int64), numbers, [wide for _, wide in found]))
 
     def before(self) -> RecordedFrame | None:
         """The frame at the recorded boundary of this entry before this one."""

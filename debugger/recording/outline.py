@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from ...runtime.graph import BackEdge, Graph, Loop, Node, SlicedInput, Value, bodies, loops, own_values, visible
+from ..values.history import Followed
 from . import queries
 from .ports import PortKind
 from .queries import Which
@@ -66,6 +67,16 @@ class Outline:
 
     @cached_property
     def _scopes(self) -> dict[int, dict[str, Value]]:
+        return {}
+
+    def followed(self, index: int) -> Followed:
+        """Which values of a loop histories have."""
+        if index not in self._followed:
+            self._followed[index] = Followed(self.loops[index].loop)
+        return self._followed[index]
+
+    @cached_property
+    def _followed(self) -> dict[int, Followed]:
         return {}
 
     def started(self, index: int, around: tuple[int, ...]) -> tuple[Entry, Mark] | None:

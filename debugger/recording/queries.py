@@ -278,6 +278,17 @@ def newest_values(ask: Ask, port: int | None, entry: int, iteration: int, count:
     return ask(sql, port, entry, iteration, count)
 
 
+def numbers_until(ask: Ask, port: int, entry: int, iteration: int) -> Iterable[Row]:
+    """iteration, number, min, max, mean, norm, how many are not finite: of a port's values in an entry up to a
+    boundary, oldest first."""
+    sql = (
+        "SELECT b.iteration, v.number, v.min, v.max, v.mean, v.norm, v.not_finite FROM boundary b"
+        " CROSS JOIN value v ON v.port = ? AND v.boundary = b.id"
+        " WHERE b.entry = ? AND b.iteration <= ? ORDER BY b.iteration"
+    )
+    return ask(sql, port, entry, iteration)
+
+
 def count_values(ask: Ask, port: int) -> int:
     ((count,),) = ask("SELECT count(*) FROM value WHERE port = ?", port)
     return int(count)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -352,6 +353,25 @@ class Trace(Database):
         port = self._port_of.get((entry.loop, kind, name))
         rows = queries.newest_values(self.rows, port, entry.id, iteration, count)
         return [self.value(*row) for row in rows][::-1]
+
+    @checked
+    def numbers(
+        self, entry: Entry, kind: PortKind, name: str, iteration: int
+    ) -> tuple[dict[int, tuple[float, ...]], bool]:
+        """Of the recorded values of an entry up to a boundary norm (or the one number), minimum, maximum and mean, by
+        iteration; of what is not finite NaN. And whether there are tensors among them."""
+        port = self._port_of.get((entry.loop, kind, name))
+        found: dict[int, tuple[float, ...]] = {}
+        wide = False
+        for row in () if port is None else queries.numbers_until(self.rows, port, entry.id, iteration):
+            at, (number, *more), odd = whole(row[0]), [maybe(real, cell) for cell in row[1:6]], maybe(whole, row[6])
+            if number is not None:
+                found[at] = (float(number),) * 4
+            elif odd or any(cell is not None for cell in more):
+                low, high, mean, norm = (math.nan if cell is None else float(cell) for cell in more)
+                found[at] = (math.nan if odd else norm, low, high, mean)
+                wide = wide or norm == norm or not odd
+        return found, wide
 
     def port_values(self, port: int, which: Which) -> list[Any]:
         """The values of a port at some boundaries, in the order of time."""

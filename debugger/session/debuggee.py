@@ -18,7 +18,9 @@ from ..breakpoints.breakpoint import Breakpoint, Trigger
 from ..breakpoints.collection import Breakpoints
 from ..breakpoints.places import Places
 from ..expression.language import Expression
+from ..expression.tokens import quote
 from ..frame import AnyFrame
+from ..values.history import NOTHING, Evolution, History
 from ..values.iterations import TimedFrame
 from .boundary import Boundary
 from .branches import Branch
@@ -99,6 +101,42 @@ class Debuggee(ABC):
     @abstractmethod
     def progress(self) -> Mapping[str, int]:
         """The iterations of each loop by path, as they were lately; from any thread, while another one moves this."""
+
+    @property
+    def lately(self) -> Mapping[str, Evolution]:
+        """What the values of each loop were, by path, as it was lately; from any thread, while another one moves this.
+        Empty where nothing is known of it."""
+        return {}
+
+    def history(self, name: str, entry: int | None = None) -> History:
+        """What a carried value, or a side of the comparison that decides a loop, was in all iterations so far.
+
+        The loop is the innermost running one that has it, or else any; ``entry``: of which of its entries, by number
+        from 0 (the last ones are remembered), the present or last one by default.
+
+        Raises:
+            UsageError: nothing is known of that value, or of that entry.
+        """
+        running = [frame.index for frame in (self.frame, *reversed(self.frames)) if frame.loop is not None]
+        known: list[str] = []
+        for index in dict.fromkeys([*running, *(one.index for one in self.places.loops)]):
+            evolution = self.evolution(index)
+            if name in evolution:
+                return (evolution if entry is None else self.evolution(index, entry))[name]
+            known += evolution
+        have = f"; there is one of {', '.join(map(quote, dict.fromkeys(known)))}" if known else ""
+        raise UsageError(f"there is no history of '{name}'{have}")
+
+    def evolution(self, index: int, entry: int | None = None) -> Evolution:
+        """What the values of a loop were in one of its entries, the present or last one by default.
+
+        Raises:
+            UsageError: that is not remembered.
+        """
+        if entry is not None:
+            self.refuse("the history of another entry")
+        found = [frame for frame in (self.frame, *self.frames) if frame.index == index]
+        return found[0].evolution if found else NOTHING
 
     @property
     @abstractmethod

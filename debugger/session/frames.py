@@ -17,6 +17,7 @@ from ...runtime.graph import Array, Value
 from ..expression.language import parse
 from ..statistics.tensor import LARGE, OverError, TensorRef
 from ..text import dtype_name, value_text
+from ..values.history import Evolution
 from ..values.iterations import Iterations
 from ..values.scope import FrameScope
 from ..words.endings import stopper
@@ -43,6 +44,12 @@ class SessionFrame(runtime.Frame):
     def history(self) -> Iterations:
         """The values of this entry of the loop in other iterations, computed without moving the session."""
         return self._timeline.iterations(self)
+
+    @property
+    def evolution(self) -> Evolution:
+        """What this entry's values were in all iterations so far, as numbers, by name."""
+        self._state()
+        return self._timeline.histories.of(self.index)
 
     @property
     def around(self) -> SessionFrame | None:

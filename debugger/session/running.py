@@ -15,6 +15,7 @@ from ..breakpoints.arming import Arming
 from ..breakpoints.breakpoint import MAIN_GRAPH, Breakpoint, Trigger
 from ..breakpoints.places import Places
 from ..text import printable
+from ..values.history import Evolution
 from . import destinations
 from .debuggee import Debuggee
 from .frames import SessionFrame, StandingFrame
@@ -84,6 +85,19 @@ class Running(Debuggee):
 
     def _note_progress(self) -> None:
         self._progress = {total.path: total.iterations for total in self.totals}
+        self._timeline.histories.tick()
+
+    @property
+    def lately(self) -> Mapping[str, Evolution]:
+        return self._timeline.histories.lately
+
+    def evolution(self, index: int, entry: int | None = None) -> Evolution:
+        histories = self._timeline.histories
+        known = histories.entries(index)
+        if entry is not None and entry not in known:
+            have = f"; there are {known[0]} to {known[-1]}" if known else ""
+            raise UsageError(f"entry {entry} of loop '{self.places.loops[index].loop.name}' is not remembered{have}")
+        return histories.of(index, entry)
 
     @property
     def frame(self) -> SessionFrame:
@@ -160,6 +174,7 @@ class Running(Debuggee):
         self._outputs = None
         self._timeline.put_off()
         self._progress = {}
+        self._timeline.histories.forget_lately()
         hits: list[Breakpoint] = []
         try:
             while True:

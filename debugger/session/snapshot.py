@@ -19,6 +19,7 @@ from ...runtime.graph.slices import cut
 from ..breakpoints.breakpoint import Breakpoint, Trigger
 from ..frame import AnyFrame, AnyValues
 from ..statistics.tensor import LARGE, TensorRef, tensor_of
+from ..values.history import Evolution
 from ..words.names import scan_names
 from .branches import Branch
 from .debuggee import Debuggee
@@ -83,6 +84,8 @@ class FrameSnapshot:
     #: By name, all of one iteration: the one that runs, or at a boundary the one before. What a body has from outside
     #: is the same in both.
     values: Mapping[str, Any]
+    #: What its values were in all iterations so far, by name.
+    history: Evolution
 
     @property
     def carried(self) -> dict[str, Any]:
@@ -148,8 +151,10 @@ class Snapshot:
 
 def take(debuggee: Debuggee) -> Snapshot:
     """A snapshot of what is stopped."""
-    frames = tuple(_frame(debuggee.standing(frame)) for frame in debuggee.frames)
-    top = _frame(debuggee.standing(debuggee.frame)) if debuggee.done and debuggee.frame.loop is not None else frames[-1]
+    frames = tuple(_frame(debuggee.standing(frame), frame.evolution) for frame in debuggee.frames)
+    top, last = frames[-1], debuggee.frame
+    if debuggee.done and last.loop is not None:
+        top = _frame(debuggee.standing(last), last.evolution)
     outputs = debuggee.outputs
     return Snapshot(
         debuggee.name,
@@ -176,7 +181,7 @@ def _branch(one: Branch, current: bool) -> BranchSnapshot:
     return BranchSnapshot(one.number, parent, one.fork, tuple(one.edits), current, one.tip)
 
 
-def _frame(frame: AnyFrame) -> FrameSnapshot:
+def _frame(frame: AnyFrame, history: Evolution) -> FrameSnapshot:
     values, loop = frame.values, frame.loop
     nodes = tuple(_node(entry, values) for entry in frame.nodes)
     edges = tuple(frame.back_edges)
@@ -200,6 +205,7 @@ def _frame(frame: AnyFrame) -> FrameSnapshot:
         nodes,
         tuple(captures.items()),
         MappingProxyType(_values(frame, nodes, edges, captures)),
+        history,
     )
 
 

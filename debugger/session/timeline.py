@@ -18,6 +18,7 @@ from ...runtime.frame import Frame
 from ...runtime.model import Data
 from .boundary import Boundary, read
 from .branches import Branch, drop_one
+from .histories import Histories
 from .past import Past, PastIterations
 from .positions import Position, approach, levels, nodes_until, run_to
 
@@ -39,6 +40,7 @@ class Timeline:
         #: Called about every 10 ms while the engine runs, in the thread that runs it.
         self._on_tick = engine.on_tick = on_tick
         self.limit = DEFAULT_LIMIT
+        self.histories = Histories(engine)
         self.branches = [Branch(1)]
         self.current = self.branches[0]
         #: Where the session began: nothing goes back behind it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -101,6 +101,14 @@ class Evolution(Mapping[str, History]):
 NOTHING = Evolution({})
 
 
+@runtime_checkable
+class Evolving(Protocol):
+    """A frame that knows what its values were in all iterations."""
+
+    @property
+    def evolution(self) -> Evolution: ...
+
+
 class Followed:
     """Which values of a loop are followed: what its back edges carry, and then ``sides``."""
 
@@ -115,7 +123,7 @@ class Followed:
 
     def evolution(self, seen: Seen | None) -> Evolution:
         """What was seen of an entry, by name."""
-        if seen is None:
+        if seen is None or not seen.rows:
             return NOTHING
         found = {}
         for k, edge in enumerate(self.loop.back_edges):
@@ -132,6 +140,9 @@ class Followed:
 
     def _side(self, value: Value, seen: Seen) -> History | None:
         """What was compared, one for each iteration that ended."""
+        if seen.rows == 1:
+            none = np.empty(0)
+            return History(value.name, np.empty(0, np.int64), 1, Series(none, none, none, none, none))
         if value.constant is not None:
             return _constant(value, seen)
         for k, edge in enumerate(self.loop.back_edges):
@@ -151,6 +162,8 @@ def _history(name: str, seen: Seen, k: int, iterations: npt.NDArray[np.int64], s
 
 
 def _starts(seen: Seen) -> npt.NDArray[np.int64]:
+    if isinstance(seen.origin, np.ndarray):
+        return seen.origin[:: seen.width]
     return seen.origin + seen.width * np.arange(len(seen.stats), dtype=np.int64)
 
 
@@ -164,7 +177,7 @@ def _computed(name: str, seen: Seen, k: int) -> History:
     starts, stats = _starts(seen) - 1, seen.stats[:, k]
     if seen.width == 1:
         return _history(name, seen, k, starts[1:], stats[1:])
-    starts[0] = seen.origin
+    starts[0] += 1
     return _history(name, seen, k, starts, stats)
 
 
@@ -186,10 +199,9 @@ def _constant(value: Value, seen: Seen) -> History | None:
     return History(value.name, starts, seen.width, Series(same, same, same, same, np.zeros(len(starts))))
 
 
-def rows_as_seen(
-    origin: int, numbers: Sequence[Numbers], wide: Sequence[bool], sampled: Sequence[bool], whole: bool = True
-) -> Seen:
-    """What an engine would have seen: of each series the rows, ``[rows, norm smallest largest mean]``."""
+def rows_as_seen(origin: int | npt.NDArray[np.int64], numbers: Sequence[Numbers], wide: Sequence[bool]) -> Seen:
+    """What an engine would have seen: of each series the rows, ``[rows, norm smallest largest mean]``, those of a side
+    with nothing in the first. ``origin``: the iteration of the first row, or those of all."""
     rows = max((len(one) for one in numbers), default=0)
     width = 1
     while rows > 512 * width:
@@ -206,4 +218,4 @@ def rows_as_seen(
         stats[:, k, :, 3] = series[np.append(starts[1:], rows) - 1]
         stats[:, k, :, 4] = np.add.reduceat((~finite).astype(np.float64), starts)
     told = tuple(len(one) > 0 for one in numbers)
-    return Seen(0, origin, rows, width, stats, told, tuple(wide), tuple(sampled), whole)
+    return Seen(0, origin, rows, width, stats, told, tuple(wide), (False,) * len(told), True)

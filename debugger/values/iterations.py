@@ -11,6 +11,7 @@ import numpy as np
 from ...runtime.errors import UsageError
 from ..frame import AnyFrame
 from ..words.condition import condition_slice
+from .history import Evolution
 
 #: What is carried at the boundaries that ``Iterations.recent`` gives takes about this much at most.
 _RECENT_BYTES = 64 << 20
@@ -71,11 +72,13 @@ class Iterations(ABC):
 
 
 class TimedFrame(AnyFrame, Protocol):
-    """A frame that other iterations can be asked of. ``before``: the frame at the boundary before this one, where that
-    can be had without running anything."""
+    """A frame that other iterations can be asked of. ``evolution``: its values in all of them, as numbers; ``before``:
+    the frame at the boundary before this one, where that can be had without running anything."""
 
     @property
     def history(self) -> Iterations: ...
+    @property
+    def evolution(self) -> Evolution: ...
     @property
     def around(self) -> TimedFrame | None: ...
     def before(self) -> TimedFrame | None: ...

@@ -15,6 +15,7 @@ from ...runtime.graph.slices import from_start
 from ..expression.language import ScopeError, UnknownNameError
 from ..frame import AnyFrame, AnyValues
 from ..words.names import named, quote, scan_names
+from .history import Evolving
 
 __all__ = ["FrameScope", "History", "ScopeError", "UnknownNameError"]
 
@@ -121,6 +122,17 @@ class FrameScope:
             raise ScopeError(f"there is no iteration {iteration}")
         shown = self._shown(name)
         return self.value(name) if shown is None else self._in(name, iteration, shown)
+
+    def history(self, name: str) -> Any:
+        """One number for each iteration of this entry so far: the value, or its norm; of many iterations the extremes
+        of some at a time."""
+        name = self._known(name)
+        self._in_loop("'history'")
+        found = self._frame.evolution if isinstance(self._frame, Evolving) else {}
+        if name not in found:
+            have = f"; there is one of {', '.join(map(quote, found))}" if found else ""
+            raise ScopeError(f"there is no history of '{name}'{have}")
+        return found[name].extremes
 
     # -- where a value comes from
 

@@ -316,10 +316,10 @@ cdef class Checkpoints:
         cdef int index
         c.histories = tuple([self.histories.freeze(index) for index in range(self.memory.nloops)])
         for mark in c.histories:
-            for entry in () if mark is None else mark[1:]:
+            for entry in () if mark is None else mark[2:]:
                 # One that ended is shared by all checkpoints since.
                 if entry is not None:
-                    c.nbytes += entry.nbytes if entry is mark[1 + mark[0]] else 8
+                    c.nbytes += entry.nbytes if entry is mark[2 + mark[0]] else 8
         return 0
 
     cdef Log log_scan(self, Checkpoint c, int index, int k):

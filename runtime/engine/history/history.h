@@ -380,7 +380,8 @@ static inline void history_read(loop_history const *h, history_entry const *e, i
 
 static inline int history_grow(loop_history const *h, history_entry *e, int64_t more) {
     size_t row = sizeof(history_stat) * (size_t)(h->nseries * HISTORY_COLUMNS);
-    if (e->nlog + more <= e->capacity) return 1;
+    /* A loop that carries nothing has rows of nothing. */
+    if (row == 0 || e->nlog + more <= e->capacity) return 1;
     int64_t capacity = e->nlog + more > 2 * e->capacity ? e->nlog + more : 2 * e->capacity;
     history_stat *log = (history_stat *)realloc(e->log, (size_t)capacity * row);
     if (log == NULL) return 0;

@@ -21,6 +21,7 @@ cdef class Histories:
     cdef Memory memory
     cdef State *s
     cdef object plan
+    cdef loop_history **all      # of the loops that are followed
     cdef dict logs               # (loop, place) -> (entry, Rows) that its log begins with
     cdef dict frozen             # (loop, place) -> FrozenEntry of one that ended
     cdef list tables             # arrays that kinds refer to

@@ -94,24 +94,18 @@ cdef class Histories:
     def __init__(self, Memory memory not None):
         self.memory, self.s, self.plan = memory, &memory.s, memory.plan
         self.logs, self.frozen, self.tables = {}, {}, []
+        self.all = <loop_history **>take(NULL, memory.nloops + 1, sizeof(loop_history *))
 
     def __dealloc__(self):
-        if self.memory is not None:
-            self.stop()
-
-    def stop(self):
-        """Follow no loop any more, and forget what was seen."""
-        cdef loop_history *h
-        cdef int index, k
-        for index in range(self.memory.nloops):
-            h = self.s.loops[index].history
-            if h == NULL:
-                continue
-            self.s.loops[index].history = NULL
+        # What is in ``all`` ends with a NULL: the memory that knows how many loops there are may be gone.
+        cdef loop_history **h = self.all
+        cdef int k
+        while h != NULL and h[0] != NULL:
             for k in range(HISTORY_ENTRIES):
-                free(h.entries[k].log)
-            release(h)
-        self.s.generation += 1
+                free(h[0].entries[k].log)
+            release(h[0])
+            h += 1
+        release(self.all)
 
     def follows(self, int index):
         """Is a loop followed?"""
@@ -151,6 +145,10 @@ cdef class Histories:
         h.now = h.entries
         h.unknown_carried = h.unknown = 1
         loop.history = h
+        k = 0
+        while self.all[k] != NULL:
+            k += 1
+        self.all[k] = h
         self.s.generation += 1
         if loop.active:
             self.start_at(index)
@@ -281,7 +279,7 @@ cdef class Histories:
         cdef int place
         if h == NULL:
             return None
-        return (<int>(h.now - h.entries), *[self.freeze_entry(index, place) for place in range(HISTORY_ENTRIES)])
+        return (<int>(h.now - h.entries), h.nseries, *[self.freeze_entry(index, place) for place in range(HISTORY_ENTRIES)])
 
     cdef FrozenEntry freeze_entry(self, int index, int place):
         cdef loop_history *h = self.s.loops[index].history
@@ -333,15 +331,15 @@ cdef class Histories:
         cdef int place
         if h == NULL:
             return 0
-        if mark is None:
-            # An engine that follows nothing took it.
+        if mark is None or mark[1] != h.nseries:
+            # An engine that follows nothing, or something else, took it.
             for place in range(HISTORY_ENTRIES):
                 self.thaw_entry(index, place, None)
             if loop.active:
                 self.start_at(index)
             return 0
         for place in range(HISTORY_ENTRIES):
-            self.thaw_entry(index, place, mark[1 + place])
+            self.thaw_entry(index, place, mark[2 + place])
         h.now = h.entries + <int>mark[0]
         return 0
 

@@ -603,7 +603,7 @@ NAMES = ["h", "h_new", "hidden", "/rnn/LSTM_output_0", "max", "x:0"]
 @pytest.mark.parametrize(
     ("typed", "start", "found"),
     [
-        ("h", 0, ["h", "h_new", "hidden"]),
+        ("h", 0, ["h", "h_new", "hidden", "history("]),
         ("abs(h_", 4, ["h_new"]),
         ("x + ma", 4, ["`max`", "max("]),
         ("al", 0, ["all(", "allclose("]),
@@ -613,10 +613,10 @@ NAMES = ["h", "h_new", "hidden", "/rnn/LSTM_output_0", "max", "x:0"]
         ("out", 0, ["`/rnn/LSTM_output_0`"]),
         ("`/r", 0, ["`/rnn/LSTM_output_0`"]),
         ("1 + `x", 4, ["`x:0`"]),
-        ("`x:0` + hi", 8, ["hidden"]),
+        ("`x:0` + hi", 8, ["hidden", "history("]),
         ("'h", -1, []),
         ("'it\\'s h", -1, []),
-        ("'a' == hi", 7, ["hidden"]),
+        ("'a' == hi", 7, ["hidden", "history("]),
         ("zz", 0, []),
     ],
 )
@@ -631,7 +631,7 @@ def test_completions_of_nothing_offer_everything() -> None:
     assert {"iter", "delta(", "norm(", "not"} <= set(found)
     assert completions("abs(", 4, ["h"])[0] == "h"
     # In the middle of a line only what stands before the cursor counts.
-    assert completions("hi + 3", 2, NAMES) == ["hidden"]
+    assert completions("hi + 3", 2, NAMES) == ["hidden", "history("]
 
 
 def test_shown_on_one_line() -> None:
