@@ -1,4 +1,4 @@
-/* Softmax and normalizations of rows of floats. */
+/* Softmax, sums of exponentials and normalizations of rows of floats. */
 #ifndef LOOPDBG_ROWS_H
 #define LOOPDBG_ROWS_H
 
@@ -15,6 +15,13 @@ static int loopdbg_rows_lanes = 1;
 static int loopdbg_softmax(loopdbg_call *call) {
     LOOPDBG_WIDEST(loopdbg_rows_lanes, softmax)((float const *)LOOPDBG_ARG(call, 0), (float *)LOOPDBG_ARG(call, 1),
                                                 call->extra[0], call->extra[1], (int)call->extra[2]);
+    return 0;
+}
+
+/* x [rows, n, inner] -> out [rows, inner]. extra: rows, n, inner. */
+static int loopdbg_log_sum_exp(loopdbg_call *call) {
+    LOOPDBG_WIDEST(loopdbg_rows_lanes, log_sum_exp)((float const *)LOOPDBG_ARG(call, 0), (float *)LOOPDBG_ARG(call, 1),
+                                                    call->extra[0], call->extra[1], call->extra[2]);
     return 0;
 }
 

@@ -15,6 +15,40 @@ ATTR static void NAME(softmax)(float const *x, float *out, npy_intp rows, npy_in
     }
 }
 
+/* The logarithm of a sum of exponentials over the middle axis of x [rows, n, inner]. */
+ATTR static void NAME(log_sum_exp)(float const *x, float *out, npy_intp rows, npy_intp n, npy_intp inner) {
+    V most[LOOPDBG_LANES / N], total[LOOPDBG_LANES / N], v[LOOPDBG_LANES / N];
+    float below[LOOPDBG_LANES], sums[LOOPDBG_LANES];
+    for (npy_intp row = 0; row < rows; row++, x += n * inner, out += inner) {
+        if (inner == 1) {
+            float highest = NAME(greatest)(x, n);
+            highest = isfinite(highest) ? highest : 0;
+            *out = logf(NAME(powers)(x, n, highest, NULL)) + highest;
+            continue;
+        }
+        for (npy_intp c = 0; c < inner; c += LOOPDBG_LANES) {
+            npy_intp count = inner - c < LOOPDBG_LANES ? inner - c : LOOPDBG_LANES;
+            for (int q = 0; q < LOOPDBG_LANES / N; q++) most[q] = (V){0} - __builtin_inff(), total[q] = (V){0};
+            for (npy_intp i = 0; i < n; i++) {
+                NAME(load)(x + i * inner + c, count, 0, v);
+                for (int q = 0; q < LOOPDBG_LANES / N; q++) {
+                    VI more = (VI)(v[q] > most[q]);
+                    most[q] = (V)((~more & (VI)most[q]) | (more & (VI)v[q]));
+                }
+            }
+            for (int q = 0; q < LOOPDBG_LANES / N; q++) *(V *)(below + q * N) = most[q];
+            for (int k = 0; k < LOOPDBG_LANES; k++) below[k] = isfinite(below[k]) ? below[k] : 0;
+            for (int q = 0; q < LOOPDBG_LANES / N; q++) most[q] = *(V const *)(below + q * N);
+            for (npy_intp i = 0; i < n; i++) {
+                NAME(load)(x + i * inner + c, count, 0, v);
+                for (int q = 0; q < LOOPDBG_LANES / N; q++) total[q] += NAME(exp)(v[q] - most[q]);
+            }
+            for (int q = 0; q < LOOPDBG_LANES / N; q++) *(V *)(sums + q * N) = total[q];
+            for (npy_intp k = 0; k < count; k++) out[c + k] = logf(sums[k]) + below[k];
+        }
+    }
+}
+
 ATTR static void NAME(normalize)(float const *x, float const *scale, float const *bias, float *out, float *means,
                                  float *inverses, npy_intp rows, npy_intp n, float epsilon, int centred, int outside) {
     V v[LOOPDBG_LANES / N], w[LOOPDBG_LANES / N], total[LOOPDBG_LANES / N];

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import ModelError
 from ..kernels import kernel as kernels
-from .axes import axes_of, axis_of, one_int
+from .axes import axes_of, axis_of, one_int, volume
 from .elementwise import DIVIDE_TRUNCATE
 from .registry import Ints, onnx, openvino
 from .support import Dtype, cast, constant, full, is_float, is_integer, working_dtype
@@ -18,7 +18,8 @@ from .support import Dtype, cast, constant, full, is_float, is_integer, working_
 P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
 T = Any
 Reduction = Callable[[P, T, tuple[int, ...], bool], T]
-_FLOAT64, _INT32, _INT64 = np.dtype(np.float64), np.dtype(np.int32), np.dtype(np.int64)
+_FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+_INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
 
 
 def _count(x: T, axes: Sequence[int]) -> int:
@@ -104,6 +105,11 @@ def _log_sum(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
 
 
 def _log_sum_exp(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
+    if x.dtype == _FLOAT32 and x.size and axes and axes == tuple(range(axes[0], axes[0] + len(axes))):
+        before, n, behind = x.shape[: axes[0]], x.shape[axes[0] : axes[-1] + 1], x.shape[axes[-1] + 1 :]
+        numbers = (volume(before), volume(n), volume(behind))
+        (result,) = p.routine("rows.log_sum_exp", [x], [((*before, *behind), _FLOAT32)], numbers, rows=(0,))
+        return p.reshape(result, _kept_shape(x, axes, keepdims))
     highest = _finite(p, _maximum(p, x, axes, True))
     total = p.reduce(np.add, p.map(np.exp, p.map(np.subtract, x, highest)), axes, True)
     result = p.map(np.add, p.map(np.log, total), highest)

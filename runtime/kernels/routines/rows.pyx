@@ -8,12 +8,14 @@ cdef extern from "lanes.h" nogil:
 cdef extern from "rows.h" nogil:
     int loopdbg_rows_lanes
     int loopdbg_softmax(Call *call) noexcept
+    int loopdbg_log_sum_exp(Call *call) noexcept
     int loopdbg_normalize(Call *call) noexcept
 
 loopdbg_rows_lanes = loopdbg_find_lanes(0)
 
 ROUTINES = {
     "softmax": <size_t><run_call>loopdbg_softmax,
+    "log_sum_exp": <size_t><run_call>loopdbg_log_sum_exp,
     "normalize": <size_t><run_call>loopdbg_normalize,
 }
 

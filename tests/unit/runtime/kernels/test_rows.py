@@ -33,3 +33,28 @@ def test_rows_of_every_short_length(kind: int, logarithm: int) -> None:
             np.testing.assert_allclose(given[1], wanted, rtol=2e-6, atol=2e-6)
     finally:
         rows.use_lanes(0)
+
+
+@pytest.mark.parametrize("inner", [1, 3, 16, 21])
+def test_log_sum_exp(inner: int) -> None:
+    rng = np.random.default_rng(6)
+    results = []
+    for n in (1, 2, 15, 40):
+        x = (rng.standard_normal((ROWS, n, inner)) * 30).astype(np.float32)
+        x[0, :, 0], x[1, 0, 0], x[2, -1, -1] = -np.inf, np.inf, np.nan
+        for kind in (1, 2, 3):
+            if not rows.use_lanes(kind):
+                continue
+            behind = np.full(ROWS * inner + BEHIND, 7, np.float32)
+            out = behind[: ROWS * inner].reshape(ROWS, inner)
+            try:
+                assert kernels.run(kernels.routine_kernel("rows.log_sum_exp"), (x, out), extra=(ROWS, n, inner))
+            finally:
+                rows.use_lanes(0)
+            assert (behind[ROWS * inner :] == 7).all()
+            results.append((n, out.tobytes()))
+            wide = x.astype(np.float64)
+            with np.errstate(all="ignore"):
+                wanted = np.logaddexp.reduce(wide, 1)
+            np.testing.assert_allclose(out, wanted, rtol=1e-5, atol=1e-5)
+    assert len(set(results)) == len({n for n, _ in results}), "all processors give the same bits"
