@@ -388,7 +388,12 @@ class LoopdbgApp(App[int]):
     def inspect(self, target: ValueTarget, plot: bool = False) -> None:
         """Open a value on a screen of its own."""
         if self.shown is not None:
-            self.push_screen(InspectorScreen(self.driver, target, self.shown, plot))
+            self.push_screen(InspectorScreen(self.driver, target, self.shown, plot), self._inspected)
+
+    def _inspected(self, line: str | None) -> None:
+        """The inspector was left, with a line for the console where one was begun."""
+        if line:
+            self.action_console(line)
 
     def travel(self, target: MomentTarget) -> None:
         """Go to an iteration, on another branch after it was gone to."""

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from textual.message import Message
 
@@ -38,6 +39,15 @@ class Command(StrEnum):
     BACK = "back"
     BACK_NODE = "back node"
     BACK_ON = "reverse-continue"
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Something to find out of the session where it stands. ``answer`` gets it, or None and what went wrong; it is
+    called in the session's thread."""
+
+    find: Callable[[Debuggee], Any]
+    answer: Callable[[Any, str | None], object]
 
 
 #: What can be asked for: a key's command, or a line for the console.
@@ -134,8 +144,8 @@ class Driver:
         self._completer = self.console.completer()
         #: Guards everything below.
         self._changed = threading.Condition()
-        self._waiting: list[Request] = []
-        self._running: Request | None = None
+        self._waiting: list[Request | Question] = []
+        self._running: Request | Question | None = None
         self._since = 0.0
         self._closed = False
         # A daemon: a single node that takes minutes can't be interrupted, and must not keep the program alive.
@@ -165,10 +175,19 @@ class Driver:
         with self._changed:
             if command is Command.RESTART:
                 self._stop()
-            ahead = [c for c in (self._running, *self._waiting) if c is not None]
+            ahead = [c for c in (self._running, *self._waiting) if c is not None and not isinstance(c, Question)]
             if command is not Command.RESTART and (not STEPS.issuperset(ahead) or len(ahead) > _WAITING):
                 return False
             self._waiting.append(command)
+            self._changed.notify()
+        return True
+
+    def find_out(self, question: Question) -> bool:
+        """Answer a question once what runs is done; False where that may take long."""
+        with self._changed:
+            if not all(isinstance(one, Question) or one in STEPS for one in (self._running, *self._waiting) if one):
+                return False
+            self._waiting.append(question)
             self._changed.notify()
         return True
 
@@ -194,7 +213,7 @@ class Driver:
         """How far the running command is; None while none runs."""
         with self._changed:
             command, since = self._running, self._since
-        if command is None:
+        if command is None or isinstance(command, Question):
             return None
         return Progress(command, time.monotonic() - since, self._session.progress)
 
@@ -224,6 +243,9 @@ class Driver:
                     return
                 command = self._running = self._waiting.pop(0)
                 self._since = time.monotonic()
+            if isinstance(command, Question):
+                self._answer(command)
+                continue
             try:
                 message = self._do(command)
             except Exception as fault:
@@ -237,6 +259,24 @@ class Driver:
                 open_still = not self._is_closed()
             if open_still:
                 self.post(message)
+
+    def _answer(self, question: Question) -> None:
+        found, error, fault = None, None, None
+        try:
+            found = question.find(self._session)
+        except LoopdbgError as problem:
+            error = self.told(problem)
+        except MemoryError as problem:
+            error = f"out of memory: {one_line(problem)}"
+        except Exception as problem:
+            fault = problem
+        with self._changed:
+            self._running = None
+            open_still = not self._is_closed()
+        if fault is not None and open_still:
+            self.post(Stopped(Command.START, None, fault=fault))
+        elif open_still:
+            question.answer(found, error)
 
     def _do(self, command: Request) -> Stopped:
         error = None

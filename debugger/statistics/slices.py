@@ -30,6 +30,13 @@ class Part:
         return cls(tuple(range(size) for size in shape))
 
     @classmethod
+    def outset(cls, shape: Sequence[int]) -> Part:
+        """All of it, as it is looked at first: axes of one element are an index, where others are left."""
+        if all(size == 1 for size in shape):
+            return cls.whole(shape)
+        return cls(tuple(0 if size == 1 else range(size) for size in shape))
+
+    @classmethod
     def parse(cls, text: str, shape: Sequence[int]) -> Part:
         """A part from text: ``0, :, 3``, ``[..., ::2]``, ``h[-1]``; what is in front of the bracket is a name.
 
@@ -110,14 +117,14 @@ class Part:
         return row, inner[-1]
 
     def window(self, tensor: TensorRef, rows: range, columns: range) -> list[Array]:
-        """Copies of some rows of the table, each from the first to the last of some columns."""
+        """Copies of some rows of the table, each of some columns, a range upwards."""
         shape = self.shape
 
         def read(whole: Array) -> list[Array]:
             part = whole[self.index]
             if not shape:
                 return [np.array(part).reshape(1)]
-            taken = slice(columns.start, columns.stop)
+            taken = slice(columns.start, columns.stop, columns.step)
             places = ((*_unravel(row, shape[:-1]), taken) for row in rows)
             return [np.array(part[place]) for place in places]
 

@@ -1,0 +1,373 @@
+"""The inspector: every key, every kind of value, in the iteration of the stop and in others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from textual.geometry import Offset
+
+from loopdbg.debugger.statistics.tensor import TensorRef
+from loopdbg.tui.screen.targets import Of, ValueTarget
+from loopdbg.tui.screens.inspected_value import as_tensor
+from loopdbg.tui.screens.inspector import InspectorScreen
+from loopdbg.tui.screens.inspector_keys import KEYS, KeysScreen
+from models import sample
+from screens import Screen, opened, opened_recording
+
+
+class Inspector:
+    """The inspector on the screen."""
+
+    def __init__(self, screen: Screen, top: InspectorScreen) -> None:
+        self.screen = screen
+        self.top = top
+
+    async def press(self, *keys: str) -> None:
+        for key in keys:
+            await self.screen.pilot.press(key)
+            await self.settle()
+
+    async def type(self, key: str, text: str) -> None:
+        await self.press(key)
+        self.top.prompt.value = text
+        await self.press("enter")
+
+    async def settle(self) -> None:
+        for _ in range(200):
+            await self.screen.pilot.pause()
+            if not self.screen.app.driver.busy and not any(w.is_running for w in self.top.workers):
+                break
+            await asyncio.sleep(0.01)
+        await self.screen.pilot.pause()
+
+    @property
+    def head(self) -> str:
+        return str(self.top.header.content)
+
+    def cells(self) -> list[list[str]]:
+        return [one.text.replace("[", " ").replace("]", " ").split() for one in self.top.grid.lines]
+
+
+@asynccontextmanager
+async def inspector(
+    name: str, target: ValueTarget, steps: int = 3, size: tuple[int, int] = (120, 36), plot: bool = False
+) -> AsyncIterator[Inspector]:
+    async with opened(*sample(name), size=size) as screen:
+        await screen.press(*["s"] * steps)
+        screen.app.inspect(target, plot)
+        await screen.pilot.pause()
+        assert isinstance(screen.app.screen, InspectorScreen)
+        found = Inspector(screen, screen.app.screen)
+        await found.settle()
+        yield found
+
+
+C = ValueTarget("c", 1, Of.CARRIED)
+
+
+def carried(found: Inspector) -> Any:
+    return found.screen.session.frame.carried["c"]
+
+
+async def test_enter_on_a_value_opens_it_with_its_statistics() -> None:
+    async with opened(*sample("lstm.xml")) as screen:
+        await screen.press("s", "s", "s")
+        screen.app.panes["back-edges"].focus()
+        await screen.press("down", "enter")
+        top = screen.app.screen
+        assert isinstance(top, InspectorScreen)
+        found = Inspector(screen, top)
+        await found.settle()
+        name = top.target.name
+        value = screen.session.frame.carried[name]
+        assert f"{name}   float32 [1,256]   carried by 'rnn'   into iteration 3 of 25" in found.head
+        assert f"min {value.min():.3g} at [0,{value.argmin()}]" in top.facts.text
+        assert f"norm {np.linalg.norm(value):.3g}" in top.facts.text
+        assert "NaN 0   Inf 0   zeros 0   same as before 0" in top.facts.text
+        assert "▲" in top.over.text and "norm" in top.over.text
+        assert float(found.cells()[1][1]) == pytest.approx(value[0, 0], abs=1e-4)
+        assert len(top.grid.lines) > 10, "256 elements in lines of ten"
+        await found.press("escape")
+        assert not isinstance(screen.app.screen, InspectorScreen)
+
+
+async def test_arrows_lead_to_other_iterations_without_moving_the_session() -> None:
+    async with inspector("lstm.xml", C) as found:
+        position = found.screen.session.position
+        await found.press("left")
+        assert "into iteration 2 of 25   (the stop is at 3)" in found.head
+        expected = found.screen.session.frame.history.value("c", 2)
+        assert f"min {expected.min():.3g}" in found.top.facts.text
+        await found.press("left", "left", "left")
+        assert "iteration 0" in found.head and found.top.note == "iteration 0 is the first"
+        await found.press("right", "right", "right")
+        assert "(the stop" not in found.head
+        await found.press("right")
+        assert "has not run yet" in found.top.note
+        await found.type("g", "1")
+        assert "iteration 1 " in found.head
+        await found.type("g", "x")
+        assert "no iteration" in found.top.note and found.top.prompt.display
+        await found.press("escape")
+        assert found.screen.session.position == position
+
+
+async def test_differences_to_another_iteration() -> None:
+    async with inspector("lstm.xml", C) as found:
+        history = found.screen.session.frame.history
+        now = carried(found)
+        await found.press("t")
+        assert "Δ to iteration 2" in found.top.grid.text
+        assert float(found.cells()[1][1]) == pytest.approx(float((now - history.value("c", 2))[0, 0]), abs=1e-3)
+        await found.press("x")
+        place = int(np.abs(now - history.value("c", 2)).argmax())
+        assert f"at [0,{place}]" in found.top.note and found.top.place() == (0, place)
+        await found.type("d", "0")
+        assert "Δ to iteration 0" in found.top.grid.text
+        await found.press("home")
+        assert float(found.cells()[1][1]) == pytest.approx(float((now - history.value("c", 0))[0, 0]), abs=1e-3)
+        await found.type("d", "17")
+        assert "has not run" in found.top.note
+        await found.press("escape")
+        await found.type("d", "")
+        assert "Δ to" not in found.top.grid.text
+        await found.press("t", "left")
+        assert "Δ to iteration 1" in found.top.grid.text, "it goes along"
+
+
+async def test_the_cursor_moves_and_cells_and_slices_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with inspector("lstm.xml", C) as found:
+        copied: list[str] = []
+        monkeypatch.setattr(found.screen.app, "copy_to_clipboard", copied.append)
+        value = carried(found)
+        per = found.top.page.per
+        await found.press("l", "j", "y")
+        assert found.top.place() == (0, per + 1)
+        assert np.float32(copied[-1]) == value[0, per + 1]
+        await found.press("h", "k", "shift+right", "down", "up", "shift+left")
+        assert found.top.place() == (0, 0)
+        await found.press("end")
+        assert found.top.place() == (0, 255) and "256" in found.top.grid.text
+        await found.press("home", "pagedown")
+        assert found.top.place()[1] > per
+        await found.press("pageup")
+        assert found.top.place() == (0, 0)
+        await found.type("left_square_bracket", "0, 3:9:2")
+        assert "c[0, 3:9:2]" in found.top.grid.text
+        await found.press("Y")
+        assert np.array_equal(eval(copied[-1], {"np": np}), value[0, 3:9:2])
+        await found.type("left_square_bracket", "7")
+        assert "out of range" in found.top.note and found.top.prompt.display
+        await found.press("escape")
+        assert not found.top.prompt.display
+
+
+async def test_formats_heat_map_and_plot() -> None:
+    async with inspector("lstm.xml", C) as found:
+        seen = []
+        for _ in range(5):
+            await found.press("f")
+            seen.append(found.top.grid.text.splitlines()[0])
+        assert [text.partition("   ")[2].split("  ")[0] for text in seen] == [
+            "8 digits", "all digits", "exponents", "bits", "4 digits",
+        ]  # fmt: skip
+        await found.press("m")
+        assert "heat map" in found.top.grid.text and "█" in found.top.grid.text
+        await found.press("m", "p")
+        assert found.top.has_class("-plot") and found.top.over.size.height > 20
+        assert not found.top.grid.display or found.top.grid.size.height == 0
+        await found.press("p")
+        assert not found.top.has_class("-plot")
+
+
+async def test_values_are_found_and_saved(tmp_path: Path) -> None:
+    async with inspector("lstm.xml", C) as found:
+        value = carried(found)
+        text = f"{value[0, 77]:.6f}"
+        await found.type("slash", text)
+        assert found.top.place() == (0, 77) and "at [0,77]" in found.top.note
+        await found.press("n")
+        assert "no NaN" in found.top.note
+        await found.type("slash", "word")
+        assert "no number" in found.top.note and found.top.prompt.display
+        await found.press("escape")
+        path = tmp_path / "c.npy"
+        await found.type("s", str(path))
+        assert np.array_equal(np.load(path), value)
+        await found.type("s", str(path))
+        assert "there already" in found.top.note
+        await found.press("escape")
+
+
+async def test_a_breakpoint_on_an_element_is_begun_in_the_console() -> None:
+    async with inspector("lstm.xml", C) as found:
+        await found.press("l", "b")
+        assert found.screen.app.prompt.line.value == "break if c[0, 1] "
+        said = await found.screen.type("break if c[0, 1] > 0")
+        assert "breakpoint 1" in said
+
+
+async def test_the_next_nan_is_found() -> None:
+    async with opened(*sample("vanishing_scale.onnx")) as screen:
+        await screen.press("c")
+        frame = screen.app.shown.view.top.frame  # type: ignore[union-attr]
+        name = next(
+            name
+            for name, value in frame.values.items()
+            if isinstance(value, np.ndarray) and value.dtype.kind == "f" and not np.isfinite(value).all()
+        )
+        screen.app.inspect(ValueTarget(name, None))
+        await screen.pilot.pause()
+        found = Inspector(screen, screen.app.screen)  # type: ignore[arg-type]
+        await found.settle()
+        await found.press("n")
+        assert "NaN or infinity at" in found.top.note
+        assert not np.isfinite(frame.values[name][found.top.place()])
+
+
+async def test_the_course_of_a_body_value_is_asked_for() -> None:
+    async with inspector("newton_sqrt.onnx", ValueTarget("q", 1), plot=True) as found:
+        session = found.screen.session
+        name = found.top.target.name
+        expected = [float(session.frame.history.value(name, k)) for k in range(found.top.inspected.last + 1)]
+        assert found.top.course is not None and list(found.top.course.values) == pytest.approx(expected)
+
+
+async def test_a_recording_is_inspected_as_well(tmp_path: Path) -> None:
+    async with opened_recording(tmp_path / "run.loopdb", "lstm.xml") as screen:
+        await screen.press("s", "s")
+        screen.app.inspect(C)
+        await screen.pilot.pause()
+        found = Inspector(screen, screen.app.screen)  # type: ignore[arg-type]
+        await found.settle()
+        await found.press("left")
+        assert "iteration 1 of 25   (the stop is at 2)" in found.head
+        await found.press("t")
+        assert "Δ to iteration 0" in found.top.grid.text
+
+
+async def test_a_scan_output_is_inspected_whole() -> None:
+    async with opened(*sample("lstm.xml")) as screen:
+        await screen.press("s", "s", "s")
+        name = screen.app.shown.view.top.frame.scans[0].name  # type: ignore[union-attr]
+        screen.app.inspect(ValueTarget(name, 1, Of.SCAN))
+        await screen.pilot.pause()
+        found = Inspector(screen, screen.app.screen)  # type: ignore[arg-type]
+        await found.settle()
+        assert "[1,3,256]" in found.head and "scan output of 'rnn'" in found.head
+        await found.press("left")
+        assert "of no iteration" in found.top.note
+        await found.press("b")
+        assert "body" in found.top.note
+
+
+VALUES: list[tuple[Any, str]] = [
+    (np.array(["a", "bc"], object), '"bc"'),
+    (np.array([True, False]), "true"),
+    (np.array([1, -2], ml_dtypes.int4), "-2"),
+    (np.array([1.5, -2], ml_dtypes.bfloat16), "1.5000"),
+    (np.array([1.5, -2], ml_dtypes.float8_e4m3fn), "1.5000"),
+    (np.array([1.5, -2], ml_dtypes.float8_e5m2), "1.5000"),
+    (np.array([1 + 2j, 0], np.complex64), "1.0000+2.0000j"),
+    (np.zeros((0, 3), np.float32), "no element"),
+    (np.array(2.5, np.float32), "2.5000"),
+    (np.arange(24, dtype=np.uint8).reshape(2, 3, 4), "1,2"),
+    ("word", '"word"'),
+    (None, "nothing"),
+    ([np.zeros(3), np.ones(2)], "[1]  float64 [2]"),
+    ([], "nothing"),
+]
+
+#: With these every key is pressed; with the others those that read elements.
+ALL_KEYS = ("1,2", "[1]  float64 [2]", "no element", '"bc"')
+
+
+@pytest.mark.parametrize(("value", "shown"), VALUES, ids=lambda one: str(getattr(one, "dtype", ""))[:20] or "plain")
+async def test_values_of_every_kind_open_and_take_every_key(value: Any, shown: str, tmp_path: Path) -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        top = InspectorScreen(screen.app.driver, ValueTarget("x", 1), screen.app.shown)  # type: ignore[arg-type]
+        top._take(value, True)
+        await screen.app.push_screen(top)
+        found = Inspector(screen, top)
+        await found.settle()
+        assert shown in top.text
+        for key in KEYS if value is None or shown in ALL_KEYS else KEYS[-18:-5]:
+            if key.does not in ("leave", "break_if"):
+                one = key.keys.split(",")[0]
+                await screen.pilot.press(one)
+                if top.prompt.display or isinstance(screen.app.screen, KeysScreen):
+                    await screen.pilot.press("escape")
+        await found.press("p")
+        if isinstance(value, list) and value:
+            await found.press("escape")
+            assert top._item is None, "back to the list"
+            await found.press("home", "down", "enter")
+            assert "x[1]" in found.head and "1.0" in top.grid.text
+            await found.press("escape")
+        await found.press("escape")
+        assert screen.app.screen is not top
+
+
+async def test_a_click_puts_the_cursor_on_a_cell() -> None:
+    async with inspector("lstm.xml", C) as found:
+        grid = found.top.grid
+        row = grid.lines[2].text
+        column = row.index(row.split()[3]) + 1
+        await found.screen.pilot.click("#inspector-grid", offset=Offset(column + 1, 3))
+        await found.settle()
+        assert found.top.place() == (0, found.top.page.per + 2)
+
+
+async def test_the_help_lists_every_key_and_at_80_columns_nothing_is_cut_off() -> None:
+    async with inspector("lstm.xml", C, size=(80, 24)) as found:
+        assert all(len(line) <= 80 for line in found.screen.visible())
+        assert "esc back" in found.screen.visible()[-1]
+        await found.press("question_mark")
+        assert isinstance(found.screen.app.screen, KeysScreen)
+        seen = "\n".join(found.screen.visible())
+        assert "as NumPy writes it" in seen
+        await found.press("escape")
+
+
+async def test_what_is_not_computed_yet_says_so() -> None:
+    async with inspector("newton_sqrt.onnx", ValueTarget("q", 1), steps=0) as found:
+        assert "not computed yet" in found.top.text
+        await found.press("t", "x", "n", "y", "Y", "slash", "f", "m", "j")
+        assert "not computed yet" in found.top.text
+
+
+async def test_a_large_tensor_is_read_only_where_it_is_seen() -> None:
+    read = [0]
+    array = np.zeros((300, 50000), np.float32)
+    array[299, 49999] = np.nan
+
+    def use(do: Callable[[Any], Any]) -> Any:
+        found = do(array)
+        read[0] = max(read[0], sum(one.nbytes for one in found) if isinstance(found, list) else found.nbytes)
+        return found
+
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        top = InspectorScreen(screen.app.driver, ValueTarget("x", 1), screen.app.shown)  # type: ignore[arg-type]
+        top._take(TensorRef(array.dtype, array.shape, use), True)
+        await screen.app.push_screen(top)
+        found = Inspector(screen, top)
+        await screen.pilot.pause()
+        assert "0" in found.cells()[1], "before the statistics are there"
+        await found.settle()
+        await found.press("n")
+        assert top.place() == (299, 49999)
+        await found.press("m", "m", "home", "end")
+        assert "NaN 1" in top.facts.text
+        assert read[0] <= 1 << 20
+
+
+def test_what_is_no_tensor_is_none() -> None:
+    assert as_tensor(None) is None and as_tensor([1]) is None
+    assert as_tensor("a").dtype.kind == "O"  # type: ignore[union-attr]

@@ -1,0 +1,365 @@
+"""The lines of the inspector: what a tensor holds, a page of its elements, how a value went over iterations.
+
+Only what is in sight is read and formatted.
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...debugger.statistics.change import Change, differences
+from ...debugger.statistics.histogram import Histogram
+from ...debugger.statistics.numbers import Format, cell
+from ...debugger.statistics.onepass import Statistics, widened
+from ...debugger.statistics.slices import Part
+from ...debugger.statistics.tensor import TensorRef
+from ...runtime.graph import Array
+from ...runtime.text import grouped
+from .lines import Line, Role, Span, fit, line
+from .text import NOT_FINITE, number_text, scalar_text
+
+_BARS = " ▁▂▃▄▅▆▇█"
+_SHADES = " ░▒▓█"
+#: So many elements of one dimension stand in a line, the most that fit.
+_PER_LINE = (20, 10, 5, 4, 2, 1)
+#: Of so many elements it is looked at how wide they are.
+_FEW = 512
+#: No cell is wider: strings can have any length.
+_WIDEST = 26
+
+
+# -- what it holds
+
+
+def place_text(tensor: TensorRef, at: int) -> str:
+    """``[0,31]``, the place of an element in its tensor."""
+    return "[" + ",".join(str(int(k)) for k in np.unravel_index(at, tensor.shape)) + "]" if tensor.ndim else "[]"
+
+
+def fact_lines(
+    tensor: TensorRef, found: Statistics, change: Change | None, bars: Histogram | None, width: int
+) -> list[Line]:
+    """Statistics, which may not be complete yet: then how far they are stands there as well."""
+    if tensor.dtype.kind in "OUST":
+        return [line((f"{grouped(tensor.size)} strings", Role.VALUE))]
+    if not tensor.size:
+        return [line(("no element", Role.DIM))]
+    number = str if isinstance(found.min, int) else _three
+    lines = []
+    if found.min is not None:
+        low = f"min {number(found.min)} at {place_text(tensor, found.min_at)}"
+        high = f"max {number(found.max or 0)} at {place_text(tensor, found.max_at)}"
+        lines += _beside(low, high, width)
+        lines.append(
+            line(f"mean {number_text(found.mean)}   std {number_text(found.std)}   norm {number_text(found.norm)}")
+        )
+    counts: list[Span] = []
+    for word, count in (("NaN", found.nan), ("Inf", found.inf)):
+        counts += [(f"{word} {grouped(count)}", Role.ERROR if count else Role.PLAIN), ("   ", Role.PLAIN)]
+    counts.append((f"zeros {grouped(found.zeros)}", Role.PLAIN))
+    if change is not None and change.size:
+        counts.append((f"   same as before {grouped(change.same)}", Role.PLAIN))
+    lines.append(Line(tuple(counts)))
+    if tensor.dtype.kind == "c":
+        lines[0] = line(*lines[0].spans, ("   of magnitudes", Role.DIM))
+    if found.size < tensor.size:
+        lines.append(line((f"{100 * found.size // tensor.size} % of {grouped(tensor.size)} elements so far", Role.DIM)))
+    elif bars is not None and found.min is not None:
+        lines.append(_histogram(bars, width))
+    return lines
+
+
+def _three(value: float | int) -> str:
+    return number_text(float(value))
+
+
+def _beside(one: str, other: str, width: int) -> list[Line]:
+    if len(one) + len(other) + 3 <= width:
+        return [line(f"{one}   {other}")]
+    return [line(one), line(other)]
+
+
+def _histogram(bars: Histogram, width: int) -> Line:
+    ends = number_text(bars.low), number_text(bars.high)
+    room = max(4, min(len(bars.counts), width - len(ends[0]) - len(ends[1]) - 2))
+    edges = np.linspace(0, len(bars.counts), room + 1).astype(int)
+    counts = np.add.reduceat(bars.counts, edges[:-1])
+    most = int(counts.max()) or 1
+    # What is there is seen, however little it is.
+    signs = "".join(_BARS[math.ceil(int(count) / most * 8)] for count in counts)
+    return line((f"{ends[0]} ", Role.DIM), (signs, Role.PLOT), (f" {ends[1]}", Role.DIM))
+
+
+# -- a page of elements
+
+
+@dataclass(frozen=True)
+class Page:
+    """What of a part is in sight. ``per``: the elements in a line; ``lines``: how many lines all of it has;
+    ``rows``, ``columns``: those shown, as the table of the part has them."""
+
+    lines: tuple[Line, ...]
+    per: int
+    count: int
+    rows: range
+    columns: range
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a part is looked at. ``top``, ``left``: the first line and the first column in sight; ``cursor``: row and
+    column of the part. ``other``: what to show the difference to."""
+
+    part: Part
+    top: int = 0
+    left: int = 0
+    cursor: tuple[int, int] = (0, 0)
+    how: Format = Format.SHORT
+    other: TensorRef | None = None
+    heat: bool = False
+
+
+def flat_part(part: Part) -> bool:
+    """Whether a part has one axis at most, so that a line has as many of its elements as fit."""
+    return len(part.shape) < 2
+
+
+def page(tensor: TensorRef, look: Look, width: int, height: int, span: tuple[float, float] | None = None) -> Page:
+    """The lines of a page, the first of them the heads of columns. ``span``: what a heat map is from and to."""
+    part = look.part
+    if not part.size:
+        return Page((line(("no element", Role.DIM)),), 1, 0, range(0), range(0))
+    room = max(1, height - 1)
+    if look.heat:
+        return _heat_page(tensor, look, width, room, span)
+    label = max(len(_label(part, 0)), len(_label(part, part.rows - 1 if not flat_part(part) else part.size - 1))) + 2
+    size = max(_cell_size(tensor, look), len(str(part.columns - 1)))
+    if flat_part(part):
+        return _flat_page(tensor, look, width - label, label, size, room)
+    rows = range(min(look.top, part.rows - 1), min(part.rows, look.top + room))
+    fits = max(1, (width - label) // (size + 2))
+    columns = range(look.left, min(part.columns, look.left + fits))
+    texts = _texts(tensor, look, rows, columns)
+    lines = [_head([str(k) for k in columns], label, size)]
+    for row, told in zip(rows, texts, strict=True):
+        lines.append(_row_line(_label(part, row), told, label, size, _at(look, row, columns)))
+    return Page(tuple(lines), 1, part.rows, rows, columns)
+
+
+def _flat_page(tensor: TensorRef, look: Look, room: int, label: int, size: int, height: int) -> Page:
+    part = look.part
+    per = min(next((k for k in _PER_LINE if k * (size + 2) <= room), 1), part.size)
+    count = -(-part.size // per)
+    rows = range(min(look.top, count - 1), min(count, look.top + height))
+    texts = [_texts(tensor, look, range(1), range(row * per, min(part.size, (row + 1) * per)))[0] for row in rows]
+    lines = [_head([f"+{k}" for k in range(per)], label, size)]
+    for row, told in zip(rows, texts, strict=True):
+        at = look.cursor[1] - row * per
+        lines.append(_row_line(str(row * per), told, label, size, at if 0 <= at < per else None))
+    return Page(tuple(lines), per, count, rows, range(per))
+
+
+def _label(part: Part, row: int) -> str:
+    if flat_part(part):
+        return str(row)
+    place = part.place(row, 0)
+    kept = [str(k) for k, axis in zip(place, part.axes, strict=True) if isinstance(axis, range)]
+    return ",".join(kept[:-1])
+
+
+def _at(look: Look, row: int, columns: range) -> int | None:
+    return look.cursor[1] - columns.start if look.cursor[0] == row and look.cursor[1] in columns else None
+
+
+def _texts(tensor: TensorRef, look: Look, rows: range, columns: range) -> list[list[str]]:
+    read = look.part.window(tensor, rows, columns)
+    if look.other is None:
+        return [[cell(value, look.how, scalar_text(value)) for value in row] for row in read]
+    others = look.part.window(look.other, rows, columns)
+    return [
+        [_changed(*pair, look.how) for pair in zip(*_signed(before, after), strict=True)]
+        for before, after in zip(others, read, strict=True)
+    ]
+
+
+def _signed(before: Array, after: Array) -> tuple[Array, Array]:
+    """Differences with their sign where they have one, and where nothing changed."""
+    apart, same = differences(before, after)
+    if after.dtype.kind in "OUSTbc":
+        return apart, same
+    with np.errstate(all="ignore"):
+        apart = np.where(same, 0.0, after.astype(np.float64) - before.astype(np.float64))
+        # With the digits of what it is a difference of.
+        return (apart.astype(after.dtype) if after.dtype.kind == "f" else apart), same
+
+
+def _changed(difference: Any, same: bool, how: Format) -> str:
+    if same:
+        return "="
+    text = cell(difference, Format.SHORT if how is Format.BITS else how, scalar_text(difference))
+    return text if text.startswith("-") else f"+{text}"
+
+
+def _cell_size(tensor: TensorRef, look: Look) -> int:
+    """The cells that an element gets, the same on all pages: of few what they need, else what its type may need."""
+    if look.part.size <= _FEW:
+        shape = look.part.shape
+        rows = range(1) if len(shape) < 2 else range(look.part.rows)
+        texts = _texts(tensor, look, rows, range(look.part.columns))
+        return min(_WIDEST, max(4, *(len(text) for row in texts for text in row)))
+    dtype, more = tensor.dtype, look.other is not None
+    if look.how is Format.BITS and not more:
+        return min(_WIDEST, 2 + 2 * dtype.itemsize)
+    if dtype.kind in "OUST":
+        return 16
+    if dtype.kind == "b":
+        return 5
+    if "int" in dtype.name and not more and look.how is not Format.EXPONENT:
+        return min(
+            _WIDEST, max(len(str(np.iinfo(dtype).min if dtype.kind in "iu" else -8)), 4) if dtype.itemsize < 8 else 12
+        )
+    one = {Format.SHORT: 10, Format.LONG: 14, Format.FULL: 15 if dtype.itemsize <= 4 else 24}.get(look.how, 11)
+    return min(_WIDEST, one * (2 if dtype.kind == "c" else 1) + more)
+
+
+def _head(heads: Sequence[str], label: int, size: int) -> Line:
+    return line((" " * label + "".join(f"{head:>{size}}  " for head in heads), Role.DIM))
+
+
+def _row_line(label: str, texts: Sequence[str], room: int, size: int, at: int | None) -> Line:
+    spans: list[Span] = [(f"{label:>{room - 2}}  ", Role.DIM)]
+    for k, text in enumerate(texts):
+        shown = fit(text, size)
+        if k == at:
+            # Brackets in the gaps: no colour alone.
+            spans[-1] = (spans[-1][0][:-1], spans[-1][1])
+            filler = " " * (size - len(shown))
+            spans += [(f"{filler}[", Role.MARK), (shown, Role.VALUE), ("]", Role.MARK), (" ", Role.PLAIN)]
+        else:
+            odd = shown.lstrip("+-") in ("nan", "inf")
+            spans += [(f"{shown:>{size}}", Role.ERROR if odd else Role.PLAIN), ("  ", Role.PLAIN)]
+    return Line(tuple(spans), current=at is not None)
+
+
+# -- a heat map
+
+
+def _heat_page(tensor: TensorRef, look: Look, width: int, height: int, span: tuple[float, float] | None) -> Page:
+    """All of the part in one picture; of larger ones an element stands for its neighbours."""
+    part = look.part
+    if tensor.dtype.kind in "OUST":
+        return Page((line(("strings have no heat map: m goes back", Role.DIM)),), 1, 0, range(0), range(0))
+    rows, columns = (1, part.size) if flat_part(part) else (part.rows, part.columns)
+    if flat_part(part) and columns > width:
+        columns, rows = width, -(-part.size // width)
+    label = len(str(rows - 1)) + 1
+    row_step = max(1, -(-rows // max(1, height)))
+    column_step = max(1, -(-columns // max(1, width - label)))
+    shown: list[Array] = []
+    heads = range(0, rows, row_step)
+    for row in heads:
+        if flat_part(part):
+            read = range(row * columns, min(part.size, (row + 1) * columns), column_step)
+            taken = _numbers(tensor, look, range(1), read)[0]
+        else:
+            taken = _numbers(tensor, look, range(row, row + 1), range(0, columns, column_step))[0]
+        shown.append(taken)
+    finite = np.concatenate([one[np.isfinite(one)] for one in shown])
+    if span is None or look.other is not None:
+        span = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
+    low, high = span
+    scale = high / 2 - low / 2
+    top = len(_SHADES) - 1
+    wide = max(1, min(4, (width - label) // max(1, -(-columns // column_step))))
+    each = "" if row_step == column_step == 1 else f"   1 cell = {row_step} × {column_step} elements, their first"
+    lines = [line((f"{number_text(low)} {_SHADES} {number_text(high)}{each}", Role.DIM))]
+    for row, one in zip(heads, shown, strict=True):
+        signs = "".join(
+            _SHADES[min(top, max(0, round((float(v) / 2 - low / 2) / scale * top) if scale > 0 else 1))] * wide
+            if math.isfinite(v)
+            else NOT_FINITE * wide
+            for v in one
+        )
+        lines.append(line((f"{row:>{label - 1}} ", Role.DIM), (signs, Role.PLOT)))
+    return Page(tuple(lines), columns if flat_part(part) else 1, len(heads), range(len(heads)), range(columns))
+
+
+def _numbers(tensor: TensorRef, look: Look, rows: range, columns: range) -> list[Array]:
+    read = look.part.window(tensor, rows, columns)
+    if look.other is None:
+        return [widened(one).astype(np.float64) for one in read]
+    others = look.part.window(look.other, rows, columns)
+    return [_signed(before, after)[0].astype(np.float64) for before, after in zip(others, read, strict=True)]
+
+
+# -- over iterations
+
+
+@dataclass(frozen=True)
+class Course:
+    """One number over iterations, and what it is: ``norm``, or nothing for the value itself."""
+
+    iterations: tuple[int, ...]
+    values: tuple[float, ...]
+    what: str = ""
+
+
+def course_lines(course: Course, here: int, width: int, height: int) -> list[Line]:
+    """Bars over iterations, with their scale, and ``▲`` below the one looked at."""
+    finite = [value for value in course.values if math.isfinite(value)]
+    if not course.values or height < 2 or width < 12:
+        return [line(("no other iteration is known", Role.DIM))] if not course.values else []
+    low, high = (min(finite), max(finite)) if finite else (0.0, 0.0)
+    flat = not high > low
+    labels = [number_text(high), number_text(low)]
+    margin = max(map(len, labels)) + 1
+    room = width - margin - 2
+    rows = max(1, height - 1)
+    folded = _folded(course, room)
+    span = high / 2 - low / 2
+    lines = []
+    for k in range(rows):
+        base = rows - 1 - k
+        signs = "".join(_bar(value, low, span, rows, base) for value in folded)
+        label = labels[0] if k == 0 else labels[1] if k == rows - 1 and not flat else ""
+        spans: list[Span] = [(f"{label:>{margin}} {'┤' if label else '│'}", Role.DIM), (signs, Role.PLOT)]
+        lines.append(Line(tuple(spans)))
+    return [*lines, _axis(course, here, margin, len(folded))]
+
+
+def _folded(course: Course, room: int) -> list[float]:
+    values = course.values
+    if len(values) <= room:
+        wide = max(1, min(6, room // len(values)))
+        return [value for value in values for _ in range(wide)]
+    edges = [round(k * len(values) / room) for k in range(room + 1)]
+    # The one furthest from zero stands for a cell, and what is not finite before it: no spike is lost.
+    parts = [values[a:b] or values[a : a + 1] for a, b in itertools.pairwise(edges)]
+    return [next((v for v in part if not math.isfinite(v)), max(part, key=abs)) for part in parts]
+
+
+def _bar(value: float, low: float, span: float, rows: int, base: int) -> str:
+    if not math.isfinite(value):
+        return NOT_FINITE if base == 0 else " "
+    share = (value / 2 - low / 2) / span if span > 0 else 0.0
+    eighths = 1 + round(share * (8 * rows - 1))
+    return _BARS[min(8, max(0, eighths - 8 * base))]
+
+
+def _axis(course: Course, here: int, margin: int, room: int) -> Line:
+    first, last = course.iterations[0], course.iterations[-1]
+    cells = list(" " * max(room, len(str(last)) + len(str(first)) + 2))
+    cells[: len(str(first))] = str(first)
+    cells[len(cells) - len(str(last)) :] = str(last)
+    marks: list[Span] = [(" " * (margin + 1) + "└", Role.DIM)]
+    if here >= first and room:
+        bucket = bisect.bisect_right(course.iterations, here) - 1
+        cells[min(room - 1, bucket * room // len(course.iterations))] = "▲"
+    return Line((*marks, ("".join(cells), Role.DIM)))
