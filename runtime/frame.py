@@ -106,8 +106,13 @@ class Frame:
 
     @property
     def enter(self) -> int:
-        """Position in the plan of the loop's first instruction, before its head, where boundaries are; -1: no loop."""
+        """Position in the plan of the loop's first instruction; -1: no loop."""
         return self._plan.enter if self._plan else -1
+
+    @property
+    def head(self) -> int:
+        """Position in the plan where the loop's boundaries are; -1: no loop."""
+        return self._plan.head if self._plan else -1
 
     @property
     def loop(self) -> Loop | None:
@@ -232,10 +237,12 @@ class Frame:
         engine = self._engine
         code = engine.plan.code
         boundary = self.at_boundary
-        first = self._plan.head + 1 if self._plan else 0
+        first = self._plan.top if self._plan else 0
         last = self._plan.next if self._plan else len(code) - 1
         ended = self._state()[3] is not None and boundary
-        now = first if boundary else engine.pc
+        now = self._plan.head + 1 if self._plan and boundary else engine.pc
+        # What decided that the iteration does not run was computed for it all the same.
+        decided = self._plan.head if self._plan and self._state()[3] is StoppedBy.CONDITION else -1
         nodes: list[BodyNode] = []
         branches: list[tuple[Node, str, bool]] = []
         pc = first
@@ -250,13 +257,13 @@ class Frame:
                 k = next(k for k, n in enumerate(nodes) if n.node is start)
                 if now <= pc and nodes[k].state is NodeState.DONE:
                     nodes[k] = replace(nodes[k], state=NodeState.TODO)
-            elif instruction.node is not None:
+            elif instruction.node is not None and instruction.kind is not Opcode.HEAD:
                 skipped = any(not taken for _, _, taken in branches) and pc < now
                 state = NodeState.SKIPPED if skipped else NodeState.DONE if pc < now else NodeState.TODO
                 inside_now = instruction.kind is Opcode.ENTER and pc < now <= self._exit_of(pc)
                 if (pc == now or inside_now) and not ended:
                     state = NodeState.NEXT
-                if ended:
+                if ended and pc > decided:
                     state = NodeState.TODO
                 nodes.append(BodyNode(pc, instruction.node, len(branches), branches[-1][1] if branches else "", state))
                 if instruction.kind is Opcode.BRANCH:
@@ -391,10 +398,10 @@ def made_in(plan: Plan, loop: LoopPlan | None) -> Iterator[tuple[Value, Way]]:
     """What a body's nodes compute (None: those of the main graph), those inside Ifs included, each with the branches
     that lead to it."""
     branches: list[tuple[int, bool]] = []
-    pc, end = (0, len(plan.code) - 1) if loop is None else (loop.head + 1, loop.next)
+    pc, end = (0, len(plan.code) - 1) if loop is None else (loop.top, loop.next)
     while pc < end:
         instruction = plan.code[pc]
-        node = instruction.node
+        node = None if instruction.kind is Opcode.HEAD else instruction.node
         outputs: list[Value | None] = [] if node is None else node.outputs
         if instruction.kind is Opcode.ENTER:
             pc = plan.loops[instruction.loop].exit

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+import loopdbg
 import ways
 from strategies import oracle
 from strategies.draws import Draw
@@ -60,19 +61,35 @@ def agree(
         told = None
     except oracle.TooLarge:
         return "too large"
-    model = ways.load(program)
     first = ways.executed(ways.load(program), feeds)
     if (told is None) != (first[0] == "error"):
         raise Differs(f"the oracle {'fails' if told is None else 'does not fail'}; got {first!r:.400}")
     if told is not None:
         same("oracle", first[2], {f"out{k}": ways.plain(told.outputs[v.name]) for k, v in enumerate(program.outputs)})
+    seen = every_way(ways.load(program), first, feeds, other if oracle.ends(program, other) else None, draw)
+    if told is not None:
+        _boundaries(program, seen, told.boundaries)
+    if first[1] == "LimitError":
+        return "refused"  # a loop that nothing ends; sessions may go on in it
+    if peers and told is not None and "smooth" not in program.features:
+        _peer(program, feeds, told, first[2])
+    return "fails" if told is None else "runs"
+
+
+def every_way(
+    model: loopdbg.Model, first: ways.Outcome, feeds: Mapping[str, Any], other: Mapping[str, Any] | None, draw: Draw
+) -> list[Any]:
+    """Run a model in every way, on ``other`` inputs in between; returns what hooks were shown. ``first``: how it ended
+    elsewhere.
+
+    Raises:
+        Differs: the ways do not agree.
+    """
     same("headless", ways.executed(model, feeds), first)
     same("again", ways.executed(model, feeds), first)
     ran, seen = ways.hooked(model, feeds)
     same("with a hook", ran, first)
-    if told is not None:
-        _boundaries(program, seen, told.boundaries)
-    if oracle.ends(program, other):
+    if other is not None:
         ways.executed(model, other)
         same("after another run", ways.executed(model, feeds), first)
     if first[0] != "error":
@@ -88,16 +105,14 @@ def agree(
         same("recorded", ran, first)
         same("what was recorded", kept, seen_too)
     if first[1] == "LimitError":
-        return "refused"  # a loop that nothing ends; sessions may go on in it
+        return seen  # a loop that nothing ends; sessions may go on in it
     ran, stood = ways.debugged(model, feeds)
     same("in a session", *_stops(ran, first))
     _stood(stood, seen)
     ran = ways.there_and_back(model, feeds, draw)
     same("there and back", *_stops(ran, first))
     same("at last", ways.executed(model, feeds), first)
-    if peers and told is not None and "smooth" not in program.features:
-        _peer(program, feeds, told, first[2])
-    return "fails" if told is None else "runs"
+    return seen
 
 
 def _stops(ran: Any, first: Any) -> tuple[Any, Any]:

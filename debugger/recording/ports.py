@@ -12,7 +12,7 @@ import numpy as np
 from ...runtime.engine.engine import Engine
 from ...runtime.errors import UsageError
 from ...runtime.frame import made_in
-from ...runtime.graph import If, Node, Value
+from ...runtime.graph import If, Node, StoppedBy, Value
 from ...runtime.plan.plan import LoopPlan, Plan
 from ...runtime.text import did_you_mean
 
@@ -24,7 +24,7 @@ class PortKind(StrEnum):
     CARRIED = "carried"
     #: A scan output: the element that the iteration which just ended added.
     SCAN = "scan"
-    #: A body value, as the iteration which just ended computed it.
+    #: A body value, as the iteration which just ended computed it; what decides whether an iteration runs: as that did.
     NODE = "node"
     #: A value of an enclosing graph that the loop reads; recorded where the loop is entered.
     CAPTURE = "capture"
@@ -56,6 +56,8 @@ class Tap:
     previous: bool = False
     #: (position of a BRANCH, branch) that must have been taken.
     branches: tuple[tuple[int, bool], ...] = ()
+    #: It is computed before the boundary of its iteration, unless the trip count ends the loop there.
+    tested: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,8 @@ def tap(plan: Plan, *, nodes: bool = False, only: Collection[str] | None = None)
 
 def read(engine: Engine, index: int, one: Tap) -> Any:
     """The tap's value at a boundary, as a copy; MISSING where there is none."""
+    if one.tested and engine.loop_state(index)[3] is StoppedBy.TRIP_COUNT:
+        return MISSING
     for pc, taken in one.branches:
         if engine.loops.taken(pc) is not taken:
             return MISSING
@@ -139,6 +143,7 @@ class _Finder:
         made = dict(made_in(self.plan, loop))
         edge_of = {e.edge.result: k for k, e in enumerate(loop.edges)}
         param_of = {e.edge.param: k for k, e in enumerate(loop.edges)}
+        tested = {slot for i in self.plan.code[loop.top : loop.head] for slot in i.outputs}
         always, after = [], []
         for e in loop.edges:
             if self.wants(e.edge.param.name):
@@ -148,7 +153,7 @@ class _Finder:
             if not self.wants(s.output.outer.name):
                 continue
             here = (self.port(), PortKind.SCAN, s.output.outer.name, s.result, result)
-            if result in made:
+            if result in made and s.result not in tested:
                 after.append(Tap(*here, edge=edge_of.get(result, -1)))
             elif result in param_of:
                 # A parameter's slot holds what the next iteration gets.
@@ -161,16 +166,11 @@ class _Finder:
             wanted = self.wants(value.name, self.nodes or self.plan.slot_of[value] in lasts)
             if wanted:
                 slot = self.plan.slot_of[value]
-                after.append(
-                    Tap(
-                        self.port(),
-                        PortKind.NODE,
-                        value.name,
-                        slot,
-                        value,
-                        edge=edge_of.get(value, -1),
-                        branches=branches,
-                    )
+                ahead = slot in tested
+                source = (value, "tested") if ahead else value
+                edge = -1 if ahead else edge_of.get(value, -1)
+                (always if ahead else after).append(
+                    Tap(self.port(), PortKind.NODE, value.name, slot, source, edge, branches=branches, tested=ahead)
                 )
         entered = [
             Tap(self.port(), PortKind.CAPTURE, value.name, self.plan.slot_of[value], value)

@@ -217,6 +217,7 @@ def go_to(engine: Engine, position: ResumePoint, trace: Trace) -> None:
             if _kind(before) != _kind(value) and not optional:
                 raise trace.damaged(f"a carried value is {_kind(value)} there, and {_kind(before)} in the model")
         engine.loops.forward(state.loop, state.iteration, state.keep, state.carried, state.scans, state.lasts)
+        engine.retest()
     engine.clear_stops()
 
 

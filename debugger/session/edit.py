@@ -54,7 +54,19 @@ class Editor:
         slot = self._engine.plan.slot_of[value]
         old = self._scope.value(target.name)
         self._engine.changes.set(slot, self._placed(old, target, new))
+        self._decide(value, slot)
         return f"{text} = {show(new, 40)}"
+
+    def _decide(self, value: Value, slot: int) -> None:
+        """Where the condition is that of the iteration itself, it follows from what was set."""
+        frame, plan = self._frame, self._engine.plan
+        if frame.loop is None or frame.loop.tested is None or not frame.at_boundary:
+            return
+        loop = plan.loops[frame.index]
+        if all(slot not in instruction.outputs for instruction in plan.code[loop.top : loop.head]):
+            self._engine.retest()
+        elif value is frame.loop.condition:
+            self._engine.changes.set_condition(frame.index, bool(np.all(self._engine.value(slot))))
 
     def _placed(self, old: Any, target: Target, new: Any) -> Any:
         # A whole new tensor may have another shape: loops whose shapes change are as good as others.
@@ -87,6 +99,7 @@ class Editor:
                 f"the sliced inputs of loop '{frame.name}' count its iterations; it has no trip count to set"
             )
         self._engine.changes.set_trip_count(frame.index, int(number))
+        self._engine.retest()
 
     def _value(self, name: str) -> Value:
         """The value of a name, if what it holds is still going to be used.

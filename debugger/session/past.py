@@ -72,4 +72,4 @@ class PastIterations(Iterations):
     def boundary(self, iteration: int) -> Frame:
         """The frame as it stood at an earlier boundary of this entry; good until something else is asked."""
         frame = self.frame
-        return Frame(self._visit((*self._around, frame.enter, iteration, frame.enter + 1)), frame.index)
+        return Frame(self._visit((*self._around, frame.enter, iteration, frame.head)), frame.index)

@@ -27,12 +27,17 @@ def approach(engine: Engine, target: Position) -> int | None:
     """Ask the engine to stop on the way to a position ahead, at the latest there: a boundary, or (the result) an
     instruction that the caller has to set a trap at. Each such stop is one loop nearer."""
     here, wanted = levels(engine.position), levels(target)
-    code = engine.plan.code
+    code, loops = engine.plan.code, engine.plan.loops
     level = 0
     while level < min(len(here), len(wanted)) and here[level] == wanted[level]:
         level += 1
     if level < len(wanted):
         enter, iteration = wanted[level]
+        if level == len(wanted) - 1 and target[-1] < loops[code[enter].loop].head:
+            # Before the boundary of its iteration: a condition is tested there.
+            if not iteration or (level < len(here) and here[level] == (enter, iteration - 1)):
+                return target[-1]
+            iteration -= 1
         engine.stop_at(code[enter].loop, iteration)
         return None
     return target[-1] if target[-1] != len(code) - 1 else None
@@ -67,7 +72,8 @@ def nodes_until(engine: Engine, target: Position) -> Iterator[Position]:
     """
     wanted = levels(target)
     depth = len(wanted)
-    at_boundary = bool(wanted) and target[-1] == wanted[-1][0] + 1
+    code, loops = engine.plan.code, engine.plan.loops
+    at_boundary = bool(wanted) and target[-1] == loops[code[wanted[-1][0]].loop].head
     engine.set_traps(())
     while True:
         if engine.pc != _head(engine) and len(engine.stack) <= depth:

@@ -206,20 +206,24 @@ class Timeline:
         if self.entry is not None and here <= self.entry:
             raise UsageError("this is where the session began; there is nothing before")
         pairs = levels(here)
-        if not pairs:
-            start: Position = (0,)
-        elif here[-1] != pairs[-1][0] + 1:
-            start = (*here[:-1], pairs[-1][0] + 1)
-        elif pairs[-1][1] > 0:
-            start = (*here[:-2], pairs[-1][1] - 1, here[-1])
-        else:
-            # The first boundary of a loop: the loop itself is the node before.
-            self.go_to(here[:-2])
-            return
+        start: Position = (0,)
+        plan = None
+        if pairs:
+            enter, iteration = pairs[-1]
+            plan = self.engine.plan.loops[self.engine.plan.code[enter].loop]
+            if here[-1] > plan.head:
+                start = (*here[:-1], plan.head)
+            elif iteration > 0:
+                start = (*here[:-2], iteration - 1, plan.head)
+            else:
+                # The first boundary of a loop: the loop itself is before, or what its condition needs.
+                start = here[:-2]
         self.go_to(start)
         before = list(nodes_until(self.engine, here))
         # Before the first node of an iteration is the boundary.
-        target = before[-1] if len(before) > bool(pairs) else start
+        if before and plan is not None and start[-1] == plan.head and before[0][-1] > plan.head:
+            del before[0]
+        target = before[-1] if before else start
         self.go_to(max(target, self.entry or target))
 
     def find_back(

@@ -157,7 +157,7 @@ cdef class Changes:
             for k in range(loop.nslices):
                 if loop.slices[k].outer == slot:
                     hit = True
-                    self.loops.cut_slice(index, k)
+                    self.loops.cut_slice(index, k, loop.slices[k].parts)
                     self.loops.put_part(index, k, loop.i)
             if hit:
                 counts = [loop.slices[k].parts for k in range(loop.nslices)]

@@ -30,6 +30,7 @@ cdef struct ScanMark:
     int spec, plain
     Py_ssize_t nbytes
     int64_t count
+    int64_t length
 
 @cython.final
 cdef class Layout:

@@ -305,6 +305,7 @@ cdef class Checkpoints:
             for k in range(self.s.loops[index].nscans):
                 scan = self.s.loops[index].scans + k
                 mark.count, mark.spec, mark.plain, mark.nbytes = scan.count, scan.spec, scan.plain, scan.nbytes
+                mark.length = scan.length
                 # Once the loop was left, its output has them.
                 logs.append(self.log_scan(c, index, k) if self.s.loops[index].active else None)
                 mark += 1
@@ -545,7 +546,9 @@ cdef class Checkpoints:
         if s.direct:
             plan = self.plan.loops[index]
             outer = self.memory.look(s.outer)
-            self.loops.slice_arrays[index, k] = cut(outer, plan.slices[k].sliced, plan.loop.describe())
+            sliced = plan.slices[k].sliced
+            parts = cut(outer, sliced, plan.loop.describe())
+            self.loops.slice_arrays[index, k] = self.loops.parts_from(parts, sliced, s.parts)
         s.base = NULL if s.part_spec == 0 else np.PyArray_BYTES(self.loops.slice_arrays[index, k])
         return 0
 
@@ -594,6 +597,8 @@ cdef class Checkpoints:
             log.copy(np.PyArray_BYTES(rows), there, mark.count)
             scan.buffer = np.PyArray_BYTES(rows)
             scan.capacity = len(rows) // mark.nbytes if mark.nbytes else mark.count + 16
+        scan.length = mark.length
+        self.scans.limit(scan)
         if log is not None:
             self.scan_logs[index, k] = (log, mark.count, loop.entries)
         return 0

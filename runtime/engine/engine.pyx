@@ -18,7 +18,7 @@ from .checkpoints cimport Checkpoints
 from .groups.fuser cimport Fuser
 from .growing.varying cimport Growing
 from .history.history cimport Histories
-from .hot cimport LOOPDBG_CHECKED, is_warm, run_plan
+from .hot cimport LOOPDBG_CHECKED, decide, is_warm, run_plan
 from .loops cimport Loops
 from .memory.memory cimport Memory
 from .memory.pieces cimport release, take
@@ -306,6 +306,8 @@ cdef class Engine:
                 # What it asked of Python may take any time.
                 if self.s.interrupt or time.monotonic() - self.tick_time > SLICE_SECONDS:
                     status = S_TICK
+            elif status == S_TESTED:
+                return ("tested", -1)
             elif status == S_NO_SLICE:
                 self.no_slice(self.s.code[self.s.pc].loop)
             if status == S_TICK and self.tick():
@@ -337,6 +339,30 @@ cdef class Engine:
                 finally:
                     self.checking, self.s.running, self.s.program_runs = False, 1, runs
         return 0
+
+    def retest(self):
+        """Something was changed at a boundary: where the condition is that of the iteration itself, decide again.
+
+        Raises:
+            ExecutionError: what the condition needs cannot be computed; the engine stays there.
+        """
+        cdef LoopState *loop
+        cdef int stepping = self.s.stepping
+        if not self.s.depth:
+            return
+        loop = self.s.loops + self.s.stack[self.s.depth - 1]
+        if loop.top == loop.head or self.s.pc != loop.head:
+            return
+        self.s.moment += 1
+        self.s.pc, loop.keep = top_of(loop), 1
+        if self.s.pc != loop.head:
+            loop.retest, self.s.stepping, self.s.running = 1, 0, 1
+            try:
+                while self.s.pc != loop.head:
+                    self.run()
+            finally:
+                loop.retest, self.s.stepping, self.s.running = 0, stepping, 0
+        loop.ended = decide(loop)
 
     def run_to(self, int index, int64_t iteration):
         """Run on to a loop's boundary, or its end, whatever stops were asked for; they stay."""
@@ -391,6 +417,11 @@ cdef class Engine:
         for k in range(loop.nslices):
             if loop.slices[k].parts <= loop.i:
                 sliced = self.plan.loops[index].slices[k].sliced
+                if sliced.from_trip_count and not loop.i:
+                    raise ExecutionError(f"{self.memory.at(index)}: reverse iterator '{sliced.inner.name}' begins at part "
+                                         f"{loop.trip - 1} (the trip count is {loop.trip}), and '{sliced.outer.name}' "
+                                         f"{list(self.memory.look(loop.slices[k].outer).shape)} has no such part along axis "
+                                         f"{sliced.axis}")
                 raise ExecutionError(f"{self.memory.at(index)}: the sliced input '{sliced.outer.name}' has only "
                                      f"{loop.slices[k].parts} parts; the loop wants part {loop.i}")
         return 0

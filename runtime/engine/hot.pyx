@@ -54,6 +54,7 @@ cdef int can_enter(const State *s, const LoopState *loop) noexcept nogil:
     cdef int k
     cdef int64_t trip
     cdef const Edge *e
+    cdef const Scan *c
     cdef const Slot *initial
     cdef const Slot *p
     if not loop.fast_enter or (loop.history != NULL and loop.history.unknown_carried):
@@ -62,7 +63,7 @@ cdef int can_enter(const State *s, const LoopState *loop) noexcept nogil:
         if s.slots[loop.trip_slot].spec != loop.trip_spec:
             return 0
         trip = read_int(s.slots + loop.trip_slot)
-        if trip < -1 and not loop.negative_is_zero:
+        if trip < 0 and (loop.negative == REFUSED or (loop.negative == NO_LIMIT and trip < -1)):
             return 0
     if loop.initial_slot >= 0 and s.slots[loop.initial_slot].spec != loop.initial_spec:
         return 0
@@ -79,7 +80,11 @@ cdef int can_enter(const State *s, const LoopState *loop) noexcept nogil:
                 s.slots[loop.slices[k].inner].spec != loop.slices[k].part_spec:
             return 0
     for k in range(loop.nscans):
-        if loop.scans[k].objects:
+        c = loop.scans + k
+        if c.objects:
+            return 0
+        if c.length_slot >= 0 and (s.slots[c.length_slot].spec != c.length_spec or
+                                   read_int(s.slots + c.length_slot) != c.length):
             return 0
     return 1
 
@@ -87,7 +92,7 @@ cdef int can_enter(const State *s, const LoopState *loop) noexcept nogil:
 cdef int64_t trip_of(const State *s, const LoopState *loop) noexcept nogil:
     """The trip count that an entry begins with."""
     cdef int64_t trip = loop.fixed_trips if loop.trip_slot < 0 else read_int(s.slots + loop.trip_slot)
-    return 0 if trip < 0 and loop.trip_slot >= 0 and loop.negative_is_zero else trip
+    return 0 if trip < 0 and loop.trip_slot >= 0 and loop.negative == NO_ITERATION else trip
 
 
 cdef void enter(State *s, int index, int64_t trip) noexcept nogil:
@@ -134,7 +139,7 @@ cdef void enter(State *s, int index, int64_t trip) noexcept nogil:
     s.depth += 1
     if s.depth == 1:
         loop.entered = now()
-    s.pc = loop.head
+    s.pc = top_of(loop)
 
 
 cdef inline int in_family(const State *s, const Edge *e, int a, int b) noexcept nogil:
@@ -227,7 +232,7 @@ cdef void cross(State *s, LoopState *loop) noexcept nogil:
         s.slots[loop.condition_input].data[0] = keep
     loop.i += 1
     loop.boundaries += 1
-    s.pc = loop.head
+    s.pc = top_of(loop)
 
 
 cdef inline void exchange(State *s, int param, Slot *other, int result) noexcept nogil:
@@ -263,7 +268,7 @@ cdef int exit_fast(State *s, LoopState *loop) noexcept nogil:
         c = loop.scans + k
         target = s.slots + c.outer
         if not c.plain or c.count == 0 or c.count != c.out_count or target.spec != c.out_spec or \
-                not target.flags & OWN:
+                not target.flags & OWN or not is_long_enough(c):
             return 0
     for k in range(loop.nlasts):
         o = loop.lasts + k
@@ -481,6 +486,15 @@ cdef int run_plan(State *s) noexcept nogil:
                 return S_HOT
             if s.budget < 0:
                 return S_TICK
+        elif kind == TEST:
+            loop = s.loops + ins.loop
+            if s.slots[loop.condition].spec != loop.yielded_spec:
+                return S_SLOW
+            loop.keep = s.slots[loop.condition].data[0] != 0
+            s.pc += 1
+            if loop.retest:
+                loop.retest = 0
+                return S_TESTED
         elif kind == ENTER:
             loop = s.loops + ins.loop
             if LOOPDBG_CHECKED or not can_enter(s, loop):

@@ -25,7 +25,7 @@ from .scans cimport Scans
 import numpy as np
 
 from ..errors import ExecutionError
-from ..graph import StoppedBy, TensorType
+from ..graph import StoppedBy, System, TensorType
 from ..graph.slices import cut
 from .memory.memory import shapes_of
 
@@ -51,12 +51,12 @@ cdef class Loops:
         cdef int k
         plan = self.plan.loops[index]
         node = plan.loop
-        loop.head, loop.exit = plan.head, plan.exit
+        loop.top, loop.head, loop.exit = plan.top, plan.head, plan.exit
         loop.trip_slot, loop.initial_slot = plan.trip_count, plan.initial_condition
         loop.condition, loop.condition_input, loop.yielded = plan.condition, plan.condition_input, plan.yielded
         loop.iteration = plan.iteration
         loop.trip_spec = loop.initial_spec = loop.yielded_spec = -1
-        loop.negative_is_zero = not node.minus_one_is_no_limit
+        loop.negative = REFUSED if node.system is System.TENSORRT else NO_LIMIT if node.minus_one_is_no_limit else NO_ITERATION
         loop.counted = node.counted_by_slices
         loop.fixed_trips = -1 if node.fixed_trips is None else node.fixed_trips
         loop.endless_from = plan.endless_from
@@ -80,7 +80,8 @@ cdef class Loops:
             loop.kept[k].source, loop.kept[k].target = source, target
         for k, scan in enumerate(plan.scans):
             loop.scans[k].result, loop.scans[k].outer = scan.result, scan.outer
-            loop.scans[k].spec = loop.scans[k].out_spec = -1
+            loop.scans[k].spec = loop.scans[k].out_spec = loop.scans[k].length_spec = loop.scans[k].length = -1
+            loop.scans[k].length_slot = scan.length
         for k, last in enumerate(plan.lasts):
             loop.lasts[k].source, loop.lasts[k].outer, loop.lasts[k].edge = last.source, last.outer, last.edge
         if plan.iteration >= 0:
@@ -113,7 +114,8 @@ cdef class Loops:
                 loop.first_parts = self.first_part(index, k, counts)
                 fast = False
         for k in range(loop.nslices):
-            self.cut_slice(index, k)
+            self.cut_slice(index, k, trip)
+            fast = fast and not self.plan.loops[index].slices[k].sliced.from_trip_count
             counts.append((self.plan.loops[index].slices[k].sliced.outer.name, loop.slices[k].parts))
             fast = fast and loop.slices[k].direct
         if loop.counted and len({count for _, count in counts}) > 1:
@@ -147,9 +149,10 @@ cdef class Loops:
         node = self.plan.loops[index].loop
         array = self.one_element(loop.trip_slot, "iu", "trip count", node.describe())
         count = min(int(array.reshape(())), INT64_MAX)
-        if count < 0 and not loop.negative_is_zero and count != -1:
-            raise ExecutionError(f"{node.describe()}: its trip count is {count}; it must be -1 (no limit), 0 or more")
-        return max(count, 0) if loop.negative_is_zero else count
+        if count < 0 and (loop.negative == REFUSED or (loop.negative == NO_LIMIT and count != -1)):
+            least = "0" if loop.negative == REFUSED else "-1 (no limit), 0"
+            raise ExecutionError(f"{node.describe()}: its trip count is {count}; it must be {least} or more")
+        return max(count, 0) if loop.negative == NO_ITERATION else count
 
     cdef int look_at_condition(self, int slot, int index) except -1:
         if slot >= 0:
@@ -178,14 +181,14 @@ cdef class Loops:
                                  f"no tensor")
         return array
 
-    cdef int cut_slice(self, int index, int k) except -1:
-        """Find the parts of a sliced input; the slot inside shows part 0."""
+    cdef int cut_slice(self, int index, int k, int64_t trip) except -1:
+        """Find the parts of a sliced input; the slot inside shows part 0. ``trip``: the trip count of the entry."""
         cdef LoopState *loop = self.s.loops + index
         cdef Slice *c = loop.slices + k
         where = self.plan.loops[index].loop.describe()
         sliced = self.plan.loops[index].slices[k].sliced
         array = self.tensor_to_cut(c.outer, where)
-        parts = cut(array, sliced, where)
+        parts = self.parts_from(cut(array, sliced, where), sliced, trip)
         c.parts = len(parts)
         c.outer_spec = self.s.slots[c.outer].spec
         if array.dtype.hasobject:
@@ -204,6 +207,13 @@ cdef class Loops:
         self.memory.put_owner(c.inner, parts, c.part_spec, 0)
         self.s.slots[c.inner].nbytes = self.memory.bytes_of_spec(c.part_spec)
         return 0
+
+    cdef object parts_from(self, object parts, object sliced, int64_t trip):
+        """The parts that an entry of so many trips gets, of all that there are."""
+        if not sliced.from_trip_count:
+            return parts
+        # Backward from part trip - 1: where there is none, the first iteration has none.
+        return parts[len(parts) - trip:] if trip <= len(parts) else parts[:0]
 
     cdef int put_part(self, int index, int k, int64_t part) except -1:
         """Let the slot inside show a part."""
@@ -324,6 +334,11 @@ cdef class Loops:
             raise ExecutionError(
                 f"{self.memory.at(index)}: the back edge to '{name}' carries {self.memory.specs[r.spec][0].name}, but the "
                 f"parameter is {self.memory.specs[p.spec][0].name}; a carried value keeps its dtype")
+        if p.spec and r.spec and p.spec != r.spec and self.plan.loops[index].loop.system is System.TENSORRT:
+            name = self.plan.loops[index].edges[k].edge.param.name
+            had, gets = list(self.memory.specs[p.spec][1]), list(self.memory.specs[r.spec][1])
+            raise ExecutionError(f"{self.memory.at(index)}: the recurrence '{name}' had the shape {had} and gets {gets}; a "
+                                 f"carried value keeps its shape in TensorRT")
         return 0
 
     def forward(self, int index, int64_t iteration, bint keep, carried, scans, lasts):
@@ -428,6 +443,8 @@ cdef class Loops:
                 self.checks.compare(self, ins.loop, expected)
             self.put_parts(ins.loop)
             return ins.loop
+        elif ins.kind == TEST:
+            self.test_slow(ins.loop)
         elif ins.kind == EXIT:
             self.exit_slow(ins.loop)
         elif ins.kind == BRANCH:
@@ -445,6 +462,17 @@ cdef class Loops:
                 self.memory.set_known(ins.moves[k].target, None)
             self.s.pc = ins.target if ins.kind == JUMP else pc + 1
         return -1
+
+    cdef int test_slow(self, int index) except -1:
+        """Look at a condition that was computed for the iteration ahead; TEST then takes it."""
+        cdef LoopState *loop = self.s.loops + index
+        array = self.memory.look(loop.condition)
+        if not isinstance(array, np.ndarray) or array.dtype.kind != "b" or array.size != 1:
+            name = self.plan.slots[loop.condition].name
+            raise ExecutionError(f"{self.memory.at(index)}: the condition '{name}' is {shapes_of([array])}; it must be one "
+                                 f"boolean")
+        loop.yielded_spec = self.s.slots[loop.condition].spec
+        return 0
 
     cdef int settle(self) except -1:
         """Let every slot have its value: scalar programs and groups may hold some."""

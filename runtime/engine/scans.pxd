@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t
 
 from .memory.memory cimport Memory
-from .memory.state cimport State
+from .memory.state cimport Scan, State
 
 cdef class Scans:
     cdef Memory memory
@@ -12,6 +12,8 @@ cdef class Scans:
     cdef dict arrays             # (loop, k) -> array behind a scan buffer, or list of objects
 
     cdef int begin(self, int index) except -1
+    cdef int measure(self, int index, int k) except -1
+    cdef int limit(self, Scan *c) except -1
     cdef int check(self, int index, int k) except -1
     cdef int make_room(self, int index, int k) except -1
     cdef int begin_elements(self, int index, int k, int spec) except -1

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import ExecutionError
 from ..graph import TensorType
-from ..graph.slices import from_start, join, joined_shape, split
+from ..graph.slices import from_start, join, joined_shape, padded, split, unpadded
 from .memory.memory import aligned, memory_for, shapes_of
 
 np.import_array()
@@ -35,6 +35,30 @@ cdef class Scans:
             if loop.scans[k].objects:
                 self.arrays.pop((index, k), None)
                 loop.scans[k].objects = 0
+            if loop.scans[k].length_slot >= 0:
+                self.measure(index, k)
+        return 0
+
+    cdef int measure(self, int index, int k) except -1:
+        """How long a scan output is to be that has a length."""
+        cdef Scan *c = self.s.loops[index].scans + k
+        port = self.plan.loops[index].scans[k].output
+        where = f"{self.plan.loops[index].loop.describe()}: the length of '{port.outer.name}', '{port.length.name}'"
+        array = self.memory.look(c.length_slot)
+        if not isinstance(array, np.ndarray) or array.dtype.kind not in "iu" or array.size != 1:
+            raise ExecutionError(f"{where}, is {shapes_of([array])}; it must be one integer")
+        if not 0 <= int(array.reshape(())) < 1 << 62:
+            raise ExecutionError(f"{where}, is {array.reshape(())}; it must be 0 or more")
+        c.length = int(array.reshape(()))
+        # What no fast way reads as it is comes here each time.
+        c.length_spec = self.s.slots[c.length_slot].spec if array.dtype.kind == "i" and array.itemsize >= 4 else -1
+        self.limit(c)
+        return 0
+
+    cdef int limit(self, Scan *c) except -1:
+        """No more elements than its length are taken without anybody looking."""
+        if c.length >= 0:
+            c.capacity = min(c.capacity, c.length)
         return 0
 
     cdef int check(self, int index, int k) except -1:
@@ -87,17 +111,24 @@ cdef class Scans:
         c.plain = not port.reverse and math.prod(shape[:axis]) == 1
         rows = self.arrays.get((index, k))
         c.capacity = 0 if rows is None or not c.nbytes else len(rows) // c.nbytes
+        self.limit(c)
         return 0
 
     cdef int grow(self, int index, int k) except -1:
         """Room for all iterations where their number is known and that is not much, else twice as much as before."""
         cdef LoopState *loop = self.s.loops + index
         cdef Scan *c = loop.scans + k
+        port = self.plan.loops[index].scans[k].output
+        if c.length >= 0 and c.count >= c.length:
+            raise ExecutionError(f"{self.memory.at(index)}: the length of '{port.outer.name}' is {c.length}, and this "
+                                 f"iteration gives one element more; '{port.length.name}' must be as large as the trips "
+                                 f"are many")
         expected = loop.trip if loop.trip >= 0 else loop.parts if loop.counted else -1
         capacity = max(16, 2 * c.capacity)
         if 0 <= expected and expected * c.nbytes <= max(1 << 26, 2 * c.capacity * c.nbytes):
             capacity = max(expected, c.count + 1)
-        port = self.plan.loops[index].scans[k].output
+        if c.length >= 0:
+            capacity = min(capacity, c.length)
         array = memory_for(capacity * c.nbytes, lambda: f"{self.memory.at(index)}: scan output '{port.outer.name}'")
         if c.count:
             memcpy(np.PyArray_BYTES(array), c.buffer, c.count * c.nbytes)
@@ -122,6 +153,7 @@ cdef class Scans:
             memcpy(np.PyArray_BYTES(array), np.PyArray_BYTES(rows), len(rows) * c.nbytes)
             self.arrays[index, k] = array
             c.buffer, c.capacity = np.PyArray_BYTES(array), len(rows)
+            self.limit(c)
         c.count = len(rows)
         return 0
 
@@ -138,7 +170,7 @@ cdef class Scans:
             return None
         if expected > c.capacity:
             self.grow(index, k)
-        if not 2 <= expected <= c.capacity:
+        if not 2 <= expected <= c.capacity or (c.length >= 0 and c.length != expected):
             return None
         rows = self.arrays[index, k]
         stream.c.count, stream.c.gone, stream.c.rows, stream.source = &c.count, 0, expected, self
@@ -149,8 +181,8 @@ cdef class Scans:
 
     cdef int store(self, int index, int k) except -1:
         cdef Scan *c = self.s.loops[index].scans + k
-        value = self.whole(index, k)
-        if c.plain and value.base is not None and value.nbytes > 4096 and c.count == c.capacity:
+        value = padded(self.whole(index, k), self.plan.loops[index].scans[k].output, c.length)
+        if c.plain and is_long_enough(c) and value.base is not None and value.nbytes > 4096 and c.count == c.capacity:
             # The buffer is the output, and large: hand it over instead of copying it.
             value = value.reshape(value.shape)
             self.memory.put_owner(c.outer, value, self.memory.spec(value.dtype, value.shape), OWN)
@@ -176,7 +208,7 @@ cdef class Scans:
         port = self.plan.loops[index].scans[k].output
         declared = port.result.type if isinstance(port.result.type, TensorType) else TensorType()
         dtype, shape = declared.dtype, declared.shape
-        if not loop.head < made < loop.exit:
+        if not loop.top <= made < loop.exit:
             value = self.memory.look(slot)
             if isinstance(value, np.ndarray):
                 dtype, shape = value.dtype, value.shape if shape is None else shape
@@ -194,7 +226,8 @@ cdef class Scans:
         port = self.plan.loops[index].scans[k].output
         rows = self.arrays.get((index, k))
         if rows is None:
-            return split(self.memory.look(c.outer), port, c.count)
+            whole = self.memory.look(c.outer)
+            return split(whole if is_long_enough(c) else unpadded(whole, port, c.count), port, c.count)
         if isinstance(rows, list):
             return np.stack(rows)
         dtype, shape = self.memory.specs[c.spec]

@@ -108,6 +108,21 @@ def joined_shape(element: Sequence[int], port: ScanOutput, count: int) -> tuple[
     return tuple(dims)
 
 
+def padded(whole: Array, port: ScanOutput, length: int) -> Array:
+    """A stacked scan output with zeros behind its elements, so that its axis has a length (-1: as it is)."""
+    axis = from_start(port.axis, whole.ndim)
+    if length < 0 or not 0 <= axis < whole.ndim or whole.shape[axis] == length:
+        return whole
+    full = np.zeros((*whole.shape[:axis], length, *whole.shape[axis + 1 :]), whole.dtype)
+    full[(slice(None),) * axis + (slice(whole.shape[axis]),)] = whole
+    return full
+
+
+def unpadded(whole: Array, port: ScanOutput, count: int) -> Array:
+    """Undo :func:`padded`."""
+    return whole[(slice(None),) * from_start(port.axis, whole.ndim) + (slice(count),)]
+
+
 def split(whole: Array, port: ScanOutput, count: int) -> Array:
     """Undo :func:`join`: the elements in the order of their iterations, ``[count, *element shape]``."""
     axis = from_start(port.axis, whole.ndim)

@@ -1,13 +1,15 @@
 """Graph -> Plan: a flat array of instructions over slots.
 
 Every value of every scope gets one slot of its own; a capture is simply the outer value's slot. Control flow becomes
-instructions: a loop is ``ENTER HEAD body... NEXT EXIT``, an If is ``BRANCH then... JUMP else... JOIN``. Nothing here
-knows dtypes or shapes; the engine binds instructions to kernels when it first meets them.
+instructions: a loop is ``ENTER HEAD body... NEXT EXIT``, an If is ``BRANCH then... JUMP else... JOIN``. Where the
+condition is that of the iteration itself, what it needs stands before the boundary, as ``ENTER condition... TEST HEAD
+rest... NEXT EXIT``. Nothing here knows dtypes or shapes; the engine binds instructions to kernels when it first meets
+them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -46,6 +48,7 @@ class Opcode(IntEnum):
     JUMP = 6
     JOIN = 7
     END = 8
+    TEST = 11
 
 
 @dataclass
@@ -105,6 +108,8 @@ class ScanPlan:
     output: ScanOutput
     result: int
     outer: int
+    #: How long its axis is to be; -1: as long as there are elements.
+    length: int = -1
 
 
 @dataclass
@@ -116,6 +121,8 @@ class LoopPlan:
     parent: int
     path: str
     enter: int = -1
+    #: Where an iteration begins: what its own condition needs, else the head, where its boundary is.
+    top: int = -1
     head: int = -1
     next: int = -1
     exit: int = -1
@@ -227,7 +234,10 @@ class _Compiler:
     def graph(self, graph: Graph, inside: int, path: str) -> None:
         for value in (*graph.inputs, *graph.constants):
             self.new(value)
-        for node in graph.nodes:
+        self.nodes(graph.nodes, inside, path)
+
+    def nodes(self, nodes: Sequence[Node], inside: int, path: str) -> None:
+        for node in nodes:
             if isinstance(node, Loop):
                 self.loop(node, inside, path)
             elif isinstance(node, If):
@@ -310,11 +320,11 @@ class _Compiler:
                 slices.append(self.slot(edge.initial.outer, where))
         for invariant in node.invariants:
             self.plan.slot_of[invariant.inner] = self.slot(invariant.outer, where)
-        reads = (plan.trip_count, plan.initial_condition, *initials, *slices)
+        lengths = [self.maybe(scan.length, where) for scan in node.scan_outputs]
+        reads = (plan.trip_count, plan.initial_condition, *initials, *slices, *lengths)
         plan.enter = self.emit(
             Instruction(Opcode.ENTER, node, inputs=tuple(s for s in reads if s >= 0), loop=plan.index), inside
         )
-        plan.head = self.emit(Instruction(Opcode.HEAD, node, loop=plan.index), inside)
         number = iteration_of(node)
         ahead = run_ahead(node, self.plan.graph.system, number)
         self.ahead.update(ahead)
@@ -325,18 +335,28 @@ class _Compiler:
         for value in (*node.body.inputs, *([number] if ahead else [])):
             if value not in aliases:
                 self.varies[self.new(value)] = inside if value in unchanged else plan.index
-        self.graph(node.body, plan.index, plan.path)
+        plan.top = len(self.plan.code)
+        for value in (*node.body.inputs, *node.body.constants):
+            self.new(value)
+        if node.tested is not None:
+            self.nodes(node.body.nodes[: node.tested], plan.index, plan.path)
+            self.emit(Instruction(Opcode.TEST, loop=plan.index), plan.index)
+        plan.head = self.emit(Instruction(Opcode.HEAD, node, loop=plan.index), inside)
+        self.nodes(node.body.nodes[node.tested or 0 :], plan.index, plan.path)
         plan.condition = self.maybe(node.condition, where)
         plan.condition_input = self.maybe(node.condition_input, where)
         ignored = None if node.condition_input is None else node.ignored_condition
-        plan.yielded = self.maybe(node.condition or ignored, where)
+        plan.yielded = self.maybe((node.condition if node.tested is None else None) or ignored, where)
         plan.iteration = self.maybe(number if ahead else node.iteration, where)
         self.ports(plan, initials, where)
         plan.endless_from = self.endless_from(node)
         plan.next = self.emit(Instruction(Opcode.NEXT, node, loop=plan.index), inside)
         self.varies.update((self.new(value), inside) for value in node.outputs if value is not None)
         plan.lasts = [self.last(plan, output, where) for output in node.last_values]
-        plan.scans = [ScanPlan(s, self.slot(s.result, where), self.new(s.outer)) for s in node.scan_outputs]
+        plan.scans = [
+            ScanPlan(s, self.slot(s.result, where), self.new(s.outer), length)
+            for s, length in zip(node.scan_outputs, lengths, strict=True)
+        ]
         outputs = (*(last.outer for last in plan.lasts), *(scan.outer for scan in plan.scans))
         plan.exit = self.emit(Instruction(Opcode.EXIT, node, outputs=outputs, loop=plan.index), inside)
 
@@ -349,6 +369,8 @@ class _Compiler:
             for value in inner.outputs
             if value is not None and self.varies[self.slot(value, where)] == plan.index
         }
+        # What the next condition needs is computed before anybody has looked at what was carried.
+        made.difference_update(v for inner in node.body.nodes[: node.tested or 0] for v in inner.outputs if v)
         results = [edge.result for edge in node.back_edges]
         for edge, initial in zip(node.back_edges, initials, strict=True):
             plan.edges.append(
@@ -369,7 +391,7 @@ class _Compiler:
     def endless_from(self, node: Loop) -> int:
         if node.counted_by_slices or node.fixed_trips is not None or can_change(node):
             return -1
-        if node.condition is None or self.origins.scalar(node.condition):
+        if node.condition is None or node.tested is not None or self.origins.scalar(node.condition):
             return 0
         return 0 if self.origins.origin(node.condition) is node.condition_input else 1
 

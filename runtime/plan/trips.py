@@ -24,7 +24,7 @@ def can_change(loop: Loop) -> bool:
 def runs_to_its_count(loop: Loop) -> bool:
     """True where the number of iterations is known when the loop is entered."""
     bounded = loop.trip_count is not None or loop.counted_by_slices or loop.fixed_trips is not None
-    return bounded and not can_change(loop)
+    return bounded and loop.tested is None and not can_change(loop)
 
 
 def _spread(graph: Graph, system: System, varying: set[Value]) -> None:

@@ -119,11 +119,12 @@ cdef class Fuser:
     cdef int look(self, int index) except -1:
         """Look at a loop's body. Nodes in a row that are bound as they were the last time keep their groups."""
         cdef list run = []
-        cdef int kind
+        cdef int kind, first = self.s.loops[index].head
         for pc, instruction in enumerate(self.memory.plan.code):
             kind = self.s.code[<int>pc].kind
-            # Nodes that follow an extent change their calls by themselves.
-            bound = instruction.inside == index and instruction.kind == Opcode.NODE and \
+            # Nodes that follow an extent change their calls by themselves. Those that decide before an iteration whether
+            # it runs are few.
+            bound = instruction.inside == index and instruction.kind == Opcode.NODE and pc > first and \
                 (kind == NATIVE or kind == FUSED) and self.s.code[<int>pc].varying == NULL
             if run and not (bound and pc == run[len(run) - 1] + 1):
                 self.plan(run)
@@ -154,7 +155,7 @@ cdef class Fuser:
 
         if self.ports is None:
             self.ports = self.slots_of_ports(self.memory.plan)
-        nodes, conditions = [], {loop.condition_input for loop in self.memory.plan.loops}
+        nodes, conditions = [], {loop.condition_input for loop in self.memory.plan.loops} | self.tested()
         for pc in run:
             ins = self.s.code + <int>pc
             if ins.kind == FUSED:
@@ -164,7 +165,8 @@ cdef class Fuser:
             for slot in self.memory.plan.code[pc].outputs:
                 self.inner.pop(slot, None)
             instruction = self.memory.plan.code[pc]
-            # At a boundary its condition input is no more what an iteration had: ``show_results`` could not run it again.
+            # At a boundary its condition input, and what the condition needs, is no more what an iteration had:
+            # ``show_results`` could not run it again.
             fixed = ins.nguards > 0 or not conditions.isdisjoint(instruction.inputs)
             nodes.append(fuse.Candidate(pc, instruction.op, instruction.inputs, instruction.outputs, fixed,
                                         ins.ncalls == 0 and ins.nguards == 0))
@@ -179,6 +181,11 @@ cdef class Fuser:
             self.inner.update(dict.fromkeys(group.inner, group.first))
             self.groups.append(group)
         return 0
+
+    cdef set tested(self):
+        """What is computed before an iteration to decide whether it runs."""
+        code = self.memory.plan.code
+        return {slot for loop in self.memory.plan.loops for i in code[loop.top:loop.head] for slot in i.outputs}
 
     cdef set slots_of_ports(self, object plan):
         """Slots that something other than a node reads."""

@@ -264,7 +264,7 @@ cdef int results_are(const State *s, int leader, const Group *g) noexcept nogil:
         return GROUP_SHOWN
     if not loop.active and s.depth:
         return GROUP_GONE      # what it reads of loops around it may be another by now
-    if not loop.active or (s.pc == loop.head and s.stack[s.depth - 1] == g.loop):
+    if not loop.active or (loop.top <= s.pc <= loop.head and s.stack[s.depth - 1] == g.loop):
         return GROUP_BEFORE if g.ran == loop.i - 1 else GROUP_SHOWN
     if g.ran == loop.i:
         return GROUP_NOW

@@ -80,12 +80,14 @@ cdef extern from "scalar_program.h" nogil:
         SCALAR_AT_INSN
         SCALAR_AT_NEXT
         SCALAR_AT_HEAD
+        SCALAR_AT_TEST
         OP_CALL
         OP_LOAD
         OP_BRANCH
         OP_JUMP
         OP_ENTER
         OP_NEXT
+        OP_TEST
         OP_COUNT
         OP_STOP_IF
         OP_copy_8
@@ -158,6 +160,7 @@ cdef extern from "scalar_program.h" nogil:
         int parent
         int body
         int after
+        int test
         int trip
         int initial
         int cond
@@ -165,7 +168,7 @@ cdef extern from "scalar_program.h" nogil:
         int iteration
         int trip_wide
         int iteration_wide
-        int negative_is_zero
+        int negative
         int64_t fixed_trips
         int staged
         int ninit
@@ -306,6 +309,7 @@ cdef enum InstrKind:
     JOIN = 7
     END = 8
     NATIVE = 9
+    TEST = 11
     FUSED = 10           # a bound node that leads a group: it and others run block by block
 
 cdef struct Move:
@@ -424,6 +428,9 @@ cdef struct Scan:
     Py_ssize_t nbytes    # of an element
     int64_t count
     int64_t capacity
+    int length_slot      # how long the output is to be; -1: as long as there are elements
+    int length_spec
+    int64_t length       # -1: none
     int out_spec         # of the output when it was last stored, and for how many elements
     int64_t out_count
 
@@ -464,7 +471,14 @@ cdef struct Predicate:
     char **cell          # where the answer is
     Py_ssize_t offset
 
+# What a negative trip count is: ONNX, OpenVINO (-1; others are an error), TensorRT.
+cdef enum Negative:
+    NO_LIMIT = 0
+    NO_ITERATION = 1
+    REFUSED = 2
+
 cdef struct LoopState:
+    int top              # where an iteration begins: what its own condition needs, else the head
     int head
     int exit
     # slots, -1 where absent
@@ -478,7 +492,7 @@ cdef struct LoopState:
     int initial_spec
     int yielded_spec     # -1: not looked at yet
     int iteration_wide   # the iteration number is int64 (else int32)
-    int negative_is_zero # ONNX: a negative trip count runs no iteration; else -1 is no limit
+    int negative         # what a negative trip count is: a Negative
     int counted          # as many iterations as sliced inputs have parts
     int64_t fixed_trips  # -1: none
     int fast_enter       # the last entry was one that needs no Python on the same specs
@@ -502,6 +516,7 @@ cdef struct LoopState:
     int keep             # the condition
     int ended            # a Reason
     int reported         # this boundary was shown to whoever asked
+    int retest           # stop once its condition was tested, before the boundary is looked at
     int edited           # a part or the iteration number was set by hand at this boundary
     # records and predicates
     int observers        # how many there are
@@ -552,6 +567,7 @@ cdef enum Status:
     S_NO_SLICE = 7
     S_HOT = 8            # loops ran long enough to be worth a scalar program
     S_OBSERVE = 9        # records or predicates of the loop at pc need Python
+    S_TESTED = 10        # a condition was tested again
 
 # What a C hook is shown at a boundary (docs/hooks.md). ``carried``: addresses of the carried values, in port order.
 cdef struct BoundaryView:
@@ -604,6 +620,16 @@ cdef struct State:
     scalar_record **records
     boundary_hook c_hook
     void *c_context
+
+
+cdef inline int top_of(const LoopState *loop) noexcept nogil:
+    """Where the iteration ahead begins. Where the trip count ends the loop, its condition is not looked at any more."""
+    return loop.head if loop.trip >= 0 and loop.i >= loop.trip else loop.top
+
+
+cdef inline int is_long_enough(const Scan *c) noexcept nogil:
+    """A scan output is as long as it has elements."""
+    return c.length < 0 or c.length == c.count
 
 
 cdef inline int ran_once(const State *s, const Instr *ins) noexcept nogil:

@@ -306,6 +306,7 @@ cdef class Maker:
             raise NotScalar
         self.predicates(index, pc, True)
         self.emit(pc, OP_ENTER, a=number)
+        self.test(index, number)
         ports["body"] = len(self.code)
         self.body(plan.head + 1, plan.next, number)
         self.predicates(index, plan.next, False)
@@ -313,6 +314,22 @@ cdef class Maker:
         ports["after"] = len(self.code)
         self.starts[plan.exit + 1] = len(self.code)
         return plan.exit + 1
+
+    cdef int test(self, int index, int number) except -1:
+        """What decides before an iteration whether it runs, where there is such."""
+        cdef LoopState *loop = self.s.loops + index
+        cdef int k = loop.first_predicate
+        self.loops[number]["test"] = -1
+        if loop.top == loop.head:
+            return 0
+        while k >= 0:
+            if self.s.predicates[k].enabled:
+                raise NotScalar     # they are asked once the condition is known
+            k = self.s.predicates[k].next
+        self.loops[number]["test"] = len(self.code)
+        self.body(loop.top, loop.head - 1, number)
+        self.emit(loop.head - 1, OP_TEST, a=self.slot(loop.condition))
+        return 0
 
     cdef int root(self, int index) except -1:
         plan = self.plan.loops[index]
@@ -323,6 +340,7 @@ cdef class Maker:
         self.body(plan.head + 1, plan.next, 0)
         self.predicates(index, plan.next, False)
         self.emit(plan.next, OP_NEXT, a=0)
+        self.test(index, 0)
         for load in self.loads:
             if load[0] in self.written:
                 raise NotScalar
@@ -408,13 +426,15 @@ cdef int fill_loop(Program *program, scalar_loop *loop, Maker maker, dict ports)
     cdef int k, j
     cdef bint nested = ports["parent"] >= 0
     loop.index, loop.parent = ports["index"], ports["parent"]
-    loop.body, loop.after = ports["body"], ports["after"]
+    loop.body, loop.after, loop.test = ports["body"], ports["after"], ports["test"]
     loop.trip = maker.maybe(state.trip_slot) if nested else -1
     loop.initial = maker.maybe(state.initial_slot) if nested else -1
     loop.trip_wide = nested and state.trip_slot >= 0 and maker.s.slots[state.trip_slot].nbytes == 8
-    loop.cond, loop.cond_in = maker.maybe(state.condition), maker.maybe(state.condition_input)
+    # One that is tested before an iteration is OP_TEST's.
+    loop.cond = -1 if loop.test >= 0 else maker.maybe(state.condition)
+    loop.cond_in = maker.maybe(state.condition_input)
     loop.iteration, loop.iteration_wide = maker.maybe(state.iteration), state.iteration_wide
-    loop.negative_is_zero, loop.fixed_trips = state.negative_is_zero, state.fixed_trips
+    loop.negative, loop.fixed_trips = state.negative, state.fixed_trips
     loop.counted = state.counted
     loop.iterations, loop.entries = &state.iterations, &state.entries
     loop.by_reason = &state.by_reason[0]
@@ -577,6 +597,8 @@ cdef void leave_program(State *s, Program *program, int status) noexcept nogil:
         s.pc = program.positions[core.at_insn]
     elif status == SCALAR_AT_NEXT:
         s.pc = next_of(s, core.loops[core.at_loop].index)
+    elif status == SCALAR_AT_TEST:
+        s.pc = s.loops[root.index].head
     else:
         # Only before iteration 0 of an inner loop, which the program entered: predicates and records are done.
         loop = s.loops + core.loops[core.at_loop].index

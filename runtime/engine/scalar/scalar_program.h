@@ -24,6 +24,7 @@ enum {
     OP_JUMP,                               /* d: where to go on */
     OP_ENTER,                              /* a: loop */
     OP_NEXT,                               /* a: loop */
+    OP_TEST,                               /* a: condition; whether the iteration ahead runs */
     OP_COUNT,                              /* d: register; a: iterations that the boundary ahead has behind it,
                                               relative to the running one, or -1: none; b: as int64, else int32 */
     OP_STOP_IF,                            /* a: condition; leaves before the boundary ahead */
@@ -94,8 +95,9 @@ typedef struct {
 typedef struct {
     int index, parent;           /* of the loop in the plan; of the loop around it in the program, -1: none */
     int body, after;             /* instructions */
+    int test;                    /* what decides whether an iteration runs, before it does; -1: nothing */
     int32_t trip, initial, cond, cond_in, iteration; /* registers, -1: none */
-    int trip_wide, iteration_wide, negative_is_zero;
+    int trip_wide, iteration_wide, negative; /* negative: what such a trip count is, 0: no limit, 1: none, 2: an error */
     int64_t fixed_trips;
     int staged;                  /* a result is a parameter that a move writes: read all before writing any */
     int ninit, nmoves, nouts, nscans, nslices, nrecorders;
@@ -122,7 +124,8 @@ static inline int64_t scalar_stop(int64_t stop, int64_t endless_at, int64_t trip
     return endless_at >= 0 && endless_at < stop && scalar_endless(trips) ? endless_at : stop;
 }
 
-enum { SCALAR_TICK, SCALAR_AT_INSN, SCALAR_AT_NEXT, SCALAR_AT_HEAD };
+/* SCALAR_AT_TEST: the condition of the outermost loop was tested, and it ends there. */
+enum { SCALAR_TICK, SCALAR_AT_INSN, SCALAR_AT_NEXT, SCALAR_AT_HEAD, SCALAR_AT_TEST };
 
 typedef struct {
     char *registers;

@@ -53,6 +53,11 @@ static void scalar_records_add(char const *R, scalar_loop const *L, int64_t i) {
     }
 }
 
+/* Does loop L test a condition before the iteration ahead? Not where its trip count ends it. */
+static inline int scalar_is_tested(scalar_loop const *L) {
+    return L->test >= 0 && !(L->trips >= 0 && L->i >= L->trips);
+}
+
 /* What the boundary ahead shows, before it is crossed. */
 static inline void scalar_note_result(char const *R, scalar_loop const *L) {
     uint64_t *row = history_row(L->history);
@@ -122,8 +127,8 @@ static int scalar_run(scalar_program *p, int const volatile *watch, int64_t *bud
                 inner->trips = inner->fixed_trips;
                 if (inner->trip >= 0) {
                     int64_t trips = inner->trip_wide ? REG(int64_t, inner->trip) : REG(int32_t, inner->trip);
-                    if (trips < 0 && inner->negative_is_zero) trips = 0;
-                    if (trips < -1) goto leave_insn;
+                    if (trips < 0 && inner->negative == 1) trips = 0;
+                    if (trips < -1 || (trips < 0 && inner->negative == 2)) goto leave_insn;
                     inner->trips = trips;
                 }
                 inner->keep = inner->initial < 0 || REG(uint8_t, inner->initial) != 0;
@@ -134,8 +139,12 @@ static int scalar_run(scalar_program *p, int const volatile *watch, int64_t *bud
                 inner->stop_before = scalar_stop(inner->stop, inner->endless_at, inner->trips);
                 ++*inner->entries;
                 L = inner;
-                if (L->nrecorders) scalar_records_add(R, L, 0);
                 if (L->history) scalar_note_entry(R, L);
+                if (scalar_is_tested(L)) {
+                    in = p->code + L->test;
+                    continue;
+                }
+                if (L->nrecorders) scalar_records_add(R, L, 0);
                 goto head;
             }
             case OP_NEXT: {
@@ -171,9 +180,19 @@ static int scalar_run(scalar_program *p, int const volatile *watch, int64_t *bud
                 } else
                     for (k = 0; k < L->nmoves; k++) REG(uint64_t, L->moves[k].to) = REG(uint64_t, L->moves[k].from);
                 L->i = i;
+                if (scalar_is_tested(L)) {
+                    in = p->code + L->test;
+                    continue;
+                }
                 if (L->nrecorders) scalar_records_add(R, L, i);
                 goto head;
             }
+            case OP_TEST:
+                fuel -= (int64_t)(in - (p->code + L->test));
+                L->keep = REG(uint8_t, in->a) != 0;
+                if (!L->keep && L->parent < 0) goto leave_test;
+                if (L->nrecorders) scalar_records_add(R, L, L->i);
+                goto head;
         }
         __builtin_unreachable();
     head: {
@@ -212,6 +231,10 @@ leave_next:
     p->at_loop = (int)(L - p->loops);
     *budget = fuel;
     return SCALAR_AT_NEXT;
+leave_test:
+    p->at_loop = (int)(L - p->loops);
+    *budget = fuel;
+    return SCALAR_AT_TEST;
 leave_head:
     p->at_loop = (int)(L - p->loops);
     *budget = fuel;

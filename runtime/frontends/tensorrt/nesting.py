@@ -55,8 +55,10 @@ class Nesting:
                 if tensor is not None and tensor._layer is not None:
                     self.readers[tensor._layer].append((layer, index))
         #: What depends on the recurrences and iterators of a loop, before it leaves.
-        self.reached = {loop: self._reached(loop) for loop in network.loops}
+        self.reached = {loop: self._reached(loop, ()) for loop in network.loops}
         self.outer = self._outer()
+        while self._follow_inner_loops():
+            self.outer = self._outer()
         #: All that is inside, with the boundaries of inner loops.
         self.inside = {loop: set(self.reached[loop]) for loop in network.loops}
         for inner, loops in self.outer.items():
@@ -80,10 +82,10 @@ class Nesting:
         elif isinstance(layer, IConditionLayer | IIfConditionalOutputLayer):
             yield from ((output, -1) for output in layer.conditional.outputs)
 
-    def _reached(self, loop: ILoop) -> set[ILayer]:
-        start: list[ILayer] = [*loop.recurrences, *loop.iterators]
-        found: set[ILayer] = set()
-        stack = list(start)
+    def _reached(self, loop: ILoop, more: Sequence[ILayer]) -> set[ILayer]:
+        """All that depends on a loop's recurrences and iterators, and on ``more`` layers that are inside."""
+        found: set[ILayer] = set(more)
+        stack: list[ILayer] = [*loop.recurrences, *loop.iterators, *more]
         while stack:
             for layer, _ in self._follow(stack.pop()):
                 if layer in found or (isinstance(layer, ILoopBoundaryLayer) and layer.loop is loop):
@@ -91,6 +93,16 @@ class Nesting:
                 found.add(layer)
                 stack.append(layer)
         return found
+
+    def _follow_inner_loops(self) -> bool:
+        """What an inner loop gives is inside as well, whatever it is computed from; True where that is more."""
+        more = False
+        for inner, loops in self.outer.items():
+            for loop in loops:
+                if not self.reached[loop].issuperset(inner.outputs):
+                    self.reached[loop] |= self._reached(loop, inner.outputs)
+                    more = True
+        return more
 
     def _outer(self) -> dict[ILoop, list[ILoop]]:
         """The loops around each loop, the outermost first."""
