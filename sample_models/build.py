@@ -32,10 +32,11 @@ def build(output: Path, names: list[str]) -> list[Path]:
     """
     (output / LESSONS).mkdir(parents=True, exist_ok=True)
     written = []
-    for name in names:
-        make = SAMPLES.get(name)
-        folder = output if make else output / LESSONS
-        for suffix, content in (make or lesson_models.SAMPLES[name])().all_files().items():
+    made = [(output, name, SAMPLES[name]) for name in names]
+    if set(names) - LARGE:
+        made += [(output / LESSONS, name, make) for name, make in lesson_models.SAMPLES.items()]
+    for folder, name, make in made:
+        for suffix, content in make().all_files().items():
             path = folder / f"{name}{suffix}"
             if name not in LARGE and len(content) > COMMITTED_BYTES:
                 raise ValueError(f"{path.name} has {len(content)} bytes: add {name!r} to LARGE and to .gitignore")
@@ -50,9 +51,9 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=HERE, metavar="DIR", help="where to write (default: here)")
     parser.add_argument("--large-only", action="store_true", help="only the models that are not committed")
     options = parser.parse_args()
-    names = [name for name in (*SAMPLES, *lesson_models.SAMPLES) if name in LARGE or not options.large_only]
+    names = [name for name in SAMPLES if name in LARGE or not options.large_only]
     written = build(options.output, names)
-    print(f"wrote {len(written)} files of {len(names)} sample models to {options.output}")
+    print(f"wrote {len(written)} files of sample models to {options.output}")
 
 
 if __name__ == "__main__":

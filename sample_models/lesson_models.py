@@ -1,4 +1,4 @@
-"""The models of the lessons: ONNX in its text form, readable as it is, and one IR."""
+"""The models of the lessons: ONNX in its text form, readable as it is, one IR, and samples."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 import onnx.parser
 
+import onnx_models
 from ir_writer import Graph, Into, OutOf, Slicing
 from sample import Array, Sample
 
@@ -232,6 +233,11 @@ def pairs() -> Sample:
 SAMPLES: dict[str, Callable[[], Sample]] = {
     function.__name__: function
     for function in (
+        # Samples that lessons are about as well, for those who have the package alone.
+        onnx_models.counter,
+        onnx_models.spec_ab,
+        onnx_models.newton_sqrt,
+        onnx_models.vanishing_scale,
         add3,
         twice,
         halve,

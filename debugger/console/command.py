@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from ...runtime.errors import UsageError
@@ -68,19 +69,21 @@ def is_command(word: str, name: str) -> bool:
         return False
 
 
-def find(word: str) -> Command:
-    """The command that a word means: its name, an alias, or the beginning of only one name.
+def find(word: str, more: Mapping[str, Command] = MappingProxyType({})) -> Command:
+    """The command that a word means: its name, an alias, or the beginning of only one name; ``more``: what a console
+    has beside those of all.
 
     Raises:
         UsageError: there is none, or several begin like that.
     """
     name = ALIASES.get(word, word)
-    if name in COMMANDS:
-        return COMMANDS[name]
-    begun = [one for one in COMMANDS if one.startswith(word)]
+    known = {**COMMANDS, **more}
+    if name in known:
+        return known[name]
+    begun = [one for one in known if one.startswith(word)]
     if len(begun) == 1:
-        return COMMANDS[begun[0]]
+        return known[begun[0]]
     if begun:
         raise UsageError(f"'{word}' may be {', '.join(begun)}")
-    hint = did_you_mean(word, [*COMMANDS, *ALIASES], "{}", 2) or "; help lists the commands"
+    hint = did_you_mean(word, [*known, *ALIASES], "{}", 2) or "; help lists the commands"
     raise UsageError(f"there is no command '{word}'{hint}")

@@ -411,11 +411,12 @@ def _source(console: Console, rest: str) -> None:
 )
 def _help(console: Console, rest: str) -> None:
     if rest:
-        for line in help_lines(rest):
+        for line in help_lines(rest, console.more):
             console.say(line)
         return
-    width = max(len(one.usage) for one in COMMANDS.values())
-    for one in COMMANDS.values():
+    known = (*console.more.values(), *COMMANDS.values())
+    width = max(len(one.usage) for one in known)
+    for one in known:
         short = f" ({', '.join(one.aliases)})" if one.aliases else ""
         console.say(f"{one.usage:<{width}}  {one.summary}{short}")
 

@@ -31,6 +31,8 @@ class Completer:
     displays: tuple[str, ...]
     inputs: tuple[str, ...]
     branches: tuple[str, ...]
+    #: Commands that this console has beside those of all.
+    more: tuple[str, ...] = ()
 
 
 def complete(known: Completer, line: str) -> Found:
@@ -39,7 +41,7 @@ def complete(known: Completer, line: str) -> Found:
     begin = len(line) - len(text)
     word, _ = split(text) if text else ("", "")
     if text == word:
-        names = (*COMMANDS, *(alias for alias in ALIASES if len(alias) > 1 and word))
+        names = (*COMMANDS, *known.more, *(alias for alias in ALIASES if len(alias) > 1 and word))
         return begin, sorted(name for name in names if name.startswith(word))
     try:
         kind = _KINDS.get(find(word).takes)

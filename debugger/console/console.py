@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from ...runtime.errors import InterruptError, LoopdbgError, UsageError
@@ -11,7 +11,7 @@ from ..session.debuggee import Debuggee
 from ..session.stop import Reason, Stop
 from ..values.iterations import TimedFrame
 from ..values.scope import FrameScope
-from .command import Quit, find, is_command, split
+from .command import Command, Quit, find, is_command, split
 from .completion import Completer, complete
 from .report import next_line
 
@@ -29,6 +29,11 @@ class Console:
         self.displays: dict[int, Expression] = {}
         #: Gets every stop that a command came to, once it was told.
         self.on_stop: Callable[[Stop], object] | None = None
+        #: Gets the name of every command that was carried out, and what stood behind it; front ends that carry some out
+        #: themselves tell it as well.
+        self.on_done: Callable[[str, str], object] | None = None
+        #: Commands that this console has beside those of all.
+        self.more: Mapping[str, Command] = {}
         self.next_display = 1
         #: Breakpoints of which somebody else says that they were never tested.
         self.answered: frozenset[int] = frozenset()
@@ -41,6 +46,16 @@ class Console:
         self._moment = session.moment
         self._sources: list[str] = []
         session.on_log = say
+
+    def open(self, session: Debuggee) -> None:
+        """Be about something else from now on; what belongs to what was there before is forgotten."""
+        self.session = session
+        self.displays.clear()
+        self.answered = frozenset()
+        self._todo = []
+        self.selected, self._moment = 0, session.moment
+        session.on_log = self.say
+        self.moved(session.stop)
 
     @property
     def collecting(self) -> bool:
@@ -78,7 +93,10 @@ class Console:
             else:
                 self._collecting = None
             return
-        find(word).run(self, rest)
+        command = find(word, self.more)
+        command.run(self, rest)
+        if self.on_done is not None:
+            self.on_done(command.name, rest)
 
     def run(self, lines: Iterable[str]) -> None:
         """Run lines one after the other."""
@@ -205,6 +223,7 @@ class Console:
             tuple(map(str, self.displays)),
             tuple(port.name for port in session.model.inputs),
             tuple(map(str, branches)),
+            tuple(self.more),
         )
 
 

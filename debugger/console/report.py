@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from ..words.listing import Listing, ShownStop
 from ..words.moments import given_trip_count, seen, when, whose
 from ..words.names import named, quote, scan_names, short_name_rows, short_names
 from ..words.vocabulary.field import FIELD, meaning
-from .command import ALIASES, COMMANDS, find
+from .command import ALIASES, COMMANDS, Command, find
 
 _WIDTH = 60
 #: A breakpoint at more lines than this tells only how many there are.
@@ -190,8 +190,9 @@ def _reader(frame: AnyFrame) -> Callable[[Value], tuple[bool, Any]]:
     return read
 
 
-def help_lines(word: str) -> list[str]:
-    """A command, a word of the field, or both where a word is both; ``words``: which there are.
+def help_lines(word: str, more: Mapping[str, Command]) -> list[str]:
+    """A command, a word of the field, or both where a word is both; ``words``: which there are. ``more``: what this
+    console has beside the commands of all.
 
     Raises:
         UsageError: it is neither.
@@ -202,7 +203,7 @@ def help_lines(word: str) -> list[str]:
     lines = [] if told is None else textwrap.wrap(told, 76, subsequent_indent="  ")
     if told is not None and word not in ALIASES and word not in COMMANDS:
         return lines
-    one = find(word)
+    one = find(word, more)
     also = f"   (also: {', '.join(one.aliases)})" if one.aliases else ""
     return [f"{one.usage}   {one.summary}{also}", *lines]
 

@@ -19,11 +19,14 @@ from .diff import Diff
 from .explain import Explain
 from .export import Export
 from .info import Info
+from .learn import Learn
 from .open import Open
 from .remedies import told
 from .run import Run
 
-COMMANDS: dict[str, Command] = {command.name: command for command in (Run(), Info(), Explain(), Diff(), Export())}
+COMMANDS: dict[str, Command] = {
+    command.name: command for command in (Run(), Info(), Explain(), Diff(), Export(), Learn())
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -192,8 +192,9 @@ class _Asserts:
             raise AssertionFailed
 
 
-def prompt(console: Any) -> None:
-    """Ask for commands on the terminal until there are no more.
+def prompt(console: Any, ask: str = "(loopdbg) ", empty: str | None = None) -> None:
+    """Ask for commands on the terminal until there are no more. ``ask``: how; ``empty``: what an empty line means, by
+    default the last command again.
 
     Raises:
         Quit: the user asked to leave.
@@ -205,7 +206,7 @@ def prompt(console: Any) -> None:
     last = ""
     while True:
         try:
-            line = input(("> " if console.collecting else "(loopdbg) ") if asked else "")
+            line = input(("> " if console.collecting else ask) if asked else "")
         except EOFError:
             if asked:
                 terminal.out("")
@@ -214,7 +215,7 @@ def prompt(console: Any) -> None:
             terminal.out("")
             continue
         # An empty line does the last command again, as gdb does: for stepping.
-        line = line if line.strip() or console.collecting else last
+        line = line if line.strip() or console.collecting else last if empty is None else empty
         try:
             console.execute(line)
         except InterruptError as interrupted:

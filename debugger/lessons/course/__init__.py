@@ -1,0 +1,1 @@
+"""The lessons themselves, a file each."""

@@ -1,0 +1,90 @@
+"""Lesson 6: absent is not true."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..lesson import Lesson, Step
+from ..question import ValueQuestion, Wrong
+from ..scene import Played, Scene
+
+INPUTS = {"n": 6, "x0": 0}
+A = Scene("climb.onnxtxt", INPUTS)
+B = Scene("climb_absent.onnxtxt", INPUTS)
+C = Scene("climb_endless.onnxtxt", {"x0": 0})
+
+
+def _as_true(played: Played) -> int:
+    """How often it would run if the condition were connected to true."""
+    return A.given(**played.scene.inputs).played.iterations
+
+
+ASK = ValueQuestion(
+    B,
+    lambda played: f"How many iterations run in B, with n = {played['n']} and x0 = {played['x0']}?",
+    lambda played: played.iterations,
+    lambda played: (
+        f"Nobody asks: more is yielded and ignored, and only the trip count of {played['n']} ends it. rows is "
+        f"{played['rows']}."
+    ),
+    (
+        Wrong(
+            _as_true,
+            "So it would be with true. The written table says otherwise: without cond the body still yields a "
+            "condition, and it is ignored.",
+        ),
+        Wrong(lambda _: 0, "Absent is not false: nobody asks, so nobody says no."),
+        Wrong(lambda _: "endless|never|infinite|no end", "That is C: there the trip count is absent too."),
+    ),
+    "In B step with `s`, and see what the loop does after more is false.",
+    (
+        lambda played: f"In B, stand before iteration {_as_true(played)} and press `W`.",
+        "`scene B`, then `f`: the title says how many ran.",
+    ),
+)
+#: Asked again before lesson 9.
+RECALL = ValueQuestion(
+    B.given(n=4, x0=2),
+    "Once more lesson 6's B: x_next = x + 1, the condition more = x_next < 3, and the condition input is absent. "
+    "With n = 4 and x0 = 2, how many iterations run?",
+    ASK.right,
+    ASK.why,
+    ASK.wrongs,
+    "`s` runs one iteration: does it go on after more is false?",
+    ("What is ignored where the condition input is absent?", "`f` runs to the end."),
+)
+
+
+def _note(scene: Scene, against: Callable[[Scene, str], str]) -> str:
+    return (
+        "ONNX Runtime and OpenVINO take the body's word all the same, and stop where more is false: know it before "
+        f"you convert a model. {against(B, 'onnxruntime')} shows it."
+    )
+
+
+LESSON = Lesson(
+    6,
+    "Absent is not true",
+    6,
+    "Read a loop whose condition input is missing, and know what never ends.",
+    ("absent",),
+    {"A": A, "B": B, "C": C},
+    "x_next = x + 1, the condition more = x_next < 3, rows collects x_next. In A the loop's condition input is "
+    "connected to true and the trip count n is 6; in B the condition input is absent: nothing is connected to it; in "
+    "C both are.",
+    (
+        Step("f", "finish", "in A: three iterations, rows is [1, 2, 3]"),
+        Step("scene B", "scene", "the condition input is absent"),
+        Step("s", "step", "three times: more is false", 3),
+        Step("scene C", "scene", "the trip count is absent as well"),
+        Step("s", "step", "six times", 6),
+        Step("W", "why", "whether it ends"),
+    ),
+    "In A the condition decides. In B the trip count alone does, and why says: more is ignored. In C it says `never "
+    "ends`.",
+    ASK,
+    "cond true: the body decides from iteration 1 on. cond absent: the body's word is ignored, only the trip count "
+    "ends it.",
+    again=(ASK.given(n=4, x0=2), ASK.given(n=5, x0=1)),
+    note=_note,
+)

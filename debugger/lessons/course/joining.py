@@ -1,0 +1,66 @@
+"""Lesson 10: joining."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..lesson import Lesson, Step
+from ..question import ValueQuestion, Wrong
+from ..scene import Scene
+
+SCENE = Scene("pairs.xml", {"x": [1, 2, 3]})
+
+
+def _turned(values: list[Any]) -> list[Any]:
+    return values[::-1]
+
+
+ASK = ValueQuestion(
+    SCENE,
+    lambda played: f"x is {played['x']}: what is backwards in the end?",
+    lambda played: played["backwards"],
+    "The last iteration comes first; each part is as its iteration made it.",
+    (
+        Wrong(
+            lambda played: _turned(played["joined"]),
+            "The order of the parts is turned; inside a part nothing moves.",
+        ),
+        Wrong(lambda played: played["joined"], "That is joined; a negative stride puts the last iteration first."),
+        Wrong(
+            lambda played: _turned(played["as_rows"]),
+            "Those are rows, on a new axis. Concatenating makes an axis longer, it adds none.",
+        ),
+    ),
+    "Step with `s`, and look at backwards among the scan outputs after each iteration.",
+    (
+        lambda played: (
+            "Look at backwards before iteration 2: "
+            f"{[number for x in reversed(played['x'][:2]) for number in (x, 10 * x)]}."
+        ),
+        "`r`, `s`, `s`, `s`: watch backwards grow.",
+    ),
+    choice=True,
+)
+LESSON = Lesson(
+    10,
+    "Joining",
+    5,
+    "Know the shape and the order of what is collected.",
+    ("stacked", "concatenated"),
+    {"A": SCENE},
+    "Each iteration gets one part v of x and makes the pair [v, 10·v]. as_rows stacks the pairs, a row an iteration; "
+    "joined concatenates them along the axis that they have; backwards does so too, with a negative stride.",
+    (
+        Step("s", "step", "one pair"),
+        Step("s", "step", "two: look at all three outputs"),
+        Step("print as_rows", "print", "a row an iteration"),
+        Step("print joined", "print", "the same numbers in one row"),
+        Step("f", "finish", "to the end"),
+    ),
+    "The shapes before iteration 2: as_rows is `[2, 2]`, which holds [[1, 10], [2, 20]], and joined is `[4]`, which "
+    "holds [1, 10, 2, 20].",
+    ASK,
+    "Stacked: a new axis, one row an iteration (ONNX, TensorRT). Concatenated: an axis that is there gets longer "
+    "(OpenVINO). Backwards turns the order of the iterations, not the parts.",
+    again=(ASK.given(x=[7, 8, 9]), ASK.given(x=[4, 0, -2])),
+)

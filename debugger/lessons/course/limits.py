@@ -1,0 +1,87 @@
+"""Lesson 5: two limits."""
+
+from __future__ import annotations
+
+from ....runtime.graph import StoppedBy
+from ..lesson import Lesson, Step
+from ..question import OpenQuestion, Reply, StateQuestion
+from ..stand import Stand
+from . import edge
+from .condition import SCENE
+
+
+def _exactly(wanted: int, stand: Stand) -> Reply | None:
+    """The loop ended after so many iterations, by one change."""
+    edits = stand.edits
+    if stand.ended is None or not stand.at_boundary or not edits:
+        return None
+    ran, usual = stand.iteration, stand.played.iterations
+    last, limit = stand.carried("count"), stand.value("limit")
+    if ran == wanted and len(edits) > 1:
+        return Reply(False, f"{wanted} it is, by {len(edits)} changes; now with one: `r`.")
+    if ran == wanted and stand.ended is StoppedBy.TRIP_COUNT:
+        text = f"Ended by the trip count: below was true ({last} < {limit}), it would have gone on."
+        return Reply(True, f"{text} There is a way by the condition as well.")
+    if ran == wanted:
+        return Reply(True, f"Ended by the condition: {last} < {limit} is false. The trip count could have done it too.")
+    if ran == usual:
+        return Reply(False, f"{ran}, as before: what you changed did not decide.")
+    if ran > usual and ran > wanted:
+        return Reply(False, f"{ran}: you moved the condition away; the trip count of 10 is next.")
+    if ran < wanted:
+        told = f"{ran}: {last} < {limit} is false already in iteration {ran - 1}, and that one is the last."
+        if stand.ended is StoppedBy.TRIP_COUNT:
+            told = f"{ran}: a trip count can only shorten, and this one does so too much."
+        return Reply(False, told)
+    return Reply(False, f"{ran}: in iteration {wanted - 1} the comparison still says go on.")
+
+
+def question(wanted: int, hints: tuple[str, ...]) -> StateQuestion:
+    """Bring it to end after so many iterations."""
+    return StateQuestion(
+        SCENE,
+        f"Before iteration 0 change one value so that it ends after exactly {wanted} iterations; then `f`.",
+        lambda stand: _exactly(wanted, stand),
+        "`r`, then `e` to set one value, then `f`: the title says how many ran.",
+        hints,
+    )
+
+
+LESSON = Lesson(
+    5,
+    "Two limits",
+    5,
+    "Say which of trip count and condition ended a loop, and move either.",
+    (),
+    {"A": SCENE},
+    "Lesson 3's counter: by its condition it ends after 7 iterations, of the 10 that the trip count allows.",
+    (
+        Step("e", "set", "and then: limit = 12"),
+        Step("f", "finish", "to the end: how many ran?"),
+        Step("W", "why", "which limit it was"),
+        Step("r", "restart", "back to the beginning, where nothing is changed"),
+    ),
+    "The first line of why: the condition, the trip count, or both; and above it `4 iterations`, of 10.",
+    question(
+        5,
+        (
+            "The fifth count_next is 15: which comparison must be false there, and true at 12?",
+            "`r`, `e`, a limit above 12 and not above 15 (or a trip_count), then `f`.",
+            "`r`, `set limit = 13`, `f`. Or trip_count = 5, step = 4, count = 5.",
+        ),
+    ),
+    "Whichever says stop first, stops. If both fall together, it is called the condition.\nIf you have a minute: "
+    "the same by the other limit.",
+    say=OpenQuestion(SCENE, "Which single value would you change to get exactly 5 iterations, and to what?"),
+    again=(
+        question(
+            9,
+            (
+                "A trip count can only shorten. Which comparison must still be true at 24?",
+                "`r`, `e`, a limit above 24 and not above 27, then `f`.",
+                "`r`, `set limit = 25`, `f`.",
+            ),
+        ),
+    ),
+    first=edge.GAVE,
+)

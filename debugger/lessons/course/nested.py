@@ -1,0 +1,90 @@
+"""Lesson 11: a loop in a loop."""
+
+from __future__ import annotations
+
+from ..lesson import Lesson, Step
+from ..question import Reply, StateQuestion, ValueQuestion, Wrong
+from ..scene import Played, Scene
+from ..stand import Stand
+
+SCENE = Scene("stairs.onnxtxt", {"n": 3})
+
+
+def _stands(h: int, total: int, stand: Stand) -> Reply | None:
+    """In stair, h and total are what is asked."""
+    if stand.loop != "stair" or not stand.at_boundary:
+        return None
+    now, outer = stand.carried("h"), stand.carried("total", 1)
+    around = stand.outer_iteration
+    if (now, outer) == (h, total) and stand.ended is None:
+        return Reply(True, f"Iteration {stand.iteration} of stair, in iteration {around} of stairs: the one boundary.")
+    if outer == total and now == h - 1:
+        return Reply(False, f"Each entry begins at 0, and h is {now}: one `s` more.")
+    if outer == total and now is not None and now > h:
+        return Reply(False, f"h is {now}: one too far; `←`.")
+    if now == h and stand.ended is not None:
+        return Reply(False, f"This entry, in iteration {around} of stairs, has no more iteration; on to the next.")
+    if now == h and outer is not None and outer < total:
+        return Reply(False, f"Outer iteration {around}: total is {outer}. A later entry.")
+    return None
+
+
+def question(n: int, h: int, total: int) -> StateQuestion:
+    """Stand where h and total are so much."""
+    around = n - 1
+    return StateQuestion(
+        SCENE.given(n=n),
+        f"Stand in stair where h is {h} and total is {total}.",
+        lambda stand: _stands(h, total, stand),
+        "`i` goes into the next stair, `s` runs one iteration of it; the stack shows both loops.",
+        (
+            "total is 0, 1, 3, 6 before the outer iterations 0, 1, 2, 3.",
+            f"`B`, then iter {around},{h}, and `c`; or with `s` and `i`, entry by entry.",
+            f"`r`, `break iter {around},{h}`, `c`.",
+        ),
+    )
+
+
+def _always(played: Played) -> list[int]:
+    """What rows would be if every entry ran as often as the last."""
+    return [played["n"]] * int(played["n"])
+
+
+def _kept(played: Played) -> list[int]:
+    """What rows would be if h were kept from entry to entry."""
+    return [k * (k + 1) // 2 for k in range(1, played["n"] + 1)]
+
+
+LESSON = Lesson(
+    11,
+    "A loop in a loop",
+    5,
+    "Keep two iterations apart, and know what an inner loop keeps.",
+    ("frame", "entry"),
+    {"A": SCENE},
+    "The body of stairs holds another loop: stair runs i + 1 iterations, counts h up from 0, and gives its last value "
+    "as height; total adds the heights up, rows collects them. Each time that stair is entered is an entry; a running "
+    "loop is a frame.",
+    (
+        Step("i", "into", "the first node of the outer body"),
+        Step("i", "into", "twice: up to the inner loop, and into it", 2),
+        Step("s", "step", "one iteration of the inner loop"),
+        Step("[", "up", "look at the frame around"),
+        Step("]", "down", "and at the frame inside again"),
+    ),
+    "The stack: `stairs` with its iteration, and `stair` with its own. Steps are about the one that is selected.",
+    question(3, 1, 3),
+    "Each entry is a new loop: trip count, initial values and captures are taken anew.",
+    say=ValueQuestion(
+        SCENE,
+        "What is rows in the end?",
+        lambda played: played["rows"],
+        "one height an outer iteration, of 1, 2 and 3 inner ones.",
+        (
+            Wrong(_kept, "yours would keep h from entry to entry."),
+            Wrong(_always, "yours would fix the inner trip count."),
+        ),
+        "`f` runs to the end.",
+    ),
+    again=(question(4, 2, 6),),
+)

@@ -1,0 +1,79 @@
+"""What a learner has done, kept for each user, card by card."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass
+class Done:
+    """Of one lesson: the card that was reached, whether its question was answered, how many tries that took, and the
+    first guess."""
+
+    card: int = 0
+    done: bool = False
+    tries: int = 0
+    guess: str = ""
+
+
+class Progress:
+    """All lessons; ``path``: where it is kept, None: nowhere. What cannot be read counts as nothing done, and what
+    cannot be written is kept as long as the program runs: ``trouble`` then says why."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path
+        self.trouble = ""
+        self._lessons = self._read()
+
+    def __getitem__(self, number: int) -> Done:
+        return self._lessons.setdefault(number, Done())
+
+    @property
+    def done(self) -> frozenset[int]:
+        """The lessons that are done."""
+        return frozenset(number for number, one in self._lessons.items() if one.done)
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self._lessons.clear()
+        self.save()
+
+    def save(self) -> None:
+        """Keep what was done."""
+        if self.path is None:
+            return
+        told = {"version": 1, "lessons": {str(number): asdict(one) for number, one in self._lessons.items()}}
+        beside = self.path.with_name(f"{self.path.name}.{os.getpid()}")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            beside.write_text(json.dumps(told, indent=1), encoding="utf-8")
+            beside.replace(self.path)
+        except OSError as error:
+            self.trouble = f"what is done is not kept: {self.path}: {error.strerror}"
+
+    def _read(self) -> dict[int, Done]:
+        if self.path is None:
+            return {}
+        try:
+            lessons = json.loads(self.path.read_text(encoding="utf-8"))["lessons"]
+            return {int(number): _done(one) for number, one in lessons.items()}
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            self.trouble = f"what was done cannot be read: {self.path}: {error.strerror}"
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            self.trouble = f"what was done cannot be read: {self.path} is damaged; it begins anew"
+        return {}
+
+
+def _done(told: Any) -> Done:
+    """One lesson of the file.
+
+    Raises:
+        TypeError, ValueError, KeyError: it is none.
+    """
+    return Done(int(told["card"]), bool(told["done"]), int(told["tries"]), str(told["guess"]))

@@ -1,0 +1,103 @@
+"""What a lesson looks at: a model with inputs, and what running it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...runtime.errors import ModelError
+from ...runtime.frame import Frame
+from ...runtime.graph import StoppedBy
+from ...runtime.model import Data, Model, Run, load
+from ..session.boundary import Boundary, read
+
+#: The models of the lessons, beside the package's code.
+MODELS = Path(__file__).parents[2] / "lesson_models"
+#: No lesson runs a loop longer than this to its end.
+_MOST = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """A model of the lessons by its file's name, and its inputs."""
+
+    model: str
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def path(self) -> Path:
+        return MODELS / self.model
+
+    def load(self) -> Model:
+        """The model.
+
+        Raises:
+            ModelError: its file is not where the package has it.
+        """
+        if not self.path.is_file():
+            raise ModelError(f"{self.path}: the lessons' models are not installed; install the package anew")
+        return load(self.path)
+
+    def arrays(self, model: Model) -> dict[str, Data]:
+        """The inputs as the model takes them; those that are not named here are those beside the model."""
+        beside: Mapping[str, Data] = {}
+        if any(port.name not in self.inputs for port in model.inputs):
+            with np.load(self.path.with_suffix(".inputs.npz")) as archive:
+                beside = dict(archive)
+        given = {**beside, **self.inputs}
+        return {port.name: np.asarray(given[port.name], port.dtype) for port in model.inputs}
+
+    def given(self, **inputs: Any) -> Scene:
+        """The same with some inputs changed."""
+        return replace(self, inputs={**self.inputs, **inputs})
+
+    @cached_property
+    def played(self) -> Played:
+        """What it gives when it is run to its end."""
+        model = self.load()
+        boundaries: dict[str, list[Boundary]] = {}
+
+        def see(frame: Frame) -> None:
+            boundaries.setdefault(frame.name, []).append(read(frame, computed=True))
+
+        run = model.execute(self.arrays(model), on_iteration=see, max_iterations=_MOST)
+        return Played(self, run, boundaries)
+
+
+@dataclass(frozen=True, eq=False)
+class Played:
+    """A run of a scene: what questions are checked against, and what replies tell of."""
+
+    scene: Scene
+    run: Run
+    boundaries: Mapping[str, list[Boundary]]
+
+    def __getitem__(self, name: str) -> Any:
+        """An input or an output, in Python's own types."""
+        if name in self.scene.inputs:
+            return self.scene.inputs[name]
+        return plain(self.run.outputs[name])
+
+    @property
+    def iterations(self) -> int:
+        """How often the first loop ran."""
+        return self.run.loops[0].iterations
+
+    @property
+    def ended(self) -> StoppedBy | None:
+        """What ended the first loop."""
+        return self.run.loops[0].stopped_by
+
+    def received(self, loop: str, name: str, iteration: int) -> Any:
+        """What an iteration received as a carried value; behind the last one, what the loop gives."""
+        return plain(self.boundaries[loop][iteration].carried[name])
+
+
+def plain(value: Any) -> Any:
+    """A value in Python's own types."""
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

@@ -1,0 +1,216 @@
+"""Going through a lesson: cards, steps that are ticked, guesses, hints, and what is kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from learning import Class
+from loopdbg.debugger.lessons.course.table import ALL, LESSONS
+from loopdbg.debugger.lessons.progress import Progress
+from loopdbg.debugger.lessons.question import StateQuestion, ValueQuestion
+
+
+def test_a_lesson_from_its_first_card_to_its_last() -> None:
+    klass = Class(3)
+    assert klass.learner.heading == "card 1 of 5: Say first"
+    assert "Kept: 18. Nobody judges it" in klass("answer 18")
+    klass("card")
+    assert klass.learner.lines()[0] == "· s        six times: count goes 15 → 18"
+    klass("step 5")
+    assert klass.learner.lines()[0].startswith("·")
+    klass("s", "n", "n", "why")
+    assert all(line.startswith("✓") for line in klass.learner.lines())
+    klass("card", "card")
+    assert klass.learner.lines()[-1] == "You said first: 18"
+    assert "✗ Iteration 6 has run" in klass("answer 18")
+    said = klass("answer 21")
+    assert said.startswith("✓ Right. Iteration 6 runs") and "You said first: 18; it is 21." in squeezed(said)
+    klass("card")
+    assert "Remember" in klass.learner.heading
+    assert 3 in klass.learner.progress.done and klass.learner.progress[3].tries == 2
+    klass("card")
+    assert klass.learner.title.startswith("Lesson 4 of 12")
+
+
+def squeezed(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_a_guess_is_kept_and_never_judged() -> None:
+    klass = Class(1)
+    for guess in ("12", "15", "99"):
+        assert "✓" not in klass(f"answer {guess}") and "✗" not in klass(f"answer {guess}")
+    assert klass.learner.progress[1].guess == "99" and klass.learner.progress[1].tries == 0
+    klass.to("Look")
+    assert "You said first: 99. It is 15" in klass.card
+
+
+def test_steps_are_ticked_in_whatever_way_they_are_typed() -> None:
+    klass = Class(2)
+    klass("card", "next 2", "n")
+    assert [line[0] for line in klass.learner.lines()[1:]] == list("✓✓✓··")
+    klass("fin", "restart", "step")
+    assert [line[0] for line in klass.learner.lines()[1:]] == list("✓✓✓✓✓")
+
+
+def test_scenes_are_opened_by_letter() -> None:
+    klass = Class(4)
+    klass("card", "finish")
+    assert klass("scene b").startswith("before iteration 0")
+    assert klass("print x0", "finish") == "0 loop 'halve' ends after 1 iteration: the condition is false"
+    assert "runs no iteration" in klass("scene C")
+    assert klass("scene D") == "error: there is no scene 'D': there are A, B, C"
+    assert klass("scene") == "loop 'halve' runs no iteration: the condition is false before the first"
+    assert klass("lesson 1", "scene b").endswith(
+        "error: there is no scene 'b': this lesson has one; scene puts it back"
+    )
+
+
+def test_what_is_asked_once_more_has_its_own_scene_and_leaves_it() -> None:
+    klass = Class(5)
+    assert klass.learner.heading == "card 1 of 6: Once more"
+    assert klass.console.session.model.name == "twice.onnxtxt"
+    assert "✗ That is got" in klass("answer 5 10 20") and "✓" in klass("answer 10 20 40")
+    assert klass.learner.progress[5].tries == 0
+    klass("card")
+    assert klass.console.session.model.name == "counter.onnx"
+
+
+def test_a_state_is_said_once_and_again_where_it_is_asked_for() -> None:
+    klass = Class(1)
+    klass.to("Ask")
+    assert "Two so far" in klass("step 2")
+    assert "Two so far" not in klass("print x")
+    assert "✗ Two so far" in klass("answer")
+    assert klass("step").endswith("Before iteration 3 stands who has three behind.")
+    assert "✓" not in klass("step")
+
+
+def test_before_the_question_is_open_nothing_is_said_of_where_one_stands() -> None:
+    klass = Class(1)
+    assert klass("step 3") == "before iteration 3 of loop 'add3'"
+
+
+@pytest.mark.parametrize(
+    ("card", "typed", "error"),
+    [
+        ("Say first", "answer", "say what you think, as in answer 5"),
+        ("Say first", "answer many apples!", "'many apples!' cannot be read as an answer"),
+        ("Say first", "hint", "there is nothing to give a hint for"),
+        ("Do", "answer 5", "this card asks nothing"),
+        ("Do", "again", "again is for the question of a lesson"),
+        ("Ask", "answer", "answer what? as in answer 5"),
+        ("Ask", "answer [1, 2", "'[1, 2' cannot be read as an answer"),
+        ("Ask", "answer z", "there is no choice 'z'; there are a, b, c, d"),
+        ("Ask", "lesson 99", "lesson takes a number from 1 to 13, not '99'"),
+        ("Ask", "lesson one", "lesson takes a number from 1 to 13, not 'one'"),
+        ("Ask", "card 9", "card takes a number from 1 to 5, not '9'"),
+        ("Ask", "card x", "card takes a number from 1 to 5, not 'x'"),
+    ],
+)
+def test_what_makes_no_sense_is_one_clear_error(card: str, typed: str, error: str) -> None:
+    klass = Class(2)
+    klass.to(card)
+    before = klass.learner.lines()
+    assert klass(typed).startswith(f"error: {error}")
+    assert klass.learner.lines() == before
+
+
+def test_the_commands_of_a_lesson_are_completed_and_explained() -> None:
+    klass = Class(1)
+    assert klass.console.complete("les") == ["lesson"]
+    assert "answer X" in klass("help") and klass("help hint").startswith("hint   where to look")
+    assert klass("help trip count").startswith("trip count: ")
+
+
+def test_a_covered_listing_shows_once_there_is_a_guess() -> None:
+    klass = Class(7)
+    assert klass.learner.covered
+    klass("answer c")
+    assert not klass.learner.covered and klass.learner.progress[7].guess == "[2, 1]"
+    assert not Class(6).learner.covered
+
+
+def test_every_lesson_can_be_gone_through_card_by_card() -> None:
+    klass = Class(1)
+    seen = []
+    while True:
+        seen.append((klass.learner.lesson.number, klass.learner.number))
+        if "That was the last card" in klass("card"):
+            break
+    assert seen == [(number, k) for number, lesson in ALL.items() for k in range(len(lesson.cards))]
+
+
+def test_after_the_hour(tmp_path: Path) -> None:
+    klass = Class(13, tmp_path / "lessons.json")
+    klass.learner.progress[2].tries = 3
+    assert "✓ Right. Iteration 137 made it" in squeezed(klass("break nan", "continue"))
+    klass("card")
+    assert "So it is with a = 3" in klass("answer 2") and "✓ Right. 10, by the trip count" in klass("answer 10")
+    klass("card")
+    assert "✓ Right. 0 iterations ran" in klass("answer 1.0")
+    klass("card", "answer done", "card")
+    assert klass.learner.lines() == [
+        "That was all of it. What took a second try, for tomorrow:",
+        "  learn 2   Two values, one edge",
+    ]
+    assert 13 in klass.learner.progress.done
+
+
+# -- what is kept
+
+
+def test_what_is_done_is_kept_card_by_card(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "lessons.json"
+    klass = Class(1, path)
+    klass("answer 12", "card", "card")
+    again = Class(1, path)
+    assert again.learner.heading == "card 3 of 5: Look" and "You said first: 12" in again.card
+    again("card", "step 3")
+    assert Progress(path).done == {1}
+    assert Class(None, path).learner.lesson.number == 2
+    assert Class(1, path).learner.heading == "card 1 of 5: Say first", "one that is done begins anew"
+
+
+def test_a_lesson_left_behind_its_question_opens_at_it(tmp_path: Path) -> None:
+    path = tmp_path / "lessons.json"
+    Class(1, path)("card 5")
+    assert Class(1, path).learner.heading == "card 4 of 5: Ask"
+
+
+def test_all_done_leads_to_what_comes_after(tmp_path: Path) -> None:
+    progress = Progress(tmp_path / "lessons.json")
+    for lesson in LESSONS:
+        progress[lesson.number].done = True
+    progress.save()
+    assert Class(None, progress.path).learner.title == "After the hour (10 min)"
+    progress.forget()
+    assert Class(None, progress.path).learner.lesson.number == 1
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"lessons": 5}', '{"lessons": {"x": {}}}', '{"lessons": {"1": 3}}'])
+def test_a_damaged_file_begins_anew_and_says_so(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "lessons.json"
+    path.write_text(text)
+    progress = Progress(path)
+    assert not progress.done and "is damaged; it begins anew" in progress.trouble
+    progress[1].done = True
+    progress.save()
+    assert Progress(path).done == {1} and json.loads(path.read_text())["version"] == 1
+
+
+def test_where_nothing_can_be_written_nothing_is_lost_while_it_runs(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    klass = Class(1, tmp_path / "file" / "lessons.json")
+    klass.to("Ask")
+    assert "✓" in klass("step 3") and 1 in klass.learner.progress.done
+    assert "is not kept" in klass.learner.progress.trouble
+
+
+def test_questions_are_of_either_kind() -> None:
+    kinds = {1: StateQuestion, 5: StateQuestion, 8: StateQuestion, 11: StateQuestion}
+    for lesson in LESSONS:
+        assert isinstance(lesson.ask, kinds.get(lesson.number, ValueQuestion))
