@@ -120,13 +120,19 @@ async def opened_recording(path: Path, name: str, **options: Any) -> AsyncIterat
 async def _shown(
     driver: Driver, note: str, size: tuple[int, int] = (120, 36), actions: Sequence[Action] | None = None
 ) -> AsyncIterator[Screen]:
-    app = LoopdbgApp(driver, note, actions)
+    async with running(LoopdbgApp(driver, note, actions), size) as screen:
+        yield screen
+
+
+@asynccontextmanager
+async def running(app: LoopdbgApp, size: tuple[int, int] = (120, 36)) -> AsyncIterator[Screen]:
+    """An app at its first stop."""
     try:
         async with app.run_test(size=size) as pilot:
             screen = Screen(app, pilot)
             await screen.settle()
             yield screen
     finally:
-        driver.close()
+        app.driver.close()
         if app.fault is not None:
             raise app.fault

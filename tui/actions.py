@@ -56,6 +56,8 @@ class Now:
     searching: bool = False
     pane: str = ""
     target: Target | None = None
+    #: A lesson is open beside the panes.
+    lesson: bool = False
 
     @property
     def here(self) -> bool:
@@ -96,6 +98,7 @@ class Section(StrEnum):
     LOOK = "Looking"
     MOVE = "Cursor"
     SCREEN = "Screen"
+    LESSON = "In a lesson"
     CONSOLE = "In the console"
 
 
@@ -271,6 +274,16 @@ _SCREEN = (
     Action("idle", ("x", "ctrl+c"), "", "interrupt what runs; where nothing runs, say so", "stop", Section.SCREEN),
 )  # fmt: skip
 
+_LESSON = tuple(
+    Action(name, keys, label, told, does, Section.LESSON, lambda now: now.lesson, rank=rank, only=True)
+    for name, keys, label, told, does, rank in (
+        ("answer", ("a",), "answer", "answer the question of the card", "console('answer ')", 1),
+        ("next-card", ("L",), "next card", "the next card of the lesson", "ask_line('card')", 2),
+        ("hint", ("h",), "hint", "where to look; then which keys; then the answer", "ask_line('hint')", 3),
+        ("again", ("A",), "again", "the question of the lesson with other numbers", "ask_line('again')", 5),
+    )
+)
+
 #: What the line of the console does itself.
 _CONSOLE = tuple(
     Action(name, keys, label, told, "", Section.CONSOLE, lambda now: now.typing, rank=rank, typed=True)
@@ -283,7 +296,7 @@ _CONSOLE = tuple(
 )
 
 #: Earlier ones win where several have a key.
-ACTIONS: tuple[Action, ...] = (*_LOOKS, *_STEPS, *_BREAKS, *_MOVES, *_PANES, *_SCREEN, *_CONSOLE)
+ACTIONS: tuple[Action, ...] = (*_LOOKS, *_STEPS, *_BREAKS, *_MOVES, *_PANES, *_SCREEN, *_LESSON, *_CONSOLE)
 
 
 def by_id(actions: Iterable[Action] = ACTIONS) -> dict[str, Action]:

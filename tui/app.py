@@ -66,6 +66,8 @@ class LoopdbgApp(App[int]):
     def __init__(self, driver: Driver, inputs_note: str = "", actions: Sequence[Action] | None = None) -> None:
         super().__init__()
         self.driver = driver
+        #: The one that is shown.
+        self.model = driver.model
         self.actions = remapped({}) if actions is None else tuple(actions)
         self._bindings = _bindings(self.actions)
         #: What is wrong with this program, found in the thread that drives the session.
@@ -128,7 +130,7 @@ class LoopdbgApp(App[int]):
 
     def show(self, view: View, error: str | None = None) -> None:
         """Put a stop on the screen, the selected frame in focus."""
-        self._show(Shown(view, view.selected, self.driver.model.graph, self._inputs_note, error))
+        self._show(Shown(view, view.selected, self.model.graph, self._inputs_note, error))
         stop = view.snapshot.stop
         self.message.say(stop.text if not view.snapshot.outputs else f"{stop.text}; r restarts it")
 
@@ -232,6 +234,10 @@ class LoopdbgApp(App[int]):
         """Run a line in the console."""
         self.prompt.say(f"> {line}")
         self._make_room()
+        self.ask(line)
+
+    def action_ask_line(self, line: str) -> None:
+        """Run a line whose answer is seen elsewhere than in the console."""
         self.ask(line)
 
     def action_why(self) -> None:
@@ -499,6 +505,8 @@ class LoopdbgApp(App[int]):
             self.prompt.say(*message.said)
             if message.quits:
                 self.exit(0)
+            if message.model is not None:
+                self.model = message.model
             if message.view is not None:
                 self.show(message.view, message.error)
             if message.error is not None:

@@ -50,6 +50,18 @@ class Question:
     answer: Callable[[Any, str | None], object]
 
 
+#: What the console calls those that a person asks for.
+_NAMES = {
+    Command.STEP: "step",
+    Command.NODE: "next",
+    Command.INTO: "into",
+    Command.FINISH: "finish",
+    Command.CONTINUE: "continue",
+    Command.RESTART: "restart",
+    Command.BACK: "back",
+    Command.BACK_NODE: "back-node",
+    Command.BACK_ON: "reverse-continue",
+}
 #: What can be asked for: a key's command, or a line for the console.
 Request = Command | str
 #: Commands that are short as a rule: what is asked for while one of them runs is meant to come after it.
@@ -98,6 +110,8 @@ class Stopped(Message):
         self.said = said
         self.quits = quits
         self.fault = fault
+        #: The model that the view is of.
+        self.model: Model | None = None
 
 
 class WaitingSession(Session):
@@ -134,13 +148,13 @@ class Driver:
         session: Debuggee | None = None,
         told: Callable[[LoopdbgError], str] = str,
     ) -> None:
-        self.model = model
         self.told = told
         self.post: Callable[[Stopped], object] = lambda _: None
-        self._session: Debuggee = session or WaitingSession(model, inputs, max_iterations=max_iterations)
         self._history = SeenBoundaries()
         self._said: list[str] = []
-        self.console = Console(self._session, self._said.append)
+        self.console = Console(
+            session or WaitingSession(model, inputs, max_iterations=max_iterations), self._said.append
+        )
         self._completer = self.console.completer()
         #: Guards everything below.
         self._changed = threading.Condition()
@@ -151,6 +165,16 @@ class Driver:
         # A daemon: a single node that takes minutes can't be interrupted, and must not keep the program alive.
         self._thread = threading.Thread(target=self._work, name="loopdbg-driver", daemon=True)
         self._thread.start()
+
+    @property
+    def _session(self) -> Debuggee:
+        """What is driven; a console can open something else."""
+        return self.console.session
+
+    @property
+    def model(self) -> Model:
+        """The model of the session."""
+        return self._session.model
 
     @property
     def session(self) -> Debuggee:
@@ -200,7 +224,9 @@ class Driver:
         with self._changed:
             if self._running is not None or self._waiting:
                 return False
+            before = self.console.selected
             self.console.select(number)
+            self.console.did("up" if number > before else "down")
             self._completer = self.console.completer()
         return True
 
@@ -251,6 +277,7 @@ class Driver:
             except Exception as fault:
                 # Not hidden here, where nobody sees it: who shows what comes from this thread raises it.
                 message = Stopped(command, None, fault=fault)
+            message.model = self.model
             with self._changed:
                 self._running = None
                 if message.error is not None:
@@ -332,3 +359,5 @@ class Driver:
                 session.back_node()
             case Command.BACK_ON:
                 session.reverse_continue()
+        if command in _NAMES:
+            self.console.did(_NAMES[command])

@@ -95,8 +95,12 @@ class Console:
             return
         command = find(word, self.more)
         command.run(self, rest)
+        self.did(command.name, rest)
+
+    def did(self, command: str, rest: str = "") -> None:
+        """A command was carried out: by this console, or by a front end that has a key for it."""
         if self.on_done is not None:
-            self.on_done(command.name, rest)
+            self.on_done(command, rest)
 
     def run(self, lines: Iterable[str]) -> None:
         """Run lines one after the other."""

@@ -134,11 +134,11 @@ def _places(one: Breakpoint, session: Debuggee) -> list[str]:
     return []
 
 
-def listing_lines(session: Debuggee, frame: AnyFrame, which: str = "") -> list[str]:
+def listing_lines(session: Debuggee, frame: AnyFrame, which: str = "", quiet: bool = False) -> list[str]:
     """The pseudo-code of a frame's loop (the whole model outside of loops), the values of this iteration beside it.
 
     ``which``: "" for the lines around the one that runs next, a number for those around a line, ``all`` for all of
-    them and what ends the loop.
+    them and, unless it is to be ``quiet``, what ends the loop.
 
     Raises:
         UsageError: there is no such line here.
@@ -154,6 +154,7 @@ def listing_lines(session: Debuggee, frame: AnyFrame, which: str = "") -> list[s
             states={entry.node: entry.state for entry in frame.nodes},
             read=_reader(frame),
             breakpoints=session.breakpoints.marked(),
+            quiet=quiet,
         ),
     )
     if which == "all":

@@ -31,6 +31,8 @@ class Learner:
         self.attended = attended
         self.turned: Callable[[], object] = lambda: None
         self.opened: Callable[[], object] = lambda: None
+        #: Gets what is said of the lesson, in lines; by default the console says it.
+        self.tell: Callable[[Sequence[str]], object] | None = None
         self.changed: Callable[[Sequence[str]], object] = lambda steps: None
         self.lesson: Lesson | Tasks = ALL[self.next_lesson() if number is None else number]
         self.number = 0
@@ -87,7 +89,11 @@ class Learner:
 
     def say(self, text: str) -> None:
         """Say something of the lesson, in lines."""
-        for line in wrapped(self.voice(text)):
+        lines = wrapped(self.voice(text))
+        if self.tell is not None:
+            self.tell(lines)
+            return
+        for line in lines:
             self.console.say(line)
 
     # -- cards
@@ -131,9 +137,10 @@ class Learner:
 
     def _step_line(self, k: int) -> str:
         step = self.card.steps[k]
-        mark = "✓" if self.ticks[k] >= step.times else "·"
+        ticks = self.ticks[k]
+        mark = "✓" if ticks >= step.times else "·"
         keys = self.voice(f"`{step.keys}`").strip("`")
-        return f"{mark} {keys:<8} {step.told}"
+        return f"{mark} {keys:<8} {step.told}" + (f" ({ticks} of {step.times})" if 0 < ticks < step.times else "")
 
     def _last(self) -> list[str]:
         tried = [n for n in ALL if self.progress[n].tries > 1 and isinstance(ALL[n], Lesson)]
@@ -141,6 +148,11 @@ class Learner:
             return ["That was all of it. Every question came right at the first try."]
         told = ["That was all of it. What took a second try, for tomorrow:"]
         return [*told, *(f"  {self.voice.learn(n)}   {ALL[n].title}" for n in tried)][:6]
+
+    @property
+    def quiet(self) -> bool:
+        """What is known of the loop beside its lines would give the answer away: as long as a question is open."""
+        return isinstance(self.lesson, Lesson) and not self.answered and not self.progress[self.lesson.number].done
 
     @property
     def covered(self) -> bool:

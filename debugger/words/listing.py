@@ -59,6 +59,8 @@ class ShownStop:
     states: Mapping[Node, NodeState] = field(default_factory=dict)
     read: Callable[[Value], tuple[bool, Any]] = lambda value: (False, None)
     breakpoints: Collection[Node] = frozenset()
+    #: Nothing but the lines.
+    quiet: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +173,7 @@ class Listing:
     def notes(self) -> Iterator[str]:
         """What is to be said below the lines of a loop: what ends or ended it, and where real runtimes differ."""
         here = self.stop
-        if here.loop is None:
+        if here.loop is None or here.quiet:
             return
         if here.stopped_by is not None:
             yield ended(here.stopped_by, here.iteration)

@@ -55,9 +55,11 @@ command of the debugger. An empty line goes on to the next card."""
         number = _number(options.lesson)
         if options.text or not (sys.stdin.isatty() and sys.stdout.isatty()):
             return _text(progress, number)
+        from ...debugger.lessons.learner import Learner
+        from ...debugger.lessons.voice import Voice
         from ..lessons import learn_app
 
-        return learn_app(progress, number)
+        return learn_app(Learner(progress, Voice({}, against, learn_again), number=number))
 
 
 def _number(text: str | None) -> int | None:
@@ -149,5 +151,5 @@ def _listing(learner: Learner) -> None:
     if learner.covered:
         terminal.out("(the listing is covered until you have guessed)")
         return
-    for line in listing_lines(console.session, console.selected_frame(), "all"):
+    for line in listing_lines(console.session, console.selected_frame(), "all", quiet=learner.quiet):
         terminal.out(line)

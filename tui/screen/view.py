@@ -147,6 +147,8 @@ class Shown:
     main: Graph
     inputs_note: str = ""
     error: str | None = None
+    #: What is known of a loop beside its lines is left out: a lesson asks for it.
+    quiet: bool = False
 
     @property
     def done(self) -> bool:

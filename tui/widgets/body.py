@@ -115,6 +115,7 @@ def _stop_of(shown: Shown) -> ShownStop:
         shown.failed and shown.frame is shown.view.top,
         {node: entry.state for node, entry in zip(_nodes(graph_of(frame, shown.main)), frame.nodes, strict=False)},
         read,
+        quiet=shown.quiet,
     )
 
 

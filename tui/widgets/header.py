@@ -55,7 +55,7 @@ class Header(Widget):
 
     def _place(self, room: int) -> list[Span]:
         """``loopdbg  model ▸ main ▸ Loop 'a' 3 ▸ Loop 'b'``, or what of it fits."""
-        steps = [self._model]
+        steps = [self._model if self.shown is None else printable(self.shown.view.snapshot.model)]
         if self.shown is not None:
             frames = [v.frame for v in self.shown.view.frames]
             depth = self.shown.depth

@@ -56,6 +56,12 @@ def test_steps_are_ticked_in_whatever_way_they_are_typed() -> None:
     assert [line[0] for line in klass.learner.lines()[1:]] == list("✓✓✓✓✓")
 
 
+def test_a_step_of_many_says_how_often_it_was_done() -> None:
+    klass = Class(3)
+    klass("card", "step 2")
+    assert klass.learner.lines()[0] == "· s        six times: count goes 15 → 18 (2 of 6)"
+
+
 def test_scenes_are_opened_by_letter() -> None:
     klass = Class(4)
     klass("card", "finish")

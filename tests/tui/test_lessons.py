@@ -1,0 +1,201 @@
+"""Lessons in the screen: every Do by its keys, what every Look promises, and answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from learning import VOICE
+from loopdbg.debugger.lessons.course.table import LESSONS
+from loopdbg.debugger.lessons.learner import Learner
+from loopdbg.debugger.lessons.lesson import Lesson, Step
+from loopdbg.debugger.lessons.progress import Progress
+from loopdbg.debugger.lessons.voice import Voice
+from loopdbg.tui.lessons import LessonApp, lesson_driver
+from screens import Screen, running
+
+#: The keys that are pressed for a command.
+KEYS = {
+    "step": "s",
+    "next": "n",
+    "into": "i",
+    "finish": "f",
+    "back": "left",
+    "restart": "r",
+    "why": "W",
+    "up": "left_square_bracket",
+    "down": "right_square_bracket",
+}
+
+
+class Lessons(Screen):
+    """A lesson that is open in the screen."""
+
+    app: LessonApp
+
+    @property
+    def card(self) -> str:
+        """The card and what was said to an answer, as drawn."""
+        return squeezed(self.app.lesson.text)
+
+    @property
+    def heading(self) -> str:
+        return str(self.app.lesson.border_title)
+
+    async def line(self, text: str) -> None:
+        """Type a line into the console, and close it again."""
+        await self.press("colon")
+        await self.type(text)
+        if self.app.prompt.display:
+            await self.press("escape")
+
+    async def do(self, step: Step) -> None:
+        """Do a step of a lesson once, as a person would."""
+        if step.command in KEYS:
+            await self.press(KEYS[step.command])
+        else:
+            await self.line({"set": "set limit = 12"}.get(step.command, step.keys))
+
+    def everything(self) -> str:
+        """What all panes say, and the header."""
+        panes = "\n".join(pane.text for pane in self.app.panes.values())
+        return squeezed(f"{self.header}\n{self.message}\n{panes}\n{self.app.prompt.text}")
+
+
+def tight(text: str) -> str:
+    """Shapes are written without blanks on the screen."""
+    return squeezed(text).replace(", ", ",")
+
+
+def squeezed(text: str) -> str:
+    return " ".join(text.split())
+
+
+@asynccontextmanager
+async def lesson(number: int, size: tuple[int, int] = (120, 36), path: Path | None = None) -> AsyncIterator[Lessons]:
+    learner = Learner(Progress(path), Voice({}, VOICE.against, VOICE.learn), number=number)
+    app = LessonApp(lesson_driver(learner), learner)
+    async with running(app, size) as screen:
+        yield Lessons(app, screen.pilot)
+
+
+async def to(screen: Lessons, kind: str) -> None:
+    """Turn to the card of a kind."""
+    while kind not in screen.heading:
+        await screen.press("L")
+
+
+@pytest.mark.parametrize("one", LESSONS, ids=lambda one: str(one.number))
+async def test_do_is_done_by_its_keys_and_look_shows_what_it_promises(one: Lesson) -> None:
+    async with lesson(one.number) as screen:
+        await to(screen, "Do")
+        seen = []
+        for step in one.do:
+            for _ in range(step.times):
+                await screen.do(step)
+                seen.append(screen.everything())
+            await screen.press("W")
+            seen.append(screen.everything())
+            while screen.app.prompt.display or len(screen.app.screen_stack) > 1:
+                await screen.press("escape")
+        assert screen.card.count("✓") == len(one.do), screen.card
+        await to(screen, "Look")
+        promised = re.findall(r"`([^`]+)`", " ".join(one.cards[screen.app.learner.number].lines()))
+        for text in promised:
+            assert any(tight(text) in tight(all_of_it) for all_of_it in seen), text
+
+
+async def test_answers_are_typed_with_a_and_replied_to_on_the_card() -> None:
+    async with lesson(3) as screen:
+        assert "card 1 of 5: Say first" in screen.heading and "max_trips" not in screen.card
+        await screen.press("a")
+        assert screen.app.prompt.line.value == "answer "
+        await screen.type("answer 18")
+        assert "Kept: 18. Nobody judges it" in screen.card
+        await screen.line("card 4")
+        await screen.press("h")
+        assert "is 21 there before below is false?" in screen.card
+        await screen.line("answer 18")
+        assert "✗ Iteration 6 has run" in screen.card and "You said first: 18" in screen.card
+        await screen.press("A")
+        assert "limit is 21" in screen.card and "✗" not in screen.card
+        assert re.search(r"limit .*\b21\b", screen.text("inputs"))
+        await screen.line("answer 21")
+        assert "✓ Right. Iteration 6 runs, yields 21 < 21" in screen.card
+
+
+async def test_a_state_is_seen_after_a_key() -> None:
+    async with lesson(1) as screen:
+        await to(screen, "Ask")
+        await screen.press("s", "s")
+        assert "Two so far" in screen.card
+        await screen.press("s")
+        assert "✓ Right. Three have run" in screen.card
+        assert not screen.app.prompt.display, "the card says it"
+
+
+async def test_another_scene_is_another_model_in_every_pane() -> None:
+    async with lesson(6) as screen:
+        assert "climb.onnxtxt" in screen.header
+        await screen.line("scene B")
+        assert "climb_absent.onnxtxt" in screen.header
+        await screen.line("scene C")
+        assert "no limit" in screen.header
+        await screen.line("lesson 11")
+        assert "stairs.onnxtxt" in screen.header and "Lesson 11 of 12" in screen.heading
+        await screen.press("i", "i", "i", "s")
+        assert "stair" in screen.text("stack")
+
+
+async def test_the_source_is_covered_until_there_is_a_guess() -> None:
+    async with lesson(7) as screen:
+        assert not any("a, b = b, a" in row for row in screen.visible())
+        await screen.press("a")
+        await screen.type("answer c")
+        await screen.press("escape")
+        assert any("a, b = b, a" in row for row in screen.visible())
+
+
+async def test_what_answers_the_question_is_not_said_below_the_source_before() -> None:
+    async with lesson(6) as screen:
+        await screen.line("scene B")
+        assert "ends:" not in screen.text("body") and "note:" not in screen.text("body")
+        await to(screen, "Ask")
+        await screen.line("answer 6")
+        assert "ONNX Runtime" in screen.card and "ends:" in screen.text("body")
+
+
+async def test_a_restart_with_other_inputs_is_shown() -> None:
+    async with lesson(3) as screen:
+        await screen.press("s", "s")
+        await screen.line("restart start=4 limit=9")
+        assert "iteration 0" in screen.header and re.search(r"limit .*\b9\b", screen.text("inputs"))
+        assert "4" in screen.text("back-edges")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 60)])
+@pytest.mark.parametrize("number", [2, 9, 12])
+async def test_a_card_is_seen_whole_at_every_size(number: int, size: tuple[int, int]) -> None:
+    async with lesson(number, size) as screen:
+        for _ in range(6):
+            drawn = squeezed(" ".join(screen.visible()).replace("│", " "))
+            for line in screen.app.card.lines:
+                assert squeezed(line) in drawn, line
+            await screen.press("L")
+
+
+async def test_the_keys_of_lessons_are_shown_in_lessons_alone() -> None:
+    async with lesson(1, (200, 60)) as screen:
+        assert "a answer" in screen.keys and "L next card" in screen.keys
+
+
+async def test_progress_that_cannot_be_kept_is_said_and_no_more(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    async with lesson(1, path=tmp_path / "file" / "x.json") as screen:
+        await to(screen, "Ask")
+        await screen.press("s", "s", "s")
+        assert "✓ Right" in screen.card

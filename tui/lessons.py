@@ -1,0 +1,95 @@
+"""A lesson in the screen: the debugger as it is, and above its panes the card that is open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from textual.app import ComposeResult
+
+from ..debugger.lessons.learner import Learner
+from . import settings
+from .actions import Action, Now, remapped
+from .app import LoopdbgApp
+from .driver import Driver
+from .screen.view import Shown
+from .widgets.lesson import CardView, LessonPane
+
+
+class LessonApp(LoopdbgApp):
+    """The app with a learner at its console. What the learner says is copied in the thread that runs commands."""
+
+    CSS = "#body.-covered { visibility: hidden; }"
+
+    def __init__(self, driver: Driver, learner: Learner, actions: Sequence[Action] | None = None) -> None:
+        super().__init__(driver, "of the lesson", actions)
+        self.learner = learner
+        self.lesson = LessonPane(id="lesson")
+        self._reply: tuple[str, ...] = ()
+        self.card = self._look(())
+        learner.turned = self._turned
+        learner.changed = lambda steps: self._changed()
+        learner.tell = self._tell
+
+    def _look(self, reply: Sequence[str]) -> CardView:
+        learner = self.learner
+        return CardView(
+            learner.title, learner.heading, tuple(learner.lines()), tuple(reply), learner.covered, learner.quiet
+        )
+
+    def _turned(self) -> None:
+        self.card = self._look(())
+
+    def _changed(self) -> None:
+        self.card = self._look(self.card.reply)
+
+    def _tell(self, lines: Sequence[str]) -> None:
+        self.card = self._look(lines)
+
+    def compose(self) -> ComposeResult:
+        for widget in super().compose():
+            yield widget
+            if widget is self.header:
+                yield self.lesson
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.lesson.put(self.card)
+        if self.learner.progress.trouble:
+            self.notify(self.learner.progress.trouble, severity="warning", markup=False)
+
+    @property
+    def now(self) -> Now:
+        return replace(super().now, lesson=True)
+
+    def _show(self, shown: Shown) -> None:
+        card = self.card
+        self.body.set_class(card.covered, "-covered")
+        self.lesson.put(card)
+        super()._show(replace(shown, quiet=card.quiet))
+
+
+def lesson_driver(learner: Learner) -> Driver:
+    """A driver whose console is the learner's."""
+    session = learner.session()
+    driver = Driver(session.model, {}, None, session)
+    learner.attach(driver.console)
+    return driver
+
+
+def learn_app(learner: Learner) -> int:
+    """Open lessons in the screen; returns the exit status once it is closed.
+
+    Raises:
+        UsageError: the keys that a config file sets make no sense.
+    """
+    actions = remapped(settings.keymap())
+    driver = lesson_driver(learner)
+    app = LessonApp(driver, learner, actions)
+    try:
+        status = app.run() or 0
+        if app.fault is not None:
+            raise app.fault
+        return status
+    finally:
+        driver.close()
