@@ -1,3 +1,4 @@
 """The command language, for scripts, the command line and the screen."""
 
 from . import commands as commands  # registers them
+from . import plot as plot

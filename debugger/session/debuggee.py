@@ -5,11 +5,11 @@ Front ends and commands know nothing else; what one of the two cannot do it refu
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ...runtime.errors import Remedy, UsageError
 from ...runtime.graph import Node
@@ -26,6 +26,9 @@ from .boundary import Boundary
 from .branches import Branch
 from .stop import Reason, Stop
 from .timeline import Timeline
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 #: Stops after which a step with a count goes on.
 _ON_THE_WAY = (Reason.NODE, Reason.STEP, Reason.ENTRY, Reason.LOOP_END)
@@ -126,6 +129,20 @@ class Debuggee(ABC):
             known += evolution
         have = f"; there is one of {', '.join(map(quote, dict.fromkeys(known)))}" if known else ""
         raise UsageError(f"there is no history of '{name}'{have}")
+
+    def plot(self, name: str | None = None) -> Figure:
+        """A figure: a value over iterations, or all that the innermost loop carries; a scan output as it is so far.
+
+        Raises:
+            UsageError: no running loop has anything of that name that could be drawn.
+        """
+        from ..plots import frames as plots
+
+        frames = dict.fromkeys(frame for frame in (self.frame, *reversed(self.frames)) if frame.loop is not None)
+        for frame in list(frames)[:-1]:
+            with contextlib.suppress(UsageError):
+                return plots.over_iterations(frame, name)
+        return plots.over_iterations(list(frames)[-1] if frames else self.frame, name)
 
     def evolution(self, index: int, entry: int | None = None) -> Evolution:
         """What the values of a loop were in one of its entries, the present or last one by default.
@@ -377,7 +394,7 @@ class Debuggee(ABC):
             if self._lock.locked():
                 self._ask_to_stop()
 
-    @contextmanager
+    @contextlib.contextmanager
     def _held(self) -> Iterator[None]:
         """Nobody else moves it meanwhile."""
         if not self._lock.acquire(blocking=False):

@@ -6,7 +6,7 @@ import html
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,9 @@ from ..values.scope import FrameScope
 from ..words.endings import stopper
 from ..words.moments import when, whose
 from .timeline import Timeline
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 #: Reading one part takes milliseconds; who waits longer waits for something that is stuck.
 _PATIENCE = 5.0
@@ -83,6 +86,18 @@ class SessionFrame(runtime.Frame):
         found = parse(expression)
         scope = FrameScope(self, self.history)
         return Shown(expression, found.evaluate(scope), scope.remark(found.present))
+
+    def plot(self, expression: str | None = None) -> Figure:
+        """A figure of what an expression is here; without one, of all that the loop carries, over iterations.
+
+        Raises:
+            UsageError: it has no value here, or none that could be drawn.
+        """
+        from ..plots import frames as plots
+
+        if expression is None:
+            return plots.over_iterations(self)
+        return plots.value(self, expression, self[expression])
 
     def _repr_html_(self) -> str:
         loop = self.loop

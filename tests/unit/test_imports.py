@@ -32,7 +32,15 @@ def imported(*arguments: str) -> set[str]:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--help"], ["run", "--help"], ["info", "--help"], ["explain", "--help"], ["diff", "--help"], ["--version"]],
+    [
+        ["--help"],
+        ["run", "--help"],
+        ["info", "--help"],
+        ["explain", "--help"],
+        ["diff", "--help"],
+        ["plot", "--help"],
+        ["--version"],
+    ],
 )
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     assert imported(*arguments).isdisjoint(HEAVY)

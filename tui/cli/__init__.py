@@ -21,11 +21,12 @@ from .export import Export
 from .info import Info
 from .learn import Learn
 from .open import Open
+from .plot import Plot
 from .remedies import told
 from .run import Run
 
 COMMANDS: dict[str, Command] = {
-    command.name: command for command in (Run(), Info(), Explain(), Diff(), Export(), Learn())
+    command.name: command for command in (Run(), Info(), Explain(), Diff(), Export(), Plot(), Learn())
 }
 
 

@@ -31,6 +31,7 @@ commands:
   loopdbg explain MODEL  show its loops as pseudo-code, and what ends them
   loopdbg diff A B       compare models, traces, or a model and another runtime
   loopdbg export TRACE   write what was recorded as .npz or .csv
+  loopdbg plot MODEL     draw a loop: values over iterations, condition, scan
   loopdbg learn          lessons on the loops inside model files"""
     examples = """\
 'loopdbg run --help' and so on tell about those commands.
@@ -39,7 +40,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
 130 interrupted"""
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        parser.usage = "loopdbg [run|info|explain|diff|export|learn] MODEL|TRACE [options]"
+        parser.usage = "loopdbg [run|info|explain|diff|export|plot|learn] MODEL|TRACE [options]"
         parser.add_argument("model", metavar="MODEL", help="the model file, or a trace")
         add_weights_option(parser)
         add_run_options(parser)

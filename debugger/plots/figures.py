@@ -1,0 +1,197 @@
+"""Numbers as figures of matplotlib. Lines differ in more than colour, and scales are named."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from ..values.history import History, Numbers
+
+_STYLES = ("-", "--", "-.", ":")
+_MARKS = "o^sDvP"
+#: Fewer points than this are marked.
+_MARKED = 40
+#: A picture has no more rows and columns: of larger arrays some are taken.
+_CELLS = 1000
+#: Numbers further apart than this stand on a logarithmic scale.
+_FAR = 100.0
+
+
+class Picture(Figure):
+    """A figure that a notebook draws by itself, whatever its backend."""
+
+    def _repr_png_(self) -> bytes:
+        file = io.BytesIO()
+        self.savefig(file, format="png")
+        return file.getvalue()
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A history with what it is called in the picture."""
+
+    label: str
+    history: History
+
+    @property
+    def what(self) -> str:
+        """What its numbers are."""
+        return f"norm of {self.label}" if self.history.is_tensor else self.label
+
+
+def curves(shown: Sequence[Curve], title: str, *, together: bool = False, log: bool | None = None) -> Figure:
+    """Values over iterations, each on axes of its own or all together. ``log``: None, where they are far apart."""
+    rows = 1 if together else max(1, len(shown))
+    figure = _figure(rows)
+    axes = figure.subplots(rows, 1, sharex=True, squeeze=False)[:, 0]
+    for k, one in enumerate(shown):
+        axis = axes[0 if together else k]
+        _draw(axis, one, k)
+        if not together:
+            axis.set_ylabel(one.what)
+            _scale(axis, [one], log)
+            _remark(axis, one.history)
+    if together:
+        _scale(axes[0], shown, log)
+        axes[0].set_ylabel("norm" if all(one.history.is_tensor for one in shown) else "value")
+        axes[0].legend()
+    _finish(figure, axes[-1], title)
+    return figure
+
+
+def sides(left: Curve, sign: str, right: Curve, title: str) -> Figure:
+    """The two sides of the comparison that decides, over iterations."""
+    figure = _figure(1)
+    axis = figure.subplots()
+    for k, one in enumerate((left, right)):
+        _draw(axis, one, k)
+    _scale(axis, (left, right), None)
+    axis.set_ylabel(f"{left.label} {sign} {right.label}")
+    axis.legend()
+    _remark(axis, left.history)
+    _finish(figure, axis, title)
+    return figure
+
+
+def apart(pairs: Sequence[tuple[Curve, Curve]], title: str) -> Figure:
+    """Two runs: their values above, and below how far apart they are, on a logarithmic scale."""
+    figure = _figure(2 * len(pairs))
+    axes = figure.subplots(2 * len(pairs), 1, sharex=True, squeeze=False)[:, 0]
+    for k, (one, other) in enumerate(pairs):
+        above, below = axes[2 * k], axes[2 * k + 1]
+        _draw(above, one, 0)
+        _draw(above, other, 1)
+        above.set_ylabel("norm" if one.history.is_tensor else "value")
+        above.legend()
+        iterations, difference = differences(one.history, other.history)
+        below.plot(iterations, difference, "k-", marker="." if len(iterations) <= _MARKED else "", label="difference")
+        below.set_ylabel("|difference|" + (" of norms" if one.history.is_tensor else ""))
+        if (difference > 0).any():
+            below.set_yscale("log")
+        else:
+            below.text(0.5, 0.6, "no difference", transform=below.transAxes, ha="center")
+    _finish(figure, axes[-1], title)
+    return figure
+
+
+def differences(one: History, other: History) -> tuple[npt.NDArray[np.int64], Numbers]:
+    """The iterations that both know, and how far apart they are there."""
+    shared, mine, theirs = np.intersect1d(one.iterations, other.iterations, return_indices=True)
+    with np.errstate(all="ignore"):
+        return shared, np.abs(one.value.first[mine] - other.value.first[theirs])
+
+
+def heat(grid: npt.NDArray[Any], title: str, rows: str, columns: str) -> Figure:
+    """A table of numbers as colours; what is not finite is left white and counted."""
+    figure = _figure(2)
+    axis = figure.subplots()
+    shown, steps = _thinned(grid)
+    finite = np.isfinite(shown)
+    image = axis.imshow(
+        np.ma.masked_array(shown, ~finite),
+        aspect="auto",
+        interpolation="nearest",
+        origin="upper",
+        extent=(-0.5, grid.shape[1] - 0.5, grid.shape[0] - 0.5, -0.5),
+    )
+    figure.colorbar(image, ax=axis)
+    axis.set_ylabel(rows)
+    notes = [f"every {step}. {what}" for step, what in zip(steps, ("row", "column"), strict=True) if step > 1]
+    lost = int((~finite).sum())
+    notes += [f"{lost} not finite, white"] if lost else []
+    axis.yaxis.set_major_locator(MaxNLocator(integer=True))
+    _finish(figure, axis, title + (f" ({', '.join(notes)})" if notes else ""), columns)
+    return figure
+
+
+def elements(values: npt.NDArray[Any], title: str) -> Figure:
+    """The elements of a tensor of one axis."""
+    figure = _figure(1)
+    axis = figure.subplots()
+    (shown,), (step, _) = _thinned(values.reshape(1, -1).T)[0].T, _thinned(values.reshape(-1, 1))[1]
+    axis.plot(np.arange(0, values.size, step), shown, marker="." if len(shown) <= _MARKED else "")
+    _finish(figure, axis, title + (f" (every {step}. element)" if step > 1 else ""), "element")
+    return figure
+
+
+def _figure(rows: int) -> Picture:
+    return Picture(figsize=(7.2, 1.2 + 2.2 * min(rows, 12)), layout="constrained")
+
+
+def _draw(axis: Axes, one: Curve, k: int) -> None:
+    history = one.history
+    x, y = history.iterations, history.value.last
+    marks = {"marker": _MARKS[k % len(_MARKS)], "markersize": 4.0} if len(x) <= _MARKED else {}
+    (drawn,) = axis.plot(x, y, linestyle=_STYLES[k % len(_STYLES)], label=one.what, **marks)  # type: ignore[arg-type]
+    if history.bucket > 1:
+        # Of a bucket all that was in it: a spike is seen however narrow it is.
+        axis.fill_between(x, history.value.low, history.value.high, alpha=0.3, color=drawn.get_color(), linewidth=0)
+    odd = history.value.odd > 0
+    if odd.any():
+        base = np.full(int(odd.sum()), 0.02)
+        axis.plot(x[odd], base, "rx", transform=axis.get_xaxis_transform(), label=f"{one.what}: NaN or infinite")
+
+
+def _scale(axis: Axes, shown: Sequence[Curve], log: bool | None) -> None:
+    numbers = [np.concatenate([one.history.value.low, one.history.value.high]) for one in shown]
+    every = np.concatenate(numbers) if numbers else np.empty(0)
+    every = every[np.isfinite(every)]
+    positive = every[every > 0]
+    if log is None:
+        log = bool(positive.size and every.min() >= 0 and positive.max() / positive.min() > _FAR)
+    if log and positive.size:
+        # Zero is what many a difference ends at: below the smallest number the scale is linear.
+        axis.set_yscale("symlog" if every.min() <= 0 else "log", **_linear_below(every, positive))
+
+
+def _linear_below(every: npt.NDArray[Any], positive: npt.NDArray[Any]) -> dict[str, Any]:
+    return {"linthresh": 10.0 ** np.floor(np.log10(positive.min()))} if every.min() <= 0 else {}
+
+
+def _remark(axis: Axes, history: History) -> None:
+    notes = [f"{history.bucket} iterations a point"] if history.bucket > 1 else []
+    notes += ["sampled"] if history.sampled else []
+    if notes:
+        axis.set_title(", ".join(notes), fontsize="small", loc="right")
+
+
+def _finish(figure: Figure, last: Axes, title: str, below: str = "iteration") -> None:
+    last.set_xlabel(below)
+    last.xaxis.set_major_locator(MaxNLocator(integer=True))
+    figure.suptitle(title)
+
+
+def _thinned(grid: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], tuple[int, int]]:
+    """Some rows and columns of a large table, as float64, and how far apart they are."""
+    steps = -(-grid.shape[0] // _CELLS) or 1, -(-grid.shape[1] // _CELLS) or 1
+    taken = grid[:: steps[0], :: steps[1]]
+    with np.errstate(all="ignore"):
+        return (np.abs(taken) if taken.dtype.kind == "c" else taken).astype(np.float64), steps

@@ -1,0 +1,41 @@
+"""Figures as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...runtime.errors import UsageError, one_line
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: What figures are written as.
+SUFFIXES = (".png", ".svg", ".pdf")
+
+
+def check_suffix(path: Path) -> None:
+    """See, before anything is drawn, that it is a picture that a file is to hold.
+
+    Raises:
+        UsageError: it is called otherwise.
+    """
+    if path.suffix.lower() not in SUFFIXES:
+        raise UsageError(f"{path}: name it {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
+    if path.is_dir():
+        raise UsageError(f"{path}: is a folder; give a file")
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure; a picture of before is replaced.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    # No times and random names in it: the same figure is the same file.
+    suffix = path.suffix.lower()
+    metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix)
+    try:
+        figure.savefig(path, dpi=144, metadata=metadata)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror or one_line(error)}") from None

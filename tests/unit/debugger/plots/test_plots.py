@@ -1,0 +1,197 @@
+"""Figures show the numbers that the session knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+
+import loopdbg
+from command_line import Ran
+from command_line import loopdbg as command
+from loopdbg.debugger.plots import frames
+from loopdbg.debugger.plots.figures import Curve, apart, curves, differences, heat
+from loopdbg.debugger.values.history import History, Series
+from loopdbg.runtime.errors import UsageError
+from models import SAMPLES, sample
+
+
+def session(name: str, steps: int = 0) -> loopdbg.Session:
+    found = loopdbg.Session(*sample(name))
+    if steps:
+        found.step(steps)
+    else:
+        found.finish()
+    return found
+
+
+def drawn(figure: Figure) -> dict[str, tuple[list[float], list[float]]]:
+    """What each line of a figure goes through, by its label."""
+    return {
+        str(one.get_label()): (list(map(float, one.get_xdata())), list(map(float, one.get_ydata())))  # type: ignore[arg-type]
+        for axis in figure.axes
+        for one in axis.lines
+    }
+
+
+def history(name: str, values: list[float], first: int = 0, bucket: int = 1) -> History:
+    numbers = np.array(values, np.float64)
+    good = np.where(np.isfinite(numbers), numbers, np.nan)
+    series = Series(good, good, numbers, numbers, (~np.isfinite(numbers)).astype(np.float64))
+    return History(name, first + bucket * np.arange(len(values)), bucket, series)
+
+
+def test_a_carried_value_over_iterations() -> None:
+    run = session("newton_sqrt.onnx", 4)
+    told = drawn(run.plot("x"))
+    expected = [float(run.frame.history.value("x", k)) for k in range(5)]
+    assert told["x"] == ([0, 1, 2, 3, 4], pytest.approx(expected))
+    assert set(drawn(run.frame.plot())) == {"x", "err"}
+    assert run.plot("err").axes[0].get_yscale() in ("log", "symlog")
+    assert run.plot("x").axes[0].get_yscale() == "linear"
+
+
+def test_a_tensor_is_drawn_by_its_norm() -> None:
+    run = session("lstm.xml", 3)
+    name = run.frame.back_edges[0].param
+    told = drawn(run.plot(name))
+    expected = [float(np.linalg.norm(run.frame.history.value(name, k))) for k in range(4)]
+    assert told[f"norm of {name}"][1] == pytest.approx(expected, rel=1e-5)
+    both = frames.norms(run.frame)
+    assert len(both.axes) == 1 and len(drawn(both)) == 2 and both.axes[0].get_yscale() == "log"
+
+
+def test_the_condition_has_two_sides() -> None:
+    run = session("newton_sqrt.onnx")
+    figure = frames.condition(run.frame)
+    told = drawn(figure)
+    assert told["tol"][1] == pytest.approx([1e-6] * len(told["tol"][0]))
+    assert len(told["err_new"][0]) == run.frame.iteration
+    assert figure.axes[0].get_ylabel() == "err_new > tol"
+
+
+def test_scan_outputs_and_tensors_are_pictures_of_their_elements() -> None:
+    run = session("lstm.xml")
+    figure = run.plot("Y")
+    image = next(one for one in figure.axes[0].get_children() if isinstance(one, AxesImage))
+    whole = run.frame.scan_outputs["Y"]
+    assert np.array_equal(np.asarray(image.get_array()), whole[0])
+    rows = run.frame.plot("Y") if "Y" in run.frame.values else run.frame.plot("h")
+    assert rows.axes[0].lines or rows.axes[0].images
+    newton = session("newton_sqrt.onnx")
+    (line,) = drawn(newton.plot("xs")).values()
+    assert line[1] == pytest.approx(newton.frame.scan_outputs["xs"].tolist())
+
+
+def test_what_is_not_finite_is_marked_and_buckets_show_their_range() -> None:
+    one = history("h", [1.0, np.nan, 3.0, np.inf])
+    told = drawn(curves([Curve("h", one)], "title"))
+    assert told["h: NaN or infinite"][0] == [1.0, 3.0]
+    wide = history("h", list(range(100)), bucket=4)
+    figure = curves([Curve("h", wide)], "title")
+    assert figure.axes[0].collections, "a band"
+    assert figure.axes[0].get_title("right") == "4 iterations a point"
+    grid = np.array([[1.0, np.nan], [3.0, 4.0]])
+    assert "1 not finite" in heat(grid, "t", "row", "column").get_suptitle()
+    large = heat(np.zeros((3000, 2)), "t", "row", "column")
+    assert "every 3. row" in large.get_suptitle()
+
+
+def test_two_runs_are_apart_where_both_know_an_iteration() -> None:
+    one, other = history("h", [1.0, 2.0, 3.0]), history("h", [2.0, 5.0, 7.0], first=1)
+    assert [list(part) for part in differences(one, other)] == [[1, 2], [0.0, 2.0]]
+    told = drawn(apart([(Curve("a", one), Curve("b", other))], "t"))
+    assert told["difference"] == ([1.0, 2.0], [0.0, 2.0])
+    same = apart([(Curve("a", one), Curve("b", one))], "t")
+    assert same.axes[1].texts[0].get_text() == "no difference"
+
+
+def test_what_cannot_be_drawn_is_refused() -> None:
+    run = session("newton_sqrt.onnx", 2)
+    for draw, message in (
+        (lambda: run.plot("xz"), "nothing called 'xz'"),
+        (lambda: frames.norms(run.frame), "carries no tensor"),
+        (lambda: frames.scan(run.frame, "no"), "nothing called 'no'"),
+        (lambda: run.frame.plot("no"), "unknown name 'no'"),
+        (lambda: frames.value(run.frame, "s", np.array(["a"], object)), "holds no numbers"),
+        (lambda: frames.condition(session("lstm.xml", 1).frame), "no single comparison"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            draw()
+
+
+def test_notebooks_draw_a_figure() -> None:
+    data = session("newton_sqrt.onnx", 2).plot("x")._repr_png_()  # type: ignore[attr-defined]
+    assert data.startswith(b"\x89PNG")
+
+
+Plot = Callable[..., Ran]
+
+
+@pytest.fixture
+def plot(capsys: pytest.CaptureFixture[str]) -> Plot:
+    return lambda *words: command(capsys, "plot", *words)
+
+
+@pytest.mark.parametrize(
+    ("words", "magic"),
+    [
+        (("newton_sqrt.onnx", "--what", "condition", "-o", "a.png"), b"\x89PNG"),
+        (("lstm.xml", "--what", "scan", "-o", "a.pdf"), b"%PDF"),
+        (("lstm.xml", "--what", "norms", "-o", "a.svg"), b"<?xml"),
+        (("loop_nested.xml", "--loop", "factorial", "--entry", "1", "-o", "a.png"), b"\x89PNG"),
+        (("newton_sqrt.onnx", "--name", "err", "--against", "newton_sqrt.onnx", "-o", "a.png"), b"\x89PNG"),
+    ],
+)
+def test_the_command_line_writes_pictures(words: tuple[str, ...], magic: bytes, tmp_path: Path, plot: Plot) -> None:
+    paths = [str(SAMPLES / word) if (SAMPLES / word).is_file() else word for word in words]
+    paths[-1] = str(tmp_path / words[-1])
+    ran = plot(*paths)
+    assert ran.status == 0, ran.err
+    assert ran.out == f"drawn into {paths[-1]}\n"
+    assert Path(paths[-1]).read_bytes().startswith(magic)
+
+
+def test_a_trace_is_drawn_as_its_model_is(tmp_path: Path, plot: Plot, capsys: pytest.CaptureFixture[str]) -> None:
+    trace, picture = tmp_path / "run.loopdb", tmp_path / "x.svg"
+    assert command(capsys, "run", SAMPLES / "newton_sqrt.onnx", "--record", trace).status == 0
+    assert plot(trace, "-o", picture).status == 0
+    assert plot(trace, "--against", SAMPLES / "newton_sqrt.onnx", "-o", tmp_path / "b.png").status == 0
+    told = plot(trace, "--seed", "1", "-o", picture)
+    assert told.status == 2 and "is a recording" in told.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("-o", "x.gif"), "name it .png, .svg or .pdf"),
+        (("-o", "nowhere/x.png"), "there is no folder"),
+        (("--name", "nope", "-o", "x.png"), "nothing called 'nope'"),
+        (("--loop", "nope", "-o", "x.png"), "has no loop 'nope'"),
+        (("--what", "scan", "--against", "b.onnx", "-o", "x.png"), "--against compares what is carried"),
+        (("--against", "nope.onnx", "-o", "x.png"), "no such file"),
+        (("--entry", "7", "-o", "x.png"), "not entered so often"),
+        ((), "-o/--output"),
+    ],
+)
+def test_one_clear_error(
+    words: tuple[str, ...], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plot: Plot
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran = plot(SAMPLES / "newton_sqrt.onnx", *words)
+    assert ran.status in (1, 2) and message in ran.err
+    assert len([one for one in ran.err.splitlines() if not one.startswith("inputs:")]) == 1
+    assert not list(tmp_path.glob("x.*"))
+
+
+def test_the_console_draws_as_well(tmp_path: Path) -> None:
+    from talk import Talk
+
+    talk = Talk(session("newton_sqrt.onnx", 3))
+    assert talk.one(f"plot err {tmp_path / 'e.png'}").strip() == f"drawn into {tmp_path / 'e.png'}"
+    assert (tmp_path / "e.png").exists()
+    assert "name it" in talk.one(f"plot err {tmp_path / 'e.txt'}")

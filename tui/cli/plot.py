@@ -1,0 +1,179 @@
+"""``loopdbg plot``: what a run did, as a picture."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...runtime.errors import ExecutionError, InputError, ModelError, UsageError
+from ...runtime.model import Data, Model, load
+from ...runtime.text import did_you_mean
+from . import terminal
+from .command import Command, at_least
+from .inputs import add_run_options, gather
+from .recorded import add_weights_option, is_database, opened
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from ...debugger.session.debuggee import Debuggee
+
+_WHAT = ("carried", "condition", "scan", "norms")
+
+
+class Plot(Command):
+    """Runs a model, or goes through a trace, and draws one of its loops."""
+
+    name = "plot"
+    summary = """\
+Draw what a loop did: a value over iterations, the two sides of its condition,
+a scan output, the norms of what it carries, or how far two runs are apart."""
+    examples = """\
+examples:
+  loopdbg plot newton_sqrt.onnx --input a=2 --what condition -o condition.png
+  loopdbg plot lstm.xml --what carried --name h -o h.svg
+  loopdbg plot run.loopdb --what scan -o rows.pdf
+  loopdbg plot model.onnx --against converted.xml -o apart.png
+
+exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
+130 interrupted"""
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.usage = "loopdbg plot MODEL|TRACE -o FILE [options]"
+        parser.add_argument("model", metavar="MODEL", help="a model, or a trace")
+        add_weights_option(parser)
+        drawn = parser.add_argument_group("picture")
+        drawn.add_argument(
+            "--what",
+            choices=_WHAT,
+            default="carried",
+            help="what is drawn: carried values over iterations (where not given), the two sides of the condition, "
+            "a scan output, or the norms of carried tensors",
+        )
+        drawn.add_argument("--name", metavar="NAME", help="only this value or scan output")
+        drawn.add_argument("--loop", metavar="LOOP", help="of this loop, by name or path (the first one)")
+        drawn.add_argument(
+            "--entry", type=at_least(0), default=0, metavar="N", help="of this entry of a nested loop (0)"
+        )
+        drawn.add_argument("--against", metavar="B", help="beside another model or trace, and how far apart they are")
+        drawn.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help=".png, .svg or .pdf")
+        add_run_options(parser)
+
+    def run(self, options: argparse.Namespace) -> int:
+        # Here, since --help needs none of it.
+        from ...debugger.plots.files import check_suffix, save
+
+        path: Path = options.output
+        check_suffix(path)
+        if not path.absolute().parent.is_dir():
+            raise UsageError(f"{path}: there is no folder '{path.parent}'")
+        if options.against is not None and options.what not in ("carried", "norms"):
+            raise UsageError(f"--against compares what is carried; leave out --what {options.what}")
+        figure = self._draw(options) if options.against is None else self._beside(options)
+        save(figure, path)
+        terminal.out(f"drawn into {path}")
+        return 0
+
+    def _draw(self, options: argparse.Namespace) -> Figure:
+        from ...debugger.plots import frames
+
+        with _session(options.model, options, None) as session:
+            frame = _at_end(session, options)
+            if options.what == "condition":
+                if options.name is not None:
+                    raise UsageError("--name: a loop has one condition; leave it out")
+                return frames.condition(frame)
+            draw = {"carried": frames.over_iterations, "scan": frames.scan, "norms": frames.norms}[options.what]
+            return draw(frame, options.name)
+
+    def _beside(self, options: argparse.Namespace) -> Figure:
+        from ...debugger.plots import frames
+        from ...debugger.plots.figures import Curve, apart
+
+        known = []
+        given: Mapping[str, Data] | None = None
+        for path in (options.model, options.against):
+            with _session(path, options, given) as session:
+                frame = _at_end(session, options)
+                given = session.inputs
+                edges = {edge.param.name for edge in frame.loop.back_edges}
+                found = frames.carried(frame, options.name)
+                known.append({name: one for name, one in found.items() if name in edges or options.name is not None})
+        one, other = known
+        shared = [name for name in one if name in other and (options.what == "carried" or one[name].is_tensor)]
+        if not shared:
+            mine, theirs = (", ".join(names) or "nothing" for names in known)
+            raise UsageError(f"the loops carry nothing of one name: one has {mine}, the other {theirs}")
+        labels = [Path(path).name for path in (options.model, options.against)]
+        labels = [options.model, options.against] if labels[0] == labels[1] else labels
+        pairs = [
+            (Curve(f"{name} in {labels[0]}", one[name]), Curve(f"{name} in {labels[1]}", other[name]))
+            for name in shared
+        ]
+        return apart(pairs, f"{labels[0]} and {labels[1]}")
+
+
+@contextmanager
+def _session(path: str, options: argparse.Namespace, given: Mapping[str, Data] | None) -> Iterator[Debuggee]:
+    """A model or a trace under the debugger. ``given``: the inputs of the run that it is compared with."""
+    if not Path(path).exists():
+        raise ModelError(f"{path}: no such file; give the path of a model or a trace")
+    if is_database(path):
+        # Of two, the inputs are those of the one that runs.
+        asked = options if given is None and options.against is None else argparse.Namespace()
+        with opened(argparse.Namespace(**{**vars(asked), "model": path})) as replay:
+            yield replay
+        return
+    from ...debugger.session.session import Session
+
+    model = load(path, options.weights if path == options.model else None)
+    values = _values(model, options) if given is None else _taken(model, given, path)
+    yield Session(model, values, max_iterations=options.max_iterations, attended=False)
+
+
+def _values(model: Model, options: argparse.Namespace) -> Mapping[str, Data]:
+    inputs = gather(model, options)
+    for remark in inputs.remarks:
+        terminal.err(f"note: {remark}")
+    if inputs.chosen_here:
+        terminal.err(f"inputs: {inputs.note}")
+    return inputs.values
+
+
+def _taken(model: Model, given: Mapping[str, Data], path: str) -> Mapping[str, Data]:
+    """The inputs of the other run, by name."""
+    names = [port.name for port in model.inputs]
+    missing = [port.name for port in model.inputs if port.name not in given and not port.optional]
+    if missing:
+        raise InputError(f"{path} is given the inputs of the other run, which has none called '{missing[0]}'")
+    return {name: given[name] for name in names if name in given}
+
+
+def _at_end(session: Debuggee, options: argparse.Namespace) -> Any:
+    """The frame of the loop that is meant, where it ended."""
+    from ...debugger.session.stop import Reason
+    from ...debugger.words.names import quote
+
+    places = session.places.loops
+    if not places:
+        raise UsageError(f"{session.name} has no loop to draw")
+    place = next((one for one in places if options.loop in (None, one.loop.name, one.path)), None)
+    if place is None:
+        hint = did_you_mean(options.loop, [one.loop.name for one in places])
+        have = hint or f"; it has {', '.join(repr(one.loop.name) for one in places)}"
+        raise UsageError(f"{session.name} has no loop '{options.loop}'{have}")
+    breakpoint_ = session.breakpoints.add(f"end in {quote(place.path)}")
+    breakpoint_.ignore = options.entry
+    stop = session.check()
+    while breakpoint_.number not in stop.breakpoints:
+        if stop.reason in (Reason.LIMIT, Reason.INTERRUPT) and session.frame.index == place.index:
+            break
+        if session.done or stop.reason in (Reason.LIMIT, Reason.INTERRUPT):
+            raise UsageError(f"loop '{place.loop.name}' was not entered{' so often' if options.entry else ''}")
+        stop = session.continue_()
+        if stop.reason is Reason.ERROR:
+            raise ExecutionError(stop.text)
+    return session.frame
