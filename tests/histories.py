@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine_state import resume
-from loopdbg.debugger.values.history import rows_as_seen
+from loopdbg.debugger.values.followed import rows_as_seen
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.engine.history.history import Seen, numbers_of
 

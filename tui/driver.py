@@ -20,7 +20,8 @@ from ..debugger.session.debuggee import Debuggee
 from ..debugger.session.session import Reason, Session, Stop
 from ..runtime.errors import LoopdbgError, one_line
 from ..runtime.model import Data, Model
-from .screen.view import SeenBoundaries, View, look
+from .screen.times import SeenTimes
+from .screen.view import View, look
 
 #: Steps asked for faster than they are done wait in line, but not more of them than this.
 _WAITING = 8
@@ -150,7 +151,7 @@ class Driver:
     ) -> None:
         self.told = told
         self.post: Callable[[Stopped], object] = lambda _: None
-        self._history = SeenBoundaries()
+        self._past = SeenTimes()
         self._said: list[str] = []
         self.console = Console(
             session or WaitingSession(model, inputs, max_iterations=max_iterations), self._said.append
@@ -319,7 +320,7 @@ class Driver:
             error = f"out of memory: {one_line(problem)}"
         if self._session.inputs is not inputs:
             # Another run began.
-            self._history.clear()
+            self._past.clear()
         stop = self._session.stop
         if error is None and stop.reason is Reason.ERROR and stop is not before:
             error = stop.text
@@ -328,7 +329,7 @@ class Driver:
         try:
             self._completer = self.console.completer()
             self.console.selected_frame()
-            return Stopped(command, look(self._session, self._history, self.console.selected), error, said, quits)
+            return Stopped(command, look(self._session, self._past, self.console.selected), error, said, quits)
         except LoopdbgError as problem:
             return Stopped(command, None, error or self.told(problem), said, quits)
         except MemoryError as problem:
@@ -341,7 +342,7 @@ class Driver:
             return
         match command:
             case Command.START | Command.RESTART:
-                self._history.clear()
+                self._past.clear()
                 session.restart()
             case Command.STEP:
                 session.step()

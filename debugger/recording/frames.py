@@ -15,7 +15,8 @@ from ...runtime.frame import BodyNode, CarriedValue, NodeState
 from ...runtime.graph import MAIN, Array, If, Loop, Node, ScanOutput, StoppedBy, TensorType, Value, bodies, walk
 from ...runtime.graph.slices import join, joined_shape
 from ..expression.language import parse
-from ..values.history import NOTHING, Evolution, rows_as_seen
+from ..statistics.history import NOTHING, Evolution
+from ..values.followed import rows_as_seen
 from ..values.iterations import Iterations
 from ..values.scope import FrameScope
 from ..words.moments import when

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from ...runtime.graph import BackEdge, Graph, Loop, Node, SlicedInput, Value, bodies, loops, own_values, visible
-from ..values.history import Followed
+from ..values.followed import Followed
 from . import queries
 from .ports import PortKind
 from .queries import Which

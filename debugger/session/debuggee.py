@@ -20,7 +20,7 @@ from ..breakpoints.places import Places
 from ..expression.language import Expression
 from ..expression.tokens import quote
 from ..frame import AnyFrame
-from ..values.history import NOTHING, Evolution, History
+from ..statistics.history import NOTHING, Evolution, History
 from ..values.iterations import TimedFrame
 from .boundary import Boundary
 from .branches import Branch

@@ -15,9 +15,9 @@ from ...runtime import frame as runtime
 from ...runtime.engine.memory.memory import read_only
 from ...runtime.graph import Array, Value
 from ..expression.language import parse
+from ..statistics.history import Evolution
 from ..statistics.tensor import LARGE, OverError, TensorRef
 from ..text import dtype_name, value_text
-from ..values.history import Evolution
 from ..values.iterations import Iterations
 from ..values.scope import FrameScope
 from ..words.endings import stopper

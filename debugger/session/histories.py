@@ -6,7 +6,8 @@ import time
 from collections.abc import Mapping
 
 from ...runtime.engine.engine import Engine
-from ..values.history import NOTHING, Evolution, Followed
+from ..statistics.history import NOTHING, Evolution
+from ..values.followed import Followed
 
 #: While something runs, what was noted so far is told so often, and for so long after somebody asked.
 _EVERY, _ASKED = 0.08, 1.0

@@ -14,8 +14,8 @@ from ...runtime.plan.plan import Opcode
 from ..breakpoints.arming import Arming
 from ..breakpoints.breakpoint import MAIN_GRAPH, Breakpoint, Trigger
 from ..breakpoints.places import Places
+from ..statistics.history import Evolution
 from ..text import printable
-from ..values.history import Evolution
 from . import destinations
 from .debuggee import Debuggee
 from .frames import SessionFrame, StandingFrame

@@ -18,8 +18,8 @@ from ...runtime.graph import Array, Loop, Node, SlicedInput, StoppedBy
 from ...runtime.graph.slices import cut
 from ..breakpoints.breakpoint import Breakpoint, Trigger
 from ..frame import AnyFrame, AnyValues
+from ..statistics.history import Evolution
 from ..statistics.tensor import LARGE, TensorRef, tensor_of
-from ..values.history import Evolution
 from ..words.names import scan_names
 from .branches import Branch
 from .debuggee import Debuggee

@@ -10,8 +10,8 @@ import numpy as np
 
 from ...runtime.errors import UsageError
 from ..frame import AnyFrame
+from ..statistics.history import Evolution
 from ..words.condition import condition_slice
-from .history import Evolution
 
 #: What is carried at the boundaries that ``Iterations.recent`` gives takes about this much at most.
 _RECENT_BYTES = 64 << 20

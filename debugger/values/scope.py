@@ -15,7 +15,7 @@ from ...runtime.graph.slices import from_start
 from ..expression.language import ScopeError, UnknownNameError
 from ..frame import AnyFrame, AnyValues
 from ..words.names import named, quote, scan_names
-from .history import Evolving
+from .followed import Evolving
 
 __all__ = ["FrameScope", "History", "ScopeError", "UnknownNameError"]
 

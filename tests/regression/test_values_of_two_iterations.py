@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from loopdbg.debugger.session.session import Session
-from loopdbg.tui.screen.view import SeenBoundaries, look
+from loopdbg.tui.screen.times import SeenTimes
+from loopdbg.tui.screen.view import look
 from models import NESTED, SUM, model
 from screens import opened
 from talk import Talk
@@ -64,13 +65,13 @@ def test_a_view_at_a_boundary_is_of_one_iteration() -> None:
     x = np.array([2, 3, 5, 7], np.float32)
     session = Session(model(SLICED), {"x": x, "h0": 1.0})
     session.step(2)
-    values = look(session, SeenBoundaries()).top.values
+    values = look(session, SeenTimes()).top.values
     assert [float(values[name]) for name in ("a", "e", "a2", "y")] == [3, 3, 6, 18]
     session.next_node()
-    values = look(session, SeenBoundaries()).top.values
+    values = look(session, SeenTimes()).top.values
     assert [float(values[name]) for name in ("a", "e", "a2")] == [6, 5, 11]
     session.finish()
-    values = look(session, SeenBoundaries()).top.values
+    values = look(session, SeenTimes()).top.values
     assert [float(values[name]) for name in ("a", "e", "a2")] == [11, 7, 18]
 
 

@@ -16,7 +16,8 @@ from ...runtime.graph import Array
 from .text import NOT_FINITE, number_text
 
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
-_SHADES = " ░▒▓█"
+#: From light to dark.
+SHADES = " ░▒▓█"
 
 
 def number_of(value: Any) -> float:
@@ -70,14 +71,19 @@ def chart(values: Sequence[float], width: int, height: int) -> list[str]:
 def heat(rows: Sequence[Array | TensorRef], width: int) -> list[str]:
     """One line for each array: its elements, folded to ``width`` cells, from light (the smallest of all) to dark."""
     folded = [_fold(tensor_of(row), width) for row in rows]
+    return shades(folded)
+
+
+def shades(folded: Sequence[Array]) -> list[str]:
+    """Rows of numbers as cells, from light (the smallest of all) to dark."""
     finite = np.concatenate([f[np.isfinite(f)] for f in folded]) if folded else np.empty(0)
     if not finite.size:
         return [NOT_FINITE * len(f) for f in folded]
     low, high = float(finite.min()), float(finite.max())
     span = high - low if math.isfinite(high - low) and high > low else 1.0
-    top = len(_SHADES) - 1
+    top = len(SHADES) - 1
     return [
-        "".join(_SHADES[round((float(v) - low) / span * top)] if math.isfinite(v) else NOT_FINITE for v in f)
+        "".join(SHADES[round((float(v) - low) / span * top)] if math.isfinite(v) else NOT_FINITE for v in f)
         for f in folded
     ]
 
@@ -167,6 +173,12 @@ def _axis(first: int, last: int, margin: int, room: int, column: Any) -> str:
             cells[at : at + len(text)] = text
             taken = at + len(text) + 1
     return " " * (margin - 1) + "└" + "".join(cells)[:room]
+
+
+def scale_of(data: Points) -> str:
+    """What :func:`points` draws them on: ``log scale`` or ``linear``."""
+    numbers = [v for v in (*data.left, *data.right) if math.isfinite(v)]
+    return "log scale" if numbers and _Scale(numbers, 2).log else "linear"
 
 
 class _Scale:

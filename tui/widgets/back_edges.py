@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...debugger.words.names import named
+import numpy as np
+
+from ...debugger.statistics.history import History
+from ...debugger.words.names import named, quote
 from ...runtime.frame import CarriedValue
 from ...runtime.graph import Value
 from ..screen.cells import NOT_YET, SET, norm_value, type_of
+from ..screen.evolution import flat_note, is_flat, iterations_a_cell, spark
 from ..screen.layout import Need
-from ..screen.lines import Column, Line, Role, Span, line, table
+from ..screen.lines import Column, Line, Role, Span, fit, line, table
 from ..screen.targets import Of, ValueTarget
-from ..screen.text import delta_text, sparkline
-from ..screen.view import Shown, numbers
+from ..screen.text import delta_text
+from ..screen.view import Shown
 from .pane import Pane
 
 _COLUMNS = (
@@ -60,7 +64,22 @@ class BackEdges(Pane):
         lines = table((*_COLUMNS, _FROM), rows, width, targets=targets)
         if max(len(x.text.rstrip()) for x in lines) > width - 12:
             lines = table(_COLUMNS, [row[:-1] for row in rows], width, targets=targets)
-        return _with_history(lines, shown, width)
+        return self._with_history(lines, shown, width, height)
+
+    def _with_history(self, lines: list[Line], shown: Shown, width: int, height: int) -> list[Line]:
+        room = min(width - max(len(x.text) for x in lines) - 2, _MOST)
+        edges = shown.frame.frame.back_edges
+        histories = [shown.frame.frame.history.get(edge.param) for edge in edges]
+        known = [history for history in histories if history is not None and len(history) > 1]
+        if room < _LEAST or not known:
+            return lines
+        self.set_title(_title(known, shown.frame.frame.iteration, room, width), _whose(shown))
+        titled = [line(*lines[0].spans, ("  " + ("history" if room >= len("history") else "hist"), Role.DIM))]
+        for row, history, edge in zip(lines[1:], histories, edges, strict=True):
+            drawn = "" if history is None else spark(history, room, _dtype(edge))
+            titled.append(line(*row.spans, (f"  {drawn}", Role.PLOT), target=row.target))
+        notes = _notes(histories, edges)
+        return [*titled, line((fit(notes, width), Role.DIM))] if notes and len(titled) < height else titled
 
 
 def _called(param: Value, shown: Shown) -> str:
@@ -80,6 +99,8 @@ def _whose(shown: Shown) -> str:
 
 def _row(edge: CarriedValue, room: int, first: bool, param: str, result: str) -> list[Span]:
     def told(value: Any, there: bool, role: Role) -> Span:
+        if there and isinstance(value, np.ndarray) and value.size == 1:
+            value = value.reshape(())
         return (norm_value(value, room), role) if there else (NOT_YET, Role.DIM)
 
     newest = edge.value if edge.ready and edge.value is not None else edge.previous
@@ -95,14 +116,27 @@ def _row(edge: CarriedValue, room: int, first: bool, param: str, result: str) ->
     ]
 
 
-def _with_history(lines: list[Line], shown: Shown, width: int) -> list[Line]:
-    used = max(len(x.text) for x in lines) + 2
-    room = min(width - used, _MOST)
-    history = shown.frame.history
-    if room < _LEAST or not history:
-        return lines
-    titled = [line(*lines[0].spans, ("  " + ("history" if room >= len("history") else "hist"), Role.DIM))]
-    for k, row in enumerate(lines[1:]):
-        spark = ("  " + sparkline(numbers(history, k), room), Role.PLOT)
-        titled.append(line(*row.spans, spark, target=row.target))
-    return titled
+def _title(known: Sequence[History], last: int, room: int, width: int) -> str:
+    """Of which iterations the pictures are, and how many of them a cell has."""
+    longest = max(known, key=len)
+    many = iterations_a_cell(longest, room)
+    cell = f", 1 cell = {many}" if many > 1 else ""
+    exact = f"{longest.iterations[0]}–{last}"
+    forms = [f"Back edges   every iteration {exact}{cell}", f"Back edges   {exact}{cell}", "Back edges"]
+    return next((form for form in forms if len(form) <= width - 4), forms[-1])
+
+
+def _notes(histories: Sequence[History | None], edges: Sequence[CarriedValue]) -> str:
+    """What the pictures leave open: what is flat but moves, and what was sampled."""
+    notes = []
+    for history, edge in zip(histories, edges, strict=True):
+        if history is not None and is_flat(history, _dtype(edge)) and (note := flat_note(history)):
+            notes.append(f"{quote(history.name)}: {note}")
+    if any(history is not None and history.sampled for history in histories):
+        notes.append("history of large tensors: 2048 elements each")
+    return "; ".join(notes)
+
+
+def _dtype(edge: CarriedValue) -> str:
+    newest = edge.value if edge.value is not None else edge.previous
+    return str(getattr(newest, "dtype", ""))

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Sequence
 
-from ...debugger.words.condition import comparisons, decision_text
+from ...debugger.words.condition import OPPOSITE, DecidingComparison, Inverted, comparisons, decision, decision_text
 from ...debugger.words.loop_text import LoopText
 from ...debugger.words.moments import ended
 from ...debugger.words.names import named
 from ...debugger.words.node_text import Phrases
 from ...runtime.graph import Loop, Value
+from ...runtime.graph.origins import Origins
+from ...runtime.text import counted
 from ..screen.cells import NOT_YET, short_value
+from ..screen.evolution import both_sides, distance, meeting
 from ..screen.layout import ALL, Need
 from ..screen.lines import Line, Role, Span, line
-from ..screen.plots import Points, points, progress
+from ..screen.plots import points, progress, scale_of
 from ..screen.program import program
-from ..screen.view import FrameView, Moment, Shown
+from ..screen.view import FrameView, Shown
 from .pane import Pane
 
 _LABEL = 7
 #: The rows that a plot needs to say anything.
 _LEAST_PLOT = 5
 _HIGHEST = 30
-#: So many boundaries in a row that nobody saw are shown one by one.
-_FEW = 3
 
 
 class Condition(Pane):
@@ -48,15 +50,22 @@ class Condition(Pane):
         decides = view.frame.condition is not None and text.decides
         counted = "Condition" if view.frame.trip_count is None else "Trip count"
         self.set_title(f"Condition  {text.condition}".rstrip() if decides else counted)
-        lines = [
-            *(_now(shown, loop, phrases, text) if decides else ()),
-            *_ends(shown, text, width),
+        ends = _ends(shown, text, width)
+        rest = [
             *(_seen(view, width) if decides else ()),
+            *(_meeting(view, text, loop, width) if decides else ()),
             *_trips(view, width),
             *_ignored(loop),
         ]
-        plotted = _plot(view, text, width, height - len(lines) - 1)
-        return [*lines, line(), *plotted] if plotted else lines
+        now = _now(shown, loop, phrases, text) if decides else []
+        if height - len(now) - len(ends) - len(rest) - 1 < _LEAST_PLOT and view.frame.history.sides is not None:
+            # A picture says more than the end of a sentence that the source has as well.
+            ends = ends[:1]
+        lines = [*now, *ends, *rest]
+        # An empty line between them where there is room for one.
+        between = [line()] if height - len(lines) > _LEAST_PLOT else []
+        plotted = _plot(view, text, width, height - len(lines) - len(between))
+        return [*lines, *between, *plotted] if plotted else lines
 
 
 def plottable(shown: Shown) -> bool:
@@ -121,24 +130,23 @@ def _sides(view: FrameView, text: LoopText, phrases: Phrases) -> list[Span]:
 
 
 def _seen(view: FrameView, width: int) -> list[Line]:
-    """``T T T · F``: for each boundary seen whether the loop went on; ``·`` or ``…`` for those that nobody saw."""
+    """``T T T F``: whether the loop went on at each boundary, the first one included; ``·``: not computed yet."""
     frame = view.frame
-    if frame.condition is None or not view.history:
+    if frame.condition is None:
         return []
-    room = width - _LABEL
-    signs: list[str] = []
-    before = -1
-    for moment in view.history:
-        unseen = moment.iteration - before - 1
-        signs += ["·"] * unseen if unseen <= _FEW else ["…"]
-        signs.append("T" if moment.condition else "F")
-        before = moment.iteration
-    if not frame.at_boundary and frame.stopped_by is None:
-        signs.append("·")
-    most = (room + 1) // 2
-    if len(signs) > most:
-        signs = ["…", *signs[len(signs) - most + 1 :]]
-    return [_row("seen", (" ".join(signs), Role.PLOT))]
+    # Every iteration that ran was allowed to; only of the next one it can be otherwise.
+    between = frame.at_boundary or frame.stopped_by is not None
+    last = ("T" if frame.condition else "F") if between else "·"
+    true = frame.iteration + (1 if not between or frame.condition else 0)
+    signs = "T" * (true - (between and frame.condition)) + last
+    room, count = width - _LABEL, f"   {true} times true"
+    if 2 * len(signs) - 1 <= room:
+        return [_row("seen", (" ".join(signs), Role.PLOT))]
+    if len(signs) + len(count) <= room:
+        return [_row("seen", (signs, Role.PLOT), (count, Role.DIM))]
+    head = max(1, (room - len(count) - 1) // 2)
+    tail = max(1, room - len(count) - 1 - head)
+    return [_row("seen", (f"{signs[:head]}…{signs[-tail:]}", Role.PLOT), (count, Role.DIM))]
 
 
 def _trips(view: FrameView, width: int) -> list[Line]:
@@ -164,20 +172,43 @@ def _ignored(loop: Loop) -> list[Line]:
     return [_row("note", (f"{named(loop.ignored_condition)} is ignored: the loop's cond is absent", Role.DIM))]
 
 
+def _meeting(view: FrameView, text: LoopText, loop: Loop, width: int) -> list[Line]:
+    """How far the two sides are apart, and about when they meet."""
+    sides, sign = view.frame.history.sides, _sign(loop)
+    if sides is None or text.sides is None or not sign or view.frame.stopped_by is not None or not len(sides[0]):
+        return []
+    told = distance(float(sides[0].values[-1]), float(sides[1].values[-1]))
+    found = meeting(sides, sign, text.sides)
+    if found is not None and found.iterations is not None:
+        told += f"{', ' if told else ''}estimate: about {counted(found.iterations, 'more iteration')}"
+    elif found is not None and found.text:
+        told += f"{', ' if told else ''}estimate: {found.text}"
+    rows = textwrap.wrap(told, max(20, width - _LABEL))[:2]
+    return [_row("" if k else "apart", (row, Role.PLAIN)) for k, row in enumerate(rows)]
+
+
+def _sign(loop: Loop) -> str:
+    """The comparison that is true while the loop goes on; "" where it is not one comparison."""
+    if loop.condition is None:
+        return ""
+    of, opposite = decision(loop.condition, Origins.of(loop.body)), False
+    while isinstance(of, Inverted):
+        of, opposite = of.of, not opposite
+    if not isinstance(of, DecidingComparison):
+        return ""
+    return OPPOSITE[of.sign] if opposite else of.sign
+
+
 def _plot(view: FrameView, text: LoopText, width: int, height: int) -> list[Line]:
-    seen: list[tuple[Moment, tuple[float, float]]] = [(m, m.sides) for m in view.history if m.sides is not None]
-    if height < _LEAST_PLOT or not seen:
+    sides = view.frame.history.sides
+    if height < _LEAST_PLOT or sides is None or text.sides is None:
         return []
-    data = Points(
-        # The comparison that decides boundary i was computed by the iteration before it.
-        [moment.iteration - 1 for moment, _ in seen],
-        [sides[0] for _, sides in seen],
-        [sides[1] for _, sides in seen],
-    )
-    rows = points(data, width, min(height - 1, _HIGHEST))
-    if not rows or text.sides is None:
+    data = both_sides(sides)
+    rows = points(data, width, min(height - 1, _HIGHEST)) if data is not None else []
+    if data is None or not rows:
         return []
-    sign = "─" if len(set(data.right)) == 1 else "○"
+    sign = "─" if len({v for v in data.right if math.isfinite(v)}) == 1 else "○"
     left, right = text.sides
-    key = f"● {left}   {sign} {right}   by iteration"
+    each = f", {sides[0].bucket} a point" if sides[0].bucket > 1 else ""
+    key = f"● {left}   {sign} {right}   by iteration{each}, {scale_of(data)}"
     return [*(line((row, Role.PLOT)) for row in rows), line((key, Role.DIM))]

@@ -10,9 +10,10 @@ from rich.cells import cell_len
 from ...debugger.session.snapshot import ScanSnapshot
 from ...debugger.words.names import quote
 from ..screen.cells import short_value
+from ..screen.collected import picture
 from ..screen.layout import ALL, Need
-from ..screen.lines import Line, Role, Span, line
-from ..screen.plots import chart, heat, number_of
+from ..screen.lines import Line, Role, Span, fit, line
+from ..screen.plots import heat, number_of
 from ..screen.targets import Of, ValueTarget
 from ..screen.text import printable, sparkline, type_text
 from ..screen.view import Shown
@@ -84,23 +85,24 @@ def _last(scan: ScanSnapshot) -> Span:
 
 
 def _picture(scan: ScanSnapshot, width: int, height: int) -> list[Line]:
-    if not scan.tail:
+    """All that was collected; the newest elements where only those are known."""
+    few = bool(scan.tail) and scan.tail[-1].size == 1
+    room = height - 1 if height > 1 else height
+    found = picture(scan, width, min(room, _HIGHEST) if few else room)
+    if found is None:
+        return _newest(scan, width, height)
+    drawn = [line((label, Role.DIM), (text, Role.PLOT)) for label, text in zip(found.labels, found.lines, strict=True)]
+    return [line((fit(found.note, width), Role.DIM)), *drawn] if height > 1 else drawn
+
+
+def _newest(scan: ScanSnapshot, width: int, height: int) -> list[Line]:
+    if not scan.tail or scan.tail[-1].dtype.kind in "OUST":
         return []
     if all(element.size == 1 for element in scan.tail):
-        numbers = [number_of(element) for element in scan.tail]
-        if height < 3:
-            return [line((sparkline(numbers, width), Role.PLOT))]
-        wide = max(1, min(4, width // len(numbers)))
-        return [
-            line((row, Role.PLOT))
-            for row in chart([n for n in numbers for _ in range(wide)], width, min(height, _HIGHEST))
-        ]
-    if scan.tail[-1].dtype.kind in "OUST":
-        return []
-    first = scan.count - len(scan.tail)
+        return [line((sparkline([number_of(element) for element in scan.tail], width), Role.PLOT))]
     rows = scan.tail[-height:]
     label = len(str(scan.count - 1)) + 1
-    start = first + len(scan.tail) - len(rows)
+    start = scan.count - len(rows)
     return [
         line((f"{start + k:>{label - 1}} ", Role.DIM), (row, Role.PLOT))
         for k, row in enumerate(heat(rows, width - label))

@@ -18,7 +18,8 @@ from loopdbg.debugger.recording.replay import Replay
 from loopdbg.debugger.session.snapshot import FrameSnapshot
 from loopdbg.runtime.errors import UsageError
 from loopdbg.runtime.graph.as_json import SMALL
-from loopdbg.tui.screen.view import FrameView, SeenBoundaries, look
+from loopdbg.tui.screen.times import SeenTimes
+from loopdbg.tui.screen.view import FrameView, look
 from models import BRANCHES, COUNT, NESTED, SAMPLES, model, sample
 from recordings import record, same
 from screens import opened_recording
@@ -72,7 +73,7 @@ def test_every_stop_shows_what_the_session_showed(tmp_path: Path, name: str) -> 
     trace, _, _ = record(tmp_path / "t.loopdb", loaded, inputs, limit, nodes=True)
     with trace:
         session, replay = loopdbg.debug(loaded, inputs, max_iterations=limit), Replay(trace)
-        histories = SeenBoundaries(), SeenBoundaries()
+        histories = SeenTimes(), SeenTimes()
         for moves in range(200):
             a, b = look(session, histories[0]), look(replay, histories[1])
             for x, y in zip((*a.frames, a.top), (*b.frames, b.top), strict=True):

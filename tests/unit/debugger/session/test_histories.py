@@ -15,7 +15,7 @@ from loopdbg.debugger.recording.replay import Replay
 from loopdbg.debugger.session import destinations
 from loopdbg.debugger.session.session import Reason, Session
 from loopdbg.debugger.session.snapshot import FrameSnapshot, take
-from loopdbg.debugger.values.history import Evolution
+from loopdbg.debugger.statistics.history import Evolution
 from loopdbg.debugger.words.condition import compared
 from models import SAMPLES, model
 from recordings import record
