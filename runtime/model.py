@@ -119,10 +119,12 @@ class Run:
 class Model:
     """What :func:`load` returns. ``graph`` is the loop graph as the front end read it."""
 
-    def __init__(self, graph: Graph, path: Path | None = None) -> None:
+    def __init__(self, graph: Graph, path: Path | None = None, function: str = "") -> None:
         shorten(graph)
         self.graph = graph
         self.path = path
+        #: Of a script: what builds the model, if it was named.
+        self.function = function
         #: What runs assigned to variables, by name (OpenVINO's ReadValue and Assign); the next run reads it.
         self.state: dict[str, Array] = {}
         given = graph.inputs[: len(graph.inputs) - 2 * len(graph.variables)]
@@ -144,7 +146,8 @@ class Model:
     @property
     def name(self) -> str:
         """The file's name, or the graph's where the model came from no file."""
-        return self.path.name if self.path else self.graph.name
+        name = self.path.name if self.path else self.graph.name
+        return f"{name}:{self.function}" if self.function else name
 
     @property
     def plan(self) -> Plan:
@@ -408,17 +411,18 @@ def _hook(engine: Engine, on_iteration: OnIteration) -> Callable[[int], None]:
 
 
 def load(path: str | Path, weights: str | Path | None = None) -> Model:
-    """Read a model file: ONNX in any form that ``onnx.load`` reads, or OpenVINO IR.
+    """Read a model file: ONNX in any form that ``onnx.load`` reads, OpenVINO IR, or a script.
 
-    ``weights``: the file with an IR's constants, where it is not the ``.bin`` beside it.
+    A script (``model.py``, ``model.py:function``) is run: it builds a network with TensorRT's API. ``weights``: the
+    file with an IR's constants, where it is not the ``.bin`` beside it.
 
     Raises:
         ModelError: a file is missing or broken, or its own specification rejects the model.
     """
-    from .frontends import read
+    from .frontends import read, split
 
-    path = Path(path)
-    return Model(read(path, weights), path)
+    file, function = split(path)
+    return Model(read(file, weights, function), file, function)
 
 
 def check_value(name: str, declared: ValueType, value: Data, named: dict[str, int] | None = None) -> Data:

@@ -49,6 +49,8 @@ def compare_live(
         UsageError: the peer cannot read models of this system.
         ExecutionError, LimitError: ours does not run.
     """
+    if model.graph.system is System.TENSORRT:
+        raise UsageError(f"{model.name}: no runtime here reads TensorRT networks; compare it with a model: diff A B")
     if peer.name == "onnxruntime" and model.graph.system is not System.ONNX:
         raise UsageError(f"onnxruntime cannot read {model.name}; compare with openvino")
     side = ModelSide(model, inputs, limit)

@@ -12,20 +12,30 @@ from pathlib import Path
 from ..errors import ModelError
 from ..graph import Graph
 
-#: Suffix -> module of this package. ONNX: protobuf, protobuf's text form, JSON, and ONNX's own text form.
+#: Suffix -> module of this package with a ``read``. ONNX: protobuf, its text form, JSON, and ONNX's own text form.
 _FRONTENDS = {
-    **dict.fromkeys((".onnx", ".pb"), "onnx"),
-    **dict.fromkeys((".textproto", ".prototxt", ".txtpb", ".pbtxt"), "onnx"),
-    **dict.fromkeys((".json", ".onnxjson", ".onnxtxt", ".onnxtext"), "onnx"),
-    ".xml": "openvino",
-    ".py": "tensorrt",
+    **dict.fromkeys((".onnx", ".pb"), "onnx.reader"),
+    **dict.fromkeys((".textproto", ".prototxt", ".txtpb", ".pbtxt"), "onnx.reader"),
+    **dict.fromkeys((".json", ".onnxjson", ".onnxtxt", ".onnxtext"), "onnx.reader"),
+    ".xml": "openvino.reader",
+    ".py": "tensorrt.script",
 }
 
 
-def read(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = None) -> Graph:
+def split(path: str | os.PathLike[str]) -> tuple[Path, str]:
+    """The file that a model is in, and the function that is named behind a script: ``model.py:function``."""
+    whole = Path(path)
+    file, colon, function = os.fspath(path).rpartition(":")
+    if not colon or not file.lower().endswith(".py") or whole.exists():
+        return whole, ""
+    return Path(file), function
+
+
+def read(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = None, function: str = "") -> Graph:
     """Read a model file with the front end that its suffix asks for; only that one is imported.
 
-    ``weights``: where an IR has its constants, if not in the ``.bin`` beside it.
+    A Python script is run: it builds a network with TensorRT's API, or ``function`` of it does. ``weights``: where an
+    IR has its constants, if not in the ``.bin`` beside it.
 
     Raises:
         ModelError: no such file, weights of a model that has none apart, a suffix that no front end knows, or a model
@@ -43,13 +53,14 @@ def read(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = 
     if not path.is_file():
         raise ModelError(f"{path}: no such file; give the path of a model file")
     if weights is not None:
-        if module != "openvino":
+        if module != "openvino.reader":
             raise ModelError(f"{path}: only OpenVINO IR has its weights in a file of their own, so none can be named")
         if not Path(weights).is_file():
             raise ModelError(f"{weights}: no such file; give the path of the weights of {path.name}")
     with _uninterrupted():
-        frontend = importlib.import_module(f".{module}.reader", __package__)
-    graph: Graph = frontend.read(path) if weights is None else frontend.read(path, Path(weights))
+        frontend = importlib.import_module(f".{module}", __package__)
+    more = [function] if function else [] if weights is None else [Path(weights)]
+    graph: Graph = frontend.read(path, *more)
     return graph
 
 

@@ -99,12 +99,13 @@ def gather(model: Model, options: argparse.Namespace) -> Inputs:
     missing = [port for port in model.inputs if port.name not in values and not _may_be_absent(port)]
     made: list[str] = []
     if source is None:
-        dims = Dims(options.dim, model.inputs, named)
+        dims = Dims(options.dim, model.inputs, named, model.graph.usual_shapes)
         for index, port in enumerate(model.inputs):
             if port.name not in values and not port.optional:
-                value = make(port, dims, (options.seed or 0, index))
+                usual = model.graph.usual_values.get(port.name)
+                value = make(port, dims, (options.seed or 0, index)) if usual is None else usual
                 values[port.name] = check_value(port.name, port.type, value, named)
-                made.append(_described(port, value))
+                made.append(_described(port, value) if usual is None else f"{port} = {usual.tolist()}, as is usual")
     elif missing:
         raise InputError(_lacks(where, missing[0], found))
     where = f"{where} (beside the model)" if chosen_here else where

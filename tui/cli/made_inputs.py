@@ -1,8 +1,11 @@
-"""Inputs made from the signature: standard normal floats, small integers, true."""
+"""Inputs made from the signature: standard normal floats, small integers, true.
+
+Where the model itself says which sizes and values are usual (TensorRT's optimisation profiles), those are taken.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,18 +17,25 @@ from ...runtime.text import did_you_mean
 
 
 class Dims:
-    """The sizes of unknown dimensions: what ``--dim`` says, what other inputs have there, else 1.
+    """The sizes of unknown dimensions: what ``--dim`` says, what other inputs have there, what is usual, else 1.
 
     Raises:
         UsageError: ``--dim`` without a name or a number.
         InputError: no input has such a dimension.
     """
 
-    def __init__(self, words: Sequence[str], ports: Sequence[Port], named: dict[str, int]) -> None:
+    def __init__(
+        self,
+        words: Sequence[str],
+        ports: Sequence[Port],
+        named: dict[str, int],
+        usual: Mapping[str, tuple[int, ...]] | None = None,
+    ) -> None:
         places = {f"{port.name}:{axis}": dim for port in ports for axis, dim in enumerate(_shape(port.type))}
         names = [dim for dim in places.values() if isinstance(dim, str)]
         self._sizes: dict[str, int] = {}
         self._named = named
+        self._usual = usual or {}
         for word in words:
             name, _, number = word.rpartition("=")
             if not name or not number.isdecimal():
@@ -44,9 +54,11 @@ class Dims:
             return dim
         if f"{port}:{axis}" in self._sizes:
             return self._sizes[f"{port}:{axis}"]
+        usual = self._usual.get(port, ())
+        otherwise = usual[axis] if axis < len(usual) and usual[axis] >= 0 else least
         if dim is None:
-            return least
-        return self._sizes.get(dim, self._named.get(dim, 1))
+            return otherwise
+        return self._sizes.get(dim, self._named.get(dim, otherwise))
 
 
 def make(port: Port, dims: Dims, seed: tuple[int, ...]) -> Data:

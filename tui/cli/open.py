@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from ... import __version__
 from ...runtime.errors import ModelError, UsageError
+from ...runtime.frontends import split
 from ...runtime.model import load
 from .command import Command
 from .inputs import add_run_options, gather
@@ -21,7 +21,9 @@ class Open(Command):
     name = ""
     summary = """\
 A debugger for the loops inside neural-network models: ONNX (.onnx, and the
-text forms) and OpenVINO IR (.xml with its .bin).
+text forms), OpenVINO IR (.xml with its .bin), and TensorRT networks: scripts
+that build one with TensorRT's Python API (model.py, model.py:function).
+Opening a script runs it.
 
 commands:
   loopdbg MODEL          open it, stopped before iteration 0 of its first loop
@@ -49,8 +51,9 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
         )
 
     def run(self, options: argparse.Namespace) -> int:
-        if not Path(options.model).exists():
-            raise ModelError(f"{options.model}: no such file; give the path of a model file")
+        file, _ = split(options.model)
+        if not file.exists():
+            raise ModelError(f"{file}: no such file; give the path of a model file")
         if not (_is_terminal(sys.stdin) and _is_terminal(sys.stdout)):
             raise UsageError(f"the debugger needs a terminal; without one use: {_headless(options.model)}")
         if is_database(options.model):

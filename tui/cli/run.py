@@ -9,6 +9,7 @@ from contextlib import closing, nullcontext
 from pathlib import Path
 
 from ...runtime.errors import ExecutionError, InterruptError, LimitError, TraceError, UsageError
+from ...runtime.frontends import split
 from ...runtime.graph import StoppedBy
 from ...runtime.model import Model, OnIteration, load
 from ...runtime.model import Run as Result
@@ -161,7 +162,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
 
 def _read(options: argparse.Namespace) -> list[Path]:
     """Files that a run reads or records; a model's other files are none that outputs could replace."""
-    model = Path(options.model)
+    model, _ = split(options.model)
     of_the_model = [model, model.with_suffix(".bin"), beside(model)] if model.name else []
     named = [options.weights, options.inputs, options.record, options.resume]
     return [*of_the_model, *(Path(path) for path in named if path is not None)]

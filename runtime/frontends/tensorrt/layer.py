@@ -18,6 +18,7 @@ from .enums import DataType, LayerType, data_type, numpy_type
 from .gone import missing
 from .place import ArgumentError, Place, place
 from .scope import Scope
+from .settings import LayerSettings, TensorSettings
 
 Kind = TypeVar("Kind")
 
@@ -95,12 +96,22 @@ class Network:
         enum_argument(DataType, dtype, f"{tensor}: dtype")
         if tensor._layer is None:
             self.set_input_type(tensor, dtype)
-        else:
-            tensor._layer._output_types[tensor._index] = dtype
-            self._changes += 1
+            return
+        if self.strongly_typed and tensor.dtype is not dtype:
+            raise ModelError(
+                f"{place()}: {tensor} is {tensor.dtype.name} in a strongly typed network, where types follow from the"
+                f" inputs: it cannot be set to {dtype.name}; add_cast converts"
+            )
+        tensor._layer._output_types[tensor._index] = dtype
+        self._changes += 1
+
+    @property
+    def strongly_typed(self) -> bool:
+        """No layer converts unless it is a cast."""
+        return False
 
 
-class ITensor:
+class ITensor(TensorSettings):
     """A tensor of a network: an input, or what a layer computes."""
 
     def __init__(self, network: Network, layer: ILayer | None, index: int, name: str) -> None:
@@ -153,6 +164,32 @@ class ITensor:
     def dtype(self, dtype: DataType) -> None:
         self._network.set_tensor_dtype(self, dtype)
 
+    def set_dimension_name(self, index: int, name: str) -> None:
+        """Name a dimension of an input that is not known; those of one name are equally long."""
+        shape = list(self._type.shape or ())
+        if self._layer is not None or not 0 <= index < len(shape):
+            raise ModelError(f"{place()}: {self}: only dimensions of inputs can be named, and {index} is none")
+        if not isinstance(shape[index], int):
+            shape[index] = name
+            self._type = TensorType(self._type.dtype, tuple(shape))
+            self._network._changes += 1
+
+    def get_dimension_name(self, index: int) -> str | None:
+        shape = self._type.shape or ()
+        found = shape[index] if 0 <= index < len(shape) else None
+        return found if isinstance(found, str) else None
+
+    @property
+    def is_shape_tensor(self) -> bool:
+        """It may be one: small, and of a type that shapes and conditions have."""
+        kind = self.type
+        small = kind.shape is not None and len(kind.shape) < 2
+        return small and kind.dtype is not None and kind.dtype.name in ("int32", "int64", "bool")
+
+    @property
+    def is_execution_tensor(self) -> bool:
+        return True
+
     @property
     def is_network_input(self) -> bool:
         return self._layer is None
@@ -165,7 +202,7 @@ class ITensor:
         return f"tensor '{self.name}'"
 
 
-class ILayer:
+class ILayer(LayerSettings):
     """A layer. Properties are attributes of its class; one without underscore that is set is a change to the network.
 
     ``KIND``: TensorRT's word for it, in the names of layers that have none of their own; ``TYPE``: its LayerType.
@@ -181,6 +218,8 @@ class ILayer:
     metadata: str = ""
 
     def __init__(self, network: Network, inputs: Sequence[ITensor | None], outputs: int = 1) -> None:
+        #: The layer of which this may be a view (``view``).
+        self._real: ILayer = self
         self._network = network
         self._place: Place = place()
         self._number = len(network.layers)
@@ -202,7 +241,22 @@ class ILayer:
                 tensor._layer._used = True
         network.layers.append(self)
 
+    @classmethod
+    def view(cls, layer: ILayer) -> ILayer:
+        """A layer as scripts get it from a network: its class can be assigned, as is done to reach its properties."""
+        found = object.__new__(cls)
+        object.__setattr__(found, "__dict__", layer.__dict__)
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ILayer) and self._real is other._real
+
+    def __hash__(self) -> int:
+        return id(self._real)
+
     def __setattr__(self, name: str, value: Any) -> None:
+        if name == "__class__" and not issubclass(type(self._real), value):
+            raise ArgumentError(f"{place()}: {self} is a {type(self._real).__name__}, not a {value.__name__}")
         if not name.startswith("_"):
             if not hasattr(type(self), name):
                 raise missing(type(self).__name__, name, dir(self))
@@ -218,7 +272,7 @@ class ILayer:
 
     @property
     def name(self) -> str:
-        return self._name or f"(Unnamed Layer* {self._number}) [{self.KIND}]"
+        return self._name or f"(Unnamed Layer* {self._number}) [{self._real.KIND}]"
 
     @name.setter
     def name(self, name: str) -> None:
@@ -227,6 +281,9 @@ class ILayer:
     @property
     def type(self) -> Any:
         """Its LayerType, if its class has no type of its own."""
+        return self._real._layer_type()
+
+    def _layer_type(self) -> LayerType:
         return self.TYPE
 
     @property
@@ -243,8 +300,31 @@ class ILayer:
     def get_output(self, index: int) -> ITensor | None:
         return self._outputs[index] if 0 <= index < len(self._outputs) else None
 
+    def get_output_type(self, index: int) -> DataType:
+        return self._output(index).dtype
+
+    def set_output_type(self, index: int, dtype: DataType) -> None:
+        """Let an output be converted to a type."""
+        self._network.set_tensor_dtype(self._output(index), dtype)
+
+    def output_type_is_set(self, index: int) -> bool:
+        return index in self._output_types
+
+    def reset_output_type(self, index: int) -> None:
+        if self._output_types.pop(index, None) is not None:
+            self._network._changes += 1
+
+    def _output(self, index: int) -> ITensor:
+        found = self.get_output(index)
+        if found is None:
+            raise ModelError(f"{place()}: {self} has no output {index}")
+        return found
+
     def set_input(self, index: int, tensor: ITensor) -> None:
         """Give an input another tensor, or one that the layer was added without."""
+        if type(self) is not type(self._real):
+            self._real.set_input(index, tensor)
+            return
         tensor_argument(self._network, tensor, f"{self}.set_input")
         most = len(self._inputs) if not self.MORE_INPUTS else max(len(self._inputs), self.least_inputs())
         if not 0 <= index < most:
@@ -261,7 +341,7 @@ class ILayer:
         return 1 + self.MORE_INPUTS
 
     def __repr__(self) -> str:
-        return f"{self.KIND} '{self.name}'"
+        return f"{self.KIND} '{self.name}'" if type(self) is type(self._real) else repr(self._real)
 
     # -- what a family says
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import wraps
 from types import MethodType
 from typing import Any
 
 from ...errors import ModelError
 from .conditional import IIfConditional
-from .enums import DataType
+from .enums import DataType, NetworkDefinitionCreationFlag
 from .gone import missing
 from .layer import ILayer, ITensor, Network, enum_argument, tensor_argument
 from .loop import ILoop
 from .place import ArgumentError, place
+from .settings import NetworkSettings
 
 #: The ``add_...`` of the layer families, by name: each gets the network first.
 ADDERS: dict[str, Callable[..., Any]] = {}
@@ -24,7 +26,22 @@ def adds(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-class INetworkDefinition(Network):
+def _whole(add: Callable[..., Any]) -> Callable[..., Any]:
+    """A layer whose arguments are refused is not there."""
+
+    @wraps(add)
+    def added(network: INetworkDefinition, *given: Any, **named: Any) -> Any:
+        count = len(network.layers)
+        try:
+            return add(network, *given, **named)
+        except Exception:
+            del network.layers[count:]
+            raise
+
+    return added
+
+
+class INetworkDefinition(NetworkSettings, Network):
     """A network. Layers, inputs and outputs in the order in which they were added."""
 
     def __init__(self, name: str = "Unnamed Network 0") -> None:
@@ -36,12 +53,16 @@ class INetworkDefinition(Network):
         #: What the model is told about: one sentence each.
         self.notes: list[str] = []
 
+    @property
+    def strongly_typed(self) -> bool:
+        return self.get_flag(NetworkDefinitionCreationFlag.STRONGLY_TYPED)
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         if name not in ADDERS:
             raise missing("INetworkDefinition", name, [*ADDERS, *dir(type(self))])
-        return MethodType(ADDERS[name], self)
+        return MethodType(_whole(ADDERS[name]), self)
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *ADDERS})
@@ -71,6 +92,22 @@ class INetworkDefinition(Network):
         if tensor_argument(self, tensor, "unmark_output") in self.outputs:
             self.outputs.remove(tensor)
 
+    def mark_output_for_shapes(self, tensor: ITensor) -> bool:
+        """Let a small tensor of integers be a result."""
+        self.mark_output(tensor)
+        return True
+
+    def unmark_output_for_shapes(self, tensor: ITensor) -> bool:
+        self.unmark_output(tensor)
+        return True
+
+    def remove_tensor(self, tensor: ITensor) -> None:
+        """Drop an input that nothing reads."""
+        if tensor_argument(self, tensor, "remove_tensor") in self.inputs and not any(
+            tensor in layer._inputs for layer in self.layers
+        ):
+            self.inputs.remove(tensor)
+
     @property
     def num_layers(self) -> int:
         return len(self.layers)
@@ -84,7 +121,7 @@ class INetworkDefinition(Network):
         return len(self.outputs)
 
     def get_layer(self, index: int) -> ILayer | None:
-        return self.layers[index] if 0 <= index < len(self.layers) else None
+        return ILayer.view(self.layers[index]) if 0 <= index < len(self.layers) else None
 
     def get_input(self, index: int) -> ITensor | None:
         return self.inputs[index] if 0 <= index < len(self.inputs) else None
@@ -99,10 +136,10 @@ class INetworkDefinition(Network):
         return True
 
     def __getitem__(self, index: int) -> ILayer:
-        return self.layers[index]
+        return ILayer.view(self.layers[index])
 
     def __iter__(self) -> Iterator[ILayer]:
-        return iter(list(self.layers))
+        return iter([ILayer.view(layer) for layer in self.layers])
 
     # -- control flow
 

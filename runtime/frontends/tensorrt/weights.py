@@ -17,9 +17,10 @@ _CONVERT = ("float32", "float16", "int64", "int32", "int8", "bool", "uint8")
 class Weights:
     """An array, or nothing of a type: ``Weights()``, ``Weights(DataType.HALF)``, ``Weights(array)``."""
 
-    def __init__(self, a: Any = DataType.FLOAT) -> None:
+    def __init__(self, a: Any = DataType.FLOAT, ptr: int | None = None, count: int = 0, *, type: Any = None) -> None:
+        a = a if type is None else type
         if isinstance(a, DataType):
-            self._array: Array = np.empty(0, numpy_type(a))
+            self._array: Array = _copied(a, ptr, count) if ptr else np.empty(0, numpy_type(a))
             return
         if not isinstance(a, np.ndarray):
             raise ArgumentError(f"{place()}: Weights takes a NumPy array or a DataType, not {type(a).__name__}")
@@ -52,6 +53,14 @@ class Weights:
 
     def __len__(self) -> int:
         return self._array.size
+
+
+def _copied(kind: DataType, address: int, count: int) -> Array:
+    """A copy of what lies at an address: an array's ``ctypes.data``, most often."""
+    import ctypes
+
+    size = int(np.ceil(count * kind.itemsize))
+    return np.frombuffer(ctypes.string_at(int(address), size), numpy_type(kind), int(count)).copy()
 
 
 def array_of(weights: Any, what: str) -> Array:

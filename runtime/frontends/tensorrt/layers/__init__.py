@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from types import ModuleType
 
 _FAMILIES = (
     "constant",
@@ -26,5 +27,9 @@ _FAMILIES = (
 
 def load() -> None:
     """Import all families."""
-    for family in _FAMILIES:
-        importlib.import_module(f".{family}", __package__)
+    modules()
+
+
+def modules() -> list[ModuleType]:
+    """All families."""
+    return [importlib.import_module(f".{family}", __package__) for family in _FAMILIES]

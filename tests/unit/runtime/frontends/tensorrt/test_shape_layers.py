@@ -11,6 +11,7 @@ import pytest
 from loopdbg.runtime.errors import ExecutionError, ModelError
 from loopdbg.runtime.frontends.tensorrt.dims import Dims
 from loopdbg.runtime.frontends.tensorrt.enums import DataType, ElementWiseOperation, FillOperation, SampleMode
+from loopdbg.runtime.frontends.tensorrt.layers.fill import IFillLayer
 from loopdbg.runtime.frontends.tensorrt.permutation import Permutation
 from loopdbg.runtime.model import Model
 from networks import out
@@ -287,6 +288,7 @@ def test_random_fill(op: FillOperation, tensors: bool) -> None:
 def test_what_is_no_number_is_ignored_for_alpha_and_beta() -> None:
     net, _ = network(lambda net: net.add_fill((5,), FillOperation.LINSPACE), {})
     layer: Any = net.get_layer(0)
+    layer.__class__ = IFillLayer
     assert (layer.alpha, layer.beta, layer.is_alpha_beta_int64()) == (0, 1, False)
     layer.alpha = [1, 2]
     assert layer.alpha == 0

@@ -1,0 +1,241 @@
+"""Builder, and what stands for engines: a script ends with them, and here the network is the result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import ModelError
+from .building import Building, current, no_engine
+from .callbacks import ILogger
+from .config import IBuilderConfig, IHostMemory
+from .dims import Dims
+from .enums import DataType, NetworkDefinitionCreationFlag, TensorIOMode
+from .gone import missing
+from .layer import ITensor
+from .nesting import Nesting
+from .network import INetworkDefinition
+from .place import ArgumentError, place
+from .profile import IOptimizationProfile
+from .rules import check, check_nested
+
+#: What a script may write to a file in place of an engine: whoever loads that is told.
+_NO_ENGINE = b"no engine: loopdbg builds no engine: run this script with TensorRT itself to get one\n"
+
+
+_SETTINGS = ("logger", "max_threads", "error_recorder", "gpu_allocator")
+
+
+class Builder:
+    """Creates networks."""
+
+    num_DLA_cores = 0
+    max_DLA_batch_size = 1
+    platform_has_fast_fp16 = True
+    platform_has_fast_int8 = True
+    platform_has_tf32 = True
+
+    def __init__(self, logger: ILogger) -> None:
+        if not isinstance(logger, ILogger):
+            raise ArgumentError(f"{place()}: Builder takes a trt.Logger, not {logger!r:.60}")
+        self.logger = logger
+        self.max_threads = 1
+        self.error_recorder: Any = None
+        self.gpu_allocator: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise missing("Builder", name, dir(self))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in _SETTINGS and not hasattr(type(self), name):
+            raise missing("Builder", name, [*dir(self), *_SETTINGS])
+        object.__setattr__(self, name, value)
+
+    def create_network(self, flags: int = 0) -> INetworkDefinition:
+        """An empty network; ``flags``: bits of NetworkDefinitionCreationFlag."""
+        if isinstance(flags, bool) or not hasattr(flags, "__index__"):
+            raise ArgumentError(
+                f"{place()}: create_network takes flags as a number, such as"
+                f" 1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED), not {flags!r:.60}"
+            )
+        known = 1 << len(NetworkDefinitionCreationFlag)
+        if not 0 <= int(flags) < known:
+            raise ArgumentError(f"{place()}: create_network: TensorRT has no flags {int(flags):#x}")
+        building = current()
+        network = INetworkDefinition(f"Unnamed Network {len(building.networks)}")
+        network._flags, network._builder = int(flags), self
+        building.networks.append(network)
+        return network
+
+    def create_builder_config(self) -> IBuilderConfig:
+        return IBuilderConfig()
+
+    def create_optimization_profile(self) -> IOptimizationProfile:
+        profile = IOptimizationProfile()
+        current().profiles.append(profile)
+        return profile
+
+    def build_serialized_network(self, network: INetworkDefinition, config: IBuilderConfig) -> IHostMemory:
+        """Hold the network to the rules of a build. What comes back is no engine."""
+        _finish(current(), network, config, "build_serialized_network")
+        return IHostMemory(_NO_ENGINE)
+
+    def build_serialized_network_to_stream(
+        self, network: INetworkDefinition, config: IBuilderConfig, writer: Any
+    ) -> bool:
+        _finish(current(), network, config, "build_serialized_network_to_stream")
+        return True
+
+    def build_engine_with_config(self, network: INetworkDefinition, config: IBuilderConfig) -> ICudaEngine:
+        _finish(current(), network, config, "build_engine_with_config")
+        return ICudaEngine(network)
+
+    def is_network_supported(self, network: INetworkDefinition, config: IBuilderConfig) -> bool:
+        validate(network)
+        return True
+
+    def get_plugin_registry(self) -> Any:
+        return get_plugin_registry()
+
+    def reset(self) -> None:
+        pass
+
+    def __enter__(self) -> Builder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def validate(network: INetworkDefinition) -> None:
+    """Hold a network to what a build demands.
+
+    Raises:
+        ModelError: TensorRT would refuse it.
+    """
+    check(network)
+    check_nested(Nesting(network))
+    if not network.outputs:
+        raise ModelError(f"{place()}: the network has no output; mark_output(tensor) marks one")
+
+
+def _finish(building: Building, network: Any, config: Any, what: str) -> None:
+    if not isinstance(network, INetworkDefinition):
+        raise ArgumentError(f"{place()}: {what} takes a network, not {network!r:.60}")
+    if not isinstance(config, IBuilderConfig):
+        raise ArgumentError(f"{place()}: {what} takes a config of builder.create_builder_config(), not {config!r:.60}")
+    validate(network)
+    building.built.append((network, list(config._profiles)))
+    building.note(f"{place().short}: {what} held the network to TensorRT's rules; no engine is built.")
+
+
+class _Engine:
+    """Whatever needs an engine: the use of anything of it is an error that says so."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise no_engine(f"{type(self).__name__}.{name}")
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+class ICudaEngine(_Engine):
+    """No engine, but what its inputs and outputs are is known from the network."""
+
+    def __init__(self, network: INetworkDefinition) -> None:
+        super().__init__()
+        self._network = network
+
+    def _tensors(self) -> dict[str, ITensor]:
+        return {tensor.name: tensor for tensor in (*self._network.inputs, *self._network.outputs)}
+
+    @property
+    def num_io_tensors(self) -> int:
+        return len(self._tensors())
+
+    @property
+    def num_layers(self) -> int:
+        return self._network.num_layers
+
+    @property
+    def name(self) -> str:
+        return self._network.name
+
+    def get_tensor_name(self, index: int) -> str:
+        return list(self._tensors())[index]
+
+    def get_tensor_mode(self, name: str) -> TensorIOMode:
+        tensor = self._tensors().get(name)
+        if tensor is None:
+            return TensorIOMode.NONE
+        return TensorIOMode.INPUT if tensor.is_network_input else TensorIOMode.OUTPUT
+
+    def get_tensor_shape(self, name: str) -> Dims:
+        tensor = self._tensors().get(name)
+        return Dims.invalid() if tensor is None else tensor.shape
+
+    def get_tensor_dtype(self, name: str) -> DataType:
+        tensor = self._tensors().get(name)
+        return DataType.FLOAT if tensor is None else tensor.dtype
+
+    def serialize(self) -> IHostMemory:
+        return IHostMemory(_NO_ENGINE)
+
+
+class IExecutionContext(_Engine):
+    """Runs an engine."""
+
+
+class Runtime(_Engine):
+    """Loads engines."""
+
+    def deserialize_cuda_engine(self, serialized_engine: Any) -> Any:
+        raise no_engine("Runtime.deserialize_cuda_engine")
+
+
+class EngineInspector(_Engine):
+    """Looks into an engine."""
+
+
+class _Registry:
+    """The plugins: none."""
+
+    plugin_creator_list: tuple[Any, ...] = ()
+    all_creators: tuple[Any, ...] = ()
+
+    def get_plugin_creator(self, type: str, version: str, plugin_namespace: str = "") -> None:
+        return None
+
+    def get_creator(self, type: str, version: str, plugin_namespace: str = "") -> None:
+        return None
+
+    def register_creator(self, creator: Any, plugin_namespace: str = "") -> bool:
+        return True
+
+    def load_library(self, plugin_path: str) -> None:
+        return None
+
+
+def get_plugin_registry() -> _Registry:
+    return _Registry()
+
+
+def get_builder_plugin_registry(capability: Any) -> _Registry:
+    return _Registry()
+
+
+def init_libnvinfer_plugins(logger: Any, namespace: str) -> bool:
+    return True
+
+
+def get_nv_onnx_parser_version() -> int:
+    return 101600

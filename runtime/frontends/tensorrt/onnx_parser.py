@@ -1,0 +1,192 @@
+"""OnnxParser: an ONNX file becomes part of a network, read by our own front end for ONNX.
+
+Its nodes stay what they are: a layer each, with its loops and branches inside. Only what an ONNX graph takes from
+outside and gives becomes a tensor that a script sees.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ...errors import LoopdbgError, one_line
+from ...graph import Graph, System, TensorType, Value, bodies, captured
+from ...ops.registry import find
+from .callbacks import ILogger
+from .enums import ErrorCodeTRT, OnnxParserFlag, data_type, numpy_type
+from .imported import ImportedConstant, ImportedLayer
+from .layer import ITensor
+from .network import INetworkDefinition
+from .place import ArgumentError, place
+
+
+class ParserError:
+    """Why a file was not read."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def code(self) -> ErrorCodeTRT:
+        return ErrorCodeTRT.UNSPECIFIED_ERROR
+
+    def desc(self) -> str:
+        return self._text
+
+    def file(self) -> str:
+        return ""
+
+    def func(self) -> str:
+        return ""
+
+    def line(self) -> int:
+        return 0
+
+    def node(self) -> int:
+        return 0
+
+    def node_name(self) -> str:
+        return ""
+
+    def node_operator(self) -> str:
+        return ""
+
+    def local_function_stack(self) -> list[str]:
+        return []
+
+    def local_function_stack_size(self) -> int:
+        return 0
+
+    def __str__(self) -> str:
+        return self._text
+
+
+class OnnxParser:
+    """Reads ONNX into a network."""
+
+    def __init__(self, network: Any, logger: Any) -> None:
+        if not isinstance(network, INetworkDefinition) or not isinstance(logger, ILogger):
+            raise ArgumentError(f"{place()}: OnnxParser takes a network and a trt.Logger")
+        self._network: INetworkDefinition = network
+        self._errors: list[ParserError] = []
+        self._layers: dict[str, ImportedLayer] = {}
+        self.flags = 0
+
+    def parse(self, model: Any, path: str | None = None) -> bool:
+        """Read the bytes of a model; ``path``: where it is from, for what it has beside it."""
+        from ..onnx.proto import ModelProto
+        from ..onnx.reader import from_proto
+
+        where = os.fspath(path) if path is not None else "the parsed model"
+        try:
+            proto = ModelProto.FromString(bytes(model))
+        except Exception as error:  # what protobuf raises is its own
+            return self._failed(f"{where}: not an ONNX model: {one_line(error)}")
+        if not proto.HasField("graph"):
+            return self._failed(f"{where}: holds no graph, so it is not an ONNX model")
+        try:
+            return self._take(from_proto(proto, where))
+        except LoopdbgError as error:
+            return self._failed(str(error))
+
+    def parse_from_file(self, model: str) -> bool:
+        """Read a model file."""
+        from ..onnx.reader import read
+
+        try:
+            return self._take(read(model))
+        except LoopdbgError as error:
+            return self._failed(str(error))
+
+    def parse_with_weight_descriptors(self, model: Any) -> bool:
+        return self.parse(model)
+
+    def supports_model(self, model: Any, path: str | None = None) -> tuple[bool, list[Any]]:
+        """Whether it can be read, by reading it into a network that is thrown away."""
+        trial = OnnxParser(INetworkDefinition(), ILogger())
+        return trial.parse(model, path), []
+
+    def supports_operator(self, op_name: str) -> bool:
+        return find(System.ONNX, "", op_name, 1 << 16) is not None
+
+    @property
+    def num_errors(self) -> int:
+        return len(self._errors)
+
+    def get_error(self, index: int) -> ParserError:
+        return self._errors[index]
+
+    def clear_errors(self) -> None:
+        self._errors.clear()
+
+    def set_flag(self, flag: OnnxParserFlag) -> None:
+        self.flags |= 1 << int(flag)
+
+    def clear_flag(self, flag: OnnxParserFlag) -> None:
+        self.flags &= ~(1 << int(flag))
+
+    def get_flag(self, flag: OnnxParserFlag) -> bool:
+        return bool(self.flags >> int(flag) & 1)
+
+    def set_builder_config(self, config: Any) -> bool:
+        return True
+
+    def get_used_vc_plugin_libraries(self) -> list[str]:
+        return []
+
+    def get_layer_output_tensor(self, name: str, i: int) -> ITensor | None:
+        layer = self._layers.get(name)
+        return None if layer is None else layer.get_output(i)
+
+    def __enter__(self) -> OnnxParser:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def _failed(self, text: str) -> bool:
+        self._errors.append(ParserError(text))
+        return False
+
+    def _take(self, graph: Graph) -> bool:
+        """Add a graph to the network."""
+        network = self._network
+        tensors: dict[Value, ITensor] = {}
+        given = [value for value in graph.inputs if value.name not in graph.defaults]
+        for value in given:
+            kind = value.type
+            if not isinstance(kind, TensorType) or kind.dtype is None or data_type(kind.dtype) is None:
+                return self._failed(f"input '{value.name}' is {kind}, which TensorRT has no type for")
+        if graph.variables:
+            return self._failed("the model keeps state from run to run, which TensorRT has no way to say")
+        for value in given:
+            kind = value.type
+            assert isinstance(kind, TensorType)
+            assert kind.dtype is not None
+            found = data_type(kind.dtype)
+            assert found is not None
+            shape = kind.shape or ()
+            tensor = network.add_input(value.name, found, [size if isinstance(size, int) else -1 for size in shape])
+            # Names of dimensions, and where nothing at all is known of a shape.
+            tensor._type = TensorType(numpy_type(found), kind.shape)
+            tensors[value] = tensor
+        for value in graph.inputs:
+            if value.name in graph.defaults:
+                value.constant = graph.defaults[value.name]
+                value.type = TensorType(value.constant.dtype, value.constant.shape)
+        defaults = [value for value in graph.inputs if value.constant is not None]
+        for value in (*graph.constants, *defaults):
+            tensors[value] = ImportedConstant(network, value)._outputs[0]
+        for node in graph.nodes:
+            needed = [value for _, inner in bodies(node) for value in captured(inner)]
+            layer = ImportedLayer(network, node, [*node.inputs, *needed], tensors, graph.opened.get(node))
+            self._layers[node.name] = layer
+            tensors.update((value, layer._outputs[k]) for k, value in enumerate(layer._values))
+        names = graph.output_names or [value.name for value in graph.outputs]
+        for name, value in zip(names, graph.outputs, strict=True):
+            tensor = tensors[value]
+            if tensor.is_network_input or tensor.is_network_output:
+                tensor = network.add_identity(tensor)._outputs[0]
+            tensor.name = name
+            network.mark_output(tensor)
+        network.notes += graph.notes
+        return True

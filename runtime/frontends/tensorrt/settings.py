@@ -1,0 +1,123 @@
+"""What tensors, layers and networks keep for scripts that read it back: nothing that is computed depends on it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .enums import DataType, NetworkDefinitionCreationFlag, TensorLocation
+from .place import ArgumentError, place
+
+
+class TensorSettings:
+    """Of an ITensor."""
+
+    location: TensorLocation = TensorLocation.DEVICE
+    allowed_formats: int = 0xFFF
+    broadcast_across_batch: bool = False
+    _range: tuple[float, float] | None = None
+
+    @property
+    def dynamic_range(self) -> tuple[float, float] | None:
+        return self._range
+
+    @dynamic_range.setter
+    def dynamic_range(self, given: tuple[float, float]) -> None:
+        self._range = given
+
+    def set_dynamic_range(self, min: float, max: float) -> bool:
+        self._range = float(min), float(max)
+        return True
+
+    def reset_dynamic_range(self) -> None:
+        self._range = None
+
+
+class NetworkSettings:
+    """Of an INetworkDefinition."""
+
+    _flags: int = 0
+    _builder: Any = None
+    error_recorder: Any = None
+    has_implicit_batch_dimension: bool = False
+
+    @property
+    def builder(self) -> Any:
+        return self._builder
+
+    @property
+    def flags(self) -> int:
+        return self._flags
+
+    def get_flag(self, flag: NetworkDefinitionCreationFlag) -> bool:
+        if not isinstance(flag, NetworkDefinitionCreationFlag):
+            raise ArgumentError(f"{place()}: get_flag takes a trt.NetworkDefinitionCreationFlag, not {flag!r:.60}")
+        return bool(self._flags >> int(flag) & 1)
+
+    def set_weights_name(self, weights: Any, name: str) -> bool:
+        return True
+
+    def mark_debug(self, tensor: Any) -> bool:
+        self._debugged.add(tensor)
+        return True
+
+    def unmark_debug(self, tensor: Any) -> bool:
+        self._debugged.discard(tensor)
+        return True
+
+    def is_debug_tensor(self, tensor: Any) -> bool:
+        return tensor in self._debugged
+
+    def mark_unfused_tensors_as_debug_tensors(self) -> bool:
+        return True
+
+    def unmark_unfused_tensors_as_debug_tensors(self) -> bool:
+        return True
+
+    def mark_weights_refittable(self, name: str) -> bool:
+        self._refittable.add(name)
+        return True
+
+    def unmark_weights_refittable(self, name: str) -> bool:
+        self._refittable.discard(name)
+        return True
+
+    def are_weights_marked_refittable(self, name: str) -> bool:
+        return name in self._refittable
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    @property
+    def _debugged(self) -> set[Any]:
+        found: set[Any] = self.__dict__.setdefault("_debug_tensors", set())
+        return found
+
+    @property
+    def _refittable(self) -> set[str]:
+        found: set[str] = self.__dict__.setdefault("_refittable_weights", set())
+        return found
+
+
+class LayerSettings:
+    """Of an ILayer: the precision that weakly typed networks ask for."""
+
+    _precision: DataType | None = None
+    num_ranks: int = 1
+
+    @property
+    def precision(self) -> DataType:
+        return self._precision or DataType.FLOAT
+
+    @precision.setter
+    def precision(self, precision: DataType) -> None:
+        self._precision = precision
+
+    @property
+    def precision_is_set(self) -> bool:
+        return self._precision is not None
+
+    def reset_precision(self) -> None:
+        self._precision = None

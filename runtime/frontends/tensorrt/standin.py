@@ -1,0 +1,142 @@
+"""The module that scripts import as ``tensorrt``, and only while one runs."""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+import types
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from typing import Any
+
+from . import builder, callbacks, conditional, config, layers, loop, onnx_parser, permutation, profile, weights
+from .dims import Dims
+from .enums import DataType, enums
+from .gone import missing
+from .helpers import nptype, volume
+from .layer import ILayer, ITensor
+from .network import INetworkDefinition
+
+#: The version that scripts see: 10's names and behaviour, and what 11 adds.
+VERSION = "10.16.0"
+_NAME = "tensorrt"
+#: Where this program and Python itself are.
+_NOT_OWN = (str(Path(__file__).parents[3]), sysconfig.get_path("stdlib"), "<")
+
+_TYPES = {
+    "float32": DataType.FLOAT,
+    "float16": DataType.HALF,
+    "int8": DataType.INT8,
+    "int32": DataType.INT32,
+    "bool": DataType.BOOL,
+    "uint8": DataType.UINT8,
+    "fp8": DataType.FP8,
+    "bfloat16": DataType.BF16,
+    "int64": DataType.INT64,
+    "int4": DataType.INT4,
+    "fp4": DataType.FP4,
+    "e8m0": DataType.E8M0,
+}
+
+
+def _names() -> dict[str, Any]:
+    """Everything that the module has."""
+    found: dict[str, Any] = {
+        "__version__": VERSION,
+        "Dims": Dims,
+        "ITensor": ITensor,
+        "ILayer": ILayer,
+        "INetworkDefinition": INetworkDefinition,
+        "nptype": nptype,
+        "volume": volume,
+    }
+    for module in (builder, callbacks, config, conditional, loop, onnx_parser, permutation, profile, weights):
+        found |= {
+            name: value
+            for name, value in vars(module).items()
+            if getattr(value, "__module__", "") == module.__name__ and not name.startswith("_") and name not in _OWN
+        }
+    for family in layers.modules():
+        found |= {
+            name: value
+            for name, value in vars(family).items()
+            if isinstance(value, type) and issubclass(value, ILayer) and name.startswith("I")
+        }
+    return {**found, **enums(), **_TYPES}
+
+
+#: Functions of our own that no script is to see.
+_OWN = ("array_of", "int_argument")
+
+
+def _module() -> types.ModuleType:
+    found = types.ModuleType(_NAME)
+    found.__dict__.update(_names())
+
+    def __getattr__(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise missing("", name, found.__dict__)
+
+    found.__dict__["__getattr__"] = __getattr__
+    return found
+
+
+class _Finder(MetaPathFinder, Loader):
+    """Finds our module, ahead of whatever is installed."""
+
+    def __init__(self) -> None:
+        self.module = _module()
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
+    ) -> ModuleSpec | None:
+        return ModuleSpec(fullname, self) if fullname == _NAME else None
+
+    def create_module(self, spec: ModuleSpec) -> types.ModuleType:
+        return self.module
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        pass
+
+
+@contextmanager
+def standing_in(folder: Path) -> Iterator[None]:
+    """``import tensorrt`` finds what is here; afterwards it is as it was, and so are the modules in ``folder``, which
+    may be edited before the script runs again."""
+    finder = _Finder()
+    before = dict(sys.modules)
+    for name in list(sys.modules):
+        if _is_ours(name):
+            del sys.modules[name]
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+        for name, module in list(sys.modules.items()):
+            if _is_ours(name) or (name not in before and _belongs(module, folder, finder.module)):
+                del sys.modules[name]
+        sys.modules.update({name: module for name, module in before.items() if _is_ours(name)})
+
+
+def _is_ours(name: str) -> bool:
+    return name == _NAME or name.startswith(f"{_NAME}.")
+
+
+def _belongs(module: Any, folder: Path, standin: types.ModuleType) -> bool:
+    """It is the script's own, or has taken names from our module."""
+    if any(value is standin for value in list(getattr(module, "__dict__", {}).values())):
+        return True
+    file = getattr(module, "__file__", None)
+    return isinstance(file, str) and belongs(file, folder)
+
+
+def belongs(file: str, folder: Path) -> bool:
+    """A file is of the script's own folder, and not of a library inside it, nor of ours."""
+    if file.startswith(_NOT_OWN) or not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts):
+        return False
+    return Path(file).resolve().is_relative_to(folder.resolve())
