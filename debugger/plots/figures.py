@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ..values.history import History, Numbers
+from ..statistics.history import History, Numbers
 
 _STYLES = ("-", "--", "-.", ":")
 _MARKS = "o^sDvP"

@@ -10,8 +10,8 @@ from ...runtime.errors import UsageError
 from ...runtime.graph import Array, Loop
 from ...runtime.text import did_you_mean
 from ..frame import AnyFrame
+from ..statistics.history import Evolution, History
 from ..text import printable
-from ..values.history import Evolution, History
 from ..words.condition import compared
 from ..words.names import scan_names
 

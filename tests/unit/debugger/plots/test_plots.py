@@ -15,7 +15,7 @@ from command_line import Ran
 from command_line import loopdbg as command
 from loopdbg.debugger.plots import frames
 from loopdbg.debugger.plots.figures import Curve, apart, curves, differences, heat
-from loopdbg.debugger.values.history import History, Series
+from loopdbg.debugger.statistics.history import History, Series
 from loopdbg.runtime.errors import UsageError
 from models import SAMPLES, sample
 
