@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from ..runtime.errors import UsageError
 from ..runtime.text import did_you_mean
-from .driver import Command
+from .requests import Command
 from .screen.targets import BreakpointTarget, LineTarget, Target, value_of
 from .screen.view import Shown
 

@@ -12,11 +12,12 @@ from textual.binding import Binding, BindingsMap
 from textual.timer import Timer
 
 from ..debugger.words.names import quote
-from ..runtime.errors import LoopdbgError
+from ..runtime.errors import LoopdbgError, UsageError
 from ..runtime.model import Data, Model
 from . import settings
 from .actions import PANES, Action, Now, remapped
-from .driver import Command, Driver, Request, Stopped
+from .driver import Driver, Stopped
+from .requests import Command, Listed, Panel, Request, Typed
 from .screen.layout import TABS
 from .screen.targets import BreakpointTarget, FrameTarget, LineTarget, MomentTarget, Target, ValueTarget, value_of
 from .screen.text import printable
@@ -24,6 +25,7 @@ from .screen.view import FrameView, Shown, View
 from .screens.help import HelpScreen
 from .screens.inspector import InspectorScreen
 from .screens.palette import PaletteScreen
+from .screens.panel import LeaveScreen, PanelScreen
 from .themes import DARK, LIGHT, THEMES
 from .widgets.back_edges import BackEdges
 from .widgets.body import Body
@@ -226,22 +228,22 @@ class LoopdbgApp(App[int]):
         self.ask(Command(command))
 
     def action_console(self, text: str) -> None:
-        """Open the console with something typed already."""
-        self.prompt.open(text)
+        """Open the console; with something typed already it is for that line alone."""
+        self.prompt.open(text, once=bool(text))
         self._make_room()
 
     def action_line(self, line: str) -> None:
         """Run a line in the console."""
         self.prompt.say(f"> {line}")
         self._make_room()
-        self.ask(line)
+        self.ask(Listed(line))
 
     def action_ask_line(self, line: str) -> None:
         """Run a line whose answer is seen elsewhere than in the console."""
         self.ask(line)
 
     def action_why(self) -> None:
-        self.action_line("why")
+        self.ask(Panel("why"))
 
     def _make_room(self) -> None:
         """After the console was opened or closed."""
@@ -251,7 +253,17 @@ class LoopdbgApp(App[int]):
     @on(ConsolePane.Entered)
     def entered(self, message: ConsolePane.Entered) -> None:
         """A line was typed into the console."""
-        self.ask(message.line)
+        line = message.line
+        try:
+            if not self.driver.busy:
+                self.ask(Typed(line))
+            elif (said := self.driver.aside(line)) is not None:
+                self.prompt.say(*said)
+            elif not self.driver.ask(Typed(line)):
+                raise UsageError("still running: ^c interrupts; help and info breakpoints can be asked meanwhile")
+        except LoopdbgError as problem:
+            self.prompt.say(f"error: {self.driver.told(problem)}")
+            self.prompt.refused(line)
 
     def action_interrupt(self) -> None:
         self.driver.interrupt()
@@ -352,7 +364,7 @@ class LoopdbgApp(App[int]):
 
     def action_find(self) -> None:
         """Ask for a text, and go to the next line with it."""
-        self.prompt.open("/")
+        self.prompt.open("/", once=True)
         self._make_room()
 
     def action_find_next(self, way: int) -> None:
@@ -485,8 +497,17 @@ class LoopdbgApp(App[int]):
         settings.remember(theme=self.theme)
 
     async def action_quit(self) -> None:
-        self.driver.close()
-        self.exit(0)
+        branches = self.shown.view.snapshot.branches if self.shown is not None else ()
+        lost = [f"branch {one.number}: {'; '.join(one.edits)}" for one in branches if one.edits]
+        if lost:
+            self.push_screen(LeaveScreen(lost), self._leave)
+        else:
+            self._leave(True)
+
+    def _leave(self, sure: bool | None) -> None:
+        if sure:
+            self.driver.close()
+            self.exit(0)
 
     def on_unmount(self) -> None:
         self.driver.close()
@@ -502,28 +523,39 @@ class LoopdbgApp(App[int]):
         try:
             self.header.progress = None
             self._slow = False
-            self.prompt.say(*message.said)
             if message.quits:
                 self.exit(0)
             if message.model is not None:
                 self.model = message.model
             if message.view is not None:
                 self.show(message.view, message.error)
-            if message.error is not None:
-                typed = not isinstance(message.command, Command)
-                if typed:
-                    self.prompt.say(f"error: {message.error}")
-                self.message.say(message.error, error=True)
-                if not typed:
-                    self.notify(
-                        printable(message.error), title=f"{message.command} failed", severity="error", markup=False
-                    )
+            self._answer(message)
         finally:
             self._make_room()
             if not self.driver.busy:
                 if self._ticker is not None:
                     self._ticker.pause()
                 self._idle.set()
+
+    def _answer(self, message: Stopped) -> None:
+        """Put what a command said, or what went wrong, where it belongs, once."""
+        command, said, error = message.command, message.said, message.error
+        transcript = isinstance(command, Typed | Listed)
+        if isinstance(command, Panel) and error is None:
+            self.push_screen(PanelScreen(command.capitalize(), said))
+        elif isinstance(command, Command) or transcript:
+            self.prompt.say(*said)
+        elif said and error is None:
+            self.message.say("; ".join(said))
+        if error is not None and transcript:
+            self.prompt.say(f"error: {error}")
+            self.prompt.refused(command)
+        elif error is not None:
+            self.message.say(error, error=True)
+        elif isinstance(command, Typed) and self.prompt.once:
+            self.action_close()
+            if said and message.view is not None and said[0] != message.view.snapshot.stop.text:
+                self.message.say("; ".join(said))
 
     def _tick(self) -> None:
         progress = self.driver.progress()

@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from textual.message import Message
@@ -20,26 +19,13 @@ from ..debugger.session.debuggee import Debuggee
 from ..debugger.session.session import Reason, Session, Stop
 from ..runtime.errors import LoopdbgError, one_line
 from ..runtime.model import Data, Model
+from .aside import answer
+from .requests import STEPS, Command, Request
 from .screen.times import SeenTimes
 from .screen.view import View, look
 
 #: Steps asked for faster than they are done wait in line, but not more of them than this.
 _WAITING = 8
-
-
-class Command(StrEnum):
-    """What a person can ask for; the value is what the screen calls it."""
-
-    START = "start"
-    STEP = "step"
-    NODE = "next node"
-    INTO = "into"
-    FINISH = "finish"
-    CONTINUE = "continue"
-    RESTART = "restart"
-    BACK = "back"
-    BACK_NODE = "back node"
-    BACK_ON = "reverse-continue"
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,29 +49,17 @@ _NAMES = {
     Command.BACK_NODE: "back-node",
     Command.BACK_ON: "reverse-continue",
 }
-#: What can be asked for: a key's command, or a line for the console.
-Request = Command | str
-#: Commands that are short as a rule: what is asked for while one of them runs is meant to come after it.
-STEPS: frozenset[Request] = frozenset(
-    {
-        Command.START,
-        Command.RESTART,
-        Command.STEP,
-        Command.NODE,
-        Command.INTO,
-        Command.BACK,
-        Command.BACK_NODE,
-    }
-)
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a running command is: seconds so far, and the iterations of each loop by path."""
+    """How far a running command is: seconds so far, the iterations of each loop by path, and how many a second they
+    all do lately."""
 
     command: Request
     seconds: float
     iterations: Mapping[str, int]
+    rate: float = 0.0
 
 
 class Stopped(Message):
@@ -163,6 +137,8 @@ class Driver:
         self._running: Request | Question | None = None
         self._since = 0.0
         self._closed = False
+        #: When the progress was asked for last, and what it was.
+        self._seen = (0.0, 0)
         # A daemon: a single node that takes minutes can't be interrupted, and must not keep the program alive.
         self._thread = threading.Thread(target=self._work, name="loopdbg-driver", daemon=True)
         self._thread.start()
@@ -188,9 +164,18 @@ class Driver:
         with self._changed:
             return self._running is not None or bool(self._waiting)
 
-    def complete(self, line: str) -> list[str]:
-        """What the last word of a line for the console can become, as of the last stop."""
-        return complete(self._completer, line)[1]
+    def complete(self, line: str) -> tuple[int, list[str]]:
+        """Where the last word of a line for the console begins, and what it can become, as of the last stop."""
+        return complete(self._completer, line)
+
+    def aside(self, line: str) -> list[str] | None:
+        """What a line says that needs no stop, such as ``help`` or ``info breakpoints``, while something runs; None for
+        any other.
+
+        Raises:
+            UsageError: the line makes no sense.
+        """
+        return answer(line, self._session, self.console.displays)
 
     def ask(self, command: Request) -> bool:
         """Run a command, or a line in the console, once those before it are done; False where another one runs.
@@ -241,8 +226,14 @@ class Driver:
         with self._changed:
             command, since = self._running, self._since
         if command is None or isinstance(command, Question):
+            self._seen = (0.0, 0)
             return None
-        return Progress(command, time.monotonic() - since, self._session.progress)
+        now, iterations = time.monotonic(), self._session.progress
+        count = sum(iterations.values())
+        before, counted = self._seen
+        rate = (count - counted) / (now - before) if before > since and now > before else 0.0
+        self._seen = (now, count)
+        return Progress(command, now - since, iterations, max(0.0, rate))
 
     def close(self, timeout: float = 1.0) -> None:
         """End the thread; what runs is interrupted. Returns after ``timeout`` seconds at the latest."""

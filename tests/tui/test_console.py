@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from loopdbg.tui.screens.panel import LeaveScreen, PanelScreen
 from models import sample
 from screens import opened
 
@@ -26,13 +27,18 @@ async def test_a_breakpoint_by_console_and_back_to_it_by_key() -> None:
         assert screen.app.prompt.line.value == "break "
         await screen.type("break if err < 1e-2")
         assert "breakpoint 1: if err < 1e-2" in screen.app.prompt.text
+        # Opened for one line, it closes once that was done, and says what it said where one looks.
+        assert not screen.app.prompt.display
+        assert screen.message == "breakpoint 1: if err < 1e-2"
+        await screen.press("colon")
         await screen.type("continue")
         assert screen.session.frame.iteration == 3
         assert "breakpoint 1" in screen.message
         await screen.type("print x")
         assert screen.app.prompt.text.endswith("1.4142157")
         await screen.press("escape")
-        assert not screen.app.prompt.display and screen.app.prompt.text == ""
+        # What was said stays.
+        assert not screen.app.prompt.display and screen.app.prompt.text.endswith("1.4142157")
         await screen.press("c", "c", "c", "c")
         assert screen.session.done
         await screen.press("C")
@@ -53,10 +59,21 @@ async def test_what_goes_wrong_in_the_console_is_said_in_it() -> None:
         assert any("3.0" in line for line in screen.lines("back-edges"))
 
 
-async def test_why_by_key_and_earlier_lines_by_arrow() -> None:
+async def test_why_has_a_screen_of_its_own_its_verdict_first() -> None:
     async with opened(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("s", "W")
-        assert "goes on" in screen.app.prompt.text or "err_new > tol" in screen.app.prompt.text
+        panel = screen.app.screen
+        assert isinstance(panel, PanelScreen)
+        said = panel.text.splitlines()
+        assert "goes on" in said[0] and "err_new" in said[0] and len(said) > 2
+        assert not screen.app.prompt.display and screen.app.prompt.text == ""
+        await screen.press("escape", "c")
+        await screen.press("W")
+        assert isinstance(screen.app.screen, PanelScreen) and "ended" in screen.app.screen.text.splitlines()[0]
+
+
+async def test_earlier_lines_by_arrow() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("colon")
         await screen.type("print err")
         await screen.press("up")
@@ -67,9 +84,9 @@ async def test_why_by_key_and_earlier_lines_by_arrow() -> None:
 
 async def test_what_a_key_says_leaves_the_body_in_sight_on_a_small_screen() -> None:
     async with opened(*sample("newton_sqrt.onnx"), size=(80, 24)) as screen:
-        await screen.press("s", "s", "W")
+        await screen.press("s", "s", "l")
         seen = "\n".join(screen.visible())
-        assert "half = x * 0.5" in seen and "unchanged" in seen and "esc close" in seen
+        assert "Source" in seen and "half = x * 0.5" in seen and "esc close" in seen
         await screen.press("escape")
         assert "Back edges" in "\n".join(screen.visible())
 
@@ -115,3 +132,69 @@ async def test_the_hidden_console_never_takes_the_keys() -> None:
             await screen.press("colon", "e", "c", "escape")
             assert not screen.app.prompt.line.has_focus
         assert screen.session.frame.iteration == 2
+
+
+async def test_an_error_is_said_once_and_keeps_the_line() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        await screen.press("e")
+        await screen.type("set nothing = 3")
+        # In the transcript, not below it as well.
+        assert screen.app.prompt.text.count("nothing") == 2 and "nothing" not in screen.message
+        assert screen.app.prompt.display and screen.app.prompt.line.value == "set nothing = 3"
+        await screen.type("set x = 3")
+        assert not screen.app.prompt.display and screen.message == "branch 2: x = 3"
+        # What a key does wrong is said below, and not in a toast besides.
+        await screen.press("c", "s")
+        assert screen.message == "error: the model ran to its end; restart to run it again"
+        assert not screen.app._notifications and not screen.app.prompt.display
+
+
+async def test_tab_completes_as_far_as_it_can_and_shows_the_rest() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        await screen.press("colon", *"print err", "tab")
+        assert {"err", "err_new"} <= set(screen.app.prompt.candidates.split())
+        await screen.press("underscore", "tab")
+        assert screen.app.prompt.line.value == "print err_new" and screen.app.prompt.candidates == ""
+        await screen.press("escape", "colon", *"unti", "tab")
+        assert screen.app.prompt.line.value == "until"
+
+
+async def test_the_transcript_is_kept_and_scrolls() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        await screen.press("colon")
+        await screen.type("help")
+        assert any("quit [STATUS]" in line for line in screen.visible())
+        await screen.press(*("pageup",) * 9)
+        assert any("> help" in line for line in screen.visible())
+        assert not any("quit [STATUS]" in line for line in screen.visible())
+        await screen.press(*("pagedown",) * 9)
+        assert any("quit [STATUS]" in line for line in screen.visible())
+        await screen.press("escape", "s", "colon")
+        assert "> help" in screen.app.prompt.text
+
+
+async def test_leaving_asks_only_where_something_would_be_lost() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        await screen.press("s", "e")
+        await screen.type("set x = 3")
+        await screen.press("q")
+        assert isinstance(screen.app.screen, LeaveScreen) and "branch 2: x = 3" in screen.app.screen.text
+        await screen.press("escape")
+        assert screen.app.is_running and len(screen.app.screen_stack) == 1
+        await screen.pilot.press("q", "q")
+    assert screen.app.return_value == 0
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        await screen.press("s")
+        await screen.pilot.press("q")
+    assert screen.app.return_value == 0
+
+
+async def test_what_a_key_opened_for_a_line_closes() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        await screen.press("g")
+        assert screen.app.prompt.line.value == "goto "
+        await screen.type("goto 3")
+        assert not screen.app.prompt.display and screen.session.frame.iteration == 3
+        # The keys are the panes' again.
+        await screen.press("s")
+        assert screen.session.frame.iteration == 4

@@ -19,11 +19,14 @@ from ...runtime.text import plural
 
 __all__ = [
     "NOT_FINITE",
+    "NO_LIMIT",
     "Statistics",
     "delta_text",
     "dtype_name",
+    "limit_text",
     "number_text",
     "printable",
+    "rate_text",
     "scalar_text",
     "sparkline",
     "summary_text",
@@ -40,6 +43,8 @@ _SHORT = {
     "complex128": "c128",
     "object": "string",
 }
+NO_LIMIT = "no limit"
+_UNLIMITED = (1 << 63) - 1
 _BARS = "▁▂▃▄▅▆▇█"
 #: What a sparkline shows for NaN and Inf.
 NOT_FINITE = "×"
@@ -54,6 +59,19 @@ def type_text(dtype: np.dtype[Any] | str | None, shape: Sequence[Dim] | None) ->
     if shape is None:
         return f"{short} [...]"
     return f"{short} [{','.join('?' if d is None else str(d) for d in shape)}]"
+
+
+def limit_text(trip_count: int | None) -> str:
+    """``10``; exporters write the largest number that there is for no limit."""
+    return NO_LIMIT if trip_count is None or trip_count >= _UNLIMITED else str(trip_count)
+
+
+def rate_text(rate: float) -> str:
+    """``1.2 M/s``: iterations a second."""
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if rate >= size:
+            return f"{rate / size:.3g} {unit}/s"
+    return f"{rate:.3g} /s"
 
 
 def delta_text(previous: Any, new: Any) -> str:

@@ -9,10 +9,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from ..actions import Action, Section, keys_text
+from .above import Above
 
 _SIGNS = (
     ("▶ ✗", "the node that runs next, the node that failed"),
@@ -59,10 +59,10 @@ def _content(actions: Sequence[Action], pane: str, name: str) -> Content:
     return Content.assemble(*parts[:-1]).rstrip()
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(Above[None]):
     """Goes away with any of the keys that a person would try. ``pane``: the id of the one that has the focus."""
 
-    BINDINGS = [Binding("escape,q,question_mark,f1,enter", "dismiss", "close")]
+    BINDINGS = [Binding("escape,q,question_mark,f1,enter", "leave", "close")]
 
     def __init__(self, actions: Sequence[Action], pane: str = "", name: str = "") -> None:
         super().__init__()

@@ -13,7 +13,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from ...debugger.statistics.change import Change
@@ -33,6 +32,7 @@ from ..screen.targets import Of, ValueTarget
 from ..screen.text import dtype_name, printable, scalar_text, value_text
 from ..screen.view import Shown
 from ..widgets.inspector_lines import LineBox
+from .above import Above
 from .inspected_value import Inspected, as_tensor
 from .inspector_keys import KEYS, KeysScreen, foot
 from .inspector_work import Background
@@ -46,7 +46,7 @@ _PROMPTS = {
 }
 
 
-class InspectorScreen(ModalScreen[str | None]):
+class InspectorScreen(Above[str | None]):
     """A value at a stop. It ends with a line for the console, where one is to be typed on, or with nothing."""
 
     BINDINGS = [Binding(key.keys, key.does, key.help, show=False) for key in KEYS]
@@ -572,7 +572,7 @@ class InspectorScreen(ModalScreen[str | None]):
             return
         at = self.place() if self.tensor is not None and self.look.part.size else ()
         index = f"[{', '.join(map(str, at))}]" if at else ""
-        self.dismiss(f"break if {quote(self.target.name)}{index} ")
+        self.leave(f"break if {quote(self.target.name)}{index} ")
 
     def action_help(self) -> None:
         self.app.push_screen(KeysScreen())
@@ -586,7 +586,7 @@ class InspectorScreen(ModalScreen[str | None]):
             self._take(self._items, True)
             self._begin()
         else:
-            self.dismiss(None)
+            self.leave(None)
 
 
 _MOST_COPIED = 10_000

@@ -9,11 +9,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from ..actions import Action, Now, keys_text
+from .above import Above
 
 
 def matching(actions: Sequence[Action], typed: str) -> list[Action]:
@@ -25,7 +25,7 @@ def matching(actions: Sequence[Action], typed: str) -> list[Action]:
     return sorted(found, key=lambda one: not (start and (one.id.startswith(start) or one.label.startswith(start))))
 
 
-class PaletteScreen(ModalScreen[Action]):
+class PaletteScreen(Above[Action]):
     """A line to filter by and what is left; Enter or a click does it, escape nothing. What would not do anything now is
     not offered."""
 
@@ -80,12 +80,9 @@ class PaletteScreen(ModalScreen[Action]):
     def submitted(self) -> None:
         """Enter: what is highlighted."""
         at = self._list.highlighted
-        self.dismiss(self.shown[at] if at is not None and at < len(self.shown) else None)
+        self.leave(self.shown[at] if at is not None and at < len(self.shown) else None)
 
     @on(OptionList.OptionSelected)
     def selected(self, event: OptionList.OptionSelected) -> None:
         """A click."""
-        self.dismiss(self.shown[event.option_index])
-
-    def action_leave(self) -> None:
-        self.dismiss(None)
+        self.leave(self.shown[event.option_index])

@@ -1,4 +1,4 @@
-"""The console: a line to type commands into, and what they say above it."""
+"""The console: a line to type commands into, and what they said above it."""
 
 from __future__ import annotations
 
@@ -12,19 +12,37 @@ from textual.message import Message
 from textual.suggester import Suggester
 from textual.widgets import Input, Static
 
+from ..screen.lines import fit
 from ..screen.text import printable
 
 #: So many lines of output are kept.
-_KEPT = 400
+_KEPT = 2000
+#: Where the last word of a line begins, and what it can become.
+Complete = Callable[[str], tuple[int, list[str]]]
 
 
 class _Line(Input):
-    """The line itself: up and down bring earlier ones back, tab takes the suggestion."""
+    """The line itself: up and down bring earlier ones back, tab completes."""
 
-    def __init__(self, complete: Callable[[str], list[str]]) -> None:
+    class Candidates(Message):
+        """What could stand at the end of the line; empty for nothing to show."""
+
+        def __init__(self, words: list[str]) -> None:
+            super().__init__()
+            self.words = words
+
+    class Scrolled(Message):
+        """A page of the transcript up (-1) or down."""
+
+        def __init__(self, way: int) -> None:
+            super().__init__()
+            self.way = way
+
+    def __init__(self, complete: Complete) -> None:
         super().__init__(
             placeholder="command, or help", select_on_focus=False, compact=True, suggester=_Names(complete)
         )
+        self._complete = complete
         self._typed: list[str] = []
         self._at = 0
 
@@ -37,33 +55,47 @@ class _Line(Input):
     def on_key(self, event: events.Key) -> None:
         """Keys that a one-line input leaves to others."""
         if event.key in ("up", "down"):
-            event.stop()
             self._at = min(max(self._at + (1 if event.key == "down" else -1), 0), len(self._typed))
-            self.value = self._typed[self._at] if self._at < len(self._typed) else ""
-            self.cursor_position = len(self.value)
+            self._put(self._typed[self._at] if self._at < len(self._typed) else "")
+        elif event.key in ("pageup", "pagedown"):
+            self.post_message(self.Scrolled(-1 if event.key == "pageup" else 1))
         elif event.key == "tab":
-            event.stop()
-            event.prevent_default()
-            self.action_cursor_right()
+            self._take()
+        else:
+            return
+        event.stop()
+        event.prevent_default()
+
+    def _put(self, text: str) -> None:
+        self.value = text
+        self.cursor_position = len(text)
+
+    def _take(self) -> None:
+        """Complete the last word as far as all that it can become agree, and show those."""
+        start, words = self._complete(self.value)
+        first, last = min(words, default=""), max(words, default="")
+        # What the first and the last in order begin with, those between begin with as well.
+        common = first[: next((k for k, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))]
+        if len(common) > len(self.value) - start:
+            self._put(self.value[:start] + common)
+        self.post_message(self.Candidates(words if len(words) > 1 else []))
 
 
 class _Names(Suggester):
     """The first of what the last word can become."""
 
-    def __init__(self, complete: Callable[[str], list[str]]) -> None:
+    def __init__(self, complete: Complete) -> None:
         super().__init__(use_cache=False, case_sensitive=True)
         self._complete = complete
 
     async def get_suggestion(self, value: str) -> str | None:
-        for word in self._complete(value):
-            for k in range(len(word), 0, -1):
-                if value.endswith(word[:k]) and len(word) > k:
-                    return value + word[k:]
-        return None
+        start, words = self._complete(value)
+        word = next((word for word in words if len(word) > len(value) - start), None)
+        return None if word is None or not value[start:] else value[:start] + word
 
 
 class ConsolePane(Vertical):
-    """Hidden until a key opens it; what commands say stays until it is closed."""
+    """Hidden until a key opens it; what commands said stays in its transcript."""
 
     class Entered(Message):
         """A line to run."""
@@ -79,38 +111,50 @@ class ConsolePane(Vertical):
             super().__init__()
             self.text = text
 
-    def __init__(self, complete: Callable[[str], list[str]], id: str) -> None:
+    def __init__(self, complete: Complete, id: str) -> None:
         super().__init__(id=id)
         self.line = _Line(complete)
         # Closed, it must not be what the keys go to.
         self.line.disabled = True
+        #: It was opened for one line, and closes once that was done.
+        self.once = False
         self._said: list[str] = []
         self._output = Static(id="said")
         self._scroll = VerticalScroll(self._output, id="said-scroll", can_focus=False)
+        self._candidates = Static(id="candidates")
+        self._candidates.display = False
 
     @property
     def text(self) -> str:
-        """What it shows."""
+        """Its transcript."""
         return "\n".join(self._said)
+
+    @property
+    def candidates(self) -> str:
+        """What it offers for the end of the line, "" for nothing."""
+        return str(self._candidates.content) if self._candidates.display else ""
 
     def compose(self) -> ComposeResult:
         yield self._scroll
+        yield self._candidates
         yield self.line
 
-    def open(self, text: str = "") -> None:
+    def open(self, text: str = "", once: bool = False) -> None:
         """Show it, with something typed already."""
         self.display = True
+        self.once = once
         self.line.disabled = False
         self.line.value = text
         self.line.cursor_position = len(text)
         self.line.focus()
+        self._show()
 
     def close(self) -> None:
-        """Hide it and forget what was said."""
+        """Hide it."""
         self.display = False
+        self.once = False
         self.line.disabled = True
-        self._said.clear()
-        self._show()
+        self._candidates.display = False
 
     def say(self, *lines: str) -> None:
         """Show lines below what is there."""
@@ -119,10 +163,35 @@ class ConsolePane(Vertical):
             self._said = [*self._said, *map(printable, lines)][-_KEPT:]
             self._show()
 
+    def refused(self, line: str) -> None:
+        """A line went wrong: one that it was opened for stays to be mended."""
+        if self.once and not self.line.value:
+            self.line.value = line
+            self.line.cursor_position = len(line)
+
     def _show(self) -> None:
         self._output.update(Content("\n".join(self._said)))
         self._scroll.display = bool(self._said)
         self._scroll.scroll_end(animate=False)
+
+    def on_input_changed(self) -> None:
+        """What was offered was for the line as it was."""
+        self._candidates.display = False
+
+    def on__line_candidates(self, event: _Line.Candidates) -> None:
+        """Show what the last word can become."""
+        event.stop()
+        # After the change of the line that completing made, which hides them.
+        self.call_after_refresh(self._offer, event.words)
+
+    def _offer(self, words: list[str]) -> None:
+        self._candidates.display = bool(words)
+        self._candidates.update(Content(fit(printable("  ".join(words)), max(1, 2 * self.size.width - 4))))
+
+    def on__line_scrolled(self, event: _Line.Scrolled) -> None:
+        """A page of the transcript."""
+        event.stop()
+        self._scroll.scroll_relative(y=event.way * max(1, self._scroll.size.height - 1), animate=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """The line is complete."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from rich.cells import cell_len
 from textual.reactive import reactive
 from textual.strip import Strip
@@ -10,7 +12,7 @@ from textual.widget import Widget
 from ..driver import Progress
 from ..screen.lines import Line, Role, Span, fit, fit_spans, line
 from ..screen.plots import progress
-from ..screen.text import printable
+from ..screen.text import NO_LIMIT, limit_text, printable, rate_text
 from ..screen.view import Shown
 from .strips import COMPONENTS, strip
 
@@ -43,8 +45,14 @@ class Header(Widget):
     def _line(self, width: int) -> Line:
         state = self._state()
         count, bar = self._iteration()
+        marks = self._marks()
         right: list[Span] = []
-        for wanted, least in (((count, bar, state), 34), ((count, state), 18), ((state,), 0)):
+        for wanted, least in (
+            ((count, bar, marks, state), 34),
+            ((count, marks, state), 30),
+            ((count, state), 18),
+            ((state,), 0),
+        ):
             right = [span for spans in wanted for span in spans]
             if width - _length(right) >= least:
                 break
@@ -81,15 +89,32 @@ class Header(Widget):
         if self.progress is not None and self.shown.depth == 1:
             # A loop of the main graph runs once: all its iterations are those of this entry.
             done = max(done, self.progress.iterations.get(frame.path, done))
-        limit = "no limit" if total is None else str(total)
+        limit = limit_text(total)
         ended = frame.stopped_by is not None and self.progress is None
         count = f"ended after {done} / {limit}" if ended else f"iteration {done} / {limit}"
-        bar: list[Span] = [] if not total else [(progress(done, total, _BAR) + "   ", Role.PLOT)]
+        bar: list[Span] = [] if not total or limit == NO_LIMIT else [(progress(done, total, _BAR) + "   ", Role.PLOT)]
         return [(count + "   ", Role.VALUE)], bar
+
+    def _marks(self) -> list[Span]:
+        """What else must not be forgotten: made-up inputs, a recording, another branch than the first."""
+        if self.shown is None:
+            return []
+        told = []
+        # The note of the command line about inputs that nobody gave.
+        made = re.search(r"made with --seed (\d+)", self.shown.inputs_note)
+        if made:
+            told.append(f"RANDOM inputs, seed {made[1]}")
+        if self.shown.view.recorded:
+            told.append("RECORDING")
+        branch = next((one.number for one in self.shown.view.snapshot.branches if one.current), 1)
+        if branch != 1:
+            told.append(f"branch {branch}")
+        return [(f"{text}   ", Role.ERROR if text.isupper() else Role.MARK) for text in told]
 
     def _state(self) -> list[Span]:
         if self.progress is not None:
-            return [(f"▶ running {self.progress.seconds:.1f} s ", Role.MARK)]
+            rate = f" {rate_text(self.progress.rate)}" if self.progress.rate else ""
+            return [(f"▶ running {self.progress.seconds:.1f} s{rate} ", Role.MARK)]
         if self.shown is None:
             return [("▶ starting ", Role.MARK)]
         if self.shown.done:

@@ -25,7 +25,7 @@ class Message(Static):
     def say_running(self, progress: Progress, name: str, iterations: int | None) -> None:
         """Show what runs, in place of the sentence; :meth:`say` ends that."""
         done = "" if iterations is None else f" · {iterations:,} iterations of '{name}'".replace(",", " ")
-        self._put(f"{progress.command}: {progress.seconds:.1f} s{done} · esc interrupts", False)
+        self._put(f"{progress.command}: {progress.seconds:.1f} s{done} · space interrupts", False)
 
     def _put(self, text: str, error: bool) -> None:
         self.text = text = printable(text)

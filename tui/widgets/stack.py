@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ..screen.layout import Need
 from ..screen.lines import Column, Line, Role, Span, table
 from ..screen.targets import FrameTarget, Target
-from ..screen.text import printable
+from ..screen.text import NO_LIMIT, limit_text, printable
 from ..screen.view import FrameView, Shown
 from .pane import Pane
 
@@ -55,5 +55,6 @@ def _where(view: FrameView) -> str:
         return ""
     if frame.stopped_by is not None:
         return f"ended, {frame.iteration}"
-    limit = "" if frame.trip_count is None else f"/{frame.trip_count}"
+    limit = limit_text(frame.trip_count)
+    limit = "" if limit == NO_LIMIT else f"/{limit}"
     return f"iter {frame.iteration}{limit}"

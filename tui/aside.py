@@ -1,0 +1,45 @@
+"""What the console answers while something runs: commands that look at nothing which moves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..debugger.console.command import find, split
+from ..debugger.session.debuggee import Debuggee
+from ..runtime.text import counted
+
+#: Commands, and topics of ``info``, that need no stop.
+_COMMANDS = ("help", "echo")
+_TOPICS = ("breakpoints", "displays")
+
+
+class _Listener:
+    """What such a command needs of a console."""
+
+    def __init__(self, session: Debuggee, displays: Mapping[int, Any]) -> None:
+        self.session = session
+        self.displays = displays
+        self.said: list[str] = []
+
+    def say(self, line: str) -> None:
+        """A line of output."""
+        self.said.append(line)
+
+
+def answer(line: str, session: Debuggee, displays: Mapping[int, Any]) -> list[str] | None:
+    """What a line says that needs no stop; None where it needs one.
+
+    Raises:
+        UsageError: the line makes no sense.
+    """
+    word, rest = split(line)
+    command = find(word)
+    if command.name == "info" and rest and "loops".startswith(rest):
+        return [f"{path}: {counted(count, 'iteration')} so far" for path, count in session.progress.items()]
+    topic = command.name == "info" and bool(rest) and any(name.startswith(rest) for name in _TOPICS)
+    if command.name not in _COMMANDS and not topic:
+        return None
+    listener = _Listener(session, displays)
+    command.run(listener, rest)
+    return listener.said
