@@ -32,6 +32,6 @@ LIGHT = Theme(
     surface="#fbfaf7",
     panel="#ebe8e1",
     dark=False,
-    variables={"muted": "#5c6470"},
+    variables={"muted": "#545b66"},
 )
 THEMES = (DARK, LIGHT)

@@ -8,8 +8,9 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
+
+from .above import Above
 
 
 class Key(NamedTuple):
@@ -73,10 +74,10 @@ def foot(width: int) -> list[str | tuple[str, str]]:
     return told
 
 
-class KeysScreen(ModalScreen[None]):
+class KeysScreen(Above[None]):
     """The keys of the inspector; goes away with any of those that a person would try."""
 
-    BINDINGS = [Binding("escape,q,question_mark,f1,enter", "dismiss", "close")]
+    BINDINGS = [Binding("escape,q,question_mark,f1,enter", "leave", "close")]
 
     def compose(self) -> ComposeResult:
         parts: list[str | tuple[str, str]] = []
