@@ -16,6 +16,7 @@ from loopdbg.debugger.lessons.lesson import Lesson, Step
 from loopdbg.debugger.lessons.progress import Progress
 from loopdbg.debugger.lessons.voice import Voice
 from loopdbg.tui.lessons import LessonApp, lesson_driver
+from loopdbg.tui.screens.panel import PanelScreen
 from screens import Screen, running
 
 #: The keys that are pressed for a command.
@@ -63,7 +64,8 @@ class Lessons(Screen):
     def everything(self) -> str:
         """What all panes say, and the header."""
         panes = "\n".join(pane.text for pane in self.app.panes.values())
-        return squeezed(f"{self.header}\n{self.message}\n{panes}\n{self.app.prompt.text}")
+        above = self.app.screen.text if isinstance(self.app.screen, PanelScreen) else ""
+        return squeezed(f"{self.header}\n{self.message}\n{panes}\n{self.app.prompt.text}\n{above}")
 
 
 def tight(text: str) -> str:

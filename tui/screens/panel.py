@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import VerticalScroll
@@ -13,9 +14,13 @@ from textual.widgets import Static
 from ..screen.text import printable
 from .above import Above
 
+#: What moves in a panel; any other key goes on below it.
+_MOVES = ("up", "down", "pageup", "pagedown", "home", "end", "tab", "shift+tab", "ctrl+c", "ctrl+p")
+
 
 class PanelScreen(Above[None]):
-    """What a command said: its first line, the verdict, stands out."""
+    """What a command said: its first line, the verdict, stands out. Any key that means something below closes it and
+    does that, so that one can step on at once."""
 
     BINDINGS = [Binding("escape,q,enter,W", "leave", "close")]
 
@@ -37,6 +42,15 @@ class PanelScreen(Above[None]):
             parts: list[str | tuple[str, str]] = [(first, "bold $accent")]
             parts += ["\n\n", "\n".join(rest)] if rest else []
             yield Static(Content.assemble(*parts))
+
+    def on_key(self, event: events.Key) -> None:
+        """A key that the panel itself has no use for."""
+        if event.key in _MOVES or event.key in self._bindings.key_to_bindings:
+            return
+        event.stop()
+        if self.is_current:
+            self.leave()
+            self.app.call_later(self.app.simulate_key, event.key)
 
 
 class LeaveScreen(Above[bool]):
