@@ -17,7 +17,7 @@ from ..kernels.routines.conv import GROUP, PART
 from .axes import ints, text, unknown_word
 from .choice import bounded
 from .registry import Ints, attributes_of, onnx, openvino
-from .support import cast, constant, working_dtype
+from .support import as_float32, cast, constant, working_dtype
 from .windows import AUTO_PADS, Windows, windows
 
 P = Any  # Primitives[T]; T is an array or a buffer description
@@ -31,6 +31,8 @@ _BAND, _NARROW_BAND = 1 << 20, 1 << 14
 #: Elements of the widest vectors, and of the narrowest ones.
 _WIDEST, _NARROWEST = {4: 16, 8: 8}, {4: 4, 8: 2}
 _MOST_AXES = 3
+#: With fewer channels the transforms of winograd.h take longer than what they save.
+_FEW_CHANNELS = 16
 #: A transposed convolution is one of its own for each residue.
 _MOST_STRIDE = 4096
 
@@ -172,6 +174,55 @@ def _blocks(transposed: bool, groups: int, found: Windows, dtype: Dtype) -> Call
     return layout
 
 
+@dataclass(frozen=True)
+class _Tiles:
+    """A convolution by winograd.h: lines of tiles of 2 x 2 outputs, so many lines at a time."""
+
+    high: int
+    wide: int
+    lines: int
+    above: int
+    left: int
+    scratch: int
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return self.high, self.wide, self.lines, self.above, self.left
+
+
+@lru_cache(maxsize=1024)
+def _tiles(n: int, groups: int, icg: int, ocg: int, found: Windows, dtype: Dtype) -> _Tiles | None:
+    """How winograd.h does a convolution; None where it cannot, or takes longer."""
+    plain = found.kernel == (3, 3) and found.strides == found.dilations == (1, 1) and groups == 1 and dtype == _FLOAT32
+    if not plain or min(found.before + found.after) < 0 or ocg % 8 or min(icg, ocg) < _FEW_CHANNELS:
+        return None
+    (height, width), lane = found.out, _WIDEST[4]
+    high, wide = -(-height // 2), -(-width // 2)
+    vectors = -(-n * high * wide // lane)
+    # In vector operations: the products, what makes and reads the transforms, and the weights that are fetched.
+    transformed = vectors * (16 * icg * ocg + 480 * icg + 240 * ocg) + 16 * icg * ocg
+    plainly = (-(-n * height * (width + 2) // lane) + 1) * 9 * icg * ocg
+    if 9 * transformed > 8 * plainly:
+        return None
+    lines = max(1, min(n * high, _BAND // (64 * icg * wide)))
+    widest = -(-lines * wide // lane) * lane
+    floats = 16 * icg * widest + 16 * 8 * widest + 16 * (widest + 16) + 4 * widest
+    floats += 4 * (2 * wide + 50) + found.size[1] + 16 * icg * ocg
+    above, left = found.before
+    return _Tiles(high, wide, lines, above, left, floats * 4 + icg * 8 + 128)
+
+
+def _transformed(w: Array) -> Array:
+    """3 x 3 taps as winograd.h wants them, to the bit what it makes of them itself."""
+    w = w.reshape(-1, 8, *w.shape[1:]).astype(_FLOAT32)
+    half = np.float32(0.5)
+    for axis in (3, 4):
+        first, mid, last = (w.take(k, axis) for k in range(3))
+        both = first + last
+        w = np.stack([first, (both + mid) * half, (both - mid) * half, last], axis)
+    return np.ascontiguousarray(w.transpose(0, 3, 4, 2, 1))
+
+
 def _wide(dtype: Dtype) -> Dtype:
     """In which type sums are done: narrow floats in float32, integers in float64, where they are exact."""
     wide = _FLOAT64 if dtype.kind in "iub" else working_dtype(dtype)
@@ -193,15 +244,24 @@ def _convolve(
     if not math.prod(shape):
         return p.constant(np.zeros(shape, dtype))
     table, scratch = _table(transposed, n, groups, icg, ocg, found, dtype.itemsize)
+    tiles = None if transposed else _tiles(n, groups, icg, ocg, found, dtype)
+    first = cast(p, x, dtype)
+    behind = [*([] if bias is None else [cast(p, bias, dtype)]), p.constant(table)]
+    numbers: tuple[int, ...] = (int(bias is not None),)
+    if tiles is not None:
+        narrow = None if w.dtype == dtype else p.prepared(w, as_float32)
+        ready = p.prepared(w, _transformed)
+        inputs = [first, cast(p, w, dtype) if narrow is None else narrow, *behind, *([] if ready is None else [ready])]
+        numbers += (0, int(ready is not None), *tiles.numbers)
+        return p.routine("conv.winograd", inputs, [(shape, dtype)], numbers, max(scratch, tiles.scratch))[0]
     blocks = p.prepared(w, _blocks(transposed, groups, found, dtype))
     weights = cast(p, w, dtype) if blocks is None else blocks
     if blocks is None and transposed:
         parts = p.reshape(weights, (groups, icg, ocg, math.prod(found.kernel)))
         weights = p.transpose(parts, (0, 2, 1, 3))
-    inputs = [cast(p, x, dtype), weights, *([] if bias is None else [cast(p, bias, dtype)]), p.constant(table)]
-    numbers = (int(bias is not None), int(blocks is not None))
     name = "conv.f32" if dtype == _FLOAT32 else "conv.f64"
-    return p.routine(name, inputs, [(shape, dtype)], numbers, scratch)[0]
+    numbers += (int(blocks is not None),)
+    return p.routine(name, [first, weights, *behind], [(shape, dtype)], numbers, scratch)[0]
 
 
 def by_channel(p: P, x: T, factors: T, offsets: T) -> T:

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError
-from ..graph import Array
 from .byte_panels import wide_product
 from .registry import onnx, openvino
-from .support import broadcasts, cast, constant, is_float, one_way, onnx_legacy_align, working_dtype
+from .support import as_float32, broadcasts, cast, constant, is_float, one_way, onnx_legacy_align, working_dtype
 from .weights import Weighted
 
 P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
@@ -51,12 +50,8 @@ def product(p: P, a: T, b: T) -> T:
 
 def _wide(p: P, x: T) -> T:
     """A narrow float in float32, constants once."""
-    prepared = p.prepared(x, _as_float32)
+    prepared = p.prepared(x, as_float32)
     return cast(p, x, working_dtype(x.dtype)) if prepared is None else prepared
-
-
-def _as_float32(array: Array) -> Array:
-    return array.astype(np.float32, order="C")
 
 
 @onnx("MatMul")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError, UnsupportedError
+from ..graph import Array
 from ..kernels.extents import Extent
 from ..kernels.walks import broadcast_shapes
 from .axes import axis_of
@@ -59,6 +60,11 @@ def through_reals(function: Callable[..., T]) -> Callable[..., T]:
         return p.cast(p.map(np.rint, function(p, p.cast(x, np.dtype(np.float64)), *arguments)), x.dtype)
 
     return op
+
+
+def as_float32(array: Array) -> Array:
+    """For :meth:`Primitives.prepared`."""
+    return array.astype(np.float32, order="C")
 
 
 def cast(p: P, x: T, dtype: Dtype) -> T:

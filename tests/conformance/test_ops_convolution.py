@@ -13,6 +13,8 @@ import loopdbg
 from loopdbg.runtime.graph import Graph, Operation, System, TensorType, Value
 from loopdbg.runtime.kernels.routines import conv
 from loopdbg.runtime.model import Model
+from loopdbg.runtime.ops import convolution
+from loopdbg.runtime.ops.windows import windows
 
 from .single_node import close, onnx_node, openvino_node, ours
 
@@ -121,6 +123,61 @@ def test_sums_of_all_kinds_of_processors(seed: int, kind: int) -> None:
     np.testing.assert_allclose(y, expected, tolerance(x.dtype), tolerance(x.dtype) * float(abs(expected).max()))
 
 
+def by_tiles(seed: int) -> tuple[Array, Array, Array, dict[str, Any]]:
+    """What winograd.h does: 3 x 3 taps and many channels, over several bands of tiles at times."""
+    rng = RNG(seed)
+    n, icg, ocg = int(rng.choice([1, 1, 3])), int(rng.choice([64, 67, 90])), int(rng.choice([64, 104]))
+    pads = [int(rng.integers(0, 3)) for _ in range(4)]
+    size = [int(rng.integers(8, 20)), int(rng.choice([25, 44, 200 if n == 1 else 31]))]
+    w, bias = numbers(rng, ocg, icg, 3, 3), numbers(rng, ocg)
+    return numbers(rng, n, icg, *size), w, bias, {"group": 1, "strides": [1, 1], "dilations": [1, 1], "pads": pads}
+
+
+def is_by_tiles(x: Array, w: Array, pads: Sequence[int]) -> bool:
+    found = windows(x.shape[2:], (3, 3), pads=pads)
+    return convolution._tiles(x.shape[0], 1, x.shape[1], w.shape[0], found, x.dtype) is not None
+
+
+@pytest.mark.parametrize("kind", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(6))
+def test_tiles_of_all_kinds_of_processors(seed: int, kind: int) -> None:
+    x, w, bias, attributes = by_tiles(seed * 3 + kind)
+    small = [np.rint(4 * values) for values in (x, w, bias)]
+    assert is_by_tiles(x, w, attributes["pads"])
+    if not conv.choose(kind):
+        pytest.skip("this processor has no such instructions")
+    try:
+        y, bare = mine("Conv", x, w, bias, **attributes), mine("Conv", x, w, **attributes)
+        whole = mine("Conv", *small, **attributes)
+    finally:
+        conv.choose(0)
+    expected = by_hand(x, w, *attributes.values(), False, ())
+    np.testing.assert_allclose(bare, expected, 1e-6, 2e-6 * float(abs(expected).max()))
+    expected += bias.reshape(-1, 1, 1)
+    np.testing.assert_allclose(y, expected, 1e-6, 2e-6 * float(abs(expected).max()))
+    expected = by_hand(small[0], small[1], *attributes.values(), False, ()) + small[2].reshape(-1, 1, 1)
+    np.testing.assert_array_equal(whole, expected)
+
+
+@pytest.mark.parametrize("kind", [0, 1, 2])
+def test_what_is_not_finite_stays_where_it_belongs(kind: int) -> None:
+    x, w, bias, attributes = by_tiles(5)
+    x[0, 3, 4, 5], x[0, 7, 6, 1], x[0, 1, 0, 0], w[8, 2, 1, 1] = np.inf, -np.inf, np.nan, 1e38
+    with np.errstate(invalid="ignore"):
+        expected = by_hand(x, w, *attributes.values(), False, ()) + bias.reshape(-1, 1, 1)
+    if not conv.choose(kind):
+        pytest.skip("this processor has no such instructions")
+    try:
+        y = mine("Conv", x, w, bias, **attributes)
+    finally:
+        conv.choose(0)
+    finite = abs(expected) < 3e38
+    assert not finite.all() and (np.isinf(expected) == np.isinf(y))[finite | np.isinf(expected)].all()
+    np.testing.assert_array_equal(np.isnan(y), np.isnan(expected))
+    others = finite & (np.arange(len(w)) != 8).reshape(-1, 1, 1)
+    np.testing.assert_allclose(y[others], expected[others], 1e-4, 1e-3)
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_beside_onnxruntime(seed: int) -> None:
     transposed, x, w, bias, attributes, extra = some(1000 + seed)
@@ -212,12 +269,8 @@ def test_transposed_refusals() -> None:
 # --- Constant weights are put into another order once.
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_constant_weights_give_the_same_bits(seed: int) -> None:
-    transposed, x, w, bias, attributes, extra = some(2000 + seed)
-    if transposed:
-        attributes["output_padding"] = extra
-    arrays = {"x": x, "w": w} if bias is None else {"x": x, "w": w, "b": bias}
+def results_of(op_type: str, arrays: dict[str, Array], attributes: dict[str, Any]) -> list[Array]:
+    """With weights that are given to each run, and with constant ones."""
     results = []
     for constant in (False, True):
         values = {
@@ -226,7 +279,7 @@ def test_constant_weights_give_the_same_bits(seed: int) -> None:
         }
         node = Operation(
             name="n",
-            op_type="ConvTranspose" if transposed else "Conv",
+            op_type=op_type,
             domain="",
             version=22,
             inputs=list(values.values()),
@@ -236,7 +289,28 @@ def test_constant_weights_give_the_same_bits(seed: int) -> None:
         inputs = [v for v in values.values() if v.constant is None]
         graph = Graph("g", inputs=inputs, outputs=[v for v in node.outputs if v], nodes=[node], system=System.ONNX)
         results.append(Model(graph).run({v.name: arrays[v.name] for v in inputs})["y"])
-    assert results[0].tobytes() == results[1].tobytes()
+    return results
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_constant_weights_give_the_same_bits(seed: int) -> None:
+    transposed, x, w, bias, attributes, extra = some(2000 + seed)
+    if transposed:
+        attributes["output_padding"] = extra
+    arrays = {"x": x, "w": w} if bias is None else {"x": x, "w": w, "b": bias}
+    given, constant = results_of("ConvTranspose" if transposed else "Conv", arrays, attributes)
+    assert given.tobytes() == constant.tobytes()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("infinite", [False, True])
+def test_constant_weights_of_tiles_give_the_same_bits(dtype: Any, infinite: bool) -> None:
+    x, w, bias, attributes = by_tiles(7)
+    x, w, bias = (values.astype(dtype) for values in (x, w, bias))
+    if infinite:
+        x[0, 0, 3, 3] = np.inf
+    given, constant = results_of("Conv", {"x": x, "w": w, "b": bias}, attributes)
+    assert given.tobytes() == constant.tobytes()
 
 
 # --- Quantized

@@ -41,8 +41,15 @@ typedef struct {
     npy_intp packed, gathered, off, at, first, parts, partial; /* where in the scratch memory */
     npy_intp most[3]; /* the greatest count of a residue */
     int bias, blocks; /* is there one; are the weights in blocks already */
+    int result; /* which argument is the output */
     axis axes[3];
 } conv;
+
+/* How many tiles of 2 x 2 outputs lie one below the other and side by side, how many lines of them are done at a time, and
+ * the pads that reach into the first. */
+typedef struct {
+    npy_intp high, wide, lines, above, left;
+} winograd;
 
 /* Where vectors begin in the planes, and what of each belongs where in the output. */
 typedef struct {
@@ -61,6 +68,7 @@ enum { CONV_HEAD = 36, CONV_PART = 384, CONV_GROUP = 12 };
 static void conv_read(conv *c, loopdbg_call *call) {
     int64_t const *t = (int64_t const *)LOOPDBG_ARG(call, call->extra[0] ? 3 : 2);
     c->bias = (int)call->extra[0], c->blocks = (int)call->extra[1];
+    c->result = 3 + c->bias;
     c->n = t[0], c->groups = t[1], c->icg = t[2], c->ocg = t[3];
     for (int a = 0; a < 3; a++) {
         c->in[a] = t[4 + a], c->out[a] = t[7 + a], c->kernel[a] = t[10 + a];
@@ -133,6 +141,9 @@ typedef int64_t conv_l8 __attribute__((vector_size(64)));
 #define H_FMA FMA
 #define H_SPLAT SPLAT
 #define EVENS(a, b) __builtin_shuffle(a, b, (conv_i4){0, 2, 4, 6})
+#define ODDS(a, b) __builtin_shuffle(a, b, (conv_i4){1, 3, 5, 7})
+#define LOWER(a, b) __builtin_shuffle(a, b, (conv_i4){0, 4, 1, 5})
+#define UPPER(a, b) __builtin_shuffle(a, b, (conv_i4){2, 6, 3, 7})
 #define ROWS 4
 #include "conv_tiles.h"
 
@@ -174,6 +185,9 @@ typedef int64_t conv_l8 __attribute__((vector_size(64)));
 #define H_FMA FMA
 #define H_SPLAT SPLAT
 #define EVENS(a, b) __builtin_shuffle(a, b, (conv_i8){0, 2, 4, 6, 8, 10, 12, 14})
+#define ODDS(a, b) __builtin_shuffle(a, b, (conv_i8){1, 3, 5, 7, 9, 11, 13, 15})
+#define LOWER(a, b) __builtin_shuffle(a, b, (conv_i8){0, 8, 1, 9, 2, 10, 3, 11})
+#define UPPER(a, b) __builtin_shuffle(a, b, (conv_i8){4, 12, 5, 13, 6, 14, 7, 15})
 #define ROWS 4
 #include "conv_tiles.h"
 
@@ -207,6 +221,9 @@ typedef int64_t conv_l8 __attribute__((vector_size(64)));
 #define H_FMA(a, b, c) ((conv_f8)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
 #define H_SPLAT(x) ((conv_f8)_mm256_set1_ps(x))
 #define EVENS(a, b) __builtin_shuffle(a, b, (conv_i16){0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30})
+#define ODDS(a, b) __builtin_shuffle(a, b, (conv_i16){1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31})
+#define LOWER(a, b) __builtin_shuffle(a, b, (conv_i16){0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23})
+#define UPPER(a, b) __builtin_shuffle(a, b, (conv_i16){8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31})
 #define ROWS 8
 #include "conv_tiles.h"
 
@@ -262,6 +279,30 @@ static int loopdbg_conv_f64(loopdbg_call *call) {
     conv c;
     conv_read(&c, call);
     RUN(f64);
+}
+
+/* As above, and behind the table the transformed weights if extra[2]. The weights themselves are not in blocks: with them
+ * everything is computed where something is not finite. extra[3...]: how. */
+static int loopdbg_conv_winograd(loopdbg_call *call) {
+    conv c;
+    npy_intp const *e = call->extra;
+    winograd how = {e[3], e[4], e[5], e[6], e[7]};
+    conv_read(&c, call);
+    float const *x = (float const *)LOOPDBG_ARG(call, 0), *w = (float const *)LOOPDBG_ARG(call, 1);
+    float const *bias = c.bias ? (float const *)LOOPDBG_ARG(call, 2) : NULL;
+    float const *ready = e[2] ? (float const *)LOOPDBG_ARG(call, c.result) : NULL;
+    if (ready) c.result++;
+    float *out = (float *)LOOPDBG_ARG(call, c.result);
+    char *scratch = LOOPDBG_ARG(call, c.result + 1);
+#if defined(__x86_64__)
+    if (conv_kind == 3 ? conv_winograd_f32_avx512(&c, &how, x, w, ready, bias, out, scratch)
+        : conv_kind == 2 ? conv_winograd_f32_avx2(&c, &how, x, w, ready, bias, out, scratch)
+                         : conv_winograd_f32(&c, &how, x, w, ready, bias, out, scratch))
+        return 0;
+#else
+    if (conv_winograd_f32(&c, &how, x, w, ready, bias, out, scratch)) return 0;
+#endif
+    RUN(f32);
 }
 #undef RUN
 

@@ -5,6 +5,7 @@ from ..kernel cimport Call, run_call
 cdef extern from "conv.h" nogil:
     int loopdbg_conv_f32(Call *call) noexcept
     int loopdbg_conv_f64(Call *call) noexcept
+    int loopdbg_conv_winograd(Call *call) noexcept
     int loopdbg_conv_choose(int kind) noexcept
     enum:
         CONV_PART
@@ -13,6 +14,7 @@ cdef extern from "conv.h" nogil:
 ROUTINES = {
     "f32": <size_t><run_call>loopdbg_conv_f32,
     "f64": <size_t><run_call>loopdbg_conv_f64,
+    "winograd": <size_t><run_call>loopdbg_conv_winograd,
 }
 
 # Weights that are added up at a time, and rows whose sums wait meanwhile in scratch.

@@ -1,7 +1,7 @@
 /* Convolution for one element type and one instruction set: included once for each, with
  * T (element), V (vector), L (elements in V), FMA(a, b, c), SPLAT(x), STORE(to, first, count, from), ATTRIBUTES, NAME(x),
- * ROWS (most channels of a tile: its sums and what they read fit into the registers); and H, HL, H_FMA, H_SPLAT for
- * vectors of at most 8 elements. */
+ * ROWS (most channels of a tile: its sums and what they read fit into the registers); H, HL, H_FMA, H_SPLAT for vectors of
+ * at most 8 elements; EVENS(a, b), and ODDS, LOWER and UPPER (two vectors' elements by turns) where winograd.h is wanted. */
 
 typedef void (*NAME(tile))(T const *, npy_intp const *, npy_intp, T const *, npy_intp, npy_intp const *, T const *,
                            T const *, T *const *, npy_intp);
@@ -264,8 +264,8 @@ ATTRIBUTES static void NAME(gather)(conv const *c, residue const *r, T const *w,
 ATTRIBUTES static int NAME(run)(loopdbg_call *call, conv *c) {
     T const *x = (T const *)LOOPDBG_ARG(call, 0), *w = (T const *)LOOPDBG_ARG(call, 1);
     T const *bias = c->bias ? (T const *)LOOPDBG_ARG(call, 2) : NULL;
-    T *out = (T *)LOOPDBG_ARG(call, 3 + c->bias);
-    char *scratch = LOOPDBG_ARG(call, 4 + c->bias);
+    T *out = (T *)LOOPDBG_ARG(call, c->result);
+    char *scratch = LOOPDBG_ARG(call, c->result + 1);
     T *packed = (T *)(scratch + c->packed), *gathered = (T *)(scratch + c->gathered), *partial = (T *)(scratch + c->partial);
     npy_intp *off = (npy_intp *)(scratch + c->off);
     vectors v = {(npy_intp *)(scratch + c->at), (int32_t *)(scratch + c->first), (part *)(scratch + c->parts)};
@@ -319,6 +319,12 @@ ATTRIBUTES static int NAME(run)(loopdbg_call *call, conv *c) {
             }
     return 0;
 }
+#ifdef ODDS
+#include "winograd.h"
+#undef ODDS
+#undef LOWER
+#undef UPPER
+#endif
 #undef T
 #undef V
 #undef L
