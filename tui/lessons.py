@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from textual import on
 from textual.app import ComposeResult
 
 from ..debugger.lessons.learner import Learner
 from . import settings
 from .actions import Action, Now, remapped
 from .app import LoopdbgApp
-from .driver import Driver
+from .driver import Driver, Stopped
 from .screen.view import Shown
 from .widgets.lesson import CardView, LessonPane
 
@@ -61,6 +62,17 @@ class LessonApp(LoopdbgApp):
     @property
     def now(self) -> Now:
         return replace(super().now, lesson=True)
+
+    @on(Stopped)
+    def answered(self, message: Stopped) -> None:
+        """What was typed for the lesson is replied to on the card: the line closes by itself."""
+        line = message.command
+        if message.error is None and isinstance(line, str) and line.split(" ")[0] in self.learner.commands:
+            self.call_later(self._close_line)
+
+    def _close_line(self) -> None:
+        if self.prompt.display and not self.driver.busy:
+            self.action_close()
 
     def _show(self, shown: Shown) -> None:
         card = self.card

@@ -327,7 +327,7 @@ class Learner:
         done = []
         for _ in range(times):
             for k, step in enumerate(steps):
-                what = step.keys.partition(" ")[2].lower()
+                what = step.keys.partition(" ")[2].lower() if step.exact else ""
                 if self.ticks[k] < step.times and step.command == command and what in ("", rest.lower()):
                     self.ticks[k] += 1
                     done += [k] if self.ticks[k] == step.times else []

@@ -28,12 +28,14 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Step:
-    """One thing to do: the keys as a person reads them, the command's name that they amount to, and what it does."""
+    """One thing to do: the keys or the line as a person reads them, the command's name that they amount to, and what it
+    does. ``exact``: what stands behind the command has to be just that."""
 
     keys: str
     command: str
     told: str
     times: int = 1
+    exact: bool = True
 
 
 @dataclass(frozen=True, eq=False)

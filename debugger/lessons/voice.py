@@ -27,4 +27,4 @@ class Voice:
 
 
 #: Keys that are no commands of the console, and the commands.
-IN_WORDS = {"←": "back", "W": "why", "[": "up", "]": "down", "e": "set", "a": "answer", "B": "break"}
+IN_WORDS = {"←": "back", "W": "why", "[": "up", "]": "down", "a": "answer", "B": "break"}

@@ -59,7 +59,7 @@ class Lessons(Screen):
         if step.command in KEYS:
             await self.press(KEYS[step.command])
         else:
-            await self.line({"set": "set limit = 12"}.get(step.command, step.keys))
+            await self.line(step.keys)
 
     def everything(self) -> str:
         """What all panes say, and the header."""
@@ -117,6 +117,8 @@ async def test_answers_are_typed_with_a_and_replied_to_on_the_card() -> None:
         await screen.press("a")
         assert screen.app.prompt.line.value == "answer "
         await screen.type("answer 18")
+        await screen.pilot.pause()
+        assert not screen.app.prompt.display, "the line closes by itself"
         assert "Kept: 18. Nobody judges it" in screen.card
         await screen.line("card 4")
         await screen.press("h")

@@ -44,10 +44,10 @@ def question(start: int, wanted: int) -> StateQuestion:
         scene,
         f"Before iteration 2 change start alone so that x_last becomes {wanted}; then `f`.",
         lambda stand: _becomes(wanted, stand),
-        "`r`, `s`, `s`, then `e` to set start, then `f`: the row of x says what x_last is.",
+        "`r`, `s`, `s`, then set start, then `f`: the row of x says what x_last is.",
         (
             f"x before iteration 2, plus what, is {wanted}?",
-            "`r`, `s`, `s`, `e`, a value of start, `f`.",
+            "`r`, `s`, `s`, set a value of start, `f`.",
             f"x is {before} there: `set start = {wanted - before}`.",
         ),
     )

@@ -42,7 +42,7 @@ def question(wanted: int, hints: tuple[str, ...]) -> StateQuestion:
         SCENE,
         f"Before iteration 0 change one value so that it ends after exactly {wanted} iterations; then `f`.",
         lambda stand: _exactly(wanted, stand),
-        "`r`, then `e` to set one value, then `f`: the title says how many ran.",
+        "`r`, then set one value, then `f`: the title says how many ran.",
         hints,
     )
 
@@ -56,7 +56,7 @@ LESSON = Lesson(
     {"A": SCENE},
     "Lesson 3's counter: by its condition it ends after 7 iterations, of the 10 that the trip count allows.",
     (
-        Step("e", "set", "and then: limit = 12"),
+        Step("set limit = 12", "set", "it was 20", exact=False),
         Step("f", "finish", "to the end: how many ran?"),
         Step("W", "why", "which limit it was"),
         Step("r", "restart", "back to the beginning, where nothing is changed"),
@@ -66,7 +66,7 @@ LESSON = Lesson(
         5,
         (
             "The fifth count_next is 15: which comparison must be false there, and true at 12?",
-            "`r`, `e`, a limit above 12 and not above 15 (or a trip_count), then `f`.",
+            "`r`, set a limit above 12 and not above 15 (or a trip_count), then `f`.",
             "`r`, `set limit = 13`, `f`. Or trip_count = 5, step = 4, count = 5.",
         ),
     ),
@@ -78,7 +78,7 @@ LESSON = Lesson(
             9,
             (
                 "A trip count can only shorten. Which comparison must still be true at 24?",
-                "`r`, `e`, a limit above 24 and not above 27, then `f`.",
+                "`r`, set a limit above 24 and not above 27, then `f`.",
                 "`r`, `set limit = 25`, `f`.",
             ),
         ),

@@ -1,0 +1,45 @@
+"""The keys of a walk-through: rows of its tables, in order, and what is to be seen after each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from loopdbg.tui.actions import _KEYS
+
+_SPAN = re.compile(r"`([^`]+)`")
+_OPENS = re.compile(r"^loopdbg (\S+)$", re.M)
+#: What texts call keys that have a name.
+_NAMED = {"esc": "escape", "^p": "ctrl+p", **{name: name for name in ("enter", "space", "tab")}}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row: the keys (texts that are typed among them), and what is on the screen then."""
+
+    line: int
+    keys: tuple[str, ...]
+    seen: tuple[str, ...]
+
+
+def key(span: str) -> str:
+    """The key that a code span means; "" where it is a text to type."""
+    name = _KEYS.get(span, _NAMED.get(span, span))
+    return name if len(span) == 1 or name != span or span in _NAMED else ""
+
+
+def chapters(path: Path) -> Iterator[tuple[str, list[Row]]]:
+    """The models that are opened, each with the rows that follow."""
+    model, rows = "", list[Row]()
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        opened = _OPENS.match(line)
+        if opened:
+            if model:
+                yield model, rows
+            model, rows = opened[1], []
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        if line.startswith("| `") and len(cells) == 3:
+            rows.append(Row(number, tuple(_SPAN.findall(cells[0])), tuple(_SPAN.findall(cells[2]))))
+    yield model, rows
