@@ -71,7 +71,7 @@ class LessonApp(LoopdbgApp):
             self.call_later(self._close_line)
 
     def _close_line(self) -> None:
-        if self.prompt.display and not self.driver.busy:
+        if not self.driver.busy and self.now.console:
             self.action_close()
 
     def _show(self, shown: Shown) -> None:

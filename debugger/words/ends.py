@@ -45,7 +45,9 @@ def ends(loop: Loop, phrases: Phrases, asked_before: bool = False) -> Iterator[s
     else:
         yield f"Never: there is no trip count, and {_why_always(loop, found)}."
     if found.decides and found.known is None:
-        if asked_before:
+        if loop.tested:
+            yield "It is asked before each iteration, about that iteration: where it is false, that one does not run."
+        elif asked_before:
             yield "It is asked before each iteration, about what the one before yielded, which has run in full."
         else:
             yield "The iteration that yields false still counts."

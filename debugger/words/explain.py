@@ -121,7 +121,7 @@ def _explain(node: LoopNode, system: System | None, context: Context, whole: Sou
         found,
         whole.within(loop),
         context.ending.kind,
-        tuple(ends(loop, context.phrases, System.TENSORRT in (system, loop.system))),
+        tuple(ends(loop, context.phrases, (system or loop.system) is System.TENSORRT)),
         tuple(loop.notes),
         short_names(_values(context)),
     )
