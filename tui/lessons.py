@@ -66,8 +66,7 @@ class LessonApp(LoopdbgApp):
     @on(Stopped)
     def answered(self, message: Stopped) -> None:
         """What was typed for the lesson is replied to on the card: the line closes by itself."""
-        line = message.command
-        if message.error is None and isinstance(line, str) and line.split(" ")[0] in self.learner.commands:
+        if message.error is None and message.command.split(" ")[0] in self.learner.commands:
             self.call_later(self._close_line)
 
     def _close_line(self) -> None:
