@@ -60,6 +60,8 @@ def gather_or_zero(p: P, x: T, indices: T, axis: T, batch_dims: int, negative: b
     if size == 0:
         return p.constant(np.zeros(shape, x.dtype))
     indices = indices if indices.dtype in (np.int32, np.int64) else p.cast(indices, INT64)
+    if not batch and _are_inside(indices, size, negative):
+        return p.gather(x, indices, along)
     lowest = constant(p, -size if negative else 0, indices.dtype)
     below = p.map(np.less, indices, constant(p, size, indices.dtype))
     inside = p.map(np.logical_and, p.map(np.less_equal, lowest, indices), below)
@@ -68,6 +70,15 @@ def gather_or_zero(p: P, x: T, indices: T, axis: T, batch_dims: int, negative: b
     outer, inner = (1,) * (along - batch), (1,) * (x.ndim - along - 1)
     mask = p.reshape(inside, (*indices.shape[:batch], *outer, *indices.shape[batch:], *inner))
     return p.where(mask, rows, constant(p, "" if x.dtype.kind == "O" else 0, x.dtype))
+
+
+def _are_inside(indices: T, size: int, negative: bool) -> bool:
+    """Constant indices, none of which is outside: most are, in models, and then there is nothing to test or to mask."""
+    numbers: Array | None = indices if isinstance(indices, np.ndarray) else getattr(indices, "known", None)
+    if numbers is None or not numbers.size:
+        return False
+    low, high = int(numbers.min()), int(numbers.max())
+    return (-size if negative else 0) <= low and high < size
 
 
 def _gather_batched(p: P, x: T, indices: T, axis: int, batch: int) -> T:

@@ -297,8 +297,9 @@ class _Binder:
             return result if start is None else self.map(np.add, result, start)
         k, n = b.shape
         a = self._contiguous(a)
-        packed = b.known is not None
+        packed = 0 if b.known is None else 1
         b = self._contiguous(b) if b.known is None else self._packed(b, b.known)
+        packed += b.dtype == np.float16
         out = self._new((*a.shape[:-1], n), a.dtype)
         self.cost += 20 + share(a.size * n, 16)
         kernel = arithmetic.special("panels", a.dtype)
@@ -308,7 +309,7 @@ class _Binder:
                 start, step = self.broadcast(start, out.shape), n
             start = self._contiguous(start)
         buffers = (a, b, out) if start is None else (a, b, start, out)
-        self.calls.append(CallSpec(kernel, buffers, (a.size // k, k, n), extra=(int(packed), step)))
+        self.calls.append(CallSpec(kernel, buffers, (a.size // k, k, n), extra=(packed, step)))
         return out
 
     def _packed(self, b: Buffer, weights: Array) -> Buffer:
@@ -453,7 +454,8 @@ class _Binder:
             offset += sum(whole(s) * stride for s, stride in zip(starts, x.strides, strict=True))
         known = None if x.known is None else _EAGER.slice(x.known, starts, steps, extents)
         strides = tuple(int(step) * stride for step, stride in zip(steps, x.strides, strict=True))
-        return Buffer(x.kind, x.index, x.dtype, tuple(whole(e) for e in extents), strides, offset, known)
+        shape = tuple(whole(e) for e in extents)
+        return Buffer(x.kind, x.index, x.dtype, shape, _plain(shape, strides, x.dtype.itemsize), offset, known)
 
     def slice_at(self, x: Buffer, axis: int, start: Buffer, end: Buffer) -> Buffer:
         length = x.shape[axis]
@@ -510,6 +512,8 @@ class _Binder:
     def gather(self, x: Buffer, indices: Buffer, axis: int) -> Buffer:
         if indices.dtype.kind != "i" or indices.dtype.itemsize < 4:
             raise NotNative
+        if indices.known is not None and indices.size == 1:
+            return self._row_of(x, int(indices.known.reshape(())), axis, indices.shape)
         x, indices = self._contiguous(x), self._contiguous(indices)
         out = self._new((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x.dtype)
         if indices.size and math.prod(x.shape[:axis]):
@@ -519,6 +523,22 @@ class _Binder:
             kernel = arithmetic.special("gather", x.dtype)
             self.calls.append(CallSpec(kernel, (x, indices, out), extra=extra))
         return out
+
+    def _row_of(self, x: Buffer, index: int, axis: int, shape: Shape) -> Buffer:
+        """What one constant index picks, as a view; ``shape``: of the index, all ones."""
+        length = x.shape[axis]
+        if not -length <= index < length:
+            raise NotNative  # Python says so, where it runs
+        first = index + length if index < 0 else index
+        row = self._slice_along(x, axis, first, first + 1)
+        shape = (*row.shape[:axis], *shape, *row.shape[axis + 1 :])
+        strides = (
+            *row.strides[:axis],
+            *(row.strides[axis] for _ in range(len(shape) - x.ndim + 1)),
+            *row.strides[axis + 1 :],
+        )
+        known = None if row.known is None else row.known.reshape(shape)
+        return replace(row, shape=shape, strides=_plain(shape, strides, x.dtype.itemsize), known=known)
 
     def routine(
         self,
@@ -608,6 +628,14 @@ def _iterations(most: int, count: int, out: Buffer, others: Sequence[Buffer]) ->
         return 1
     most = min(most, max(BLOCK_BYTES, weights // 2) // max(out.size * out.dtype.itemsize, 1))
     return -(-count // -(-count // most)) if most > 1 else 1
+
+
+def _plain(shape: Shape, strides: Shape, itemsize: int) -> Shape:
+    """Strides as contiguous memory has them where only those of extents of 1 differ: nobody walks along these."""
+    if varies(shape):
+        return strides
+    plain = strides_of(shape, itemsize)
+    return plain if all(e == 1 or a == b for e, a, b in zip(shape, strides, plain, strict=True)) else strides
 
 
 def _is_count(x: Buffer) -> bool:
