@@ -42,8 +42,9 @@ cdef extern from "panels.h" nogil:
         LOOPDBG_PANEL
     ctypedef struct Tiling "loopdbg_tiling":
         int most_rows
+        const Tiling *halves
     const Tiling *loopdbg_find_tiling(int kind) noexcept
-    void loopdbg_panels(const Tiling *tiling, const float *x, const float *weights, float *out, npy_intp m, npy_intp k,
+    void loopdbg_panels(const Tiling *tiling, const float *x, const void *weights, float *out, npy_intp m, npy_intp k,
                         npy_intp n, int backwards, const float *start, npy_intp step) noexcept
     void loopdbg_unpacked(const Tiling *tiling, const float *x, const float *weights, float *out, npy_intp m, npy_intp k,
                           npy_intp n, const float *start, npy_intp step) noexcept
@@ -152,6 +153,11 @@ def use_tiling(int kind):
     if found != NULL:
         _tiling = found
     return found != NULL
+
+
+def takes_halves():
+    """Whether products with panels take weights of float16."""
+    return _tiling.halves != NULL
 
 
 def rows_product(a, b, start=None):
@@ -495,7 +501,8 @@ cdef int run_arg(Call *c) noexcept nogil:
 
 cdef int run_panels(Call *c) noexcept nogil:
     """Rows, weights, where sums start (may be left out), the product. dims: rows, length of a sum, columns; extra: the
-    weights are in panels, which go backwards every other time; from row to row of where sums start."""
+    weights are in panels, which go backwards every other time (of float16: 2); from row to row of where sums start."""
+    cdef const Tiling *tiling = _tiling if c.extra[0] < 2 else _tiling.halves
     cdef const float *x = <const float *>(c.cell[0][0] + c.offset[0])
     cdef const float *weights = <const float *>(c.cell[1][0] + c.offset[1])
     cdef const float *start = NULL
@@ -506,8 +513,10 @@ cdef int run_panels(Call *c) noexcept nogil:
     if not c.extra[0]:
         loopdbg_unpacked(_tiling, x, weights, out, c.dims[0], c.dims[1], c.dims[2], start, c.extra[1])
         return 0
+    if tiling == NULL:
+        return 1
     c.status = not c.status
-    loopdbg_panels(_tiling, x, weights, out, c.dims[0], c.dims[1], c.dims[2], not c.status, start, c.extra[1])
+    loopdbg_panels(tiling, x, weights, out, c.dims[0], c.dims[1], c.dims[2], not c.status, start, c.extra[1])
     return 0
 
 

@@ -6,6 +6,8 @@
  * [1,256] @ [256,1024], whose 1 MiB of weights just fits into a second-level cache: 6.5 us. Many rows share what is read,
  * 8 at a time: [8,256] @ [256,1024] takes 2.5 us a row with AVX-512 (207 GFLOPS), and 5.4 with AVX2.
  *
+ * Weights that all are numbers of float16 are kept as such, half as much to read, and become the same floats again.
+ *
  * Every element is summed in the order of the weight's rows: neither the number of rows nor the direction changes a result.
  * With AVX2 and AVX-512 each product goes into its sum with one rounding (FMA), which the two do alike; on other processors
  * product and sum are rounded each. What is added to the product is where its sums start.
@@ -27,25 +29,25 @@ typedef float loopdbg_v4 __attribute__((vector_size(16), aligned(4), may_alias))
 enum { LOOPDBG_AHEAD = 4096 };
 
 /* R rows with one panel, W vectors of N floats at a time; sums stay in registers where R * W of them fit.
- * y[r * n + 0..63] = start[r * row + 0..63] + x[r * k + 0..k-1] @ panel, whose rows are `stride` floats apart; NULL: 0.
- * What lies `next` floats further is asked for as well. */
+ * y[r * n + 0..63] = start[r * row + 0..63] + x[r * k + 0..k-1] @ panel, whose rows are `stride` weights apart; NULL: 0.
+ * What lies `next` weights further is asked for as well. T: what weights are stored as, WEIGHTS: how they become floats. */
 #define UNROLL _Pragma("GCC unroll 16")
-#define TILE(name, attributes, V, N, W, R, SPREAD, LOAD, STORE, ADD_PRODUCT)                                           \
-    attributes static void name(float const *panel, float const *x, float *y, npy_intp k, npy_intp n, npy_intp stride, \
-                                float const *start, npy_intp row, npy_intp next) {                                    \
+#define TILE(name, attributes, T, WEIGHTS, V, N, W, R, SPREAD, LOAD, STORE, ADD_PRODUCT)                               \
+    attributes static void name(void const *panel, float const *x, float *y, npy_intp k, npy_intp n, npy_intp stride,  \
+                                float const *start, npy_intp row, npy_intp next) {                                     \
         for (int first = 0; first < LOOPDBG_PANEL; first += N * W) {                                                   \
-            float const *w = panel + first;                                                                            \
+            T const *w = (T const *)panel + first;                                                                     \
             V sum[R][W];                                                                                               \
             UNROLL for (int r = 0; r < R; r++)                                                                         \
                 UNROLL for (int q = 0; q < W; q++)                                                                     \
                     sum[r][q] = start ? LOAD(start + r * row + first + q * N) : SPREAD(0.0f);                          \
             _Pragma("GCC unroll 2") for (npy_intp j = 0; j < k; j++, w += stride) {                                    \
                 V v[W];                                                                                                \
-                for (int b = 0; b < N * W; b += 16) {                                                                  \
+                for (int b = 0; b < N * W; b += 64 / (int)sizeof(T)) {                                                 \
                     __builtin_prefetch((char const *)(w + b) + LOOPDBG_AHEAD);                                         \
                     if (next) __builtin_prefetch(w + b + next, 0, 2);                                                  \
                 }                                                                                                      \
-                UNROLL for (int q = 0; q < W; q++) v[q] = LOAD(w + q * N);                                             \
+                UNROLL for (int q = 0; q < W; q++) v[q] = WEIGHTS(w + q * N);                                          \
                 UNROLL for (int r = 0; r < R; r++) {                                                                   \
                     V one = SPREAD(x[r * k + j]);                                                                      \
                     UNROLL for (int q = 0; q < W; q++) sum[r][q] = ADD_PRODUCT(one, v[q], sum[r][q]);                  \
@@ -62,19 +64,21 @@ enum { LOOPDBG_AHEAD = 4096 };
         return sum;                                                                                                    \
     }
 
-typedef void (*loopdbg_tile)(float const *panel, float const *x, float *y, npy_intp k, npy_intp n, npy_intp stride,
+typedef void (*loopdbg_tile)(void const *panel, float const *x, float *y, npy_intp k, npy_intp n, npy_intp stride,
                              float const *start, npy_intp row, npy_intp next);
 typedef float (*loopdbg_one)(float const *w, float const *x, npy_intp k, npy_intp stride, float sum);
 
 /* Tiles of so many rows each, down to one, and up to how many rows they are no slower than BLAS on one thread. */
 enum { LOOPDBG_TILES = 8, LOOPDBG_TILE_ROWS = 8 };
-typedef struct {
+typedef struct loopdbg_tiling {
     loopdbg_tile tiles[LOOPDBG_TILES];
     int rows[LOOPDBG_TILES];
     loopdbg_one one;
     /* One row with two whole panels beside each other, where that hides what an addition takes; or NULL. */
-    void (*pair)(float const *panel, float const *x, float *y, npy_intp k, float const *start);
+    void (*pair)(void const *panel, float const *x, float *y, npy_intp k, float const *start);
     int most_rows;
+    int size; /* bytes of a weight */
+    struct loopdbg_tiling const *halves; /* for weights that are float16; or NULL */
 } loopdbg_tiling;
 
 /* Rows that stay in the second-level cache while all panels pass by, in bytes. */
@@ -84,58 +88,77 @@ enum { LOOPDBG_CHUNK = 1 << 20 };
 #define LOAD4(p) (*(loopdbg_v4 const *)(p))
 #define STORE4(p, v) (*(loopdbg_v4 *)(p) = (v))
 #define ROUND_EACH(a, b, sum) ((sum) + (a) * (b))
-TILE(loopdbg_tile_6, , loopdbg_v4, 4, 2, 6, SPREAD4, LOAD4, STORE4, ROUND_EACH)
-TILE(loopdbg_tile_4, , loopdbg_v4, 4, 2, 4, SPREAD4, LOAD4, STORE4, ROUND_EACH)
-TILE(loopdbg_tile_2, , loopdbg_v4, 4, 4, 2, SPREAD4, LOAD4, STORE4, ROUND_EACH)
-TILE(loopdbg_tile_1, , loopdbg_v4, 4, 8, 1, SPREAD4, LOAD4, STORE4, ROUND_EACH)
+TILE(loopdbg_tile_6, , float, LOAD4, loopdbg_v4, 4, 2, 6, SPREAD4, LOAD4, STORE4, ROUND_EACH)
+TILE(loopdbg_tile_4, , float, LOAD4, loopdbg_v4, 4, 2, 4, SPREAD4, LOAD4, STORE4, ROUND_EACH)
+TILE(loopdbg_tile_2, , float, LOAD4, loopdbg_v4, 4, 4, 2, SPREAD4, LOAD4, STORE4, ROUND_EACH)
+TILE(loopdbg_tile_1, , float, LOAD4, loopdbg_v4, 4, 8, 1, SPREAD4, LOAD4, STORE4, ROUND_EACH)
 ONE(loopdbg_one_any, , ROUND_EACH)
 static loopdbg_tiling const loopdbg_any = {
-    {loopdbg_tile_6, loopdbg_tile_4, loopdbg_tile_2, loopdbg_tile_1}, {6, 4, 2, 1}, loopdbg_one_any, NULL, 8};
+    {loopdbg_tile_6, loopdbg_tile_4, loopdbg_tile_2, loopdbg_tile_1}, {6, 4, 2, 1}, loopdbg_one_any, NULL, 8,
+    sizeof(float), NULL};
 
 #if defined(__x86_64__)
-#define AVX2 __attribute__((target("avx2,fma")))
-#define TILE2(name, W, R) \
-    TILE(name, AVX2, __m256, 8, W, R, _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_fmadd_ps)
-TILE2(loopdbg_tile_6_avx2, 2, 6)
-TILE2(loopdbg_tile_5_avx2, 2, 5)
-TILE2(loopdbg_tile_4_avx2, 2, 4)
-TILE2(loopdbg_tile_3_avx2, 2, 3)
-TILE2(loopdbg_tile_2_avx2, 4, 2)
-TILE2(loopdbg_tile_1_avx2, 8, 1)
+#define AVX2 __attribute__((target("avx2,fma,f16c")))
+#define TILE2(name, W, R)                                                                                              \
+    TILE(name##_avx2, AVX2, float, _mm256_loadu_ps, __m256, 8, W, R, _mm256_set1_ps, _mm256_loadu_ps,                  \
+         _mm256_storeu_ps, _mm256_fmadd_ps)                                                                            \
+    TILE(name##_avx2_half, AVX2, npy_half, HALVES2, __m256, 8, W, R, _mm256_set1_ps, _mm256_loadu_ps,                  \
+         _mm256_storeu_ps, _mm256_fmadd_ps)
+#define HALVES2(p) _mm256_cvtph_ps(_mm_loadu_si128((__m128i const *)(p)))
+TILE2(loopdbg_tile_6, 2, 6)
+TILE2(loopdbg_tile_5, 2, 5)
+TILE2(loopdbg_tile_4, 2, 4)
+TILE2(loopdbg_tile_3, 2, 3)
+TILE2(loopdbg_tile_2, 4, 2)
+TILE2(loopdbg_tile_1, 8, 1)
 ONE(loopdbg_one_fma, AVX2, __builtin_fmaf)
-static loopdbg_tiling const loopdbg_avx2 = {
-    {loopdbg_tile_6_avx2, loopdbg_tile_5_avx2, loopdbg_tile_4_avx2, loopdbg_tile_3_avx2, loopdbg_tile_2_avx2, loopdbg_tile_1_avx2},
-    {6, 5, 4, 3, 2, 1}, loopdbg_one_fma, NULL, 4096};
+#define TILING2(name, size, halves)                                                                                    \
+    {{loopdbg_tile_6_##name, loopdbg_tile_5_##name, loopdbg_tile_4_##name, loopdbg_tile_3_##name,                      \
+      loopdbg_tile_2_##name, loopdbg_tile_1_##name},                                                                   \
+     {6, 5, 4, 3, 2, 1}, loopdbg_one_fma, NULL, 4096, size, halves}
+static loopdbg_tiling const loopdbg_avx2_half = TILING2(avx2_half, sizeof(npy_half), NULL);
+static loopdbg_tiling const loopdbg_avx2 = TILING2(avx2, sizeof(float), &loopdbg_avx2_half);
 #define AVX512 __attribute__((target("avx512f")))
-#define TILE5(name, W, R) \
-    TILE(name, AVX512, __m512, 16, W, R, _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_fmadd_ps)
-TILE5(loopdbg_tile_8_avx512, 2, 8)
-TILE5(loopdbg_tile_7_avx512, 2, 7)
-TILE5(loopdbg_tile_6_avx512, 4, 6)
-TILE5(loopdbg_tile_5_avx512, 4, 5)
-TILE5(loopdbg_tile_4_avx512, 4, 4)
-TILE5(loopdbg_tile_3_avx512, 4, 3)
-TILE5(loopdbg_tile_2_avx512, 4, 2)
-TILE5(loopdbg_tile_1_avx512, 4, 1)
-AVX512 static void loopdbg_pair_avx512(float const *panel, float const *x, float *y, npy_intp k, float const *start) {
-    float const *w = panel, *other = panel + k * LOOPDBG_PANEL;
-    __m512 sum[8];
-    UNROLL for (int q = 0; q < 8; q++) sum[q] = start ? _mm512_loadu_ps(start + q * 16) : _mm512_setzero_ps();
-    for (npy_intp j = 0; j < k; j++, w += LOOPDBG_PANEL, other += LOOPDBG_PANEL) {
-        __m512 one = _mm512_set1_ps(x[j]);
-        UNROLL for (int q = 0; q < 4; q++) {
-            __builtin_prefetch((char const *)(w + q * 16) + LOOPDBG_AHEAD);
-            __builtin_prefetch((char const *)(other + q * 16) + LOOPDBG_AHEAD);
-            sum[q] = _mm512_fmadd_ps(one, _mm512_loadu_ps(w + q * 16), sum[q]);
-            sum[q + 4] = _mm512_fmadd_ps(one, _mm512_loadu_ps(other + q * 16), sum[q + 4]);
-        }
+#define TILE5(name, W, R)                                                                                              \
+    TILE(name##_avx512, AVX512, float, _mm512_loadu_ps, __m512, 16, W, R, _mm512_set1_ps, _mm512_loadu_ps,             \
+         _mm512_storeu_ps, _mm512_fmadd_ps)                                                                            \
+    TILE(name##_avx512_half, AVX512, npy_half, HALVES5, __m512, 16, W, R, _mm512_set1_ps, _mm512_loadu_ps,             \
+         _mm512_storeu_ps, _mm512_fmadd_ps)
+#define HALVES5(p) _mm512_cvtph_ps(_mm256_loadu_si256((__m256i const *)(p)))
+TILE5(loopdbg_tile_8, 2, 8)
+TILE5(loopdbg_tile_7, 2, 7)
+TILE5(loopdbg_tile_6, 4, 6)
+TILE5(loopdbg_tile_5, 4, 5)
+TILE5(loopdbg_tile_4, 4, 4)
+TILE5(loopdbg_tile_3, 4, 3)
+TILE5(loopdbg_tile_2, 4, 2)
+TILE5(loopdbg_tile_1, 4, 1)
+#define PAIR(name, T, WEIGHTS)                                                                                         \
+    AVX512 static void name(void const *panel, float const *x, float *y, npy_intp k, float const *start) {             \
+        T const *w = (T const *)panel, *other = w + k * LOOPDBG_PANEL;                                                 \
+        __m512 sum[8];                                                                                                 \
+        UNROLL for (int q = 0; q < 8; q++) sum[q] = start ? _mm512_loadu_ps(start + q * 16) : _mm512_setzero_ps();     \
+        for (npy_intp j = 0; j < k; j++, w += LOOPDBG_PANEL, other += LOOPDBG_PANEL) {                                 \
+            __m512 one = _mm512_set1_ps(x[j]);                                                                         \
+            UNROLL for (int q = 0; q < (int)sizeof(T); q++) {                                                          \
+                __builtin_prefetch((char const *)w + q * 64 + LOOPDBG_AHEAD);                                          \
+                __builtin_prefetch((char const *)other + q * 64 + LOOPDBG_AHEAD);                                      \
+            }                                                                                                          \
+            UNROLL for (int q = 0; q < 4; q++) {                                                                       \
+                sum[q] = _mm512_fmadd_ps(one, WEIGHTS(w + q * 16), sum[q]);                                            \
+                sum[q + 4] = _mm512_fmadd_ps(one, WEIGHTS(other + q * 16), sum[q + 4]);                                \
+            }                                                                                                          \
+        }                                                                                                              \
+        UNROLL for (int q = 0; q < 8; q++) _mm512_storeu_ps(y + q * 16, sum[q]);                                       \
     }
-    UNROLL for (int q = 0; q < 8; q++) _mm512_storeu_ps(y + q * 16, sum[q]);
-}
-static loopdbg_tiling const loopdbg_avx512 = {
-    {loopdbg_tile_8_avx512, loopdbg_tile_7_avx512, loopdbg_tile_6_avx512, loopdbg_tile_5_avx512, loopdbg_tile_4_avx512,
-     loopdbg_tile_3_avx512, loopdbg_tile_2_avx512, loopdbg_tile_1_avx512},
-    {8, 7, 6, 5, 4, 3, 2, 1}, loopdbg_one_fma, loopdbg_pair_avx512, 4096};
+PAIR(loopdbg_pair_avx512, float, _mm512_loadu_ps)
+PAIR(loopdbg_pair_avx512_half, npy_half, HALVES5)
+#define TILING5(name, size, halves)                                                                                    \
+    {{loopdbg_tile_8_##name, loopdbg_tile_7_##name, loopdbg_tile_6_##name, loopdbg_tile_5_##name,                      \
+      loopdbg_tile_4_##name, loopdbg_tile_3_##name, loopdbg_tile_2_##name, loopdbg_tile_1_##name},                     \
+     {8, 7, 6, 5, 4, 3, 2, 1}, loopdbg_one_fma, loopdbg_pair_##name, 4096, size, halves}
+static loopdbg_tiling const loopdbg_avx512_half = TILING5(avx512_half, sizeof(npy_half), NULL);
+static loopdbg_tiling const loopdbg_avx512 = TILING5(avx512, sizeof(float), &loopdbg_avx512_half);
 #endif
 
 /* What fits this processor; ``kind`` 0: the best, else one of them for tests (1: any, 2: AVX2, 3: AVX-512) or NULL where
@@ -145,25 +168,26 @@ static loopdbg_tiling const *loopdbg_find_tiling(int kind) {
     __builtin_cpu_init();
     if ((kind == 0 || kind == 3) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("fma"))
         return &loopdbg_avx512;
-    if ((kind == 0 || kind == 2) && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    if ((kind == 0 || kind == 2) && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+        __builtin_cpu_supports("f16c"))
         return &loopdbg_avx2;
 #endif
     return kind < 2 ? &loopdbg_any : NULL;
 }
 
 /* Some rows with all panels; see below. */
-static void loopdbg_rows_of_panels(loopdbg_tiling const *tiling, float const *x, float const *weights, float *out,
+static void loopdbg_rows_of_panels(loopdbg_tiling const *tiling, float const *x, void const *weights, float *out,
                                    npy_intp m, npy_intp k, npy_intp n, int backwards, float const *start,
                                    npy_intp step) {
     npy_intp count = (n + LOOPDBG_PANEL - 1) / LOOPDBG_PANEL;
     float rest[LOOPDBG_TILE_ROWS * LOOPDBG_PANEL], from[LOOPDBG_TILE_ROWS * LOOPDBG_PANEL] = {0};
     for (npy_intp c = 0; c < count; c++) {
         npy_intp first = (backwards ? count - 1 - c : c) * LOOPDBG_PANEL, row = 0, left = n - first;
-        float const *panel = weights + first * k;
+        char const *panel = (char const *)weights + first * k * tiling->size;
         if (m == 1 && tiling->pair && c + 1 < count) {
             npy_intp low = backwards ? first - LOOPDBG_PANEL : first;
             if (n - low >= 2 * LOOPDBG_PANEL) {
-                tiling->pair(weights + low * k, x, out + low, k, start ? start + low : NULL);
+                tiling->pair((char const *)weights + low * k * tiling->size, x, out + low, k, start ? start + low : NULL);
                 c++;
                 continue;
             }
@@ -192,7 +216,7 @@ static void loopdbg_rows_of_panels(loopdbg_tiling const *tiling, float const *x,
 
 /* out[m, n] = start[m, n] + x[m, k] @ weights; all contiguous, but that rows of `start` are `step` floats apart (0: there
  * is one for all). NULL: 0. */
-static void loopdbg_panels(loopdbg_tiling const *tiling, float const *x, float const *weights, float *out, npy_intp m,
+static void loopdbg_panels(loopdbg_tiling const *tiling, float const *x, void const *weights, float *out, npy_intp m,
                            npy_intp k, npy_intp n, int backwards, float const *start, npy_intp step) {
     npy_intp most = LOOPDBG_CHUNK / (k * (npy_intp)sizeof(float)) / 8 * 8;
     if (most < 64) most = 64;

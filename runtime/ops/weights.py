@@ -21,6 +21,9 @@ from .registry import Op
 #: Weights of so many bytes go to panels: smaller ones take no longer with BLAS, and of larger ones a copy is too much.
 PANEL_BYTES = (1 << 15, 1 << 26)
 
+#: Weights of so many bytes are kept as float16 where they can be: smaller ones stay near the processor anyhow.
+HALVED_BYTES = 1 << 18
+
 #: Operators, in both systems' words and lower case, with products inside whose weights are mostly constants.
 _TYPES = "matmul gemm einsum lstmcell grucell rnncell"
 WEIGHTED = frozenset(_TYPES.split())
@@ -78,17 +81,33 @@ def fits(a: Any, b: Any) -> bool:
 
 
 def panels(weights: Array) -> Array:
-    """A matrix ``[k, n]`` as panels.h wants it: ``[n / PANEL, k, PANEL]``, zeros beyond n, each row in a cache line."""
+    """A matrix ``[k, n]`` as panels.h wants it: ``[n / PANEL, k, PANEL]``, zeros beyond n, each row in a cache line.
+
+    Of float16 where that holds all its numbers: models of float16 widen their weights.
+    """
     k, n = weights.shape
+    if k * n * 4 >= HALVED_BYTES and kernels.takes_halves() and are_halves(weights):
+        weights = weights.astype(np.float16)
     count = -(-n // kernels.PANEL)
     size = count * k * kernels.PANEL
-    memory = np.zeros(size + 16, np.float32)
-    first = -memory.__array_interface__["data"][0] % 64 // 4
+    memory = np.zeros(size + 32, weights.dtype)
+    first = -memory.__array_interface__["data"][0] % 64 // memory.itemsize
     packed = memory[first : first + size].reshape(count, k, kernels.PANEL)
     for panel in range(count):
         columns = weights[:, panel * kernels.PANEL : (panel + 1) * kernels.PANEL]
         packed[panel, :, : columns.shape[1]] = columns
     return packed
+
+
+def are_halves(weights: Array) -> bool:
+    """Is each of these float32 numbers one of float16, to the bit?"""
+    # Most weights are not, and the first ones tell.
+    for part in (weights[:1], weights):
+        with np.errstate(all="ignore"):
+            back = np.ascontiguousarray(part.astype(np.float16).astype(np.float32))
+        if not np.array_equal(back.view(np.uint32), np.ascontiguousarray(part).view(np.uint32)):
+            return False
+    return True
 
 
 #: What was made of constants, by where their numbers are. Bindings come and go, weights stay.

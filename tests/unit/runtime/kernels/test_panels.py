@@ -10,7 +10,7 @@ import pytest
 
 from loopdbg.runtime.kernels import kernel as kernels
 from loopdbg.runtime.ops import arithmetic
-from loopdbg.runtime.ops.weights import panels
+from loopdbg.runtime.ops.weights import HALVED_BYTES, are_halves, panels
 
 F32 = np.dtype(np.float32)
 RNG = np.random.default_rng(0)
@@ -29,7 +29,8 @@ def packed_product(x: Any, weights: Any) -> Any:
     (m, k), n = x.shape, weights.shape[1]
     out = np.full((m, n), np.nan, np.float32)
     kernel = arithmetic.special("panels", F32)
-    assert kernels.run(kernel, (x, panels(weights), out), (m, k, n), extra=(1,))
+    packed = panels(weights)
+    assert kernels.run(kernel, (x, packed, out), (m, k, n), extra=(2 if packed.dtype == np.float16 else 1,))
     return out
 
 
@@ -50,6 +51,28 @@ def test_fma_has_the_same_bits_in_vectors_of_either_width() -> None:
     kernels.use_tiling(0)
     for other in found[1:]:
         np.testing.assert_array_equal(found[0], other)
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 4, 5, 6, 7, 8, 23])
+def test_weights_of_float16_give_the_bits_that_they_give_as_float32(tiling: int, m: int) -> None:
+    k, n = 300, HALVED_BYTES // 1200 + 70
+    weights = RNG.standard_normal((k, n)).astype(np.float16).astype(np.float32)
+    weights[:8, 5] = [0.0, -0.0, 65504, -65504, 2.0**-14, 2.0**-24, -(2.0**-24), 1023 * 2.0**-24]
+    x = RNG.standard_normal((m, k)).astype(np.float32)
+    assert panels(weights).dtype == (np.float16 if tiling != ANY else np.float32)
+    np.testing.assert_array_equal(packed_product(x, weights), kernels.rows_product(x, weights))
+
+
+def test_only_what_float16_holds_is_kept_as_such() -> None:
+    weights = np.ones((300, HALVED_BYTES // 1200 + 1), np.float32)
+    assert are_halves(weights)
+    for other in (1 + 2.0**-11, 65520.0, 2.0**-25, np.float32(1e-38)):
+        weights[299, 3] = other
+        assert not are_halves(weights)
+        assert panels(weights).dtype == np.float32
+    payload = np.array([[0x7FC00001]], np.uint32).view(np.float32)
+    assert not are_halves(payload)
+    assert are_halves(np.array([[np.nan, np.inf, -np.inf]], np.float32))
 
 
 def test_a_transposed_matrix_is_packed_as_it_is() -> None:
