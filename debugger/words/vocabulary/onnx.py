@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ....runtime.graph import System
 from ..names import named
 from ..subscripts import slice_text
-from .terms import Context, Row, Terms, declared, initial_text, whole
+from .terms import Context, Row, Terms, declared, initial_text, not_lazy, whole
 
 
 def onnx_terms(context: Context) -> Terms:
@@ -22,6 +22,7 @@ def onnx_terms(context: Context) -> Terms:
         _loop(context, found)
     found.add("captures", context.capture_rows())
     if not own:
+        found.needs += not_lazy(context, "Pad")
         _translated(context, found, as_scan)
     return found
 

@@ -9,7 +9,7 @@ import numpy as np
 from ....runtime.graph import Loop, SlicedInput, System, Value
 from ..endings import sliced_inputs
 from ..names import named
-from .terms import Context, Row, Terms, dtype
+from .terms import Context, Row, Terms, dtype, not_lazy
 
 
 def openvino_terms(context: Context) -> Terms:
@@ -27,6 +27,7 @@ def openvino_terms(context: Context) -> Terms:
     found.add("back_edges", _back_edges(context))
     if not own:
         found.add("captures", [(row, f"{where}; {_taken(where)}") for row, where in context.capture_rows()])
+        found.needs += not_lazy(context, "Pad")
         _translated(context, found, iterator)
     return found
 

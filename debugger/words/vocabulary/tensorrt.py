@@ -12,8 +12,9 @@ from ..names import named
 from ..node_text import rank
 from .terms import Context, Row, Terms, changes_shape, declared, dtype, initial_text, whole
 
-#: What onnx-tensorrt lists for Loop; NVIDIA's page names only the first two.
-_TYPES = frozenset({"float32", "float16", "bfloat16", "int32", "int64", "bool"})
+#: What NVIDIA's guide names for loops, and what onnx-tensorrt lists for Loop beside it.
+_TYPES = frozenset({"float32", "float16"})
+_IMPORTED = frozenset({"bfloat16", "int32", "int64", "bool"})
 
 
 def tensorrt_terms(context: Context) -> Terms:
@@ -35,9 +36,9 @@ def _limits(context: Context) -> Iterator[Row]:
     ending = context.ending
     count = context.trip_count()
     if count:
-        yield f"ITripLimit kCOUNT = {count}", ""
+        yield f"ITripLimit kCOUNT = {count}", "TripLimit.COUNT in Python"
     if ending.decides or ending.initial is not True:
-        yield f"ITripLimit kWHILE = {_while(context)}", "looked at before each iteration"
+        yield f"ITripLimit kWHILE = {_while(context)}", "TripLimit.WHILE in Python; looked at before each iteration"
 
 
 def _while(context: Context) -> str:
@@ -97,11 +98,24 @@ def _limits_of_the_api(context: Context, found: Terms) -> None:
             found.needs.append(f"kWHILE takes a 0-D bool; {context.operand(loop.condition)} has to be reshaped to that")
     if ending.count is not None and (rank(ending.count) or 0) > 0:
         found.needs.append(f"kCOUNT takes a 0-D integer; {named(ending.count)} has to be reshaped to that")
+    count = None if ending.trips is not None or ending.count is None else dtype(ending.count.type)
+    if count is not None and count.name == "int64":
+        found.needs.append(
+            f"kCOUNT takes int32: {named(ending.count)} is int64, which TensorRT's header allows from 10.0 on and its"
+            " guide does not; an ICastLayer before the loop converts it"
+        )
+    elif count is not None and count.name != "int32":
+        found.needs.append(f"kCOUNT takes int32: {named(ending.count)} is {dtype_name(count)}, and has to be converted")
+    names = ", ".join(named(scan.outer) for scan in loop.scan_outputs)
     if loop.scan_outputs and (ending.decides or not ending.limited):
-        names = ", ".join(named(scan.outer) for scan in loop.scan_outputs)
         found.needs.append(
             f"how long {names} gets is known only at the end, and TensorRT wants the length before: take an upper"
-            " bound; what lies beyond the last iteration is arbitrary"
+            " bound; what lies beyond the last iteration is padding: zeros where it was seen, and not promised"
+        )
+    elif loop.scan_outputs and ending.trips is None:
+        found.needs.append(
+            f"how long {names} gets is known only when the loop is entered: the count is the length too, from a shape"
+            " or an input with a range in the optimisation profile; NVIDIA's guide wants a constant, the header none"
         )
     for scan in loop.scan_outputs:
         if not scan.stack:
@@ -141,18 +155,32 @@ def _shapes(context: Context, found: Terms) -> None:
         if not isinstance(kind, TensorType):
             continue
         if changes_shape(edge):
-            found.cannot.append(
-                f"the shape of {named(edge.param)} changes, and both inputs of an IRecurrence have one shape"
+            found.needs.append(
+                f"the shape of {named(edge.param)} changes, and both inputs of an IRecurrence have one shape: carry a"
+                " tensor of the greatest size, and a count of what is in it"
             )
         elif kind.shape is None or any(not isinstance(dim, int) for dim in kind.shape):
             unknown.append(named(edge.param))
     if unknown:
         keep = "keeps its shape" if len(unknown) == 1 else "keep their shapes"
         found.needs.append(f"an IRecurrence cannot change shape: it is only right where {', '.join(unknown)} {keep}")
+    imported: dict[str, list[str]] = {}
     for value in _values(loop):
         held = dtype(value.type)
-        if held is not None and held.name not in _TYPES:
-            found.cannot.append(f"{named(value)} is {dtype_name(held)}, which loops of TensorRT do not take")
+        if held is None or held.name in _TYPES:
+            continue
+        if held.name in _IMPORTED:
+            imported.setdefault(dtype_name(held), []).append(named(value))
+        else:
+            found.needs.append(
+                f"{named(value)} is {dtype_name(held)}, which loops of TensorRT do not take: it has to be converted"
+            )
+    for name, values in imported.items():
+        are = f"{values[0]} is" if len(values) == 1 else f"{', '.join(values)} are"
+        found.needs.append(
+            f"{are} {name}: NVIDIA's guide names float32 and float16 alone for loops, its ONNX importer lists"
+            f" {name} too"
+        )
 
 
 def _values(loop: Loop) -> list[Value]:

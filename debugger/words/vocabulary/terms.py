@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -131,6 +131,29 @@ class Context:
         values = [*(edge.param for edge in self.loop.back_edges), *(edge.result for edge in self.loop.back_edges)]
         values += [scan.result for scan in self.loop.scan_outputs]
         return [value for value in dict.fromkeys(values) if not isinstance(value.type, TensorType)]
+
+
+def not_lazy(context: Context, pad: str) -> Iterator[str]:
+    """What a system needs to say that decides after an iteration, and collects no more than was computed; ``pad``: its
+    operator that adds zeros."""
+    loop = context.loop
+    if loop.tested is not None and context.ending.decides:
+        yield (
+            f"kWHILE is about the iteration itself: {context.operand(loop.condition)} has to be computed before the"
+            " loop for iteration 0, and in the body from what the next iteration gets"
+        )
+    for scan in loop.scan_outputs:
+        if scan.length is not None and scan.length is not loop.trip_count:
+            yield (
+                f"{named(scan.outer)} has the length {context.operand(scan.length)}, whatever runs: {pad} after the"
+                " loop adds the zeros"
+            )
+    for port in loop.sliced_inputs:
+        if port.from_trip_count:
+            yield (
+                f"{named(port.inner)} is read from the trip count backwards: {named(port.outer)} has to be cut to that"
+                " length before the loop"
+            )
 
 
 #: Of constants at most so many are listed.

@@ -109,7 +109,9 @@ def test_a_while_loop_as_openvino() -> None:
 
 def test_a_while_loop_as_tensorrt() -> None:
     found = sample("newton_sqrt.onnx", System.TENSORRT)
-    assert rows(found, "limits") == [("ITripLimit kWHILE = the recurrence of keep", "looked at before each iteration")]
+    assert rows(found, "limits") == [
+        ("ITripLimit kWHILE = the recurrence of keep", "TripLimit.WHILE in Python; looked at before each iteration")
+    ]
     assert ("IRecurrence keep_in", "keep0, then keep") in rows(found, "recurrences")
     assert ("ILoopOutput kLAST_VALUE root", "of x") in rows(found, "outputs")
     assert ("ILoopOutput kCONCATENATE xs", "of x_new, axis 0, length an upper bound") in rows(found, "outputs")
@@ -127,7 +129,7 @@ def test_a_tensor_iterator_in_three_vocabularies() -> None:
     tensorrt = sample("reverse_sum.xml", System.TENSORRT)
     assert rows(tensorrt, "iterators") == [("IIterator row : float32[1,2]", "x, axis 0, reverse")]
     assert rows(tensorrt, "outputs")[1][0] == "ILoopOutput kREVERSE suffix_sums"
-    assert rows(tensorrt, "limits") == [("ITripLimit kCOUNT = 6", "")]
+    assert rows(tensorrt, "limits") == [("ITripLimit kCOUNT = 6", "TripLimit.COUNT in Python")]
 
 
 def test_loop_5_as_onnx() -> None:
@@ -160,8 +162,40 @@ def test_what_tensorrt_cannot_say() -> None:
       }> (n, , x)
     }"""
     found = explain(model(growing), System.TENSORRT)[0]
-    assert any(text.startswith("the shape of v changes") for text in found.terms.cannot)
-    assert "v is float64, which loops of TensorRT do not take" in found.terms.cannot
+    assert any(text.startswith("the shape of v changes") for text in found.terms.needs)
+    assert any(text.startswith("v is float64, which loops of TensorRT do not take") for text in found.terms.needs)
+
+
+def test_what_tensorrt_needs() -> None:
+    """Each only where it is so."""
+
+    def needs(text: str) -> str:
+        return " | ".join(explain(model(text), System.TENSORRT)[0].terms.needs)
+
+    counted = """
+    g ({count} {m}, float[2] x) => (float[2] y, float[N, 2] rows) {{
+      y, rows = Loop <body = b (int64 i, bool c, float[2] v) => (bool c, float[2] w, float[2] row) {{
+        w = Add (v, v)
+        row = Identity (w)
+      }}> ({m}, , x)
+    }}"""
+    found = needs(counted.format(count="int64", m="M"))
+    assert "kCOUNT takes int32: M is int64, which TensorRT's header allows from 10.0 on and its guide does not" in found
+    assert "how long rows gets is known only when the loop is entered" in found
+    assert "float" not in found.replace("float32 and float16", "")
+    static = """
+    g (float[2] x) => (float[2] y, float[3, 2] rows) <int64 M = {3}> {
+      y, rows = Loop <body = b (int64 i, bool c, float[2] v) => (bool c, float[2] w, float[2] row) {
+        w = Add (v, v)
+        row = Identity (w)
+      }> (M, , x)
+    }"""
+    found = needs(static)
+    assert "kCOUNT takes" not in found
+    assert "how long" not in found
+    whole = needs(static.replace("float[2]", "int64[2]").replace("float[3, 2]", "int64[3, 2]"))
+    assert "v, x" not in whole
+    assert "v, row are int64: NVIDIA's guide names float32 and float16 alone for loops" in whole
 
 
 def test_what_ends_a_loop() -> None:
