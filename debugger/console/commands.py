@@ -243,6 +243,9 @@ def _print(console: Console, rest: str) -> None:
     first, *more = value_lines(expression.evaluate(scope))
     for line in (first + scope.remark(expression.present), *more):
         console.say(line)
+    sequence = scope.sequence(rest.strip().strip("`"))
+    if sequence:
+        console.say(f"sequence {sequence}")
 
 
 @command("display [EXPR]", "show an expression at every stop; without one: show them now", takes="expression")

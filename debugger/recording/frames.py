@@ -268,15 +268,39 @@ class RecordedFrame:
         graph = self.loop.body if self.loop else self.outline.graph
         flat = list(_flat(graph.nodes, 0, "", ()))
         path: tuple[Node, ...] = ()
+        ahead = 0
         if self._inside is None:
             # At a boundary nothing of the next iteration is computed; once the model has ended, all is.
-            position = len(flat) if self.over and self.body is None else 0 if self.stopped_by is None else -1
+            ahead = self._tested(flat)
+            position = len(flat) if self.over and self.body is None else ahead if self.stopped_by is None else -1
         else:
             position, path = next((k, path) for k, (node, _, _, path) in enumerate(flat) if node is self._inside)
         return [
-            BodyNode(k, node, depth, branch, self._state(k, node, branch, around, position, path))
+            BodyNode(
+                k,
+                node,
+                depth,
+                branch,
+                self._tested_state(node, branch) if k < ahead else self._state(k, node, branch, around, position, path),
+            )
             for k, (node, depth, branch, around) in enumerate(flat)
         ]
+
+    def _tested(self, flat: Sequence[tuple[Any, ...]]) -> int:
+        """How many nodes at the front were run before the boundary, to decide about the iteration."""
+        if self.body is None or self.stopped_by is StoppedBy.TRIP_COUNT:
+            return 0
+        return sum(any(value in self.body.tested for value in entry[0].outputs) for entry in flat)
+
+    def _tested_state(self, node: Node, branch: str) -> NodeState:
+        """Of a node that ran before the boundary; which branch of an If did shows in what was recorded."""
+        if not branch:
+            return NodeState.DONE
+        known = self.recorded(PortKind.NODE)
+        if not known:
+            return NodeState.TODO
+        names = [value.name for value in node.outputs if value is not None]
+        return NodeState.DONE if any(name in known for name in names) else NodeState.SKIPPED
 
     def _state(
         self, k: int, node: Node, branch: str, around: tuple[Node, ...], position: int, path: tuple[Node, ...]

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from ...runtime.graph import BackEdge, Graph, Loop, Node, SlicedInput, Value, bodies, loops, own_values, visible
+from ...runtime.graph.dependence import tested_values
 from ..values.followed import Followed
 from . import queries
 from .ports import PortKind
@@ -149,6 +150,8 @@ class Body:
         self.loop = loop
         self.params = frozenset(loop.body.inputs)
         self.own = frozenset(own_values(loop.body))
+        #: What decides before an iteration whether it runs.
+        self.tested = frozenset(tested_values(loop))
         self.edges: dict[Value, BackEdge] = {edge.param: edge for edge in loop.back_edges}
         self.sliced: dict[Value, SlicedInput] = {one.inner: one for one in loop.sliced_inputs}
         self.invariants: dict[Value, Value] = {one.inner: one.outer for one in loop.invariants}

@@ -10,8 +10,8 @@ import numpy as np
 
 from ...runtime.errors import LoopdbgError
 from ...runtime.frame import NodeState
-from ...runtime.graph import MAIN, TensorType, Value
-from ...runtime.graph.slices import cut
+from ...runtime.graph import MAIN, StoppedBy, TensorType, Value
+from ...runtime.graph.slices import cut, parts_from
 from ...runtime.text import did_you_mean
 from .outline import Body, Outline
 from .ports import PortKind
@@ -70,6 +70,8 @@ class Recorded(Protocol):
     def iteration(self) -> int: ...
     @property
     def condition(self) -> bool | None: ...
+    @property
+    def trip_count(self) -> int | None: ...
     @property
     def at_boundary(self) -> bool: ...
     @property
@@ -195,7 +197,7 @@ class RecordedValues(Mapping[str, Any]):
         if not isinstance(whole, np.ndarray):
             return _NOTHING
         try:
-            parts = cut(whole, sliced, self._body.loop.describe())
+            parts = parts_from(cut(whole, sliced, self._body.loop.describe()), sliced, self._frame.trip_count or 0)
         except LoopdbgError:
             return _NOTHING
         # After the last iteration the last part is still shown.
@@ -206,6 +208,8 @@ class RecordedValues(Mapping[str, Any]):
     def _read_result(self, value: Value) -> _Found:
         """What the iteration computed that runs, or where it has not yet what the one before did."""
         frame = self._frame
+        if self._body is not None and value in self._body.tested:
+            return self._read_tested(value)
         state = None if frame.at_boundary else frame.state_of(value)
         if state is NodeState.DONE:
             found = self._result_at(frame.mark_at(frame.iteration + 1), value)
@@ -213,6 +217,24 @@ class RecordedValues(Mapping[str, Any]):
         if state is NodeState.SKIPPED or not frame.iteration:
             return _NOTHING
         return self._result_at(frame.mark, value)
+
+    def _read_tested(self, value: Value) -> _Found:
+        """What decided before an iteration whether it runs: a boundary has what its own iteration computed. Where the
+        trip count ends the loop there is nothing newer than that of the iteration before."""
+        frame, body, mark = self._frame, self._body, self._frame.mark
+        assert body is not None
+        iteration = frame.iteration
+        if mark is not None and mark.ended is StoppedBy.TRIP_COUNT:
+            iteration -= 1
+            mark = frame.mark_at(iteration) if iteration >= 0 else None
+        if mark is None:
+            return _NOTHING
+        found = frame.recorded(PortKind.NODE, mark).find(value.name)
+        if found[0]:
+            return found
+        if value is body.loop.condition and mark.condition is not None:
+            return True, np.asarray(mark.condition)
+        return self._became(frame.mark_at(iteration + 1), value)
 
     def _result_at(self, mark: Mark | None, value: Value) -> _Found:
         """What the iteration before a boundary computed: recorded, or known from what became of it."""
@@ -224,6 +246,13 @@ class RecordedValues(Mapping[str, Any]):
             return found
         if value is body.loop.condition and mark.condition is not None:
             return True, np.asarray(mark.condition)
+        return self._became(mark, value)
+
+    def _became(self, mark: Mark | None, value: Value) -> _Found:
+        """A result of the iteration before a boundary, known from what became of it."""
+        frame, body = self._frame, self._body
+        if mark is None or body is None:
+            return _NOTHING
         for name in body.scanned.get(value, ()):
             found = frame.recorded(PortKind.SCAN, mark).find(name)
             if found[0]:

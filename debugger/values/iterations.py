@@ -9,6 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from ...runtime.errors import UsageError
+from ...runtime.graph import StoppedBy
+from ...runtime.graph.dependence import tested_values
 from ..frame import AnyFrame
 from ..statistics.history import Evolution
 from ..words.condition import condition_slice
@@ -39,12 +41,15 @@ class Iterations(ABC):
         if iteration < 0:
             raise UsageError(f"there is no iteration {iteration}")
         made = any(v is not None and v.name == name for entry in frame.nodes for v in entry.node.outputs)
-        boundary = iteration + made
+        ahead = made and any(v.name == name for v in tested_values(frame.loop))
+        boundary = iteration + (made and not ahead)
         if boundary > frame.iteration:
             raise UsageError(f"iteration {iteration} has not run yet; this is iteration {frame.iteration}")
         there = frame if boundary == frame.iteration and frame.at_boundary else self.boundary(boundary)
         if there is None:
             raise UsageError(f"the boundary before iteration {boundary} of loop '{frame.name}' is not recorded")
+        if ahead and there.stopped_by is StoppedBy.TRIP_COUNT:
+            raise UsageError(f"'{name}' was not needed in iteration {iteration}: the trip count ends the loop before")
         try:
             return there.values[name]
         except KeyError as error:

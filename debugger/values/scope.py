@@ -16,6 +16,7 @@ from ..expression.language import ScopeError, UnknownNameError
 from ..frame import AnyFrame, AnyValues
 from ..words.names import named, quote, scan_names
 from .followed import Evolving
+from .sequences import sequence_text
 
 __all__ = ["FrameScope", "History", "ScopeError", "UnknownNameError"]
 
@@ -224,6 +225,13 @@ class FrameScope:
         name = self._known(name)
         return self._shown(name)
 
+    def sequence(self, name: str) -> str:
+        """All of its elements that were needed, of a value of a TensorRT loop (sequences.py); else ""."""
+        if name not in self._names:
+            return ""
+        name = self._known(name)
+        return sequence_text(self._frame, name, self._shown(name), lambda k: self.at(name, k))
+
     def remark(self, names: Collection[str]) -> str:
         """Which of some names are of another iteration than the frame: ``  # y of iteration 3``; else ""."""
         frame = self._frame
@@ -249,8 +257,8 @@ class FrameScope:
         if state is None:
             # What a scan output has collected so far grows; all else comes from outside.
             return frame.iteration if name in self._scans else None
-        done = not frame.at_boundary and state is NodeState.DONE
-        return frame.iteration if done else frame.iteration - 1
+        # At a boundary only what decides whether the iteration ahead runs is done.
+        return frame.iteration if state is NodeState.DONE else frame.iteration - 1
 
     def _in(self, name: str, iteration: int, shown: int) -> Any:
         if iteration == shown:
@@ -272,6 +280,8 @@ class FrameScope:
                     continue
                 if edge.param == name and boundary:
                     return edge.previous
+                if edge.result == name and boundary and shown == self._frame.iteration:
+                    return edge.value
                 if (
                     edge.result == name
                     and self._state(name) is not None

@@ -39,6 +39,8 @@ class Evidence:
         self.frame = frame
         self.loop = loop
         self.phrases = phrases
+        #: The iteration ahead decides by itself: what a boundary knows of the condition is about it.
+        self._ahead = loop.tested is not None
         self._values = frame.values
         self._edges = {edge.param: edge for edge in loop.back_edges}
         self._results = {edge.result: edge for edge in loop.back_edges}
@@ -76,9 +78,9 @@ class Evidence:
         if value is self.loop.iteration:
             return frame.iteration > 0, np.int64(frame.iteration - 1)
         if value in self._edges:
-            before = self.recent[-2] if len(self.recent) > 1 else {}
+            before = self.recent[-1] if self._ahead else self.recent[-2] if len(self.recent) > 1 else {}
             return value.name in before, before.get(value.name)
-        if not frame.at_boundary and value in self._body:
+        if not frame.at_boundary and value in self._body and not self._ahead:
             return self._earlier(value)
         return self._values.read(value)
 
@@ -138,6 +140,8 @@ class Evidence:
     def _number_at(self, value: Value, k: int) -> float | None:
         """The number that a value had in the iteration that ended at boundary ``k`` of the recent ones."""
         iteration = self.frame.iteration - (len(self.recent) - 1 - k) - 1
+        if self._ahead and (value in self._edges or value in self._body):
+            return number(self.recent[k].get(value.name))
         if iteration < 0:
             return None
         if value is self.loop.iteration:

@@ -184,7 +184,10 @@ class _Reasoner:
         self.iteration = frame.iteration
         self.ended = frame.stopped_by
         #: What the condition in force comes from: the initial one before any iteration ended, the body's after that.
-        self.decides = loop.condition if self.iteration else loop.initial_condition
+        tested = loop.tested is not None
+        self.decides = loop.condition if self.iteration or tested else loop.initial_condition
+        if tested and self.ended is StoppedBy.TRIP_COUNT:
+            self.decides = None  # it was not looked at any more
         self.decision: Decision | None = None if self.decides is None else decision(self.decides, origins)
 
     def why(self) -> Why:
@@ -193,7 +196,7 @@ class _Reasoner:
         left = None if trips is None or self.ended is not None else max(trips - self.iteration, 0)
         repeats = self._repeat() if self.ended is None and truth is not False else None
         never = self._never(repeats) if self.ended is None and truth is not False else ""
-        body = self.iteration > 0 and self.decides is not None
+        body = self.decides is not None and (self.iteration > 0 or self.loop.tested is not None)
         sides = tuple(self._sides(self.decision, True)) if self.decision is not None and self.ending.decides else ()
         about = None if never or self.ended is not None or not body else self._about(self.decision, True, sides)
         return Why(
@@ -225,7 +228,7 @@ class _Reasoner:
             when = f"{name} runs iteration {runs}"
         else:
             when = f"{name} goes on to iteration {runs}" if runs else f"{name} begins"
-        if self.decides is not None and (self.ending.decides or not runs):
+        if self.decides is not None and (self.ending.decides or (not runs and self.loop.tested is None)):
             return f"{when}: {self._told()}"
         if self.frame.trip_count is not None:
             counts = "the sliced inputs have" if self.loop.counted_by_slices else "the trip count is"
@@ -243,7 +246,7 @@ class _Reasoner:
             return f"{done}: {self._told()}{both}"
         if self.ended is StoppedBy.TRIP_COUNT:
             also = ""
-            if runs and self.ending.decides:
+            if runs and self.ending.decides and self.decides is not None:
                 also = f"; {self._told()}, so it would have gone on"
             given = given_trip_count(self.frame)
             negative = ", and a negative one runs nothing" if given is not None and given < 0 else ""
@@ -261,7 +264,7 @@ class _Reasoner:
         if was_set:
             return was_set
         if self.phrases.constant(self.decides) is not None:
-            which = "condition" if self.iteration else "initial condition"
+            which = "condition" if self.iteration or self.loop.tested is not None else "initial condition"
             return f"the {which} is the constant {'true' if self.frame.condition else 'false'}"
         name = self.phrases.operand(self.decides, bare=True)
         text = decision_text(self.decision, self.phrases)

@@ -71,6 +71,8 @@ class Ending:
     initial: bool | None = True
     #: The trip count is a constant that no loop reaches.
     unreachable: bool = False
+    #: The condition is that of the iteration itself, looked at before it (TensorRT's kWHILE).
+    tested: bool = False
 
     @property
     def limited(self) -> bool:
@@ -83,7 +85,7 @@ class Ending:
             return LoopKind.FOR if self.limited else LoopKind.ENDLESS
         if self.limited:
             return LoopKind.FOR_WHILE
-        return LoopKind.DO_WHILE if self.initial is True else LoopKind.WHILE
+        return LoopKind.DO_WHILE if self.initial is True and not self.tested else LoopKind.WHILE
 
 
 def ending(loop: Loop, origins: Origins) -> Ending:
@@ -91,6 +93,9 @@ def ending(loop: Loop, origins: Origins) -> Ending:
     always = origins.scalar(loop.condition)
     passed = loop.condition is not None and origins.origin(loop.condition) is loop.condition_input
     initial = True if loop.initial_condition is None else origins.scalar(loop.initial_condition)
+    tested = loop.tested is not None
+    if tested and always is not None and not always:
+        initial = always
     trips = loop.fixed_trips
     count: Value | None = None
     slices: tuple[SlicedInput, ...] = ()
@@ -123,6 +128,7 @@ def ending(loop: Loop, origins: Origins) -> Ending:
         passed,
         None if initial is None else bool(initial),
         unreachable,
+        tested,
     )
 
 

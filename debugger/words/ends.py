@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...runtime.graph import Loop
+from ...runtime.graph import Loop, System
 from ...runtime.text import counted
 from .condition import condition_slice, condition_text
 from .endings import Ending, ending
@@ -20,7 +20,7 @@ def ends(loop: Loop, phrases: Phrases, asked_before: bool = False) -> Iterator[s
     found = ending(loop, phrases.origins)
     condition = condition_text(loop, phrases)
     if found.initial is False:
-        yield "It never starts: the initial condition is the constant false."
+        yield f"It never starts: the {'' if found.tested else 'initial '}condition is the constant false."
         return
     if found.uneven:
         told = ", ".join(f"{named(port.outer)} has {count}" for port, count in found.uneven)
@@ -45,7 +45,7 @@ def ends(loop: Loop, phrases: Phrases, asked_before: bool = False) -> Iterator[s
     else:
         yield f"Never: there is no trip count, and {_why_always(loop, found)}."
     if found.decides and found.known is None:
-        if loop.tested:
+        if found.tested:
             yield "It is asked before each iteration, about that iteration: where it is false, that one does not run."
         elif asked_before:
             yield "It is asked before each iteration, about what the one before yielded, which has run in full."
@@ -76,7 +76,7 @@ def _zero(loop: Loop, found: Ending) -> Iterator[str]:
     """Whether it can be that nothing runs."""
     reasons = []
     if found.count is not None:
-        least = "0" if loop.minus_one_is_no_limit else "0 or negative"
+        least = "0" if loop.minus_one_is_no_limit or loop.system is System.TENSORRT else "0 or negative"
         reasons.append(f"{named(found.count)} is {least}")
         if loop.minus_one_is_no_limit:
             yield f"-1 in {named(found.count)} means no limit."
@@ -84,6 +84,8 @@ def _zero(loop: Loop, found: Ending) -> Iterator[str]:
         reasons.append(f"{named(found.slices[0].outer)} has no part")
     if found.initial is None:
         reasons.append(f"{named(loop.initial_condition)} is false")
+    if found.tested and found.decides:
+        reasons.append("the condition is false at first")
     if reasons:
         yield f"Nothing runs where {' or '.join(reasons)}."
     elif found.decides:

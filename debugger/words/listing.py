@@ -14,6 +14,7 @@ from ...runtime.frame import NodeState
 from ...runtime.graph import Loop, Node, StoppedBy, Value
 from ..text import value_text
 from .moments import ended
+from .names import named
 from .source import INDENT, Line, LineKind, Source
 
 NEXT, BREAKPOINT, FAILED = "▶", "●", "✗"
@@ -138,8 +139,9 @@ class Listing:
             return Beside.SKIPPED, ()
         if not line.values:
             return Beside.NOTHING, ()
+        ahead = here.between and state is NodeState.DONE
         if here.between:
-            computed = here.iteration > 0
+            computed = ahead or here.iteration > 0
         else:
             computed = sliced or state is NodeState.DONE
         # Not by name: the branches of an If may use the same.
@@ -147,7 +149,7 @@ class Listing:
         values = tuple(value for there, value in found if there)
         if not values:
             return Beside.NOT_YET, ()
-        return (Beside.LAST if here.between else Beside.NEW), values
+        return (Beside.LAST if here.between and not ahead else Beside.NEW), values
 
     def _left_out(self, line: Line) -> bool:
         """In a branch that was not taken; at a boundary the conditions still tell which one was."""
@@ -177,9 +179,19 @@ class Listing:
             return
         if here.stopped_by is not None:
             yield ended(here.stopped_by, here.iteration)
+            yield from self._only_tested(here.loop)
         else:
             yield f"ends: {' '.join(self.source.said(here.loop).ends)}"
         yield from (f"note: {note}" for note in here.loop.notes)
+
+    def _only_tested(self, loop: Loop) -> Iterator[str]:
+        """What was computed at the index at which a condition, looked at before its iteration, ended the loop."""
+        if loop.tested is None or self.stop.stopped_by is not StoppedBy.CONDITION:
+            return
+        made = loop.body.nodes[: loop.tested]
+        names = ", ".join(named(value) for node in made for value in node.outputs if value is not None)
+        only = f"only {names} was computed, which the condition needs" if names else "nothing was computed"
+        yield f"at index {self.stop.iteration} {only}"
 
     def text(self, rows: range) -> Iterator[str]:
         """Rows as numbered lines, the values in a column of their own."""

@@ -218,7 +218,7 @@ class _Writer:
     def main(self, graph: Graph) -> None:
         if graph.inputs:
             self.add(0, f"{', '.join(map(named, graph.inputs))} = inputs", LineKind.INPUT, None, values=graph.inputs)
-        self.nodes(graph, 0, None, ())
+        self.nodes(graph.nodes, 0, None, ())
         names = graph.output_names or [value.name for value in graph.outputs]
         given = [
             self.phrases.operand(value) if name == value.name else f"{quote(name)}={self.phrases.operand(value)}"
@@ -226,8 +226,8 @@ class _Writer:
         ]
         self.add(0, f"return {', '.join(given)}".rstrip(), LineKind.RETURN, None, values=graph.outputs)
 
-    def nodes(self, graph: Graph, indent: int, loop: Loop | None, indices: tuple[str, ...]) -> None:
-        for node in graph.nodes:
+    def nodes(self, nodes: Sequence[Node], indent: int, loop: Loop | None, indices: tuple[str, ...]) -> None:
+        for node in nodes:
             if isinstance(node, Loop):
                 self.loop(node, indent, loop, indices)
             elif isinstance(node, If):
@@ -246,7 +246,7 @@ class _Writer:
             if word == "else":
                 self.add(indent, "else:", LineKind.ELSE, loop)
             before = len(self.lines)
-            self.nodes(branch, indent + 1, loop, indices)
+            self.nodes(branch.nodes, indent + 1, loop, indices)
             for result, output in zip(branch.outputs, node.outputs, strict=True):
                 if output is not None:
                     text = f"{named(output)} = {self.phrases.operand(result)}"
@@ -276,7 +276,7 @@ class _LoopWriter:
         self.indices = (*indices, self.index)
         made = {value for inner in loop.body.nodes for value in inner.outputs}
         #: The condition is read after the back edges are written, so it needs a name that none of them writes.
-        self.own_condition = loop.condition is not None and loop.condition not in made
+        self.own_condition = loop.condition is not None and loop.condition not in made and loop.tested is None
         self.condition = "condition" if self.own_condition else named(loop.condition)
         self.tested_first = self.ending.decides and self.ending.initial is not True
 
@@ -284,12 +284,20 @@ class _LoopWriter:
         self.before()
         self.head()
         start = len(self.writer.lines)
+        tested = self.node.tested or 0
+        self.nodes(self.node.body.nodes[:tested])
+        if self.ending.tested and self.ending.decides:
+            # Parts of sliced inputs are cut for iterations that run.
+            self.inside(f"if not {self.phrases.operand(self.node.condition)}: break", LineKind.BREAK)
         self.slices()
-        self.writer.nodes(self.node.body, self.indent + 1, self.node, self.indices)
+        self.nodes(self.node.body.nodes[tested:])
         self.boundary()
         if len(self.writer.lines) == start:
             self.inside("pass", LineKind.EMPTY)
         self.after()
+
+    def nodes(self, nodes: Sequence[Node]) -> None:
+        self.writer.nodes(nodes, self.indent + 1, self.node, self.indices)
 
     def outside(
         self, text: str, kind: LineKind, comment: str = "", port: Port | None = None, value: Value | None = None
@@ -394,7 +402,7 @@ class _LoopWriter:
         received = loop.condition_input
         if self.ending.decides and received is not None and received in self.used:
             self.inside(f"{named(received)} = {self.condition}", LineKind.CONDITION, "condition", values=(received,))
-        if self.ending.decides and not self.tested_first:
+        if self.ending.decides and not self.tested_first and not self.ending.tested:
             self.inside(f"if not {self.condition}: break", LineKind.BREAK)
 
     def _back_edges(self) -> None:

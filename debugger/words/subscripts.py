@@ -22,7 +22,9 @@ def slice_text(sliced: SlicedInput, index: str | None) -> str:
     if stride < 0:
         begin -= size
     length, begin = _length(sliced.outer, sliced.axis, begin) if from_end else ("", begin)
-    low = _linear(length, begin, stride, index)
+    if sliced.from_trip_count:
+        begin = -1
+    low = _linear("trip_count" if sliced.from_trip_count else length, begin, stride, index)
     part = low if sliced.drop_axis else f"{low}:{_linear(length, begin + size, stride, index)}"
     where = subscript({sliced.axis: part}, rank(sliced.outer))
     if where is None:  # a negative axis of an unknown rank
@@ -56,6 +58,9 @@ def scan_line(scan: ScanOutput, outer: str, index: str, ending: Ending) -> tuple
     """The assignment that collects an element, and what it means; ``outer``: the name of the whole."""
     result = named(scan.result)
     order = ", the last iteration first" if scan.reverse else ""
+    if scan.length is not None:
+        known = scan.length.constant
+        order += f", zeros up to length {named(scan.length) if known is None else known}"
     dims = rank(scan.result)
     if scan.stack:
         comment = f"scan output, new axis {scan.axis}{order}"

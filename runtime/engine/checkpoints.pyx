@@ -31,7 +31,7 @@ import numpy as np
 
 from ..errors import UsageError
 from ..plan.plan import Opcode
-from ..graph.slices import cut
+from ..graph.slices import cut, parts_from
 
 np.import_array()
 
@@ -548,7 +548,7 @@ cdef class Checkpoints:
             outer = self.memory.look(s.outer)
             sliced = plan.slices[k].sliced
             parts = cut(outer, sliced, plan.loop.describe())
-            self.loops.slice_arrays[index, k] = self.loops.parts_from(parts, sliced, s.parts)
+            self.loops.slice_arrays[index, k] = parts_from(parts, sliced, s.parts)
         s.base = NULL if s.part_spec == 0 else np.PyArray_BYTES(self.loops.slice_arrays[index, k])
         return 0
 

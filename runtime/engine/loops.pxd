@@ -28,7 +28,6 @@ cdef class Loops:
     cdef int64_t first_part(self, int index, int k, list counts) except? -2
     cdef object tensor_to_cut(self, int slot, str where)
     cdef int cut_slice(self, int index, int k, int64_t trip) except -1
-    cdef object parts_from(self, object parts, object sliced, int64_t trip)
     cdef int put_part(self, int index, int k, int64_t part) except -1
     cdef int put_parts(self, int index) except -1
     cdef object one_element(self, int slot, str kinds, str word, str where)

@@ -26,7 +26,7 @@ import numpy as np
 
 from ..errors import ExecutionError
 from ..graph import StoppedBy, System, TensorType
-from ..graph.slices import cut
+from ..graph.slices import cut, parts_from
 from .memory.memory import shapes_of
 
 np.import_array()
@@ -188,7 +188,7 @@ cdef class Loops:
         where = self.plan.loops[index].loop.describe()
         sliced = self.plan.loops[index].slices[k].sliced
         array = self.tensor_to_cut(c.outer, where)
-        parts = self.parts_from(cut(array, sliced, where), sliced, trip)
+        parts = parts_from(cut(array, sliced, where), sliced, trip)
         c.parts = len(parts)
         c.outer_spec = self.s.slots[c.outer].spec
         if array.dtype.hasobject:
@@ -207,13 +207,6 @@ cdef class Loops:
         self.memory.put_owner(c.inner, parts, c.part_spec, 0)
         self.s.slots[c.inner].nbytes = self.memory.bytes_of_spec(c.part_spec)
         return 0
-
-    cdef object parts_from(self, object parts, object sliced, int64_t trip):
-        """The parts that an entry of so many trips gets, of all that there are."""
-        if not sliced.from_trip_count:
-            return parts
-        # Backward from part trip - 1: where there is none, the first iteration has none.
-        return parts[len(parts) - trip:] if trip <= len(parts) else parts[:0]
 
     cdef int put_part(self, int index, int k, int64_t part) except -1:
         """Let the slot inside show a part."""

@@ -29,6 +29,16 @@ def ports(loop: Loop) -> Iterator[Value | None]:
     yield from (scan.length for scan in loop.scan_outputs)
 
 
+def tested_values(loop: Loop) -> set[Value]:
+    """What is computed before an iteration to decide whether it runs."""
+    found: set[Value] = set()
+    for node in loop.body.nodes[: loop.tested or 0]:
+        found.update(value for value in node.outputs if value is not None)
+        for _, inner in bodies(node):
+            found.update(value for one in walk(inner) for value in one.outputs if value is not None)
+    return found
+
+
 def uses(loop: Loop) -> Counter[Value]:
     """How often each value is used in a loop's body, by its ports and in the graphs inside."""
     found: Counter[Value] = Counter(value for value in ports(loop) if value is not None)

@@ -55,6 +55,14 @@ def cut(array: Array, sliced: SlicedInput, where: str) -> Array:
     return strided(array[tuple(index)], (count, *shape), (step * array.strides[axis], *strides))
 
 
+def parts_from(parts: Array, sliced: SlicedInput, trips: int) -> Array:
+    """Of all parts those that an entry of so many trips gets: a part i that is M-1-i begins at the trip count M. Where
+    there is no part M-1, there is none for iteration 0."""
+    if not sliced.from_trip_count:
+        return parts
+    return parts[len(parts) - trips :] if trips <= len(parts) else parts[:0]
+
+
 def parts_along(length: int, sliced: SlicedInput, axis: int, name: str) -> tuple[int, int, int]:
     """Where part 0 begins in an axis of that length, the step from part to part (0 where there is one at most), and how
     many parts there are.

@@ -43,6 +43,8 @@ def _limits(context: Context) -> Iterator[Row]:
 
 def _while(context: Context) -> str:
     """The recurrence that brings a condition, which is decided after an iteration, to the front of the next."""
+    if context.ending.tested and context.loop.condition is not None:
+        return context.operand(context.loop.condition)
     if context.ending.decides and context.loop.condition is not None:
         return f"the recurrence of {context.operand(context.loop.condition)}"
     return context.initial_condition()
@@ -53,7 +55,7 @@ def _recurrences(context: Context) -> Iterator[Row]:
     for edge in loop.back_edges:
         first = initial_text(edge, context.phrases)
         yield f"IRecurrence {declared(edge.param)}", f"{first}, then {context.operand(edge.result)}"
-    if context.ending.decides and loop.condition is not None:
+    if context.ending.decides and loop.condition is not None and not context.ending.tested:
         name = "condition" if loop.condition_input is None else named(loop.condition_input)
         yield f"IRecurrence {name}", f"{context.initial_condition()}, then {context.operand(loop.condition)}"
     if context.needs_iteration and loop.iteration is not None:
@@ -63,6 +65,7 @@ def _recurrences(context: Context) -> Iterator[Row]:
 def _iterators(context: Context) -> Iterator[Row]:
     for port in context.loop.sliced_inputs:
         order = ", reverse" if port.stride < 0 else ""
+        order += " from the trip count on" if port.from_trip_count else ""
         kind = "IIterator" if whole(port) else "IGatherLayer"
         yield f"{kind} {declared(port.inner)}", f"{named(port.outer)}, axis {port.axis}{order}"
 
@@ -76,7 +79,10 @@ def _outputs(context: Context) -> Iterator[Row]:
     length = context.trip_count() if not context.ending.decides else "an upper bound"
     for scan in loop.scan_outputs:
         kind = "kREVERSE" if scan.reverse else "kCONCATENATE"
-        told = f"of {context.operand(scan.result)}, axis {scan.axis}, length {length or 'an upper bound'}"
+        have = length or "an upper bound"
+        if scan.length is not None:
+            have = context.operand(scan.length)
+        told = f"of {context.operand(scan.result)}, axis {scan.axis}, length {have}"
         yield f"ILoopOutput {kind} {named(scan.outer)}", told
 
 
