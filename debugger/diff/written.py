@@ -162,6 +162,8 @@ class _Loops(_Body):
     def _condition(self) -> Iterator[Written]:
         texts = [_condition_text(loop, half, found) for loop, half, found in self._sides()]
         yield from self._both("condition", texts, True)
+        if self.endings[0].tested != self.endings[1].tested:
+            return  # one is looked at before each iteration: it has no initial condition that would be another one
         first = [loop.initial_condition for loop, _, _ in self._sides()]
         known = [found.initial for found in self.endings]
         if first[0] is not None and first[1] is not None and known == [None, None]:

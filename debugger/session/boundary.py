@@ -8,6 +8,7 @@ from typing import Any
 
 from ...runtime.frame import Frame, made_in
 from ...runtime.graph import StoppedBy
+from ...runtime.graph.dependence import tested_values
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +30,8 @@ class Boundary:
     carried: Mapping[str, Any]
     #: Scan output -> the element that the iteration which just ended added; empty before iteration 0.
     scanned: Mapping[str, Any] = field(default_factory=dict)
-    #: Body value -> what the iteration which just ended computed; empty where not asked for.
+    #: Body value -> what the iteration which just ended computed, and of what decides about the next one what that did;
+    #: empty where not asked for.
     computed: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -48,10 +50,14 @@ def read(frame: Frame, *, computed: bool = False, only: Collection[str] | None =
         if chosen(port.outer.name):
             scanned[port.outer.name] = frame.scan_tail(k, 1)[3][-1]
     values: dict[str, Any] = {}
-    if computed and ran:
+    if computed:
         read_from = frame.values
         plan = frame.engine.plan
+        tested = tested_values(loop)
         for value, branches in made_in(plan, plan.loops[frame.index]):
+            # What decides about an iteration is computed before its boundary, unless the trip count ends the loop.
+            if frame.stopped_by is StoppedBy.TRIP_COUNT if value in tested else not ran:
+                continue
             # What a branch computed that was not taken is of an earlier iteration.
             taken = all(frame.engine.loops.taken(pc) is word for pc, word in branches)
             if taken and chosen(value.name) and value.name in read_from:

@@ -37,6 +37,7 @@ def lower(network: INetworkDefinition, name: str) -> Graph:
     check(network)
     nesting = Nesting(network)
     check_nested(nesting)
+    nesting.place()
     return _Lowerer(network, nesting).graph(name)
 
 

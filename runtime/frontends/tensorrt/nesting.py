@@ -39,11 +39,10 @@ class Place:
 
 
 class Nesting:
-    """Where the layers of a network stand.
+    """Which layers of a network are inside which loop, and, once they are placed, where they stand.
 
     Raises:
-        ModelError: loops that are not cleanly nested, or a value that leaves a loop or a branch otherwise than by an
-            output of it.
+        ModelError: loops that are not cleanly nested.
     """
 
     def __init__(self, network: INetworkDefinition) -> None:
@@ -66,6 +65,14 @@ class Nesting:
                 self.inside[loop] |= {*inner.layers, *self.reached[inner]}
         self._places: dict[Hashable, Place] = {}
         self._subs: dict[tuple[ILoop | IIfConditional, str], Place] = {}
+
+    def place(self) -> None:
+        """Find where everything stands.
+
+        Raises:
+            ModelError: a value leaves a loop or a branch otherwise than by an output of it.
+        """
+        network = self.network
         items: list[Item] = [*network.layers, *network.loops, *network.conditionals]
         for item in items:
             self._settle(item)

@@ -116,6 +116,19 @@ def _check_while(limit: ITripLimitLayer) -> None:
         stack += [one for one in layer._inputs if one is not None]
 
 
+def _computed_by(limit: ITripLimitLayer) -> set[ILayer]:
+    """The layers that a limit is computed by, and what those recurrences get next."""
+    found: set[ILayer] = set()
+    stack: list[ITensor | None] = list(limit._inputs)
+    while stack:
+        tensor = stack.pop()
+        if tensor is None or tensor._layer is None or tensor._layer in found:
+            continue
+        found.add(tensor._layer)
+        stack += tensor._layer._inputs
+    return found
+
+
 def _check_recurrence(network: INetworkDefinition, recurrence: IRecurrenceLayer) -> None:
     first, then = recurrence.input(0), recurrence.get_input(1)
     if then is None:
@@ -173,7 +186,10 @@ def loop_notes(network: INetworkDefinition, loop: ILoop, nesting: Nesting) -> It
         yield f"TensorRT drops {loop}: it has no output, so nothing in it is computed there."
     tensors = [layer.input(0) for layer in (*loop.recurrences, *loop.iterators, *loop.outputs)]
     tensors += [tensor for layer in network.layers if layer in nesting.reached[loop] for tensor in layer._outputs]
-    found = dict.fromkeys(kind.name for kind in (tensor.type.dtype for tensor in tensors) if kind is not None)
+    # A limit takes integers and booleans, and so does what it is computed from.
+    limits = {layer for limit in loop.limits for layer in _computed_by(limit)}
+    data = [tensor for tensor in tensors if tensor._layer not in limits]
+    found = dict.fromkeys(kind.name for kind in (tensor.type.dtype for tensor in data) if kind is not None)
     others = [name for name in found if name not in _TYPES]
     if others:
         yield (

@@ -1,0 +1,243 @@
+"""Loops whose condition is looked at before the iteration that it is about (TensorRT's kWHILE), under the debugger."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import loopdbg
+from loopdbg.debugger.console.console import Console
+from loopdbg.debugger.diff.sides import ModelSide
+from loopdbg.debugger.diff.streams import Options, compare_sides
+from loopdbg.debugger.recording.reader import Trace
+from loopdbg.debugger.recording.recorder import Options as Recording
+from loopdbg.debugger.recording.recorder import Recorder
+from loopdbg.debugger.recording.replay import Replay
+from loopdbg.debugger.recording.resume import go_to, newest
+from loopdbg.debugger.why.why import why
+from loopdbg.debugger.words.ends import ends
+from loopdbg.debugger.words.node_text import Phrases
+from loopdbg.runtime.frontends.tensorrt.enums import TripLimit
+from loopdbg.runtime.graph import StoppedBy
+from loopdbg.runtime.graph.as_json import from_json, to_json
+from loopdbg.runtime.graph.origins import Origins
+from models import model
+from networks import Net, Op, out
+from recordings import assert_same_boundary, record
+
+FEEDS: dict[str, Any] = {"x": np.float32(4), "n": np.int32(4), "rows": np.arange(8, dtype=np.float32).reshape(4, 2)}
+
+
+def doubling() -> loopdbg.Model:
+    """Doubles x while it is below 32, n times at most."""
+    net = Net()
+    loop = net.counted(net.given("n", "int32"))
+    loop.name = "doubling"
+    r, doubled = net.carry(loop, net.given("x"), lambda r: net.ew(r, r))
+    below = net.ew(r, net.k(32.0), Op.LESS)
+    loop.add_trip_limit(below, TripLimit.WHILE)
+    row = out(loop.add_iterator(net.given("rows", shape=(4, 2))))
+    r.name, doubled.name, below.name, row.name = "r", "doubled", "below", "row"
+    net.last(loop, r, "last")
+    net.stack(loop, r, "xs", 6)
+    net.stack(loop, row, "back", 5, reverse=True)
+    return net.model()
+
+
+def start(**inputs: Any) -> loopdbg.Session:
+    return loopdbg.debug(doubling(), {**FEEDS, **inputs})
+
+
+def said(session: loopdbg.Session, *commands: str) -> list[str]:
+    lines: list[str] = []
+    console = Console(session, lines.append)
+    for command in commands:
+        console.execute(command)
+    return lines
+
+
+def test_a_boundary_knows_whether_its_iteration_runs() -> None:
+    session = start()
+    seen = []
+    while not session.done:
+        frame = session.frame
+        if frame.at_boundary:
+            seen.append((frame.iteration, float(frame.carried["r"]), frame.condition, frame.stopped_by))
+        session.step()
+    assert seen == [(0, 4, True, None), (1, 8, True, None), (2, 16, True, None), (3, 32, False, StoppedBy.CONDITION)]
+    assert session.outputs is not None
+    assert session.outputs["xs"].tolist() == [4, 8, 16, 0, 0, 0]
+    assert session.outputs["back"].tolist() == [[4, 5], [2, 3], [0, 1], [0, 0], [0, 0]]
+
+
+def test_nodes_of_the_condition_come_before_the_boundary_and_back() -> None:
+    session = start()
+    forward = [session._engine.position]
+    for _ in range(5):
+        session.next_node()
+        forward.append(session._engine.position)
+    assert forward == sorted(forward)
+    names = [session._engine.plan.code[position[-1]].node for position in forward[1:]]
+    assert [node.outputs[0].name for node in names if node is not None][:3] == ["below", "doubled", "below"]
+    for position in reversed(forward[:-1]):
+        session.back_node()
+        # Before the first node of an iteration is its boundary.
+        assert session._engine.position <= position
+    assert session._engine.position <= forward[1]
+
+
+def test_going_anywhere_gives_the_same() -> None:
+    session = start()
+    session.goto(3)
+    assert (session.frame.stopped_by, float(session.frame.values["doubled"])) == (StoppedBy.CONDITION, 32)
+    session.goto(1)
+    assert (session.frame.condition, bool(session.frame.values["below"])) == (True, True)
+    session.back()
+    assert session.frame.iteration == 0
+    session.continue_()
+    assert session.outputs is not None and session.outputs["last"] == 32
+
+
+@pytest.mark.parametrize(("text", "xs"), [("r = 1.0", [4, 8, 1, 2]), ("r = 100.0", [4, 8]), ("cond = false", [4, 8])])
+def test_what_is_set_at_a_boundary_decides_again(text: str, xs: list[float]) -> None:
+    session = start()
+    session.step(2)
+    said(session, f"set {text}")
+    ended = len(xs) == 2
+    assert session.frame.condition is not ended
+    assert session.frame.stopped_by is (StoppedBy.CONDITION if ended else None)
+    session.continue_()
+    assert session.outputs is not None
+    assert session.outputs["xs"].tolist() == xs + [0] * (6 - len(xs))
+
+
+def test_more_trips_where_the_count_ended_the_loop_ask_the_condition() -> None:
+    session = start(n=np.int32(2))
+    session.step(2)
+    assert session.frame.stopped_by is StoppedBy.TRIP_COUNT
+    assert why(session).headline == "loop 'doubling' ended after 2 iterations: the trip count is 2"
+    said(session, "set trip_count = 4")
+    assert (session.frame.stopped_by, session.frame.condition) == (None, True)
+    session.step()
+    assert session.frame.stopped_by is StoppedBy.CONDITION
+
+
+def test_why_and_what_ends_it() -> None:
+    session = start()
+    assert why(session).headline == "loop 'doubling' begins: below = r < 32.0 is true: 4.0 < 32.0"
+    session.step(3)
+    assert why(session).headline == ("loop 'doubling' ended after 3 iterations: below = r < 32.0 is false: 32.0 < 32.0")
+    loop = session.model.loops[0].loop
+    assert list(ends(loop, Phrases(Origins.of(session.model.graph)))) == [
+        "When below = r < 32.0 is false, or after n iterations, whichever comes first.",
+        "It is looked at before each iteration: the one at which it is false does not run.",
+        "Nothing runs where n is 0 or the condition is false at first.",
+    ]
+
+
+def test_values_are_sequences() -> None:
+    session = start()
+    session.step(3)
+    assert said(session, "print below") == ["false", "sequence <true, true, true, false>"]
+    assert said(session, "print doubled")[1] == "sequence <8.0, 16.0, 32.0>, not needed at 3"
+    assert said(session, "print r")[1] == "sequence <4.0, 8.0, 16.0, 32.0>"
+    assert said(session, "print below@1") == ["true"]
+    assert said(session, "print prev(below)") == ["true"]
+
+
+def test_the_listing_breaks_before_parts_are_cut() -> None:
+    lines = [line.split("│")[0].split("#")[0].strip(" ▶0123456789") for line in said(start(), "list")]
+    where = {text: k for k, text in enumerate(lines)}
+    assert (
+        where["below = r < 32."] < where["if not below: break"] < where["row = rows[i, :]"] < where["doubled = r + r"]
+    )
+
+
+def test_a_recording_shows_what_the_session_shows(tmp_path: Path) -> None:
+    session = start()
+    with Recorder(tmp_path / "run.loopdb", session.model, FEEDS, Recording(nodes=True)) as recorder:
+        recorder.finish(session.model.execute(FEEDS, on_iteration=recorder))
+    with Trace.open(tmp_path / "run.loopdb") as trace:
+        replay = Replay(trace)
+        for _ in range(4):
+            here, there = session.frame, replay.frame
+            for word in ("iteration", "condition", "stopped_by"):
+                assert getattr(here, word) == getattr(there, word)
+            assert [node.state for node in here.nodes] == [node.state for node in there.nodes]
+            for name in ("r", "below", "row", *(["doubled"] if here.iteration else [])):
+                assert np.array_equal(here.values[name], there.values[name]), (here.iteration, name)
+            assert why(session).headline == why(replay.frame).headline
+            session.step()
+            replay.step()
+
+
+def test_boundaries_are_recorded_as_they_were(tmp_path: Path) -> None:
+    for n in (2, 4):
+        trace, seen, _ = record(tmp_path / f"{n}.loopdb", doubling(), {**FEEDS, "n": np.int32(n)}, nodes=True)
+        with trace:
+            kept = list(trace.boundaries("main ▸ doubling"))
+        assert len(kept) == len(seen) == n + 1 if n < 4 else 4
+        for a, b in zip(kept, seen, strict=True):
+            assert_same_boundary(a, b)
+            assert a.computed.keys() == b.computed.keys()
+
+
+@pytest.mark.parametrize("after", [1, 2, 3])
+def test_a_run_goes_on_from_its_trace(tmp_path: Path, after: int) -> None:
+    loaded, path = doubling(), tmp_path / "cut.loopdb"
+    recorder, count = Recorder(path, loaded, FEEDS), 0
+
+    class Cut(Exception):
+        pass
+
+    def hook(frame: loopdbg.Frame) -> None:
+        nonlocal count
+        recorder(frame)
+        count += 1
+        if count == after:
+            raise Cut
+
+    with pytest.raises(Cut):
+        loaded.execute(FEEDS, on_iteration=hook)
+    recorder.close()
+    with Trace.open(path) as trace:
+        position = newest(trace, loaded)
+        run = loaded.execute(FEEDS, begin=lambda engine: go_to(engine, position, trace))
+    whole = loaded.execute(FEEDS)
+    assert all(np.array_equal(run.outputs[name], value) for name, value in whole.outputs.items())
+    assert (run.loops[0].iterations, run.loops[0].stopped_by) == (3, StoppedBy.CONDITION)
+
+
+def test_the_same_loop_in_onnx_carries_the_same() -> None:
+    """The condition of an ONNX loop is about the next iteration: asked about what this one yields, it is the same."""
+    other = model(
+        """
+        other (float x, int64 n) => (float last, float[K] xs) {
+          limit = Constant <value = float {32.0}> ()
+          first = Less (x, limit)
+          last, xs = Loop <body = b (int64 i, bool c, float r) => (bool below, float doubled, float seen) {
+            doubled = Add (r, r)
+            seen = Identity (r)
+            below = Less (doubled, limit)
+          }> (n, first, x)
+        }
+        """
+    )
+    here, there = (ModelSide(one, feeds) for one, feeds in ((doubling(), FEEDS), (other, {"x": FEEDS["x"], "n": 4})))
+    found = compare_sides(here, there, Options())
+    [loop] = found.loops
+    assert (loop.iterations, loop.differing, loop.trips, loop.same) == (3, 0, None, True)
+    assert not found.written
+    assert [one.name for one in found.outputs] == ["xs"]  # padded to its length
+
+
+def test_the_graph_as_json_is_the_same_loop() -> None:
+    graph = from_json(to_json(doubling().graph))
+    again = loopdbg.Model(graph)
+    loop = again.loops[0].loop
+    assert (loop.tested, [scan.length is not None for scan in loop.scan_outputs]) == (1, [True, True])
+    assert loop.describe().startswith("ILoop 'doubling' (networks.py:")
+    assert np.array_equal(again.run(FEEDS)["back"], doubling().run(FEEDS)["back"])

@@ -1,0 +1,241 @@
+"""What TensorRT's loop layers give: the examples of NVIDIA's guide, and what its formal semantics say at the edges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopdbg.runtime.errors import ExecutionError
+from loopdbg.runtime.frontends.tensorrt.enums import LoopOutput, TripLimit
+from loopdbg.runtime.graph import StoppedBy
+from networks import Net, Op, out
+
+GUIDE = np.array([[2, 3, 5], [4, 6, 8]], np.float32)
+
+
+def run(net: Net, **inputs: Any) -> dict[str, Any]:
+    return net.model().run({name: np.asarray(value) for name, value in inputs.items()})
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_an_iterator_gives_rows_or_columns(axis: int, reverse: bool) -> None:
+    net = Net()
+    x = net.given("x", shape=(2, 3))
+    count = GUIDE.shape[axis]
+    loop = net.counted(count)
+    part = out(loop.add_iterator(x, axis, reverse))
+    assert tuple(part.shape) == (GUIDE.shape[1 - axis],)
+    net.stack(loop, part, "parts", count)
+    wanted = np.moveaxis(GUIDE, axis, 0)
+    assert np.array_equal(run(net, x=GUIDE)["parts"], wanted[::-1] if reverse else wanted)
+
+
+@pytest.mark.parametrize(
+    ("axis", "reverse", "wanted"),
+    [
+        (0, False, [[1, 2, 3], [4, 5, 6]]),
+        (1, False, [[1, 4], [2, 5], [3, 6]]),
+        (0, True, [[4, 5, 6], [1, 2, 3]]),
+        (1, True, [[4, 1], [5, 2], [6, 3]]),
+    ],
+)
+def test_vectors_are_stacked_along_either_axis(axis: int, reverse: bool, wanted: Any) -> None:
+    net = Net()
+    loop = net.counted(2)
+    row = out(loop.add_iterator(net.given("x", shape=(2, 3))))
+    net.stack(loop, row, "y", 2, axis, reverse)
+    got = run(net, x=np.array([[1, 2, 3], [4, 5, 6]], np.float32))["y"]
+    assert np.array_equal(got, np.array(wanted, np.float32))
+
+
+def test_a_counter_from_j_by_k_while_it_is_below() -> None:
+    """``for (i = j; i < n; i += k)``"""
+    net = Net()
+    loop = net.add_loop()
+    k, n = net.given("k", "int32"), net.given("n", "int32")
+    i, after = net.carry(loop, net.given("j", "int32"), lambda i: net.ew(i, k))
+    loop.add_trip_limit(net.ew(i, n, Op.LESS), TripLimit.WHILE)
+    net.stack(loop, i, "before", 8)
+    net.stack(loop, after, "after", 8)
+    net.last(loop, i, "last")
+    got = run(net, j=np.int32(3), k=np.int32(4), n=np.int32(16))
+    assert got["before"].tolist() == [3, 7, 11, 15, 0, 0, 0, 0]
+    assert got["after"].tolist() == [7, 11, 15, 19, 0, 0, 0, 0]
+    assert got["last"] == 19
+
+
+@pytest.mark.parametrize("limit", ["count", "while"])
+def test_no_trips_give_the_initial_value_and_zeros(limit: str) -> None:
+    net = Net()
+    loop = net.add_loop()
+    x, after = net.carry(loop, net.given("x"), lambda x: net.ew(x, x))
+    if limit == "count":
+        loop.add_trip_limit(net.i(0), TripLimit.COUNT)
+    else:
+        loop.add_trip_limit(net.ew(x, net.k(1.0), Op.LESS), TripLimit.WHILE)
+    net.last(loop, x, "last")
+    net.stack(loop, after, "all", 3, reverse=True)
+    got = run(net, x=np.float32(5))
+    assert got["last"] == 5
+    assert got["all"].tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("count", "reason", "trips"), [(2, "trip_count", 2), (4, "condition", 3), (3, "trip_count", 3)]
+)
+def test_the_smaller_of_both_limits_counts(count: int, reason: str, trips: int) -> None:
+    """Where both fall together the condition is not asked any more."""
+    net = Net()
+    loop = net.counted(net.given("n", "int32"))
+    x, _ = net.carry(loop, net.k(1.0), lambda x: net.ew(x, x))
+    loop.add_trip_limit(net.ew(x, net.k(8.0), Op.LESS), TripLimit.WHILE)
+    net.last(loop, x, "last")
+    run_ = net.model().execute({"n": np.int32(count)})
+    assert run_.outputs["last"] == 2.0**trips
+    assert (run_.loops[0].iterations, run_.loops[0].stopped_by) == (trips, StoppedBy(reason))
+
+
+def test_an_iterator_at_its_end_does_not_matter_where_the_condition_ends_the_loop() -> None:
+    """At the last index only what the condition needs is computed."""
+    net = Net()
+    loop = net.add_loop()
+    rows = net.given("rows", shape=(-1, 2))
+    i, _ = net.carry(loop, net.i(0), lambda i: net.ew(i, net.i(1)))
+    loop.add_trip_limit(net.ew(i, net.given("n", "int32"), Op.LESS), TripLimit.WHILE)
+    net.stack(loop, out(loop.add_iterator(rows)), "y", 5)
+    x = np.arange(6, dtype=np.float32).reshape(3, 2)
+    assert np.array_equal(run(net, rows=x, n=np.int32(3))["y"][:3], x)
+    with pytest.raises(ExecutionError, match=r"iteration 3: the sliced input 'rows' has only 3 parts"):
+        run(net, rows=x, n=np.int32(4))
+
+
+def test_a_reverse_iterator_counts_back_from_the_trip_count() -> None:
+    net = Net()
+    loop = net.counted(net.given("n", "int32"))
+    net.stack(loop, out(loop.add_iterator(net.given("x", shape=(4,)), 0, True)), "y", 4)
+    model = net.model()
+    x = np.array([1, 2, 3, 4], np.float32)
+    for n, wanted in ((4, [4, 3, 2, 1]), (2, [2, 1, 0, 0]), (0, [0, 0, 0, 0]), (3, [3, 2, 1, 0])):
+        assert model.run({"x": x, "n": np.int32(n)})["y"].tolist() == wanted
+    with pytest.raises(
+        ExecutionError, match=r"begins at part 4 \(the trip count is 5\), and 'x' \[4\] has no such part"
+    ):
+        model.run({"x": x, "n": np.int32(5)})
+
+
+def test_without_a_count_a_reverse_iterator_begins_at_the_end() -> None:
+    net = Net()
+    loop = net.add_loop()
+    i, _ = net.carry(loop, net.i(0), lambda i: net.ew(i, net.i(1)))
+    loop.add_trip_limit(net.ew(i, net.i(2), Op.LESS), TripLimit.WHILE)
+    net.stack(loop, out(loop.add_iterator(net.given("x", shape=(4,)), 0, True)), "y", 2)
+    assert run(net, x=np.array([1, 2, 3, 4], np.float32))["y"].tolist() == [4, 3]
+
+
+def test_a_recurrence_from_outside_is_x_then_y_for_ever() -> None:
+    net = Net()
+    loop = net.counted(4)
+    x, _ = net.carry(loop, net.given("x"), lambda _: net.given("y"))
+    net.stack(loop, x, "all", 4)
+    net.last(loop, x, "last")
+    got = run(net, x=np.float32(1), y=np.float32(7))
+    assert got["all"].tolist() == [1, 7, 7, 7]
+    assert got["last"] == 7
+
+
+def test_recurrences_may_exchange_their_values_and_delay_them() -> None:
+    net = Net()
+    loop = net.counted(3)
+    a, b = loop.add_recurrence(net.k(1.0)), loop.add_recurrence(net.k(2.0))
+    a.set_input(1, out(b))
+    b.set_input(1, out(a))
+    net.stack(loop, out(a), "a", 3)
+    net.last(loop, out(a), "a_last")
+    net.last(loop, out(b), "b_last")
+    got = run(net)
+    assert got["a"].tolist() == [1, 2, 1]
+    assert (got["a_last"], got["b_last"]) == (2, 1)
+
+
+def test_a_length_below_the_trips_is_an_error_at_the_iteration_that_is_too_many() -> None:
+    net = Net()
+    loop = net.counted(net.given("n", "int32"))
+    x, _ = net.carry(loop, net.k(1.0), lambda x: net.ew(x, x))
+    net.stack(loop, x, "y", net.given("length", "int64"))
+    model = net.model()
+    assert model.run({"n": np.int32(3), "length": np.int64(3)})["y"].tolist() == [1, 2, 4]
+    assert model.run({"n": np.int32(1), "length": np.int64(4)})["y"].tolist() == [1, 0, 0, 0]
+    with pytest.raises(
+        ExecutionError, match=r"iteration 2: the length of 'y' is 2, and this iteration gives one element"
+    ):
+        model.run({"n": np.int32(3), "length": np.int64(2)})
+    with pytest.raises(ExecutionError, match=r"'length', is -1; it must be 0 or more"):
+        model.run({"n": np.int32(3), "length": np.int64(-1)})
+    # Buffers of an entry before serve on, and no longer than they may.
+    assert model.run({"n": np.int32(2), "length": np.int64(2)})["y"].tolist() == [1, 2]
+
+
+def test_a_negative_count_is_an_error() -> None:
+    net = Net()
+    loop = net.counted(net.given("n", "int32"))
+    net.last(loop, net.carry(loop, net.k(1.0), lambda x: net.ew(x, x))[0], "y")
+    with pytest.raises(ExecutionError, match="its trip count is -2; it must be 0 or more"):
+        run(net, n=np.int32(-2))
+
+
+def test_a_carried_value_keeps_its_shape() -> None:
+    net = Net()
+    loop = net.counted(2)
+    x, _ = net.carry(loop, net.given("x", shape=(-1,)), lambda _: net.given("y", shape=(-1,)))
+    net.last(loop, x, "last")
+    assert run(net, x=np.zeros(2, np.float32), y=np.ones(2, np.float32))["last"].tolist() == [1, 1]
+    with pytest.raises(ExecutionError, match=r"had the shape \[2\] and gets \[3\]"):
+        run(net, x=np.zeros(2, np.float32), y=np.ones(3, np.float32))
+
+
+def test_a_branch_that_is_not_taken_does_not_run() -> None:
+    """The other one holds a loop that reads past the end of what it iterates over."""
+    net = Net()
+    outer = net.counted(net.given("n", "int32"))
+    i, _ = net.carry(outer, net.i(0), lambda i: net.ew(i, net.i(1)))
+    guard = net.add_if_conditional()
+    guard.set_condition(net.ew(i, net.i(2), Op.LESS))
+    inner = net.counted(4)
+    part = out(inner.add_iterator(net.given("x", shape=(2,))))
+    s = inner.add_recurrence(net.k(0.0))
+    s.set_input(1, net.ew(out(s), part))
+    net.stack(
+        outer, out(guard.add_output(net.k(5.0), out(inner.add_loop_output(out(s), LoopOutput.LAST_VALUE)))), "y", 3
+    )
+    model = net.model()
+    assert [loop.path for tree in model.loops for loop in (tree, *tree.children)] == [
+        "main ▸ loop_0",
+        "main ▸ loop_0 ▸ conditional_0 (else) ▸ loop_1",
+    ]
+    x = np.ones(2, np.float32)
+    assert model.run({"x": x, "n": np.int32(2)})["y"].tolist() == [5, 5, 0]
+    with pytest.raises(ExecutionError, match="'x' has only 2 parts"):
+        model.run({"x": x, "n": np.int32(3)})
+
+
+def test_nesting_follows_from_what_is_computed_from_what() -> None:
+    net = Net()
+    rows = net.given("rows", shape=(3, 2))
+    outer = net.counted(3)
+    row = out(outer.add_iterator(rows))
+    inner = net.counted(2)
+    total, _ = net.carry(inner, net.k(0.0), lambda s: net.ew(s, out(inner.add_iterator(row))))
+    net.stack(outer, out(inner.add_loop_output(total, LoopOutput.LAST_VALUE)), "sums", 3)
+    alone = net.counted(2)
+    net.last(alone, net.carry(alone, net.k(1.0), lambda s: net.ew(s, s))[0], "four")
+    model = net.model()
+    assert [(one.path, [child.path for child in one.children]) for one in model.loops] == [
+        ("main ▸ loop_0", ["main ▸ loop_0 ▸ loop_1"]),
+        ("main ▸ loop_2", []),
+    ]
+    got = model.run({"rows": np.arange(6, dtype=np.float32).reshape(3, 2)})
+    assert got["sums"].tolist() == [1, 5, 9]
+    assert got["four"] == 4
