@@ -124,11 +124,14 @@ class _Slots:
 
     def _varies(self, slot: int) -> bool:
         sliced = any(slot == entry.inner for entry in self.plan.slices)
-        return self._is_computed(slot) or sliced or slot in (self.plan.iteration, self.plan.condition_input)
+        tested = any(slot in i.outputs for i in self._engine.plan.code[self.plan.top : self.plan.head])
+        return self._is_computed(slot) or tested or sliced or slot in (self.plan.iteration, self.plan.condition_input)
 
     def floats(self) -> Sequence[int]:
         """Everything that may hold a NaN: carried values, and what the body computes."""
         found = [edge.param for edge in self.plan.edges]
+        # What decides about an iteration is there at its boundary.
+        found += [s for i in self._engine.plan.code[self.plan.top : self.plan.head] for s in i.outputs if s >= 0]
         for instruction in self._engine.plan.code[self.plan.head : self.plan.exit]:
             if instruction.inside == self._index:
                 outputs = (slot for slot in instruction.outputs if slot >= 0)
@@ -155,7 +158,7 @@ def _not_finite(slots: _Slots) -> Filter | None:
     """Whether anything in a loop's body is NaN or Inf."""
     # A value in a branch that was not taken may hold anything; those are for Python to look at.
     code = slots._engine.plan.code
-    if any(i.moves for i in code[slots.plan.head : slots.plan.exit]):
+    if any(i.moves for i in code[slots.plan.top : slots.plan.exit]):
         return None
     found = tuple(slots.floats())
 

@@ -211,6 +211,19 @@ def test_a_run_goes_on_from_its_trace(tmp_path: Path, after: int) -> None:
     assert (run.loops[0].iterations, run.loops[0].stopped_by) == (3, StoppedBy.CONDITION)
 
 
+@pytest.mark.parametrize(
+    ("condition", "iteration"),
+    [("not below", 3), ("below", 1), ("doubled > 10", 2), ("prev(below) and not below", 3), ("r == 16", 2)],
+)
+def test_breakpoints_on_what_a_boundary_knows(condition: str, iteration: int) -> None:
+    for native in (True, False):
+        session = start()
+        session._engine.binder.native = native
+        said(session, f"break if {condition}")
+        session.continue_()
+        assert session.frame.iteration == iteration
+
+
 def test_the_same_loop_in_onnx_carries_the_same() -> None:
     """The condition of an ONNX loop is about the next iteration: asked about what this one yields, it is the same."""
     other = model(
