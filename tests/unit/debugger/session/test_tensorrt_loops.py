@@ -133,7 +133,7 @@ def test_why_and_what_ends_it() -> None:
     loop = session.model.loops[0].loop
     assert list(ends(loop, Phrases(Origins.of(session.model.graph)))) == [
         "When below = r < 32.0 is false, or after n iterations, whichever comes first.",
-        "It is looked at before each iteration: the one at which it is false does not run.",
+        "It is asked before each iteration, about that iteration: where it is false, that one does not run.",
         "Nothing runs where n is 0 or the condition is false at first.",
     ]
 
