@@ -21,7 +21,7 @@ from .requests import Command, Listed, Panel, Request, Typed
 from .screen.layout import TABS
 from .screen.targets import BreakpointTarget, FrameTarget, LineTarget, MomentTarget, Target, ValueTarget, value_of
 from .screen.text import printable
-from .screen.view import FrameView, Shown, View
+from .screen.view import FrameView, Shown, View, while_running
 from .screens.help import HelpScreen
 from .screens.inspector import InspectorScreen
 from .screens.palette import PaletteScreen
@@ -568,6 +568,10 @@ class LoopdbgApp(App[int]):
         frame = None if self.shown is None else self.shown.frame.frame
         if frame is not None:
             self.message.say_running(progress, frame.name, progress.iterations.get(frame.path))
+        running = None if self.shown is None else while_running(self.shown, progress.lately)
+        if running is not None:
+            for name in ("back-edges", "condition"):
+                self.panes[name].shown = running
 
     async def idle(self) -> None:
         """Wait until no command runs or waits, and the screen shows the last stop."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from textual.message import Message
@@ -17,6 +17,7 @@ from ..debugger.console.completion import complete
 from ..debugger.console.console import Console, Quit
 from ..debugger.session.debuggee import Debuggee
 from ..debugger.session.session import Reason, Session, Stop
+from ..debugger.statistics.history import Evolution
 from ..runtime.errors import LoopdbgError, one_line
 from ..runtime.model import Data, Model
 from .aside import answer
@@ -53,13 +54,14 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a running command is: seconds so far, the iterations of each loop by path, and how many a second they
-    all do lately."""
+    """How far a running command is: seconds so far, the iterations of each loop by path, how many a second they all do
+    lately, and what the values of each loop were."""
 
     command: Request
     seconds: float
     iterations: Mapping[str, int]
     rate: float = 0.0
+    lately: Mapping[str, Evolution] = field(default_factory=dict)
 
 
 class Stopped(Message):
@@ -233,7 +235,7 @@ class Driver:
         before, counted = self._seen
         rate = (count - counted) / (now - before) if before > since and now > before else 0.0
         self._seen = (now, count)
-        return Progress(command, now - since, iterations, max(0.0, rate))
+        return Progress(command, now - since, iterations, max(0.0, rate), self._session.lately)
 
     def close(self, timeout: float = 1.0) -> None:
         """End the thread; what runs is interrupted. Returns after ``timeout`` seconds at the latest."""

@@ -6,12 +6,16 @@ A view is made in the worker thread while the session stands still, and is never
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+import numpy as np
 
 from ...debugger.session.debuggee import Debuggee
 from ...debugger.session.snapshot import FrameSnapshot, Snapshot, take
 from ...debugger.session.stop import Reason
+from ...debugger.statistics.history import Evolution, History
+from ...runtime.frame import CarriedValue
 from ...runtime.graph import Graph, loops
 from .times import SeenTimes, Times, edited, times
 
@@ -100,3 +104,41 @@ class Shown:
     def depth(self) -> int | None:
         """Which of the running frames is shown, 0 the main graph; None for a loop that has ended."""
         return next((k for k, frame in enumerate(self.view.frames) if frame is self.frame), None)
+
+
+def while_running(shown: Shown, lately: Mapping[str, Evolution]) -> Shown | None:
+    """The frame that is shown as it was a moment ago, as far as histories tell; None where they tell nothing new.
+
+    Of values of one element there is the last and the one before; tensors are not looked at while a loop runs.
+    """
+    frame = shown.frame.frame
+    evolution = lately.get(frame.path)
+    known = [] if evolution is None else [one for name in frame.carried if (one := evolution.get(name)) and len(one)]
+    if evolution is None or not known:
+        return None
+    iteration = max(int(one.iterations[-1]) for one in known)
+    edges = tuple(_lately(edge, evolution.get(edge.param)) for edge in frame.back_edges)
+    sides = (
+        {} if evolution.sides is None else {one.name: np.float64(one.values[-1]) for one in evolution.sides if len(one)}
+    )
+    now = replace(
+        frame,
+        iteration=iteration,
+        condition=None if frame.condition is None else True,
+        stopped_by=None,
+        at_boundary=True,
+        back_edges=edges,
+        values=sides,
+        history=evolution,
+    )
+    view = replace(shown.frame, frame=now)
+    frames = tuple(view if one is shown.frame else one for one in shown.view.frames)
+    return replace(shown, frame=view, view=replace(shown.view, frames=frames))
+
+
+def _lately(edge: CarriedValue, history: History | None) -> CarriedValue:
+    if history is None or history.is_tensor or history.bucket > 1 or len(history) < 2:
+        last = None if history is None or history.is_tensor or not len(history) else np.float64(history.values[-1])
+        return replace(edge, previous=None, value=last, ready=last is not None)
+    previous, value = (np.float64(number) for number in history.values[-2:])
+    return replace(edge, previous=previous, value=value, ready=True)

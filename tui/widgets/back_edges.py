@@ -41,7 +41,9 @@ class BackEdges(Pane):
         super().__init__("Back edges", id)
 
     def need(self, shown: Shown) -> Need | None:
-        return Need(2, 1 + len(shown.frame.frame.back_edges))
+        frame = shown.frame.frame
+        notes = _notes([frame.history.get(edge.param) for edge in frame.back_edges], frame.back_edges)
+        return Need(2, 1 + len(frame.back_edges) + bool(notes))
 
     def build(self, shown: Shown, width: int, height: int) -> Sequence[Line]:
         frame = shown.frame.frame

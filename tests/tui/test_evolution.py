@@ -1,0 +1,118 @@
+"""Pictures are of every iteration, however the session got where it is; and they move while it runs."""
+
+from __future__ import annotations
+
+import asyncio
+
+import numpy as np
+import pytest
+
+from models import SAMPLES, model
+from screens import Screen, opened, sample
+
+NAMES = sorted(path.name for path in (*SAMPLES.glob("*.onnx"), *SAMPLES.glob("*.xml")))
+PICTURES = ("back-edges", "condition", "scans")
+
+
+async def stepped_to_the_end(screen: Screen) -> None:
+    """By a key for each iteration of the outermost loop."""
+    while not screen.session.done and screen.session.stop.reason != "limit":
+        await screen.press("s")
+
+
+NORMAL = (120, 36)
+#: Every sample but the one that takes hundreds of keys, and three of them at all sizes.
+CASES = [(name, NORMAL) for name in NAMES if name != "mandelbrot.onnx"]
+CASES += [
+    (name, size) for name in ("newton_sqrt.onnx", "lstm.xml", "greedy_decoder.onnx") for size in ((80, 24), (200, 60))
+]
+
+
+@pytest.mark.parametrize(("name", "size"), CASES, ids=str)
+async def test_one_key_shows_what_stepping_shows(name: str, size: tuple[int, int]) -> None:
+    async with opened(*sample(name), size=size, max_iterations=20) as screen:
+        await stepped_to_the_end(screen)
+        stepped = {pane: screen.text(pane) for pane in PICTURES}
+    async with opened(*sample(name), size=size, max_iterations=20) as screen:
+        await screen.press("c")
+        assert {pane: screen.text(pane) for pane in PICTURES} == stepped
+
+
+async def test_going_back_shows_what_coming_there_showed() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        await screen.press("s", "s", "s")
+        before = {pane: screen.text(pane) for pane in PICTURES}
+        await screen.press("c", "r", "s", "s", "s")
+        assert {pane: screen.text(pane) for pane in PICTURES} == before
+
+
+async def test_what_moves_by_rounding_is_flat() -> None:
+    async with opened(*sample("power_iteration.onnx"), size=(200, 60)) as screen:
+        await screen.press("c")
+        rows = screen.lines("back-edges")
+        assert "flat" in rows[1]
+        assert "flat" not in rows[2]
+        assert "v: norm moves by" in rows[3]
+
+
+async def test_the_condition_says_how_far_and_about_when() -> None:
+    async with opened(*sample("newton_sqrt.onnx"), size=(120, 60)) as screen:
+        await screen.press("s", "s", "s")
+        text = screen.text("condition")
+        assert "3.4 decades apart, estimate: about" in text
+        assert "seen   T T T T" in text
+        assert "log scale" in text
+
+
+LONG = """g (int64 M, float v0, float a) => (float v, float[n] vs, float[n,200] rows) {
+  v, vs, rows = Loop (M, , v0) <body = body (int64 i, bool c, float x) => (bool k, float z, float s, float[200] row) {
+    k = Identity (c)
+    z = Mul (x, a)
+    s = Identity (z)
+    two_hundred = Constant <value_ints = [200]> ()
+    row = Expand (z, two_hundred)
+  }>
+}"""
+
+
+async def test_long_runs_are_folded_and_say_so() -> None:
+    inputs = {"M": np.array(3000), "v0": np.float32(1), "a": np.float32(0.999)}
+    async with opened(model(LONG), inputs, size=(120, 60)) as screen:
+        await screen.press("c")
+        assert "every iteration 0–3000, 1 cell = " in screen.text("back-edges")
+        scans = screen.text("scans")
+        assert "iterations 0–2999, 1 cell = " in scans
+        assert "1 line = " in scans
+        assert "░▒▓█" in scans
+        body = next(line for line in screen.lines("scans") if line.lstrip().startswith("0 "))
+        assert "█" in body
+
+
+ENDLESS = """g (int64 M, float v0, float limit) => (float v) {
+  yes = Constant <value_int = 1> ()
+  go = Cast <to = 9> (yes)
+  v = Loop (M, go, v0) <body = body (int64 i, bool c, float x) => (bool k, float z) {
+    one = Constant <value_float = 1.0> ()
+    z = Add (x, one)
+    k = Less (z, limit)
+  }>
+}"""
+
+
+async def test_pictures_move_while_a_loop_runs() -> None:
+    inputs = {"M": np.array(2**62), "v0": np.float32(0), "limit": np.float32(1e30)}
+    async with opened(model(ENDLESS), inputs) as screen:
+        await screen.tap("c")
+        seen: list[str] = []
+        for _ in range(60):
+            await asyncio.sleep(0.1)
+            text = screen.text("back-edges")
+            if "1 cell = " in text and text not in seen:
+                seen.append(text)
+            if len(seen) >= 3:
+                break
+        assert len(seen) >= 3
+        assert "apart" in screen.text("condition")
+        screen.app.driver.interrupt()
+        await screen.settle()
+        assert f"–{screen.session.frame.iteration}" in screen.text("back-edges")
