@@ -48,7 +48,9 @@ ports and back edges."""
 
 def lines(told: dict[str, Any]) -> Iterator[str]:
     """The description as text."""
-    opsets = ", ".join(_opset(name, version) for name, version in told["opsets"].items())
+    # A script imports no operator set: its layers are told by their lines.
+    written = {} if told["system"] == "tensorrt" else told["opsets"]
+    opsets = ", ".join(_opset(name, version) for name, version in written.items())
     loops = list(_flat(told["loops"]))
     count = "no loop" if not loops else counted(len(loops), "loop")
     yield f"{told['model']}: {_SYSTEMS[told['system']]}{f' ({opsets})' if opsets else ''}, {count}"
@@ -68,7 +70,8 @@ def lines(told: dict[str, Any]) -> Iterator[str]:
     )
     for _, loop in loops:
         yield ""
-        yield f"{loop['op_type']} '{loop['name']}' (opset {loop['opset']}) at {loop['path']}"
+        where = loop["line"] or f"opset {loop['opset']}"
+        yield f"{loop['op_type']} '{loop['name']}' ({where}) at {loop['path']}"
         yield from _loop(loop)
 
 
