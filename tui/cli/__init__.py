@@ -20,10 +20,11 @@ from .explain import Explain
 from .export import Export
 from .info import Info
 from .learn import Learn
-from .open import Open
+from .open import Open, has_terminal
 from .plot import Plot
 from .remedies import told
 from .run import Run
+from .start import Start
 
 COMMANDS: dict[str, Command] = {
     command.name: command for command in (Run(), Info(), Explain(), Diff(), Export(), Plot(), Learn())
@@ -87,6 +88,8 @@ def _choose(arguments: list[str]) -> tuple[Command, list[str]]:
     Raises:
         UsageError: there is nothing to do, or the first word is neither a command nor a file.
     """
+    if not arguments and has_terminal():
+        return Start(), arguments
     if not arguments:
         raise UsageError("no model given; 'loopdbg MODEL' opens one, 'loopdbg --help' tells more")
     first = arguments[0]

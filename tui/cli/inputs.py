@@ -27,6 +27,8 @@ class Inputs:
     chosen_here: bool = False
     #: What is odd about them, one line each.
     remarks: tuple[str, ...] = ()
+    #: Some were made, and nobody asked for that.
+    unasked: bool = False
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
@@ -110,7 +112,8 @@ def gather(model: Model, options: argparse.Namespace) -> Inputs:
         raise InputError(_lacks(where, missing[0], found))
     where = f"{where} (beside the model)" if chosen_here else where
     note = _note(list(given), taken, where, made, options.seed or 0)
-    return Inputs(values, note, bool(made) or (chosen_here and bool(taken)), tuple(remarks))
+    unasked = bool(made) and not wants_made
+    return Inputs(values, note, bool(made) or (chosen_here and bool(taken)), tuple(remarks), unasked)
 
 
 def _given(words: Sequence[str], ports: dict[str, Port]) -> dict[str, Data]:

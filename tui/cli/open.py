@@ -8,9 +8,10 @@ import sys
 from ... import __version__
 from ...runtime.errors import ModelError, UsageError
 from ...runtime.frontends import split
-from ...runtime.model import load
+from ...runtime.model import Model, load
+from .. import settings
 from .command import Command
-from .inputs import add_run_options, gather
+from .inputs import Inputs, add_run_options, gather
 from .recorded import add_weights_option, is_database, opened
 from .remedies import told
 
@@ -54,16 +55,30 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
         file, _ = split(options.model)
         if not file.exists():
             raise ModelError(f"{file}: no such file; give the path of a model file")
-        if not (_is_terminal(sys.stdin) and _is_terminal(sys.stdout)):
+        if not has_terminal():
             raise UsageError(f"the debugger needs a terminal; without one use: {_headless(options.model)}")
         if is_database(options.model):
             return _replay(options)
         model = load(options.model, options.weights)
-        inputs = gather(model, options)
+        inputs: Inputs | None = gather(model, options)
+        settings.opened(options.model)
         # Here, since neither --help nor a mistake should wait for it.
         from ..app import run_app
 
+        if inputs is not None and inputs.unasked:
+            inputs = _asked(model, inputs)
+        if inputs is None:
+            return 0
         return run_app(model, inputs.values, inputs.note, options.max_iterations, told)
+
+
+def _asked(model: Model, random: Inputs) -> Inputs | None:
+    """The inputs as a person wants them; None where the model is not to be opened."""
+    from ..screens.inputs import InputsApp
+    from .draft import Draft
+
+    draft = Draft(model, random)
+    return draft.finished() if InputsApp(draft, model.name).run() else None
 
 
 def _headless(path: str) -> str:
@@ -76,6 +91,11 @@ def _replay(options: argparse.Namespace) -> int:
         from ..app import replay_app
 
         return replay_app(replay, told)
+
+
+def has_terminal() -> bool:
+    """Whether a person sees what a screen shows, and can press keys."""
+    return _is_terminal(sys.stdin) and _is_terminal(sys.stdout)
 
 
 def _is_terminal(stream: object) -> bool:

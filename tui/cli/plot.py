@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...runtime.errors import ExecutionError, InputError, ModelError, UsageError
+from ...runtime.frontends import split
 from ...runtime.model import Data, Model, load
 from ...runtime.text import did_you_mean
 from . import terminal
@@ -119,8 +120,9 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
 @contextmanager
 def _session(path: str, options: argparse.Namespace, given: Mapping[str, Data] | None) -> Iterator[Debuggee]:
     """A model or a trace under the debugger. ``given``: the inputs of the run that it is compared with."""
-    if not Path(path).exists():
-        raise ModelError(f"{path}: no such file; give the path of a model or a trace")
+    file, _ = split(path)
+    if not file.exists():
+        raise ModelError(f"{file}: no such file; give the path of a model or a trace")
     if is_database(path):
         # Of two, the inputs are those of the one that runs.
         asked = options if given is None and options.against is None else argparse.Namespace()

@@ -1,0 +1,165 @@
+"""What comes before the debugger: choosing a model, and the inputs of one that came with none."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from loopdbg import InputError, UsageError
+from loopdbg.runtime.model import Model
+from loopdbg.tui.cli.draft import Draft
+from loopdbg.tui.cli.inputs import add_run_options, gather
+from loopdbg.tui.cli.start import samples
+from loopdbg.tui.screens.inputs import InputsApp
+from loopdbg.tui.screens.start import Choice, StartApp
+from models import SAMPLES, model
+
+TEXT = """
+agraph (float[N] x, float[N, 2] y, int64 count, string[2] words) => (float[N] z) {
+  two = Constant <value_float: float = 2.0> ()
+  z = Mul (x, two)
+}
+"""
+
+
+def draft() -> Draft:
+    found = model(TEXT)
+    return Draft(found, made(found))
+
+
+def made(found: Model):  # type: ignore[no-untyped-def]
+    parser = argparse.ArgumentParser()
+    add_run_options(parser)
+    inputs = gather(found, parser.parse_args([]))
+    assert inputs.unasked
+    assert not gather(found, parser.parse_args(["--seed", "1"])).unasked
+    return inputs
+
+
+def row(of: Draft, name: str) -> tuple[str, str, str, str]:
+    return next(one for one in of.rows() if one[0] == name)
+
+
+def test_values_are_made_typed_and_computed() -> None:
+    one = draft()
+    assert row(one, "x")[3] == "random, seed 0"
+    before = row(one, "x")[2]
+    one.make(0, "random")
+    assert row(one, "x")[2] != before and row(one, "x")[3] == "random, seed 1"
+    for kind, first in (("zeros", 0), ("ones", 1), ("arange", 0)):
+        one.make(1, kind)
+        assert np.asarray(one.finished().values["y"]).reshape(-1)[0] == first
+    one.set_dim("N=3")
+    assert np.array_equal(np.asarray(one.finished().values["y"]), np.arange(6, dtype=np.float32).reshape(3, 2))
+    one.edit(0, "[1, 2, 3]")
+    one.edit(1, "zeros_like(y) + 0.5")
+    one.edit(2, "7")
+    one.edit(3, '["a", "b"]')
+    done = one.finished()
+    assert np.asarray(done.values["y"]).dtype == np.float32 and np.asarray(done.values["y"])[0, 0] == 0.5
+    assert done.values["count"] == 7 and "x [1, 2, 3]" in done.note
+
+
+@pytest.mark.parametrize(
+    ("k", "text", "message"),
+    [
+        (0, "[[1]]", "'x'"),
+        (0, "nonsense", "unknown name"),
+        (0, "x +", "'x'"),
+        (0, "", "needs a value"),
+        (2, "1.5", "count"),
+        (0, "nowhere.npy", "no such file"),
+    ],
+)
+def test_what_does_not_fit_is_refused(k: int, text: str, message: str) -> None:
+    one = draft()
+    before = one.rows()
+    with pytest.raises(InputError, match=message):
+        one.edit(k, text)
+    assert one.rows() == before
+
+
+def test_sizes_that_inputs_share_have_to_agree() -> None:
+    one = draft()
+    one.edit(0, "[1, 2, 3]")
+    with pytest.raises(InputError, match="N"):
+        one.finished()
+    one.make(1, "zeros")
+    assert np.asarray(one.finished().values["y"]).shape == (3, 2), "made to fit"
+    with pytest.raises((InputError, UsageError), match="dim"):
+        one.set_dim("K=2")
+    with pytest.raises(InputError, match="strings"):
+        one.make(3, "zeros")
+
+
+def test_files_are_loaded(tmp_path: Path) -> None:
+    one = draft()
+    np.save(tmp_path / "x.npy", np.ones(4, np.float32))
+    np.savez(tmp_path / "all.npz", x=np.zeros(2, np.float32), y=np.zeros((2, 2), np.float32))
+    np.savez(tmp_path / "other.npz", q=np.zeros(2))
+    assert one.load(0, tmp_path / "x.npy") == "x from x.npy"
+    assert one.load(0, tmp_path / "all.npz") == "x, y from all.npz"
+    assert one.finished().values["x"].shape == (2,)  # type: ignore[union-attr]
+    with pytest.raises(InputError, match="no input is called so"):
+        one.load(0, tmp_path / "other.npz")
+
+
+async def test_the_inputs_screen_takes_every_key(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.ones(1, np.float32))
+    app = InputsApp(draft(), "m.onnx")
+    async with app.run_test(size=(100, 20)) as pilot:
+        await pilot.pause()
+        assert "float32 [N]" in app.box.text or "float32[N]" in app.box.text
+        assert app.box.lines[1].text.startswith("▌")
+        await pilot.press("z")
+        assert "zeros" in app.box.lines[1].text
+        await pilot.press("o", "a", "r", "j", "k", "down", "down", "enter")
+        app.prompt.value = "7"
+        await pilot.press("enter")
+        assert app.box.lines[3].text.split()[3] == "7"
+        await pilot.press("enter")
+        app.prompt.value = "word"
+        await pilot.press("enter")
+        assert "unknown name" in app.note and app.prompt.display
+        await pilot.press("escape", "up", "up", "l")
+        app.prompt.value = str(tmp_path / "x.npy")
+        await pilot.press("enter")
+        assert "x.npy" in app.box.lines[1].text
+        await pilot.press("d")
+        app.prompt.value = "y:0=1"
+        await pilot.press("enter")
+        await pilot.press("s")
+    assert app.return_value is True
+    assert app.draft.finished().values["count"] == 7  # type: ignore[attr-defined]
+
+
+async def test_the_inputs_screen_can_be_left() -> None:
+    app = InputsApp(draft(), "m.onnx")
+    async with app.run_test() as pilot:
+        await pilot.press("enter", "escape", "escape")
+    assert app.return_value is False
+
+
+async def test_the_start_screen_filters_and_opens(tmp_path: Path) -> None:
+    typed = tmp_path / "mine.onnx"
+    typed.write_bytes(b"")
+    choices = [Choice(tmp_path / "gone.onnx", "Recent")]
+    choices += [Choice(path, group) for group, paths in samples().items() for path in paths]
+    assert SAMPLES.resolve() / "newton_sqrt.onnx" in [one.path for one in choices]
+    for keys, text, expected in (
+        (("enter",), "newton", "newton_sqrt.onnx"),
+        (("down", "pagedown", "pageup", "up", "enter"), "", "gone.onnx"),
+        (("enter",), str(typed), "mine.onnx"),
+        (("enter", "escape"), "no such thing at all", None),
+    ):
+        app = StartApp(choices)
+        async with app.run_test(size=(90, 30)) as pilot:
+            await pilot.pause()
+            app.line.value = text
+            await pilot.pause()
+            await pilot.press(*keys)
+            await pilot.pause()
+        assert (app.return_value and app.return_value.name) == expected

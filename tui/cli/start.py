@@ -1,0 +1,48 @@
+"""``loopdbg`` alone: recent models and the samples, instead of an error."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from .. import settings
+from .command import Command
+from .open import Open
+
+_SUFFIXES = (".onnx", ".onnxtxt", ".xml")
+
+
+class Start(Command):
+    """Lets a person choose what to open, until they leave."""
+
+    name = ""
+    summary = "Choose a model."
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """It takes nothing: with something to open it is another command."""
+
+    def run(self, options: argparse.Namespace) -> int:
+        from ..screens.start import Choice, StartApp
+
+        choices = [Choice(path, "Recent") for path in settings.recent()]
+        choices += [Choice(path, group) for group, paths in samples().items() for path in paths]
+        chosen = StartApp(choices).run()
+        if chosen is None:
+            return 0
+        opens = Open()
+        return opens.run(opens.parser().parse([str(chosen)]))
+
+
+def samples() -> dict[str, list[Path]]:
+    """The models that come with the program: those of the lessons, and in a checkout the others."""
+    from ...debugger.lessons.scene import MODELS
+
+    folder = MODELS.resolve()
+    found = {"Lessons": _models(folder)}
+    if folder.parent.name == "sample_models":
+        found["Samples"] = _models(folder.parent)
+    return {group: paths for group, paths in found.items() if paths}
+
+
+def _models(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("*") if path.suffix in _SUFFIXES)
