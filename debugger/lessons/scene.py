@@ -63,7 +63,7 @@ class Scene:
         boundaries: dict[str, list[Boundary]] = {}
 
         def see(frame: Frame) -> None:
-            boundaries.setdefault(frame.name, []).append(read(frame, computed=True))
+            boundaries.setdefault(frame.name, []).append(read(frame))
 
         run = model.execute(self.arrays(model), on_iteration=see, max_iterations=_MOST)
         return Played(self, run, boundaries)

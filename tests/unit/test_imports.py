@@ -46,6 +46,10 @@ def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     assert imported(*arguments).isdisjoint(HEAVY)
 
 
+def test_a_list_of_lessons_imports_nothing_heavy() -> None:
+    assert imported("learn", "--list").isdisjoint(HEAVY)
+
+
 @pytest.mark.parametrize("command", ["run", "info", "explain"])
 def test_an_ir_needs_neither_onnx_nor_a_screen(command: str) -> None:
     assert imported(command, str(SAMPLES / "lstm.xml")).isdisjoint(("onnx", "scipy", "ml_dtypes", *SCREENS))

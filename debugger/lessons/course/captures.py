@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from ..lesson import Lesson, Step
 from ..question import Reply, StateQuestion, ValueQuestion, Wrong
-from ..scene import Scene
+from ..scene import Played, Scene
 from ..stand import Stand
 
 SCENE = Scene("grow.onnxtxt", {"n": 3, "start": 1})
+
+
+def _before(played: Played) -> int:
+    """What x is before iteration 2."""
+    x: int = played.received("grow", "x", 2)
+    return x
 
 
 def _becomes(wanted: int, stand: Stand) -> Reply | None:
@@ -16,7 +22,7 @@ def _becomes(wanted: int, stand: Stand) -> Reply | None:
     if stand.ended is None or not stand.at_boundary or not edits:
         return None
     x, edit = stand.carried("x"), edits[0]
-    before = stand.played.received("grow", "x", 2)
+    before = _before(stand.played)
     if len(edits) > 1:
         return Reply(False, f"x_last is {x}, by {len(edits)} changes; one is enough: `r`.")
     if edit.name != "start":
@@ -38,17 +44,15 @@ def _becomes(wanted: int, stand: Stand) -> Reply | None:
 
 def question(start: int, wanted: int) -> StateQuestion:
     """Bring x_last to a number."""
-    scene = SCENE.given(start=start)
-    before = scene.played.received("grow", "x", 2)
     return StateQuestion(
-        scene,
+        SCENE.given(start=start),
         f"Before iteration 2 change start alone so that x_last becomes {wanted}; then `f`.",
         lambda stand: _becomes(wanted, stand),
         "`r`, `s`, `s`, then set start, then `f`: the row of x says what x_last is.",
         (
             f"x before iteration 2, plus what, is {wanted}?",
             "`r`, `s`, `s`, set a value of start, `f`.",
-            f"x is {before} there: `set start = {wanted - before}`.",
+            lambda played: f"x is {_before(played)} there: `set start = {wanted - _before(played)}`.",
         ),
     )
 
