@@ -10,7 +10,10 @@ from ..scene import Played, Scene
 from . import at_once, condition
 
 ONNX = condition.SCENE
-AHEAD = Scene("ahead.onnxtxt", {"start": 0, "step": 3, "limit": 20})
+INPUTS = {"start": 0, "step": 3, "limit": 20}
+TENSORRT = Scene("counter_trt.py", INPUTS)
+#: The same for runtimes that ask afterwards.
+AHEAD = Scene("ahead.onnxtxt", INPUTS)
 
 
 def _in_onnx(played: Played) -> list[int]:
@@ -23,7 +26,7 @@ def _with_last(played: Played) -> list[int]:
 
 
 ASK = ValueQuestion(
-    AHEAD,
+    TENSORRT,
     lambda played: f"limit is {played['limit']}: what does B collect of the recurrence count itself (got)?",
     lambda played: played["got"],
     lambda played: (
@@ -71,18 +74,19 @@ LESSON = Lesson(
     6,
     "Read one loop in ONNX, OpenVINO and TensorRT, and see where moving it changes numbers.",
     ("recurrence", "kWHILE"),
-    {"A": ONNX, "B": AHEAD},
+    {"A": ONNX, "B": TENSORRT, "C": AHEAD},
     "ONNX and OpenVINO ask after an iteration, TensorRT's kWHILE before it. There a carried value is a recurrence: the "
-    "sequence of what went in and of what each yields. A is lesson 3's counter; B asks the same, before.",
+    "sequence of what went in and of what each yields. A is lesson 3's counter, B the same as a TensorRT script.",
     (
         Step("f", "finish", "in A: 7 iterations"),
-        Step("scene B", "scene", "TensorRT's reading, in ONNX's clothes"),
+        Step("scene B", "scene", "TensorRT: read where the listing breaks off"),
         Step("f", "finish", "6: iteration 6 would yield 21, so it does not run"),
+        Step("W", "why", "what was asked, and when"),
     ),
     lambda _: (
         "A for TensorRT, so that it stays 7, carries the condition itself:\n"
         + "\n".join(f"  {line}" for line in as_tensorrt())
-        + "\nWithout that it is B: `6 iterations`, the last value `18`."
+        + "\nWithout that it is B: `6 iterations`, the last value `18`. (C is B in ONNX's clothes.)"
     ),
     ASK,
     "ONNX and OpenVINO ask after an iteration about the next one, kWHILE asks before; a recurrence starts with what "
