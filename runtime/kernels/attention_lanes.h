@@ -101,7 +101,24 @@ ATTR static void NAME(attend)(float const *q, float const *keys, npy_intp key_st
     }
     most = NAME(greatest)(scores, count);
     total = NAME(powers)(scores, count, most, scores);
-    for (npy_intp c = 0; c < width; c += LOOPDBG_LANES) {
+    npy_intp c = 0;
+#if N == 16
+    /* 64 columns at once: whole rows of the values, not every fourth of their cache lines. */
+    for (; c + 4 * N <= width; c += 4 * N) {
+        V sum[4][4];
+        float const *row = values + c;
+        for (int r = 0; r < 4; r++)
+            for (int w = 0; w < 4; w++) sum[r][w] = (V){0};
+        for (j = 0; j + 4 <= count; j += 4, row += 4 * value_stride)
+            for (int r = 0; r < 4; r++)
+                for (int w = 0; w < 4; w++) sum[r][w] += scores[j + r] * *(V const *)(row + r * value_stride + w * N);
+        for (; j < count; j++, row += value_stride)
+            for (int w = 0; w < 4; w++) sum[0][w] += scores[j] * *(V const *)(row + w * N);
+        for (int w = 0; w < 4; w++)
+            *(V *)(out + c + w * N) = ((sum[0][w] + sum[1][w]) + (sum[2][w] + sum[3][w])) / total;
+    }
+#endif
+    for (; c < width; c += LOOPDBG_LANES) {
         V sum[4][LOOPDBG_LANES / N];
         float const *column = values + c;
         for (int r = 0; r < 4; r++)

@@ -1,6 +1,7 @@
 /* How wide this processor works. Loops over rows are written once, in a header with a body that is included for each
- * width; all keep 16 lanes (4 vectors of 4, 2 of 8, one of 16), whose sums are added in one order, and round after each
- * product and each addition. So they give the same bits on all processors. */
+ * width; all keep 16 lanes (4 vectors of 4, 2 of 8, one of 16), whose sums are added in one order. What is said by
+ * PRODUCT_AND is rounded once with AVX2 and AVX-512, which give the same bits, and twice on other processors; everything
+ * else gives the same bits on all. */
 #ifndef LOOPDBG_LANES_H
 #define LOOPDBG_LANES_H
 
@@ -25,7 +26,7 @@ static inline int loopdbg_find_lanes(int wanted) {
     int best = 1;
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2")) best = 2;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) best = 2;
     if (best == 2 && __builtin_cpu_supports("avx512f")) best = 3;
 #endif
     return !wanted ? best : wanted <= best ? wanted : 0;

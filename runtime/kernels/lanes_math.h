@@ -1,28 +1,48 @@
 /* Included for each width (lanes.h): V and VI are its vectors of floats and integers, N their length, ATTR how functions
  * are compiled, and NAME(x) gives x a name of its own. */
 
+/* c + a * b, with one rounding where the processor has that. */
+#undef PRODUCT_AND
+#if N == 16
+#define PRODUCT_AND(a, b, c) ((V)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
+#elif N == 8
+#define PRODUCT_AND(a, b, c) ((V)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
+#else
+#define PRODUCT_AND(a, b, c) ((a) * (b) + (c))
+#endif
+#define ALL(x) ((V){0} + (x))
+
 /* exp, as Cephes' expf: an error of about one unit in the last place; 0 below -104, infinite from 88.73 on; NaN stays. */
 ATTR static inline __attribute__((always_inline)) V NAME(exp)(V x) {
-    V const low = (V){0} - 104.0f, high = (V){0} + 89.0f;
-    VI below = (VI)(x < low), above = (VI)(x > high);
+    V const low = ALL(-104.0f), high = ALL(89.0f);
     /* exp(0) at first, then 0: numbers that underflow take 50 times as long. */
+#if N == 16
+    __mmask16 inside = _mm512_cmp_ps_mask((__m512)x, (__m512)low, _CMP_NLT_UQ);
+    x = (V)_mm512_maskz_min_ps(inside, (__m512)high, (__m512)x); /* the second where one is NaN */
+#else
+    VI below = (VI)(x < low), above = (VI)(x > high);
     x = (V)(~below & (VI)x);
     x = (V)((~above & (VI)x) | (above & (VI)high));
-    V shifted = x * 1.44269504088896341f + 12582912.0f; /* the nearest integer in the low bits */
+#endif
+    V shifted = PRODUCT_AND(x, ALL(1.44269504088896341f), ALL(12582912.0f)); /* the nearest integer in the low bits */
     V whole = shifted - 12582912.0f;
-    V r = x - whole * 0.693359375f;
-    r = r - whole * -2.12194440e-4f;
-    V y = r * 1.9875691500e-4f + 1.3981999507e-3f;
-    y = y * r + 8.3334519073e-3f;
-    y = y * r + 4.1665795894e-2f;
-    y = y * r + 1.6666665459e-1f;
-    y = y * r + 5.0000001201e-1f;
-    y = y * (r * r) + r + 1.0f;
+    V r = PRODUCT_AND(whole, ALL(2.12194440e-4f), PRODUCT_AND(whole, ALL(-0.693359375f), x));
+    V y = PRODUCT_AND(ALL(1.9875691500e-4f), r, ALL(1.3981999507e-3f));
+    y = PRODUCT_AND(y, r, ALL(8.3334519073e-3f));
+    y = PRODUCT_AND(y, r, ALL(4.1665795894e-2f));
+    y = PRODUCT_AND(y, r, ALL(1.6666665459e-1f));
+    y = PRODUCT_AND(y, r, ALL(5.0000001201e-1f));
+    y = PRODUCT_AND(y, r * r, r) + 1.0f;
+#if N == 16
+    return (V)_mm512_maskz_scalef_ps(inside, (__m512)y, (__m512)whole);
+#else
     /* In two halves: the result may be subnormal. */
     VI power = (VI)shifted - 0x4B400000, half = power >> 1;
     y = y * (V)((half + 127) << 23) * (V)((power - half + 127) << 23);
     return (V)(~below & (VI)y);
+#endif
 }
+#undef ALL
 
 #if N == 8
 static int32_t const NAME(masks)[2 * LOOPDBG_LANES] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
