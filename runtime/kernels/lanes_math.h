@@ -130,16 +130,25 @@ ATTR static inline __attribute__((always_inline)) float NAME(most)(V const v[LOO
 #undef LOOPDBG_HALVES
 #endif
 
+/* v where that is greater, else most. */
+ATTR static inline __attribute__((always_inline)) V NAME(larger)(V v, V most) {
+#if N == 16
+    return (V)_mm512_max_ps((__m512)v, (__m512)most);
+#elif N == 8
+    return (V)_mm256_max_ps((__m256)v, (__m256)most);
+#else
+    VI more = (VI)(v > most);
+    return (V)((~more & (VI)most) | (more & (VI)v));
+#endif
+}
+
 /* The greatest; a NaN counts or not. */
 ATTR static inline __attribute__((always_inline)) float NAME(greatest)(float const *x, npy_intp n) {
     V most[LOOPDBG_LANES / N], v[LOOPDBG_LANES / N];
     for (int q = 0; q < LOOPDBG_LANES / N; q++) most[q] = (V){0} - __builtin_inff();
     for (npy_intp i = 0; i < n; i += LOOPDBG_LANES) {
         NAME(load)(x + i, n - i, -__builtin_inff(), v);
-        for (int q = 0; q < LOOPDBG_LANES / N; q++) {
-            VI more = (VI)(v[q] > most[q]);
-            most[q] = (V)((~more & (VI)most[q]) | (more & (VI)v[q]));
-        }
+        for (int q = 0; q < LOOPDBG_LANES / N; q++) most[q] = NAME(larger)(v[q], most[q]);
     }
     return NAME(most)(most);
 }

@@ -15,37 +15,45 @@ ATTR static void NAME(softmax)(float const *x, float *out, npy_intp rows, npy_in
     }
 }
 
+/* ``blocks`` times 16 columns of x [n, inner], of which ``count`` are there. */
+ATTR static inline __attribute__((always_inline)) void NAME(log_sum_exp_columns)(float const *x, float *out, npy_intp n,
+                                                                                 npy_intp inner, npy_intp count, int blocks) {
+    enum { EACH = LOOPDBG_LANES / N };
+    V most[4 * EACH], total[4 * EACH], v[EACH];
+    float below[4 * LOOPDBG_LANES], sums[4 * LOOPDBG_LANES];
+    for (int q = 0; q < blocks * EACH; q++) most[q] = (V){0} - __builtin_inff(), total[q] = (V){0};
+    for (npy_intp i = 0; i < n; i++)
+        for (int b = 0; b < blocks; b++) {
+            NAME(load)(x + i * inner + b * LOOPDBG_LANES, count, 0, v);
+            for (int q = 0; q < EACH; q++) most[b * EACH + q] = NAME(larger)(v[q], most[b * EACH + q]);
+        }
+    for (int q = 0; q < blocks * EACH; q++) *(V *)(below + q * N) = most[q];
+    for (int k = 0; k < blocks * LOOPDBG_LANES; k++) below[k] = isfinite(below[k]) ? below[k] : 0;
+    for (int q = 0; q < blocks * EACH; q++) most[q] = *(V const *)(below + q * N);
+    for (npy_intp i = 0; i < n; i++)
+        for (int b = 0; b < blocks; b++) {
+            NAME(load)(x + i * inner + b * LOOPDBG_LANES, count, 0, v);
+            for (int q = 0; q < EACH; q++) total[b * EACH + q] += NAME(exp)(v[q] - most[b * EACH + q]);
+        }
+    for (int q = 0; q < blocks * EACH; q++) *(V *)(sums + q * N) = total[q];
+    for (npy_intp k = 0; k < count; k++) out[k] = logf(sums[k]) + below[k];
+}
+
 /* The logarithm of a sum of exponentials over the middle axis of x [rows, n, inner]. */
 ATTR static void NAME(log_sum_exp)(float const *x, float *out, npy_intp rows, npy_intp n, npy_intp inner) {
-    V most[LOOPDBG_LANES / N], total[LOOPDBG_LANES / N], v[LOOPDBG_LANES / N];
-    float below[LOOPDBG_LANES], sums[LOOPDBG_LANES];
     for (npy_intp row = 0; row < rows; row++, x += n * inner, out += inner) {
+        npy_intp c = 0;
         if (inner == 1) {
             float highest = NAME(greatest)(x, n);
             highest = isfinite(highest) ? highest : 0;
             *out = logf(NAME(powers)(x, n, highest, NULL)) + highest;
             continue;
         }
-        for (npy_intp c = 0; c < inner; c += LOOPDBG_LANES) {
-            npy_intp count = inner - c < LOOPDBG_LANES ? inner - c : LOOPDBG_LANES;
-            for (int q = 0; q < LOOPDBG_LANES / N; q++) most[q] = (V){0} - __builtin_inff(), total[q] = (V){0};
-            for (npy_intp i = 0; i < n; i++) {
-                NAME(load)(x + i * inner + c, count, 0, v);
-                for (int q = 0; q < LOOPDBG_LANES / N; q++) {
-                    VI more = (VI)(v[q] > most[q]);
-                    most[q] = (V)((~more & (VI)most[q]) | (more & (VI)v[q]));
-                }
-            }
-            for (int q = 0; q < LOOPDBG_LANES / N; q++) *(V *)(below + q * N) = most[q];
-            for (int k = 0; k < LOOPDBG_LANES; k++) below[k] = isfinite(below[k]) ? below[k] : 0;
-            for (int q = 0; q < LOOPDBG_LANES / N; q++) most[q] = *(V const *)(below + q * N);
-            for (npy_intp i = 0; i < n; i++) {
-                NAME(load)(x + i * inner + c, count, 0, v);
-                for (int q = 0; q < LOOPDBG_LANES / N; q++) total[q] += NAME(exp)(v[q] - most[q]);
-            }
-            for (int q = 0; q < LOOPDBG_LANES / N; q++) *(V *)(sums + q * N) = total[q];
-            for (npy_intp k = 0; k < count; k++) out[c + k] = logf(sums[k]) + below[k];
-        }
+        /* Whole cache lines beside one another, whose extremes do not wait for each other. */
+        for (; c + 4 * LOOPDBG_LANES <= inner; c += 4 * LOOPDBG_LANES)
+            NAME(log_sum_exp_columns)(x + c, out + c, n, inner, 4 * LOOPDBG_LANES, 4);
+        for (; c < inner; c += LOOPDBG_LANES)
+            NAME(log_sum_exp_columns)(x + c, out + c, n, inner, inner - c < LOOPDBG_LANES ? inner - c : LOOPDBG_LANES, 1);
     }
 }
 

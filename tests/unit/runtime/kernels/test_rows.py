@@ -35,7 +35,7 @@ def test_rows_of_every_short_length(kind: int, logarithm: int) -> None:
         rows.use_lanes(0)
 
 
-@pytest.mark.parametrize("inner", [1, 3, 16, 21])
+@pytest.mark.parametrize("inner", [1, 3, 16, 21, 64, 150])
 def test_log_sum_exp(inner: int) -> None:
     rng = np.random.default_rng(6)
     results = []
