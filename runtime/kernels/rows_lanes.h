@@ -6,10 +6,10 @@ ATTR static void NAME(softmax)(float const *x, float *out, npy_intp rows, npy_in
     for (npy_intp row = 0; row < rows; row++, x += n, out += n) {
         float most = NAME(greatest)(x, n);
         float total = NAME(powers)(x, n, most, logarithm ? NULL : out);
-        float below = logarithm ? logf(total) : 0;
+        float below = logarithm ? logf(total) : 0, share = 1 / total;
         for (npy_intp i = 0; i < n; i += LOOPDBG_LANES) {
             NAME(load)((logarithm ? x : out) + i, n - i, 0, v);
-            for (int q = 0; q < LOOPDBG_LANES / N; q++) v[q] = logarithm ? v[q] - most - below : v[q] / total;
+            for (int q = 0; q < LOOPDBG_LANES / N; q++) v[q] = logarithm ? v[q] - most - below : v[q] * share;
             NAME(store)(out + i, n - i, v);
         }
     }
