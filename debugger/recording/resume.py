@@ -237,7 +237,8 @@ def _count_before(engine: Engine, position: ResumePoint, trace: Trace) -> None:
 
 
 def model_hash(model: Model) -> str:
-    """SHA-256 of the model's file, and of an IR's ``.bin``; empty where the model came from no file."""
+    """SHA-256 of the model's file, of an IR's ``.bin``, and of the function that a script was asked for; empty where
+    the model came from no file."""
     if model.path is None or not model.path.is_file():
         return ""
     digest = hashlib.sha256()
@@ -246,4 +247,5 @@ def model_hash(model: Model) -> str:
             with path.open("rb") as file:
                 while piece := file.read(1 << 20):
                     digest.update(piece)
+    digest.update(model.function.encode())
     return digest.hexdigest()

@@ -72,6 +72,12 @@ class IHostMemory(bytes):
     def nbytes(self) -> int:
         return len(self)
 
+    def __enter__(self) -> IHostMemory:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
     @property
     def dtype(self) -> Any:
         from .enums import DataType

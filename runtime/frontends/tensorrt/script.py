@@ -133,10 +133,11 @@ class _Script:
             except ModuleNotFoundError as error:
                 raise self._lacking(error) from None
             except BaseException as error:
-                raise ModelError(f"{self._at(error)}: {type(error).__name__}: {one_line(error)}") from None
+                told = f"{type(error).__name__}: {one_line(error)}{_slip(error)}"
+                raise ModelError(f"{self._at(error)}: {told}") from None
         if isinstance(returned, INetworkDefinition):
             return returned
-        return self._chosen(called, target)
+        return self._chosen(called, target, _functions(module))
 
     def _module_name(self) -> str:
         stem = self.path.stem
@@ -148,11 +149,7 @@ class _Script:
         found = module.__dict__.get(name)
         if callable(found):
             return found
-        own = [
-            one
-            for one, value in module.__dict__.items()
-            if isinstance(value, types.FunctionType) and value.__module__ == module.__name__
-        ]
+        own = _functions(module)
         have = f"it has {', '.join(map(repr, own))}" if own else "it has no function"
         what = "has no function" if found is None else "calls something else than a function"
         raise ModelError(f"{self.path} {what} '{name}'{did_you_mean(name, own) or f'; {have}'}")
@@ -184,7 +181,7 @@ class _Script:
 
     # -- what it built
 
-    def _chosen(self, called: str, target: INetworkDefinition | None) -> INetworkDefinition:
+    def _chosen(self, called: str, target: INetworkDefinition | None, functions: list[str]) -> INetworkDefinition:
         networks = [network for network in self.made.networks if _filled(network)]
         if target is not None and target in networks:
             return target
@@ -197,6 +194,8 @@ class _Script:
                 if target is not None
                 else "write build(network), or let it call trt.Builder(logger).create_network() and add layers"
             )
+            if functions and not called:
+                hint += f"; or name one of its functions, as in {self.path}:{functions[-1]}"
             raise ModelError(f"{self.path}: {what} builds no network; {hint}")
         told = "; ".join(
             f"'{network.name}' of line {network.place.line}, {counted(len(network.layers), 'layer')}"
@@ -257,6 +256,22 @@ class _Script:
         inside = f" in {name}" if not name.startswith("<") else ""
         called = f" (called from line {', '.join(calls[:3])}{'...' if len(calls) > 3 else ''})" if calls else ""
         return f"{file}:{line}{inside}{called}"
+
+
+def _functions(module: types.ModuleType) -> list[str]:
+    """The functions that a script defines."""
+    return [
+        name
+        for name, value in module.__dict__.items()
+        if isinstance(value, types.FunctionType) and value.__module__ == module.__name__
+    ]
+
+
+def _slip(error: BaseException) -> str:
+    """What may have been meant by a name that is not there."""
+    if isinstance(error, AttributeError) and error.name and error.obj is not None:
+        return did_you_mean(error.name, [one for one in dir(error.obj) if not one.startswith("_")])
+    return ""
 
 
 def _filled(network: INetworkDefinition) -> bool:

@@ -63,13 +63,13 @@ def _names() -> dict[str, Any]:
         found |= {
             name: value
             for name, value in vars(family).items()
-            if isinstance(value, type) and issubclass(value, ILayer) and name.startswith("I")
+            if getattr(value, "__module__", "") == family.__name__ and name.startswith("I")
         }
     return {**found, **enums(), **_TYPES}
 
 
 #: Functions of our own that no script is to see.
-_OWN = ("array_of", "int_argument")
+_OWN = ("array_of", "int_argument", "validate")
 
 
 def _module() -> types.ModuleType:

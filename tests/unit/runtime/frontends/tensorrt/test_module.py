@@ -316,3 +316,38 @@ def build(network, builder, config):
     assert graph.usual_shapes == {"x": (3,)}
     assert {name: value.tolist() for name, value in graph.usual_values.items()} == {"n": 4}
     assert graph.usual_values["n"].dtype == np.int32
+
+
+# -- all of it together
+
+
+def test_every_layer_class_is_in_the_module(trt: Any) -> None:
+    kinds = {name for name in dir(trt) if name.startswith("I") and name.endswith("Layer") and name != "ILayer"}
+    assert len(kinds) > 45
+    assert all(issubclass(getattr(trt, name), trt.ILayer) for name in kinds)
+    assert {"IAttention", "ILoop", "IIfConditional", "ITensor", "OnnxParser"} <= set(dir(trt))
+    # What the network adds, TensorRT has.
+    public = {name for name in dir(trt) if not name.startswith("_")}
+    assert not public & {"load", "check", "lower", "validate", "array_of", "missing", "place"}
+
+
+def test_an_engine_without_execution_is_described(tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + FILL
+        + """
+logger = trt.Logger()
+builder = trt.Builder(logger)
+network = builder.create_network()
+fill(network)
+engine = builder.build_engine_with_config(network, builder.create_builder_config())
+names = [engine.get_tensor_name(k) for k in range(engine.num_io_tensors)]
+assert names == ["x", "y"]
+assert [engine.get_tensor_mode(name) for name in names] == [trt.TensorIOMode.INPUT, trt.TensorIOMode.OUTPUT]
+assert engine.get_tensor_shape("y") == (2,) and engine.get_tensor_dtype("y") == trt.float32
+with engine.create_execution_context() as context:
+    raise RuntimeError
+"""
+    )
+    notes = opened(tmp_path, text).graph.notes
+    assert "ICudaEngine.create_execution_context needs an engine" in notes[-1]

@@ -148,6 +148,7 @@ WRONG = [
     ("raise SystemExit", "the script builds no network"),
     ("x = (", "model.py:3: is no Python: '(' was never closed"),
     ("pass", "the script builds no network; write build(network)"),
+    ("def make(network): pass", "create_network() and add layers; or name one of its functions, as in"),
     ("def build(network): pass", "'build' builds no network; it has to add layers"),
     ("def build(network, weights): pass", "build(network, weights) needs 'weights', which nobody here can give"),
     (
@@ -163,6 +164,10 @@ WRONG = [
     ("trt.add_loup", "model.py:3: tensorrt.add_loup is not here"),
     ("trt.ElementWiseOperation.SUMM", "ElementWiseOperation.SUMM is not here; the nearest that there is: SUM"),
     ("trt.SliceMode", "tensorrt.SliceMode was removed from TensorRT; use SampleMode"),
+    (
+        "def build(network): network.add_loop().add_recurence(None)",
+        "AttributeError: 'ILoop' object has no attribute 'add_recurence'; did you mean 'add_recurrence'",
+    ),
     ("trt.Builder(None)", "model.py:3: Builder takes a trt.Logger"),
     (
         "def build(network): network.add_rnn_v2()",
@@ -342,3 +347,25 @@ def test_a_build_refuses_what_tensorrt_refuses(tmp_path: Path) -> None:
 def test_a_script_is_unsupported_where_something_is_not_here(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedError):
         opened(tmp_path, HEAD + "trt.Refitter\n")
+
+
+def test_two_functions_of_a_script_are_two_models(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path, HEAD + FILL + "def two(network): fill(network)\ndef three(network): fill(network, 3)\n")
+    assert main(["diff", f"{path}:two", f"{path}:three"]) == 6
+    assert "model.py:two and model.py:three" in capsys.readouterr().out
+    assert main(["diff", f"{path}:two", f"{path}:two"]) == 0
+    assert main(["diff", f"{path}:two", "--against", "onnxruntime"]) == 2
+    assert "no runtime here reads TensorRT networks" in capsys.readouterr().err
+
+
+def test_made_inputs_are_as_usual(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = HEAD + FILL + CREATE + "network.add_input('n', trt.int32, ())\nfill(network)\n"
+    text += "network.get_input(1).shape = (-1,)\nprofile = builder.create_optimization_profile()\n"
+    text += "profile.set_shape('x', (1,), (3,), (9,))\nprofile.set_shape_input('n', [1], [4], [9])\n"
+    path = write(tmp_path, text)
+    assert main(["run", str(path)]) == 0
+    told = capsys.readouterr()
+    assert "n int32[] = 4, as is usual, x float32[?] as [3]" in told.err
+    assert "y   float32 [3]" in told.out
+    assert main(["run", str(path), "--dim", "x:0=2"]) == 0
+    assert "y   float32 [2]" in capsys.readouterr().out

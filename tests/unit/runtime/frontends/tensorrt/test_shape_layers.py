@@ -10,7 +10,13 @@ import pytest
 
 from loopdbg.runtime.errors import ExecutionError, ModelError
 from loopdbg.runtime.frontends.tensorrt.dims import Dims
-from loopdbg.runtime.frontends.tensorrt.enums import DataType, ElementWiseOperation, FillOperation, SampleMode
+from loopdbg.runtime.frontends.tensorrt.enums import (
+    DataType,
+    ElementWiseOperation,
+    FillOperation,
+    LoopOutput,
+    SampleMode,
+)
 from loopdbg.runtime.frontends.tensorrt.layers.fill import IFillLayer
 from loopdbg.runtime.frontends.tensorrt.permutation import Permutation
 from loopdbg.runtime.model import Model
@@ -308,6 +314,19 @@ def test_assertion() -> None:
         model.run({"x": np.float32(-1)})
     with pytest.raises(ModelError, match="never holds: no"):
         network(lambda net: net.add_assertion(net.k(False, bool), "no"), {})[0].graph()
+
+
+def test_an_assertion_in_a_loop_names_the_iteration() -> None:
+    def build(net: Any, x: Any) -> Any:
+        loop = net.counted(5)
+        value, after = net.carry(loop, x, lambda r: net.ew(r, r))
+        net.add_assertion(net.ew(after, net.k(10), ElementWiseOperation.LESS), "too large")
+        return [out(loop.add_loop_output(value, LoopOutput.LAST_VALUE))]
+
+    model = Model(network(build, {"x": np.float32(1)})[0].graph())
+    assert model.run({"x": np.float32(0.1)})["out0"] == np.float32(3.2)
+    with pytest.raises(ExecutionError, match=r"test_shape_layers.py:\d+\) in loop 'loop_0', iteration 3: too large"):
+        model.run({"x": np.float32(1)})
 
 
 @pytest.mark.parametrize(
