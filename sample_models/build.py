@@ -12,12 +12,13 @@ from pathlib import Path
 import lesson_models
 import onnx_models
 import openvino_models
+import tensorrt_models
 
 HERE = Path(__file__).resolve().parent
 #: The models of the lessons stand in a folder of their own, which the package takes along.
 LESSONS = "lessons"
 
-SAMPLES = onnx_models.SAMPLES | openvino_models.SAMPLES
+SAMPLES = onnx_models.SAMPLES | openvino_models.SAMPLES | tensorrt_models.SAMPLES
 
 # Listed in .gitignore: every other file must stay below COMMITTED_BYTES.
 LARGE = frozenset({"lstm"})
@@ -40,6 +41,7 @@ def build(output: Path, names: list[str]) -> list[Path]:
             path = folder / f"{name}{suffix}"
             if name not in LARGE and len(content) > COMMITTED_BYTES:
                 raise ValueError(f"{path.name} has {len(content)} bytes: add {name!r} to LARGE and to .gitignore")
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
             written.append(path)
     return written

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from models import SAMPLES
 
 ONNX = sorted(p.name for p in SAMPLES.glob("*.onnx"))
 IR = ["lstm.xml", *sorted(p.name for p in SAMPLES.glob("*.xml") if p.name != "lstm.xml")]
+TENSORRT = sorted(f"trt/{p.name}" for p in (SAMPLES / "trt").glob("*.py"))
 #: OpenVINO never comes back from it, as its name says.
 ENDLESS = "loop_infinite.xml"
 
@@ -65,7 +68,69 @@ def test_the_endless_sample_is_refused_and_runs_with_a_limit() -> None:
     assert any(np.allclose(value, pi, rtol=1e-6) for value in session.frame.carried.values())
 
 
-@pytest.mark.parametrize("name", ONNX + IR)
+def test_tensorrt_samples_give_what_python_gives() -> None:
+    def outputs(name: str) -> dict[str, Any]:
+        return loopdbg.load(SAMPLES / name).run(inputs_of(name))
+
+    found = outputs("trt/counted.py")
+    start = np.array([1, -2, 0.5], np.float32)
+    rows = np.array([start * 2**k for k in range(5)] + [start * 0] * 3)
+    np.testing.assert_array_equal(found["before"], rows)
+    np.testing.assert_array_equal(found["after"], rows * 2)
+    np.testing.assert_array_equal(found["x_last"], start * 32)
+
+    found = outputs("trt/halving.py")
+    xs = [1000 / 2**k for k in range(10)]
+    np.testing.assert_array_equal(found["xs"], [*xs[:9], *[0] * 7])  # the first one that is not above 2 is no iteration
+    assert found["x_last"] == xs[9]
+
+    assert outputs("trt/stride.py") == {"sum": sum(i * i for i in range(1, 20, 3)), "i_last": 22}
+
+    found = outputs("trt/rows_columns.py")
+    matrix = np.array([[2, 3, 5], [4, 6, 8]], np.float32)
+    for axis, name in ((0, "rows"), (1, "columns")):
+        for order, ending in ((1, ""), (-1, "_backwards")):
+            index = (slice(None),) * axis + (slice(None, None, order),)
+            added = np.cumsum(matrix[index], axis)
+            np.testing.assert_array_equal(found[f"{name}{ending}_in_order"], added)
+            np.testing.assert_array_equal(found[f"{name}{ending}_reversed"], np.flip(added, axis))
+
+    assert outputs("trt/nested.py")["all_taken"].tolist() == [_steps(n) for n in (7, 1, 12, 27)]
+
+    found = outputs("trt/greedy.py")
+    tokens = found["tokens"].reshape(-1).tolist()
+    assert tokens.index(10) == 12 and not any(tokens[13:])
+
+
+def _steps(n: int) -> int:
+    """How often 3n + 1 and n / 2 are taken until 1."""
+    return 0 if n == 1 else 1 + _steps(3 * n + 1 if n % 2 else n // 2)
+
+
+def test_the_character_sample_gives_what_numpy_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tensorrt", MagicMock())  # only its weights are asked for here
+    w = runpy.run_path(str(SAMPLES / "trt/char_rnn.py"))["weights"]()
+    monkeypatch.undo()
+    h, c, predicted = np.zeros((2, 1, 16)), np.zeros((2, 1, 16)), []
+
+    def sigmoid(x: Any) -> Any:
+        return 1 / (1 + np.exp(-x))
+
+    for character in inputs_of("trt/char_rnn.py")["text"]:
+        x = w["embedding"][character][None].astype(float)
+        for layer in range(2):
+            gates = x @ w[f"W{layer}"] + h[layer] @ w[f"R{layer}"] + w[f"B{layer}"]
+            i, new, f, o = np.split(gates, 4, axis=1)
+            c[layer] = sigmoid(f) * c[layer] + sigmoid(i) * np.tanh(new)
+            x = h[layer] = sigmoid(o) * np.tanh(c[layer])
+        predicted.append(int(np.argmax(x @ w["project"] + w["offset"])))
+    found = loopdbg.load(SAMPLES / "trt/char_rnn.py").run(inputs_of("trt/char_rnn.py"))
+    assert found["predicted"].tolist() == predicted
+    for layer in range(2):
+        np.testing.assert_allclose(found[f"h{layer}_last"], h[layer], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ONNX + IR + TENSORRT)
 def test_stepping_a_sample_gives_what_running_it_gives(name: str) -> None:
     if name == ENDLESS:
         return
@@ -93,7 +158,11 @@ def test_optimising_a_sample_changes_no_more_than_rounding(name: str) -> None:
 
 def test_committed_samples_are_what_the_script_writes(tmp_path: Path) -> None:
     subprocess.run([sys.executable, SAMPLES / "build.py", "--output", tmp_path], check=True, capture_output=True)
-    written = {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in tmp_path.iterdir() if p.is_file()}
+    written = {
+        str(p.relative_to(tmp_path)): hashlib.sha256(p.read_bytes()).hexdigest()
+        for p in tmp_path.rglob("*")
+        if p.is_file()
+    }
     assert set(ONNX) | set(IR) <= set(written)
     for name, digest in written.items():
         assert hashlib.sha256((SAMPLES / name).read_bytes()).hexdigest() == digest, (

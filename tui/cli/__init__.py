@@ -15,6 +15,7 @@ from ...runtime.errors import InterruptError, LoopdbgError, UsageError, one_line
 from ...runtime.text import did_you_mean
 from . import terminal
 from .command import Command
+from .convert import Convert
 from .diff import Diff
 from .explain import Explain
 from .export import Export
@@ -27,7 +28,17 @@ from .run import Run
 from .start import Start
 
 COMMANDS: dict[str, Command] = {
-    command.name: command for command in (Run(), Info(), Explain(), Diff(), Export(), Plot(), Learn())
+    command.name: command
+    for command in (
+        Run(),
+        Info(),
+        Explain(),
+        Diff(),
+        Convert(),
+        Export(),
+        Learn(),
+        Plot(),
+    )
 }
 
 

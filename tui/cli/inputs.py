@@ -33,6 +33,17 @@ class Inputs:
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
     """The options of whatever runs a model: its inputs, and how far it may go."""
+    add_input_options(parser)
+    parser.add_argument(
+        "--max-iterations",
+        type=at_least(1),
+        metavar="N",
+        help="stop any loop after N iterations; needed where nothing can end a loop",
+    )
+
+
+def add_input_options(parser: argparse.ArgumentParser) -> None:
+    """The options that give a model its inputs."""
     inputs = parser.add_argument_group(
         "inputs",
         "With none given: MODEL.inputs.npz or test_data_set_0/ beside the model,\n"
@@ -58,12 +69,6 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=N",
         help="size of an unknown dimension of random inputs, by its name or as "
         "INPUT:AXIS=N (1 where not given); repeatable",
-    )
-    parser.add_argument(
-        "--max-iterations",
-        type=at_least(1),
-        metavar="N",
-        help="stop any loop after N iterations; needed where nothing can end a loop",
     )
 
 

@@ -43,7 +43,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
 130 interrupted"""
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        parser.usage = "loopdbg [run|info|explain|diff|export|plot|learn] MODEL|TRACE [options]"
+        parser.usage = "loopdbg [run|info|explain|diff|convert|export|plot|learn] MODEL|TRACE [options]"
         parser.add_argument("model", metavar="MODEL", help="the model file, or a trace")
         add_weights_option(parser)
         add_run_options(parser)

@@ -91,11 +91,12 @@ class _Lowerer:
         place = self.nesting.sub(loop, "body")
         name = self.names.take_node(loop.name)
         body = Graph(f"{name}/body", system=System.TENSORRT)
-        params = [self.value(layer._outputs[0]) for layer in (*loop.recurrences, *loop.iterators)]
-        body.inputs = params
         limit = loop.limit(TripLimit.WHILE)
         tested = self._tested(loop, place)
-        self.fill(place, body)
+        with self.names.body():
+            params = [self.value(layer._outputs[0]) for layer in (*loop.recurrences, *loop.iterators)]
+            body.inputs = params
+            self.fill(place, body)
         count = loop.limit(TripLimit.COUNT)
         trip_count = None if count is None else self.values[count.input(0)]
         condition = None if limit is None else self.values[limit.input(0)]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ OPSET = 21
 
 
 class Names:
-    """Names of a model's values and nodes, each once."""
+    """Names of a model's nodes, each once, and of its values, each once among those that one sees."""
 
     def __init__(self) -> None:
         self._values: dict[str, int] = {}
@@ -24,6 +25,15 @@ class Names:
     def take(self, name: str) -> str:
         """A value's name, or one made of it that no value has yet."""
         return _unique(name, self._values)
+
+    @contextmanager
+    def body(self) -> Iterator[None]:
+        """Values named meanwhile are those of a loop's body: nothing outside sees them."""
+        before = dict(self._values)
+        try:
+            yield
+        finally:
+            self._values = before
 
     def take_node(self, name: str) -> str:
         """The same of a node."""

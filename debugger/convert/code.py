@@ -1,0 +1,92 @@
+"""The text of a network-building script: lines, names that Python takes, and constants."""
+
+from __future__ import annotations
+
+import json
+import keyword
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...runtime.graph import Array
+
+#: Constants of up to so many elements stand in the text; larger ones go into the file beside it.
+INLINE = 16
+#: Names that the script itself uses.
+_TAKEN = ("np", "trt", "network", "build", "constant", "named", "WEIGHTS", "Path", "main", "__file__")
+
+
+class Code:
+    """Lines of one function, with what goes above it. ``weights``: the arrays of the file beside the script."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.weights: dict[str, Array] = {}
+        self._taken = set(_TAKEN) | set(keyword.kwlist) | set(dir(__builtins__))
+
+    def line(self, text: str = "") -> None:
+        """One more line of the function."""
+        self.lines.append(f"    {text}".rstrip())
+
+    def comment(self, text: str) -> None:
+        """A comment, of one line whatever is in it."""
+        self.line(f"# {' '.join(text.split())}")
+
+    def identifier(self, name: str) -> str:
+        """A Python name for a value, like its own and used by nothing else."""
+        # The end of an exporter's path tells more than its beginning.
+        word = re.sub(r"\W+", "_", name.rsplit("/", 1)[-1] or name, flags=re.ASCII).strip("_") or "value"
+        if word[0].isdigit():
+            word = f"v_{word}"
+        found, count = word, 1
+        while found in self._taken:
+            count += 1
+            found = f"{word}_{count}"
+        self._taken.add(found)
+        return found
+
+    def array(self, array: Array, name: str) -> str:
+        """An expression for an array: small ones as they are, larger ones from the file beside the script."""
+        if array.size > 1 and array.dtype.kind in "biuf" and array.tobytes() == array.flat[0].tobytes() * array.size:
+            return f"np.full({dims(array.shape)}, {_number(array.flat[0])}, {_dtype(array)})"
+        if array.size <= INLINE and array.dtype.kind in "biuf":
+            if not array.size:
+                return f"np.zeros({dims(array.shape)}, {_dtype(array)})"
+            return f"np.array({_nested(array)}, {_dtype(array)})"
+        key, count = name, 1
+        while key in self.weights:
+            count += 1
+            key = f"{name}_{count}"
+        self.weights[key] = array
+        return f"WEIGHTS[{text(key)}]"
+
+
+def _dtype(array: Array) -> str:
+    return "bool" if array.dtype == bool else f"np.{array.dtype.name}"
+
+
+def _nested(array: Array) -> str:
+    if array.ndim == 0:
+        return _number(array[()])
+    return f"[{', '.join(_nested(row) for row in array)}]"
+
+
+def _number(element: Any) -> str:
+    """A number as Python reads it back to the bit."""
+    value = element.item()
+    if isinstance(value, float) and not np.isfinite(value):
+        return "np.nan" if np.isnan(value) else "np.inf" if value > 0 else "-np.inf"
+    # The shortest text that gives this number in its own width, not in float64.
+    return str(element) if isinstance(value, float) else repr(value)
+
+
+def text(words: str) -> str:
+    """A string as a script writes it."""
+    return json.dumps(words)
+
+
+def dims(shape: Sequence[int]) -> str:
+    """A shape as a script writes it."""
+    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"

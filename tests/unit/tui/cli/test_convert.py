@@ -1,0 +1,49 @@
+"""``loopdbg convert``: files written, and what it says where it writes none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from command_line import loopdbg
+from models import SAMPLES
+
+
+def test_a_model_is_written_run_and_compared(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    target = tmp_path / "layers.py"
+    ran = loopdbg(capsys, "convert", SAMPLES / "two_layer_lstm.onnx", target)
+    assert ran.status == 0
+    assert ran.out.startswith(f"wrote {target}; ") and target.with_suffix(".npz").is_file()
+    assert "import tensorrt as trt" in target.read_text()
+    inputs = SAMPLES / "two_layer_lstm.inputs.npz"
+    assert loopdbg(capsys, "run", target, "--inputs", inputs).status == 0
+
+
+def test_nothing_is_overwritten_unasked(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    target = tmp_path / "n.py"
+    arguments = ("convert", SAMPLES / "newton_sqrt.onnx", target, "--longest", 9)
+    assert loopdbg(capsys, *arguments).status == 0
+    again = loopdbg(capsys, *arguments)
+    assert again.status == 2 and "is there already; --force overwrites it" in again.complaint
+    assert loopdbg(capsys, *arguments, "--force").status == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "status", "why"),
+    [
+        ("newton_sqrt.onnx", "n.txt", 2, "name it n.py"),
+        ("newton_sqrt.onnx", "1 2.py", 2, "'1 2' is no name of a Python module"),
+        ("newton_sqrt.onnx", "gone/n.py", 2, "there is no folder"),
+        ("newton_sqrt.onnx", "n.py", 1, "TensorRT wants a length before: say the longest that it may get"),
+        ("loop_infinite.xml", "n.py", 1, "neither a trip count nor a condition"),
+        ("trt/counted.py", "n.py", 2, "is TensorRT network code already"),
+    ],
+)
+def test_refusals(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, target: str, status: int, why: str
+) -> None:
+    ran = loopdbg(capsys, "convert", SAMPLES / name, tmp_path / target)
+    assert ran.status == status
+    assert why in ran.complaint
+    assert not (tmp_path / target).exists()

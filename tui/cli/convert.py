@@ -1,0 +1,104 @@
+"""``loopdbg convert``: a model as network-building code of TensorRT."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from ...runtime.errors import InputError, UsageError, one_line
+from ...runtime.text import plural
+from . import terminal
+from .command import Command, at_least
+from .inputs import add_input_options, gather
+from .recorded import add_weights_option, model_of
+from .save import one_file
+
+
+class Convert(Command):
+    """Writes a script that builds the same network with TensorRT's loop API."""
+
+    name = "convert"
+    summary = """\
+Write an ONNX or OpenVINO model as TensorRT network code: a Python script whose
+build(network) makes the same loops of ITripLimitLayer, IRecurrenceLayer,
+IIteratorLayer and ILoopOutputLayer. What TensorRT cannot say is refused."""
+    examples = """\
+examples:
+  loopdbg convert newton_sqrt.onnx newton_sqrt.py --longest 64
+  loopdbg newton_sqrt.py
+  loopdbg diff newton_sqrt.onnx newton_sqrt.py --input a=2 --input tol=1e-6
+
+Constants of more than a few elements go into an .npz beside the script. Sizes
+that the model leaves open become those of the inputs, as for a run.
+
+exit status: 0 done, 1 TensorRT cannot say it, 2 wrong usage"""
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.usage = "loopdbg convert MODEL OUT.py [options]"
+        parser.add_argument("model", metavar="MODEL", help="the model file: .onnx, .xml, ...")
+        parser.add_argument("output", type=Path, metavar="OUT.py", help="the script to write")
+        add_weights_option(parser)
+        parser.add_argument(
+            "--longest",
+            type=at_least(1),
+            metavar="N",
+            help="room for what a loop collects until its condition is false: TensorRT wants a length before",
+        )
+        parser.add_argument("--force", action="store_true", help="overwrite files that are there")
+        add_input_options(parser)
+
+    def run(self, options: argparse.Namespace) -> int:
+        import numpy as np
+
+        from ...debugger.convert.tensorrt import to_tensorrt
+        from ...runtime.graph import System, TensorType
+        from ...runtime.model import Data
+
+        model = model_of(options)
+        target: Path = options.output
+        weights = target.with_suffix(".npz")
+        self._check(target, weights, model.path, options.force)
+        if model.graph.system is System.TENSORRT:
+            raise UsageError(f"{model.name} is TensorRT network code already")
+
+        def kind(name: str, value: Data) -> TensorType:
+            if not isinstance(value, np.ndarray | np.generic):
+                raise InputError(f"input '{name}' is no tensor, and TensorRT has nothing else")
+            return TensorType(value.dtype, value.shape)
+
+        inputs = gather(model, options)
+        found = {name: kind(name, value) for name, value in inputs.values.items()}
+        script = to_tensorrt(model.graph, model.name, found, options.longest)
+        try:
+            target.write_text(script.text, encoding="utf-8")
+            if script.weights:
+                np.savez(weights, **script.weights)  # type: ignore[arg-type]
+        except OSError as error:
+            raise UsageError(f"{target}: cannot be written: {error.strerror or one_line(error)}") from None
+        for note in script.notes:
+            terminal.err(f"note: {note}")
+        beside = (
+            f"; {len(script.weights)} {plural(len(script.weights), 'array')} in {weights}" if script.weights else ""
+        )
+        terminal.out(f"wrote {target}{beside}")
+        return 0
+
+    def _check(self, target: Path, weights: Path, model: Path | None, force: bool) -> None:
+        """Hold that the script can be written.
+
+        Raises:
+            UsageError: it has another suffix, lies in no folder, or something is there.
+        """
+        if target.suffix != ".py":
+            raise UsageError(f"{target}: TensorRT networks are Python code; name it {target.with_suffix('.py').name}")
+        if not target.stem.isidentifier():
+            raise UsageError(f"{target}: '{target.stem}' is no name of a Python module")
+        folder = Path(os.path.realpath(target)).parent
+        if not folder.is_dir():
+            raise UsageError(f"{target}: there is no folder '{folder}'")
+        for path in (target, weights):
+            if model is not None and one_file(path, model):
+                raise UsageError(f"{path}: is the model itself; give another name")
+            if path.exists() and not force:
+                raise UsageError(f"{path}: is there already; --force overwrites it")
