@@ -10,7 +10,7 @@ import numpy as np
 
 from ...runtime.errors import ExecutionError
 from ...runtime.graph import Array, Loop, TensorType, Value
-from ...runtime.graph.slices import cut
+from ...runtime.graph.slices import cut, parts_from
 from ..frame import AnyFrame
 
 
@@ -58,7 +58,7 @@ def given(frame: AnyFrame) -> dict[Value, Any]:
     found = {edge.param: carried[edge.param.name] for edge in loop.back_edges if edge.param.name in carried}
     for port in loop.sliced_inputs:
         there, whole = frame.values.read(port.outer)
-        part = _part(loop, port, whole, frame.iteration) if there else None
+        part = _part(frame, loop, port, whole) if there else None
         if part is not None:
             found[port.inner] = part
     if loop.iteration is not None and loop.iteration not in found:
@@ -69,12 +69,12 @@ def given(frame: AnyFrame) -> dict[Value, Any]:
     return found
 
 
-def _part(loop: Loop, port: Any, whole: Any, iteration: int) -> Array | None:
+def _part(frame: AnyFrame, loop: Loop, port: Any, whole: Any) -> Array | None:
     try:
-        parts = cut(whole, port, loop.describe())
+        parts = parts_from(cut(whole, port, loop.describe()), port, frame.trip_count or 0)
     except ExecutionError:
         return None
-    return np.array(parts[iteration]) if iteration < len(parts) else None
+    return np.array(parts[frame.iteration]) if frame.iteration < len(parts) else None
 
 
 def scalar(number: Any, value: Value, usual: Any) -> Array:

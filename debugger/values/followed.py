@@ -44,23 +44,28 @@ class Followed:
                 found[edge.param.name] = _carried(edge.param.name, seen, k)
         sides = None
         if self.comparison is not None:
-            left, right = self._side(self.comparison.left, seen), self._side(self.comparison.right, seen)
+            compared = self.comparison.left, self.comparison.right
+            # What was carried is compared before the iteration: of the one ahead it is known how.
+            params = {edge.param for edge in self.loop.back_edges}
+            ahead = self.loop.tested is not None and all(v in params or v.constant is not None for v in compared)
+            left, right = (self._side(value, seen, ahead) for value in compared)
             if left is not None and right is not None:
                 sides = left, right
                 for value, one in zip((self.comparison.left, self.comparison.right), sides, strict=True):
                     found.setdefault(value.name, one)
         return Evolution(found, sides)
 
-    def _side(self, value: Value, seen: Seen) -> History | None:
-        """What was compared, one for each iteration that ended."""
-        if seen.rows == 1:
+    def _side(self, value: Value, seen: Seen, ahead: bool) -> History | None:
+        """What was compared, one for each iteration that ended; ``ahead``: for the one that would run next as well."""
+        if seen.rows == 1 and not ahead:
             none = np.empty(0)
             return History(value.name, np.empty(0, np.int64), 1, Series(none, none, none, none, none))
         if value.constant is not None:
-            return _constant(value, seen)
+            return _constant(value, seen, ahead)
         for k, edge in enumerate(self.loop.back_edges):
             if edge.param is value:
-                return _compared_before(value.name, seen, k) if seen.told[k] else None
+                compared = _carried if ahead else _compared_before
+                return compared(value.name, seen, k) if seen.told[k] else None
             if edge.result is value:
                 return _computed(value.name, seen, k) if seen.told[k] else None
         k = len(self.loop.back_edges) + self.sides.index(value)
@@ -100,14 +105,14 @@ def _compared_before(name: str, seen: Seen, k: int) -> History:
     return _history(name, seen, k, _starts(seen)[:end], seen.stats[:end, k])
 
 
-def _constant(value: Value, seen: Seen) -> History | None:
+def _constant(value: Value, seen: Seen, ahead: bool) -> History | None:
     """The same in all iterations."""
     data = np.asarray(value.constant)
     if data.size != 1 or data.dtype.kind in "OUSTM":
         return None
     number = abs(data.reshape(())[()]) if data.dtype.kind == "c" else data.reshape(())[()]
     starts = _starts(seen)
-    starts = starts[1:] - 1 if seen.width == 1 else starts
+    starts = starts[1:] - 1 if seen.width == 1 and not ahead else starts
     same = np.full(len(starts), float(number))
     return History(value.name, starts, seen.width, Series(same, same, same, same, np.zeros(len(starts))))
 

@@ -109,7 +109,7 @@ def _loop(loop: dict[str, Any]) -> Iterator[str]:
     yield from _section("kind", [(loop["kind"], "")])
     yield from _section("ends", [(text, "") for text in textwrap.wrap(loop["ends"], _WIDTH)])
     yield from _section("trip count", [(_source(loop["trip_count"], "absent"), "")])
-    if loop["initial_condition"] or loop["condition"]:
+    if (loop["initial_condition"] or loop["condition"]) and not loop["tested_first"]:
         yield from _section("initial condition", [(_source(loop["initial_condition"], "absent: true"), "")])
     yield from _section("condition", [(_condition(loop), "")])
     iteration = loop["iteration"]
@@ -146,6 +146,8 @@ def _condition(loop: dict[str, Any]) -> str:
     text = f"{told['from']} = {told['by']}" if told["by"] else str(told["from"])
     if told["value"] is not None:
         text = _source(told, "")
+    if loop["tested_first"]:
+        return f"{text}; asked before each iteration"
     return text if decided else f"{text}; ignored, since the loop's cond is absent"
 
 
@@ -153,6 +155,8 @@ def _cut(port: dict[str, Any]) -> str:
     parts = "" if port["parts"] is None else f": {port['parts']} parts"
     part = ", without the axis" if port["drop_axis"] else f", part size {port['part_size']}"
     where = f"axis {port['axis']}, start {port['start']}, end {port['end']}, stride {port['stride']}"
+    if port["from_trip_count"]:
+        where = f"axis {port['axis']}, backward from part trip count - 1"
     return f"{port['type']}, {where}{part}{parts}"
 
 
@@ -179,4 +183,5 @@ def _output(port: dict[str, Any]) -> str:
 def _joined(port: dict[str, Any]) -> str:
     how = "stacked on a new axis" if port["join"] == "stack" else "concatenated on axis"
     order = ", the last iteration first" if port["order"] == "reverse" else ""
-    return f"{port['type']}, {how} {port['axis']}{order}"
+    length = "" if port["length"] is None else f", zeros up to length {_source(port['length'], '')}"
+    return f"{port['type']}, {how} {port['axis']}{order}{length}"

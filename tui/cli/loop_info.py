@@ -88,6 +88,7 @@ def _loop(node: LoopNode, origins: Origins, returned: dict[Value, list[str]]) ->
         "trip_count": _known(loop.trip_count, origins),
         "initial_condition": _known(loop.initial_condition, origins),
         "condition": _decided(loop.condition, phrases),
+        "tested_first": loop.tested is not None,
         "ignored_condition": _decided(loop.ignored_condition, phrases),
         "iteration": None if loop.iteration is None else _port(loop.iteration.name, loop.iteration.type),
         "sliced_inputs": [_sliced(port) for port in loop.sliced_inputs],
@@ -108,6 +109,7 @@ def _loop(node: LoopNode, origins: Origins, returned: dict[Value, list[str]]) ->
                 "axis": port.axis,
                 "join": "stack" if port.stack else "concatenate",
                 "order": "reverse" if port.reverse else "forward",
+                "length": _known(port.length, origins),
             }
             for port in loop.scan_outputs
         ],
@@ -164,6 +166,7 @@ def _sliced(port: SlicedInput) -> dict[str, Any]:
         "stride": port.stride,
         "part_size": port.part_size,
         "drop_axis": port.drop_axis,
+        "from_trip_count": port.from_trip_count,
         "parts": parts(port),
     }
 

@@ -83,7 +83,7 @@ def _now(shown: Shown, loop: Loop, phrases: Phrases, text: LoopText) -> list[Lin
     if frame.condition is None:
         return []
     between = frame.at_boundary or shown.depth is None
-    if between and not frame.iteration:
+    if between and not frame.iteration and loop.tested is None:
         outer = loop.initial_condition
         name = f"  initial: {phrases.operand(outer, bare=True)}" if outer is not None else "  initial"
         return [_row("now", (_word(frame.condition), Role.VALUE), (name, Role.DIM))]
@@ -115,7 +115,11 @@ class _Now:
     def operand(self, value: Value | None, *, bare: bool = False) -> str:
         data = self.phrases.constant(value)
         if data is None and value is not None:
-            data = self.view.frame.values.get(value.name)
+            frame = self.view.frame
+            ahead = frame.loop is not None and frame.loop.tested is not None and frame.at_boundary
+            # What is asked before an iteration is about what that one gets.
+            data = frame.carried.get(value.name) if ahead else None
+            data = frame.values.get(value.name) if data is None else data
         self.complete = self.complete and data is not None
         return short_value(data, 16)
 

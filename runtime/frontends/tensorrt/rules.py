@@ -10,6 +10,7 @@ from .enums import LoopOutput, TripLimit
 from .folding import constant_int
 from .layer import ILayer, ITensor
 from .loop import IIteratorLayer, ILoop, ILoopOutputLayer, IRecurrenceLayer, ITripLimitLayer
+from .lowering import tensor_name
 from .nesting import Nesting
 from .network import INetworkDefinition
 
@@ -197,13 +198,14 @@ def loop_notes(network: INetworkDefinition, loop: ILoop, nesting: Nesting) -> It
             "which other releases take."
         )
     for output in loop.outputs:
-        if output.kind is not LoopOutput.LAST_VALUE and constant_int(output.length) is None:
+        if output.length is not None and constant_int(output.length) is None:
             yield (
-                f"The length of {output}, {output.length}, is not a constant: the guide asks for one at build time, "
-                "the header does not."
+                f"The length of '{tensor_name(output._outputs[0])}', '{tensor_name(output.length)}', is no constant: "
+                "NVIDIA's guide asks for one at build time, the header does not."
             )
         if output._converted:
-            yield f"{output} was LAST_VALUE; a length turns it into CONCATENATE, in TensorRT as well."
+            name = tensor_name(output._outputs[0])
+            yield f"'{name}' was LAST_VALUE; a length turns it into CONCATENATE, in TensorRT as well."
     dims = {
         size if isinstance(size, str) else (tensor, axis)
         for tensor in dict.fromkeys(tensors)
