@@ -58,8 +58,11 @@ def scan_line(scan: ScanOutput, outer: str, index: str, ending: Ending) -> tuple
     """The assignment that collects an element, and what it means; ``outer``: the name of the whole."""
     result = named(scan.result)
     order = ", the last iteration first" if scan.reverse else ""
-    if scan.length is not None:
-        known = scan.length.constant
+    known = None if scan.length is None else scan.length.constant
+    exact = not ending.decides and (
+        scan.length is ending.count if known is None else known.size == 1 and int(known.reshape(())) == ending.trips
+    )
+    if scan.length is not None and not exact:
         order += f", zeros up to length {named(scan.length) if known is None else known}"
     dims = rank(scan.result)
     if scan.stack:
