@@ -43,6 +43,7 @@ cdef extern from "panels.h" nogil:
     ctypedef struct Tiling "loopdbg_tiling":
         int most_rows
         const Tiling *halves
+        const Tiling *bytes
     const Tiling *loopdbg_find_tiling(int kind) noexcept
     void loopdbg_panels(const Tiling *tiling, const float *x, const void *weights, float *out, npy_intp m, npy_intp k,
                         npy_intp n, int backwards, const float *start, npy_intp step) noexcept
@@ -158,6 +159,11 @@ def use_tiling(int kind):
 def takes_halves():
     """Whether products with panels take weights of float16."""
     return _tiling.halves != NULL
+
+
+def takes_bytes():
+    """Whether products with panels take weights that are scaled bytes."""
+    return _tiling.bytes != NULL
 
 
 def rows_product(a, b, start=None):
@@ -501,8 +507,9 @@ cdef int run_arg(Call *c) noexcept nogil:
 
 cdef int run_panels(Call *c) noexcept nogil:
     """Rows, weights, where sums start (may be left out), the product. dims: rows, length of a sum, columns; extra: the
-    weights are in panels, which go backwards every other time (of float16: 2); from row to row of where sums start."""
-    cdef const Tiling *tiling = _tiling if c.extra[0] < 2 else _tiling.halves
+    weights are in panels, which go backwards every other time (of float16: 2, of
+    bytes: 3); from row to row of where sums start."""
+    cdef const Tiling *tiling = _tiling if c.extra[0] < 2 else _tiling.halves if c.extra[0] == 2 else _tiling.bytes
     cdef const float *x = <const float *>(c.cell[0][0] + c.offset[0])
     cdef const float *weights = <const float *>(c.cell[1][0] + c.offset[1])
     cdef const float *start = NULL

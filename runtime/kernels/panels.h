@@ -6,7 +6,9 @@
  * [1,256] @ [256,1024], whose 1 MiB of weights just fits into a second-level cache: 6.5 us. Many rows share what is read,
  * 8 at a time: [8,256] @ [256,1024] takes 2.5 us a row with AVX-512 (207 GFLOPS), and 5.4 with AVX2.
  *
- * Weights that all are numbers of float16 are kept as such, half as much to read, and become the same floats again.
+ * Weights that all are numbers of float16 are kept as such, half as much to read, and become the same floats again. So are
+ * those that are (byte + zero) * scale, rounded once, with numbers of each column: what 8-bit weights are widened to. A panel
+ * of bytes begins with its scales and its zeros.
  *
  * Every element is summed in the order of the weight's rows: neither the number of rows nor the direction changes a result.
  * With AVX2 and AVX-512 each product goes into its sum with one rounding (FMA), which the two do alike; on other processors
@@ -21,7 +23,7 @@
 #endif
 #include <numpy/npy_common.h>
 
-enum { LOOPDBG_PANEL = 64 };
+enum { LOOPDBG_PANEL = 64, LOOPDBG_BYTES_HEAD = 2 * LOOPDBG_PANEL * (int)sizeof(float) };
 
 typedef float loopdbg_v4 __attribute__((vector_size(16), aligned(4), may_alias));
 
@@ -30,14 +32,15 @@ enum { LOOPDBG_AHEAD = 4096 };
 
 /* R rows with one panel, W vectors of N floats at a time; sums stay in registers where R * W of them fit.
  * y[r * n + 0..63] = start[r * row + 0..63] + x[r * k + 0..k-1] @ panel, whose rows are `stride` weights apart; NULL: 0.
- * What lies `next` weights further is asked for as well. T: what weights are stored as, WEIGHTS: how they become floats. */
+ * What lies `next` weights further is asked for as well.
+ * T: what weights are stored as, after HEAD bytes; WEIGHTS(where, q): how they become floats, from what BEGIN declared. */
 #define UNROLL _Pragma("GCC unroll 16")
-#define TILE(name, attributes, T, WEIGHTS, V, N, W, R, SPREAD, LOAD, STORE, ADD_PRODUCT)                               \
+#define TILE(name, attributes, T, HEAD, BEGIN, WEIGHTS, V, N, W, R, SPREAD, LOAD, STORE, ADD_PRODUCT)                  \
     attributes static void name(void const *panel, float const *x, float *y, npy_intp k, npy_intp n, npy_intp stride,  \
                                 float const *start, npy_intp row, npy_intp next) {                                     \
         for (int first = 0; first < LOOPDBG_PANEL; first += N * W) {                                                   \
-            T const *w = (T const *)panel + first;                                                                     \
-            V sum[R][W];                                                                                               \
+            T const *w = (T const *)((char const *)panel + HEAD) + first;                                              \
+            BEGIN((float const *)panel + first, W) V sum[R][W];                                                        \
             UNROLL for (int r = 0; r < R; r++)                                                                         \
                 UNROLL for (int q = 0; q < W; q++)                                                                     \
                     sum[r][q] = start ? LOAD(start + r * row + first + q * N) : SPREAD(0.0f);                          \
@@ -47,7 +50,7 @@ enum { LOOPDBG_AHEAD = 4096 };
                     __builtin_prefetch((char const *)(w + b) + LOOPDBG_AHEAD);                                         \
                     if (next) __builtin_prefetch(w + b + next, 0, 2);                                                  \
                 }                                                                                                      \
-                UNROLL for (int q = 0; q < W; q++) v[q] = WEIGHTS(w + q * N);                                          \
+                UNROLL for (int q = 0; q < W; q++) v[q] = WEIGHTS(w + q * N, q);                                       \
                 UNROLL for (int r = 0; r < R; r++) {                                                                   \
                     V one = SPREAD(x[r * k + j]);                                                                      \
                     UNROLL for (int q = 0; q < W; q++) sum[r][q] = ADD_PRODUCT(one, v[q], sum[r][q]);                  \
@@ -77,8 +80,8 @@ typedef struct loopdbg_tiling {
     /* One row with two whole panels beside each other, where that hides what an addition takes; or NULL. */
     void (*pair)(void const *panel, float const *x, float *y, npy_intp k, float const *start);
     int most_rows;
-    int size; /* bytes of a weight */
-    struct loopdbg_tiling const *halves; /* for weights that are float16; or NULL */
+    int size, head; /* bytes of a weight, and what a panel has before them */
+    struct loopdbg_tiling const *halves, *bytes; /* for weights that are float16, or scaled bytes; or NULL */
 } loopdbg_tiling;
 
 /* Rows that stay in the second-level cache while all panels pass by, in bytes. */
@@ -86,25 +89,28 @@ enum { LOOPDBG_CHUNK = 1 << 20 };
 
 #define SPREAD4(x) ((loopdbg_v4){x, x, x, x})
 #define LOAD4(p) (*(loopdbg_v4 const *)(p))
+#define WEIGHTS4(p, q) LOAD4(p)
+#define NOTHING(panel, W)
 #define STORE4(p, v) (*(loopdbg_v4 *)(p) = (v))
 #define ROUND_EACH(a, b, sum) ((sum) + (a) * (b))
-TILE(loopdbg_tile_6, , float, LOAD4, loopdbg_v4, 4, 2, 6, SPREAD4, LOAD4, STORE4, ROUND_EACH)
-TILE(loopdbg_tile_4, , float, LOAD4, loopdbg_v4, 4, 2, 4, SPREAD4, LOAD4, STORE4, ROUND_EACH)
-TILE(loopdbg_tile_2, , float, LOAD4, loopdbg_v4, 4, 4, 2, SPREAD4, LOAD4, STORE4, ROUND_EACH)
-TILE(loopdbg_tile_1, , float, LOAD4, loopdbg_v4, 4, 8, 1, SPREAD4, LOAD4, STORE4, ROUND_EACH)
+TILE(loopdbg_tile_6, , float, 0, NOTHING, WEIGHTS4, loopdbg_v4, 4, 2, 6, SPREAD4, LOAD4, STORE4, ROUND_EACH)
+TILE(loopdbg_tile_4, , float, 0, NOTHING, WEIGHTS4, loopdbg_v4, 4, 2, 4, SPREAD4, LOAD4, STORE4, ROUND_EACH)
+TILE(loopdbg_tile_2, , float, 0, NOTHING, WEIGHTS4, loopdbg_v4, 4, 4, 2, SPREAD4, LOAD4, STORE4, ROUND_EACH)
+TILE(loopdbg_tile_1, , float, 0, NOTHING, WEIGHTS4, loopdbg_v4, 4, 8, 1, SPREAD4, LOAD4, STORE4, ROUND_EACH)
 ONE(loopdbg_one_any, , ROUND_EACH)
 static loopdbg_tiling const loopdbg_any = {
     {loopdbg_tile_6, loopdbg_tile_4, loopdbg_tile_2, loopdbg_tile_1}, {6, 4, 2, 1}, loopdbg_one_any, NULL, 8,
-    sizeof(float), NULL};
+    sizeof(float), 0, NULL, NULL};
 
 #if defined(__x86_64__)
 #define AVX2 __attribute__((target("avx2,fma,f16c")))
 #define TILE2(name, W, R)                                                                                              \
-    TILE(name##_avx2, AVX2, float, _mm256_loadu_ps, __m256, 8, W, R, _mm256_set1_ps, _mm256_loadu_ps,                  \
+    TILE(name##_avx2, AVX2, float, 0, NOTHING, FLOATS2, __m256, 8, W, R, _mm256_set1_ps, _mm256_loadu_ps,                  \
          _mm256_storeu_ps, _mm256_fmadd_ps)                                                                            \
-    TILE(name##_avx2_half, AVX2, npy_half, HALVES2, __m256, 8, W, R, _mm256_set1_ps, _mm256_loadu_ps,                  \
+    TILE(name##_avx2_half, AVX2, npy_half, 0, NOTHING, HALVES2, __m256, 8, W, R, _mm256_set1_ps, _mm256_loadu_ps,                  \
          _mm256_storeu_ps, _mm256_fmadd_ps)
-#define HALVES2(p) _mm256_cvtph_ps(_mm_loadu_si128((__m128i const *)(p)))
+#define FLOATS2(p, q) _mm256_loadu_ps(p)
+#define HALVES2(p, q) _mm256_cvtph_ps(_mm_loadu_si128((__m128i const *)(p)))
 TILE2(loopdbg_tile_6, 2, 6)
 TILE2(loopdbg_tile_5, 2, 5)
 TILE2(loopdbg_tile_4, 2, 4)
@@ -115,16 +121,29 @@ ONE(loopdbg_one_fma, AVX2, __builtin_fmaf)
 #define TILING2(name, size, halves)                                                                                    \
     {{loopdbg_tile_6_##name, loopdbg_tile_5_##name, loopdbg_tile_4_##name, loopdbg_tile_3_##name,                      \
       loopdbg_tile_2_##name, loopdbg_tile_1_##name},                                                                   \
-     {6, 5, 4, 3, 2, 1}, loopdbg_one_fma, NULL, 4096, size, halves}
+     {6, 5, 4, 3, 2, 1}, loopdbg_one_fma, NULL, 4096, size, 0, halves, NULL}
 static loopdbg_tiling const loopdbg_avx2_half = TILING2(avx2_half, sizeof(npy_half), NULL);
 static loopdbg_tiling const loopdbg_avx2 = TILING2(avx2, sizeof(float), &loopdbg_avx2_half);
 #define AVX512 __attribute__((target("avx512f")))
+#define TILE5_OF(name, T, HEAD, BEGIN, WEIGHTS, W, R)                                                                  \
+    TILE(name, AVX512, T, HEAD, BEGIN, WEIGHTS, __m512, 16, W, R, _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps,   \
+         _mm512_fmadd_ps)
 #define TILE5(name, W, R)                                                                                              \
-    TILE(name##_avx512, AVX512, float, _mm512_loadu_ps, __m512, 16, W, R, _mm512_set1_ps, _mm512_loadu_ps,             \
-         _mm512_storeu_ps, _mm512_fmadd_ps)                                                                            \
-    TILE(name##_avx512_half, AVX512, npy_half, HALVES5, __m512, 16, W, R, _mm512_set1_ps, _mm512_loadu_ps,             \
-         _mm512_storeu_ps, _mm512_fmadd_ps)
-#define HALVES5(p) _mm512_cvtph_ps(_mm256_loadu_si256((__m256i const *)(p)))
+    TILE5_OF(name##_avx512, float, 0, NOTHING, FLOATS5, W, R)                                                          \
+    TILE5_OF(name##_avx512_half, npy_half, 0, NOTHING, HALVES5, W, R)                                                  \
+    TILE5_OF(name##_avx512_byte, npy_ubyte, LOOPDBG_BYTES_HEAD, BYTES_BEGIN, BYTES5, (R > 4 ? 2 : W), R)
+#define FLOATS5(p, q) _mm512_loadu_ps(p)
+#define HALVES5(p, q) _mm512_cvtph_ps(_mm256_loadu_si256((__m256i const *)(p)))
+/* (byte + zero) * scale; the sum is exact. */
+#define BYTES_BEGIN(panel, W)                                                                                          \
+    __m512 scale[W], zero[W];                                                                                          \
+    UNROLL for (int q = 0; q < W; q++) {                                                                               \
+        scale[q] = _mm512_loadu_ps(panel + q * 16);                                                                    \
+        zero[q] = _mm512_loadu_ps(panel + LOOPDBG_PANEL + q * 16);                                                     \
+    }
+#define BYTES5(p, q)                                                                                                   \
+    _mm512_mul_ps(_mm512_add_ps(_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((__m128i const *)(p)))), zero[q]), \
+                  scale[q])
 TILE5(loopdbg_tile_8, 2, 8)
 TILE5(loopdbg_tile_7, 2, 7)
 TILE5(loopdbg_tile_6, 4, 6)
@@ -133,9 +152,12 @@ TILE5(loopdbg_tile_4, 4, 4)
 TILE5(loopdbg_tile_3, 4, 3)
 TILE5(loopdbg_tile_2, 4, 2)
 TILE5(loopdbg_tile_1, 4, 1)
-#define PAIR(name, T, WEIGHTS)                                                                                         \
+#define PAIR(name, T, HEAD, BEGIN, WEIGHTS)                                                                            \
     AVX512 static void name(void const *panel, float const *x, float *y, npy_intp k, float const *start) {             \
-        T const *w = (T const *)panel, *other = w + k * LOOPDBG_PANEL;                                                 \
+        npy_intp apart = HEAD + k * LOOPDBG_PANEL * (npy_intp)sizeof(T);                                               \
+        T const *w = (T const *)((char const *)panel + HEAD), *other = (T const *)((char const *)w + apart);           \
+        float const *heads[2] = {(float const *)panel, (float const *)((char const *)panel + apart)};                  \
+        BEGIN(heads)                                                                                                   \
         __m512 sum[8];                                                                                                 \
         UNROLL for (int q = 0; q < 8; q++) sum[q] = start ? _mm512_loadu_ps(start + q * 16) : _mm512_setzero_ps();     \
         for (npy_intp j = 0; j < k; j++, w += LOOPDBG_PANEL, other += LOOPDBG_PANEL) {                                 \
@@ -145,20 +167,30 @@ TILE5(loopdbg_tile_1, 4, 1)
                 __builtin_prefetch((char const *)other + q * 64 + LOOPDBG_AHEAD);                                      \
             }                                                                                                          \
             UNROLL for (int q = 0; q < 4; q++) {                                                                       \
-                sum[q] = _mm512_fmadd_ps(one, WEIGHTS(w + q * 16), sum[q]);                                            \
-                sum[q + 4] = _mm512_fmadd_ps(one, WEIGHTS(other + q * 16), sum[q + 4]);                                \
+                sum[q] = _mm512_fmadd_ps(one, WEIGHTS(w + q * 16, q), sum[q]);                                         \
+                sum[q + 4] = _mm512_fmadd_ps(one, WEIGHTS(other + q * 16, q + 4), sum[q + 4]);                         \
             }                                                                                                          \
         }                                                                                                              \
         UNROLL for (int q = 0; q < 8; q++) _mm512_storeu_ps(y + q * 16, sum[q]);                                       \
     }
-PAIR(loopdbg_pair_avx512, float, _mm512_loadu_ps)
-PAIR(loopdbg_pair_avx512_half, npy_half, HALVES5)
-#define TILING5(name, size, halves)                                                                                    \
+#define NO_HEADS(heads) (void)heads;
+#define BYTES_HEADS(heads)                                                                                             \
+    __m512 scale[8], zero[8];                                                                                          \
+    UNROLL for (int q = 0; q < 8; q++) {                                                                               \
+        scale[q] = _mm512_loadu_ps(heads[q / 4] + q % 4 * 16);                                                         \
+        zero[q] = _mm512_loadu_ps(heads[q / 4] + LOOPDBG_PANEL + q % 4 * 16);                                          \
+    }
+PAIR(loopdbg_pair_avx512, float, 0, NO_HEADS, FLOATS5)
+PAIR(loopdbg_pair_avx512_half, npy_half, 0, NO_HEADS, HALVES5)
+PAIR(loopdbg_pair_avx512_byte, npy_ubyte, LOOPDBG_BYTES_HEAD, BYTES_HEADS, BYTES5)
+#define TILING5(name, size, head, halves, bytes)                                                                                    \
     {{loopdbg_tile_8_##name, loopdbg_tile_7_##name, loopdbg_tile_6_##name, loopdbg_tile_5_##name,                      \
       loopdbg_tile_4_##name, loopdbg_tile_3_##name, loopdbg_tile_2_##name, loopdbg_tile_1_##name},                     \
-     {8, 7, 6, 5, 4, 3, 2, 1}, loopdbg_one_fma, loopdbg_pair_##name, 4096, size, halves}
-static loopdbg_tiling const loopdbg_avx512_half = TILING5(avx512_half, sizeof(npy_half), NULL);
-static loopdbg_tiling const loopdbg_avx512 = TILING5(avx512, sizeof(float), &loopdbg_avx512_half);
+     {8, 7, 6, 5, 4, 3, 2, 1}, loopdbg_one_fma, loopdbg_pair_##name, 4096, size, head, halves, bytes}
+static loopdbg_tiling const loopdbg_avx512_half = TILING5(avx512_half, sizeof(npy_half), 0, NULL, NULL);
+static loopdbg_tiling const loopdbg_avx512_byte = TILING5(avx512_byte, 1, LOOPDBG_BYTES_HEAD, NULL, NULL);
+static loopdbg_tiling const loopdbg_avx512 = TILING5(avx512, sizeof(float), 0, &loopdbg_avx512_half,
+                                                        &loopdbg_avx512_byte);
 #endif
 
 /* What fits this processor; ``kind`` 0: the best, else one of them for tests (1: any, 2: AVX2, 3: AVX-512) or NULL where
@@ -183,11 +215,12 @@ static void loopdbg_rows_of_panels(loopdbg_tiling const *tiling, float const *x,
     float rest[LOOPDBG_TILE_ROWS * LOOPDBG_PANEL], from[LOOPDBG_TILE_ROWS * LOOPDBG_PANEL] = {0};
     for (npy_intp c = 0; c < count; c++) {
         npy_intp first = (backwards ? count - 1 - c : c) * LOOPDBG_PANEL, row = 0, left = n - first;
-        char const *panel = (char const *)weights + first * k * tiling->size;
+        npy_intp apart = tiling->head + k * LOOPDBG_PANEL * tiling->size;
+        char const *panel = (char const *)weights + first / LOOPDBG_PANEL * apart;
         if (m == 1 && tiling->pair && c + 1 < count) {
             npy_intp low = backwards ? first - LOOPDBG_PANEL : first;
             if (n - low >= 2 * LOOPDBG_PANEL) {
-                tiling->pair((char const *)weights + low * k * tiling->size, x, out + low, k, start ? start + low : NULL);
+                tiling->pair((char const *)weights + low / LOOPDBG_PANEL * apart, x, out + low, k, start ? start + low : NULL);
                 c++;
                 continue;
             }

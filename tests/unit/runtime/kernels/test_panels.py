@@ -10,7 +10,7 @@ import pytest
 
 from loopdbg.runtime.kernels import kernel as kernels
 from loopdbg.runtime.ops import arithmetic
-from loopdbg.runtime.ops.weights import HALVED_BYTES, are_halves, panels
+from loopdbg.runtime.ops.weights import HALVED_BYTES, SCALED_BYTES, are_halves, panels, scaled_bytes
 
 F32 = np.dtype(np.float32)
 RNG = np.random.default_rng(0)
@@ -30,7 +30,7 @@ def packed_product(x: Any, weights: Any) -> Any:
     out = np.full((m, n), np.nan, np.float32)
     kernel = arithmetic.special("panels", F32)
     packed = panels(weights)
-    assert kernels.run(kernel, (x, packed, out), (m, k, n), extra=(2 if packed.dtype == np.float16 else 1,))
+    assert kernels.run(kernel, (x, packed, out), (m, k, n), extra=({4: 1, 2: 2, 1: 3}[packed.itemsize],))
     return out
 
 
@@ -63,13 +63,51 @@ def test_weights_of_float16_give_the_bits_that_they_give_as_float32(tiling: int,
     np.testing.assert_array_equal(packed_product(x, weights), kernels.rows_product(x, weights))
 
 
+def quantized(k: int, n: int, low: int, high: int, each: bool) -> Any:
+    """Whole numbers times a scale, of each column or of all, rounded."""
+    whole = RNG.integers(low, high + 1, (k, n)).astype(np.float32)
+    scales = (RNG.random(n if each else 1) * 0.01 + 1e-4).astype(np.float32)
+    return whole * scales
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 4, 5, 6, 7, 8, 23])
+@pytest.mark.parametrize("each", [False, True])
+def test_scaled_bytes_give_the_bits_of_the_floats_that_they_are(tiling: int, m: int, each: bool) -> None:
+    k, n = 1000, SCALED_BYTES // 4000 + 70
+    weights = quantized(k, n, -100, 155, each)
+    weights[:, 7] = 0
+    weights[:, 8] = RNG.integers(-20, 40, k).astype(np.float32) * 4 * np.float32(0.00371)  # no 1
+    x = RNG.standard_normal((m, k)).astype(np.float32)
+    assert panels(weights).dtype == (np.uint8 if tiling == AVX512 else np.float32)
+    np.testing.assert_array_equal(packed_product(x, weights), kernels.rows_product(x, weights))
+
+
+@pytest.mark.parametrize(("low", "high"), [(-128, 127), (0, 255), (-255, 0), (-1, 1), (7, 7)])
+def test_any_255_numbers_in_a_row_are_bytes(low: int, high: int) -> None:
+    weights = quantized(300, 220, low, high, True)
+    found = scaled_bytes(weights)
+    assert found is not None
+    numbers, scales, zeros = found
+    assert numbers.dtype == np.uint8
+    np.testing.assert_array_equal(((numbers + zeros) * scales).view(np.uint32), weights.view(np.uint32))
+
+
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -0.0, 0.0123456, 300])
+def test_one_number_that_is_none_of_them_is_enough(odd: float) -> None:
+    weights = quantized(300, 220, -100, 100, True)
+    scale = np.abs(weights[:, 3][weights[:, 3] != 0]).min()
+    weights[17, 3] = odd * scale
+    assert scaled_bytes(weights) is None
+    assert panels(weights).dtype == np.float32
+
+
 def test_only_what_float16_holds_is_kept_as_such() -> None:
     weights = np.ones((300, HALVED_BYTES // 1200 + 1), np.float32)
     assert are_halves(weights)
     for other in (1 + 2.0**-11, 65520.0, 2.0**-25, np.float32(1e-38)):
         weights[299, 3] = other
         assert not are_halves(weights)
-        assert panels(weights).dtype == np.float32
+        assert panels(weights).dtype == np.float32 or scaled_bytes(weights) is not None
     payload = np.array([[0x7FC00001]], np.uint32).view(np.float32)
     assert not are_halves(payload)
     assert are_halves(np.array([[np.nan, np.inf, -np.inf]], np.float32))
