@@ -17,6 +17,7 @@
 #include "bytes.h"
 #include "call.h"
 #include "narrow.h"
+#include "numbers.h"
 #include "scalar_ops.h"
 #include "wide.h"
 
@@ -126,14 +127,6 @@ static int loopdbg_gather(char const *x, char const *indices, char *out, npy_int
 }
 
 /* where: args are condition (bool), a, b, out; data = element size in bytes */
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__has_attribute)
-#if __has_attribute(target_clones)
-#define WIDE __attribute__((target_clones("avx512f", "avx2", "default"))) /* the loader picks one: 1.5x for rows of 256 floats */
-#endif
-#endif
-#ifndef WIDE
-#define WIDE
-#endif
 #define WHERE_BODY(T)                                                                                         \
     for (npy_intp i = 0; i < n; i++, c += steps[0], a += steps[1], b += steps[2], out += steps[3])            \
         *(T *)out = *c ? *(T const *)a : *(T const *)b;
@@ -174,13 +167,6 @@ WIDE LOOP(loopdbg_where) {
                 memcpy(out, *c ? a : b, (size_t)size);
     }
 }
-
-/* The types of the typed loops: NumPy's type character, name, C type. */
-#define INTEGERS(X)                                                                                           \
-    X('b', i8, int8_t) X('h', i16, int16_t) X('i', i32, int32_t) X('l', i64, int64_t)                          \
-    X('B', u8, uint8_t) X('H', u16, uint16_t) X('I', u32, uint32_t) X('L', u64, uint64_t)
-#define FLOATS(X) X('f', f32, float) X('d', f64, double)
-#define NUMBERS(X) INTEGERS(X) FLOATS(X)
 
 /* conversions, C's rules; to bool: is not zero. Float to integer outside the range is undefined in C. What is given then
  * is what single numbers give on x86, in NumPy and ONNX Runtime as well: the smallest integer, of 64 bits for what has 64

@@ -4,22 +4,15 @@
 
 #include <stdint.h>
 #include "call.h"
-
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__has_attribute)
-#if __has_attribute(target_clones)
-#define PICKS_WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
-#endif
-#endif
-#ifndef PICKS_WIDE
-#define PICKS_WIDE
-#endif
+#include "numbers.h"
+#include "wide.h"
 
 /* A heap of the best so far, the worst of them on top. A NaN is greater than any number; of equals the earlier is better.
  *
  * extra: rows, elements of a row, elements from one of a row to the next (and rows that lie between each other), how many
  * are wanted, the type's character, 1: the greatest, 0: the least, 1: ordered by their places. */
 enum { LOOPDBG_PICK_BLOCK = 64 };
-#define PICKS(ID, T)                                                                                          \
+#define PICKS(C, ID, T)                                                                                       \
     typedef struct {                                                                                          \
         T value;                                                                                              \
         int64_t place;                                                                                        \
@@ -43,12 +36,12 @@ enum { LOOPDBG_PICK_BLOCK = 64 };
         }                                                                                                     \
         heap[at] = moved;                                                                                     \
     }                                                                                                         \
-    PICKS_WIDE static int loopdbg_any_above_##ID(T const *x, T limit) {                                       \
+    WIDE static int loopdbg_any_above_##ID(T const *x, T limit) {                                             \
         int found = 0;                                                                                        \
         for (int j = 0; j < LOOPDBG_PICK_BLOCK; j++) found |= !(x[j] <= limit);                               \
         return found;                                                                                         \
     }                                                                                                         \
-    PICKS_WIDE static int loopdbg_any_below_##ID(T const *x, T limit) {                                       \
+    WIDE static int loopdbg_any_below_##ID(T const *x, T limit) {                                             \
         int found = 0;                                                                                        \
         for (int j = 0; j < LOOPDBG_PICK_BLOCK; j++) found |= !(x[j] >= limit);                               \
         return found;                                                                                         \
@@ -88,16 +81,7 @@ enum { LOOPDBG_PICK_BLOCK = 64 };
             loopdbg_sift_##ID(heap, m - 1, 0, by);                                                            \
         }                                                                                                     \
     }
-PICKS(f32, float)
-PICKS(f64, double)
-PICKS(i8, int8_t)
-PICKS(i16, int16_t)
-PICKS(i32, int32_t)
-PICKS(i64, int64_t)
-PICKS(u8, uint8_t)
-PICKS(u16, uint16_t)
-PICKS(u32, uint32_t)
-PICKS(u64, uint64_t)
+NUMBERS(PICKS)
 
 #define PICKS_CASE(C, ID, T)                                                                                  \
     case C:                                                                                                   \
@@ -116,16 +100,7 @@ static int loopdbg_top(loopdbg_call *call) {
     char *values = LOOPDBG_ARG(call, 1), *heap = LOOPDBG_ARG(call, 3);
     int64_t *places = (int64_t *)LOOPDBG_ARG(call, 2);
     switch (type) {
-        PICKS_CASE('f', f32, float)
-        PICKS_CASE('d', f64, double)
-        PICKS_CASE('b', i8, int8_t)
-        PICKS_CASE('h', i16, int16_t)
-        PICKS_CASE('i', i32, int32_t)
-        PICKS_CASE('l', i64, int64_t)
-        PICKS_CASE('B', u8, uint8_t)
-        PICKS_CASE('H', u16, uint16_t)
-        PICKS_CASE('I', u32, uint32_t)
-        PICKS_CASE('L', u64, uint64_t)
+        NUMBERS(PICKS_CASE)
     }
     return 1;
 }
@@ -157,16 +132,7 @@ static int loopdbg_first(loopdbg_call *call) {
     char *values = LOOPDBG_ARG(call, 2);
     int64_t *places = (int64_t *)LOOPDBG_ARG(call, 3);
     switch (type) {
-        PICKS_FIRST('f', f32, float)
-        PICKS_FIRST('d', f64, double)
-        PICKS_FIRST('b', i8, int8_t)
-        PICKS_FIRST('h', i16, int16_t)
-        PICKS_FIRST('i', i32, int32_t)
-        PICKS_FIRST('l', i64, int64_t)
-        PICKS_FIRST('B', u8, uint8_t)
-        PICKS_FIRST('H', u16, uint16_t)
-        PICKS_FIRST('I', u32, uint32_t)
-        PICKS_FIRST('L', u64, uint64_t)
+        NUMBERS(PICKS_FIRST)
     }
     return 1;
 }

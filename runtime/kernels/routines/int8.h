@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "call.h"
+#include "wide.h"
 
 enum {
     LOOPDBG_INT8_PANEL = 64,
@@ -369,16 +370,8 @@ static void loopdbg_int8_plain(int32_t const *a, char const *weights, uint32_t *
         }
 }
 
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__has_attribute)
-#if __has_attribute(target_clones)
-#define INT8_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#endif
-#endif
-#ifndef INT8_CLONES
-#define INT8_CLONES
-#endif
 /* The least number, if it is below what is there, and the greatest one. */
-INT8_CLONES static void loopdbg_int8_ends(int32_t const *a, npy_intp n, int32_t *low, int32_t *high) {
+WIDE static void loopdbg_int8_ends(int32_t const *a, npy_intp n, int32_t *low, int32_t *high) {
     int32_t least = *low, most = *high;
     for (npy_intp i = 0; i < n; i++) {
         least = a[i] < least ? a[i] : least;
@@ -387,7 +380,7 @@ INT8_CLONES static void loopdbg_int8_ends(int32_t const *a, npy_intp n, int32_t 
     *low = least;
     *high = most;
 }
-INT8_CLONES static void loopdbg_int8_less(int32_t const *a, npy_intp n, int32_t low, uint8_t *bytes) {
+WIDE static void loopdbg_int8_less(int32_t const *a, npy_intp n, int32_t low, uint8_t *bytes) {
     for (npy_intp i = 0; i < n; i++) bytes[i] = (uint8_t)(a[i] - low);
 }
 
