@@ -324,9 +324,16 @@ class Learner:
     def _tick(self, command: str, rest: str, times: int) -> list[int]:
         """Note steps as done; returns those that are done now and were not."""
         steps = next((card.steps for card in self.lesson.cards if card.steps), ())
+        letters, letter = [], next(iter(self.lesson.scenes), "")
+        for step in steps:
+            letter = step.keys.partition(" ")[2] if step.command == "scene" else letter
+            letters.append(letter)
         done = []
         for _ in range(times):
             for k, step in enumerate(steps):
+                # What is to be done in one scene is not done in another.
+                if self.lesson.scenes.get(letters[k]) is not self._scene:
+                    continue
                 what = step.keys.partition(" ")[2].lower() if step.exact else ""
                 if self.ticks[k] < step.times and step.command == command and what in ("", rest.lower()):
                     self.ticks[k] += 1

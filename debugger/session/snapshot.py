@@ -244,6 +244,13 @@ def _values(
     readable = frame.values
     found.update((name, readable.get(name, _ABSENT)) for name in names)
     found.update(got)
+    if frame.at_boundary and frame.stopped_by is not None:
+        # What the graph around gets when the loop is left, by the names that it has there.
+        carried = {edge.param: edge.value for edge in edges}
+        for last in loop.last_values:
+            edge = loop.edge_of(last)
+            value = found.get(last.result.name, _ABSENT) if edge is None else carried[edge.param.name]
+            found.setdefault(last.outer.name, value)
     return {name: value for name, value in found.items() if value is not _ABSENT}
 
 

@@ -62,6 +62,15 @@ def test_a_step_of_many_says_how_often_it_was_done() -> None:
     assert klass.learner.lines()[0] == "· s        six times: count goes 15 → 18 (2 of 6)"
 
 
+def test_a_step_is_done_in_its_own_scene_alone() -> None:
+    klass = Class(12)
+    klass.to("Do")
+    klass("scene B", "finish")
+    assert [line[0] for line in klass.learner.lines()] == list("·✓✓·")
+    klass("scene A", "finish")
+    assert [line[0] for line in klass.learner.lines()] == list("✓✓✓·")
+
+
 def test_scenes_are_opened_by_letter() -> None:
     klass = Class(4)
     klass("card", "finish")

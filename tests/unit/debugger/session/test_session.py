@@ -269,3 +269,10 @@ def test_an_if_is_not_done_while_its_branch_runs() -> None:
     assert (listed["x2"], listed["up"]) == (NodeState.NEXT, NodeState.SKIPPED)
     assert listed["y"] is not NodeState.DONE
     assert not session.frame.back_edges[0].ready
+
+
+def test_at_its_end_a_snapshot_has_what_the_loop_gives() -> None:
+    session = start(COUNT, M=3, cond=True, v0=5, bound=99)
+    assert "v" not in snapshot.take(session).frame.values
+    session.finish()
+    assert snapshot.take(session).frame.values["v"] == 8
