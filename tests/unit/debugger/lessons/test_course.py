@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from fnmatch import fnmatch
+from pathlib import Path
 
 import pytest
 
@@ -10,8 +13,10 @@ from learning import VOICE, Class
 from loopdbg.debugger.lessons.course.table import ALL, LESSONS
 from loopdbg.debugger.lessons.lesson import HEIGHT, WIDTH, Kind, Lesson
 from loopdbg.debugger.lessons.question import StateQuestion
+from loopdbg.debugger.lessons.scene import MODELS
 from loopdbg.debugger.words.vocabulary.field import meaning
 
+ROOT = Path(__file__).parents[4]
 EVERY = pytest.mark.parametrize("lesson", LESSONS, ids=lambda one: str(one.number))
 
 
@@ -90,3 +95,20 @@ def test_hints_go_from_where_to_look_to_the_answer(lesson: Lesson) -> None:
 
 def test_what_a_front_end_calls_its_keys_is_said_in_its_words() -> None:
     assert VOICE("`←` and `n`, then `W`") == "`back` and `n`, then `why`"
+
+
+def test_the_package_takes_every_model_along() -> None:
+    """What the wheel and the sdist are told to hold covers what lies there."""
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
+    patterns = (*told["loopdbg.lesson_models"], "*.py")
+    files = [path.name for path in MODELS.iterdir() if path.is_file()]
+    assert len(files) > 30
+    assert [name for name in files if not any(fnmatch(name, pattern) for pattern in patterns)] == []
+    manifest = (ROOT / "MANIFEST.in").read_text().split()
+    assert set(told["loopdbg.lesson_models"]) <= set(manifest)
+
+
+def test_every_model_of_a_scene_is_there() -> None:
+    scenes = [scene for lesson in LESSONS for scene in lesson.scenes.values()]
+    cards = [card.scene for lesson in ALL.values() for card in lesson.cards]
+    assert [scene.model for scene in (*scenes, *cards) if not scene.path.is_file()] == []
