@@ -200,14 +200,14 @@ def _tiles(n: int, groups: int, icg: int, ocg: int, found: Windows, dtype: Dtype
     high, wide = -(-height // 2), -(-width // 2)
     vectors = -(-n * high * wide // lane)
     # In vector operations: the products, what makes and reads the transforms, and the weights that are fetched.
-    transformed = vectors * (16 * icg * ocg + 480 * icg + 240 * ocg) + 16 * icg * ocg
+    transformed = vectors * (16 * icg * ocg + 300 * icg + 240 * ocg) + 16 * icg * ocg
     plainly = (-(-n * height * (width + 2) // lane) + 1) * 9 * icg * ocg
     if 9 * transformed > 8 * plainly:
         return None
     lines = max(1, min(n * high, _BAND // (64 * icg * wide)))
     widest = -(-lines * wide // lane) * lane
-    floats = 16 * icg * widest + 16 * 8 * widest + 16 * (widest + 16) + 4 * widest
-    floats += 4 * (2 * wide + 50) + found.size[1] + 16 * icg * ocg
+    floats = 16 * (icg * widest + 16) + 16 * (8 * widest + 16) + 16 * (widest + 16) + 4 * widest
+    floats += (4 * lines + 2) * (2 * wide + 50) + 16 * icg * ocg
     above, left = found.before
     return _Tiles(high, wide, lines, above, left, floats * 4 + icg * 8 + 128)
 

@@ -51,6 +51,9 @@ typedef struct {
     npy_intp high, wide, lines, above, left;
 } winograd;
 
+/* From one of 16 matrices of so many floats to the next one: not a multiple of 4 KB, or all would want one set of a cache. */
+#define WINOGRAD_APART(size) ((size) + 16)
+
 /* Where vectors begin in the planes, and what of each belongs where in the output. */
 typedef struct {
     npy_intp out;

@@ -23,58 +23,53 @@ ATTRIBUTES static void NAME(winograd_weights)(conv const *c, T const *w, T *to) 
         }
 }
 
-/* Four rows of inputs, transformed from top to bottom. */
-ATTRIBUTES static inline void NAME(winograd_down)(T const *const *row, T *const *to, npy_intp n) {
-    for (npy_intp i = 0; i < n; i += L) {
-        V d[4], r[4];
-        T some[4][L], out[4][L];
-        int whole = n >= L;
-        if (whole && i + L > n) i = n - L; /* the last ones, some of them once more */
-        for (int k = 0; k < 4; k++) {
-            if (!whole) memcpy(some[k], row[k], (size_t)n * sizeof(T)), memset(some[k] + n, 0, (size_t)(L - n) * sizeof(T));
-            d[k] = *(V const *)(whole ? row[k] + i : some[k]);
-        }
-        r[0] = d[0] - d[2], r[1] = d[1] + d[2], r[2] = d[2] - d[1], r[3] = d[1] - d[3];
-        for (int k = 0; k < 4; k++) {
-            *(V *)(whole ? to[k] + i : out[k]) = r[k];
-            if (!whole) memcpy(to[k], out[k], (size_t)n * sizeof(T));
-        }
-    }
-}
-
-/* Lines first to last - 1 of tiles, of all images one after the other, as [4 x 4, vector, channel, L]. */
+/* Lines first to last - 1 of tiles, of all images one after the other, as [4 x 4, vector, channel, L]. Each step is done for
+ * all lines before the next one reads what it wrote: a wide read waits for narrower writes. */
 ATTRIBUTES static void NAME(winograd_inputs)(conv const *c, winograd const *how, T const *x, npy_intp first, npy_intp last,
                                              T *planes, T *lines, T *to) {
-    npy_intp const high = how->high, wide = how->wide, width = 2 * (wide + L) + 2 + L;
+    npy_intp const high = how->high, wide = how->wide, width = 2 * wide + 50, count = c->in[2], whole = c->in[1] * count;
     npy_intp const tiles = (last - first) * wide, vectors = (tiles + L - 1) / L, length = vectors * L + L;
-    npy_intp const column = how->left, count = c->in[2], whole = c->in[1] * c->in[2];
-    T *plane[4], *inside[4], *zeros = planes + 4 * width;
-    for (int k = 0; k < 4; k++) plane[k] = planes + k * width, inside[k] = plane[k] + column;
-    memset(planes, 0, (size_t)(4 * width + count) * sizeof(T));
+    memset(planes, 0, (size_t)((2 * (last - first) + 2 * ((last - 1) / high - first / high + 1)) * width) * sizeof(T));
     memset(lines, 0, (size_t)(16 * length) * sizeof(T));
     for (npy_intp i = 0; i < c->icg; i++) {
+        /* Rows with zeros around; a line shares two with the one above it. */
         for (npy_intp line = first; line < last; line++) {
-            T const *image = x + (line / high * c->icg + i) * whole, *row[4];
-            npy_intp const t = (line - first) * wide;
-            for (int k = 0; k < 4; k++) {
-                npy_intp y = line % high * 2 - how->above + k;
-                row[k] = y >= 0 && y < c->in[1] ? image + y * count : zeros;
-            }
-            NAME(winograd_down)(row, inside, count);
-            for (int r = 0; r < 4; r++)
-                for (npy_intp p = 0; p < wide; p += L) {
-                    T const *at = plane[r] + 2 * p;
-                    T *line_to = lines + 4 * r * length + t + p;
-                    V a = *(V const *)at, b = *(V const *)(at + L), a2 = *(V const *)(at + 2), b2 = *(V const *)(at + L + 2);
-                    V v0 = EVENS(a, b), v1 = ODDS(a, b), v2 = EVENS(a2, b2), v3 = ODDS(a2, b2);
-                    /* Beyond the line: what the next one writes, or nobody reads. */
-                    *(V *)line_to = v0 - v2, *(V *)(line_to + length) = v1 + v2;
-                    *(V *)(line_to + 2 * length) = v2 - v1, *(V *)(line_to + 3 * length) = v1 - v3;
+            T const *image = x + (line / high * c->icg + i) * whole;
+            T *row = planes + 2 * (line - first + line / high - first / high) * width + how->left;
+            for (int k = line == first || line % high == 0 ? 0 : 2; k < 4; k++) {
+                npy_intp const y = line % high * 2 - how->above + k;
+                T const *from = image + y * count;
+                T *next = row + k * width;
+                if (y < 0 || y >= c->in[1]) continue;
+                if (count < L) {
+                    memcpy(next, from, (size_t)count * sizeof(T));
+                    continue;
                 }
+                for (npy_intp w = 0; w + L < count; w += L) *(V *)(next + w) = *(V const *)(from + w);
+                *(V *)(next + count - L) = *(V const *)(from + count - L);
+            }
         }
-        for (int e = 0; e < 16; e++)
-            for (npy_intp p = 0; p < vectors; p++)
-                *(V *)(to + ((e * vectors + p) * c->icg + i) * L) = *(V const *)(lines + e * length + p * L);
+        for (npy_intp line = first; line < last; line++) {
+            T const *row = planes + 2 * (line - first + line / high - first / high) * width;
+            for (npy_intp p = 0; p < wide; p += L) {
+                V d[4][4];
+                T *line_to = lines + (line - first) * wide + p;
+                for (int k = 0; k < 4; k++) {
+                    T const *at = row + k * width + 2 * p;
+                    V a = *(V const *)at, b = *(V const *)(at + L), a2 = *(V const *)(at + 2), b2 = *(V const *)(at + L + 2);
+                    V e = EVENS(a, b), o = ODDS(a, b), e2 = EVENS(a2, b2), o2 = ODDS(a2, b2);
+                    d[k][0] = e - e2, d[k][1] = o + e2, d[k][2] = e2 - o, d[k][3] = o - o2;
+                }
+                /* Beyond the line: what the next one writes, or nobody reads. */
+                for (int k = 0; k < 4; k++, line_to += length) {
+                    *(V *)line_to = d[0][k] - d[2][k], *(V *)(line_to + 4 * length) = d[1][k] + d[2][k];
+                    *(V *)(line_to + 8 * length) = d[2][k] - d[1][k], *(V *)(line_to + 12 * length) = d[1][k] - d[3][k];
+                }
+            }
+        }
+        for (npy_intp p = 0; p < vectors; p++)
+            for (int e = 0; e < 16; e++)
+                *(V *)(to + e * WINOGRAD_APART(vectors * c->icg * L) + (p * c->icg + i) * L) = *(V const *)(lines + e * length + p * L);
     }
 }
 
@@ -88,7 +83,7 @@ ATTRIBUTES static void NAME(winograd_outputs)(conv const *c, winograd const *how
         for (npy_intp p = 0; p < size; p += L) {
             V m[4][4], s[2][4];
             for (int i = 0; i < 4; i++)
-                for (int j = 0; j < 4; j++) m[i][j] = *(V const *)(from + (i * 4 + j) * 8 * size + p);
+                for (int j = 0; j < 4; j++) m[i][j] = *(V const *)(from + (i * 4 + j) * WINOGRAD_APART(8 * size) + p);
             for (int j = 0; j < 4; j++) {
                 s[0][j] = (m[0][j] + m[1][j]) + m[2][j];
                 s[1][j] = (m[1][j] - m[2][j]) - m[3][j];
@@ -116,8 +111,8 @@ ATTRIBUTES static int NAME(winograd)(conv const *c, winograd const *how, T const
     npy_intp const icg = c->icg, all = c->n * how->high, most = how->lines * how->wide, widest = (most + 15) / 16 * 16;
     /* In order, as winograd_scratch in ops/convolution.py counts them. */
     T *values = (T *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
-    T *sums = values + 16 * icg * widest, *lines = sums + 16 * 8 * widest, *rows = lines + 16 * (widest + 16);
-    T *planes = rows + 4 * widest, *made = planes + 4 * (2 * how->wide + 50) + c->in[2];
+    T *sums = values + 16 * WINOGRAD_APART(icg * widest), *lines = sums + 16 * WINOGRAD_APART(8 * widest), *rows = lines + 16 * (widest + 16);
+    T *planes = rows + 4 * widest, *made = planes + (4 * how->lines + 2) * (2 * how->wide + 50);
     npy_intp *off = (npy_intp *)(((uintptr_t)(made + (ready ? 0 : 16 * icg * c->ocg)) + 7) & ~(uintptr_t)7);
     V bad = SPLAT(0);
     if (!ready) NAME(winograd_weights)(c, w, made), ready = made;
@@ -133,8 +128,8 @@ ATTRIBUTES static int NAME(winograd)(conv const *c, winograd const *how, T const
                     T *to[3];
                     n = vectors - p == 4 || vectors - p == 2 ? 2 : vectors - p < 3 ? 1 : 3;
                     for (int q = 0; q < n; q++) {
-                        at[q] = ((e * vectors + p + q) * icg) * L;
-                        to[q] = sums + (e * 8 * vectors + p + q) * L;
+                        at[q] = e * WINOGRAD_APART(vectors * icg * L) + (p + q) * icg * L;
+                        to[q] = sums + e * WINOGRAD_APART(8 * vectors * L) + (p + q) * L;
                     }
                     for (int r = 0; r < 8; r += ROWS) {
                         NAME(tiles)[ROWS == 8 ? 3 : 2][n](values, off, icg, ready + (m * 2 + e) * icg * 8 + r, 8, at, NULL,
