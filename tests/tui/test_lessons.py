@@ -155,6 +155,14 @@ async def test_another_scene_is_another_model_in_every_pane() -> None:
         assert "stair" in screen.text("stack")
 
 
+async def test_a_frame_around_shows_what_it_collects() -> None:
+    async with lesson(11) as screen:
+        await screen.press("s", "i", "i", "i", "left_square_bracket")
+        assert re.search(r"rows +i64 \[1\]", screen.text("scans"))
+        await screen.line("down")
+        assert "▸ stair" in screen.text("stack")
+
+
 async def test_the_source_is_covered_until_there_is_a_guess() -> None:
     async with lesson(7) as screen:
         assert not any("a, b = b, a" in row for row in screen.visible())
