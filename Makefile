@@ -34,7 +34,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .SUFFIXES:
 # Two pips in one environment break it.
 .NOTPARALLEL:
-.PHONY: help demo test conformance sanitize fuzz check format bench build dist clean samples same-python
+.PHONY: help demo test conformance sanitize fuzz check format bench screenshots build dist clean samples same-python
 
 help:  ## list the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -76,6 +76,9 @@ format: $(INSTALLED)-dev  ## format the code and repair what lint can repair
 
 bench: $(INSTALLED)-test $(EXTENSIONS) samples  ## run the benchmarks (ARGS for benchmarks/run.py)
 	$(Q)$(PY) benchmarks/run.py $(ARGS)
+
+screenshots: $(INSTALLED)-run $(EXTENSIONS) samples  ## draw the pictures of README and docs anew, from the app
+	$(Q)$(PY) docs/make_screenshots.py
 
 build: $(INSTALLED)-run $(EXTENSIONS)  ## install into VENV, extension modules in place
 

@@ -1,20 +1,24 @@
-"""The picture in the README is what the app draws, and asks no server for anything."""
+"""The pictures of README and docs are what the app draws, and ask no server for anything."""
 
 from __future__ import annotations
 
 import importlib.util
 import re
+import sys
 from html import unescape
 from pathlib import Path
 from types import ModuleType
+
+import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
 def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("make_screenshot", DOCS / "make_screenshot.py")
+    spec = importlib.util.spec_from_file_location("make_screenshots", DOCS / "make_screenshots.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # its dataclasses look it up
     spec.loader.exec_module(module)
     return module
 
@@ -23,16 +27,35 @@ def text(svg: str) -> str:
     return unescape(" ".join(re.findall(r"<text[^>]*>([^<]*)</text>", svg))).replace("\xa0", " ")
 
 
-async def test_the_picture_is_made_and_says_what_the_screen_says() -> None:
-    svg = await script().screenshot()
+#: What each picture is there to show.
+SHOWN = {
+    "screenshot": ("newton_sqrt.onnx", "iteration 4 / no limit", "keep = err_new > tol", "T T T T T ·"),
+    "lstm": ("lstm.xml", "iteration 7 / 25", "part 7 of 25", "7 of 25"),
+    "condition": ("power_iteration.onnx", "estimate", "log scale"),
+    "scan": ("Scan outputs", "stacked on axis 0"),
+    "inspector": ("h", "float32 [1,256]", "What it holds", "Over iterations"),
+    "branches": ("branch 2", "x = 30", "the run"),
+    "lesson": ("Lesson 3 of 12", "Back edges"),
+    "light": ("greedy_decoder.onnx", "Breakpoints"),
+    "tensorrt": ("halving.py", "if not above: break", "Back edges"),
+}
+
+
+def test_every_picture_is_there() -> None:
+    assert set(script().SCENES) == set(SHOWN)
+
+
+@pytest.mark.parametrize("name", SHOWN)
+async def test_a_picture_is_made_and_says_what_the_screen_says(name: str) -> None:
+    svg = await script().screenshot(name)
     assert svg.count("http") == 1 and 'xmlns="http://www.w3.org/2000/svg"' in svg
     assert "@font-face" not in svg
-    for wanted in ("newton_sqrt.onnx", "iteration 4 / no limit", "keep = err_new > tol", "Back edges", "T T T T T ·"):
+    for wanted in SHOWN[name]:
         assert wanted in text(svg)
-    assert await script().screenshot() == svg
 
 
-def test_the_committed_picture_is_of_this_app() -> None:
-    committed = text((DOCS / "screenshot.svg").read_text(encoding="utf-8"))
-    for wanted in ("iteration 4 / no limit", "keep = err_new > tol", "Back edges", "Scan outputs"):
+@pytest.mark.parametrize("name", SHOWN)
+def test_the_committed_picture_is_of_this_app(name: str) -> None:
+    committed = text((DOCS / f"{name}.svg").read_text(encoding="utf-8"))
+    for wanted in SHOWN[name]:
         assert wanted in committed

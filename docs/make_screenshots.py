@@ -1,0 +1,106 @@
+"""Writes the pictures of README and docs from the real app, the same bytes each time.
+
+python docs/make_screenshots.py [FOLDER]     writes them beside itself, or into a folder
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import loopdbg
+from loopdbg.debugger.lessons.learner import Learner
+from loopdbg.debugger.lessons.progress import Progress
+from loopdbg.debugger.lessons.voice import Voice
+from loopdbg.tui.app import LoopdbgApp
+from loopdbg.tui.driver import Driver
+from loopdbg.tui.lessons import LessonApp, lesson_driver
+
+ROOT = Path(__file__).parents[1]
+#: The export names fonts on a server; a picture should ask nobody.
+FONTS = re.compile(r"\s*@font-face \{.*?\}|\s*<!--.*?-->", re.DOTALL)
+FAMILY = re.compile(r"font-family: ?[^;]*Fira Code[^;]*;")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A picture: what is opened (a sample model, or a lesson's number), and what is pressed. A line that begins with a
+    colon is typed into the console, which is closed again."""
+
+    opened: str | int
+    pressed: Sequence[str]
+    size: tuple[int, int] = (120, 36)
+
+
+SCENES = {
+    "screenshot": Scene("newton_sqrt.onnx", (*"ssss", *"nnnnnn")),
+    "lstm": Scene("lstm.xml", "sssssss"),
+    "condition": Scene("power_iteration.onnx", "ssssssssss", (120, 44)),
+    "scan": Scene("two_layer_lstm.onnx", "ssssssssss"),
+    "inspector": Scene("lstm.xml", ("s", "s", "s", "s", "2", "enter")),
+    "branches": Scene("newton_sqrt.onnx", ("s", "s", ":set x = 30", "s", "s", "s", "8")),
+    "lesson": Scene(3, ("s", "s", "s")),
+    "light": Scene("greedy_decoder.onnx", ("t", "b", "c", "s", "n", "n", "n")),
+    "tensorrt": Scene("trt/halving.py", "ssss"),
+}
+
+
+def _app(scene: Scene) -> LoopdbgApp:
+    if isinstance(scene.opened, int):
+        learner = Learner(Progress(None), Voice({}, lambda scene, peer: "", lambda number: ""), number=scene.opened)
+        return LessonApp(lesson_driver(learner), learner)
+    path = ROOT / "sample_models" / scene.opened
+    with np.load(path.with_suffix(".inputs.npz")) as inputs:
+        driver = Driver(loopdbg.load(path), dict(inputs), None)
+    return LoopdbgApp(driver, path.with_suffix(".inputs.npz").name)
+
+
+async def screenshot(name: str = "screenshot", size: tuple[int, int] | None = None) -> str:
+    """A picture as SVG, with whatever monospace font the reader has."""
+    scene = SCENES[name]
+    with tempfile.TemporaryDirectory() as folder:
+        # What somebody chose for their own screen is not to be in it.
+        os.environ["LOOPDBG_CONFIG_DIR"] = folder
+        app = _app(scene)
+        async with app.run_test(size=size or scene.size) as pilot:
+            await app.idle()
+            for press in scene.pressed:
+                if press.startswith(":"):
+                    await pilot.press("colon")
+                    app.prompt.line.value = press[1:]
+                    await pilot.press("enter")
+                    await app.idle()
+                    if app.prompt.display:
+                        await pilot.press("escape")
+                else:
+                    await pilot.press(press)
+                await app.idle()
+                await pilot.pause()
+            await pilot.pause(0.3)  # what is computed beside the screen
+            title = f"lesson {scene.opened}" if isinstance(scene.opened, int) else scene.opened
+            svg = app.export_screenshot(title=f"loopdbg {title}")
+    svg = FAMILY.sub("font-family: 'DejaVu Sans Mono', Menlo, Consolas, monospace;", FONTS.sub("", svg))
+    # The export numbers its styles anew in each process.
+    found = re.search(r"terminal-\d+", svg)
+    svg = svg if found is None else svg.replace(found[0], f"terminal-{name}")
+    return "".join(f"{line.rstrip()}\n" for line in svg.splitlines())
+
+
+def main(folder: Path) -> None:
+    """Write all of them."""
+    for name in SCENES:
+        target = folder / f"{name}.svg"
+        target.write_text(asyncio.run(screenshot(name)), encoding="utf-8")
+        print(target)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs")
