@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING
 from textual import events, on
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingsMap
+from textual.reactive import Reactive
+from textual.screen import Screen
 from textual.timer import Timer
+from textual.widget import Widget
 
 from ..debugger.words.names import quote
 from ..runtime.errors import LoopdbgError, UsageError
@@ -50,6 +53,12 @@ if TYPE_CHECKING:
 
 #: What runs shorter than this never shows as running, so that the screen stays calm while stepping.
 PATIENCE = 0.15
+
+
+class _Panes(Screen[None]):
+    """The screen below all others. Another focus draws the two panes that it is about again, not everything."""
+
+    focused = Reactive[Widget | None](None, repaint=False)
 
 
 class LoopdbgApp(App[int]):
@@ -109,6 +118,10 @@ class LoopdbgApp(App[int]):
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Our own colours, for themes that do not name them."""
         return {"muted": DARK.variables["muted"]}
+
+    def get_default_screen(self) -> Screen[None]:
+        """See :class:`~textual.app.App`."""
+        return _Panes(id="_default")
 
     # -- what is on the screen
 
@@ -608,7 +621,7 @@ def run_app(
         UnsupportedError: an operator that nothing can run.
         UsageError: the keys that a config file sets make no sense.
     """
-    actions = remapped(settings.keymap())
+    actions = _chosen_keys()
     return _run(Driver(model, inputs, max_iterations, told=told), inputs_note, actions)
 
 
@@ -618,8 +631,17 @@ def replay_app(replay: Replay, told: Callable[[LoopdbgError], str]) -> int:
     Raises:
         UsageError: the keys that a config file sets make no sense.
     """
-    actions = remapped(settings.keymap())
+    actions = _chosen_keys()
     return _run(Driver(replay.model, {}, None, replay, told), f"from {replay.trace.path.name}", actions)
+
+
+def _chosen_keys() -> tuple[Action, ...]:
+    """The table of actions with the keys of this person."""
+    keymap = settings.keymap()
+    try:
+        return remapped(keymap)
+    except UsageError as error:
+        raise UsageError.at(str(settings.keys_file()), error) from error
 
 
 def _run(driver: Driver, inputs_note: str, actions: Sequence[Action]) -> int:

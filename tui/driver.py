@@ -353,5 +353,7 @@ class Driver:
                 session.back_node()
             case Command.BACK_ON:
                 session.reverse_continue()
+        # Even where it led to where it stood: a step is shown in the innermost frame.
+        self.console.select(0)
         if command in _NAMES:
             self.console.did(_NAMES[command])

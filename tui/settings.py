@@ -34,13 +34,18 @@ def _state_file() -> Path:
     return folder() / "state.json"
 
 
+def keys_file() -> Path:
+    """Where keys are set."""
+    return folder() / "config.toml"
+
+
 def keymap() -> dict[str, Sequence[str]]:
     """The keys of a person: action id -> keys, from ``[keys]`` in ``config.toml``; a string or a list of strings each.
 
     Raises:
         UsageError: the file cannot be read, or says something else.
     """
-    path = folder() / "config.toml"
+    path = keys_file()
     try:
         told = tomllib.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):

@@ -53,7 +53,11 @@ async def press(name: str, size: tuple[int, int], left: int, seed: str) -> None:
 async def calm(screen: Screen) -> None:
     """Wait until what was pressed is done; what runs on is interrupted."""
     screen.app.driver.interrupt()
-    await asyncio.wait_for(screen.app.idle(), 60)
+    try:
+        await asyncio.wait_for(screen.app.idle(), 30)
+    except TimeoutError:
+        driver = screen.app.driver
+        raise AssertionError(f"{driver._running!r} does not end; waiting: {driver._waiting!r}") from None
     await asyncio.sleep(0)
     assert screen.app.is_running and screen.app.fault is None
 

@@ -10,6 +10,7 @@ from ...runtime.errors import ModelError, UsageError
 from ...runtime.frontends import split
 from ...runtime.model import Model, load
 from .. import settings
+from . import terminal
 from .command import Command
 from .inputs import Inputs, add_run_options, gather
 from .recorded import add_weights_option, is_database, opened
@@ -57,6 +58,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
             raise ModelError(f"{file}: no such file; give the path of a model file")
         if not has_terminal():
             raise UsageError(f"the debugger needs a terminal; without one use: {_headless(options.model)}")
+        terminal.prepare_screen()
         if is_database(options.model):
             return _replay(options)
         model = load(options.model, options.weights)

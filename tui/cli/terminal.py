@@ -9,6 +9,7 @@ import os
 import sys
 from typing import Any, TextIO
 
+from ...runtime.errors import LoopdbgError
 from ..screen.text import printable
 
 #: Signs of our own texts, for streams that cannot encode them.
@@ -41,6 +42,42 @@ def prepare() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="loopdbg")
+
+
+#: The same for a screen, where every sign has one cell.
+_CELLS = {
+    **{sign: text for sign, text in _PLAIN.items() if len(text) == 1},
+    **dict.fromkeys("─━╼┄┈═", "-"),
+    **dict.fromkeys("│┃┊┤├┼", "|"),
+    **dict.fromkeys("┌┐└┘╭╮╰╯┬┴", "+"),
+    **{"▶": ">", "▸": ">", "▌": "|", "●": "*", "○": "o", "✗": "x", "✎": "e", "⚑": "!", "▼": "v", "■": "#"},
+    **{"←": "<", "→": ">", "↑": "^", "↓": "v", "…": ".", "‥": ":", "–": "-", "░": ".", "▒": ":", "▓": "#"},
+}
+
+
+def _encode_cells(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(_CELLS.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
+
+
+codecs.register_error("loopdbg-screen", _encode_cells)
+
+
+def prepare_screen() -> None:
+    """Let a screen be drawn on a terminal that knows only some signs.
+
+    Raises:
+        LoopdbgError: on this one nothing can be drawn.
+    """
+    if os.environ.get("TERM", "") in ("dumb", "unknown"):
+        raise LoopdbgError(
+            f"the debugger draws on the whole screen, which TERM={os.environ['TERM']} cannot; set TERM to what the "
+            "terminal is, or use: loopdbg run MODEL -ex COMMAND"
+        )
+    for stream in (sys.__stdout__, sys.__stderr__):
+        if stream is not None and hasattr(stream, "reconfigure") and not knows_unicode(stream):
+            stream.reconfigure(errors="loopdbg-screen")
 
 
 def knows_unicode(stream: TextIO) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rich.cells import cell_len
 from textual.content import Content
 from textual.widgets import Static
 
@@ -28,6 +29,12 @@ class Message(Static):
         self._put(f"{progress.command}: {progress.seconds:.1f} s{done} · space interrupts", False)
 
     def _put(self, text: str, error: bool) -> None:
-        self.text = text = printable(text)
-        self.set_class(error, "-error")
-        self.update(Content(text))
+        text = printable(text)
+        if error != self.has_class("-error"):
+            self.set_class(error, "-error")
+        if text == self.text:
+            return
+        # Only where it takes another number of lines the others have to move.
+        longer = max(cell_len(text), cell_len(self.text)) >= self.size.width - 2
+        self.text = text
+        self.update(Content(text), layout=longer)

@@ -12,6 +12,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.widget import Widget
 
 from ..screen.layout import Need
 from ..screen.lines import Line
@@ -44,6 +45,8 @@ class Pane(ScrollView, can_focus=True, inherit_bindings=False):
     def __init__(self, title: str, id: str) -> None:
         super().__init__(id=id)
         self.heading = ("", "")
+        #: What stands in the border.
+        self._bordered = ("", "")
         #: Its key, shown before the title.
         self._number = ""
         #: What it is called where others speak of it.
@@ -93,8 +96,14 @@ class Pane(ScrollView, can_focus=True, inherit_bindings=False):
         self._border_title = self.render_str(Content(printable(numbered)))
         self._border_subtitle = self.render_str(Content(printable(subtitle)))
         width, height = self.outer_size
-        if self.is_mounted and width:
-            self.refresh(Region(-1, -1, width, 1), Region(-1, height - 2, width, 1))
+        if not self.is_mounted or not width:
+            return
+        # The rows of the border alone, and of those the one that changed.
+        if numbered != self._bordered[0]:
+            self.refresh(Region(-1, -1, width, 1))
+        if subtitle != self._bordered[1]:
+            self.refresh(Region(-1, height - 2, width, 1))
+        self._bordered = (numbered, subtitle)
 
     # -- lines
 
@@ -132,9 +141,7 @@ class Pane(ScrollView, can_focus=True, inherit_bindings=False):
         old, old_strips = len(self.lines), self._strips
         self.lines = self.build(self.shown, inner.width, inner.height)
         self._strips = {}
-        size = Size(inner.width + 1, len(self.lines))
-        if size != self.virtual_size:
-            self.virtual_size = size
+        self._set_size(Size(inner.width + 1, len(self.lines)))
         self._keep_cursor(before)
         if follow:
             self.follow()
@@ -145,6 +152,15 @@ class Pane(ScrollView, can_focus=True, inherit_bindings=False):
         if self._target() != before:
             self.post_message(self.Moved())
 
+    def _set_size(self, size: Size) -> None:
+        if size == self.virtual_size:
+            return
+        if max(size.height, self.virtual_size.height) <= self._built.height and size.width == self.virtual_size.width:
+            # All of it was in sight and is: nothing has to be arranged anew.
+            self.set_reactive(Widget.virtual_size, size)
+        else:
+            self.virtual_size = size
+
     def _refresh_changed(self, old: dict[int, Strip], count: int) -> None:
         """Draw the lines in sight again that look otherwise than before."""
         top = self.scroll_offset.y
@@ -152,8 +168,11 @@ class Pane(ScrollView, can_focus=True, inherit_bindings=False):
             there, was = index < len(self.lines), index < count
             if not there and not was:
                 break
-            if not there or not was or index not in old or self._strip(index) != old[index]:
+            if not there or not was or index not in old:
                 self.refresh_line(index)
+            elif self._strip(index) != old[index]:
+                begin, end = _changed(old[index], self._strip(index))
+                self.refresh(Region(1 + begin, index - top, end - begin, 1))
 
     def follow(self) -> None:
         """Move the cursor and scroll to what matters most; only panes with a current line do."""
@@ -272,3 +291,15 @@ class Pane(ScrollView, can_focus=True, inherit_bindings=False):
         if marked:
             style += self.get_component_rich_style("role--mark", partial=True)
         return Strip([Segment(_CURSOR if marked else " ", style)], 1)
+
+
+def _changed(before: Strip, after: Strip) -> tuple[int, int]:
+    """The cells in which two strips of one width differ, by their segments."""
+    old, new = list(before), list(after)
+    begin = end = 0
+    while begin < min(len(old), len(new)) and old[begin] == new[begin]:
+        begin += 1
+    while end < min(len(old), len(new)) - begin and old[-1 - end] == new[-1 - end]:
+        end += 1
+    first = sum(segment.cell_length for segment in new[:begin])
+    return first, after.cell_length - sum(segment.cell_length for segment in new[len(new) - end :])

@@ -1,0 +1,96 @@
+"""What the screen does on terminals that cannot show everything, or nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+from loopdbg.tui.cli import terminal
+from models import SAMPLES
+
+pty = pytest.importorskip("pty")
+ESCAPE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+
+
+def on_a_terminal(folder: Path, until: str, **environment: str) -> tuple[int, str]:
+    """Open a sample in a terminal of 120x36, wait for a text, press q; the exit status and all that was written."""
+    import fcntl
+    import struct
+    import termios
+
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 36, 120, 0, 0))
+    model = SAMPLES / "newton_sqrt.onnx"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "loopdbg", str(model)],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        close_fds=True,
+        start_new_session=True,
+        env={**os.environ, "TERM": "xterm-256color", "LOOPDBG_CONFIG_DIR": str(folder), **environment},
+    )
+    os.close(theirs)
+    told, pressed, end = b"", False, time.monotonic() + 60
+    try:
+        while time.monotonic() < end:
+            if select.select([ours], [], [], 0.2)[0]:
+                try:
+                    read = os.read(ours, 65536)
+                except OSError:
+                    break
+                if not read:
+                    break
+                told += read
+            elif process.poll() is not None:
+                break
+            if not pressed and until and until.encode() in told:
+                pressed = True
+                os.write(ours, b"q")
+        status = process.wait(max(1.0, end - time.monotonic()))
+    finally:
+        process.kill()
+        os.close(ours)
+    return status, told.decode("latin-1" if "PYTHONIOENCODING" in environment else "utf-8", "replace")
+
+
+def test_a_dumb_terminal_is_told_so_without_escapes(tmp_path: Path) -> None:
+    status, told = on_a_terminal(tmp_path, "", TERM="dumb")
+    assert status == 1 and "\x1b" not in told
+    assert told.strip().count("\n") == 0 and told.startswith("loopdbg: the debugger draws on the whole screen")
+
+
+def test_latin_1_gets_signs_that_it_has(tmp_path: Path) -> None:
+    status, told = on_a_terminal(tmp_path, "Source", PYTHONIOENCODING="latin-1")
+    assert status == 0 and "+- 1 Source" in ESCAPE.sub("", told)
+    # What was opened is remembered.
+    assert "newton_sqrt.onnx" in (tmp_path / "state.json").read_text(encoding="utf-8")
+
+
+def test_eight_colours_and_none(tmp_path: Path) -> None:
+    status, told = on_a_terminal(tmp_path, "Source", TERM="xterm", COLORTERM="")
+    assert status == 0 and "38;2;" not in told and "Source" in told
+    status, told = on_a_terminal(tmp_path, "Source", NO_COLOR="1", COLORTERM="truecolor")
+    colours = set(re.findall(r"[34]8;2;(\d+);(\d+);(\d+)", told))
+    assert status == 0 and all(red == green == blue for red, green, blue in colours)
+
+
+def test_a_wrong_config_file_is_one_line_before_anything_is_drawn(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text('[keys]\nstepp = "x"\n', encoding="utf-8")
+    status, told = on_a_terminal(tmp_path, "")
+    assert status == 2 and "\x1b" not in told
+    assert told.startswith(f"loopdbg: {tmp_path / 'config.toml'}: there is no action 'stepp'; did you mean 'step'")
+
+
+def test_every_plain_sign_has_one_cell() -> None:
+    for sign, plain in terminal._CELLS.items():
+        assert len(plain) == 1 and plain.isascii() and cell_len(sign) == 1
+    assert "│▶ ‥x…✎─".encode("latin-1", "loopdbg-screen") == b"|> :x.e-"
