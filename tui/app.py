@@ -84,6 +84,7 @@ class LoopdbgApp(App[int]):
         #: What is wrong with this program, found in the thread that drives the session.
         self.fault: Exception | None = None
         # Kept, not looked up: a lookup searches the screen on top, which may be the help.
+        self._base = _Panes(id="_default")
         self.header = Header(driver.model.name, id="header")
         self.message = Message(id="message")
         self.detail = Detail(id="detail")
@@ -121,7 +122,7 @@ class LoopdbgApp(App[int]):
 
     def get_default_screen(self) -> Screen[None]:
         """See :class:`~textual.app.App`."""
-        return _Panes(id="_default")
+        return self._base
 
     # -- what is on the screen
 
@@ -151,7 +152,7 @@ class LoopdbgApp(App[int]):
 
     def _show(self, shown: Shown) -> None:
         self.shown = shown
-        self.screen_stack[0].add_class("-ready")
+        self._base.add_class("-ready")
         needs = {name: pane.need(shown) for name, pane in self.panes.items()}
         self.bench.need({name: need for name, need in needs.items() if need is not None})
         self.header.shown = shown
@@ -163,11 +164,11 @@ class LoopdbgApp(App[int]):
     def placed(self) -> None:
         """The panes stand elsewhere, or others are seen."""
         self.tabs.display = self.bench.small
-        self.screen_stack[0].set_class(self.bench.small, "-small")
+        self._base.set_class(self.bench.small, "-small")
         self.tabs.show(self.bench.tab)
         if not self._pane.display:
             self._pane = next((pane for pane in self.panes.values() if pane.display), self.body)
-            if not self.prompt.line.has_focus and len(self.screen_stack) == 1:
+            if not self.prompt.line.has_focus and self._alone:
                 self._pane.focus()
         self.look_around()
 
@@ -175,6 +176,11 @@ class LoopdbgApp(App[int]):
     def tab_chosen(self, message: Tabs.Chosen) -> None:
         """A tab was clicked."""
         self.bench.show_tab(message.tab)
+
+    @property
+    def _alone(self) -> bool:
+        """No screen is above the panes."""
+        return self.screen_stack[-1:] == [self._base]
 
     def look_around(self) -> None:
         """After anything changed that the last two lines tell of."""
@@ -260,7 +266,7 @@ class LoopdbgApp(App[int]):
 
     def _make_room(self) -> None:
         """After the console was opened or closed."""
-        self.screen_stack[0].set_class(self.prompt.display, "-console")
+        self._base.set_class(self.prompt.display, "-console")
         self.look_around()
 
     @on(ConsolePane.Entered)
@@ -498,7 +504,7 @@ class LoopdbgApp(App[int]):
         """Find an action by its words."""
         if isinstance(self.screen, PaletteScreen):
             self.screen.action_leave()
-        elif len(self.screen_stack) == 1:
+        elif self._alone:
             self.push_screen(PaletteScreen(self.actions, self.now), self._chosen)
 
     def _chosen(self, action: Action | None) -> None:
@@ -545,7 +551,7 @@ class LoopdbgApp(App[int]):
             self._answer(message)
         finally:
             self._make_room()
-            if not self.driver.busy:
+            if not self.driver.commanded:
                 if self._ticker is not None:
                     self._ticker.pause()
                 self._idle.set()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from ..debugger.console.command import find, split
-from ..debugger.session.debuggee import Debuggee
+from ..debugger.console.console import Console
 from ..runtime.text import counted
 
 #: Commands, and topics of ``info``, that need no stop.
@@ -15,19 +14,21 @@ _TOPICS = ("breakpoints", "displays")
 
 
 class _Listener:
-    """What such a command needs of a console."""
+    """A console in all but what it says, which is the answer."""
 
-    def __init__(self, session: Debuggee, displays: Mapping[int, Any]) -> None:
-        self.session = session
-        self.displays = displays
+    def __init__(self, console: Console) -> None:
+        self._console = console
         self.said: list[str] = []
 
     def say(self, line: str) -> None:
         """A line of output."""
         self.said.append(line)
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._console, name)
 
-def answer(line: str, session: Debuggee, displays: Mapping[int, Any]) -> list[str] | None:
+
+def answer(line: str, console: Console) -> list[str] | None:
     """What a line says that needs no stop; None where it needs one.
 
     Raises:
@@ -36,10 +37,10 @@ def answer(line: str, session: Debuggee, displays: Mapping[int, Any]) -> list[st
     word, rest = split(line)
     command = find(word)
     if command.name == "info" and rest and "loops".startswith(rest):
-        return [f"{path}: {counted(count, 'iteration')} so far" for path, count in session.progress.items()]
+        return [f"{path}: {counted(count, 'iteration')} so far" for path, count in console.session.progress.items()]
     topic = command.name == "info" and bool(rest) and any(name.startswith(rest) for name in _TOPICS)
     if command.name not in _COMMANDS and not topic:
         return None
-    listener = _Listener(session, displays)
+    listener = _Listener(console)
     command.run(listener, rest)
     return listener.said

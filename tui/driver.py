@@ -166,6 +166,12 @@ class Driver:
         with self._changed:
             return self._running is not None or bool(self._waiting)
 
+    @property
+    def commanded(self) -> bool:
+        """True while a command runs or waits that will end with a :class:`Stopped`: a question does not."""
+        with self._changed:
+            return any(c is not None and not isinstance(c, Question) for c in (self._running, *self._waiting))
+
     def complete(self, line: str) -> tuple[int, list[str]]:
         """Where the last word of a line for the console begins, and what it can become, as of the last stop."""
         return complete(self._completer, line)
@@ -177,7 +183,7 @@ class Driver:
         Raises:
             UsageError: the line makes no sense.
         """
-        return answer(line, self._session, self.console.displays)
+        return answer(line, self.console)
 
     def ask(self, command: Request) -> bool:
         """Run a command, or a line in the console, once those before it are done; False where another one runs.

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...debugger.session.debuggee import Debuggee
 from ...debugger.statistics.tensor import TensorRef, tensor_of
+from ...runtime.errors import UsageError
 from ...runtime.text import grouped, size_text
 from ..screen.inspected import Course
 from ..screen.plots import number_of
@@ -85,7 +86,11 @@ class Inspected:
         name, depth = self.target.name, self.target.frame
 
         def find(session: Debuggee) -> Any:
-            frame = session.frame if depth is None else session.frames[depth]
+            frames = session.frames
+            if depth is not None and depth >= len(frames):
+                # A key typed ahead moved the session.
+                raise UsageError("its loop does not run any more")
+            frame = session.frame if depth is None else frames[depth]
             return frame.history.value(name, iteration)
 
         return find
