@@ -111,6 +111,8 @@ class LoopdbgApp(App[int]):
         self._idle = asyncio.Event()
         self._ticker: Timer | None = None
         self._mouse = True
+        #: So many ends of commands were shown.
+        self._stops = 0
         #: A command runs for so long that the screen says so.
         self._slow = False
         #: The pane that had the focus last; the console takes it and gives it back.
@@ -551,10 +553,16 @@ class LoopdbgApp(App[int]):
             self._answer(message)
         finally:
             self._make_room()
-            if not self.driver.commanded:
-                if self._ticker is not None:
-                    self._ticker.pause()
-                self._idle.set()
+            self._stops += 1
+            self._rest()
+
+    def _rest(self) -> None:
+        """Wait for the next command, once all have ended and the screen shows it; those that an interrupt drops never
+        end."""
+        if not self.driver.commanded and self._stops == self.driver.stops:
+            if self._ticker is not None:
+                self._ticker.pause()
+            self._idle.set()
 
     def _answer(self, message: Stopped) -> None:
         """Put what a command said, or what went wrong, where it belongs, once."""
@@ -577,6 +585,7 @@ class LoopdbgApp(App[int]):
                 self.message.say("; ".join(said))
 
     def _tick(self) -> None:
+        self._rest()
         progress = self.driver.progress()
         if progress is None or progress.seconds < PATIENCE:
             return

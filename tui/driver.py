@@ -139,6 +139,8 @@ class Driver:
         self._running: Request | Question | None = None
         self._since = 0.0
         self._closed = False
+        #: So many commands have ended.
+        self.stops = 0
         #: When the progress was asked for last, and what it was.
         self._seen = (0.0, 0)
         # A daemon: a single node that takes minutes can't be interrupted, and must not keep the program alive.
@@ -280,6 +282,7 @@ class Driver:
             message.model = self.model
             with self._changed:
                 self._running = None
+                self.stops += 1
                 if message.error is not None:
                     # Steps asked for before their sight would run into it again.
                     self._waiting = [c for c in self._waiting if c is Command.RESTART]
