@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from .. import settings
+from . import terminal
 from .command import Command
 from .open import Open
 
@@ -22,6 +23,7 @@ class Start(Command):
         """It takes nothing: with something to open it is another command."""
 
     def run(self, options: argparse.Namespace) -> int:
+        terminal.prepare_screen()
         from ..screens.start import Choice, StartApp
 
         choices = [Choice(path, "Recent") for path in settings.recent()]
