@@ -25,6 +25,7 @@ from .open import Open, has_terminal
 from .plot import Plot
 from .remedies import told
 from .run import Run
+from .serve import Serve
 from .start import Start
 
 COMMANDS: dict[str, Command] = {
@@ -38,6 +39,7 @@ COMMANDS: dict[str, Command] = {
         Export(),
         Learn(),
         Plot(),
+        Serve(),
     )
 }
 

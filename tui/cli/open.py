@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
 from ... import __version__
@@ -36,7 +37,8 @@ commands:
   loopdbg diff A B       compare models, traces, or a model and another runtime
   loopdbg export TRACE   write what was recorded as .npz or .csv
   loopdbg plot MODEL     draw a loop: values over iterations, condition, scan
-  loopdbg learn          lessons on the loops inside model files"""
+  loopdbg learn          lessons on the loops inside model files
+  loopdbg serve MODEL    open it in a browser"""
     examples = """\
 'loopdbg run --help' and so on tell about those commands.
 
@@ -44,7 +46,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
 130 interrupted"""
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        parser.usage = "loopdbg [run|info|explain|diff|convert|export|plot|learn] MODEL|TRACE [options]"
+        parser.usage = "loopdbg [run|info|explain|diff|convert|export|plot|learn|serve] MODEL|TRACE [options]"
         parser.add_argument("model", metavar="MODEL", help="the model file, or a trace")
         add_weights_option(parser)
         add_run_options(parser)
@@ -67,7 +69,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
         # Here, since neither --help nor a mistake should wait for it.
         from ..app import run_app
 
-        if inputs is not None and inputs.unasked:
+        if inputs is not None and inputs.unasked and not is_served():
             inputs = _asked(model, inputs)
         if inputs is None:
             return 0
@@ -97,7 +99,12 @@ def _replay(options: argparse.Namespace) -> int:
 
 def has_terminal() -> bool:
     """Whether a person sees what a screen shows, and can press keys."""
-    return _is_terminal(sys.stdin) and _is_terminal(sys.stdout)
+    return is_served() or (_is_terminal(sys.stdin) and _is_terminal(sys.stdout))
+
+
+def is_served() -> bool:
+    """Whether the screen is in a browser, which shows one app only."""
+    return "WebDriver" in os.environ.get("TEXTUAL_DRIVER", "")
 
 
 def _is_terminal(stream: object) -> bool:

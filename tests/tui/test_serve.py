@@ -1,0 +1,192 @@
+"""The screen in a browser: who is let in, and keys in a real one."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import http.cookiejar
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from command_line import loopdbg
+from models import SAMPLES
+
+pytest.importorskip("textual_serve")
+import aiohttp
+
+BROWSER = next(
+    (found for name in ("chromium", "chromium-browser", "google-chrome", "chrome") if (found := shutil.which(name))),
+    None,
+)
+PLAIN = re.compile(r"\x1b\[[0-9;?<>=:]*[A-Za-z]|\x1b[()=>P][^\x1b]*")
+
+
+@contextlib.contextmanager
+def served(*options: str) -> Iterator[str]:
+    """The address of a server."""
+    code = "import sys; from loopdbg.tui.cli import main; sys.exit(main())"
+    words = [sys.executable, "-c", code, "serve", str(SAMPLES / "newton_sqrt.onnx"), *options]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        found = re.search(r"http://\S+?(?=;)", line)
+        assert found, line
+        yield found[0]
+    finally:
+        process.terminate()
+        process.wait(20)
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        process.stderr.close()
+
+
+def get(address: str, opener: urllib.request.OpenerDirector | None = None, **headers: str) -> tuple[int, str]:
+    """Status and text of a page; a server may take a moment until it listens."""
+    for _ in range(100):
+        try:
+            request = urllib.request.Request(address, headers=headers)
+            with (opener or urllib.request.build_opener()).open(request, timeout=20) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+        except urllib.error.URLError:
+            import time
+
+            time.sleep(0.1)
+    raise AssertionError("nothing listens")
+
+
+def test_only_who_has_the_token_is_let_in() -> None:
+    with served() as address:
+        assert address.startswith("http://127.0.0.1:")
+        bare = address.partition("?")[0]
+        assert get(bare)[0] == 403 and get(f"{bare}?token=wrong")[0] == 403
+        assert get(f"{bare}ws")[0] == 403 and get(f"{bare}static/js/textual.js")[0] == 403
+        # A page of another host, or this one under another name.
+        assert get(address, Origin="http://elsewhere.example")[0] == 403
+        assert get(address, Host="elsewhere.example")[0] == 403
+        jar = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
+        status, page = get(address, jar)
+        assert status == 200 and "newton_sqrt.onnx" in page and "token" not in page
+        assert get(f"{bare}static/js/textual.js", jar)[0] == 200
+
+
+def test_without_a_token_where_that_is_asked_for() -> None:
+    with served("--no-token", "--port", "8793") as address:
+        assert address == "http://127.0.0.1:8793/"
+        assert get(address)[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("nowhere.onnx",), "no such file"),
+        ((str(SAMPLES / "newton_sqrt.onnx"), "--input", "a=x"), "cannot read"),
+        ((str(SAMPLES / "newton_sqrt.onnx"), "--host", "203.0.113.1"), "cannot listen"),
+    ],
+)
+def test_mistakes_are_told_before_anything_is_served(
+    words: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran = loopdbg(capsys, "serve", *words)
+    assert ran.status and message in ran.complaint
+
+
+class Browser:
+    """A browser without a window, driven by its own protocol."""
+
+    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        self._socket = socket
+        self._number = 0
+        self.screen = ""
+
+    async def ask(self, method: str, **parameters: Any) -> Any:
+        self._number += 1
+        number = self._number
+        await self._socket.send_json({"id": number, "method": method, "params": parameters})
+        while True:
+            answer = await self._next()
+            if answer.get("id") == number:
+                return answer.get("result")
+
+    async def _next(self) -> dict[str, Any]:
+        message = json.loads((await self._socket.receive(timeout=60)).data)
+        if message.get("method") == "Network.webSocketFrameReceived":
+            frame = message["params"]["response"]
+            data = frame["payloadData"]
+            raw = base64.b64decode(data) if frame["opcode"] == 2 else data.encode()
+            self.screen += PLAIN.sub("", raw.decode(errors="replace"))
+        found: dict[str, Any] = message
+        return found
+
+    async def wait_for(self, text: str) -> None:
+        """Until the server has drawn a text."""
+        async with asyncio.timeout(60):
+            while text not in self.screen:
+                await self._next()
+
+    async def press(self, key: str) -> None:
+        self.screen = ""
+        for kind in ("keyDown", "keyUp"):
+            more = {"text": key} if kind == "keyDown" else {}
+            await self.ask("Input.dispatchKeyEvent", type=kind, key=key, code=f"Key{key.upper()}", **more)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BROWSER is None, reason="no browser here")
+async def test_keys_in_a_real_browser_step_the_loop() -> None:
+    with served() as address, tempfile.TemporaryDirectory() as folder:
+        assert BROWSER is not None
+        get(address)
+        process = subprocess.Popen(
+            [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+             "--remote-debugging-port=0", f"--user-data-dir={folder}", "--window-size=1200,800", "about:blank"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, "HOME": folder},
+        )  # fmt: skip
+        try:
+            port = await _port(Path(folder) / "DevToolsActivePort", process)
+            async with aiohttp.ClientSession() as session:
+                async with session.get(f"http://127.0.0.1:{port}/json/list") as answer:
+                    pages = [one for one in await answer.json() if one["type"] == "page"]
+                async with session.ws_connect(pages[0]["webSocketDebuggerUrl"], max_msg_size=0) as socket:
+                    browser = Browser(socket)
+                    await browser.ask("Network.enable")
+                    await browser.ask("Page.enable")
+                    await browser.ask("Page.navigate", url=address)
+                    await browser.wait_for("half_q")
+                    await browser.wait_for("iteration 0")
+                    found = await browser.ask("Runtime.evaluate", expression="location.href")
+                    assert found["result"]["value"] == address.partition("?")[0], "the token is in no address"
+                    await browser.ask(
+                        "Runtime.evaluate", expression="document.querySelector('.xterm-helper-textarea').focus()"
+                    )
+                    await browser.press("s")
+                    await browser.wait_for("before iteration 1")
+                    await browser.press("s")
+                    await browser.wait_for("before iteration 2")
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+async def _port(file: Path, process: subprocess.Popen[bytes]) -> int:
+    for _ in range(600):
+        if file.exists() and file.read_text().strip():
+            return int(file.read_text().split()[0])
+        assert process.poll() is None, "the browser ended"
+        await asyncio.sleep(0.1)
+    raise AssertionError("the browser does not answer")
