@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from pathlib import Path
 
 import pytest
 
@@ -24,6 +25,12 @@ OFTEN = ("s", "n", "c", "left", "escape", "enter", "ctrl+p")
 SIZES = ((80, 24), (120, 36), (200, 60), (70, 15))
 #: Of these the first run always, each sample in one size, the others where there is time for slow tests.
 TOTAL, ALWAYS = 20_000, 4_000
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some of the keys save files."""
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.mark.parametrize("name", NAMES)
