@@ -56,8 +56,9 @@ def main() -> int:
         print("\n".join(table.lines(report)))
         if not (options.case or options.no_hooks):
             import hooks
+            import systems
 
-            print("\n".join(["", *hooks.lines(options.quick)]))
+            print("\n".join(["", *hooks.lines(options.quick), "", *systems.lines(options.quick)]))
         if options.json:
             Path(options.json).write_text(json.dumps(report, indent=1) + "\n")
     if options.figure:

@@ -124,6 +124,8 @@ class Layers:
     def __init__(self, code: Code) -> None:
         self.code = code
         self.hint = "value"
+        #: Iteration numbers: their names in the script -> the loop's, and how often it runs.
+        self.iterations: dict[str, tuple[str, int]] = {}
         self._eager = Eager()
         self._constants: dict[tuple[Any, ...], str] = {}
 
@@ -160,12 +162,13 @@ class Layers:
         dtype: np.dtype[Any],
         more: Sequence[str] = (),
         output: int = 0,
+        of: str = "network",
     ) -> Tensor:
         """An output of one layer; ``more``: what is said to it, as ``axis = 1``."""
         told = ", ".join(self.name(x) if isinstance(x, Tensor) else x for x in arguments)
         loops = frozenset().union(*(x.loops for x in arguments if isinstance(x, Tensor)))
         name = self.code.identifier(self.hint)
-        made = f"network.{method}({told})"
+        made = f"{of}.{method}({told})"
         if more:
             self.code.line(f"layer = {made}")
             for assignment in more:
@@ -434,6 +437,11 @@ class Layers:
             return self.made(self._eager.gather(arrays[0], arrays[1], axis))
         self._known(x)
         shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
+        loop, trips = self.iterations.get(indices.code, ("", 0))
+        if loop and loop not in x.loops and trips <= x.shape[axis]:
+            # What an iteration takes by its number is what an iterator gives.
+            found = self.layer("add_iterator", (x, str(axis)), shape, x.dtype, of=loop)
+            return replace(found, loops=found.loops | indices.loops)
         return self.layer("add_gather", (x, indices, str(axis)), shape, x.dtype)
 
     # -- what has no words in layers, and what is known

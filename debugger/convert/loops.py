@@ -221,6 +221,9 @@ class LoopWriter:
         self.layers.hint = f"{called}_plus_1"
         following = self.layers.map(np.add, found.output, self.layers.made(np.array(1, found.output.dtype)))
         self.code.line(f"{found.layer}.set_input(1, {following.code})")
+        trips = None if self.count is None else self.count.array
+        if trips is not None and not self.ending.decides:  # kWHILE may not reach iterators
+            self.layers.iterations[found.output.code] = (self.name, int(trips))
         if value is not None:
             self.layers.hint = f"{called}_shaped"
             self.scope.tensors[value] = self._shaped(found.output, value)

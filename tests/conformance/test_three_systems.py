@@ -1,0 +1,79 @@
+"""One loop written for ONNX, OpenVINO and TensorRT carries the same values, and has the same ports under other names."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import loopdbg
+from converting import carried, converted
+from loopdbg.runtime.graph import System, loops
+from models import proto
+
+COUNTED = """m (float[2] x0) => (float[2] x_last, float[6,2] xs) {
+    M = Constant <value_int = 6> ()
+    x_last, xs = Loop <body = b (int64 i, bool go, float[2] x) => (bool go_out, float[2] x_next, float[2] x_next)
+        <bool go_out = {1}, float[2] half = {0.5, -0.25}, float one = {1}>
+        { scaled = Mul(x, half)
+          x_next = Add(scaled, one) }> (M, , x0)
+}"""
+INPUTS: Mapping[str, Any] = {"x0": np.array([3, -1], np.float32)}
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> dict[System, Path]:
+    """The loop in a file of each system; the IR is what OpenVINO's own converter makes of the ONNX model."""
+    folder = tmp_path_factory.mktemp("three")
+    onnx.save(proto(COUNTED), folder / "loop.onnx")
+    convert = "import sys, openvino as ov; ov.save_model(ov.convert_model(sys.argv[1]), sys.argv[2], False)"
+    command = [sys.executable, "-c", convert, str(folder / "loop.onnx"), str(folder / "loop.xml")]
+    subprocess.run(command, check=True, capture_output=True)
+    converted(loopdbg.load(folder / "loop.onnx"), INPUTS, folder)
+    return {
+        System.ONNX: folder / "loop.onnx",
+        System.OPENVINO: folder / "loop.xml",
+        System.TENSORRT: folder / "network.py",
+    }
+
+
+def test_each_iteration_carries_the_same(three: Mapping[System, Path]) -> None:
+    expected = [INPUTS["x0"]]
+    for _ in range(6):
+        expected.append(expected[-1] * np.array([0.5, -0.25], np.float32) + np.float32(1))
+    for system, path in three.items():
+        model = loopdbg.load(path)
+        assert next(loops(model.graph)).system is system
+        told, outputs = carried(model, INPUTS)
+        ((rows),) = told.values()
+        values = [next(value for value in row.values() if value.dtype == np.float32) for row in rows]
+        np.testing.assert_array_equal(values, expected)
+        assert outputs is not None
+        np.testing.assert_array_equal(next(v for v in outputs.values() if v.ndim == 2), expected[1:])
+
+
+@pytest.mark.parametrize("pair", list(combinations(System, 2)), ids=lambda pair: "-".join(pair))
+def test_diff_says_so(three: Mapping[System, Path], pair: tuple[System, System], tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", **INPUTS)
+    command = [sys.executable, "-m", "loopdbg", "diff", *map(str, (three[pair[0]], three[pair[1]]))]
+    ran = subprocess.run([*command, "--inputs", str(tmp_path / "x.npz")], capture_output=True, text=True)
+    assert "6 iterations compared, largest difference 0" in ran.stdout, ran.stdout + ran.stderr
+
+
+def test_explain_has_the_same_ports_in_each_systems_words(three: Mapping[System, Path]) -> None:
+    words = {
+        System.ONNX: ("M", "carried", "scan"),
+        System.OPENVINO: ("trip_count", "back_edge", "concat"),
+        System.TENSORRT: ("TripLimit.COUNT", "IRecurrence", "kCONCATENATE"),
+    }
+    for system, path in three.items():
+        ran = subprocess.run([sys.executable, "-m", "loopdbg", "explain", str(path)], capture_output=True, text=True)
+        for word in words[system]:
+            assert word in ran.stdout, (system, word, ran.stdout)
