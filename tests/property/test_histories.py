@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import loopdbg
 import ways
+from engine_state import plain as bits
 from engine_state import resume
 from histories import check, collect, follow_all
 from loopdbg.runtime.engine.engine import Engine
@@ -29,6 +30,7 @@ def runs(m: loopdbg.Model, inputs: dict[str, Any], stops: list[int]) -> None:
     plain = Engine(m.plan)
     plain.hot_after, plain.fuse = -1, False
     found, ended = collect(plain, given_values, LIMIT)
+    results = {name: bits(value) for name, value in plain.results().items()} if ended[0] == "end" else {}
     for hot_after, fuse in ((-1, False), (1, True), (20, True)):
         engine = Engine(m.plan)
         engine.hot_after, engine.fuse = hot_after, fuse
@@ -37,6 +39,9 @@ def runs(m: loopdbg.Model, inputs: dict[str, Any], stops: list[int]) -> None:
             engine.start(given_values)
             engine.set_limits(LIMIT)
             assert resume(engine) == ended
+            # Looking changes nothing.
+            if results:
+                assert {name: bits(value) for name, value in engine.results().items()} == results
             check(engine, found)
     travel(engine, found, ended, given_values, stops)
 
