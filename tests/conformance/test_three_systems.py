@@ -1,4 +1,4 @@
-"""One loop written for ONNX, OpenVINO and TensorRT carries the same values, and has the same ports under other names."""
+"""One loop written for ONNX, OpenVINO and TensorRT carries the same values in each, and has the same ports."""
 
 from __future__ import annotations
 
