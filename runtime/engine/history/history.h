@@ -78,6 +78,7 @@ typedef struct {
 
 typedef struct {
     int nseries;
+    int nentries;   /* places for entries: a loop of the main graph is entered once */
     int unknown_carried, unknown; /* kinds that are still to be found: of carried values, of all */
     history_series *series;
     history_entry entries[HISTORY_ENTRIES];
@@ -516,7 +517,7 @@ static inline void history_flush(loop_history *h, history_entry *e) {
 
 /* Begin an entry, in place of the oldest one. */
 static inline void history_begin(loop_history *h, int64_t entry, int64_t origin) {
-    history_entry *e = h->now + 1 == h->entries + HISTORY_ENTRIES ? h->entries : h->now + 1;
+    history_entry *e = h->now + 1 == h->entries + h->nentries ? h->entries : h->now + 1;
     h->now = e;
     e->entry = entry;
     e->origin = origin;

@@ -136,9 +136,12 @@ cdef class Histories:
                 q.steady = self.is_steady(q.result)
             q.cell, q.nbytes = &self.s.slots[q.result].data, &self.s.slots[q.result].nbytes
         columns = h.nseries * HISTORY_COLUMNS
+        h.nentries = 1 if self.plan.loops[index].parent < 0 else HISTORY_ENTRIES
         for k in range(HISTORY_ENTRIES):
             e = h.entries + k
             e.entry = -1
+            if k >= h.nentries:
+                continue
             e.ring = <uint64_t *>take(h, columns * HISTORY_ROWS, sizeof(uint64_t))
             e.pending = <history_stat *>take(h, columns, sizeof(history_stat))
             e.wide, e.sampled = <char *>take(h, h.nseries, 1), <char *>take(h, h.nseries, 1)

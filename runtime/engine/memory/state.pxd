@@ -66,6 +66,7 @@ cdef extern from "history.h" nogil:
 
     ctypedef struct loop_history:
         int nseries
+        int nentries
         int unknown_carried
         int unknown
         history_series *series
