@@ -1,0 +1,257 @@
+"""What the screen costs: a key to its last byte, bytes a key, stopping what runs, live updates, a very large tensor.
+
+The app runs as it does for a person, in this process with a terminal that only counts what is written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+SAMPLES = Path(__file__).resolve().parents[1] / "sample_models"
+MODELS = ("newton_sqrt.onnx", "lstm.xml", "greedy_decoder.onnx", "collatz.onnx", "mandelbrot.onnx")
+#: The sizes of terminals.
+SIZES = ((80, 24), (120, 36), (200, 60))
+
+
+def halving(elements: int, nodes: int = 1) -> onnx.ModelProto:
+    """A loop that halves a tensor in each iteration, with so many nodes."""
+    names = ["x", *(f"y{k}" for k in range(nodes))]
+    body = helper.make_graph(
+        [
+            *(helper.make_node("Mul", [a, "half"], [b]) for a, b in itertools.pairwise(names)),
+            helper.make_node("Identity", ["c"], ["go"]),
+        ],
+        "body",
+        [
+            helper.make_tensor_value_info("i", TensorProto.INT64, []),
+            helper.make_tensor_value_info("c", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("x", TensorProto.FLOAT, [elements]),
+        ],
+        [
+            helper.make_tensor_value_info("go", TensorProto.BOOL, []),
+            helper.make_tensor_value_info(names[-1], TensorProto.FLOAT, [elements]),
+        ],
+        [helper.make_tensor("half", TensorProto.FLOAT, [], [0.5])],
+    )
+    graph = helper.make_graph(
+        [helper.make_node("Loop", ["m", "", "x0"], ["x_last"], body=body, name="halving")],
+        "main",
+        [
+            helper.make_tensor_value_info("m", TensorProto.INT64, []),
+            helper.make_tensor_value_info("x0", TensorProto.FLOAT, [elements]),
+        ],
+        [helper.make_tensor_value_info("x_last", TensorProto.FLOAT, [elements])],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+
+class Counter:
+    """Counts what the app would write to a terminal, and when it wrote last."""
+
+    def __init__(self, app: Any) -> None:
+        self.bytes = 0
+        self.last = 0.0
+        driver = app._driver
+        write = driver.write
+
+        def counted(data: str) -> None:
+            self.bytes += len(data.encode())
+            self.last = time.perf_counter()
+            write(data)
+
+        driver.write = counted
+        # A test's driver is headless, so that nothing is rendered; this one is to be drawn for.
+        type(driver).is_headless = property(lambda _: False)
+
+
+async def _keys(model: Any, inputs: Any, size: tuple[int, int], keys: Sequence[str]) -> list[tuple[float, int]]:
+    """Of each key the milliseconds to the last byte, and the bytes."""
+    from loopdbg.tui.app import LoopdbgApp
+    from loopdbg.tui.driver import Driver
+
+    driver = Driver(model, inputs, None)
+    app = LoopdbgApp(driver)
+    told: list[tuple[float, int]] = []
+    try:
+        async with app.run_test(size=size) as pilot:
+            await asyncio.wait_for(app.idle(), 60)
+            await pilot.pause()
+            counter = Counter(app)
+            for key in keys:
+                counter.bytes, counter.last = 0, 0.0
+                start = time.perf_counter()
+                app.simulate_key(key)
+                await asyncio.sleep(0)
+                await asyncio.wait_for(app.idle(), 60)
+                # Quiet for so long: nothing more comes.
+                while time.perf_counter() - max(counter.last, start) < 0.12:
+                    await asyncio.sleep(0.01)
+                told.append(((max(counter.last, start) - start) * 1e3, counter.bytes))
+    finally:
+        driver.close()
+    return told
+
+
+def _sample(name: str) -> tuple[Any, dict[str, Any]]:
+    from loopdbg import load
+
+    path = SAMPLES / name
+    with np.load(path.with_suffix(".inputs.npz")) as found:
+        return load(path), {key: found[key] for key in found.files}
+
+
+def _written(proto: onnx.ModelProto) -> Any:
+    from loopdbg import load
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "halving.onnx"
+        path.write_bytes(proto.SerializeToString())
+        model = load(path)
+        _ = model.plan
+        return model
+
+
+def key_lines(quick: bool) -> list[str]:
+    """Milliseconds and bytes of steps, on the samples and on a body of 1 000 nodes."""
+    lines = [f"{'key to last byte':<24} {'size':>8} {'ms, median':>11} {'worst':>7} {'bytes, median':>14} {'worst':>7}"]
+    cases: list[tuple[str, Callable[[], tuple[Any, Any]]]] = [
+        (name, lambda name=name: _sample(name))
+        for name in (MODELS[:2] if quick else MODELS)  # type: ignore[misc]
+    ]
+    many = _written(halving(4, 1000))
+    cases.append(("body of 1 000 nodes", lambda: (many, {"m": 1000, "x0": np.ones(4, np.float32)})))
+    for name, made in cases:
+        for size in SIZES[1:2] if quick else SIZES:
+            model, inputs = made()
+            told = asyncio.run(_keys(model, inputs, size, ["s", "n", "s", "left"] * 3))[1:]
+            times, sizes = [one for one, _ in told], [count for _, count in told]
+            lines.append(
+                f"{name:<24} {size[0]:>4}x{size[1]:<3} {statistics.median(times):>11.0f} {max(times):>7.0f} "
+                f"{statistics.median(sizes):>14.0f} {max(sizes):>7}"
+            )
+    return lines
+
+
+def stop_lines() -> list[str]:
+    """How long stopping a loop takes, and what showing that it runs costs it."""
+    from loopdbg.debugger.session.session import Session
+    from loopdbg.tui.app import LoopdbgApp
+    from loopdbg.tui.driver import Command, Driver
+
+    model = _written(halving(4))
+    inputs = {"m": 2**62, "x0": np.ones(4, np.float32)}
+
+    async def stopped() -> tuple[list[float], float]:
+        driver = Driver(model, inputs, None)
+        app = LoopdbgApp(driver)
+        waits = []
+        try:
+            async with app.run_test(size=(120, 36)) as pilot:
+                await asyncio.wait_for(app.idle(), 60)
+                await pilot.pause()
+                Counter(app)
+                for _ in range(5):
+                    before = driver.session.frame.iteration
+                    began = time.perf_counter()
+                    app.ask(Command.CONTINUE)
+                    await asyncio.sleep(1.0)
+                    start = time.perf_counter()
+                    app.simulate_key("space")
+                    await asyncio.wait_for(app.idle(), 60)
+                    waits.append((time.perf_counter() - start) * 1e3)
+                    rate = (driver.session.frame.iteration - before) / (start - began)
+        finally:
+            driver.close()
+        return waits, rate
+
+    waits, shown = asyncio.run(stopped())
+    session = Session(model, {**inputs, "m": 3_000_000})
+    start = time.perf_counter()
+    session.continue_()
+    alone = 3_000_000 / (time.perf_counter() - start)
+    return [
+        f"stop latency: median {statistics.median(waits):.0f} ms, worst {max(waits):.0f} ms",
+        f"live updates: {1e9 / shown:.0f} ns an iteration on the screen, {1e9 / alone:.0f} ns in a session without one "
+        f"({100 * (alone / shown - 1):+.0f} %)",
+    ]
+
+
+def large_lines(elements: int = 100_000_000) -> list[str]:
+    """Opening the inspector on a large tensor: seconds to its first page and to its statistics, and the memory of the
+    screen over that of the session."""
+    from loopdbg.tui.app import LoopdbgApp
+    from loopdbg.tui.driver import Driver
+    from loopdbg.tui.screen.targets import Of, ValueTarget
+    from loopdbg.tui.screens.inspector import InspectorScreen
+
+    model = _written(halving(elements))
+    nbytes = 4 * elements
+    x0 = np.random.default_rng(0).standard_normal(elements, dtype=np.float32)
+
+    async def looked() -> list[str]:
+        driver = Driver(model, {"m": 10, "x0": x0}, None)
+        app = LoopdbgApp(driver)
+        try:
+            async with app.run_test(size=(120, 36)) as pilot:
+                await asyncio.wait_for(app.idle(), 120)
+                app.simulate_key("s")
+                await asyncio.sleep(0)
+                await asyncio.wait_for(app.idle(), 120)
+                app.simulate_key("s")
+                await asyncio.sleep(0)
+                start = time.perf_counter()
+                await asyncio.wait_for(app.idle(), 120)
+                step = time.perf_counter() - start
+                await pilot.pause()
+                before = _resident()
+                start = time.perf_counter()
+                app.inspect(ValueTarget("x", 1, Of.CARRIED))
+                top = app.screen
+                assert isinstance(top, InspectorScreen)
+                while not top.page.count:
+                    await asyncio.sleep(0.005)
+                opened = time.perf_counter() - start
+                while top.found.size < elements:
+                    await asyncio.sleep(0.01)
+                done = time.perf_counter() - start
+                more = _peak() - before
+        finally:
+            driver.close()
+        return [
+            f"{elements:.0e} elements ({nbytes / 2**20:.0f} MB): a step {step:.2f} s; the inspector shows a page after "
+            f"{opened:.2f} s, all statistics after {done:.2f} s",
+            f"memory: the session {before / nbytes:.2f} times the tensor, the inspector "
+            f"{max(more, 0) / nbytes:.2f} times more",
+        ]
+
+    return asyncio.run(looked())
+
+
+def _resident() -> int:
+    """Bytes of memory in use."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def _peak() -> int:
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def lines(quick: bool) -> list[str]:
+    """The whole report."""
+    return [*key_lines(quick), "", *stop_lines(), *large_lines(10_000_000 if quick else 100_000_000)]
