@@ -36,6 +36,8 @@ class TensorRef:
         self.dtype = dtype
         self.shape = shape
         self._use = use
+        #: What it was compared with, by identity, and what was found: a picture is drawn more often than it changes.
+        self.changes: dict[int, tuple[TensorRef, Any]] = {}
 
     @classmethod
     def of(cls, array: Array) -> TensorRef:
