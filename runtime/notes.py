@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from .engine.engine import Engine
+from .graph import System
 from .peer_counts import trip_count_note
 from .plan.plan import LoopPlan
 
@@ -37,6 +38,8 @@ def _trip_count(plan: LoopPlan, engine: Engine) -> Iterator[str]:
 
 
 def _carried(plan: LoopPlan, engine: Engine) -> Iterator[str]:
+    if plan.loop.system is System.TENSORRT:
+        return  # no model of OpenVINO's
     for edge in plan.edges:
         if edge.edge.result is edge.edge.param:
             continue  # it is handed through as it came

@@ -11,7 +11,7 @@ import numpy as np
 from ...runtime.errors import UsageError
 from ...runtime.frame import BodyNode, NodeState
 from ...runtime.graph import Value
-from ...runtime.graph.slices import cut, parts_from
+from ...runtime.graph.slices import entry_parts
 from ...runtime.text import counted, plural, size_text
 from ..breakpoints.collection import Breakpoint, Trigger
 from ..expression.language import show
@@ -184,8 +184,9 @@ def _reader(frame: AnyFrame) -> Callable[[Value], tuple[bool, Any]]:
         if port is None:
             return values.read(value)
         there, whole = values.read(port.outer)
-        found = cut(whole, port, frame.name) if there and isinstance(whole, np.ndarray) else np.empty(0)
-        found = parts_from(found, port, frame.trip_count or 0)
+        if not there or not isinstance(whole, np.ndarray):
+            return False, None
+        found = entry_parts(whole, port, frame.name, frame.trip_count)
         last = frame.iteration - 1
         return (True, found[last]) if 0 <= last < len(found) else (False, None)
 

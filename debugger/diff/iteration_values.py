@@ -10,7 +10,7 @@ import numpy as np
 
 from ...runtime.errors import ExecutionError
 from ...runtime.graph import Array, Loop, TensorType, Value
-from ...runtime.graph.slices import cut, parts_from
+from ...runtime.graph.slices import entry_parts
 from ..frame import AnyFrame
 
 
@@ -71,7 +71,7 @@ def given(frame: AnyFrame) -> dict[Value, Any]:
 
 def _part(frame: AnyFrame, loop: Loop, port: Any, whole: Any) -> Array | None:
     try:
-        parts = parts_from(cut(whole, port, loop.describe()), port, frame.trip_count or 0)
+        parts = entry_parts(whole, port, loop.describe(), frame.trip_count)
     except ExecutionError:
         return None
     return np.array(parts[frame.iteration]) if frame.iteration < len(parts) else None

@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime.engine.engine import Engine
 from ...runtime.errors import UnsupportedError
 from ...runtime.frame import Frame
 from ...runtime.graph import Array, BackEdge, Loop, SlicedInput, Value
-from ...runtime.graph.slices import cut
+from ...runtime.graph.slices import entry_parts
 from ...runtime.plan.plan import LoopPlan
 from ..peers.process import Loaded, Peer, PeerError
 from .align import Alignment
@@ -85,7 +84,7 @@ class Lockstep:
     # -- one boundary
 
     def _boundary(self, frame: Frame) -> None:
-        engine, plan = frame.engine, frame.engine.plan.loops[frame.index]
+        plan = frame.engine.plan.loops[frame.index]
         state = self._loops.get(plan.index)
         if state is None:
             findings = LoopFindings(plan.path, plan.path, "path")
@@ -97,16 +96,16 @@ class Lockstep:
         if frame.iteration:
             self._iteration(state, plan, frame)
         else:
-            self._enter(state, plan, engine)
+            self._enter(state, plan, frame)
         if frame.stopped_by is None and not state.given_up:
             state.feeds = self._feeds(state, plan, frame)
 
-    def _enter(self, state: _Loop, plan: LoopPlan, engine: Engine) -> None:
-        loop = plan.loop
+    def _enter(self, state: _Loop, plan: LoopPlan, frame: Frame) -> None:
+        loop, engine = plan.loop, frame.engine
         changing = {edge.param for edge in loop.back_edges} | {loop.iteration, loop.condition_input}
         changing |= {sliced.inner for sliced in loop.sliced_inputs}
         state.parts = {
-            sliced.sliced.inner: cut(engine.value(sliced.outer), sliced.sliced, plan.path)
+            sliced.sliced.inner: entry_parts(engine.value(sliced.outer), sliced.sliced, plan.path, frame.trip_count)
             for sliced in plan.slices
             if not isinstance(_carrier(loop, sliced.sliced), BackEdge)
         }

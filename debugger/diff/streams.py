@@ -15,6 +15,7 @@ from .align import Alignment, LoopPair
 from .cause import Tracer
 from .findings import Cause, Comparison, Difference, LoopFindings, TripDifference
 from .matching import Matched, Names, Pair, chosen, match_loops, match_names
+from .outputs import compare_outputs
 from .rules import fitting
 from .sides import ModelSide, Side
 from .values import Tolerance, compare
@@ -58,7 +59,8 @@ def compare_sides(
     for side in (left, right):
         if isinstance(side, ModelSide) and side.limited:
             result.note(f"{side.label}: no loop ran more than {side.limit} iterations, the limit that was set")
-    _compare_outputs(result, left, right, options)
+    if not options.loops:
+        compare_outputs(result, left, right, options.tolerance, options.names)
     for loop in result.loops:
         loop.reasons = list(dict.fromkeys([*left.reasons(loop.left), *right.reasons(loop.right)]))
         if loop.trips is not None:
@@ -90,21 +92,6 @@ def _say_unmatched(result: Comparison, matched: Matched) -> None:
         for name in names:
             result.note(f"the loop '{name}' is only in {label}: not compared")
             result.unpaired.append(name)
-
-
-def _compare_outputs(result: Comparison, left: Side, right: Side, options: Options) -> None:
-    if left.outputs is None or right.outputs is None or options.loops:
-        return
-    names = match_names(left.outputs, right.outputs, options.names)
-    for name, other, _ in names:
-        a, b = left.outputs[name], right.outputs[other]
-        delta = compare(a, b, options.tolerance)
-        result.compared_outputs += 1
-        if delta.kind:
-            result.outputs.append(Difference("output", name, other, delta, left=a, right=b))
-    for label, alone in ((left.label, names.only_left), (right.label, names.only_right)):
-        for name in alone:
-            result.note(f"the output '{name}' is only in {label}: not compared")
 
 
 @dataclass

@@ -82,6 +82,8 @@ class _Body:
             yield self.told(kind, (left.name, ""), (right.name, ""), (a, b, delta), deciding)
 
     def _constants(self, node: Node, other: Node) -> Iterator[Written]:
+        if not self.alignment.one_system and operator(node) != operator(other):
+            return  # a Reshape's shape is no weight of what stands there in the other system
         for a, b in self.alignment.inputs(node, other):
             if self.alignment.left.is_constant(a) and self.alignment.right.is_constant(b):
                 yield from self.constant(a, b, deciding=node in self.deciding)
@@ -150,6 +152,8 @@ class _Loops(_Body):
         if one.count is not None and other.count is not None:
             if self.alignment.same(one.count, other.count) or self._is_unknown(one.count, other.count):
                 return
+            if not self.alignment.one_system and self._is_computed(one.count, other.count):
+                return  # another type, and no less than 0: systems ask for a count in their own ways
         elif one.slices and other.slices:
             return  # told as slices
         yield from self._both("trip count", [_count_text(found) for found in self.endings])
@@ -158,6 +162,10 @@ class _Loops(_Body):
         """Whether both are computed, by nodes that tell what differs, if anything does."""
         here, there = self.alignment.left, self.alignment.right
         return here.maker(here.origin(left)) is not None and there.maker(there.origin(right)) is not None
+
+    def _is_computed(self, left: Value, right: Value) -> bool:
+        here, there = self.alignment.left, self.alignment.right
+        return here.maker(here.origin(left)) is not None or there.maker(there.origin(right)) is not None
 
     def _condition(self) -> Iterator[Written]:
         texts = [_condition_text(loop, half, found) for loop, half, found in self._sides()]

@@ -11,7 +11,7 @@ import numpy as np
 from ...runtime.errors import LoopdbgError
 from ...runtime.frame import NodeState
 from ...runtime.graph import MAIN, StoppedBy, TensorType, Value
-from ...runtime.graph.slices import cut, parts_from
+from ...runtime.graph.slices import entry_parts
 from ...runtime.text import did_you_mean
 from .outline import Body, Outline
 from .ports import PortKind
@@ -197,7 +197,7 @@ class RecordedValues(Mapping[str, Any]):
         if not isinstance(whole, np.ndarray):
             return _NOTHING
         try:
-            parts = parts_from(cut(whole, sliced, self._body.loop.describe()), sliced, self._frame.trip_count or 0)
+            parts = entry_parts(whole, sliced, self._body.loop.describe(), self._frame.trip_count)
         except LoopdbgError:
             return _NOTHING
         # After the last iteration the last part is still shown.

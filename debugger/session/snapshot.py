@@ -15,7 +15,7 @@ import numpy as np
 
 from ...runtime.frame import BodyNode, CarriedValue, NodeState
 from ...runtime.graph import Array, Loop, Node, SlicedInput, StoppedBy
-from ...runtime.graph.slices import cut, parts_from
+from ...runtime.graph.slices import entry_parts
 from ..breakpoints.breakpoint import Breakpoint, Trigger
 from ..frame import AnyFrame, AnyValues
 from ..statistics.history import Evolution
@@ -276,10 +276,10 @@ def _part(whole: Any, sliced: SlicedInput, frame: AnyFrame) -> Any:
     before = frame.iteration - 1
     if not isinstance(whole, np.ndarray | TensorRef):
         return _ABSENT
-    ref, trips = tensor_of(whole), frame.trip_count or 0
+    ref, trips = tensor_of(whole), frame.trip_count
 
     def parts(do: Callable[[Array], Any]) -> Any:
-        return ref.use(lambda array: do(parts_from(cut(array, sliced, frame.name), sliced, trips)))
+        return ref.use(lambda array: do(entry_parts(array, sliced, frame.name, trips)))
 
     count, dtype, shape = parts(lambda cuts: (len(cuts), cuts.dtype, cuts.shape[1:]))
     if before >= count:

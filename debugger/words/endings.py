@@ -9,7 +9,7 @@ from enum import StrEnum
 import numpy as np
 
 from ...runtime.errors import ExecutionError
-from ...runtime.graph import Loop, SlicedInput, StoppedBy, TensorType, Value
+from ...runtime.graph import BackEdge, Loop, SlicedInput, StoppedBy, TensorType, Value
 from ...runtime.graph.origins import Origins
 from ...runtime.graph.slices import parts_along
 
@@ -130,6 +130,13 @@ def ending(loop: Loop, origins: Origins) -> Ending:
         unreachable,
         tested,
     )
+
+
+def carried_condition(loop: Loop) -> BackEdge | None:
+    """The back edge whose parameter is the condition that is looked at before each iteration, if one is."""
+    if loop.tested is None:
+        return None
+    return next((edge for edge in loop.back_edges if edge.param is loop.condition), None)
 
 
 def sliced_inputs(loop: Loop) -> tuple[SlicedInput, ...]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...runtime.graph import Loop, System
+from ...runtime.graph import Loop, SlicedInput, System
 from ...runtime.text import counted
 from .condition import condition_slice, condition_text
-from .endings import Ending, ending
+from .endings import Ending, carried_condition, ending
 from .names import named
 from .node_text import Phrases
 
@@ -53,7 +53,7 @@ def ends(loop: Loop, phrases: Phrases, asked_before: bool = False) -> Iterator[s
             yield "The iteration that yields false still counts."
         if not condition_slice(loop).can_change:
             yield "The condition depends on nothing that changes between iterations: what it is first, it stays."
-    yield from _zero(loop, found)
+    yield from _zero(loop, found, phrases)
 
 
 def _why_always(loop: Loop, found: Ending) -> str:
@@ -72,7 +72,7 @@ def _count(found: Ending) -> str:
     return counted(found.trips or 0, "iteration")
 
 
-def _zero(loop: Loop, found: Ending) -> Iterator[str]:
+def _zero(loop: Loop, found: Ending, phrases: Phrases) -> Iterator[str]:
     """Whether it can be that nothing runs."""
     reasons = []
     if found.count is not None:
@@ -85,7 +85,10 @@ def _zero(loop: Loop, found: Ending) -> Iterator[str]:
     if found.initial is None:
         reasons.append(f"{named(loop.initial_condition)} is false")
     if found.tested and found.decides:
-        reasons.append("the condition is false at first")
+        edge = carried_condition(loop)
+        first = None if edge is None or isinstance(edge.initial, SlicedInput) else edge.initial
+        if first is None or phrases.origins.scalar(first) is None:
+            reasons.append("the condition is false at first" if first is None else f"{named(first)} is false")
     if reasons:
         yield f"Nothing runs where {' or '.join(reasons)}."
     elif found.decides:

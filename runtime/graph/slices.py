@@ -63,6 +63,15 @@ def parts_from(parts: Array, sliced: SlicedInput, trips: int) -> Array:
     return parts[len(parts) - trips :] if trips <= len(parts) else parts[:0]
 
 
+def entry_parts(array: Array, sliced: SlicedInput, where: str, trips: int | None) -> Array:
+    """The parts that an entry of so many trips gets (None: nothing counts them), cut as :func:`cut` does.
+
+    Raises:
+        ExecutionError: as :func:`cut`.
+    """
+    return parts_from(cut(array, sliced, where), sliced, trips or 0)
+
+
 def parts_along(length: int, sliced: SlicedInput, axis: int, name: str) -> tuple[int, int, int]:
     """Where part 0 begins in an axis of that length, the step from part to part (0 where there is one at most), and how
     many parts there are.

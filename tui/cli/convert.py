@@ -57,6 +57,9 @@ exit status: 0 done, 1 TensorRT cannot say it, 2 wrong usage"""
 
         model = model_of(options)
         target: Path = options.output
+        if target.suffix != ".py":
+            name = f"{target.stem.strip('.') or 'network'}.py"
+            raise UsageError(f"{target}: TensorRT networks are Python code; name it {name}")
         weights = target.with_suffix(".npz")
         self._check(target, weights, model.path, options.force)
         if model.graph.system is System.TENSORRT:
@@ -88,10 +91,8 @@ exit status: 0 done, 1 TensorRT cannot say it, 2 wrong usage"""
         """Hold that the script can be written.
 
         Raises:
-            UsageError: it has another suffix, lies in no folder, or something is there.
+            UsageError: it lies in no folder, or something is there.
         """
-        if target.suffix != ".py":
-            raise UsageError(f"{target}: TensorRT networks are Python code; name it {target.with_suffix('.py').name}")
         if not target.stem.isidentifier():
             raise UsageError(f"{target}: '{target.stem}' is no name of a Python module")
         folder = Path(os.path.realpath(target)).parent

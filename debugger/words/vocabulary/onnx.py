@@ -52,7 +52,8 @@ def _loop(context: Context, found: Terms) -> None:
         always = not ending.decides and ending.initial is True
         condition = '"" (absent: always true)' if always else context.initial_condition()
     found.add("inputs", [(f"M = {trips}", "input 0"), (f"cond = {condition}", "input 1")])
-    decided = loop.condition or loop.ignored_condition
+    edge = context.carried_condition
+    decided = edge.result if edge is not None else loop.condition or loop.ignored_condition
     rows: list[Row] = []
     if loop.iteration is not None:
         rows.append((declared(loop.iteration), "body input 0, the iteration number"))

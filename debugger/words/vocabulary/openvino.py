@@ -80,7 +80,8 @@ def _outputs(context: Context, iterator: bool) -> Iterator[Row]:
     yield from (row for _, row in sorted(rows, key=lambda entry: entry[0]))
     if not iterator:
         always = loop.condition is None or context.ending.passed
-        result = "true" if always else context.operand(loop.condition)
+        edge = context.carried_condition
+        result = "true" if always else context.operand(loop.condition if edge is None else edge.result)
         yield f"output -1 ← {result}", 'purpose="execution_condition"'
 
 

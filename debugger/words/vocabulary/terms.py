@@ -20,7 +20,7 @@ from ....runtime.graph import (
     captured,
     walk,
 )
-from ..endings import Ending, ending
+from ..endings import Ending, carried_condition, ending
 from ..names import named
 from ..node_text import Phrases
 
@@ -85,12 +85,21 @@ class Context:
             return f"parts of {named(found.slices[0].outer)}"
         return "" if found.count is None else declared(found.count)
 
+    @property
+    def carried_condition(self) -> BackEdge | None:
+        """The back edge that a condition which is asked before the iteration is read from: what one iteration yields
+        decides about the next, as in the systems that ask after it."""
+        return carried_condition(self.loop)
+
     def control(self, value: Value) -> str:
         """An input that controls the loop: a constant as it is, anything else with its type."""
         return declared(value) if self.phrases.constant(value) is None else self.operand(value)
 
     def initial_condition(self) -> str:
         """The condition before iteration 0."""
+        edge = self.carried_condition
+        if edge is not None:
+            return initial_text(edge, self.phrases)
         if self.ending.initial is not None:
             return "true" if self.ending.initial else "false"
         return named(self.loop.initial_condition)
@@ -137,7 +146,7 @@ def not_lazy(context: Context, pad: str) -> Iterator[str]:
     """What a system needs to say that decides after an iteration, and collects no more than was computed; ``pad``: its
     operator that adds zeros."""
     loop = context.loop
-    if loop.tested is not None and context.ending.decides:
+    if loop.tested is not None and context.ending.decides and context.carried_condition is None:
         yield (
             f"kWHILE is about the iteration itself: {context.operand(loop.condition)} has to be computed before the"
             " loop for iteration 0, and in the body from what the next iteration gets"

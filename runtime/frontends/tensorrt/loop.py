@@ -10,7 +10,7 @@ from ...graph import Dim, TensorType
 from .enums import LayerType, LoopOutput, TripLimit
 from .folding import constant_int
 from .layer import ILayer, ITensor, Network, enum_argument, tensor_argument
-from .place import ArgumentError, place
+from .place import place
 
 _UNKNOWN = TensorType()
 
@@ -198,14 +198,3 @@ class ILoopOutputLayer(ILoopBoundaryLayer):
             )
         shape.insert(self.axis, constant_int(self.length))
         return [TensorType(types[0].dtype, tuple(shape))]
-
-
-def int_argument(value: object, what: str) -> int:
-    """An argument that has to be an integer.
-
-    Raises:
-        ArgumentError: it is something else.
-    """
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise ArgumentError(f"{place()}: {what} must be an integer, not {value!r}")
-    return int(value.__index__())

@@ -69,7 +69,7 @@ def _names() -> dict[str, Any]:
 
 
 #: Functions of our own that no script is to see.
-_OWN = ("array_of", "int_argument", "validate")
+_OWN = ("array_of", "validate")
 
 
 def _module() -> types.ModuleType:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from models import COUNT, model
+from networks import Net
 
 
 def notes(text: str, **inputs: object) -> list[str]:
@@ -38,3 +39,12 @@ def test_openvino_gets_that_wrong_indeed() -> None:
 def test_trip_counts_that_openvino_reads_otherwise(trips: int, text: str | None) -> None:
     found = notes(COUNT, M=trips, v0=2**62 - 4)
     assert [text in note for note in found if "trip" in note] == ([True] if text else [])
+
+
+def test_networks_of_tensorrt_are_not_told_what_openvino_does() -> None:
+    net = Net()
+    loop = net.counted(net.k(40, "int32"))
+    r, _ = net.carry(loop, net.given("x", "int64"), lambda r: net.ew(r, r))
+    net.last(loop, r, "last")
+    result = net.model().execute({"x": np.int64(1)})
+    assert not any("OpenVINO" in note for note in result.loops[0].notes)

@@ -636,3 +636,38 @@ def test_a_file_that_is_no_trace(capsys: pytest.CaptureFixture[str], tmp_path: P
     (tmp_path / "x.loopdb").write_bytes(b"SQLite format 3\x00" + bytes(100))
     ran = command(capsys, "diff", SAMPLES / "counter.onnx", tmp_path / "x.loopdb")
     assert ran.status == 1 and "no trace" in ran.complaint
+
+
+def test_an_output_with_room_for_more_is_compared_as_far_as_both_go(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "newton.py"
+    assert command(capsys, "convert", SAMPLES / "newton_sqrt.onnx", script, "--longest", 20).status == 0
+    ran = command(capsys, "diff", SAMPLES / "newton_sqrt.onnx", script, "--input", "a=2", "--input", "tol=1e-6")
+    assert ran.status == 0
+    assert ran.out.startswith("same")
+    assert "the output 'xs' of newton.py is padded to 20, and newton_sqrt.onnx has 5: the first 5 are compared" in (
+        " ".join((ran.out + ran.err).split())
+    )
+    # Room is no reason to pass over what differs.
+    script.write_text(
+        script.read_text().replace(
+            "(half, half_q, trt.ElementWiseOperation.SUM)", "(half, half, trt.ElementWiseOperation.SUM)"
+        )
+    )
+    ran = command(capsys, "diff", SAMPLES / "newton_sqrt.onnx", script, "--input", "a=2", "--input", "tol=1e-6")
+    assert ran.status == 6
+    assert ran.out.startswith("differ")
+
+
+@pytest.mark.parametrize(
+    "name", ["loop_while.xml", "loop_for_condition.xml", "loop_slice_concat.xml", "fibonacci.onnx"]
+)
+def test_a_converted_model_is_the_same_and_not_written_otherwise(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "converted.py"
+    assert command(capsys, "convert", SAMPLES / name, script, "--longest", 20).status == 0
+    ran = command(capsys, "diff", SAMPLES / name, script)
+    assert ran.status == 0
+    assert "written otherwise" not in ran.out

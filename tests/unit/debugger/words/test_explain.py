@@ -283,3 +283,17 @@ def test_what_kwhile_asks_is_not_told_in_the_words_of_onnx() -> None:
     assert not any("still counts" in text for text in told)
     assert any("asked before each iteration" in text for text in told)
     assert "The iteration that yields false still counts." in sample("counter.onnx").ends
+
+
+def test_a_recurrence_that_kwhile_asks_is_the_condition_of_the_other_systems(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "newton.py"
+    assert loopdbg(capsys, "convert", SAMPLES / "newton_sqrt.onnx", script, "--longest", 20).status == 0
+    told = " ".join(loopdbg(capsys, "explain", script).out.split())
+    assert "Nothing runs where keep0 is false." in told
+    for system, begins in (("onnx", "cond = keep0"), ("openvino", "execution_condition = keep0")):
+        told = loopdbg(capsys, "explain", script, "--as", system).out
+        assert begins in told
+        assert "has to be computed before the loop" not in told
+    assert "keep   body output 0, the condition" in loopdbg(capsys, "explain", script, "--as", "onnx").out

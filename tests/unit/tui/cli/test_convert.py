@@ -47,3 +47,10 @@ def test_refusals(
     assert ran.status == status
     assert why in ran.complaint
     assert not (tmp_path / target).exists()
+
+
+@pytest.mark.parametrize("folder", [".", "..", "/"])
+def test_a_folder_is_no_script(capsys: pytest.CaptureFixture[str], folder: str) -> None:
+    ran = loopdbg(capsys, "convert", SAMPLES / "newton_sqrt.onnx", folder)
+    assert ran.status == 2
+    assert ran.complaint == f"{folder}: TensorRT networks are Python code; name it network.py"
