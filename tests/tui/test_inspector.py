@@ -339,6 +339,7 @@ async def test_the_help_lists_every_key_and_at_80_columns_nothing_is_cut_off() -
 async def test_what_is_not_computed_yet_says_so() -> None:
     async with inspector("newton_sqrt.onnx", ValueTarget("q", 1), steps=0) as found:
         assert "not computed yet" in found.top.text
+        assert "no other iteration yet" in found.top.text and "large" not in found.top.text
         await found.press("t", "x", "n", "y", "Y", "slash", "f", "m", "j")
         assert "not computed yet" in found.top.text
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
@@ -215,3 +217,13 @@ async def test_names_of_exporters_have_their_beginning_in_the_title(width: int) 
         assert "‥ = /model/decoder/layers.0/" in screen.app.panes["body"].heading[0]
         assert any("‥x" in line for line in screen.lines("body"))
         assert not any("/model/decoder" in line for line in screen.lines("body"))
+
+
+async def test_the_end_of_a_loop_is_told_in_full_where_there_is_room() -> None:
+    async with opened(*sample("greedy_decoder.onnx"), size=(120, 36)) as screen:
+        told = "When go_on = token_next != 0 is false, or after"
+        assert told in screen.text("condition") and "max_length" in screen.text("condition")
+        await screen.press("s", "s")
+        # A plot takes the place of what would not fit, and the sentence says that it is cut.
+        assert "●" in screen.text("condition")
+        assert re.search(re.escape(told) + r".*…", screen.text("condition"))

@@ -70,6 +70,13 @@ async def test_an_endless_loop_is_shown_running_and_can_be_interrupted() -> None
         assert "iterations of 'leibniz' · space interrupts" in screen.message
         # The panes keep the last stop.
         assert "values of iteration 1" in screen.text("body")
+        for _ in range(200):
+            if "iteration 1 → 2" not in screen.text("back-edges"):
+                break
+            await asyncio.sleep(0.02)
+        # What histories tell meanwhile, which keep all as float64, is of the type that the values are of.
+        assert re.search(r"estimate +f32 \[1\]", screen.text("back-edges")) and "f64" not in screen.text("back-edges")
+        assert "none" not in screen.text("back-edges")
         begun = time.monotonic()
         await screen.pilot.press("escape")
         await screen.app.idle()

@@ -15,6 +15,7 @@ from ...debugger.session.debuggee import Debuggee
 from ...debugger.session.snapshot import FrameSnapshot, Snapshot, take
 from ...debugger.session.stop import Reason
 from ...debugger.statistics.history import Evolution, History
+from ...debugger.statistics.tensor import TensorRef
 from ...runtime.frame import CarriedValue
 from ...runtime.graph import Graph, loops
 from .times import SeenTimes, Times, edited, times
@@ -138,7 +139,16 @@ def while_running(shown: Shown, lately: Mapping[str, Evolution]) -> Shown | None
 
 def _lately(edge: CarriedValue, history: History | None) -> CarriedValue:
     if history is None or history.is_tensor or history.bucket > 1 or len(history) < 2:
-        last = None if history is None or history.is_tensor or not len(history) else np.float64(history.values[-1])
+        last = None if history is None or history.is_tensor or not len(history) else _as_at(edge, history.values[-1])
         return replace(edge, previous=None, value=last, ready=last is not None)
-    previous, value = (np.float64(number) for number in history.values[-2:])
+    previous, value = (_as_at(edge, number) for number in history.values[-2:])
     return replace(edge, previous=previous, value=value, ready=True)
+
+
+def _as_at(edge: CarriedValue, number: Any) -> Any:
+    """A number of a history in the type and shape that the value had at the stop; a history keeps all as float64."""
+    known = edge.value if edge.value is not None else edge.previous
+    if isinstance(known, np.ndarray | np.generic | TensorRef) and known.size == 1 and known.dtype.kind != "O":
+        # Of whole numbers too, all that a history has are finite.
+        return np.full(known.shape, number, known.dtype)
+    return np.float64(number)

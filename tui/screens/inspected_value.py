@@ -119,6 +119,12 @@ class Inspected:
         """Whether the session may be asked for its course: it is small, and has been in other iterations."""
         return self.last > 0 and getattr(self.value, "size", 1) <= _SMALL
 
+    @property
+    def not_asked(self) -> str:
+        """Why it may not be asked."""
+        large = getattr(self.value, "size", 1) > _SMALL
+        return "not computed for large tensors" if large else "no other iteration yet"
+
     def course_question(self) -> Callable[[Debuggee], Course]:
         """How a session tells the course: of some iterations, evenly apart, where there are many."""
         count = min(_ASKED, self.last + 1)

@@ -128,7 +128,7 @@ class InspectorScreen(Above[str | None]):
         course = self.course
         self.over.set_title("Over iterations" + (f"   {course.what}" if course is not None and course.what else ""))
         if course is None:
-            text = "p asks the other iterations" if self.inspected.asks else "not computed for large tensors"
+            text = "p asks the other iterations" if self.inspected.asks else self.inspected.not_asked
             self.over.show([line((text, Role.DIM))])
         else:
             self.over.show(course_lines(course, -1 if self.iteration is None else self.iteration, *size))

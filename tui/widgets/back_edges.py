@@ -10,7 +10,7 @@ import numpy as np
 from ...debugger.statistics.history import History
 from ...debugger.words.names import named, quote
 from ...runtime.frame import CarriedValue
-from ...runtime.graph import Value
+from ...runtime.graph import TensorType, Value
 from ..screen.cells import NOT_YET, SET, norm_value, type_of
 from ..screen.evolution import flat_note, is_flat, iterations_a_cell, spark
 from ..screen.layout import Need
@@ -106,11 +106,13 @@ def _row(edge: CarriedValue, room: int, first: bool, param: str, result: str) ->
         return (norm_value(value, room), role) if there else (NOT_YET, Role.DIM)
 
     newest = edge.value if edge.ready and edge.value is not None else edge.previous
+    # While a long loop runs nobody knows what a tensor was an iteration ago.
+    unknown = edge.previous is None and isinstance(edge.type, TensorType)
     delta = delta_text(edge.previous, edge.value) if edge.ready and not first else ""
     return [
         (param, Role.NAME),
         (type_of(newest, edge.type), Role.DIM),
-        told(edge.previous, not first, Role.PLAIN),
+        told(edge.previous, not first and not unknown, Role.PLAIN),
         ("→", Role.DIM),
         told(edge.value, edge.ready, Role.VALUE),
         (delta, Role.PLAIN),

@@ -17,7 +17,7 @@ from ...runtime.text import counted
 from ..screen.cells import NOT_YET, short_value
 from ..screen.evolution import both_sides, distance, meeting
 from ..screen.layout import ALL, Need
-from ..screen.lines import Line, Role, Span, line
+from ..screen.lines import Line, Role, Span, fit, line
 from ..screen.plots import points, progress, scale_of
 from ..screen.program import program
 from ..screen.view import FrameView, Shown
@@ -58,14 +58,16 @@ class Condition(Pane):
             *_ignored(loop),
         ]
         now = _now(shown, loop, phrases, text) if decides else []
-        if height - len(now) - len(ends) - len(rest) - 1 < _LEAST_PLOT and view.frame.history.sides is not None:
-            # A picture says more than the end of a sentence that the source has as well.
-            ends = ends[:1]
-        lines = [*now, *ends, *rest]
-        # An empty line between them where there is room for one.
-        between = [line()] if height - len(lines) > _LEAST_PLOT else []
-        plotted = _plot(view, text, width, height - len(lines) - len(between))
-        return [*lines, *between, *plotted] if plotted else lines
+        # A picture, and what follows, say more than the end of a sentence that the source has as well.
+        short = [_row("ends", (fit(text.ends[0], max(20, width - _LABEL)), Role.PLAIN))] if len(ends) > 1 else ends
+        for told in (ends, short):
+            lines = [*now, *told, *rest]
+            # An empty line between them where there is room for one.
+            between = [line()] if height - len(lines) > _LEAST_PLOT else []
+            plotted = _plot(view, text, width, height - len(lines) - len(between))
+            if plotted:
+                return [*lines, *between, *plotted]
+        return [*now, *(ends if len(now) + len(ends) + len(rest) <= height else short), *rest]
 
 
 def plottable(shown: Shown) -> bool:
