@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 from pathlib import Path
 
@@ -23,7 +24,7 @@ KEYS = (
 #: What brings one back from where most keys do nothing.
 OFTEN = ("s", "n", "c", "left", "escape", "enter", "ctrl+p")
 SIZES = ((80, 24), (120, 36), (200, 60), (70, 15))
-#: Of these the first run always, each sample in one size, the others where there is time for slow tests.
+#: Of these the first run always, each sample in one size, the others where LOOPDBG_ALL_KEYS asks for them.
 TOTAL, ALWAYS = 20_000, 4_000
 
 
@@ -39,6 +40,7 @@ async def test_any_keys(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif("LOOPDBG_ALL_KEYS" not in os.environ, reason="takes ten minutes: LOOPDBG_ALL_KEYS=1 asks for it")
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", NAMES)
 async def test_any_more_keys(name: str, size: tuple[int, int]) -> None:
