@@ -515,6 +515,9 @@ static inline void history_flush(loop_history *h, history_entry *e) {
     e->n = 1;
 }
 
+/* The place of the running entry. Not in Cython: with its checks for overflow, pointers differ by bytes. */
+static inline int history_place(const loop_history *h) { return (int)(h->now - h->entries); }
+
 /* Begin an entry, in place of the oldest one. */
 static inline void history_begin(loop_history *h, int64_t entry, int64_t origin) {
     history_entry *e = h->now + 1 == h->entries + h->nentries ? h->entries : h->now + 1;

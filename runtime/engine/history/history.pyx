@@ -22,6 +22,7 @@ np.import_array()
 
 cdef extern from "history.h" nogil:
     void history_begin(loop_history *h, int64_t entry, int64_t origin)
+    int history_place(const loop_history *h)
     void history_flush(loop_history *h, history_entry *e)
     int history_grow(const loop_history *h, history_entry *e, int64_t more)
     uint64_t *history_row(loop_history *h)
@@ -282,7 +283,7 @@ cdef class Histories:
         cdef int place
         if h == NULL:
             return None
-        return (<int>(h.now - h.entries), h.nseries, *[self.freeze_entry(index, place) for place in range(HISTORY_ENTRIES)])
+        return (history_place(h), h.nseries, *[self.freeze_entry(index, place) for place in range(HISTORY_ENTRIES)])
 
     cdef FrozenEntry freeze_entry(self, int index, int place):
         cdef loop_history *h = self.s.loops[index].history
