@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -77,3 +78,19 @@ def test_explain_has_the_same_ports_in_each_systems_words(three: Mapping[System,
         ran = subprocess.run([sys.executable, "-m", "loopdbg", "explain", str(path)], capture_output=True, text=True)
         for word in words[system]:
             assert word in ran.stdout, (system, word, ran.stdout)
+
+
+def test_info_tells_the_same_ports_under_each_systems_own_names(three: Mapping[System, Path]) -> None:
+    told = {}
+    for system, path in three.items():
+        ran = subprocess.run(
+            [sys.executable, "-m", "loopdbg", "info", str(path), "--json"], capture_output=True, text=True, check=True
+        )
+        told[system] = json.loads(ran.stdout)["loops"][0]["own_names"]
+    shared = {"trip count", "back edges", "last-value outputs", "scan outputs"}
+    assert all(shared <= set(names) for names in told.values())
+    for port in shared:
+        assert len({names[port] for names in told.values()}) == 3
+    assert told[System.TENSORRT]["back edges"] == "IRecurrenceLayer"
+    assert told[System.OPENVINO]["back edges"] == "back_edges"
+    assert told[System.ONNX]["trip count"] == "M"

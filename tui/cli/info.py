@@ -125,6 +125,7 @@ def _loop(loop: dict[str, Any]) -> Iterator[str]:
     )
     yield from _section("scan outputs", [(f"{_output(p)} = {p['result']}", _joined(p)) for p in loop["scan_outputs"]])
     yield from _section("operators", [(_counts(loop["operators"]), "")])
+    yield from _section("its own names", list(loop["own_names"].items()))
     yield from _section("notes", [(note, "") for note in loop["notes"]])
 
 

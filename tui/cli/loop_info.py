@@ -68,6 +68,7 @@ def _loop(node: LoopNode, origins: Origins, returned: dict[Value, list[str]]) ->
     # A run needs no words for a loop.
     from ...debugger.words.ends import ends
     from ...debugger.words.node_text import Phrases
+    from ...debugger.words.own_names import own_names
 
     loop = node.loop
     phrases = Phrases(origins)
@@ -114,6 +115,7 @@ def _loop(node: LoopNode, origins: Origins, returned: dict[Value, list[str]]) ->
             for port in loop.scan_outputs
         ],
         "operators": _operators(loop.body),
+        "own_names": dict(own_names(loop)),
         "notes": list(loop.notes),
         "loops": [_loop(child, origins, returned) for child in node.children],
     }
