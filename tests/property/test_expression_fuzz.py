@@ -75,6 +75,12 @@ class Values:
             raise ScopeError(f"iteration {iteration} has not run yet")
         return self.value(name)
 
+    def history(self, name: str) -> Any:
+        value = np.asarray(self.value(name))
+        if value.dtype.kind not in "biuf":
+            raise ScopeError(f"'{name}' has no history")
+        return np.full(13, value.reshape(-1)[0] if value.size == 1 else np.nan)
+
 
 def attempt(text: str) -> None:
     """Read, compute and lower a text; nothing but a clean error may come of it."""
