@@ -45,7 +45,7 @@ def _library() -> ctypes.CDLL:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         target = Path(folder) / "twins.so"
         sources = map(str, sorted(SOURCES.glob("*.c")))
-        made = subprocess.run([gcc, *FLAGS, "-o", str(target), *sources, "-lm"], capture_output=True, text=True)
+        made = subprocess.run([gcc, *FLAGS, "-o", str(target), *sources, "-lm"], capture_output=True, encoding="utf-8")
         if made.returncode:
             raise NoTwinError(f"gcc failed: {made.stderr.strip()}")
         return ctypes.CDLL(str(target))

@@ -170,7 +170,7 @@ def _child(words: list[str], text: str = "") -> Any:
     # Where bytecode is not kept, a cold start would be the time of a compiler.
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     try:
-        done = subprocess.run(command, input=text, env=kept, capture_output=True, text=True, timeout=PATIENCE)
+        done = subprocess.run(command, input=text, env=kept, capture_output=True, encoding="utf-8", timeout=PATIENCE)
     except subprocess.TimeoutExpired:
         return f"no end within {PATIENCE} s"
     try:

@@ -64,7 +64,7 @@ def test_each_iteration_carries_the_same(three: Mapping[System, Path]) -> None:
 def test_diff_says_so(three: Mapping[System, Path], pair: tuple[System, System], tmp_path: Path) -> None:
     np.savez(tmp_path / "x.npz", **INPUTS)
     command = [sys.executable, "-m", "loopdbg", "diff", *map(str, (three[pair[0]], three[pair[1]]))]
-    ran = subprocess.run([*command, "--inputs", str(tmp_path / "x.npz")], capture_output=True, text=True)
+    ran = subprocess.run([*command, "--inputs", str(tmp_path / "x.npz")], capture_output=True, encoding="utf-8")
     assert "6 iterations compared, largest difference 0" in ran.stdout, ran.stdout + ran.stderr
 
 
@@ -75,7 +75,9 @@ def test_explain_has_the_same_ports_in_each_systems_words(three: Mapping[System,
         System.TENSORRT: ("TripLimit.COUNT", "IRecurrence", "kCONCATENATE"),
     }
     for system, path in three.items():
-        ran = subprocess.run([sys.executable, "-m", "loopdbg", "explain", str(path)], capture_output=True, text=True)
+        ran = subprocess.run(
+            [sys.executable, "-m", "loopdbg", "explain", str(path)], capture_output=True, encoding="utf-8"
+        )
         for word in words[system]:
             assert word in ran.stdout, (system, word, ran.stdout)
 
@@ -84,7 +86,10 @@ def test_info_tells_the_same_ports_under_each_systems_own_names(three: Mapping[S
     told = {}
     for system, path in three.items():
         ran = subprocess.run(
-            [sys.executable, "-m", "loopdbg", "info", str(path), "--json"], capture_output=True, text=True, check=True
+            [sys.executable, "-m", "loopdbg", "info", str(path), "--json"],
+            capture_output=True,
+            encoding="utf-8",
+            check=True,
         )
         told[system] = json.loads(ran.stdout)["loops"][0]["own_names"]
     shared = {"trip count", "back edges", "last-value outputs", "scan outputs"}

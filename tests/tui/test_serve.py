@@ -39,7 +39,7 @@ def served(*options: str) -> Iterator[str]:
     """The address of a server."""
     code = "import sys; from loopdbg.tui.cli import main; sys.exit(main())"
     words = [sys.executable, "-c", code, "serve", str(SAMPLES / "newton_sqrt.onnx"), *options]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
     try:
         assert process.stdout is not None
         line = process.stdout.readline()

@@ -303,7 +303,7 @@ def test_a_script_that_never_ends_is_interrupted(loop: str, tmp_path: Path) -> N
         "info",
         str(path),
     ]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8") as process:
         assert process.stderr is not None
         assert process.stderr.readline() == "on\n"
         process.send_signal(signal.SIGINT)
