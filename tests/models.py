@@ -171,3 +171,18 @@ def cell_model(
     inputs = [x, *(edge.initial for one in loops for edge in one.back_edges if isinstance(edge.initial, Value))]
     outputs = [value for one in loops for value in one.outputs if value is not None]
     return loopdbg.Model(Graph("main", inputs, outputs, list(loops), system=System.OPENVINO))
+
+
+def loop_text(
+    nodes: str = "co = Identity (ci) xo = Add (x, x)",
+    outputs: str = "bool co, float xo",
+    inputs: str = "int64 i, bool ci, float x",
+    call: str = "a = Loop (m, c, v)",
+    result: str = "float a",
+    given: str = "int64 m, bool c, float v",
+    before: str = "",
+) -> str:
+    """A model of one Loop, with whatever a test wants to be different."""
+    head, arguments = call.split("Loop")
+    body = f"<body: graph = b ({inputs}) => ({outputs}) {{ {nodes} }}>"
+    return f"g ({given}) => ({result}) {{ {before} {head}Loop {body} {arguments} }}"

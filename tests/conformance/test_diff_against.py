@@ -20,7 +20,7 @@ from loopdbg.debugger.diff.streams import Options
 from loopdbg.debugger.peers.process import Peer
 from loopdbg.runtime.errors import UsageError
 from loopdbg.runtime.graph import loops
-from models import SAMPLES
+from models import SAMPLES, loop_text
 
 ONNX = sorted(path.name for path in SAMPLES.glob("*.onnx"))
 IR = ["lstm.xml", *sorted(path.name for path in SAMPLES.glob("*.xml") if path.name != "lstm.xml")]
@@ -77,85 +77,71 @@ def test_sample_models_are_the_same(peers: dict[str, Peer], name: str, who: str)
 # ------------------------------------------------------------------ what is predicted
 
 
-def loop(
-    nodes: str = "co = Identity (ci) xo = Add (x, x)",
-    results: str = "bool co, float xo",
-    parameters: str = "int64 i, bool ci, float x",
-    call: str = "a = Loop (m, c, v)",
-    outputs: str = "float a",
-    inputs: str = "int64 m, bool c, float v",
-    before: str = "",
-) -> str:
-    head, arguments = call.split("Loop")
-    body = f"<body: graph = b ({parameters}) => ({results}) {{ {nodes} }}>"
-    return f"g ({inputs}) => ({outputs}) {{ {before} {head}Loop {body} {arguments} }}"
-
-
 SCAN = """g (float k0, float[N] x) => (float k, float[M] y) {{ {before} k, y = Scan <num_scan_inputs = 1,
   body: graph = b (float ki, float xi) => (float {state}, float yi) {{
     ko = Add (ki, {term}) yi = Mul (ki, xi) }}> (k0, x) }}"""
 SWAP = {
     "nodes": "co = Identity (ci)",
-    "results": "bool co, float y, float x",
-    "parameters": "int64 i, bool ci, float x, float y",
+    "outputs": "bool co, float y, float x",
+    "inputs": "int64 i, bool ci, float x, float y",
     "call": "a, b = Loop (m, c, v, w)",
-    "outputs": "float a, float b",
-    "inputs": "int64 m, bool c, float v, float w",
+    "result": "float a, float b",
+    "given": "int64 m, bool c, float v, float w",
 }
 STOPS = "k = Constant <value = float {6}> () xo = Add (x, x) co = Less (xo, k) e = Identity (xo)"
 GIVEN: dict[str, Any] = {"m": np.int64(5), "c": np.True_, "v": np.float32(1), "w": np.float32(2)}
 ROW = {"k0": np.float32(10), "x": np.float32([1, 2, 3])}
 INTS = {
-    "parameters": "int64 i, bool ci, int64 x",
-    "results": "bool co, int64 xo",
-    "outputs": "int64 a",
-    "inputs": "int64 m, bool c, int64 v",
+    "inputs": "int64 i, bool ci, int64 x",
+    "outputs": "bool co, int64 xo",
+    "result": "int64 a",
+    "given": "int64 m, bool c, int64 v",
 }
 SHADOWED = models.NESTED.replace("int64 j, bool d, int64 u", "int64 i, bool c, int64 t").replace("(d)", "(c)")
 SHADOWED = SHADOWED.replace("Mul (i, j)", "Mul (i, i)").replace("Add (u, product)", "Add (t, product)")
 
 #: Rule, peer -> model, inputs, and how it shows: trips, outputs, crashed, hung, refused, failed.
 PREDICTED: dict[tuple[str, str], tuple[str, dict[str, Any], str]] = {
-    ("B1", "onnxruntime"): (loop(STOPS, call="a = Loop (m, , v)", inputs="int64 m, float v"), GIVEN, "trips"),
-    ("B1", "openvino"): (loop(STOPS, call="a = Loop (m, , v)", inputs="int64 m, float v"), GIVEN, "trips"),
+    ("B1", "onnxruntime"): (loop_text(STOPS, call="a = Loop (m, , v)", given="int64 m, float v"), GIVEN, "trips"),
+    ("B1", "openvino"): (loop_text(STOPS, call="a = Loop (m, , v)", given="int64 m, float v"), GIVEN, "trips"),
     ("B7", "onnxruntime"): (
-        loop(results="bool co, float xo, int64 i", call="a, s = Loop (m, c, v)", outputs="float a, int64[N] s"),
+        loop_text(outputs="bool co, float xo, int64 i", call="a, s = Loop (m, c, v)", result="float a, int64[N] s"),
         GIVEN,
         "outputs",
     ),
-    ("B8", "openvino"): (loop(**SWAP), GIVEN, "refused"),
+    ("B8", "openvino"): (loop_text(**SWAP), GIVEN, "refused"),
     ("B9", "onnxruntime"): (SCAN.format(before="", state="ki", term="xi"), ROW, "outputs"),
     ("B10", "onnxruntime"): (
-        loop(
+        loop_text(
             nodes="co = Identity (ci) xo = Identity (x) e = Identity (x)",
-            results="bool co, string xo, string e",
-            parameters="int64 i, bool ci, string x",
+            outputs="bool co, string xo, string e",
+            inputs="int64 i, bool ci, string x",
             call="a, s = Loop (m, c, v)",
-            outputs="string a, string[N] s",
-            inputs="int64 m, bool c, string v",
+            result="string a, string[N] s",
+            given="int64 m, bool c, string v",
         ),
         {**GIVEN, "v": np.array("ab", object)},
         "outputs",
     ),
-    ("B14", "openvino"): (loop(), {**GIVEN, "m": np.int64(-1)}, "hung"),
+    ("B14", "openvino"): (loop_text(), {**GIVEN, "m": np.int64(-1)}, "hung"),
     ("B15", "openvino"): (
-        loop("k = Constant <value = float {6}> () xo = Add (x, x) co = Less (xo, k)"),
+        loop_text("k = Constant <value = float {6}> () xo = Add (x, x) co = Less (xo, k)"),
         {**GIVEN, "m": np.int64(2**32 + 2)},
         "trips",
     ),
     ("B16", "openvino"): (
-        loop(
-            results="bool co, float xo, float xo",
+        loop_text(
+            outputs="bool co, float xo, float xo",
             call="a, s = Loop (m, n, v)",
-            outputs="float a, float[N] s",
-            inputs="int64 m, float v",
+            result="float a, float[N] s",
+            given="int64 m, float v",
             before="n = Constant <value = bool {0}> ()",
         ),
         GIVEN,
         "outputs",
     ),
     ("B17", "onnxruntime"): (
-        loop(results="bool co, float xo, float xo", call=", s = Loop (m, c, v)", outputs="float[N] s"),
+        loop_text(outputs="bool co, float xo, float xo", call=", s = Loop (m, c, v)", result="float[N] s"),
         GIVEN,
         "crashed",
     ),
@@ -212,12 +198,12 @@ def test_an_off_by_one_between_two_runtimes(capsys: pytest.CaptureFixture[str], 
     """The story: a loop gives one row less in production, and nobody knows why."""
     path = tmp_path / "decoder.onnx"
     nodes = STOPS.replace("float {6}", "float {31}")
-    text = loop(
+    text = loop_text(
         nodes,
-        results="bool co, float xo, float e",
+        outputs="bool co, float xo, float e",
         call="a, s = Loop (m, , v)",
-        outputs="float a, float[N] s",
-        inputs="int64 m, float v",
+        result="float a, float[N] s",
+        given="int64 m, float v",
     )
     onnx.save(models.proto(text, 16), path)
     ran = command(capsys, "diff", path, "--against", "onnxruntime", "--input", "m=6", "--input", "v=1")
@@ -258,7 +244,7 @@ def test_a_model_without_a_loop(onnxruntime: Peer, openvino: Peer, tmp_path: Pat
 
 
 def test_integers_beyond_32_bits_are_left_out(openvino: Peer, onnxruntime: Peer, tmp_path: Path) -> None:
-    model = saved(tmp_path, loop(**INTS))
+    model = saved(tmp_path, loop_text(**INTS))
     given = {**GIVEN, "m": np.int64(40), "v": np.int64(1)}
     found = against(openvino, model, given)
     lockstep, free = found.comparisons
@@ -271,15 +257,15 @@ def test_integers_beyond_32_bits_are_left_out(openvino: Peer, onnxruntime: Peer,
 def test_float64_is_compared_as_float32_where_the_peer_computes_so(
     openvino: Peer, onnxruntime: Peer, tmp_path: Path
 ) -> None:
-    text = loop(
+    text = loop_text(
         "co = Identity (ci) t = Constant <value = double {1.1}> () xo = Mul (x, t)",
         **{
             key: value.replace("float", "double")
             for key, value in (
-                ("results", "bool co, float xo"),
-                ("parameters", "int64 i, bool ci, float x"),
-                ("outputs", "float a"),
-                ("inputs", "int64 m, bool c, float v"),
+                ("outputs", "bool co, float xo"),
+                ("inputs", "int64 i, bool ci, float x"),
+                ("result", "float a"),
+                ("given", "int64 m, bool c, float v"),
             )
         },
     )
@@ -294,7 +280,7 @@ def test_float64_is_compared_as_float32_where_the_peer_computes_so(
 
 @pytest.mark.parametrize("who", ["onnxruntime", "openvino"])
 def test_random_numbers_are_handed_over(peers: dict[str, Peer], tmp_path: Path, who: str) -> None:
-    model = saved(tmp_path, loop("co = Identity (ci) r = RandomUniformLike (x) xo = Add (x, r)"))
+    model = saved(tmp_path, loop_text("co = Identity (ci) r = RandomUniformLike (x) xo = Add (x, r)"))
     found = against(peers[who], model, GIVEN)
     assert found.same and found.comparisons[0].loops[0].iterations == 5
     assert any("draws random numbers" in note for note in found.comparisons[0].notes)
@@ -314,7 +300,7 @@ def test_the_node_that_a_peer_computes_in_another_way(openvino: Peer, tmp_path: 
     """OpenVINO gives 0 for the ReLU of NaN (docs/peers.md)."""
     one = "co = Identity (ci) one = Constant <value = float {1}> ()"
     nodes = f"{one} y = Sub (x, one) r = Sqrt (y) z = Relu (r) xo = Sub (z, one)"
-    found = against(openvino, saved(tmp_path, loop(nodes)), {**GIVEN, "v": np.float32(3)}, free=False)
+    found = against(openvino, saved(tmp_path, loop_text(nodes)), {**GIVEN, "v": np.float32(3)}, free=False)
     (lockstep,) = found.comparisons
     first = lockstep.first
     assert first is not None and first.first is not None and first.node is not None
@@ -340,12 +326,12 @@ BODIES: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "no iteration": (models.SUM, {"M": np.int64(0), "v0": np.float32(1)}),
     "a carried value that grows": (
-        loop(
+        loop_text(
             "co = Identity (ci) xo = Concat <axis = 0> (x, x)",
             "bool co, float[K] xo",
             "int64 i, bool ci, float[N] x",
-            outputs="float[Z] a",
-            inputs="int64 m, bool c, float[N] v",
+            result="float[Z] a",
+            given="int64 m, bool c, float[N] v",
         ),
         {**GIVEN, "v": np.float32([1])},
     ),

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -85,9 +86,19 @@ def test_only_who_has_the_token_is_let_in() -> None:
         assert get(f"{bare}static/js/textual.js", jar)[0] == 200
 
 
+def test_one_browser_sees_two_models() -> None:
+    """Cookies are one set for all ports of a host."""
+    with served() as one, served() as other:
+        jar = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
+        assert get(one, jar)[0] == get(other, jar)[0] == 200
+        assert get(one.partition("?")[0], jar)[0] == 200
+
+
 def test_without_a_token_where_that_is_asked_for() -> None:
-    with served("--no-token", "--port", "8793") as address:
-        assert address == "http://127.0.0.1:8793/"
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port = found.getsockname()[1]
+    with served("--no-token", "--port", str(port)) as address:
+        assert address == f"http://127.0.0.1:{port}/"
         assert get(address)[0] == 200
 
 

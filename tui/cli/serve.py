@@ -22,8 +22,6 @@ from .recorded import add_weights_option, is_database
 if TYPE_CHECKING:
     from aiohttp import web
 
-_COOKIE = "loopdbg-token"
-
 
 class Serve(Command):
     """Runs a web server; each browser that opens its page gets a debugger of its own."""
@@ -103,6 +101,8 @@ def _server(options: argparse.Namespace, token: str, port: int) -> Any:
     shown = f"[{options.host}]" if ":" in options.host else options.host
     hosts = {f"{name}:{port}" for name in (shown, "localhost", "127.0.0.1")}
     everywhere = options.host in ("0.0.0.0", "::")
+    # Browsers keep one set of cookies for all ports of a host: two models may be served at once.
+    cookie = f"loopdbg-token-{port}"
 
     @web.middleware
     async def guard(request: web.Request, handler: Any) -> web.StreamResponse:
@@ -112,13 +112,13 @@ def _server(options: argparse.Namespace, token: str, port: int) -> Any:
         origin = request.headers.get("Origin")
         if origin is not None and origin.partition("://")[2] != request.host:
             raise web.HTTPForbidden(text="loopdbg: not for other pages")
-        given = request.query.get("token", "") or request.cookies.get(_COOKIE, "")
+        given = request.query.get("token", "") or request.cookies.get(cookie, "")
         if token and not hmac.compare_digest(given.encode(), token.encode()):
             raise web.HTTPForbidden(text="loopdbg: open the address that was printed, with its token")
         if token and request.path == "/" and "token" in request.query:
             # From here on it stands in no address: neither in the browser's history, nor in what is sent to others.
             moved = web.HTTPFound("/")
-            moved.set_cookie(_COOKIE, token, httponly=True, samesite="Strict")
+            moved.set_cookie(cookie, token, httponly=True, samesite="Strict")
             raise moved
         response: web.StreamResponse = await handler(request)
         return response

@@ -15,8 +15,9 @@ from loopdbg.runtime.errors import LoopdbgError, ModelError
 from loopdbg.runtime.frontends import read
 from loopdbg.runtime.frontends.onnx import reader as frontend
 from loopdbg.runtime.graph import Graph, loops, walk
+from models import loop_text
 
-from .texts import loop_text, names, proto
+from .texts import names, proto
 
 MODEL = proto(
     loop_text(

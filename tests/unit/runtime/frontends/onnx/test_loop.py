@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from loopdbg.runtime.graph import Loop, System
+from models import loop_text
 
-from .texts import loop_text, names, read_loop, refused
+from .texts import names, read_loop, refused
 
 
 @pytest.mark.parametrize("trip_count", ["m", ""])

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from loopdbg.runtime.graph import loops
+from models import loop_text
 
 from .test_scan_if import scan_text
-from .texts import loop_text, read
+from .texts import read
 
 TWO = {
     "inputs": "int64 i, bool ci, float x, float y",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from loopdbg.runtime.graph import Loop, Value, loops
+from models import loop_text
 
-from .texts import loop_text, names, node, proto, read, read_loop, refused
+from .texts import names, node, proto, read, read_loop, refused
 
 
 def test_captures_are_the_outer_values() -> None:

@@ -7,8 +7,9 @@ import pytest
 
 import loopdbg
 from loopdbg.runtime.graph import Loop, loops
+from models import loop_text
 
-from .texts import loop_text, names, operation, read, refused
+from .texts import names, operation, read, refused
 
 MAP = """
 g (seq(float[N]) s, seq(float[N]) t, float[1] x) => (seq(float[N]) y, seq(int64[1]) z) {

@@ -53,17 +53,3 @@ def operation(graph: Graph, output: str) -> Operation:
 def names(values: Sequence[Value | SlicedInput | None]) -> list[str | None]:
     """The values' names; None for an absent one."""
     return [value.name if isinstance(value, Value) else None for value in values]
-
-
-def loop_text(
-    nodes: str = "co = Identity (ci) xo = Add (x, x)",
-    outputs: str = "bool co, float xo",
-    inputs: str = "int64 i, bool ci, float x",
-    call: str = "a = Loop (m, c, v)",
-    result: str = "float a",
-    given: str = "int64 m, bool c, float v",
-) -> str:
-    """A model of one Loop, with whatever a test wants to be different."""
-    head, arguments = call.split("Loop")
-    body = f"<body: graph = b ({inputs}) => ({outputs}) {{ {nodes} }}>"
-    return f"g ({given}) => ({result}) {{ {head}Loop {body} {arguments} }}"
