@@ -109,28 +109,54 @@ def plan_groups(nodes: Sequence[Candidate], slots: Slots, unfolded: Collection[i
 
     ``unfolded``: positions of nodes whose reductions stay outside of groups.
     """
-    for shape in _shapes(nodes, slots):
-        group = _Grouper(nodes, slots, shape, unfolded).group()
+    return _plan(nodes, slots, unfolded, {node.pc: _alone(node, slots) for node in nodes})
+
+
+@dataclass(frozen=True)
+class _Alone:
+    """What a node does where it is bound by itself: over which shapes its steps run, and the shapes of its results."""
+
+    steps: tuple[Shape, ...]
+    results: tuple[Shape, ...]
+
+    def fits(self, axes: Shape) -> bool:
+        """May it run in blocks along these axes? Among others it has the same steps, and may be more of them."""
+        return all(shape[: len(axes)] == axes for shape in self.steps)
+
+
+def _alone(node: Candidate, slots: Slots) -> _Alone | None:
+    """None: elementwise calls cannot do it."""
+    if node.guarded or node.idle:
+        return None
+    joint = Joint()
+    try:
+        results = joint.apply(node.op, _arguments(node, {}, slots))
+    except NotNative:
+        return None
+    steps = tuple(walked(step.shape) for step in joint.steps if not step.once)
+    return _Alone(steps, tuple(walked(result.shape) for result in results))
+
+
+def _plan(
+    nodes: Sequence[Candidate], slots: Slots, unfolded: Collection[int], alone: Mapping[int, _Alone | None]
+) -> list[Group]:
+    for shape in _shapes(nodes, alone):
+        group = _Grouper(nodes, slots, shape, unfolded, alone).group()
         if group is not None:
             before = [node for node in nodes if node.pc < group.first]
             after = [node for node in nodes if node.pc >= group.end]
-            return [*plan_groups(before, slots, unfolded), group, *plan_groups(after, slots, unfolded)]
+            return [*_plan(before, slots, unfolded, alone), group, *_plan(after, slots, unfolded, alone)]
     return []
 
 
-def _shapes(nodes: Sequence[Candidate], slots: Slots) -> list[Shape]:
+def _shapes(nodes: Sequence[Candidate], alone: Mapping[int, _Alone | None]) -> list[Shape]:
     """Shapes that are worth a group, those with the most work first."""
     work: dict[Shape, int] = {}
     for node in nodes:
-        if node.guarded or node.idle:
+        by_itself = alone[node.pc]
+        if by_itself is None:
             continue
-        joint = Joint()
-        try:
-            results = joint.apply(node.op, _arguments(node, {}, slots))
-        except NotNative:
-            continue
-        shapes = [step.shape for step in joint.steps if not step.once] or [result.shape for result in results]
-        for shape in map(walked, shapes):
+        for shape in by_itself.steps or by_itself.results:
             if math.prod(shape) >= LEAST:
                 work[shape] = work.get(shape, 0) + math.prod(shape)
     return sorted(work, key=lambda shape: -work[shape])
@@ -161,6 +187,7 @@ class _Grouper:
     slots: Slots
     shape: Shape
     unfolded: Collection[int]
+    alone: Mapping[int, _Alone | None]
     joint: Joint = field(default_factory=lambda: Joint())
     #: Slot -> what it is inside of the group.
     values: dict[int, Buffer] = field(default_factory=dict)
@@ -205,7 +232,7 @@ class _Grouper:
         barred = self._unwritable()
         if barred:
             again = self.barred | barred
-            return _Grouper(self.nodes, self.slots, self.shape, self.unfolded, barred=again).group()
+            return _Grouper(self.nodes, self.slots, self.shape, self.unfolded, self.alone, barred=again).group()
         self._write(outer)
         if not self._worth(inner):
             return None
@@ -235,7 +262,10 @@ class _Grouper:
     # -- who joins
 
     def _join(self, node: Candidate) -> bool:
-        if node.guarded or node.pc in self.barred or any(self._is_whole(self.values.get(slot)) for slot in node.inputs):
+        alone = self.alone[node.pc]
+        if alone is None or not alone.fits(self.axes) or node.pc in self.barred:
+            return False
+        if any(self._is_whole(self.values.get(slot)) for slot in node.inputs):
             return False
         steps, temps = len(self.joint.steps), len(self.joint.temps)
         rows = dict(self.rows)
