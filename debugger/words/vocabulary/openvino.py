@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ....runtime.graph import Loop, SlicedInput, System, Value
+from ....runtime.graph import BackEdge, Loop, ScanOutput, SlicedInput, System, Value
 from ..endings import sliced_inputs
 from ..names import named
 from .terms import Context, Row, Terms, dtype, not_lazy
@@ -23,10 +23,10 @@ def openvino_terms(context: Context) -> Terms:
         condition = f"execution_condition = {context.initial_condition()}"
         rows = [(f"trip_count = {trips}", f"input {_input(loop, 0)}"), (condition, f"input {_input(loop, 1)}")]
         found.add("inputs", rows)
-    found.add("port_map", [*_inputs(context, 0 if iterator else 2), *_outputs(context, iterator)])
+    found.add("port_map", [*_inputs(context, iterator), *_outputs(context, iterator)])
     found.add("back_edges", _back_edges(context))
     if not own:
-        found.add("captures", [(row, f"{where}; {_taken(where)}") for row, where in context.capture_rows()])
+        found.add("captures", [(row, _taken(where)) for row, where in context.capture_rows()])
         found.needs += not_lazy(context, "Pad")
         _translated(context, found, iterator)
     return found
@@ -36,12 +36,27 @@ def _cut(port: SlicedInput) -> str:
     return f"axis={port.axis} start={port.start} end={port.end} stride={port.stride} part_size={port.part_size}"
 
 
-def _inputs(context: Context, first: int) -> Iterator[Row]:
-    loop = context.loop
+def _turned(context: Context, port: SlicedInput | ScanOutput, iterator: bool) -> bool:
+    """Whether something is read or collected backwards that Loop-5, whose page has an axis alone, turns outside."""
+    backward = port.reverse if isinstance(port, ScanOutput) else port.stride < 0
+    return backward and not iterator and context.loop.system is not System.OPENVINO
+
+
+def _edges(context: Context) -> list[BackEdge]:
+    """What back edges carry: a condition that nothing else reads is none of that."""
+    edge, loop = context.recurrent_condition, context.loop
+    handed = {*(scan.result for scan in loop.scan_outputs), *(one.result for one in loop.back_edges)}
+    read = edge is not None and (edge.param in context.computed_with or edge.param in handed)
+    return [one for one in loop.back_edges if one is not edge or read]
+
+
+def _inputs(context: Context, iterator: bool) -> Iterator[Row]:
+    loop, first = context.loop, 0 if iterator else 2
     ports: list[tuple[Value, Value, str]] = []
     for port in loop.sliced_inputs:
-        ports.append((port.outer, port.inner, _cut(port)))
-    for edge in loop.back_edges:
+        cut = f"axis={port.axis}, reversed before" if _turned(context, port, iterator) else _cut(port)
+        ports.append((port.outer, port.inner, cut))
+    for edge in _edges(context):
         initial = edge.initial
         cut = f"merged, {_cut(initial)}" if isinstance(initial, SlicedInput) else "merged"
         ports.append((initial.outer if isinstance(initial, SlicedInput) else initial, edge.param, cut))
@@ -67,10 +82,13 @@ def _outputs(context: Context, iterator: bool) -> Iterator[Row]:
     rows: list[tuple[int, Row]] = []
     for last in loop.last_values:
         number = _output(loop, context.position(last.outer))
-        rows.append((number, (f"output {number} {named(last.outer)} ← {context.operand(last.result)}", "last value")))
+        edge = context.edge_of(last)
+        result = last.result if edge is None else edge.result
+        rows.append((number, (f"output {number} {named(last.outer)} ← {context.operand(result)}", "last value")))
     for scan in loop.scan_outputs:
         number = _output(loop, context.position(scan.outer))
         order = " stride=-1" if scan.reverse else ""
+        order = ", reversed after" if _turned(context, scan, iterator) else order
         rows.append(
             (
                 number,
@@ -81,8 +99,8 @@ def _outputs(context: Context, iterator: bool) -> Iterator[Row]:
     if not iterator:
         always = loop.condition is None or context.ending.passed
         edge = context.carried_condition
-        result = "true" if always else context.operand(loop.condition if edge is None else edge.result)
-        yield f"output -1 ← {result}", 'purpose="execution_condition"'
+        decided = "true" if always else context.operand(loop.condition if edge is None else edge.result)
+        yield f"output -1 ← {decided}", 'purpose="execution_condition"'
 
 
 def _input(loop: Loop, rank: int) -> int:
@@ -96,7 +114,7 @@ def _output(loop: Loop, rank: int) -> int:
 
 def _back_edges(context: Context) -> Iterator[Row]:
     loop = context.loop
-    for edge in loop.back_edges:
+    for edge in _edges(context):
         yield f"{context.operand(edge.result)} → {named(edge.param)}", str(edge.param.type)
     received = loop.condition_input
     if received is not None and received in context.used and context.ending.decides:
@@ -112,17 +130,21 @@ def _translated(context: Context, found: Terms, iterator: bool) -> None:
     for port in sliced_inputs(loop):
         if port.drop_axis:
             found.needs.append(f"a part keeps its axis in OpenVINO, so the body has to Squeeze {named(port.inner)}")
+        if _turned(context, port, iterator):
+            cut = "cut to the trip count and reversed" if port.from_trip_count else "reversed"
+            found.cannot.append(f"Loop-5 cuts in order alone; {named(port.outer)} has to be {cut} before it")
     for scan in loop.scan_outputs:
         if scan.stack:
             found.needs.append(
                 f"OpenVINO concatenates, so for {named(scan.outer)} the body has to Unsqueeze"
                 f" {context.operand(scan.result)} at axis {scan.axis}"
             )
-        if scan.reverse and not iterator:
+        if _turned(context, scan, iterator):
             found.cannot.append(f"Loop-5 concatenates in order alone; {named(scan.outer)} has to be reversed after it")
     if ending.count is not None:
+        here = "runs nothing in ONNX" if loop.system is System.ONNX else "is an error in TensorRT"
         found.needs.append(
-            f"a negative {named(ending.count)} runs nothing in ONNX; in OpenVINO -1 is no limit and others are an error"
+            f"a negative {named(ending.count)} {here}; in OpenVINO -1 is no limit and others are an error"
         )
     if loop.condition is None and loop.ignored_condition is not None and not iterator:
         found.needs.append("the body's condition is ignored in ONNX, so a constant true takes its place")
@@ -140,4 +162,6 @@ def _translated(context: Context, found: Terms, iterator: bool) -> None:
 
 
 def _taken(where: str) -> str:
-    return "copied into the body" if where.startswith("constant") else "an invariant input"
+    if not where:  # constants that are not listed one by one
+        return "copied into the body"
+    return f"{where}; {'copied into the body' if where.startswith('constant') else 'an invariant input'}"

@@ -112,6 +112,16 @@ def _limits_of_the_api(context: Context, found: Terms) -> None:
         )
     elif count is not None and count.name != "int32":
         found.needs.append(f"kCOUNT takes int32: {named(ending.count)} is {dtype_name(count)}, and has to be converted")
+    if ending.count is not None and loop.minus_one_is_no_limit:
+        found.needs.append(
+            f"a trip count of -1 is no limit in OpenVINO, and kCOUNT has none: where {named(ending.count)} can be -1,"
+            " it needs the largest int32 instead"
+        )
+    elif ending.count is not None:
+        found.needs.append(
+            f"a negative {named(ending.count)} runs nothing in ONNX, and TensorRT's header has no word for it: a MAX"
+            " with 0 before the loop keeps what it means"
+        )
     names = ", ".join(named(scan.outer) for scan in loop.scan_outputs)
     if loop.scan_outputs and (ending.decides or not ending.limited):
         found.needs.append(

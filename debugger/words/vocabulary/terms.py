@@ -20,6 +20,7 @@ from ....runtime.graph import (
     captured,
     walk,
 )
+from ....runtime.graph.origins import Origins
 from ..endings import Ending, carried_condition, ending
 from ..names import named
 from ..node_text import Phrases
@@ -64,9 +65,11 @@ class Context:
         self.ending: Ending = ending(loop, phrases.origins)
         self.scopes = scopes
         self.captures = captured(loop.body)
-        self.used = {value for node in walk(loop.body) for value in node.inputs}
-        self.used.update(value for node in walk(loop.body) for _, inner in bodies(node) for value in inner.outputs)
-        self.used.update(loop.body.outputs)
+        #: What nodes of the body read, those inside of others included.
+        self.computed_with = {value for node in walk(loop.body) for value in node.inputs}
+        inside = (inner for node in walk(loop.body) for _, inner in bodies(node))
+        self.computed_with.update(value for inner in inside for value in inner.outputs)
+        self.used = self.computed_with | set(loop.body.outputs)
 
     @property
     def needs_iteration(self) -> bool:
@@ -91,6 +94,13 @@ class Context:
         decides about the next, as in the systems that ask after it."""
         return carried_condition(self.loop)
 
+    @property
+    def recurrent_condition(self) -> BackEdge | None:
+        """The same where the condition alone is made of it: systems that ask after an iteration have it without a
+        back edge, and give no last value of it."""
+        edge = self.carried_condition
+        return None if edge is None or self.outputs_of(edge) else edge
+
     def control(self, value: Value) -> str:
         """An input that controls the loop: a constant as it is, anything else with its type."""
         return declared(value) if self.phrases.constant(value) is None else self.operand(value)
@@ -100,6 +110,8 @@ class Context:
         edge = self.carried_condition
         if edge is not None:
             return initial_text(edge, self.phrases)
+        if self.ending.tested and self.ending.decides:
+            return f"{self.operand(self.loop.condition)}, for iteration 0"
         if self.ending.initial is not None:
             return "true" if self.ending.initial else "false"
         return named(self.loop.initial_condition)
@@ -152,17 +164,28 @@ def not_lazy(context: Context, pad: str) -> Iterator[str]:
             " loop for iteration 0, and in the body from what the next iteration gets"
         )
     for scan in loop.scan_outputs:
-        if scan.length is not None and scan.length is not loop.trip_count:
+        if scan.length is not None and (context.ending.decides or not _is_count(context, scan.length)):
             yield (
                 f"{named(scan.outer)} has the length {context.operand(scan.length)}, whatever runs: {pad} after the"
                 " loop adds the zeros"
             )
-    for port in loop.sliced_inputs:
-        if port.from_trip_count:
-            yield (
-                f"{named(port.inner)} is read from the trip count backwards: {named(port.outer)} has to be cut to that"
-                " length before the loop"
-            )
+
+
+def _is_count(context: Context, length: Value) -> bool:
+    """Whether a length is the trip count, by its number or as the same value."""
+    origins, count = context.phrases.origins, context.loop.trip_count
+    known = origins.integer(length)
+    if known is not None:
+        return known == context.ending.trips
+    return count is not None and _uncast(origins, length) is _uncast(origins, count)
+
+
+def _uncast(origins: Origins, value: Value) -> Value:
+    """The value that a Cast to another integer type was made of."""
+    found = origins.origin(value)
+    node = origins.maker(found)
+    first = node.inputs[0] if node is not None and node.op_type == "Cast" else None
+    return found if first is None else origins.origin(first)
 
 
 #: Of constants at most so many are listed.

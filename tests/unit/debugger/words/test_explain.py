@@ -296,4 +296,55 @@ def test_a_recurrence_that_kwhile_asks_is_the_condition_of_the_other_systems(
         told = loopdbg(capsys, "explain", script, "--as", system).out
         assert begins in told
         assert "has to be computed before the loop" not in told
-    assert "keep   body output 0, the condition" in loopdbg(capsys, "explain", script, "--as", "onnx").out
+    rows = _port_rows(capsys, script, "onnx")
+    assert ["condition : bool[]", "body input 1, the condition"] in rows["body"]
+    assert ["keep", "body output 0, the condition"] in rows["body"]
+    assert [row[0] for row in rows["carried"]] == ["x : float32[]", "err : float32[]"]
+    assert rows["carried"][0][1] == "input 2 x0 → body input 2; body output 1 x_new → output 0 root"
+    assert rows["scan"][0][1].startswith("body output 3 x_new → output 2,")
+    rows = _port_rows(capsys, script, "openvino")
+    assert ["output 0 root ← x_new", "last value"] in rows["port_map"]
+    assert [row[0] for row in rows["back_edges"]] == ["x_new → x", "err_new → err"]
+
+
+def _port_rows(capsys: pytest.CaptureFixture[str], path: Path, system: str) -> dict[str, list[list[str]]]:
+    told = json.loads(loopdbg(capsys, "explain", path, "--as", system, "--json").out)
+    return {section["title"]: section["rows"] for section in told["loops"][0]["ports"]}
+
+
+def test_a_condition_of_the_iteration_itself_is_asked_first_of_iteration_0(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    script = SAMPLES / "trt" / "halving.py"
+    assert _port_rows(capsys, script, "onnx")["inputs"][1][0] == "cond = above, for iteration 0"
+    assert _port_rows(capsys, script, "openvino")["inputs"][1][0] == "execution_condition = above, for iteration 0"
+
+
+def test_what_tensorrt_stacks_is_told_as_onnx_can_stack_it(capsys: pytest.CaptureFixture[str]) -> None:
+    told = json.loads(loopdbg(capsys, "explain", SAMPLES / "trt" / "rows_columns.py", "--as", "onnx", "--json").out)
+    columns = next(loop for loop in told["loops"] if loop["name"] == "columns")
+    needs = " ".join(columns["needs"])
+    assert "a Transpose after the loop brings that of columns_in_order to 1" in needs
+    assert "columns_reversed has to be reversed after the loop" in needs
+    [scans] = [section["rows"] for section in columns["ports"] if section["title"] == "scan"]
+    assert all(row[1].endswith("stacked on a new axis 0") for row in scans)
+
+
+def test_room_beyond_a_condition_is_told_where_it_is_the_trip_count_too(capsys: pytest.CaptureFixture[str]) -> None:
+    told = loopdbg(capsys, "explain", SAMPLES / "trt" / "greedy.py", "--as", "onnx").out
+    assert "tokens has the length 24, whatever runs" in told
+    told = loopdbg(capsys, "explain", SAMPLES / "trt" / "char_rnn.py", "--as", "onnx").out
+    assert "whatever runs" not in told
+
+
+def test_trip_counts_are_translated_with_their_types_and_negative_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    counted = " ".join(loopdbg(capsys, "explain", SAMPLES / "trt" / "counted.py", "--as", "onnx").out.split())
+    assert "M is int64: n is int32" in counted
+    counted = " ".join(loopdbg(capsys, "explain", SAMPLES / "trt" / "counted.py", "--as", "openvino").out.split())
+    assert "a negative n is an error in TensorRT" in counted
+    fibonacci = " ".join(loopdbg(capsys, "explain", SAMPLES / "fibonacci.onnx", "--as", "tensorrt").out.split())
+    assert "a negative n runs nothing in ONNX" in fibonacci
+    growing = SAMPLES / "loop_for_condition.xml"
+    assert "where max_trips can be -1, it needs the largest int32" in " ".join(
+        loopdbg(capsys, "explain", growing, "--as", "tensorrt").out.split()
+    )
