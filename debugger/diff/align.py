@@ -38,6 +38,7 @@ from ...runtime.graph import (
 )
 from ...runtime.graph.origins import Origins
 from ...runtime.graph.slices import from_start
+from ..words.endings import carried_condition
 from ..words.node_text import SIGNS, Phrases
 
 T = TypeVar("T")
@@ -79,6 +80,8 @@ class LoopPair:
     edges: list[tuple[BackEdge, BackEdge, str]] = field(default_factory=list)
     slices: list[tuple[SlicedInput, SlicedInput, str]] = field(default_factory=list)
     scans: list[tuple[ScanOutput, ScanOutput, str]] = field(default_factory=list)
+    #: What one side carries as a value, and the other as its condition: the names on both sides.
+    condition: tuple[str, str] | None = None
 
 
 class Half:
@@ -398,19 +401,32 @@ class Alignment:
         pair = self.loops[left] = LoopPair(left, right)
         self.nodes[left] = right
         self._taken.add(right)
-        for one, other in ((left.iteration, right.iteration), (left.condition_input, right.condition_input)):
+        # Where one side alone has its condition among what it carries, that is the other's condition.
+        carried = carried_condition(left), carried_condition(right)
+        apart = [edge for edge in carried if edge is not None] if None in carried else []
+        received = [
+            edge.param if edge is not None and apart else loop.condition_input
+            for edge, loop in zip(carried, (left, right), strict=True)
+        ]
+        for one, other in ((left.iteration, right.iteration), received):
             if one is not None and other is not None:
                 self._fix(one, other)
         pair.slices = self._slices(left, right)
         for a, b, _ in pair.slices:
             self._fix(a.inner, b.inner)
-        pair.edges = self._edges(left, right)
+        pair.edges = self._edges(left, right, apart)
         for edge, other_edge, _ in pair.edges:
             self._fix(edge.param, other_edge.param)
-        decided = left.condition or left.ignored_condition, right.condition or right.ignored_condition
+        decided = [
+            edge.result if edge is not None and apart else loop.condition or loop.ignored_condition
+            for edge, loop in zip(carried, (left, right), strict=True)
+        ]
         results = [(a.result, b.result) for a, b, _ in pair.edges]
         if decided[0] is not None and decided[1] is not None:
             results.append((decided[0], decided[1]))
+            if apart:
+                names = [e.param.name if e else d.name for e, d in zip(carried, decided, strict=True) if d is not None]
+                pair.condition = names[0], names[1]
         self._graphs(left.body, right.body, results)
         pair.scans = self._scans(left, right)
         self._graphs(left.body, right.body, [*results, *((a.result, b.result) for a, b, _ in pair.scans)])
@@ -428,8 +444,8 @@ class Alignment:
 
         return self._pairs(left.sliced_inputs, right.sliced_inputs, lambda port: port.inner.name, score)
 
-    def _edges(self, left: Loop, right: Loop) -> list[tuple[BackEdge, BackEdge, str]]:
-        """What is carried: by what it begins with and what the body makes of it."""
+    def _edges(self, left: Loop, right: Loop, apart: Sequence[BackEdge]) -> list[tuple[BackEdge, BackEdge, str]]:
+        """What is carried: by what it begins with and what the body makes of it; what is ``apart`` stays so."""
         exact = [self._colours(self.left, left, False), self._colours(self.right, right, False)]
         types = [self._colours(self.left, left, True), self._colours(self.right, right, True)]
 
@@ -440,7 +456,8 @@ class Alignment:
             computed = 2.0 * (exact[0][a] == exact[1][b]) or 1.5 * (types[0][a] == types[1][b])
             return float(begins) + computed
 
-        return self._pairs(left.back_edges, right.back_edges, lambda edge: edge.param.name, score)
+        edges = [[edge for edge in loop.back_edges if edge not in apart] for loop in (left, right)]
+        return self._pairs(edges[0], edges[1], lambda edge: edge.param.name, score)
 
     def _begin(self, half: Half, edge: BackEdge) -> Hashable:
         initial = edge.initial

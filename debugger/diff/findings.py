@@ -104,7 +104,7 @@ class TripDifference:
 
 @dataclass
 class LoopFindings:
-    """One pair of loops. ``matched``: by path, name, structure, position, given."""
+    """One pair of loops. ``matched``: by path, name, structure, position, given; values also as the condition."""
 
     left: str
     right: str
@@ -124,6 +124,9 @@ class LoopFindings:
     position: tuple[int, ...] = ()
     cause: Cause | None = None
     trips: TripDifference | None = None
+    #: Entries that both sides came to the end of, and what ended the last one of them, where that is the same.
+    entries: int = 0
+    ended: StoppedBy | None = None
     #: Iterations of the last entry on either side; None: it was never entered, or nobody can tell.
     left_trips: int | None = None
     right_trips: int | None = None

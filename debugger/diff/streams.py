@@ -205,6 +205,11 @@ class _Merge:
             told = [(a.outer.name, b.outer.name, how) for a, b, how in ports.scans]
         told = [(name, other, how) for name, other, how in told if name in left and other in right]
         here, there = {name for name, _, _ in told}, {other for _, other, _ in told}
+        if role == "carried" and ports.condition is not None:
+            # Compared as the condition.
+            here.add(ports.condition[0])
+            there.add(ports.condition[1])
+            self.findings[pair.index].values.append((*ports.condition, "condition"))
         return Names(told, [name for name in left if name not in here], [name for name in right if name not in there])
 
     def _ended(self, pair: Pair, boundary: Boundary, which: int) -> None:
@@ -221,6 +226,8 @@ class _Merge:
             return
         del self.open[pair.index, boundary.entry]
         (left, left_ended), (right, right_ended) = entry.left, entry.right
+        findings.entries += 1
+        findings.ended = left_ended if left_ended is right_ended else None
         if left == right:
             return
         if findings.trips is None:

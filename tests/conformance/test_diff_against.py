@@ -209,7 +209,7 @@ def test_an_off_by_one_between_two_runtimes(capsys: pytest.CaptureFixture[str], 
     ran = command(capsys, "diff", path, "--against", "onnxruntime", "--input", "m=6", "--input", "v=1")
     assert ran.status == 6
     assert "iteration by iteration: same" in ran.out
-    assert "trip count: loopdbg 6 (ended by the trip count), onnxruntime 5" in ran.out
+    assert "iterations: loopdbg 6 (ended by the trip count), onnxruntime 5" in ran.out
     assert "rule B1: the body's condition 'co' is false in iteration 4, and onnxruntime stops there" in ran.out
     told = json.loads(
         command(capsys, "diff", path, "--against", "onnxruntime", "--input", "m=6", "--input", "v=1", "--json").out
@@ -229,7 +229,7 @@ def test_a_conversion_that_stops_earlier(openvino: Peer, capsys: pytest.CaptureF
     words = (tmp_path / "model.onnx", tmp_path / "converted.xml", "--input", "m=5", "--input", "v=1")
     ran = command(capsys, "diff", *words)
     assert ran.status == 6
-    assert "trip count: model.onnx 5 (ended by the trip count), converted.xml 3 (ended by the condition)" in ran.out
+    assert "iterations: model.onnx 5 (ended by the trip count), converted.xml 3 (ended by the condition)" in ran.out
     assert "rule B1: " in ran.out
 
 

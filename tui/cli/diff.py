@@ -30,8 +30,8 @@ class Diff(Command):
     name = "diff"
     summary = """\
 Compare two runs: two models, two traces, a model and a trace, or a model and
-another runtime. Tells the first iteration and node that differ, trip counts,
-and how the difference grows."""
+another runtime. Tells the first iteration and node that differ, how often each
+loop ran, and how the difference grows."""
     examples = """\
 examples:
   loopdbg diff model.onnx converted.xml

@@ -192,7 +192,7 @@ def _loop(loop: LoopFindings, sides: tuple[str, str], told: bool, mode: str) -> 
         name += f" and '{printable(loop.right)}' (matched by {matched(loop.matched)})"
     iterations = f"{counted(loop.iterations, 'iteration')} compared"
     how = f"{loop.differing} differ" if loop.differing else f"largest difference {_short(loop.growth.largest)}"
-    yield f"    {name}: {iterations}, {how}{_trip_text(loop)}"
+    yield f"    {name}: {iterations}, {how}{_end_text(loop, mode)}"
     if loop.unmatched and loop.trips is None:
         yield f"      {counted(loop.unmatched, 'boundary is', 'boundaries are')} on one side alone"
     pairs = [f"{printable(a)} and {printable(b)} ({matched(how)})" for a, b, how in loop.values]
@@ -210,10 +210,15 @@ def _loop(loop: LoopFindings, sides: tuple[str, str], told: bool, mode: str) -> 
         yield from _growth(loop.growth)
 
 
-def _trip_text(loop: LoopFindings) -> str:
-    if loop.trips is not None or loop.left_trips is None or loop.left_trips != loop.right_trips:
+def _end_text(loop: LoopFindings, mode: str) -> str:
+    """How both sides ended, where they did alike."""
+    if loop.trips is not None or not loop.entries:
         return ""
-    return f", trip count {loop.left_trips} on both sides"
+    if loop.entries > 1:
+        return f", each of its {loop.entries} entries as long on both sides"
+    # What a peer ended by it does not say.
+    why = f" by {stopper(loop.ended)}" if loop.ended is not None and mode == "streams" else ""
+    return f", both ended{why} after {counted(loop.left_trips or 0, 'iteration')}"
 
 
 def _trips(loop: LoopFindings, sides: tuple[str, str], mode: str) -> Iterator[str]:
@@ -225,7 +230,7 @@ def _trips(loop: LoopFindings, sides: tuple[str, str], mode: str) -> Iterator[st
         why = f" (ended by {stopper(ended)})" if ended is not None else ""
         told.append(f"{printable(side)} {count}{why}")
     more = f"; {trips.entries} entries differ in it" if trips.entries > 1 else ""
-    yield f"      trip count{entry}: {', '.join(told)}{more}"
+    yield f"      iterations{entry}: {', '.join(told)}{more}"
     if trips.because:
         yield f"        {printable(trips.because)}"
     if trips.reasons:

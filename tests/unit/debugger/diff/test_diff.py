@@ -474,7 +474,7 @@ def test_the_command_for_two_models(capsys: pytest.CaptureFixture[str], tmp_path
     ]
     assert "first difference: loop 'main ▸ sqrt', iteration 0, carried value 'x'" in ran.out
     assert "it comes from the constant 'one_half'" in ran.out and "one_half = 0.49" in ran.out
-    assert "trip count 5 on both sides" in ran.out and "growth " in ran.out
+    assert "both ended by the condition after 5 iterations" in ran.out and "growth " in ran.out
     # The first screen tells it all.
     assert len(lines) < 40
     assert command(capsys, "diff", source, wrong, "--rtol", "10", "--max-iterations", "1").status == 0
@@ -649,6 +649,10 @@ def test_an_output_with_room_for_more_is_compared_as_far_as_both_go(
     assert "the output 'xs' of newton.py is padded to 20, and newton_sqrt.onnx has 5: the first 5 are compared" in (
         " ".join((ran.out + ran.err).split())
     )
+    # The recurrence that brings the condition to kWHILE is the condition of the model.
+    assert "matched: keep and condition (condition)" in ran.out and "only in" not in ran.out
+    ran = command(capsys, "diff", script, SAMPLES / "newton_sqrt.onnx", "--input", "a=2", "--input", "tol=1e-6")
+    assert ran.status == 0 and "matched: condition and keep (condition)" in ran.out and "only in" not in ran.out
     # Room is no reason to pass over what differs.
     script.write_text(
         script.read_text().replace(
