@@ -42,7 +42,7 @@ def describe() -> dict[str, str]:
 def _processor() -> str:
     name = ""
     try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
             if line.startswith("model name"):
                 name = line.partition(":")[2].strip()
                 break

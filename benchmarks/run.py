@@ -137,7 +137,7 @@ def _both(options: argparse.Namespace) -> Report:
             status = subprocess.run(command, stdout=subprocess.DEVNULL).returncode
             if not path.exists():
                 sys.exit(status or 1)
-            reports.append(json.loads(path.read_text()))
+            reports.append(json.loads(path.read_text(encoding="utf-8")))
     return {"machine": reports[0]["machine"], "parts": [part for report in reports for part in report["parts"]]}
 
 

@@ -240,7 +240,7 @@ def large_lines(elements: int = 100_000_000) -> list[str]:
 
 def _resident() -> int:
     """Bytes of memory in use."""
-    for line in Path("/proc/self/status").read_text().splitlines():
+    for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) * 1024
     return 0

@@ -36,7 +36,7 @@ def cold(runner: str, model: str, inputs: str) -> dict[str, Any]:
 def _peak() -> int:
     """The most memory that this process had; what getrusage tells begins with that of the parent process."""
     try:
-        for line in Path("/proc/self/status").read_text().splitlines():
+        for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) * 1024
     except OSError:

@@ -125,7 +125,7 @@ def built(real: Real) -> Built:
     stamp = folder / "built.json"
     key = hashlib.sha256(f"{FORMAT} {torch.__version__} {_text(real)}".encode()).hexdigest()
     if stamp.exists():
-        have = json.loads(stamp.read_text())
+        have = json.loads(stamp.read_text(encoding="utf-8"))
         if have["key"] == key:
             return Built(real, folder, have["missing"])
     CACHE.mkdir(parents=True, exist_ok=True)
@@ -153,7 +153,7 @@ def _build(real: Real, folder: Path) -> dict[str, str]:
 
 def _text(real: Real) -> str:
     """The source of a model: its function, and whatever of the file that uses."""
-    source = real.source.read_text()
+    source = real.source.read_text(encoding="utf-8")
     parts = {part.name: part for part in ast.parse(source).body if isinstance(part, ast.ClassDef | ast.FunctionDef)}
     found: dict[str, str] = {}
     wanted = [real.make.__name__]

@@ -577,7 +577,7 @@ def test_peers_do_what_notes_say(peers: dict[str, Peer], tmp_path: Path, name: s
 def templates() -> Iterator[tuple[str, re.Pattern[str]]]:
     """Every sentence that the sources can make, each as a pattern: where it stands, and what it matches."""
     for name in MAKERS:
-        for node in ast.walk(ast.parse((RUNTIME / name).read_text())):
+        for node in ast.walk(ast.parse((RUNTIME / name).read_text(encoding="utf-8"))):
             told = node.value if isinstance(node, ast.Yield | ast.Return) else None
             if isinstance(told, ast.Constant) and isinstance(told.value, str) and told.value:
                 yield f"{name}:{told.lineno}", re.compile(re.escape(told.value))

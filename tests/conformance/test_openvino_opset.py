@@ -110,7 +110,7 @@ def test_operator_in_a_loop(number: int) -> None:
 
 def operators() -> set[str]:
     """The names of all opsets that the installed OpenVINO defines."""
-    texts = [path.read_text() for path in HEADERS.glob("opset*_tbl.hpp")]
+    texts = [path.read_text(encoding="utf-8") for path in HEADERS.glob("opset*_tbl.hpp")]
     return {name for text in texts for name in re.findall(r"^_OPENVINO_OP_REG\((\w+),", text, re.MULTILINE)}
 
 
@@ -118,12 +118,14 @@ def classes() -> set[tuple[str, str]]:
     """Each operator with the namespaces of its classes: what changed from one opset to another is another class."""
     found = set()
     for path in HEADERS.glob("opset*_tbl.hpp"):
-        found |= set(re.findall(r"^_OPENVINO_OP_REG\((\w+), *ov::op::(v\d+)\)", path.read_text(), re.MULTILINE))
+        found |= set(
+            re.findall(r"^_OPENVINO_OP_REG\((\w+), *ov::op::(v\d+)\)", path.read_text(encoding="utf-8"), re.MULTILINE)
+        )
     return found
 
 
 def class_of(case: Case) -> tuple[str, str]:
-    text = (HEADERS / f"opset{case.opset}_tbl.hpp").read_text()
+    text = (HEADERS / f"opset{case.opset}_tbl.hpp").read_text(encoding="utf-8")
     found = re.search(rf"^_OPENVINO_OP_REG\({case.type}, *ov::op::(v\d+)\)", text, re.MULTILINE)
     assert found is not None
     return case.type, found[1]

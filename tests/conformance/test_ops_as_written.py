@@ -206,7 +206,7 @@ def test_weights_format_is_without_effect(order: str, tmp_path: Path) -> None:
     assert version == "opset1"
     path = tmp_path / "cell.xml"
     openvino.save_model(written, path, compress_to_fp16=False)
-    text = path.read_text()
+    text = path.read_text(encoding="utf-8")
     assert 'weights_format="ifco"' in text
     path.write_text(text.replace('weights_format="ifco"', f'weights_format="{order}"'))
     model = loopdbg.load(path)

@@ -56,4 +56,4 @@ sys.exit(run.main(["--count", "5", "--jobs", "1", "--seconds", "2"]))
     assert ran.status == 1, ran.out + ran.err
     assert told in ran.out
     [kept, *_] = tmp_path.iterdir()
-    assert (kept / "file").exists() and "loopdbg info " in (kept / "README").read_text()
+    assert (kept / "file").exists() and "loopdbg info " in (kept / "README").read_text(encoding="utf-8")

@@ -39,7 +39,7 @@ def test_shapes_are_forgotten() -> None:
 @pytest.mark.slow
 def test_memory_stays() -> None:
     def megabytes() -> float:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 2**20
+        return int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1]) * 4096 / 2**20
 
     if not Path("/proc/self/statm").exists():
         pytest.skip("no /proc here")

@@ -196,8 +196,8 @@ async def test_keys_in_a_real_browser_step_the_loop() -> None:
 
 async def _port(file: Path, process: subprocess.Popen[bytes]) -> int:
     for _ in range(600):
-        if file.exists() and file.read_text().strip():
-            return int(file.read_text().split()[0])
+        if file.exists() and file.read_text(encoding="utf-8").strip():
+            return int(file.read_text(encoding="utf-8").split()[0])
         assert process.poll() is None, "the browser ended"
         await asyncio.sleep(0.1)
     raise AssertionError("the browser does not answer")

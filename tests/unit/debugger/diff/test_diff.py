@@ -385,7 +385,7 @@ def test_names_are_matched_by_position_only_where_type_and_shape_fit() -> None:
 
 
 def test_every_rule_is_in_the_documentation() -> None:
-    text = Path("docs/diff.md").read_text()
+    text = Path("docs/diff.md").read_text(encoding="utf-8")
     assert not [rule.label for rule in RULES if f"| {rule.label} |" not in text]
 
 
@@ -655,7 +655,7 @@ def test_an_output_with_room_for_more_is_compared_as_far_as_both_go(
     assert ran.status == 0 and "matched: condition and keep (condition)" in ran.out and "only in" not in ran.out
     # Room is no reason to pass over what differs.
     script.write_text(
-        script.read_text().replace(
+        script.read_text(encoding="utf-8").replace(
             "(half, half_q, trt.ElementWiseOperation.SUM)", "(half, half, trt.ElementWiseOperation.SUM)"
         )
     )

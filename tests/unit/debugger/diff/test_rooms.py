@@ -104,6 +104,6 @@ def test_a_difference_in_what_was_collected_is_still_told(tmp_path: Path, capsys
     result = "shaped(xs, first=(1, 0, 2))"
     short, long = (script(tmp_path, name, result, 0, n) for name, n in (("short", 3), ("long", 7)))
     negated = "result = network.add_unary(result, trt.UnaryOperation.NEG).get_output(0)\n    result.name"
-    long.write_text(long.read_text().replace("result.name", negated, 1))
+    long.write_text(long.read_text(encoding="utf-8").replace("result.name", negated, 1))
     ran = command(capsys, "diff", short, long, "--input", "start=[[1,2,3],[4,5,6]]")
     assert ran.status == 6 and "output 'result': 18 of 18 elements differ" in ran.out

@@ -17,7 +17,7 @@ from loopdbg.debugger.expression.tokens import CONSTANTS, OPERATOR_WORDS, STATE_
 from loopdbg.debugger.values.scope import FrameScope
 
 ROOT = Path(__file__).parents[4]
-PAGE = (ROOT / "docs" / "expressions.md").read_text()
+PAGE = (ROOT / "docs" / "expressions.md").read_text(encoding="utf-8")
 _BLOCK = re.compile(r"```\n# (\w+), before iteration (\d+)\n(.*?)```", re.S)
 EXAMPLES = [
     (model, int(iteration), *pair)

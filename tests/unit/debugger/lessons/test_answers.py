@@ -48,7 +48,7 @@ def peer_outputs(scene: Scene) -> dict[str, Any]:
         scene = dialects.AHEAD.given(**scene.inputs)
         given = scene.arrays(scene.load())
     if scene.path.suffix == ".onnxtxt":
-        model = onnx.parser.parse_model(scene.path.read_text()).SerializeToString()
+        model = onnx.parser.parse_model(scene.path.read_text(encoding="utf-8")).SerializeToString()
     else:
         model = scene.path.read_bytes()
     peer = onnxruntime.InferenceSession(model)

@@ -99,12 +99,12 @@ def test_what_a_front_end_calls_its_keys_is_said_in_its_words() -> None:
 
 def test_the_package_takes_every_model_along() -> None:
     """What the wheel and the sdist are told to hold covers what lies there."""
-    told = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["package-data"]
     patterns = (*told["loopdbg.lesson_models"], "*.py")
     files = [path.name for path in MODELS.iterdir() if path.is_file()]
     assert len(files) > 30
     assert [name for name in files if not any(fnmatch(name, pattern) for pattern in patterns)] == []
-    manifest = (ROOT / "MANIFEST.in").read_text().split()
+    manifest = (ROOT / "MANIFEST.in").read_text(encoding="utf-8").split()
     assert set(told["loopdbg.lesson_models"]) <= set(manifest)
 
 

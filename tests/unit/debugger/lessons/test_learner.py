@@ -214,7 +214,7 @@ def test_a_damaged_file_begins_anew_and_says_so(tmp_path: Path, text: str) -> No
     assert not progress.done and "is damaged; it begins anew" in progress.trouble
     progress[1].done = True
     progress.save()
-    assert Progress(path).done == {1} and json.loads(path.read_text())["version"] == 1
+    assert Progress(path).done == {1} and json.loads(path.read_text(encoding="utf-8"))["version"] == 1
 
 
 def test_where_nothing_can_be_written_nothing_is_lost_while_it_runs(tmp_path: Path) -> None:

@@ -309,7 +309,7 @@ def test_a_file_is_overwritten_only_where_that_is_meant(tmp_path: Path) -> None:
     for force in (False, True):
         with pytest.raises(UsageError, match="is no trace; it is left as it is"):
             record(other, loaded, inputs, force=force)
-    assert other.read_text() == "mine"
+    assert other.read_text(encoding="utf-8") == "mine"
     foreign = tmp_path / "foreign.db"
     with sqlite3.connect(foreign) as db:
         db.execute("CREATE TABLE t (a)")

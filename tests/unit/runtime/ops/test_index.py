@@ -15,7 +15,7 @@ def test_the_index_is_complete() -> None:
     written = run_code(
         f"import runpy, sys; sys.argv = ['x', '--print']; runpy.run_path({str(WRITER)!r}, None, '__main__')"
     )
-    assert written.out == Path(index.__file__).read_text(), "run: python tests/operator_index.py"
+    assert written.out == Path(index.__file__).read_text(encoding="utf-8"), "run: python tests/operator_index.py"
 
 
 def test_only_what_a_model_needs_is_imported() -> None:

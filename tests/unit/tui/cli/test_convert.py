@@ -15,7 +15,7 @@ def test_a_model_is_written_run_and_compared(capsys: pytest.CaptureFixture[str],
     ran = loopdbg(capsys, "convert", SAMPLES / "two_layer_lstm.onnx", target)
     assert ran.status == 0
     assert ran.out.startswith(f"wrote {target}; ") and target.with_suffix(".npz").is_file()
-    assert "import tensorrt as trt" in target.read_text()
+    assert "import tensorrt as trt" in target.read_text(encoding="utf-8")
     inputs = SAMPLES / "two_layer_lstm.inputs.npz"
     assert loopdbg(capsys, "run", target, "--inputs", inputs).status == 0
 

@@ -118,7 +118,7 @@ def ir(change: Callable[[str], str], keep_bin: bool = True) -> Callable[[Path], 
 
     def write(folder: Path) -> Path:
         source = SAMPLES / "loop_slice_concat.xml"
-        before = source.read_text()
+        before = source.read_text(encoding="utf-8")
         after = change(before)
         assert after != before or not keep_bin
         (folder / "m.xml").write_text(after)

@@ -64,7 +64,7 @@ def test_slicing_attributes(save: Save) -> None:
 
 def test_missing_back_edges(save: Save) -> None:
     path = save(running_sum(edges=lambda *_: ""))
-    path.write_text(path.read_text().replace("<back_edges></back_edges>", ""))
+    path.write_text(path.read_text(encoding="utf-8").replace("<back_edges></back_edges>", ""))
     loop = the_loop(read(path))
     assert loop.back_edges == []
     assert loop.invariants[0].outer.name == "start"
@@ -228,7 +228,7 @@ def test_entries_name_ports_by_id_not_by_rank(save: Save) -> None:
 )
 def test_broken_port_maps(save: Save, change: Change, message: str) -> None:
     path = save(running_sum())
-    text = path.read_text()
+    text = path.read_text(encoding="utf-8")
     assert change[0] in text
     path.write_text(text.replace(*change, 1))
     with pytest.raises(ModelError, match=message) as error:
