@@ -49,17 +49,26 @@ def packed_size(k: Any, n: Any) -> Any:
 
 def narrowed(weights: Array) -> Array:
     """A matrix of 32-bit integers as bytes in panels, behind a line that says how; empty where they are no bytes."""
+    head, bytes_of = byte_form(weights)
+    if bytes_of is None:
+        return np.empty(0, np.uint8)
+    packed = _in_cache_lines(int8.HEAD + packed_size(*weights.shape))
+    packed[: int8.HEAD] = head
+    _pack(bytes_of, packed[int8.HEAD :])
+    return packed
+
+
+def byte_form(weights: Array) -> tuple[Array, Array | None]:
+    """32-bit integers as bytes and a zero point, and the line that says so (``loopdbg_int8_weights``); None: they are
+    none."""
+    head = np.zeros(int8.HEAD, np.uint8)
     low, high = min(int(weights.min(initial=0)), 0), int(weights.max(initial=0))
     is_signed = low >= -128 and high <= 127
     if not weights.size or not (is_signed or (low >= -255 and high - low <= 255)):
-        return np.empty(0, np.uint8)
+        return head, None
     zero = 0 if is_signed else -low
-    bytes_of = np.ascontiguousarray(weights + zero).astype(np.int8 if is_signed else np.uint8)
-    packed = _in_cache_lines(int8.HEAD + packed_size(*weights.shape))
-    packed[: int8.HEAD] = 0
-    packed[:2] = is_signed, zero
-    _pack(bytes_of, packed[int8.HEAD :])
-    return packed
+    head[:2] = is_signed, zero
+    return head, np.ascontiguousarray(weights + zero).astype(np.int8 if is_signed else np.uint8)
 
 
 def wide_product(p: P, a: T, b: T) -> T | None:

@@ -15,6 +15,7 @@ from ..errors import ModelError, UnsupportedError
 from ..graph import Array
 from ..kernels.routines.conv import GROUP, PART
 from .axes import ints, text, unknown_word
+from .byte_convolution import byte_sums, wide_sums
 from .choice import bounded
 from .registry import Ints, attributes_of, onnx, openvino
 from .support import as_float32, cast, constant, working_dtype
@@ -316,7 +317,8 @@ def conv(
     _check(x, w, group, bias)
     _one_dtype(x, w)
     found = windows(x.shape[2:], _kernel(w, kernel_shape), strides, pads, dilations, auto_pad)
-    return cast(p, _convolve(p, x, w, bias, group, found, _wide(x.dtype)), x.dtype)
+    sums = None if bias is not None else wide_sums(p, x, w, group, found)
+    return cast(p, _convolve(p, x, w, bias, group, found, _wide(x.dtype)), x.dtype) if sums is None else sums
 
 
 # --- Transposed
@@ -514,7 +516,7 @@ def openvino_group_backprop(p: P, x: T, w: T, output_shape: T | None = None, **a
 
 def _centred(p: P, x: T, zero: T | None, axis: int) -> T:
     """Integers of 8 bits less their zero points: one for all, or one for each along the axis. float32 holds them."""
-    if zero is None or not np.any(p.value(zero)):
+    if zero is None:
         return x
     if zero.size not in (1, x.shape[axis]):
         raise ModelError(f"zero points of shape {zero.shape} do not fit axis {axis} of {x.shape}")
@@ -524,6 +526,9 @@ def _centred(p: P, x: T, zero: T | None, axis: int) -> T:
 
 def _integer_sums(p: P, x: T, w: T, x_zero: T | None, w_zero: T | None, groups: int, found: Windows) -> T:
     """Exact sums of products as int32: of as many channels at a time as float32 has room for, or in float64."""
+    exact = byte_sums(p, x, w, x_zero, w_zero, groups, found)
+    if exact is not None:
+        return exact
     x, w = _centred(p, x, x_zero, 1), _centred(p, w, w_zero, 0)
     channels = w.shape[1]
     most = 2**24 // (255 * 255 * max(1, math.prod(found.kernel)))

@@ -207,6 +207,30 @@ static int loopdbg_amx_there(void) {
 }
 #endif
 
+/* All m rows with one panel, some at a time: FINISH(r, R) gets the sums of R rows from r on. */
+#if defined(LOOPDBG_AMX)
+#define INT8_ROWS_AMX(FINISH)                                                                                 \
+    while (way->amx && m > 3 && at < m) {                                                                     \
+        npy_intp some = m - at < 32 ? m - at : 32, more = some > 16 ? some - 16 : 0;                          \
+        if (some != begun) loopdbg_amx_begin(some - more, more);                                              \
+        begun = some;                                                                                         \
+        loopdbg_amx_tile(panel, rows + at * stride, more, stride, quads, sums);                               \
+        FINISH(at, some)                                                                                      \
+        at += some;                                                                                           \
+    }
+#else
+#define INT8_ROWS_AMX(FINISH)
+#endif
+#define INT8_ROWS(FINISH)                                                                                     \
+    npy_intp at = 0;                                                                                          \
+    INT8_ROWS_AMX(FINISH)                                                                                     \
+    for (int w = 0; w < 4; w++)                                                                               \
+        while (at + way->rows[w] <= m) {                                                                      \
+            way->tiles[w](panel, rows + at * stride, stride, quads, sums);                                    \
+            FINISH(at, way->rows[w])                                                                          \
+            at += way->rows[w];                                                                               \
+        }
+
 INLINE void loopdbg_int8_run(loopdbg_int8_way const *way, loopdbg_int8_numbers const *by, char const *a, char const *b,
                              char const *a_zeros, char const *b_zeros, char *out, char *scratch) {
     npy_intp m = by->m, k = by->k, n = by->n, stride = k + LOOPDBG_INT8_TAIL, quads = (k + 3) / 4;
@@ -230,39 +254,24 @@ INLINE void loopdbg_int8_run(loopdbg_int8_way const *way, loopdbg_int8_numbers c
         for (npy_intp p = 0; p < count; p++) {
             char const *panel = packed + p * quads * LOOPDBG_INT8_QUAD;
             int32_t const *columns = (int32_t const *)(packed + count * quads * LOOPDBG_INT8_QUAD) + p * LOOPDBG_INT8_PANEL;
-            npy_intp first = p * LOOPDBG_INT8_PANEL, r = 0;
+            npy_intp first = p * LOOPDBG_INT8_PANEL;
             npy_intp width = n - first < LOOPDBG_INT8_PANEL ? n - first : LOOPDBG_INT8_PANEL;
             int32_t b_zero[LOOPDBG_INT8_PANEL];
             for (npy_intp c = 0; c < width; c++) {
                 char const *zero = b_zeros + t * by->b_batch_step + (first + c) * by->b_step;
                 b_zero[c] = by->b_signed ? *(int8_t const *)zero : *(uint8_t const *)zero - 128;
             }
-#define INT8_FINISH(R)                                                                                        \
-    loopdbg_int8_finish(sums, columns, b_zero, row_sums + r, a_zero + r, k, R, width, n, out + 4 * (r * n + first)); \
-    r += R;
-#if defined(LOOPDBG_AMX)
-            if (way->amx && m > 3) {
-                while (r < m) {
-                    npy_intp some = m - r < 32 ? m - r : 32, more = some > 16 ? some - 16 : 0;
-                    if (some != begun) loopdbg_amx_begin(some - more, more);
-                    begun = some;
-                    loopdbg_amx_tile(panel, rows + r * stride, more, stride, quads, sums);
-                    INT8_FINISH(some)
-                }
-                continue;
-            }
-#endif
-            for (int w = 0; w < 4; w++)
-                while (r + way->rows[w] <= m) {
-                    way->tiles[w](panel, rows + r * stride, stride, quads, sums);
-                    INT8_FINISH(way->rows[w])
-                }
+#define INT8_FINISH(r, R)                                                                                     \
+    loopdbg_int8_finish(sums, columns, b_zero, row_sums + r, a_zero + r, k, R, width, n, out + 4 * (r * n + first));
+            INT8_ROWS(INT8_FINISH)
         }
     }
 #if defined(LOOPDBG_AMX)
     if (begun) loopdbg_amx_end();
 #endif
 }
+
+#include "int8_conv.h"
 
 typedef void (*loopdbg_int8_runner)(loopdbg_int8_numbers const *by, char const *a, char const *b, char const *a_zeros,
                                     char const *b_zeros, char *out, char *scratch);
@@ -279,6 +288,11 @@ typedef void (*loopdbg_int8_packer)(char const *b, char *packed, npy_intp k, npy
     }                                                                                                         \
     ATTRIBUTES static void NAME##_pack(char const *b, char *packed, npy_intp k, npy_intp n, int is_signed) {  \
         loopdbg_int8_panels(b, packed, k, n, is_signed);                                                      \
+    }                                                                                                         \
+    ATTRIBUTES static void NAME##_conv(loopdbg_int8_windows const *by, char const *x, char const *w, char const *x_zero, \
+                                       char const *w_zeros, int32_t *out, char *scratch) {                    \
+        loopdbg_int8_way const way = {{6, 4, 2, 1}, {NAME##_6, NAME##_4, NAME##_2, NAME##_1}, AMX};           \
+        loopdbg_int8_convolve(&way, by, x, w, x_zero, w_zeros, out, scratch);                                 \
     }
 
 /* Any processor: one of the four products after the other. Unsigned, for they wrap around. */
@@ -310,6 +324,7 @@ INT8_WAY(loopdbg_int8_amx, INT8_WIDE, loopdbg_i16, 16, 4, 4, 4, 4, INT8_VNNI16, 
 
 static loopdbg_int8_runner loopdbg_int8_best = loopdbg_int8_any;
 static loopdbg_int8_packer loopdbg_int8_pack_best = loopdbg_int8_any_pack;
+static loopdbg_int8_convolver loopdbg_int8_conv_best = loopdbg_int8_any_conv;
 
 /* Settle how products are done: as is best here (0), or for tests: for any processor (1), with AVX2 (2), AVX-VNNI (3),
  * AVX-512 VNNI (4), AMX (5). 0: this processor cannot. */
@@ -318,6 +333,7 @@ static int loopdbg_int8_use(int kind) {
     if ((kind == 0 || kind == KIND) && (THERE)) {                                                             \
         loopdbg_int8_best = WAY;                                                                              \
         loopdbg_int8_pack_best = WAY##_pack;                                                                  \
+        loopdbg_int8_conv_best = WAY##_conv;                                                                  \
         return 1;                                                                                             \
     }
 #if defined(__x86_64__)
@@ -403,6 +419,35 @@ static int loopdbg_int8_narrowed(loopdbg_call *call) {
     loopdbg_int8_numbers const by = {1, m, k, n, 0, how->is_signed, 0, 0, 0, 1, 1, 0};
     loopdbg_int8_best(&by, (char const *)bytes, weights + LOOPDBG_INT8_HEAD, (char const *)&zero, (char const *)&how->zero,
                       LOOPDBG_ARG(call, 2), (char *)bytes + m * k);
+    return 0;
+}
+
+/* x, weights, zero point of x, those of the weights, geometry, out, scratch; whether x is signed, the weights, and what
+ * lies between the zero points of two output channels: 0 or 1. */
+static int loopdbg_int8_conv(loopdbg_call *call) {
+    npy_intp const *numbers = call->extra;
+    loopdbg_int8_windows const by = loopdbg_int8_geometry((npy_intp const *)LOOPDBG_ARG(call, 4), numbers);
+    loopdbg_int8_conv_best(&by, LOOPDBG_ARG(call, 0), LOOPDBG_ARG(call, 1), LOOPDBG_ARG(call, 2), LOOPDBG_ARG(call, 3),
+                           (int32_t *)LOOPDBG_ARG(call, 5), LOOPDBG_ARG(call, 6));
+    return 0;
+}
+
+/* x (32 bits), weights (a line that says how, then bytes), geometry, out, scratch: as loopdbg_int8_narrowed, but that
+ * numbers that are no bytes are for somebody else. */
+static int loopdbg_int8_conv_narrowed(loopdbg_call *call) {
+    loopdbg_int8_weights const *how = (loopdbg_int8_weights const *)LOOPDBG_ARG(call, 1);
+    npy_intp numbers[3] = {0, how->is_signed, 0};
+    loopdbg_int8_windows const by = loopdbg_int8_geometry((npy_intp const *)LOOPDBG_ARG(call, 2), numbers);
+    int32_t const *x = (int32_t const *)LOOPDBG_ARG(call, 0);
+    npy_intp count = by.n * by.groups * by.icg * by.size[0] * by.size[1] * by.size[2];
+    uint8_t *bytes = (uint8_t *)LOOPDBG_ARG(call, 4);
+    int32_t low = 0, high = 0;
+    loopdbg_int8_ends(x, count, &low, &high);
+    if (low < -255 || (int64_t)high - low > 255) return 1;
+    loopdbg_int8_less(x, count, low, bytes);
+    uint8_t const zero = (uint8_t)-low;
+    loopdbg_int8_conv_best(&by, (char const *)bytes, (char const *)how + LOOPDBG_INT8_HEAD, (char const *)&zero,
+                           (char const *)&how->zero, (int32_t *)LOOPDBG_ARG(call, 3), (char *)bytes + count);
     return 0;
 }
 

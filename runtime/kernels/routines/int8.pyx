@@ -1,4 +1,4 @@
-"""Products of matrices of 8-bit integers (int8.h)."""
+"""Products of matrices of 8-bit integers, and convolutions (int8.h, int8_conv.h)."""
 
 from ..kernel cimport Call, run_call
 
@@ -11,12 +11,16 @@ cdef extern from "int8.h" nogil:
     int loopdbg_int8_product(Call *call) noexcept
     int loopdbg_int8_narrowed(Call *call) noexcept
     int loopdbg_int8_pack(Call *call) noexcept
+    int loopdbg_int8_conv(Call *call) noexcept
+    int loopdbg_int8_conv_narrowed(Call *call) noexcept
     int loopdbg_int8_use(int kind) noexcept
 
 ROUTINES = {
     "product": <size_t><run_call>loopdbg_int8_product,
     "narrowed": <size_t><run_call>loopdbg_int8_narrowed,
     "pack": <size_t><run_call>loopdbg_int8_pack,
+    "conv": <size_t><run_call>loopdbg_int8_conv,
+    "conv_narrowed": <size_t><run_call>loopdbg_int8_conv_narrowed,
 }
 PANEL, BEYOND, TAIL, HEAD = LOOPDBG_INT8_PANEL, LOOPDBG_INT8_BEYOND, LOOPDBG_INT8_TAIL, LOOPDBG_INT8_HEAD
 

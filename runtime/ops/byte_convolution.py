@@ -1,0 +1,115 @@
+"""Convolutions of 8-bit integers in place (int8_conv.h), and those of 32-bit integers that are such ones.
+
+Zero points are read when it runs: those of quantised activations are others each time.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..graph import Array
+from ..kernels.routines import int8
+from .byte_panels import byte_form
+from .windows import Windows
+
+P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
+T = Any
+_INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
+_BYTES = (np.dtype(np.int8), np.dtype(np.uint8))
+_MOST_AXES = 3
+#: With fewer output channels a group, most of a product would be made for nobody.
+_FEW_CHANNELS = 4
+#: Sums of so many products of bytes less zero points fit into 32 bits.
+_MOST_PRODUCTS = 2**31 // 255**2 - 1
+_ALIGNED = 64
+
+
+def byte_sums(p: P, x: T, w: T, x_zero: T | None, w_zero: T | None, groups: int, found: Windows) -> T | None:
+    """Sums of ``(x - x_zero) * (w - w_zero)`` over windows as int32, exact; ``w_zero``: one for all or one a channel.
+
+    None: that is better done in another way.
+    """
+    if not _fits(x, w, groups, found) or x.dtype not in _BYTES or w.dtype not in _BYTES:
+        return None
+    if (x_zero is not None and x_zero.size != 1) or (w_zero is not None and w_zero.size not in (1, w.shape[0])):
+        return None
+    table, scratch, shape = _geometry(x, w, groups, found)
+    zeros = [p.constant(np.zeros(1, of.dtype)) if zero is None else zero for of, zero in ((x, x_zero), (w, w_zero))]
+    numbers = (int(x.dtype == np.int8), int(w.dtype == np.int8), int(zeros[1].size != 1))
+    (sums,) = p.routine("int8.conv", (x, w, *zeros, p.constant(table)), [(shape, _INT32)], numbers, scratch)
+    return sums
+
+
+def wide_sums(p: P, x: T, w: T, groups: int, found: Windows) -> T | None:
+    """The convolution of 32-bit integers with constant weights that are bytes; None where it is no such one.
+
+    A quantised model in an IR converts its bytes to 32 bits and takes the zero points off.
+    """
+    if not x.dtype == w.dtype == _INT32 or not _fits(x, w, groups, found):
+        return None
+    if math.prod(w.shape[1:]) > _MOST_PRODUCTS:
+        return None
+    weights = p.prepared(w, _narrowed)
+    if weights is None or not weights.size:
+        return None
+    table, scratch, shape = _geometry(x, w, groups, found)
+    inputs = (x, weights, p.constant(table))
+    (sums,) = p.routine("int8.conv_narrowed", inputs, [(shape, _INT32)], (), scratch + x.size)
+    return sums
+
+
+def _fits(x: T, w: T, groups: int, found: Windows) -> bool:
+    few = w.shape[0] // groups < _FEW_CHANNELS
+    return not few and len(found.kernel) <= _MOST_AXES and bool(x.size) and bool(w.size) and bool(math.prod(found.out))
+
+
+def _narrowed(weights: Array) -> Array:
+    """Weights of 32-bit integers as bytes behind a line that says how; empty where they are no bytes."""
+    head, bytes_of = byte_form(weights)
+    if bytes_of is None:
+        return np.empty(0, np.uint8)
+    return np.concatenate([head, bytes_of.reshape(-1).view(np.uint8)])
+
+
+def _geometry(x: T, w: T, groups: int, found: Windows) -> tuple[Array, int, tuple[int, ...]]:
+    n, icg, ocg = int(x.shape[0]), int(w.shape[1]), int(w.shape[0]) // groups
+    table, scratch = _table(n, groups, icg, ocg, found)
+    return table, scratch, (n, groups * ocg, *found.out)
+
+
+@lru_cache(maxsize=1024)
+def _table(n: int, groups: int, icg: int, ocg: int, found: Windows) -> tuple[Array, int]:
+    """What int8_conv.h reads of the windows, and how many bytes it needs."""
+    missing = (1,) * (_MOST_AXES - len(found.kernel))
+    kernel, size, out = missing + found.kernel, missing + found.size, missing + found.out
+    strides, dilations = missing + found.strides, missing + found.dilations
+    before = (0,) * len(missing) + found.before
+    phases = [
+        sorted({k * dilation % stride for k in range(taps)})
+        for taps, stride, dilation in zip(kernel, strides, dilations, strict=True)
+    ]
+    reach = [(taps - 1) * dilation // stride for taps, stride, dilation in zip(kernel, strides, dilations, strict=True)]
+    plane = [extent + more for extent, more in zip(out, reach, strict=True)]
+    channel = math.prod(map(len, phases)) * math.prod(plane)
+
+    def place(tap: tuple[int, ...]) -> int:
+        """Where in a channel's planes the first window's number for a tap is."""
+        number = at = 0
+        for d in range(_MOST_AXES):
+            shift, phase = divmod(tap[d] * dilations[d], strides[d])
+            number = number * len(phases[d]) + phases[d].index(phase)
+            at = at * plane[d] + shift
+        return number * math.prod(plane) + at
+
+    taps = [place(tap) for tap in np.ndindex(*kernel)]
+    firsts = [phase - first for of, first in zip(phases, before, strict=True) for phase in of]
+    head = [n, groups, icg, ocg, *size, *out, *strides, *plane, *map(len, phases), len(taps)]
+    k = icg * len(taps)
+    panel = -(-k // 4) * 4 * int8.PANEL + int8.BEYOND
+    rows = ocg * (k + int8.TAIL + 8)
+    parts = rows + 8 * k + 4 * (channel + int8.PANEL) + int8.PANEL + icg * channel + int8.PANEL + panel
+    return np.array([*head, *firsts, *taps], np.int64), parts + 10 * _ALIGNED

@@ -1,0 +1,130 @@
+"""Convolutions of 8-bit integers, by every way that this processor has, beside sums of NumPy's wide integers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopdbg.runtime.errors import ModelError
+from loopdbg.runtime.graph import Array
+from loopdbg.runtime.kernels.routines import int8
+from loopdbg.runtime.ops.byte_convolution import byte_sums, wide_sums
+from loopdbg.runtime.ops.eager import Eager
+from loopdbg.runtime.ops.windows import Windows, windows
+
+BYTES = (np.int8, np.uint8)
+
+
+class Prepared(Eager):
+    """With constants laid out ahead, as they are bound."""
+
+    def prepared(self, x: Array, layout: Any) -> Array | None:
+        prepared: Array = layout(x)
+        return prepared
+
+
+@pytest.fixture(params=[1, 2, 3, 4, 5], ids=["any", "avx2", "avxvnni", "avx512", "amx"])
+def way(request: Any) -> Iterator[None]:
+    if not int8.use(request.param):
+        pytest.skip("this processor cannot")
+    yield
+    int8.use(0)
+
+
+def plain(x: Array, w: Array, groups: int, found: Windows) -> Array:
+    """Numbers less their zero points, one tap after the other."""
+    x, w = x.astype(np.int64), w.astype(np.int64)
+    icg, ocg = w.shape[1], w.shape[0] // groups
+    behind = [after + stride for after, stride in zip(found.after, found.strides, strict=True)]
+    x = np.pad(x, [(0, 0), (0, 0), *zip(found.before, behind, strict=True)])
+    out = np.zeros((len(x), len(w), *found.out), np.int64)
+    for tap in np.ndindex(*found.kernel):
+        places = zip(tap, found.dilations, found.strides, found.out, strict=True)
+        part = x[:, :, *(slice(t * d, t * d + (n - 1) * s + 1, s) for t, d, s, n in places)]
+        for g in range(groups):
+            own = slice(g * ocg, (g + 1) * ocg)
+            out[:, own] += np.einsum("nc...,oc->no...", part[:, g * icg : (g + 1) * icg], w[:, :, *tap][own])
+    return out.astype(np.int32)
+
+
+def spread(zeros: Array, rank: int) -> Array:
+    return zeros.astype(np.int32).reshape(-1, *(1,) * (rank - 1))
+
+
+def cases(count: int, seed: int) -> Iterator[tuple[Windows, int, int, int, int]]:
+    """Windows, images, groups, and channels a group: into it and out of it."""
+    rng = np.random.default_rng(seed)
+    while count:
+        rank = int(rng.integers(1, 4))
+        kernel, strides, dilations = (tuple(map(int, rng.integers(1, 4, rank))) for _ in range(3))
+        size = tuple(map(int, rng.integers(1, (90, 30, 9)[rank - 1], rank)))
+        pads = tuple(map(int, rng.integers(0, 3, 2 * rank)))
+        try:
+            found = windows(size, kernel, strides, pads, dilations)
+        except ModelError:
+            continue
+        if 0 not in found.out:
+            count -= 1
+            yield (
+                found,
+                int(rng.integers(1, 3)),
+                int(rng.integers(1, 3)),
+                int(rng.integers(1, 9)),
+                int(rng.integers(4, 40)),
+            )
+
+
+def between(rng: Any, low: int, high: int, shape: Any, dtype: Any) -> Array:
+    x: Array = rng.integers(low, high, shape, dtype, endpoint=True)
+    x.reshape(-1)[:2] = (low, high)[: x.size]
+    return x
+
+
+@pytest.mark.usefixtures("way")
+def test_bytes() -> None:
+    rng = np.random.default_rng(5)
+    for found, n, groups, icg, ocg in cases(40, 1):
+        for x_type, w_type in product(BYTES, repeat=2):
+            ends = [(int(np.iinfo(t).min), int(np.iinfo(t).max)) for t in (x_type, w_type)]
+            x = between(rng, *ends[0], (n, groups * icg, *found.size), x_type)
+            w = between(rng, *ends[1], (groups * ocg, icg, *found.kernel), w_type)
+            x_zero, w_zero = between(rng, *ends[0], (), x_type), between(rng, *ends[1], groups * ocg, w_type)
+            np.testing.assert_array_equal(
+                byte_sums(Eager(), x, w, None, None, groups, found), plain(x, w, groups, found)
+            )
+            for zeros in (w_zero, w_zero[:1]):
+                expected = plain(
+                    x.astype(np.int32) - x_zero.astype(np.int32),
+                    w.astype(np.int32) - spread(zeros, w.ndim),
+                    groups,
+                    found,
+                )
+                np.testing.assert_array_equal(byte_sums(Eager(), x, w, x_zero, zeros, groups, found), expected)
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("ends", [(-255, 0), (0, 255), (-100, 155), (5, 5), (-128, 127)])
+@pytest.mark.parametrize("of_weights", [(-128, 127), (-255, 0), (0, 255), (-130, 125)])
+def test_wide_integers_that_are_bytes(ends: tuple[int, int], of_weights: tuple[int, int]) -> None:
+    rng = np.random.default_rng(6)
+    for found, n, groups, icg, ocg in cases(6, 2):
+        x = between(rng, *ends, (n, groups * icg, *found.size), np.int32)
+        w = between(rng, *of_weights, (groups * ocg, icg, *found.kernel), np.int32)
+        np.testing.assert_array_equal(wide_sums(Prepared(), x, w, groups, found), plain(x, w, groups, found))
+
+
+def test_what_is_done_in_another_way() -> None:
+    found = windows((9, 9), (3, 3))
+    x, w = np.ones((1, 2, 9, 9), np.int32), np.ones((4, 2, 3, 3), np.int32)
+    assert wide_sums(Eager(), x, w, 1, found) is None
+    assert wide_sums(Prepared(), x, w * 256, 1, found) is None
+    assert wide_sums(Prepared(), x.astype(np.int64), w.astype(np.int64), 1, found) is None
+    assert byte_sums(Eager(), x, w, None, None, 1, found) is None
+    few = np.ones((2, 1, 3, 3), np.int8)
+    assert byte_sums(Eager(), x.astype(np.int8), few, None, None, 2, found) is None
+    with pytest.raises(ModelError):
+        wide_sums(Prepared(), x * 256, w, 1, found)  # the routine fails, and a plan then runs the node in Python
