@@ -23,8 +23,9 @@ from ir import TRUE, Net, back, carried_net, into, loop_parts, out, running_sum
 from loopdbg.debugger.diff.values import Tolerance, compare
 from loopdbg.debugger.peers.jobs import IrJob, OnnxJob
 from loopdbg.debugger.peers.process import Peer, PeerError
+from models import loop_text
 
-from .test_diff_against import GIVEN, SCAN, STOPS, SWAP, loop
+from .test_diff_against import GIVEN, SCAN, STOPS, SWAP
 
 RUNTIME = Path(loopdbg.__file__).parent / "runtime"
 #: Where sentences about peers are made.
@@ -52,16 +53,16 @@ def strings(*words: str) -> Any:
     return np.array(words if len(words) > 1 else words[0], object)
 
 
-NO_COND = {"call": "a = Loop (m, , v)", "inputs": "int64 m, float v"}
+NO_COND = {"call": "a = Loop (m, , v)", "given": "int64 m, float v"}
 ALWAYS_FALSE = "f = Constant <value = bool {0}> () co = Identity (f) xo = Add (x, x)"
-STRINGS = {"inputs": "int64 m, string v, string w", "outputs": "string a, string[N] s", "call": "a, s = Loop (m, , v)"}
-STRINGS |= {"parameters": "int64 i, bool ci, string x", "results": "bool co, string xo, string e"}
+STRINGS = {"given": "int64 m, string v, string w", "result": "string a, string[N] s", "call": "a, s = Loop (m, , v)"}
+STRINGS |= {"inputs": "int64 i, bool ci, string x", "outputs": "bool co, string xo, string e"}
 WORDS = {"v": strings("q"), "w": strings("ab"), "m": np.int64(3)}
-SCANNED = {"results": "bool co, float xo, float e", "call": "a, s = Loop (m, c, v)", "outputs": "float a, float[N] s"}
-IN_PLACE = {"results": "bool co, float xo, int64 i", "call": "a, s = Loop (m, c, v)", "outputs": "float a, int64[N] s"}
-INT64 = {"parameters": "int64 i, bool ci, int64 x", "outputs": "int64 a", "inputs": "int64 m, bool c, int64 v"}
-NEVER = {"inputs": "int64 m, float v", "call": "a, s = Loop (m, n, w)", "outputs": "float a, float[N] s"}
-NEVER |= {"results": "bool co, float xo, float xo", "before": "n = Constant <value = bool {0}> () w = Neg (v)"}
+SCANNED = {"outputs": "bool co, float xo, float e", "call": "a, s = Loop (m, c, v)", "result": "float a, float[N] s"}
+IN_PLACE = {"outputs": "bool co, float xo, int64 i", "call": "a, s = Loop (m, c, v)", "result": "float a, int64[N] s"}
+INT64 = {"inputs": "int64 i, bool ci, int64 x", "result": "int64 a", "given": "int64 m, bool c, int64 v"}
+NEVER = {"given": "int64 m, float v", "call": "a, s = Loop (m, n, w)", "result": "float a, float[N] s"}
+NEVER |= {"outputs": "bool co, float xo, float xo", "before": "n = Constant <value = bool {0}> () w = Neg (v)"}
 OVER_NOTHING = {"k0": np.float32(10), "x": np.float32([1, 2, 3])}
 ROWS = np.float32([[1, 1], [2, 2], [3, 3], [4, 4]])
 ZERO = np.float32([[0, 0]])
@@ -69,7 +70,7 @@ ZERO = np.float32([[0, 0]])
 
 def trips(number: int) -> dict[str, str]:
     """A constant trip count."""
-    return {"before": f"n = Constant <value = int64 {{{number}}}> ()", "inputs": "bool c, float v"}
+    return {"before": f"n = Constant <value = int64 {{{number}}}> ()", "given": "bool c, float v"}
 
 
 def given(**more: Any) -> dict[str, Any]:
@@ -170,12 +171,12 @@ TOTAL = {"x": ROWS, "start": ZERO}
 
 CASES: dict[str, list[Case]] = {
     "B1: computed": [
-        Case(loop(STOPS, **NO_COND), STOPS_EARLY, [8], given(), BOTH),
-        Case(loop(STOPS), "", None, given(), BOTH),
-        Case(loop("co = Identity (ci) xo = Add (x, x)", **NO_COND), "", None, given(), BOTH),
+        Case(loop_text(STOPS, **NO_COND), STOPS_EARLY, [8], given(), BOTH),
+        Case(loop_text(STOPS), "", None, given(), BOTH),
+        Case(loop_text("co = Identity (ci) xo = Add (x, x)", **NO_COND), "", None, given(), BOTH),
         # There is one iteration at most.
         Case(
-            loop(STOPS, **{**NO_COND, **trips(1), "inputs": "float v", "call": "a = Loop (n, , v)"}),
+            loop_text(STOPS, **{**NO_COND, **trips(1), "given": "float v", "call": "a = Loop (n, , v)"}),
             "",
             None,
             given(),
@@ -183,10 +184,10 @@ CASES: dict[str, list[Case]] = {
         ),
     ],
     "B1: always false": [
-        Case(loop(ALWAYS_FALSE, **NO_COND), FIRST_ALONE, [2], given(), BOTH),
+        Case(loop_text(ALWAYS_FALSE, **NO_COND), FIRST_ALONE, [2], given(), BOTH),
         *(
             Case(
-                loop(ALWAYS_FALSE, **{**NO_COND, **trips(n), "inputs": "float v", "call": "a = Loop (n, , v)"}),
+                loop_text(ALWAYS_FALSE, **{**NO_COND, **trips(n), "given": "float v", "call": "a = Loop (n, , v)"}),
                 "",
                 None,
                 given(),
@@ -196,11 +197,11 @@ CASES: dict[str, list[Case]] = {
         ),
     ],
     "B7": [
-        Case(loop(**IN_PLACE), "onnxruntime would give wrong numbers as 's'", [32, [5] * 5], given(), (ORT,)),
+        Case(loop_text(**IN_PLACE), "onnxruntime would give wrong numbers as 's'", [32, [5] * 5], given(), (ORT,)),
         Case(
-            loop(
+            loop_text(
                 "co = Identity (ci) xo = Add (x, x) j = Identity (i)",
-                **{**IN_PLACE, "results": "bool co, float xo, int64 j"},
+                **{**IN_PLACE, "outputs": "bool co, float xo, int64 j"},
             ),
             "",
             None,
@@ -209,17 +210,19 @@ CASES: dict[str, list[Case]] = {
         ),
     ],
     "B8: an ONNX file": [
-        Case(loop(**SWAP), "OpenVINO refuses a file with this body", "failed", given()),
-        Case(loop(**SWAP), EARLY, [2, 2], given(), file=False),
+        Case(loop_text(**SWAP), "OpenVINO refuses a file with this body", "failed", given()),
+        Case(loop_text(**SWAP), EARLY, [2, 2], given(), file=False),
         Case(
-            loop(**{**SWAP, "nodes": "co = Identity (ci) xo = Add (x, y)", "results": "bool co, float xo, float x"}),
+            loop_text(
+                **{**SWAP, "nodes": "co = Identity (ci) xo = Add (x, y)", "outputs": "bool co, float xo, float x"}
+            ),
             EARLY,
             [48, 24],
             given(),
             file=False,
         ),
         Case(
-            loop("co = Identity (ci) e = Neg (x)", **{**INT64, "results": "bool co, int64 i, int64 e"})
+            loop_text("co = Identity (ci) e = Neg (x)", **{**INT64, "outputs": "bool co, int64 i, int64 e"})
             .replace("(int64 a)", "(int64 a, int64[N] s)")
             .replace("a = Loop", "a, s = Loop"),
             EARLY,
@@ -228,7 +231,9 @@ CASES: dict[str, list[Case]] = {
             file=False,
         ),
         Case(
-            loop(**{**SWAP, "nodes": "co = Identity (ci) yo = Add (x, y)", "results": "bool co, float y, float yo"}),
+            loop_text(
+                **{**SWAP, "nodes": "co = Identity (ci) yo = Add (x, y)", "outputs": "bool co, float y, float yo"}
+            ),
             "",
             None,
             given(),
@@ -236,18 +241,20 @@ CASES: dict[str, list[Case]] = {
         ),
         # Nothing reads the value that is written too early.
         Case(
-            loop(**{**SWAP, "nodes": "co = Identity (ci) xo = Add (x, x)", "results": "bool co, float xo, float x"}),
+            loop_text(
+                **{**SWAP, "nodes": "co = Identity (ci) xo = Add (x, x)", "outputs": "bool co, float xo, float x"}
+            ),
             "",
             None,
             given(),
             file=False,
         ),
         Case(
-            loop(
+            loop_text(
                 **{
                     **SWAP,
                     "nodes": "co = Identity (ci) p = Identity (x) q = Identity (y)",
-                    "results": "bool co, float q, float p",
+                    "outputs": "bool co, float q, float p",
                 }
             ),
             "",
@@ -268,21 +275,21 @@ CASES: dict[str, list[Case]] = {
     ],
     "B10": [
         Case(
-            loop("co = Identity (ci) xo = StringConcat (x, x) e = Identity (w)", **STRINGS),
+            loop_text("co = Identity (ci) xo = StringConcat (x, x) e = Identity (w)", **STRINGS),
             FIRST_ROW,
             ["q" * 8, ["ab", "", ""]],
             WORDS,
             (ORT,),
         ),
         Case(
-            loop("co = Identity (ci) xo = Identity (x) e = Identity (x)", **STRINGS),
+            loop_text("co = Identity (ci) xo = Identity (x) e = Identity (x)", **STRINGS),
             FIRST_ROW,
             ["q", ["q", "", ""]],
             WORDS,
             (ORT,),
         ),
         *(
-            Case(loop(f"co = Identity (ci) {nodes}", **STRINGS), "", None, WORDS, (ORT,))
+            Case(loop_text(f"co = Identity (ci) {nodes}", **STRINGS), "", None, WORDS, (ORT,))
             for nodes in (
                 "xo = StringConcat (x, x) e = StringConcat (x, w)",
                 "xo = StringConcat (x, x) e = Identity (x)",
@@ -291,12 +298,12 @@ CASES: dict[str, list[Case]] = {
             )
         ),
         Case(
-            loop(
+            loop_text(
                 "co = Identity (ci) xo = StringConcat (x, x) e = Identity (w)",
                 **{
                     **STRINGS,
                     **trips(1),
-                    "inputs": "string v, string w",
+                    "given": "string v, string w",
                     "call": "a, s = Loop (n, , v)",
                 },
             ),
@@ -316,52 +323,60 @@ CASES: dict[str, list[Case]] = {
         ),
     ],
     "B14: no limit": [
-        Case(loop(STOPS), NO_LIMIT.format(-1), [8], given(m=np.int64(-1))),
-        Case(loop(STOPS), NO_LIMIT.format(-5), [8], given(m=np.int64(-5))),
-        Case(loop(STOPS, call="a = Loop (n, c, v)", **trips(-1)), NO_LIMIT.format(-1), [8], given()),
-        Case(loop(STOPS, call="a = Loop (n, c, v)", **trips(-5)), NO_LIMIT.format(-5), [8], given()),
-        Case(loop(STOPS), "", None, given(m=np.int64(0))),
-        Case(loop(STOPS), "", None, given(m=np.int64(-1), c=np.False_)),
-        Case(loop(STOPS), "", None, given(m=np.int64(2**63 - 1))),
-        Case(loop(STOPS, call="a = Loop (n, c, v)", **trips(0)), "", None, given()),
+        Case(loop_text(STOPS), NO_LIMIT.format(-1), [8], given(m=np.int64(-1))),
+        Case(loop_text(STOPS), NO_LIMIT.format(-5), [8], given(m=np.int64(-5))),
+        Case(loop_text(STOPS, call="a = Loop (n, c, v)", **trips(-1)), NO_LIMIT.format(-1), [8], given()),
+        Case(loop_text(STOPS, call="a = Loop (n, c, v)", **trips(-5)), NO_LIMIT.format(-5), [8], given()),
+        Case(loop_text(STOPS), "", None, given(m=np.int64(0))),
+        Case(loop_text(STOPS), "", None, given(m=np.int64(-1), c=np.False_)),
+        Case(loop_text(STOPS), "", None, given(m=np.int64(2**63 - 1))),
+        Case(loop_text(STOPS, call="a = Loop (n, c, v)", **trips(0)), "", None, given()),
         Case(counting, "", None, counted(-1)),
         Case(lambda: counting("joined"), "", None, counted(-1)),
     ],
     "B14: uninitialised memory": [
-        Case(loop(STOPS, **SCANNED), GARBAGE.format(-5), None, given(m=np.int64(-5))),
-        Case(loop(STOPS, **SCANNED), GARBAGE.format(2**31), None, given(m=np.int64(2**31))),
+        Case(loop_text(STOPS, **SCANNED), GARBAGE.format(-5), None, given(m=np.int64(-5))),
+        Case(loop_text(STOPS, **SCANNED), GARBAGE.format(2**31), None, given(m=np.int64(2**31))),
         Case(
-            loop(STOPS, **{**SCANNED, **trips(-5), "call": "a, s = Loop (n, c, v)"}), GARBAGE.format(-5), None, given()
+            loop_text(STOPS, **{**SCANNED, **trips(-5), "call": "a, s = Loop (n, c, v)"}),
+            GARBAGE.format(-5),
+            None,
+            given(),
         ),
-        Case(loop(STOPS), "", None, given(m=np.int64(2**31))),
-        Case(loop(STOPS, **SCANNED), "", None, given(m=np.int64(-5), c=np.False_)),
-        Case(loop(STOPS, **SCANNED), "", None, given(m=np.int64(2**31 - 1))),
+        Case(loop_text(STOPS), "", None, given(m=np.int64(2**31))),
+        Case(loop_text(STOPS, **SCANNED), "", None, given(m=np.int64(-5), c=np.False_)),
+        Case(loop_text(STOPS, **SCANNED), "", None, given(m=np.int64(2**31 - 1))),
         Case(counting, "", None, counted(2**31)),
         Case(lambda: counting("joined"), GARBAGE.format(2**31), None, counted(2**31)),
     ],
     "B15": [
-        Case(loop(STOPS), "would run 2 trips at most: it truncates", [4], given(m=np.int64(2**32 + 2))),
-        Case(loop(STOPS), "would run 1 trip at most: it truncates", [2], given(m=np.int64(2**32 + 1))),
-        Case(loop(STOPS), "would run 2 trips at most: it truncates", [4], given(m=np.int64(2 - 2**32))),
+        Case(loop_text(STOPS), "would run 2 trips at most: it truncates", [4], given(m=np.int64(2**32 + 2))),
+        Case(loop_text(STOPS), "would run 1 trip at most: it truncates", [2], given(m=np.int64(2**32 + 1))),
+        Case(loop_text(STOPS), "would run 2 trips at most: it truncates", [4], given(m=np.int64(2 - 2**32))),
         Case(counting, "would run 2 trips at most: it truncates", [[2]], counted(2**32 + 2)),
         # The condition ends it before that.
-        Case(loop(STOPS), "", None, given(m=np.int64(2**32 + 5))),
-        Case(loop(STOPS), "", None, given(m=np.int64(-(2**32)))),
-        Case(loop(STOPS, call="a = Loop (n, c, v)", **trips(2**32 + 1)), "", None, given()),
+        Case(loop_text(STOPS), "", None, given(m=np.int64(2**32 + 5))),
+        Case(loop_text(STOPS), "", None, given(m=np.int64(-(2**32)))),
+        Case(loop_text(STOPS, call="a = Loop (n, c, v)", **trips(2**32 + 1)), "", None, given()),
     ],
     "B16": [
-        Case(loop(**NEVER), "initial values or uninitialised memory as scan outputs", [-1, -1], given()),
+        Case(loop_text(**NEVER), "initial values or uninitialised memory as scan outputs", [-1, -1], given()),
         Case(
-            loop(**{**NEVER, "call": "a, s = Loop (m, n, v)"}),
+            loop_text(**{**NEVER, "call": "a, s = Loop (m, n, v)"}),
             "initial values or uninitialised memory as scan outputs",
             None,
             given(),
         ),
         Case(
-            loop(**{**NEVER, "call": "a, s = Loop (m, c, v)", "inputs": "int64 m, bool c, float v"}), "", None, given()
+            loop_text(**{**NEVER, "call": "a, s = Loop (m, c, v)", "given": "int64 m, bool c, float v"}),
+            "",
+            None,
+            given(),
         ),
         Case(
-            loop(**{**NEVER, **{"call": "a = Loop (m, n, w)", "results": "bool co, float xo", "outputs": "float a"}}),
+            loop_text(
+                **{**NEVER, **{"call": "a = Loop (m, n, w)", "outputs": "bool co, float xo", "result": "float a"}}
+            ),
             "",
             None,
             given(),
@@ -369,12 +384,12 @@ CASES: dict[str, list[Case]] = {
     ],
     "B16: refused": [
         Case(
-            loop(
+            loop_text(
                 **{
                     **NEVER,
-                    "results": "bool co, float xo, float xo, float xo",
+                    "outputs": "bool co, float xo, float xo, float xo",
                     "call": "a, s, t = Loop (m, n, w)",
-                    "outputs": "float a, float[N] s, float[N] t",
+                    "result": "float a, float[N] s, float[N] t",
                 }
             ),
             "OpenVINO refuses this loop: its cond is always false",
@@ -384,21 +399,23 @@ CASES: dict[str, list[Case]] = {
     ],
     "B17": [
         Case(
-            loop(results="bool co, float xo, float xo", call=", s = Loop (m, c, v)", outputs="float[N] s"),
+            loop_text(outputs="bool co, float xo, float xo", call=", s = Loop (m, c, v)", result="float[N] s"),
             "onnxruntime would crash on the omitted output",
             "crashed",
             given(),
             (ORT,),
         ),
         Case(
-            loop(results="bool co, float xo, float xo, float xo", call="a, , s = Loop (m, c, v)", outputs="float[N] s"),
+            loop_text(
+                outputs="bool co, float xo, float xo, float xo", call="a, , s = Loop (m, c, v)", result="float[N] s"
+            ),
             "onnxruntime refuses the omitted output",
             "failed",
             given(),
             (ORT,),
         ),
         Case(
-            loop(results="bool co, float xo, float xo", call="a, s = Loop (m, c, v)", outputs="float[N] s"),
+            loop_text(outputs="bool co, float xo, float xo", call="a, s = Loop (m, c, v)", result="float[N] s"),
             "",
             None,
             given(),
@@ -458,15 +475,15 @@ CASES: dict[str, list[Case]] = {
     ],
     "B29: int64": [
         Case(
-            loop(**{**INT64, "results": "bool co, int64 xo"}),
+            loop_text(**{**INT64, "outputs": "bool co, int64 xo"}),
             "computes 'x' in 32 bits, and here it does not fit",
             [0],
             given(v=np.int64(2**30), m=np.int64(3)),
         ),
-        Case(loop(**{**INT64, "results": "bool co, int64 xo"}), "", None, given(v=np.int64(2**20), m=np.int64(3))),
+        Case(loop_text(**{**INT64, "outputs": "bool co, int64 xo"}), "", None, given(v=np.int64(2**20), m=np.int64(3))),
         # Handed through, it stays whole.
         Case(
-            loop("co = Identity (ci)", **{**INT64, "results": "bool co, int64 x"}),
+            loop_text("co = Identity (ci)", **{**INT64, "outputs": "bool co, int64 x"}),
             "",
             None,
             given(v=np.int64(2**40)),
@@ -475,7 +492,7 @@ CASES: dict[str, list[Case]] = {
     ],
     "an outer value": [
         Case(
-            loop(results="bool co, float v"),
+            loop_text(outputs="bool co, float v"),
             "onnxruntime refuses this loop: its body returns the outer value 'v' directly",
             "failed",
             given(),
@@ -489,7 +506,7 @@ CASES: dict[str, list[Case]] = {
             {**OVER_NOTHING, "w": np.float32(7)},
             (ORT,),
         ),
-        Case(loop("co = Identity (ci) e = Identity (v)", results="bool co, float e"), "", None, given(), BOTH),
+        Case(loop_text("co = Identity (ci) e = Identity (v)", outputs="bool co, float e"), "", None, given(), BOTH),
     ],
     "inside each other": [
         Case(
