@@ -15,7 +15,7 @@ from ...runtime.text import counted
 from ..text import number_text
 
 #: The newest values count; more would hide that a trend has changed.
-_NEWEST = 6
+NEWEST = 6
 #: A fit is taken where its step or factor varies by less than this part of what it says.
 _STEADY = 0.15
 _FARTHEST = 1e15
@@ -62,7 +62,7 @@ def estimate(
 
     None where fewer than three iterations are known, or where it is false already.
     """
-    left, right = [float(x) for x in left[-_NEWEST:]], [float(x) for x in right[-_NEWEST:]]
+    left, right = [float(x) for x in left[-NEWEST:]], [float(x) for x in right[-NEWEST:]]
     if any(math.isnan(x) for x in left[-1:] + right[-1:]):
         holds = "true" if sign == "!=" else "false"
         side = names[0] if left and math.isnan(left[-1]) else names[1]
@@ -100,7 +100,8 @@ class _Fit:
 
     def best(self) -> Estimate:
         count = len(self.gaps)
-        if not any(self.steps):
+        # Not by the gap: of sides far apart it does not move where the small one does.
+        if len(set(self.left)) == len(set(self.right)) == 1:
             return Estimate(Trend.STILL, text=f"the two sides have not moved in the last {count} iterations")
         found = [fit for fit in (self._linear(), self._geometric(), self._settling()) if fit is not None]
         steady = min(found, key=lambda fit: fit[0], default=None)

@@ -237,7 +237,7 @@ async def test_the_course_of_a_body_value_is_asked_for() -> None:
         session = found.screen.session
         name = found.top.target.name
         expected = [float(session.frame.history.value(name, k)) for k in range(found.top.inspected.last + 1)]
-        assert found.top.course is not None and list(found.top.course.values) == pytest.approx(expected)
+        assert found.top.course is not None and found.top.course.band.low.tolist() == pytest.approx(expected)
 
 
 async def test_a_recording_is_inspected_as_well(tmp_path: Path) -> None:

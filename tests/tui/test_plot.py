@@ -78,3 +78,24 @@ def test_without_room_or_numbers_nothing_is_plotted() -> None:
     assert points(Points([0], [1.0], [2.0]), 10, 9) == []
     assert points(Points([0], [math.nan], [math.nan]), 40, 9) == []
     assert points(Points([], [], []), 40, 9) == []
+
+
+def test_of_several_iterations_a_point_goes_from_the_smallest_to_the_largest() -> None:
+    data = Points([0, 8], [0.0, 4.0], [9.0, 9.0], left_high=[4.0, 4.0], right_high=[9.0, 9.0])
+    assert data.threshold == 9.0
+    rows = points(data, 40, 10)
+    first = [k for k, row in enumerate(rows) if row[rows[0].index("┤") + 2] == "●"]
+    assert first == list(range(first[0], 9)) and len(first) == 4 + 1
+    assert sum(row.count("●") for row in rows) == len(first) + 1
+    # Both sides move.
+    assert Points([0], [1.0], [2.0], left_high=[1.0], right_high=[3.0]).threshold is None
+
+
+def test_what_is_guessed_stands_behind_what_is_known() -> None:
+    rows = points(Points([0, 1], [8.0, 6.0], [1.0, 1.0], ahead=[(2, 4.0, 1.0), (3, 2.0, 1.0), (4, 0.0, 1.0)]), 40, 9)
+    dots = [(row.index("·"), k) for k, row in enumerate(rows) if "·" in row]
+    assert len(dots) == 3 and dots == sorted(dots)
+    assert max(row.index("●") for row in rows if "●" in row) < dots[0][0]
+    # The last of them is below the threshold, the axis says that its number is a guess.
+    assert dots[-1][1] > next(k for k, row in enumerate(rows) if "──" in row)
+    assert rows[-1].split() == ["└", "0", "1", "~4"]

@@ -13,6 +13,7 @@ from ...debugger.session.snapshot import ScanSnapshot
 from ...debugger.statistics.onepass import widened
 from ...debugger.statistics.tensor import tensor_of
 from ...runtime.graph import Array
+from .bands import Band, draw, per_cell
 from .evolution import is_rounding
 from .plots import SHADES, chart, shades
 from .text import number_text, sparkline
@@ -46,38 +47,26 @@ def picture(scan: ScanSnapshot, width: int, height: int) -> Picture | None:
 
 
 def _numbers(scan: ScanSnapshot, width: int, height: int) -> Picture:
-    """Single numbers as bars."""
+    """Single numbers as bars, or, where they share cells, as from where to where they go."""
     whole = tensor_of(scan.whole)
     step = max(1, math.ceil(scan.count / _NUMBERS))
     numbers = _doubles(whole.use(lambda array: np.array(array.flat[::step])))
-    each = max(1, math.ceil(len(numbers) / width))
-    told = _farthest(numbers, each)
-    finite = numbers[np.isfinite(numbers)]
+    band, each = Band.of(numbers), per_cell(len(numbers), width)
     cell = f", 1 cell = {each * step}" if each * step > 1 else ""
-    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
-    flat = finite.size == len(numbers) > 1 and is_rounding(low, high, whole.dtype.name)
-    seen = "nothing finite" if not finite.size else f"{number_text(low)} … {number_text(high)}"
+    low, high = band.span or (0.0, 0.0)
+    flat = not band.odd.any() and len(numbers) > 1 and is_rounding(low, high, whole.dtype.name)
+    seen = "nothing finite" if band.span is None else f"{number_text(low)} … {number_text(high)}"
     note = f"{_which(scan)}{cell}   {f'flat: {number_text(low)}' if flat else seen}{_sampled(step > 1)}"
     if flat:
-        return Picture(("",), (f"{'flat':─^{max(len(told), 6)}}",), note)
-    if height < 3:
-        return Picture(("",), (sparkline(told, width),), note)
-    wide = max(1, min(4, width // len(told)))
-    lines = chart([number for number in told for _ in range(wide)], width, height)
+        return Picture(("",), (f"{'flat':─^{max(min(len(numbers), width), 6)}}",), note)
+    if each > 1:
+        lines = draw(band, width, max(1, height))
+    elif height < 3:
+        lines = [sparkline(numbers, width)]
+    else:
+        wide = max(1, min(4, width // len(numbers)))
+        lines = chart([number for number in numbers for _ in range(wide)], width, height)
     return Picture(("",) * len(lines), tuple(lines), note)
-
-
-def _farthest(numbers: Array, each: int) -> list[float]:
-    """Of so many numbers at a time the one farthest from the middle of all; NaN where one is not finite."""
-    if each == 1:
-        return [float(number) for number in numbers]
-    starts = np.arange(0, len(numbers), each)
-    finite = np.isfinite(numbers)
-    middle = float(np.median(numbers[finite])) if finite.any() else 0.0
-    low = np.minimum.reduceat(np.where(finite, numbers, middle), starts)
-    high = np.maximum.reduceat(np.where(finite, numbers, middle), starts)
-    odd = np.logical_or.reduceat(~finite, starts)
-    return [float(n) for n in np.where(odd, np.nan, np.where(high - middle >= middle - low, high, low))]
 
 
 def _rows(scan: ScanSnapshot, width: int, height: int) -> Picture:

@@ -6,7 +6,6 @@ Only what is in sight is read and formatted.
 from __future__ import annotations
 
 import bisect
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from ...debugger.statistics.slices import Part
 from ...debugger.statistics.tensor import TensorRef
 from ...runtime.graph import Array
 from ...runtime.text import grouped
+from .bands import Band, draw
 from .lines import Line, Role, Span, fit, line
 from .text import NOT_FINITE, number_text, scalar_text
 
@@ -302,47 +302,47 @@ def _numbers(tensor: TensorRef, look: Look, rows: range, columns: range) -> list
 # -- over iterations
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Course:
-    """One number over iterations, and what it is: ``norm``, or nothing for the value itself."""
+    """One number over iterations, of each or of some of them together from where to where it went; and what it is:
+    ``norm``, or nothing for the value itself."""
 
     iterations: tuple[int, ...]
-    values: tuple[float, ...]
+    band: Band
     what: str = ""
 
 
 def course_lines(course: Course, here: int, width: int, height: int) -> list[Line]:
-    """Bars over iterations, with their scale, and ``▲`` below the one looked at."""
-    finite = [value for value in course.values if math.isfinite(value)]
-    if not course.values or height < 2 or width < 12:
-        return [line(("no other iteration is known", Role.DIM))] if not course.values else []
-    low, high = (min(finite), max(finite)) if finite else (0.0, 0.0)
+    """Bars over iterations, or from where to where they go, with their scale, and ``▲`` below the one looked at."""
+    if not course.iterations or height < 2 or width < 12:
+        return [line(("no other iteration is known", Role.DIM))] if not course.iterations else []
+    low, high = course.band.span or (0.0, 0.0)
     flat = not high > low
     labels = [number_text(high), number_text(low)]
     margin = max(map(len, labels)) + 1
     room = width - margin - 2
     rows = max(1, height - 1)
-    folded = _folded(course, room)
-    span = high / 2 - low / 2
+    signs, used = _signs(course.band, room, rows)
     lines = []
     for k in range(rows):
-        base = rows - 1 - k
-        signs = "".join(_bar(value, low, span, rows, base) for value in folded)
         label = labels[0] if k == 0 else labels[1] if k == rows - 1 and not flat else ""
-        spans: list[Span] = [(f"{label:>{margin}} {'┤' if label else '│'}", Role.DIM), (signs, Role.PLOT)]
+        spans: list[Span] = [(f"{label:>{margin}} {'┤' if label else '│'}", Role.DIM), (signs[k], Role.PLOT)]
         lines.append(Line(tuple(spans)))
-    return [*lines, _axis(course, here, margin, len(folded))]
+    return [*lines, _axis(course, here, margin, used)]
 
 
-def _folded(course: Course, room: int) -> list[float]:
-    values = course.values
-    if len(values) <= room:
-        wide = max(1, min(6, room // len(values)))
-        return [value for value in values for _ in range(wide)]
-    edges = [round(k * len(values) / room) for k in range(room + 1)]
-    # The one furthest from zero stands for a cell, and what is not finite before it: no spike is lost.
-    parts = [values[a:b] or values[a : a + 1] for a, b in itertools.pairwise(edges)]
-    return [next((v for v in part if not math.isfinite(v)), max(part, key=abs)) for part in parts]
+def _signs(band: Band, room: int, rows: int) -> tuple[list[str], int]:
+    """The picture, and the cells that it has."""
+    count = len(band)
+    if count > room or not np.array_equal(band.low, band.high, equal_nan=True):
+        drawn = draw(band, room, rows)
+        return drawn, len(drawn[0])
+    wide = max(1, min(6, room // count))
+    low, high = band.span or (0.0, 0.0)
+    span = high / 2 - low / 2
+    values = [value for value in np.where(band.odd, np.nan, band.high).tolist() for _ in range(wide)]
+    bars = ["".join(_bar(value, low, span, rows, rows - 1 - k) for value in values) for k in range(rows)]
+    return bars, len(values)
 
 
 def _bar(value: float, low: float, span: float, rows: int, base: int) -> str:

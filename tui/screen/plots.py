@@ -104,69 +104,103 @@ def _fold(tensor: TensorRef, width: int) -> Array:
         return sums / np.diff(edges)
 
 
+#: What stands for numbers that nobody has seen yet.
+AHEAD = "·"
+
+
 @dataclass(frozen=True)
 class Points:
-    """What :func:`points` plots: at each iteration the two sides of a comparison."""
+    """What :func:`points` plots: at each iteration the two sides of a comparison, of several iterations together from
+    the smallest (``left``, ``right``) to the largest; and how both may go on, which is a guess."""
 
     iterations: Sequence[int]
     left: Sequence[float]
     right: Sequence[float]
+    left_high: Sequence[float] = ()
+    right_high: Sequence[float] = ()
+    #: (iteration, left, right) of some that come.
+    ahead: Sequence[tuple[int, float, float]] = ()
+
+    @property
+    def threshold(self) -> float | None:
+        """The right side, where it is one number all the time."""
+        seen = {v for v in (*self.right, *self.right_high) if math.isfinite(v)}
+        return seen.pop() if len(seen) == 1 else None
+
+    @property
+    def numbers(self) -> list[float]:
+        """All that has to be on the scale."""
+        guessed = [v for _, *both in self.ahead for v in both]
+        all_of_them = (*self.left, *self.right, *self.left_high, *self.right_high, *guessed)
+        return [v for v in all_of_them if math.isfinite(v)]
 
 
 def points(data: Points, width: int, height: int) -> list[str]:
-    """``●`` the left side over the iterations, ``─`` the right side, which often is one threshold for all.
+    """``●`` the left side over the iterations, ``─`` the right side, which often is one threshold for all; ``·`` what
+    is guessed of both.
 
     ``height`` rows, the last of them the axis. The scale is logarithmic where all numbers are positive and far apart.
     Empty where nothing is finite or there is no room.
     """
-    numbers = [v for v in (*data.left, *data.right) if math.isfinite(v)]
+    numbers = data.numbers
     if height < 4 or width < 24 or not numbers or len(data.iterations) == 0:
         return []
     scale = _Scale(numbers, height - 1)
     labels = scale.labels()
     margin = max(map(len, labels.values())) + 2
     room = width - margin
-    first, last = data.iterations[0], data.iterations[-1]
+    first, seen = data.iterations[0], data.iterations[-1]
+    last = data.ahead[-1][0] if data.ahead else seen
 
     def column(iteration: int) -> int:
         return 1 + round((iteration - first) / max(1, last - first) * (room - 3)) if last > first else 1
 
     grid = [[" "] * room for _ in range(height - 1)]
-    if len({v for v in data.right if math.isfinite(v)}) == 1:
-        row = scale.row(next(v for v in data.right if math.isfinite(v)))
-        grid[row] = ["─"] * room
+    if data.threshold is not None:
+        grid[scale.row(data.threshold)] = ["─"] * room
     else:
-        _put(grid, data.iterations, data.right, scale, column, "○")
-    _put(grid, data.iterations, data.left, scale, column, "●")
+        _put(grid, data.iterations, data.right, data.right_high or data.right, scale, column, "○")
+    for iteration, left, right in data.ahead:
+        for value in (left, right):
+            if not math.isnan(value) and value != data.threshold:
+                grid[scale.row(value)][column(iteration)] = AHEAD
+    _put(grid, data.iterations, data.left, data.left_high or data.left, scale, column, "●")
     rows = []
     for k, cells in enumerate(grid):
         label = labels.get(k, "")
         rows.append(f"{label:>{margin - 2}} {'┤' if label else '│'}" + "".join(cells))
-    return [*rows, _axis(first, last, margin, room, column)]
+    return [*rows, _axis(first, seen, last, margin, room, column)]
 
 
 def _put(
     grid: list[list[str]],
     iterations: Sequence[int],
-    values: Sequence[float],
+    low: Sequence[float],
+    high: Sequence[float],
     scale: _Scale,
     column: Any,
     sign: str,
 ) -> None:
-    for iteration, value in zip(iterations, values, strict=True):
-        if not math.isnan(value):
-            grid[scale.row(value)][column(iteration)] = sign
+    for iteration, *ends in zip(iterations, low, high, strict=True):
+        if not any(map(math.isnan, ends)):
+            foot, top = map(scale.row, ends)
+            for row in range(top, foot + 1):
+                grid[row][column(iteration)] = sign
 
 
-def _axis(first: int, last: int, margin: int, room: int, column: Any) -> str:
+def _axis(first: int, seen: int, last: int, margin: int, room: int, column: Any) -> str:
+    """``seen``: the last one that is known; ``last``: the last one of those that are guessed."""
     cells = [" "] * room
-    end = str(last)
-    limit = min(column(last), room - len(end))
-    cells[limit : limit + len(end)] = end
+    limit = room + 1
+    for iteration, text in {last: f"~{last}" if last > seen else str(last), seen: str(seen)}.items():
+        at = min(column(iteration), limit - len(text) - 1)
+        if at > 0:
+            cells[at : at + len(text)] = text
+            limit = at
     taken = 0
     # Few enough labels that they stay apart.
     step = max(1, math.ceil((last - first) / max(1, room // 8)))
-    for iteration in range(first, last, step):
+    for iteration in range(first, seen, step):
         text = str(iteration)
         at = column(iteration)
         if taken <= at and at + len(text) < limit:
@@ -177,8 +211,7 @@ def _axis(first: int, last: int, margin: int, room: int, column: Any) -> str:
 
 def scale_of(data: Points) -> str:
     """What :func:`points` draws them on: ``log scale`` or ``linear``."""
-    numbers = [v for v in (*data.left, *data.right) if math.isfinite(v)]
-    return "log scale" if numbers and _Scale(numbers, 2).log else "linear"
+    return "log scale" if data.numbers and _Scale(data.numbers, 2).log else "linear"
 
 
 class _Scale:

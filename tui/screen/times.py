@@ -6,9 +6,7 @@ What a session does not keep (where breakpoints stopped, how a branch left a loo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 import numpy as np
 
@@ -38,7 +36,7 @@ class Span:
     edits: tuple[str, ...] = ()
     ended: str = ""
     hits: frozenset[int] = frozenset()
-    #: Where something that is carried was no number.
+    #: Where something that is carried was not finite.
     odd: frozenset[int] = frozenset()
 
 
@@ -70,8 +68,8 @@ class SeenTimes:
         """Forget everything: the model starts anew."""
         self._known.clear()
 
-    def note(self, snapshot: Snapshot, odd: Mapping[str, Iterable[int]] = MappingProxyType({})) -> None:
-        """Learn from a stop; ``odd``: iterations with NaN or Inf, by the path of the loop."""
+    def note(self, snapshot: Snapshot) -> None:
+        """Learn from a stop, and from what is known there of the iterations before it."""
         branch = _current(snapshot)
         frames = (*snapshot.frames, snapshot.frame)
         for frame in frames:
@@ -84,9 +82,7 @@ class SeenTimes:
                 known.last = frame.iteration
             if snapshot.stop.breakpoints and frame is snapshot.frames[-1]:
                 known.hits.add(frame.iteration)
-            known.odd.update(odd.get(frame.path, ()))
-            if any(map(_odd, frame.carried.values())):
-                known.odd.add(frame.iteration)
+            known.odd.update(odd_iterations(frame))
 
     def of(self, branch: int, entry: Entry) -> _Known:
         """What is known of a branch in an entry."""
@@ -144,7 +140,21 @@ def _current(snapshot: Snapshot) -> int:
     return next((one.number for one in snapshot.branches if one.current), 1)
 
 
+def odd_iterations(frame: FrameSnapshot) -> set[int]:
+    """The iterations that got something that is not finite, as far as histories tell; of a bucket its first one."""
+    found: set[int] = set()
+    carried = frame.carried
+    for name, value in carried.items():
+        history = frame.history.get(name)
+        if history is not None:
+            found.update(history.iterations[history.value.odd > 0].tolist())
+        if (history is None or history.sampled) and _odd(value):
+            found.add(frame.iteration)
+    return found
+
+
 def _odd(value: object) -> bool:
+    """Of values that have no history, or one of some of their elements."""
     if not isinstance(value, np.ndarray | np.generic) or value.dtype.kind != "f" or value.size > _LOOKED:
         return False
     return not np.isfinite(value).all()

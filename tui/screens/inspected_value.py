@@ -11,6 +11,8 @@ from ...debugger.session.debuggee import Debuggee
 from ...debugger.statistics.tensor import TensorRef, tensor_of
 from ...runtime.errors import UsageError
 from ...runtime.text import grouped, size_text
+from ..screen.bands import Band
+from ..screen.evolution import band
 from ..screen.inspected import Course
 from ..screen.plots import number_of
 from ..screen.targets import Of, ValueTarget
@@ -99,15 +101,13 @@ class Inspected:
         """How it went over iterations, as far as the stop knows; None where the session has to be asked."""
         frame = self._frame
         if frame is None or self.iteration is None:
-            return Course((), ())
+            return Course((), Band.of(np.empty(0)))
         history = frame.history.get(self.target.name)
         if history is None:
             return None
         what = "norm" if history.is_tensor else ""
         each = f"{what}, {history.bucket} iterations each".strip(", ") if history.bucket > 1 else what
-        # The largest of each bucket stands for it, and what is not finite before that.
-        values = np.where(history.value.odd > 0, np.nan, _furthest(history.value.low, history.value.high))
-        return Course(tuple(history.iterations.tolist()), tuple(values.tolist()), each)
+        return Course(tuple(history.iterations.tolist()), band(history), each)
 
     @property
     def what(self) -> str:
@@ -134,7 +134,7 @@ class Inspected:
 
         def find(session: Debuggee) -> Course:
             told = [(iteration, number_of(one(session))) for iteration, one in finds]
-            return Course(tuple(i for i, _ in told), tuple(v for _, v in told), what)
+            return Course(tuple(i for i, _ in told), Band.of(np.array([v for _, v in told])), what)
 
         return find
 
@@ -148,7 +148,3 @@ def as_tensor(value: Any) -> TensorRef | None:
         word[()] = value
         return TensorRef.of(word)
     return tensor_of(value)
-
-
-def _furthest(low: Any, high: Any) -> Any:
-    return np.where(np.abs(low) > np.abs(high), low, high)

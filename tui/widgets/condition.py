@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import math
+import re
 import textwrap
 from collections.abc import Sequence
 
+from ...debugger.statistics.history import History
+from ...debugger.why.trend import Estimate
 from ...debugger.words.condition import OPPOSITE, DecidingComparison, Inverted, comparisons, decision, decision_text
 from ...debugger.words.loop_text import LoopText
 from ...debugger.words.moments import ended
@@ -18,7 +20,7 @@ from ..screen.cells import NOT_YET, short_value
 from ..screen.evolution import both_sides, distance, meeting
 from ..screen.layout import ALL, Need
 from ..screen.lines import Line, Role, Span, fit, line
-from ..screen.plots import points, progress, scale_of
+from ..screen.plots import AHEAD, points, progress, scale_of
 from ..screen.program import program
 from ..screen.view import FrameView, Shown
 from .pane import Pane
@@ -51,9 +53,10 @@ class Condition(Pane):
         counted = "Condition" if view.frame.trip_count is None else "Trip count"
         self.set_title(f"Condition  {text.condition}".rstrip() if decides else counted)
         ends = _ends(shown, text, width)
+        found = _estimate(view, text, loop) if decides else None
         rest = [
             *(_seen(view, width) if decides else ()),
-            *(_meeting(view, text, loop, width) if decides else ()),
+            *(_meeting(view, text, loop, found, width) if decides else ()),
             *_trips(view, width),
             *_ignored(loop),
         ]
@@ -64,7 +67,7 @@ class Condition(Pane):
             lines = [*now, *told, *rest]
             # An empty line between them where there is room for one.
             between = [line()] if height - len(lines) > _LEAST_PLOT else []
-            plotted = _plot(view, text, width, height - len(lines) - len(between))
+            plotted = _plot(view, text, found, width, height - len(lines) - len(between))
             if plotted:
                 return [*lines, *between, *plotted]
         return [*now, *(ends if len(now) + len(ends) + len(rest) <= height else short), *rest]
@@ -178,19 +181,30 @@ def _ignored(loop: Loop) -> list[Line]:
     return [_row("note", (f"{named(loop.ignored_condition)} is ignored: the loop's cond is absent", Role.DIM))]
 
 
-def _meeting(view: FrameView, text: LoopText, loop: Loop, width: int) -> list[Line]:
+def _compared(view: FrameView, text: LoopText, loop: Loop) -> tuple[History, History] | None:
+    """The two sides while one comparison of them decides whether it goes on."""
+    sides = view.frame.history.sides
+    there = sides is not None and text.sides is not None and view.frame.stopped_by is None and len(sides[0]) > 0
+    return sides if there and _sign(loop) else None
+
+
+def _meeting(view: FrameView, text: LoopText, loop: Loop, found: Estimate | None, width: int) -> list[Line]:
     """How far the two sides are apart, and about when they meet."""
-    sides, sign = view.frame.history.sides, _sign(loop)
-    if sides is None or text.sides is None or not sign or view.frame.stopped_by is not None or not len(sides[0]):
+    sides = _compared(view, text, loop)
+    if sides is None:
         return []
     told = distance(float(sides[0].values[-1]), float(sides[1].values[-1]))
-    found = meeting(sides, sign, text.sides)
     if found is not None and found.iterations is not None:
         told += f"{', ' if told else ''}estimate: about {counted(found.iterations, 'more iteration')}"
     elif found is not None and found.text:
         told += f"{', ' if told else ''}estimate: {found.text}"
     rows = textwrap.wrap(told, max(20, width - _LABEL))[:2]
     return [_row("" if k else "apart", (row, Role.PLAIN)) for k, row in enumerate(rows)]
+
+
+def _estimate(view: FrameView, text: LoopText, loop: Loop) -> Estimate | None:
+    sides = _compared(view, text, loop)
+    return None if sides is None or text.sides is None else meeting(sides, _sign(loop), text.sides)
 
 
 def _sign(loop: Loop) -> str:
@@ -205,16 +219,22 @@ def _sign(loop: Loop) -> str:
     return OPPOSITE[of.sign] if opposite else of.sign
 
 
-def _plot(view: FrameView, text: LoopText, width: int, height: int) -> list[Line]:
+def _plot(view: FrameView, text: LoopText, found: Estimate | None, width: int, height: int) -> list[Line]:
     sides = view.frame.history.sides
     if height < _LEAST_PLOT or sides is None or text.sides is None:
         return []
-    data = both_sides(sides)
+    data = both_sides(sides, found)
     rows = points(data, width, min(height - 1, _HIGHEST)) if data is not None else []
     if data is None or not rows:
         return []
-    sign = "─" if len({v for v in data.right if math.isfinite(v)}) == 1 else "○"
+    sign = "○" if data.threshold is None else "─"
     left, right = text.sides
     each = f", {sides[0].bucket} a point" if sides[0].bucket > 1 else ""
-    key = f"● {left}   {sign} {right}   by iteration{each}, {scale_of(data)}"
-    return [*(line((row, Role.PLOT)) for row in rows), line((key, Role.DIM))]
+    guess = f"   {AHEAD} estimate" if data.ahead else ""
+    key = f"● {left}   {sign} {right}{guess}   by iteration{each}, {scale_of(data)}"
+    return [*(line(*_dotted(row)) for row in rows), line((key, Role.DIM))]
+
+
+def _dotted(row: str) -> list[Span]:
+    """What is guessed is dim."""
+    return [(part, Role.DIM if part[0] == AHEAD else Role.PLOT) for part in re.split(f"({AHEAD}+)", row) if part]

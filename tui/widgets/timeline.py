@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.cells import cell_len
 from textual import events
@@ -19,7 +19,7 @@ from .pane import Pane
 #: Trip counts above this say nothing about how long a loop will run: the scale follows what was seen.
 _LIMIT = 1 << 31
 _LABEL = 26
-#: The marks, those that matter most last.
+#: The marks.
 _BREAK, _HIT, _SET, _ODD, _NOW = "●", "⚑", "✎", "×", "▼"
 
 
@@ -36,6 +36,8 @@ class Timeline(Pane):
     def __init__(self, id: str) -> None:
         super().__init__("Timeline", id)
         self._first, self._cells, self._total = 0, 1, 1
+        #: Of each line the iterations that cells with a mark stand for.
+        self._meant: list[dict[int, int]] = []
         self._pulled = False
         self._asked = -1
 
@@ -49,7 +51,8 @@ class Timeline(Pane):
             return [line(("no loop runs here", Role.DIM))]
         self._total = _total(shown)
         self.set_title(
-            f"Timeline  iterations of '{printable(frame.name)}'", "▼ now  ● breakpoint  ⚑ hit  ✎ set by hand  × NaN"
+            f"Timeline  iterations of '{printable(frame.name)}'",
+            "▼ now  ● breakpoint  ⚑ hit  ✎ set by hand  × NaN, Inf",
         )
         labels = [_label(one) for one in found.spans]
         wide = max((cell_len(text) for text in labels), default=0)
@@ -57,13 +60,15 @@ class Timeline(Pane):
         ends = [_end(one, self._total) for one in found.spans]
         after = min(max((cell_len(text) for text in ends), default=0), width // 3)
         self._cells = max(1, width - self._first - after - 1)
-        limited = len(found.spans) > 0
+        self._meant = []
         lines = []
         for label, end, one in zip(labels, ends, found.spans, strict=True):
+            at: dict[int, int] = {}
+            self._meant.append(at)
             lines.append(
                 line(
                     (pad(label, self._first), Role.NAME if one.current else Role.DIM),
-                    *self._bar(one, shown),
+                    *self._bar(one, shown, at),
                     (" " + fit(end, after), Role.DIM),
                     target=MomentTarget(
                         found.now if one.current else one.last,
@@ -72,7 +77,7 @@ class Timeline(Pane):
                     ),
                 )
             )
-        return lines if limited else [line(("no iteration ran here yet", Role.DIM))]
+        return lines or [line(("no iteration ran here yet", Role.DIM))]
 
     def _cell(self, iteration: int) -> int:
         """Where an iteration stands in the bar."""
@@ -84,7 +89,9 @@ class Timeline(Pane):
             return 0
         return min(self._total, -(-cell * self._total // (self._cells - 1)))
 
-    def _bar(self, one: Branch, shown: Shown) -> Iterator[Span]:
+    def _bar(self, one: Branch, shown: Shown, at: dict[int, int]) -> Iterator[Span]:
+        """``at``: gets the iteration that is meant by each cell with a mark."""
+        marks = list(self._marks(one, shown))
         cells = [" "] * self._cells
         roles = [Role.DIM] * self._cells
         begin, end = self._cell(one.first), self._cell(one.last)
@@ -94,10 +101,14 @@ class Timeline(Pane):
         for k in range(begin, end + 1):
             cells[k] = "━" if one.current else "╼"
             roles[k] = Role.PLOT if one.current else Role.DIM
-        for sign, role, found in self._marks(one, shown):
-            for iteration in found:
-                k = self._cell(iteration)
-                cells[k], roles[k] = sign, role
+        places = {sign: {self._cell(iteration): iteration for iteration in found} for sign, _, found in marks}
+        # Where many stand beside each other, another finds no place near them: the few come first.
+        places = dict(sorted(places.items(), key=lambda one: (one[0] != _NOW, len(one[1]))))
+        role_of = {sign: role for sign, role, _ in marks}
+        placed = apart({sign: set(found) for sign, found in places.items()}, self._cells)
+        for k, (sign, meant) in placed.items():
+            cells[k], roles[k] = sign, role_of[sign]
+            at[k] = places[sign][meant]
         start = 0
         for k in range(1, self._cells + 1):
             if k == self._cells or roles[k] is not roles[start]:
@@ -107,13 +118,12 @@ class Timeline(Pane):
     def _marks(self, one: Branch, shown: Shown) -> Iterator[tuple[str, Role, Sequence[int]]]:
         frame = shown.frame.frame
         if one.current:
+            yield _NOW, Role.MARK, [frame.iteration]
             yield _BREAK, Role.ERROR, [k for k in _asked(shown) if k <= self._total]
-        yield _HIT, Role.MARK, [k for k in one.hits if one.first <= k <= one.last]
+        yield _ODD, Role.ERROR, [k for k in sorted(one.odd, reverse=True) if one.first <= k <= one.last]
         if one.edits:
             yield _SET, Role.MARK, [one.first]
-        yield _ODD, Role.ERROR, [k for k in one.odd if one.first <= k <= one.last]
-        if one.current:
-            yield _NOW, Role.MARK, [frame.iteration]
+        yield _HIT, Role.MARK, [k for k in one.hits if one.first <= k <= one.last]
 
     # -- the mouse travels
 
@@ -126,7 +136,8 @@ class Timeline(Pane):
         cell = offset.x - 1 - self._first
         if not isinstance(target, MomentTarget) or not 0 <= cell < self._cells:
             return None
-        return MomentTarget(self._at(cell), target.branch)
+        meant = self._meant[index].get(cell)
+        return MomentTarget(self._at(cell) if meant is None else meant, target.branch)
 
     def _pick(self, event: events.MouseEvent) -> None:
         target = self._pointed(event)
@@ -146,6 +157,26 @@ class Timeline(Pane):
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
         self._pulled = False
+
+
+def apart(places: Mapping[str, set[int]], cells: int) -> dict[int, tuple[str, int]]:
+    """Cell -> the mark in it, and the cell that it belongs to. ``places``: where marks belong, the first ones first.
+
+    None is lost: where another stands already, it goes to the nearest cell that is free or has its like, first to the
+    left."""
+    placed: dict[int, tuple[str, int]] = {}
+    for sign, wanted in places.items():
+        for k in wanted:
+            placed.setdefault(k, (sign, k))
+    for sign, wanted in places.items():
+        for k in sorted(wanted):
+            if placed[k][0] == sign:
+                continue
+            near = (k + way * far for far in range(1, cells) for way in (-1, 1))
+            free = next((n for n in near if 0 <= n < cells and placed.get(n, (sign, 0))[0] == sign), None)
+            if free is not None:
+                placed.setdefault(free, (sign, k))
+    return placed
 
 
 def _asked(shown: Shown) -> list[int]:
