@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from ...runtime.errors import UsageError
-from ...runtime.graph import Array, Loop
+from ...runtime.graph import Array, Loop, TensorType, ValueType, loops
 from ...runtime.text import did_you_mean
 from ..frame import AnyFrame
 from ..statistics.history import Evolution, History
@@ -26,6 +26,29 @@ class PlottedFrame(AnyFrame, Protocol):
     def evolution(self) -> Evolution: ...
 
 
+def may_draw(what: str, loop: Loop, name: str | None = None) -> bool:
+    """As far as the graph tells: has a loop anything of a kind (``carried``, ``condition``, ``scan``, ``norms``), or of
+    a name, that could be drawn?"""
+    edges = {edge.param.name: edge.param.type for edge in loop.back_edges}
+    scans = {*scan_names(loop), *(port.outer.name for port in loop.scan_outputs)}
+    comparison = compared(loop)
+    if what == "condition":
+        return comparison is not None
+    if what == "scan":
+        return bool(scans) if name is None else name in scans
+    if what == "norms":
+        edges = {one: kind for one, kind in edges.items() if _may_be_tensor(kind)}
+        return bool(edges) if name is None else name in edges
+    both = () if comparison is None else (comparison.left.name, comparison.right.name)
+    return bool(edges) if name is None else name in {*edges, *scans, *both}
+
+
+def _may_be_tensor(kind: ValueType) -> bool:
+    if not isinstance(kind, TensorType):
+        return False
+    return kind.shape is None or any(d != 1 for d in kind.shape)
+
+
 def over_iterations(frame: PlottedFrame, name: str | None = None) -> Figure:
     """A value over iterations, or all that the loop carries; of a scan output all that it has collected.
 
@@ -37,12 +60,25 @@ def over_iterations(frame: PlottedFrame, name: str | None = None) -> Figure:
     loop, evolution = _loop(frame), frame.evolution
     if name is not None and name not in evolution:
         return scan(frame, name, evolution)
-    names = (
-        [name] if name is not None else [edge.param.name for edge in loop.back_edges if edge.param.name in evolution]
-    )
+    if name is None:
+        return all_carried(loop, evolution, _title(frame))
+    return curves([Curve(printable(name), evolution[name])], _title(frame))
+
+
+def all_carried(loop: Loop, evolution: Evolution, title: str) -> Figure:
+    """All that a loop carries, over iterations.
+
+    Raises:
+        UsageError: nothing of it could be drawn.
+    """
+    from .figures import Curve, curves
+
+    names = [edge.param.name for edge in loop.back_edges if edge.param.name in evolution]
     if not names:
-        raise UsageError(f"loop '{printable(loop.name)}' carries nothing that could be drawn")
-    return curves([Curve(printable(one), evolution[one]) for one in names], _title(frame))
+        inner = next((one for one in loops(loop.body) if may_draw("carried", one)), None)
+        hint = "" if inner is None else f"; loop '{printable(inner.name)}' inside of it does"
+        raise UsageError(f"loop '{printable(loop.name)}' carries nothing that could be drawn{hint}")
+    return curves([Curve(printable(one), evolution[one]) for one in names], title)
 
 
 def norms(frame: PlottedFrame, name: str | None = None) -> Figure:

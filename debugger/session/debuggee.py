@@ -131,7 +131,8 @@ class Debuggee(ABC):
         raise UsageError(f"there is no history of '{name}'{have}")
 
     def plot(self, name: str | None = None) -> Figure:
-        """A figure: a value over iterations, or all that the innermost loop carries; a scan output as it is so far.
+        """A figure: a value over iterations, or all that the innermost loop carries, in the entry that ran last where
+        those that run carry nothing; a scan output as it is so far.
 
         Raises:
             UsageError: no running loop has anything of that name that could be drawn.
@@ -142,7 +143,12 @@ class Debuggee(ABC):
         for frame in list(frames)[:-1]:
             with contextlib.suppress(UsageError):
                 return plots.over_iterations(frame, name)
-        return plots.over_iterations(list(frames)[-1] if frames else self.frame, name)
+        last = list(frames)[-1] if frames else self.frame
+        for place in self.places.loops if name is None and last.loop is not None and not last.loop.back_edges else ():
+            evolution = self.evolution(place.index)
+            if place.loop.back_edges and len(evolution):
+                return plots.all_carried(place.loop, evolution, place.path)
+        return plots.over_iterations(last, name)
 
     def evolution(self, index: int, entry: int | None = None) -> Evolution:
         """What the values of a loop were in one of its entries, the present or last one by default.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from .recorded import add_weights_option, is_database, opened
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from ...debugger.breakpoints.places import LoopPlace
     from ...debugger.session.debuggee import Debuggee
 
 _WHAT = ("carried", "condition", "scan", "norms")
@@ -55,7 +56,9 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
             "a scan output, or the norms of carried tensors",
         )
         drawn.add_argument("--name", metavar="NAME", help="only this value or scan output")
-        drawn.add_argument("--loop", metavar="LOOP", help="of this loop, by name or path (the first one)")
+        drawn.add_argument(
+            "--loop", metavar="LOOP", help="of this loop, by name or path (the first one that has something to draw)"
+        )
         drawn.add_argument(
             "--entry", type=at_least(0), default=0, metavar="N", help="of this entry of a nested loop (0)"
         )
@@ -154,6 +157,19 @@ def _taken(model: Model, given: Mapping[str, Data], path: str) -> Mapping[str, D
     return {name: given[name] for name in names if name in given}
 
 
+def _meant(places: Sequence[LoopPlace], options: argparse.Namespace) -> LoopPlace | None:
+    """The loop that is asked for; without a name the first one that may have something to draw."""
+    if options.loop is not None:
+        return next((one for one in places if options.loop in (one.loop.name, one.path)), None)
+    from ...debugger.plots.frames import may_draw
+
+    found = next((one for one in places if may_draw(options.what, one.loop, options.name)), places[0])
+    if found is not places[0]:
+        entry = f", entry {options.entry}" if found.parent >= 0 else ""
+        terminal.err(f"note: this is loop '{found.loop.name}'{entry}; '{places[0].loop.name}' has nothing of the kind")
+    return found
+
+
 def _at_end(session: Debuggee, options: argparse.Namespace) -> Any:
     """The frame of the loop that is meant, where it ended."""
     from ...debugger.session.stop import Reason
@@ -162,7 +178,7 @@ def _at_end(session: Debuggee, options: argparse.Namespace) -> Any:
     places = session.places.loops
     if not places:
         raise UsageError(f"{session.name} has no loop to draw")
-    place = next((one for one in places if options.loop in (None, one.loop.name, one.path)), None)
+    place = _meant(places, options)
     if place is None:
         hint = did_you_mean(options.loop, [one.loop.name for one in places])
         have = hint or f"; it has {', '.join(repr(one.loop.name) for one in places)}"

@@ -195,3 +195,54 @@ def test_the_console_draws_as_well(tmp_path: Path) -> None:
     assert talk.one(f"plot err {tmp_path / 'e.png'}").strip() == f"drawn into {tmp_path / 'e.png'}"
     assert (tmp_path / "e.png").exists()
     assert "name it" in talk.one(f"plot err {tmp_path / 'e.txt'}")
+
+
+#: An outer loop that carries nothing around one that does: TensorRT's, and ONNX's with an If in between.
+HOLLOW = """g (int64[4] x) => (int64[4] lasts) {
+  M = Constant <value_int = 4> ()
+  yes = Constant <value_int = 1> ()
+  go = Cast <to = 9> (yes)
+  [outer] lasts = Loop <body = around (int64 i, bool c) => (bool k, int64 last) {
+    k = Identity (c)
+    part = Gather (x, i)
+    zero = Constant <value_int = 0> ()
+    some = Greater (part, zero)
+    last = If (some) <then_branch = then () => (int64 a) {
+      three = Constant <value_int = 3> ()
+      always = Greater (three, zero)
+      [inner] a = Loop <body = within (int64 j, bool d, int64 h) => (bool e, int64 h_next) {
+        h_next = Add (h, part)
+        e = Less (h_next, part)
+      }> (three, always, zero)
+    }, else_branch = otherwise () => (int64 b) { b = Identity (zero) }>
+  }> (M, go)
+}"""
+
+
+@pytest.mark.parametrize(
+    ("name", "loop", "carried"), [("trt/nested.py", "collatz", {"n", "steps"}), ("hollow", "inner", {"h"})]
+)
+def test_where_the_outer_loop_carries_nothing_an_inner_one_is_drawn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, loop: str, carried: set[str]
+) -> None:
+    path, given = SAMPLES / name, []
+    if name == "hollow":
+        path = tmp_path / "hollow.onnxtxt"
+        path.write_text('<ir_version: 10, opset_import: ["" : 21]>\n' + HOLLOW, encoding="utf-8")
+        given = ["--input", "x=[1,2,3,4]"]
+    for what in ("carried", "condition"):
+        out = tmp_path / f"{what}.png"
+        ran = command(capsys, "plot", path, *given, "--what", what, "-o", out)
+        assert ran.status == 0 and out.stat().st_size > 1000
+        assert f"note: this is loop '{loop}', entry 0; " in ran.err
+    # Of a loop that is asked for it is said what there is; nothing is drawn in its place.
+    outer = "numbers" if loop == "collatz" else "outer"
+    ran = command(capsys, "plot", path, *given, "--loop", outer, "-o", tmp_path / "no.png")
+    assert ran.status == 2 and ran.err.splitlines()[-1].endswith(
+        f"loop '{outer}' carries nothing that could be drawn; loop '{loop}' inside of it does"
+    )
+    inputs = {"x": np.arange(1, 5)} if given else dict(np.load(path.with_suffix(".inputs.npz")))
+    run = loopdbg.Session(loopdbg.load(path), inputs)
+    run.continue_()
+    assert set(drawn(run.plot())) == carried
+    assert loop in run.plot().get_suptitle()
