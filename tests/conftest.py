@@ -1,5 +1,6 @@
 """Shared by all tests: a binder that fails for any reason but NotNative fails the test."""
 
+import locale
 import signal
 from collections.abc import Iterator
 
@@ -24,3 +25,11 @@ def strict_binding() -> Iterator[None]:
     nodes.strict_binding = True
     yield
     nodes.strict_binding = False
+
+
+@pytest.fixture(autouse=True)
+def locale_of_before() -> Iterator[None]:
+    """ONNX Runtime's StringNormalizer sets the locale of the whole process, and with it how text is read."""
+    before = locale.setlocale(locale.LC_CTYPE)
+    yield
+    locale.setlocale(locale.LC_CTYPE, before)
