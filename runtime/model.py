@@ -224,11 +224,10 @@ class Model:
             and not self.graph.variables
             and all(type(value) is np.ndarray for value in inputs.values())
         ):
-            self._fitted = [
-                (port.name, slot, inputs[port.name].dtype, inputs[port.name].shape)
-                for (_, slot), port in zip(self.plan.inputs, self.inputs, strict=True)
-                if checked[slot] is inputs[port.name]
-            ]
+            pairs = [(port.name, slot) for (_, slot), port in zip(self.plan.inputs, self.inputs, strict=True)]
+            # Where one of them had to be made to fit, each run has to.
+            if all(checked[slot] is inputs[name] for name, slot in pairs):
+                self._fitted = [(name, slot, inputs[name].dtype, inputs[name].shape) for name, slot in pairs]
         return checked
 
     def run(

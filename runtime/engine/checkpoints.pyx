@@ -17,7 +17,7 @@ cimport numpy as np
 from .binder cimport Binder
 from .groups.fuser cimport Fuser
 from .history.history cimport FrozenEntry, Histories
-from .hot cimport now
+from .memory.clock cimport now
 from .loops cimport Loops
 from .memory.memory cimport Memory
 from .memory.pieces cimport release, take

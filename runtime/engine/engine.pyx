@@ -20,6 +20,7 @@ from .growing.varying cimport Growing
 from .history.history cimport Histories
 from .hot cimport LOOPDBG_CHECKED, decide, is_warm, run_plan
 from .loops cimport Loops
+from .memory.clock cimport clock_in
 from .memory.memory cimport Memory
 from .memory.pieces cimport release, take
 from .memory.state cimport *
@@ -194,7 +195,7 @@ cdef class Engine:
             if trap != self.s.code[k].trap:
                 self.s.code[k].trap = trap
                 self.s.generation += 1      # scalar programs do not stop before instructions
-        self.s.stepping = self.s.stepping & STEPPING | (TRAPS if wanted else 0)
+        self.s.stepping = self.s.stepping & ~TRAPS | (TRAPS if wanted else 0)
 
     def set_limits(self, max_iterations=None, bint refuse_endless=False):
         """Bound every entry of every loop; ``refuse_endless``: stop loops that nothing can end (SEMANTICS 0.3).
@@ -262,6 +263,8 @@ cdef class Engine:
             return self.run()
         finally:
             settle_program(self.s)
+            if self.s.stepping & TIMING:
+                clock_in(self.s, -1)
             self.s.running = 0
             if on_main:
                 signal.signal(_SIGINT, signal.default_int_handler)
@@ -461,6 +464,23 @@ cdef class Engine:
         """The groups that were made, as :class:`~.groups.fuse.Group`, with how often each ran."""
         return [(group, self.s.code[<int>group.first].group.runs) for group in self.fuser.groups
                 if self.s.code[<int>group.first].kind == FUSED]
+
+    # -- where the time goes
+
+    def time_nodes(self, bint on):
+        """Add up from here on what each instruction takes; what was added up before is forgotten."""
+        self.s.stepping &= ~TIMING
+        release(self.s.spent)
+        self.s.spent, self.s.timed = NULL, -1
+        if on:
+            self.s.spent = <double *>take(self.s.own, self.memory.ncode, sizeof(double))
+            self.s.stepping |= TIMING
+
+    @property
+    def node_seconds(self):
+        """Seconds of each instruction of the plan: those of a group are its leader's, those of a scalar program the
+        boundary's."""
+        return [self.s.spent[k] if self.s.spent != NULL else 0.0 for k in range(len(self.plan.code))]
 
     cdef bint is_within_group(self) noexcept:
         return self.s.code[self.s.pc].kind == FUSED and self.s.code[self.s.pc].group.running

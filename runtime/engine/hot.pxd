@@ -19,7 +19,6 @@ cdef extern from *:
 cdef extern from "bytes.h" nogil:
     void loopdbg_bytes(char *target, const char *source, size_t n) noexcept
 
-cdef double now() noexcept nogil
 cdef int decide(const LoopState *loop) noexcept nogil
 cdef void enter(State *s, int index, int64_t trip) noexcept nogil
 cdef int takes_copy(const Edge *e, const Slot *result) noexcept nogil

@@ -12,27 +12,13 @@ from .groups.group cimport GROUP_DONE, GROUP_TICK, is_looked_into, run_group
 from .history.history cimport note
 from ..kernels.kernel cimport Call
 from .scalar.programs cimport enter_program, next_break, run_program
+from .memory.clock cimport clock_in, now
 from .memory.specs cimport extent_of
 from .memory.state cimport *
 from ..kernels.stream cimport loopdbg_append, loopdbg_wait
 
 cdef extern from "history.h" nogil:
     void history_begin(loop_history *h, int64_t entry, int64_t origin)
-
-cdef extern from "time.h" nogil:
-    struct timespec:
-        long tv_sec
-        long tv_nsec
-    int CLOCK_MONOTONIC
-    int clock_gettime(int clock, timespec *t)
-
-
-cdef double now() noexcept nogil:
-    """Seconds on a clock that only goes forward."""
-    cdef timespec t
-    clock_gettime(CLOCK_MONOTONIC, &t)
-    return t.tv_sec + t.tv_nsec * 1e-9
-
 
 cdef inline int64_t read_int(const Slot *slot) noexcept nogil:
     return (<const int64_t *>slot.data)[0] if slot.nbytes == 8 else (<const int32_t *>slot.data)[0]
@@ -399,6 +385,8 @@ cdef int run_plan(State *s) noexcept nogil:
         ins = s.code + s.pc
         kind = ins.kind
         if s.stepping:
+            if s.stepping & TIMING:
+                clock_in(s, s.pc)
             if kind == NATIVE or kind == UNBOUND or kind == FUSED or kind == ENTER or kind == BRANCH:
                 if s.stepping & STEPPING and s.moved and s.depth <= s.step_depth:
                     return S_NODE

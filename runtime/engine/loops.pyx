@@ -14,7 +14,8 @@ from ..kernels.stream cimport Stream
 from .binder cimport Binder
 from .groups.fuser cimport Fuser
 from .history.history cimport Histories
-from .hot cimport LOOPDBG_CHECKED, can_cross, cross, enter, is_checked, leave_loop, now, takes_copy
+from .hot cimport LOOPDBG_CHECKED, can_cross, cross, enter, is_checked, leave_loop, takes_copy
+from .memory.clock cimport now
 from .memory.memory cimport Memory
 from .memory.pieces cimport take
 from .memory.specs cimport extent_of

@@ -6,6 +6,9 @@
 #include "call.h"
 #include "lanes.h"
 
+/* Rows of no more elements than this lie beside one another in vectors. */
+enum { LOOPDBG_NARROW = 8 };
+
 #define LANES_BODY "rows_lanes.h"
 #include "each_width.h"
 

@@ -1,8 +1,66 @@
 /* Rows of floats, for one width: see lanes.h and rows.h. */
 #include "lanes_math.h"
 
+/* Rows of up to 8 elements, 16 of them beside one another. */
+ATTR static inline __attribute__((always_inline)) void NAME(softmax_beside)(float const *x, float *out, npy_intp count,
+                                                                            int const n, int logarithm) {
+    enum { EACH = LOOPDBG_LANES / N };
+    float beside[LOOPDBG_NARROW][LOOPDBG_LANES], sums[LOOPDBG_LANES];
+    V v[LOOPDBG_NARROW][EACH], most[EACH], total[EACH];
+    for (int r = 0; r < LOOPDBG_LANES; r++)
+        for (int i = 0; i < n; i++) beside[i][r] = r < count ? x[r * n + i] : 0;
+    for (int q = 0; q < EACH; q++) most[q] = (V){0} - __builtin_inff(), total[q] = (V){0};
+    for (int i = 0; i < n; i++)
+        for (int q = 0; q < EACH; q++) {
+            v[i][q] = *(V const *)(beside[i] + q * N);
+            most[q] = NAME(larger)(v[i][q], most[q]);
+        }
+    for (int i = 0; i < n; i++)
+        for (int q = 0; q < EACH; q++) {
+            V power = NAME(exp)(v[i][q] - most[q]);
+            total[q] += power;
+            if (!logarithm) v[i][q] = power;
+        }
+    if (logarithm) {
+        for (int q = 0; q < EACH; q++) *(V *)(sums + q * N) = total[q];
+        for (int r = 0; r < LOOPDBG_LANES; r++) sums[r] = logf(sums[r]);
+        for (int i = 0; i < n; i++)
+            for (int q = 0; q < EACH; q++) *(V *)(beside[i] + q * N) = v[i][q] - most[q] - *(V const *)(sums + q * N);
+    } else {
+        for (int q = 0; q < EACH; q++) total[q] = 1 / total[q];
+        for (int i = 0; i < n; i++)
+            for (int q = 0; q < EACH; q++) *(V *)(beside[i] + q * N) = v[i][q] * total[q];
+    }
+    for (npy_intp r = 0; r < count; r++)
+        for (int i = 0; i < n; i++) out[r * n + i] = beside[i][r];
+}
+
+/* One row after the other took 1.8 times as long for [1024, 7]. */
+ATTR static void NAME(softmax_narrow)(float const *x, float *out, npy_intp rows, npy_intp n, int logarithm) {
+#define LOOPDBG_CASE(K) \
+    case K: NAME(softmax_beside)(x, out, count, K, logarithm); break;
+    for (npy_intp row = 0; row < rows; row += LOOPDBG_LANES, x += LOOPDBG_LANES * n, out += LOOPDBG_LANES * n) {
+        npy_intp count = rows - row < LOOPDBG_LANES ? rows - row : LOOPDBG_LANES;
+        switch (n) {
+            LOOPDBG_CASE(1)
+            LOOPDBG_CASE(2)
+            LOOPDBG_CASE(3)
+            LOOPDBG_CASE(4)
+            LOOPDBG_CASE(5)
+            LOOPDBG_CASE(6)
+            LOOPDBG_CASE(7)
+            LOOPDBG_CASE(8)
+        }
+    }
+#undef LOOPDBG_CASE
+}
+
 ATTR static void NAME(softmax)(float const *x, float *out, npy_intp rows, npy_intp n, int logarithm) {
     V v[LOOPDBG_LANES / N];
+    if (n <= LOOPDBG_NARROW) {
+        NAME(softmax_narrow)(x, out, rows, n, logarithm);
+        return;
+    }
     for (npy_intp row = 0; row < rows; row++, x += n, out += n) {
         float most = NAME(greatest)(x, n);
         float total = NAME(powers)(x, n, most, logarithm ? NULL : out);

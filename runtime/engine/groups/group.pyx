@@ -10,6 +10,7 @@ cimport numpy as np
 from numpy cimport npy_intp
 
 from ...kernels.kernel cimport Call, set_kernel
+from ..memory.clock cimport clock_in
 from ..memory.pieces cimport hold, release, take
 from ..memory.state cimport *
 
@@ -157,6 +158,8 @@ cdef int run_alone(State *s, int leader, const int *positions, int count) noexce
         ins = s.code + positions[k]
         if ins.kind != NATIVE and positions[k] != leader:
             return 1
+        if s.stepping & TIMING:
+            clock_in(s, positions[k])
         for j in range(ins.nguards):
             if memcmp(s.slots[ins.guards[j].slot].data, ins.guards[j].expected, ins.guards[j].nbytes):
                 return 1
@@ -164,6 +167,8 @@ cdef int run_alone(State *s, int leader, const int *positions, int count) noexce
             if ins.calls[j].run(ins.calls + j):
                 return 1
         s.budget -= ins.cost
+    if s.stepping & TIMING:
+        clock_in(s, leader)
     return 0
 
 

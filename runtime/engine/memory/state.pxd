@@ -210,10 +210,11 @@ cdef extern from "scalar_program.h" nogil:
         int at_loop
         int suspended
 
-# What asks for stops before nodes.
+# What is done before each instruction: stops before nodes, and who wants to know where the time goes.
 cdef enum:
     STEPPING = 1
     TRAPS = 2
+    TIMING = 4
 
 # What a slot's flags say.
 cdef enum:
@@ -591,10 +592,13 @@ cdef struct State:
     int pc
     int64_t budget
     # stops before nodes: stepping is the one flag the hot path looks at
-    int stepping         # STEPPING and TRAPS
+    int stepping         # STEPPING, TRAPS and TIMING
     int step_depth
     int moved
     int fresh            # nothing was run since the engine was resumed
+    double *spent        # with TIMING: seconds of each instruction
+    int timed            # the one whose time runs, -1: none
+    double timed_from
     # boundaries: watch is the one flag the hot path looks at
     int watch
     int stop_any

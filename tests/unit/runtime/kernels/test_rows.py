@@ -8,7 +8,7 @@ import pytest
 from loopdbg.runtime.kernels import kernel as kernels
 from loopdbg.runtime.kernels.routines import rows
 
-ROWS, BEHIND = 3, 16
+ROWS, BEHIND = 19, 16
 
 
 @pytest.mark.parametrize("kind", [1, 2, 3])
