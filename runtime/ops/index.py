@@ -203,8 +203,8 @@ INDEX: tuple[tuple[str, str, str, str], ...] = (
         "onnx",
         "tensorrt",
         "tensorrt",
-        "Assertion Attention Gather GatherElements GatherND KVCacheUpdate Linspace NMS RaggedSoftmax RotaryEmbedding "
-        "Slice",
+        "Assertion Attention Gather GatherElements GatherND KVCacheUpdate Linspace NMS PoolReach RaggedSoftmax "
+        "RotaryEmbedding Slice",
     ),
     (
         "openvino",

@@ -193,6 +193,28 @@ def ragged_softmax(p: P, x: T, bounds: T) -> T:
 # --- What must hold
 
 
+def window_beyond(size: int, window: int, stride: int, pre: int, post: int) -> bool:
+    """Whether the last place of a pooling window that EXPLICIT_ROUND_UP adds begins behind all elements: nobody says
+    what it gives."""
+    places = -(-(size + pre + post - window) // stride) + 1
+    return (places - 1) * stride >= size + pre
+
+
+def told_beyond(axis: int, size: int) -> str:
+    return f"its last window would begin behind the {size} elements of axis {axis}: take another padding or stride"
+
+
+@onnx("PoolReach", domain=_DOMAIN)
+def pool_reach(
+    p: P, x: T, *, window: Sequence[int], stride: Sequence[int], pre: Sequence[int], post: Sequence[int]
+) -> T:
+    """The tensor, along whose last axes no window begins behind all elements."""
+    for k, (size, *numbers) in enumerate(zip(x.shape[2:], window, stride, pre, post, strict=True)):
+        if window_beyond(int(size), *numbers):
+            raise ModelError(told_beyond(k + 2, int(size)))
+    return x
+
+
 @onnx("Assertion", domain=_DOMAIN, native=False, pure=False)
 def assertion(p: P, condition: Array, *, message: str) -> Array:
     """The condition, all of which has to hold."""

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ....graph import Array, Dim, TensorType, Value
+from ....ops.tensorrt import told_beyond, window_beyond
 from ..dims import Dims
 from ..enums import LayerType, PaddingMode, PoolingType
 from ..layer import ILayer, ITensor, Network, enum_argument, tensor_argument
@@ -92,6 +93,14 @@ class Sliding(ILayer):
             halves = total // 2, total - total // 2
             return halves if mode is _SAME_UPPER else (halves[1], halves[0])
         return pre, post
+
+    def padding(self, spatial: Sequence[Dim]) -> dict[str, Any]:
+        """The padding in ONNX's attributes; where it follows from sizes that only a run tells, by its rule."""
+        found = [self.pads(k, size) for k, size in enumerate(spatial)]
+        known = [pads for pads in found if pads is not None]
+        if len(known) < len(found):
+            return {"auto_pad": self.padding_mode.name}
+        return {"pads": [pre for pre, _ in known] + [post for _, post in known]}
 
     def slid(self, k: int, size: Dim) -> int | None:
         """How many places the window has along an axis."""
@@ -215,13 +224,6 @@ class _Convolution(Sliding):
             given[2] = scope.constant(self._bias)
         return given
 
-    def _pads(self, spatial: Sequence[Dim]) -> list[int]:
-        found = [self.pads(k, size) for k, size in enumerate(spatial)]
-        if any(pads is None for pads in found):
-            raise self.error(f"padding_mode {self.padding_mode.name} needs to know the sizes of {self.input(0)}")
-        known = [pads for pads in found if pads is not None]
-        return [pre for pre, _ in known] + [post for _, post in known]
-
 
 class IConvolutionLayer(_Convolution):
     """A convolution."""
@@ -233,16 +235,13 @@ class IConvolutionLayer(_Convolution):
         return (self.num_output_maps, channels // self.num_groups, *self._window)
 
     def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
-        spatial = self.spatial(self.input(0).type) or ()
-        pads = self._pads(spatial)
+        padding = self.padding(self.spatial(self.input(0).type) or (None,) * len(self._window))
         if self.padding_mode is _UP:
-            # What rounding up adds behind.
-            for k, size in enumerate(spatial):
-                places = self.slid(k, size)
-                if places is None or not isinstance(size, int):
-                    raise self.error(f"padding_mode EXPLICIT_ROUND_UP needs to know the sizes of {self.input(0)}")
-                reach = 1 + self._dilation[k] * (self._window[k] - 1)
-                pads[len(spatial) + k] = (places - 1) * self._stride[k] + reach - size - pads[k]
+            # Zeros behind for less than a stride: the last place is reached, and no further one.
+            axes = len(self._window)
+            padding["pads"] = [
+                n + (self._stride[k - axes] - 1 if k >= axes else 0) for k, n in enumerate(padding["pads"])
+            ]
         return [
             scope.op(
                 "Conv",
@@ -250,8 +249,8 @@ class IConvolutionLayer(_Convolution):
                 kernel_shape=list(self._window),
                 strides=list(self._stride),
                 dilations=list(self._dilation),
-                pads=pads,
                 group=self.num_groups,
+                **padding,
             )
         ]
 
@@ -291,8 +290,8 @@ class IDeconvolutionLayer(_Convolution):
                 kernel_shape=list(self._window),
                 strides=list(self._stride),
                 dilations=list(self._dilation),
-                pads=self._pads(self.spatial(self.input(0).type) or ()),
                 group=self.num_groups,
+                **self.padding(self.spatial(self.input(0).type) or (None,) * len(self._window)),
             )
         ]
 
@@ -353,22 +352,24 @@ class IPoolingLayer(Sliding):
         if spatial is None or types[0].shape is None:
             return [TensorType(types[0].dtype)]
         sizes = [self.slid(k, size) for k, size in enumerate(spatial)]
+        if self.padding_mode is _UP:
+            for k, size in enumerate(spatial):
+                given = self._window[k], self._stride[k], self._pre[k], self._post[k]
+                if isinstance(size, int) and window_beyond(size, *given):
+                    raise self.error(told_beyond(k + 2, size))
         return [TensorType(types[0].dtype, (*types[0].shape[:2], *sizes))]
 
     def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
-        spatial = self.spatial(self.input(0).type) or ()
-        same = self.padding_mode in (_SAME_UPPER, _SAME_LOWER)
-        found = [self.pads(k, size) for k, size in enumerate(spatial)]
-        if any(pads is None for pads in found):
-            raise self.error(f"padding_mode {self.padding_mode.name} needs to know the sizes of {self.input(0)}")
-        known = [pads for pads in found if pads is not None]
         attributes: dict[str, Any] = {
             "kernel_shape": list(self._window),
             "strides": list(self._stride),
-            "pads": [pre for pre, _ in known] + [post for _, post in known],
-            "ceil_mode": int(self.padding_mode is _UP and not same),
+            "ceil_mode": int(self.padding_mode is _UP),
+            **self.padding(self.spatial(self.input(0).type) or (None,) * len(self._window)),
         }
         x = inputs[0]
+        if self.padding_mode is _UP and None in (self.spatial(self.input(0).type) or (None,)):
+            settings = {"window": self._window, "stride": self._stride, "pre": self._pre, "post": self._post}
+            x = scope.op("PoolReach", x, domain="tensorrt", **{name: list(told) for name, told in settings.items()})
         if self._pooling is PoolingType.MAX:
             return [scope.op("MaxPool", x, **attributes)]
         counted = int(not self.average_count_excludes_padding)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,14 +16,20 @@ from networks import Net
 Build = Callable[..., Any]
 
 
-def network(build: Build, inputs: Mapping[str, Array], dynamic: bool = False) -> tuple[Net, list[ITensor]]:
-    """A network of inputs and what ``build(net, *tensors)`` makes of them: a layer, or a list of tensors."""
+def network(
+    build: Build, inputs: Mapping[str, Array], dynamic: bool = False, known: Sequence[int] = ()
+) -> tuple[Net, list[ITensor]]:
+    """A network of inputs and what ``build(net, *tensors)`` makes of them: a layer, or a list of tensors.
+
+    ``dynamic``: no size is known but for those of the axes ``known``.
+    """
     net = Net()
     given = []
     for name, array in inputs.items():
         kind = data_type(array.dtype)
         assert kind is not None
-        given.append(net.add_input(name, kind, [-1] * array.ndim if dynamic else array.shape))
+        shape = [-1 if dynamic and axis not in known else size for axis, size in enumerate(array.shape)]
+        given.append(net.add_input(name, kind, shape))
     made = build(net, *given)
     tensors = made if isinstance(made, list) else [made.get_output(k) for k in range(made.num_outputs)]
     for k, tensor in enumerate(tensors):
@@ -39,10 +45,12 @@ def holds(
     dynamic: bool = True,
     rtol: float = 1e-6,
     static: bool = True,
+    known: Sequence[int] = (),
 ) -> None:
     """A layer gives what is expected, with the types and shapes that the network tells; the same bits every time.
 
-    ``dynamic``: also where no size of any input is known; ``static``: the network tells shapes where they are.
+    ``dynamic``: also where no size of any input is known, but for the axes ``known``; ``static``: the network tells
+    shapes where they are.
     """
     arrays = {name: np.asarray(value) for name, value in inputs.items()}
     wanted = [np.asarray(value) for value in expected]
@@ -58,7 +66,7 @@ def holds(
             assert tuple(tensor.shape) == want.shape
     if not dynamic:
         return
-    net, tensors = network(build, arrays, dynamic=True)
+    net, tensors = network(build, arrays, True, known)
     for tensor, want in zip(tensors, wanted, strict=True):
         assert len(tensor.shape) == want.ndim
         assert all(size in (-1, real) for size, real in zip(tensor.shape, want.shape, strict=True))

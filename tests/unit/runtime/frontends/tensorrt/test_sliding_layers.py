@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopdbg.runtime.errors import ModelError
+from loopdbg.runtime.errors import ExecutionError, ModelError
 from loopdbg.runtime.frontends.tensorrt.enums import (
     AttentionNormalizationOp,
     BoundingBoxFormat,
@@ -25,6 +25,7 @@ from loopdbg.runtime.frontends.tensorrt.enums import (
     ResizeSelector,
     SampleMode,
 )
+from loopdbg.runtime.model import Model
 
 from .layers import holds, network
 
@@ -88,7 +89,7 @@ def test_convolution(x: Any, maps: int, window: Any, settings: dict[str, Any], b
             layer.set_input(2, net.k(bias))
         return layer
 
-    holds(build, {"x": x}, want.astype(np.float32), rtol=1e-5, dynamic=False)
+    holds(build, {"x": x}, want.astype(np.float32), rtol=1e-5, known=[1])
 
 
 PADDINGS = {
@@ -111,7 +112,7 @@ def test_padding_modes_of_convolutions(mode: PaddingMode) -> None:
 
     pre, post = PADDINGS[mode]
     want = convolved(IMAGE, kernel, (2, 2), pre, post, (1, 1), 1).astype(np.float32)
-    holds(build, {"x": IMAGE}, want, rtol=1e-5, dynamic=False)
+    holds(build, {"x": IMAGE}, want, rtol=1e-5, known=[1])
 
 
 @pytest.mark.parametrize("mode", [PaddingMode.EXPLICIT_ROUND_DOWN, PaddingMode.SAME_UPPER, PaddingMode.SAME_LOWER])
@@ -135,7 +136,7 @@ def test_deconvolution(mode: PaddingMode, groups: int) -> None:
         layer.padding_nd = (1, 0)
         return layer
 
-    holds(build, {"x": x}, full[trims[mode]].astype(np.float32), rtol=1e-5, dynamic=False)
+    holds(build, {"x": x}, full[trims[mode]].astype(np.float32), rtol=1e-5, known=[1])
 
 
 @pytest.mark.parametrize("kind", PoolingType)
@@ -165,7 +166,51 @@ def test_pooling(kind: PoolingType, mode: PaddingMode, excludes: bool) -> None:
         mean = zero[cut].sum((2, 3)) / counted[cut].sum((2, 3))
         blend = {PoolingType.MAX: 0, PoolingType.AVERAGE: 1, PoolingType.MAX_AVERAGE_BLEND: 0.25}[kind]
         want[:, :, i, j] = (1 - blend) * most + blend * mean
-    holds(build, {"x": IMAGE}, want, rtol=1e-5, dynamic=False)
+    holds(build, {"x": IMAGE}, want, rtol=1e-5)
+
+
+@pytest.mark.parametrize("mode", PaddingMode)
+@pytest.mark.parametrize("dilation", [1, 2])
+@pytest.mark.parametrize(("window", "stride"), [(1, 2), (2, 3), (3, 1), (3, 4)])
+def test_padding_follows_from_sizes_that_a_run_tells(
+    mode: PaddingMode, dilation: int, window: int, stride: int
+) -> None:
+    kernel = random.standard_normal((2, 1, window, window)).astype(np.float32)
+
+    def convolution(net: Any, t: Any) -> Any:
+        layer = net.add_convolution_nd(t, 2, (window, window), kernel)
+        layer.dilation_nd = (dilation, dilation)
+        layer.stride_nd, layer.padding_mode = (stride, stride), mode
+        return layer
+
+    def pooling(net: Any, t: Any) -> Any:
+        layer = net.add_pooling_nd(t, PoolingType.AVERAGE, (window, window))
+        layer.stride_nd, layer.padding_mode = (stride, stride), mode
+        return layer
+
+    for rows in range(5, 12):
+        x = random.standard_normal((1, 1, rows, 7)).astype(np.float32)
+        sizes = np.array(x.shape[2:])
+        reach = 1 + dilation * (window - 1)
+        pads = np.zeros((2, 2), int)
+        if mode.name.startswith("SAME"):
+            whole = np.maximum((sizes - 1) // stride * stride + reach - sizes, 0)
+            pads = np.array([whole // 2, whole - whole // 2])[:: 1 if mode is PaddingMode.SAME_UPPER else -1]
+        elif mode is PaddingMode.EXPLICIT_ROUND_UP:
+            pads[1] = -(sizes - reach) % stride
+        want = convolved(x, kernel, (stride, stride), *pads, (dilation, dilation), 1).astype(np.float32)
+        holds(convolution, {"x": x}, want, rtol=1e-4, known=[1])
+        places = [-(-(n - window) // stride) for n in x.shape[2:]]
+        if mode is PaddingMode.EXPLICIT_ROUND_UP and any(p * stride >= n for p, n in zip(places, sizes, strict=True)):
+            with pytest.raises(ModelError, match=r"its last window would begin behind the \d+ elements"):
+                network(pooling, {"x": x})[0].graph()
+            with pytest.raises(ExecutionError, match=r"its last window would begin behind the \d+ elements"):
+                Model(network(pooling, {"x": x}, True, [1])[0].graph()).run({"x": x})
+            continue
+        net, [pooled] = network(pooling, {"x": x})
+        exact = Model(net.graph()).run({"x": x})["out0"]
+        assert exact.shape == tuple(pooled.shape)
+        holds(pooling, {"x": x}, exact, known=[1])
 
 
 # -- resize
