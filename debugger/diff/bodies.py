@@ -29,7 +29,7 @@ def fed_values(loop: Loop) -> tuple[list[Value], list[Value]]:
 
     The second list are the results of random operators, which a peer is given.
     """
-    if loop.system is not System.ONNX:
+    if loop.system is System.OPENVINO:
         return list(loop.body.inputs), []
     captures = [value for value in captured(loop.body) if value.constant is None]
     random = (node for node in loop.body.nodes if is_random(node, loop.system))
@@ -73,9 +73,9 @@ class BodyModel:
         Raises:
             UnsupportedError: it cannot be written as a model.
         """
-        if self.loop.system is System.ONNX:
-            return self._onnx(feeds, everything)
-        return self._ir(feeds, everything)
+        if self.loop.system is System.OPENVINO:
+            return self._ir(feeds, everything)
+        return self._onnx(feeds, everything)
 
     def _onnx(self, feeds: Mapping[Value, Any], everything: bool) -> BodyJob:
         from ...runtime.graph import OptionalType, SequenceType, TensorType
@@ -90,7 +90,12 @@ class BodyModel:
             else:
                 shape = self._shapes[value]
                 types[value] = TensorType(np.asarray(data).dtype, None if shape is None else tuple(shape))
-        cut = cut_body(self.loop, types, self.model.graph.opsets, everything)
+        loop = self.loop
+        if loop.system is System.TENSORRT:
+            from ..peers.network import body_as_onnx
+
+            loop = body_as_onnx(loop, self.model.graph)
+        cut = cut_body(loop, types, self.model.graph.opsets, everything)
         return BodyJob(OnnxJob(data=serialized(cut.model), plain=everything), dict(cut.inputs), cut.outputs)
 
     def _ir(self, feeds: Mapping[Value, Any], everything: bool) -> BodyJob:

@@ -64,7 +64,12 @@ def run_free(side: ModelSide, inputs: Mapping[str, Data], peer: Peer, options: O
         feeds = {str(k): feeds[port.name] for k, port in enumerate(side.model.inputs)}
     loaded = None
     try:
-        loaded = peer.open(whole_model(side))
+        job = whole_model(side)
+    except UnsupportedError as error:
+        result.note(f"free-running: not compared, since {error}")
+        return result
+    try:
+        loaded = peer.open(job)
         given = loaded.run(feeds)
         loaded.close()
     except PeerError as error:
@@ -153,15 +158,29 @@ def _conversion(graph: Graph, around: tuple[str, ...]) -> Iterator[Reason]:
 
 
 def whole_model(side: ModelSide) -> Job:
-    """The model as a peer reads it: from its file where it has one."""
+    """The model as a peer reads it: from its file where it has one that peers read.
+
+    Raises:
+        UnsupportedError: it cannot be written as a model.
+    """
     model = side.model
     if model.graph.system is System.OPENVINO:
         return IrJob(str(model.path))
-    if model.path is not None:
+    if model.graph.system is System.ONNX and model.path is not None:
         return OnnxJob(path=str(model.path))
+    return _written(model.graph, {})
+
+
+def _written(graph: Graph, wanted: Mapping[Loop, Sequence[tuple[Value, TensorType]]]) -> Job:
+    """A model written anew, in which loops give further values."""
     from ..peers.onnx_writer import serialized, with_trajectories
 
-    return OnnxJob(data=serialized(with_trajectories(model.graph, {})))
+    if graph.system is System.TENSORRT:
+        from ..peers.network import as_onnx
+
+        graph, loops = as_onnx(graph)
+        wanted = {loops[loop]: values for loop, values in wanted.items()}
+    return OnnxJob(data=serialized(with_trajectories(graph, wanted)))
 
 
 def _array(value: Any) -> Any:
@@ -295,6 +314,4 @@ def _followed(side: ModelSide, wanted: Mapping[Loop, Sequence[tuple[Value, Tenso
             (loop.name, loop.body.outputs.index(value)) for loop, values in wanted.items() for value, _ in values
         ]
         return IrJob(str(side.model.path), followed)
-    from ..peers.onnx_writer import serialized, with_trajectories
-
-    return OnnxJob(data=serialized(with_trajectories(side.model.graph, wanted)))
+    return _written(side.model.graph, wanted)

@@ -25,7 +25,8 @@ class Moment(Protocol):
 class Iteration:
     """One iteration of a loop: ``given`` was read before it ran, ``after`` is asked for all else once it has.
 
-    By then ``params``, the body's parameters, have what the next iteration gets.
+    By then ``params``, the body's parameters, have what the next iteration gets, and so has what its condition needs
+    where that is asked before it.
     """
 
     given: Mapping[Value, Any]
@@ -63,10 +64,20 @@ def given(frame: AnyFrame) -> dict[Value, Any]:
             found[port.inner] = part
     if loop.iteration is not None and loop.iteration not in found:
         found[loop.iteration] = scalar(frame.iteration, loop.iteration, np.int64)
+    for value in asked_before(loop):
+        there, data = frame.values.read(value)
+        if there:
+            found[value] = data
     received = loop.condition_input
     if received is not None and received not in found and frame.condition is not None:
         found[received] = scalar(frame.condition, received, np.bool_)
     return found
+
+
+def asked_before(loop: Loop) -> list[Value]:
+    """What a condition that is asked before an iteration is computed from: at a boundary it is the next one's."""
+    nodes = loop.body.nodes[: loop.tested or 0]
+    return [value for node in nodes for value in node.outputs if value is not None]
 
 
 def _part(frame: AnyFrame, loop: Loop, port: Any, whole: Any) -> Array | None:

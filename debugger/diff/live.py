@@ -49,9 +49,7 @@ def compare_live(
         UsageError: the peer cannot read models of this system.
         ExecutionError, LimitError: ours does not run.
     """
-    if model.graph.system is System.TENSORRT:
-        raise UsageError(f"{model.name}: no runtime here reads TensorRT networks; compare it with a model: diff A B")
-    if peer.name == "onnxruntime" and model.graph.system is not System.ONNX:
+    if peer.name == "onnxruntime" and model.graph.system is System.OPENVINO:
         raise UsageError(f"onnxruntime cannot read {model.name}; compare with openvino")
     side = ModelSide(model, inputs, limit)
     chosen(match_loops(side.loops, side.loops, {}).pairs, options.loops)  # complains of names that are none
@@ -65,6 +63,8 @@ def compare_live(
         found = [result]
     elif free:
         found.append(run_free(side, inputs, peer, options, profile))
+    if model.graph.system is System.TENSORRT:
+        found[0].note(f"{peer.name} is given the network in ONNX's words")
     return Live(peer.name, peer.version, found)
 
 

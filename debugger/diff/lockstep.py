@@ -22,7 +22,7 @@ from .align import Alignment
 from .bodies import BodyJob, BodyModel, fed_values
 from .cause import Tracer
 from .findings import Comparison, Difference, Failure, LoopFindings
-from .iteration_values import Computed, Iteration, scalar
+from .iteration_values import Computed, Iteration, asked_before, scalar
 from .profile import Profile, cannot_be_handed_over, is_double, is_wide
 from .rules import fitting
 from .sides import ModelSide
@@ -240,7 +240,7 @@ class Lockstep:
         finally:
             if loaded is not None:
                 loaded.close()
-        ours = Iteration(feeds, (), frame.values)
+        ours = Iteration(feeds, asked_before(plan.loop), frame.values)
         theirs = Computed({**answers, **feeds})
         first = state.findings.first
         assert first is not None
@@ -271,8 +271,9 @@ def _results(plan: LoopPlan, frame: Frame) -> dict[Value, tuple[str, str, Any]]:
     for edge in loop.back_edges:
         found[edge.result] = "carried", edge.param.name, carried[edge.param.name]
     if loop.condition is not None:
-        found[loop.condition] = "condition", loop.condition.name, frame.condition
-    rest = [value for value in loop.body.outputs if value not in found]
+        # One that is asked before an iteration stands for the next one by now; this one has run.
+        found[loop.condition] = "condition", loop.condition.name, frame.condition if loop.tested is None else True
+    rest = [value for value in loop.body.outputs if value not in found and value not in loop.body.inputs]
     # Looking values up by name takes time, and few loops have such results.
     values = frame.values if rest else {}
     found.update((value, ("result", value.name, values[value.name])) for value in rest if value.name in values)

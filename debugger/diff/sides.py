@@ -18,7 +18,7 @@ from ..recording.outline import Outline
 from ..recording.schema import MAGIC
 from ..session.boundary import Boundary, read
 from .findings import Reason
-from .iteration_values import Iteration, Moment, given
+from .iteration_values import Iteration, Moment, asked_before, given
 from .rules import reasons_of
 
 
@@ -127,7 +127,8 @@ class ModelSide:
             if frame.iteration == (0 if iteration is None else iteration + 1):
                 assert frame.loop is not None
                 # The frame stands as long as nobody asks for the next one.
-                return frame.values if iteration is None else Iteration(got, frame.loop.body.inputs, frame.values)
+                params = [*frame.loop.body.inputs, *asked_before(frame.loop)]
+                return frame.values if iteration is None else Iteration(got, params, frame.values)
             if frame.iteration == iteration:
                 got = given(frame)
         return None
@@ -171,7 +172,7 @@ class TraceSide:
         if after is None:
             return None
         got = {} if before is None else given(RecordedFrame.at(self.outline, before))
-        params = () if first.loop is None else first.loop.body.inputs
+        params = [] if first.loop is None else [*first.loop.body.inputs, *asked_before(first.loop)]
         return Iteration(got, params, RecordedFrame.at(self.outline, after).values)
 
     def reasons(self, loop: str) -> list[Reason]:

@@ -17,7 +17,7 @@ from loopdbg.runtime.model import Model
 from networks import Net, out
 from strategies.draws import Draw, FromHypothesis, FromSeed
 from strategies.lazy import FailsError, Lazy, TooLargeError
-from strategies.networks import Maker
+from strategies.tensorrt import Maker
 
 
 def agree(draw: Draw, walk: Draw, hot: bool) -> str:
