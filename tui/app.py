@@ -596,9 +596,9 @@ class LoopdbgApp(App[int]):
         frame = None if self.shown is None else self.shown.frame.frame
         if frame is not None:
             self.message.say_running(progress, frame.name, progress.iterations.get(frame.path))
-        running = None if self.shown is None else while_running(self.shown, progress.lately)
+        running = None if self.shown is None else while_running(self.shown, progress.lately, progress.underway)
         if running is not None:
-            for name in ("back-edges", "condition"):
+            for name in ("back-edges", "condition", "scans", "timeline"):
                 self.panes[name].shown = running
 
     async def idle(self) -> None:

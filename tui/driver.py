@@ -17,6 +17,7 @@ from ..debugger.console.completion import complete
 from ..debugger.console.console import Console, Quit
 from ..debugger.session.debuggee import Debuggee
 from ..debugger.session.session import Reason, Session, Stop
+from ..debugger.session.underway import Underway
 from ..debugger.statistics.history import Evolution
 from ..runtime.errors import LoopdbgError, one_line
 from ..runtime.model import Data, Model
@@ -55,13 +56,14 @@ _NAMES = {
 @dataclass(frozen=True)
 class Progress:
     """How far a running command is: seconds so far, the iterations of each loop by path, how many a second they all do
-    lately, and what the values of each loop were."""
+    lately, what the values of each loop were, and where it stood."""
 
     command: Request
     seconds: float
     iterations: Mapping[str, int]
     rate: float = 0.0
     lately: Mapping[str, Evolution] = field(default_factory=dict)
+    underway: Mapping[str, Underway] = field(default_factory=dict)
 
 
 class Stopped(Message):
@@ -243,7 +245,7 @@ class Driver:
         before, counted = self._seen
         rate = (count - counted) / (now - before) if before > since and now > before else 0.0
         self._seen = (now, count)
-        return Progress(command, now - since, iterations, max(0.0, rate), self._session.lately)
+        return Progress(command, now - since, iterations, max(0.0, rate), self._session.lately, self._session.underway)
 
     def close(self, timeout: float = 1.0) -> None:
         """End the thread; what runs is interrupted. Returns after ``timeout`` seconds at the latest."""

@@ -26,6 +26,7 @@ from .boundary import Boundary
 from .branches import Branch
 from .stop import Reason, Stop
 from .timeline import Timeline
+from .underway import Underway
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -109,6 +110,11 @@ class Debuggee(ABC):
     def lately(self) -> Mapping[str, Evolution]:
         """What the values of each loop were, by path, as it was lately; from any thread, while another one moves this.
         Empty where nothing is known of it."""
+        return {}
+
+    @property
+    def underway(self) -> Mapping[str, Underway]:
+        """Where each loop that runs stood, by path, as it was lately; from any thread, while another one moves this."""
         return {}
 
     def history(self, name: str, entry: int | None = None) -> History:

@@ -22,6 +22,7 @@ from .frames import SessionFrame, StandingFrame
 from .positions import Position, nodes_until
 from .stop import Reason, Stop, boundary_stop, gave_nan, interrupted, loop_name
 from .timeline import Timeline
+from .underway import Underway
 
 #: Instructions that are nodes to step over: operations, loops and Ifs.
 _STOPPABLE = (Opcode.NODE, Opcode.ENTER, Opcode.BRANCH)
@@ -90,6 +91,10 @@ class Running(Debuggee):
     @property
     def lately(self) -> Mapping[str, Evolution]:
         return self._timeline.histories.lately
+
+    @property
+    def underway(self) -> Mapping[str, Underway]:
+        return self._timeline.underway.lately
 
     def evolution(self, index: int, entry: int | None = None) -> Evolution:
         histories = self._timeline.histories
@@ -175,6 +180,7 @@ class Running(Debuggee):
         self._timeline.put_off()
         self._progress = {}
         self._timeline.histories.forget_lately()
+        self._timeline.underway.forget()
         hits: list[Breakpoint] = []
         try:
             while True:
@@ -194,7 +200,7 @@ class Running(Debuggee):
                 if hits or to.reached(engine, what, index):
                     break
                 if what == "boundary":
-                    self._timeline.save(due=True)
+                    self._timeline.passing()
         finally:
             if self._arming.armed:
                 self._arming.disarm()

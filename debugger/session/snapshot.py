@@ -19,6 +19,7 @@ from ...runtime.graph.slices import entry_parts
 from ..breakpoints.breakpoint import Breakpoint, Trigger
 from ..frame import AnyFrame, AnyValues
 from ..statistics.history import Evolution
+from ..statistics.sample import Sample
 from ..statistics.tensor import LARGE, TensorRef, tensor_of
 from ..words.names import scan_names
 from .branches import Branch
@@ -44,6 +45,8 @@ class ScanSnapshot:
     tail: tuple[Any, ...]
     #: All that it has collected, as its loop would return it; None where that is not known.
     whole: Any = None
+    #: Some of it, where nobody may look at the whole: its loop runs.
+    sample: Sample | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,7 @@ from .branches import Branch, drop_one
 from .histories import Histories
 from .past import Past, PastIterations
 from .positions import Position, approach, levels, nodes_until, run_to
+from .underway import Underways
 
 #: Bytes that the checkpoints of all branches may hold together.
 DEFAULT_LIMIT = 512 << 20
@@ -41,6 +42,7 @@ class Timeline:
         self._on_tick = engine.on_tick = on_tick
         self.limit = DEFAULT_LIMIT
         self.histories = Histories(engine)
+        self.underway = Underways(engine, self.histories)
         self.branches = [Branch(1)]
         self.current = self.branches[0]
         #: Where the session began: nothing goes back behind it.
@@ -108,8 +110,13 @@ class Timeline:
     def _tick(self) -> None:
         """Called about every 10 ms while the engine runs."""
         self._on_tick()
-        if self._seconds + time.monotonic() - self._resumed >= self._due:
+        if self._seconds + time.monotonic() - self._resumed >= self._due or self.underway.is_due:
             self.engine.stop_anywhere()
+
+    def passing(self) -> None:
+        """At a boundary where nothing stops: what is due there."""
+        self.save(due=True)
+        self.underway.look()
 
     def reached(self) -> None:
         """Note how far the current branch came."""

@@ -234,6 +234,11 @@ cdef class Scans:
         stacked = rows[: c.count * c.nbytes].view(dtype) if c.nbytes else np.empty(0, dtype)
         return stacked.reshape((c.count, *shape))
 
+    def rows(self, int index, int k):
+        """The elements of a scan output in the order of their iterations, ``[count, *shape]``; None while there are none. A
+        view where they are no Python objects, valid until the engine goes on."""
+        return self.elements(index, k)
+
     def view(self, int index, int k, int64_t newest):
         """(number of elements, the whole as a view, the newest elements in order) of a scan output."""
         cdef int64_t count = self.s.loops[index].scans[k].count

@@ -116,3 +116,49 @@ async def test_pictures_move_while_a_loop_runs() -> None:
         screen.app.driver.interrupt()
         await screen.settle()
         assert f"–{screen.session.frame.iteration}" in screen.text("back-edges")
+
+
+GROWS = """g (int64 M, float[3] v0, float[2000] w0) => (float[3] v, float[2000] w, float[n] vs, float[n,3] rows) {
+  v, w, vs, rows = Loop (M, , v0, w0) <body = body (int64 i, bool c, float[3] x, float[2000] y)
+      => (bool k, float[3] z, float[2000] u, float s, float[3] row) {
+    k = Identity (c)
+    one = Constant <value_floats = [1.0]> ()
+    z = Add (x, one)
+    u = Add (y, one)
+    s = ReduceSum <keepdims = 0> (z)
+    row = Identity (z)
+  }>
+}"""
+
+
+async def test_what_is_collected_and_carried_tensors_move_while_a_loop_runs() -> None:
+    inputs = {"M": np.array(2**40), "v0": np.zeros(3, np.float32), "w0": np.ones(2000, np.float32)}
+    async with opened(model(GROWS), inputs, size=(200, 60)) as screen:
+        await screen.press("s")
+        await screen.tap("c")
+        counts: list[int] = []
+        edges: list[str] = []
+        for _ in range(100):
+            await asyncio.sleep(0.05)
+            scans, carried = screen.lines("scans"), screen.lines("back-edges")
+            count = int(scans[0].split("  ")[2].split(" of ")[0].split()[0])
+            assert f"[{count}]" in scans[0]
+            assert all("·" not in line.partition("→")[2] for line in carried[1:3])
+            if count > 2 and count not in counts:
+                counts.append(count)
+                edges.append(carried[1])
+                # All of one moment.
+                assert f"iteration {count - 1} → {count}" in screen.text("back-edges")
+                assert f"iterations 0–{count - 1}" in screen.text("scans")
+                assert "norm" in carried[2]
+            if len(counts) >= 4:
+                break
+        assert len(counts) >= 4 and counts == sorted(counts)
+        assert len(set(edges)) >= 4
+        assert screen.app.driver.busy
+        # Time moves as well.
+        assert "▼" in screen.text("timeline") and screen.app.panes["timeline"].lines[0].target.iteration > 2
+        screen.app.driver.interrupt()
+        await screen.settle()
+        frame = screen.session.frame
+        assert f"[{frame.iteration}]" in screen.lines("scans")[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,17 @@ from .text import number_text, type_text, value_text
 NOT_YET = "·"
 #: Before a value that was set by hand.
 SET = "✎"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """All that is known of a tensor while its loop runs."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    norm: float
+    low: float
+    high: float
 
 
 def short_value(value: Any, width: int, shape: bool = True) -> str:
@@ -63,19 +75,27 @@ def _scalar(value: Array | np.generic[Any], width: int) -> str:
 
 def norm_value(value: Any, width: int) -> str:
     """As :func:`short_value`, but of a tensor too large to be shown the norm, which is what its history plots."""
+    if isinstance(value, Summary):
+        return _norm_text(value.norm, (value.low, value.high), width)
     if not isinstance(value, np.ndarray | TensorRef) or value.size < 2:
         return short_value(value, width)
     norm = number_of(value)
     full = value_text(value, width)
     if math.isnan(norm) or (full.startswith("[") and len(full) <= width):
         return short_value(value, width)
-    text = f"norm {number_text(norm)}"
     stats = statistics_of(value)
     if stats is None:
         return fit(shape_of(value), width)
-    more = f"{text}   {number_text(stats.min)} .. {number_text(stats.max)}"
-    if len(more) <= width and not stats.nan and not stats.inf:
-        return more
+    return _norm_text(norm, None if stats.nan or stats.inf else (stats.min, stats.max), width)
+
+
+def _norm_text(norm: float, ends: tuple[Any, Any] | None, width: int) -> str:
+    """``norm 3.4   -0.58 .. 0.57``, or of that what fits."""
+    text = f"norm {number_text(norm)}"
+    if ends is not None and math.isfinite(norm):
+        more = f"{text}   {number_text(ends[0])} .. {number_text(ends[1])}"
+        if len(more) <= width:
+            return more
     return text if len(text) <= width else fit(f"norm {norm:.2g}", width)
 
 
@@ -86,7 +106,7 @@ def shape_of(value: Array | TensorRef) -> str:
 
 def type_of(value: Any, declared: ValueType | None = None) -> str:
     """``f32 [3]``: of a tensor at hand its own dtype and shape, otherwise what is declared."""
-    if isinstance(value, np.ndarray | np.generic | TensorRef):
+    if isinstance(value, np.ndarray | np.generic | TensorRef | Summary):
         return type_text(value.dtype, value.shape)
     if isinstance(value, list | tuple):
         return f"seq [{len(value)}]"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
 
 import numpy as np
 
 from ...debugger.session.snapshot import ScanSnapshot
 from ...debugger.statistics.onepass import widened
+from ...debugger.statistics.sample import Sample, evenly, sampled, sampled_numbers
 from ...debugger.statistics.tensor import tensor_of
 from ...runtime.graph import Array
 from .bands import Band, draw, per_cell
@@ -36,31 +36,49 @@ class Picture:
 def picture(scan: ScanSnapshot, width: int, height: int) -> Picture | None:
     """The whole of a scan output, its elements in the order in which they stand in it; None where there is nothing to
     draw."""
-    if not scan.count or scan.whole is None or height < 1 or width < 8:
+    if not scan.count or height < 1 or width < 8:
+        return None
+    sample = _sample(scan, width, height) if scan.sample is None else scan.sample
+    if sample is None:
+        return None
+    return _numbers(scan, sample, width, height) if sample.size == 1 else _rows(scan, sample, width, height)
+
+
+def _sample(scan: ScanSnapshot, width: int, height: int) -> Sample | None:
+    """What a picture of this size needs."""
+    if scan.whole is None:
         return None
     whole = tensor_of(scan.whole)
     if whole.dtype.kind in "OUST" or not whole.size or not whole.ndim:
         return None
-    if whole.size == scan.count:
-        return _numbers(scan, width, height)
-    return _rows(scan, width, height)
+    size = whole.size // scan.count
+
+    def read(array: Array) -> Sample:
+        moved = np.moveaxis(array, scan.axis, 0)
+        elements = moved.reshape(scan.count, len(moved) // scan.count, *moved.shape[1:])
+        if size == 1:
+            return sampled_numbers(elements, _NUMBERS)
+        return sampled(elements, size, evenly(scan.count, height, _ROWS), width * _PER_CELL)
+
+    return whole.use(read)
 
 
-def _numbers(scan: ScanSnapshot, width: int, height: int) -> Picture:
+def _numbers(scan: ScanSnapshot, sample: Sample, width: int, height: int) -> Picture:
     """Single numbers as bars, or, where they share cells, as from where to where they go."""
-    whole = tensor_of(scan.whole)
-    step = max(1, math.ceil(scan.count / _NUMBERS))
-    numbers = _doubles(whole.use(lambda array: np.array(array.flat[::step])))
-    band, each = Band.of(numbers), per_cell(len(numbers), width)
-    cell = f", 1 cell = {each * step}" if each * step > 1 else ""
+    numbers = _doubles(sample.rows[:, 0])
+    band, each = Band.of(numbers), per_cell(scan.count, width)
+    cell = f", 1 cell = {each}" if each > 1 else ""
     low, high = band.span or (0.0, 0.0)
-    flat = not band.odd.any() and len(numbers) > 1 and is_rounding(low, high, whole.dtype.name)
+    flat = not band.odd.any() and scan.count > 1 and is_rounding(low, high, sample.dtype.name)
     seen = "nothing finite" if band.span is None else f"{number_text(low)} … {number_text(high)}"
-    note = f"{_which(scan)}{cell}   {f'flat: {number_text(low)}' if flat else seen}{_sampled(step > 1)}"
+    note = f"{_which(scan)}{cell}   {f'flat: {number_text(low)}' if flat else seen}{_sampled(sample)}"
     if flat:
-        return Picture(("",), (f"{'flat':─^{max(min(len(numbers), width), 6)}}",), note)
+        return Picture(("",), (f"{'flat':─^{max(min(scan.count, width), 6)}}",), note)
     if each > 1:
-        lines = draw(band, width, max(1, height))
+        # Two columns of dots a cell, whatever was taken of what they stand for.
+        heads = np.arange(2 * -(-scan.count // each)) * each // 2
+        starts = np.minimum(np.searchsorted(sample.places, heads), len(numbers) - 1)
+        lines = draw(band.joined(starts), width, max(1, height))
     elif height < 3:
         lines = [sparkline(numbers, width)]
     else:
@@ -69,17 +87,13 @@ def _numbers(scan: ScanSnapshot, width: int, height: int) -> Picture:
     return Picture(("",) * len(lines), tuple(lines), note)
 
 
-def _rows(scan: ScanSnapshot, width: int, height: int) -> Picture:
+def _rows(scan: ScanSnapshot, sample: Sample, width: int, height: int) -> Picture:
     """Elements as rows, some of them together where there are more than lines."""
     each = math.ceil(scan.count / height)
     starts = range(0, scan.count, each)
     label = len(str(scan.count - 1)) + 1
-    room = width - label
-    folded, sampled = [], False
-    for start in starts:
-        line, part = _fold(scan, start, min(start + each, scan.count), room)
-        folded.append(line)
-        sampled = sampled or part
+    cuts = np.searchsorted(sample.places, starts)
+    folded = [_fold(sample.rows[a:b], width - label) for a, b in pairwise([*cuts.tolist(), len(sample.rows)])]
     finite = np.concatenate([line[np.isfinite(line)] for line in folded])
     if finite.size:
         seen = f"{number_text(float(finite.min()))} {SHADES[1:]} {number_text(float(finite.max()))}"
@@ -87,31 +101,14 @@ def _rows(scan: ScanSnapshot, width: int, height: int) -> Picture:
         seen = "nothing finite"
     line_of = f", 1 line = {each}" if each > 1 else ""
     labels = tuple(f"{_iteration(scan, start):>{label - 1}} " for start in starts)
-    return Picture(labels, tuple(shades(folded)), f"{_which(scan)}{line_of}   {seen}{_sampled(sampled)}")
+    return Picture(labels, tuple(shades(folded)), f"{_which(scan)}{line_of}   {seen}{_sampled(sample)}")
 
 
-def _fold(scan: ScanSnapshot, first: int, last: int, width: int) -> tuple[Array, bool]:
-    """Means of the elements from one place to another, in ``width`` cells; and whether not all was looked at."""
-    places: Sequence[int] = range(first, last)
-    if last - first > _ROWS:
-        places = [int(k) for k in np.linspace(first, last - 1, _ROWS)]
-
-    def read(whole: Array) -> tuple[list[Array], bool]:
-        moved = np.moveaxis(whole, scan.axis, 0)
-        part = len(moved) // scan.count
-        rows, cut = [], False
-        for place in places:
-            row: Any = moved[place] if scan.stack else moved[place * part : (place + 1) * part]
-            if row.size > width * _PER_CELL:
-                cut = True
-                row = row.flat[np.linspace(0, row.size - 1, width * _PER_CELL).astype(np.int64)]
-            rows.append(np.array(row).reshape(-1))
-        return rows, cut
-
-    rows, cut = tensor_of(scan.whole).use(read)
+def _fold(rows: Array, width: int) -> Array:
+    """Means of some elements, in ``width`` cells."""
     with np.errstate(all="ignore"):
-        mean = np.mean([_cells(_doubles(row), width) for row in rows], axis=0)
-    return mean, cut or len(places) < last - first
+        mean: Array = np.mean([_cells(_doubles(row), width) for row in rows], axis=0)
+    return mean
 
 
 def _cells(flat: Array, width: int) -> Array:
@@ -137,5 +134,5 @@ def _which(scan: ScanSnapshot) -> str:
     return f"iterations {last}–0, newest first" if scan.reverse else f"iterations 0–{last}" if last else "iteration 0"
 
 
-def _sampled(sampled: bool) -> str:
-    return ", sampled" if sampled else ""
+def _sampled(sample: Sample) -> str:
+    return "" if sample.is_whole else ", sampled"

@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 
 from ...debugger.session.debuggee import Debuggee
-from ...debugger.session.snapshot import FrameSnapshot, Snapshot, take
+from ...debugger.session.snapshot import FrameSnapshot, ScanSnapshot, Snapshot, take
 from ...debugger.session.stop import Reason
+from ...debugger.session.underway import Carried, Collected, Underway
 from ...debugger.statistics.history import Evolution, History
 from ...debugger.statistics.tensor import TensorRef
 from ...runtime.frame import CarriedValue
 from ...runtime.graph import Graph, loops
-from .times import SeenTimes, Times, edited, times
+from .cells import Summary
+from .times import SeenTimes, Times, edited, odd_iterations, times
 
 
 # Views hold arrays, of which == makes no truth value: they are compared by identity.
@@ -107,48 +109,81 @@ class Shown:
         return next((k for k, frame in enumerate(self.view.frames) if frame is self.frame), None)
 
 
-def while_running(shown: Shown, lately: Mapping[str, Evolution]) -> Shown | None:
-    """The frame that is shown as it was a moment ago, as far as histories tell; None where they tell nothing new.
+def while_running(shown: Shown, lately: Mapping[str, Evolution], underway: Mapping[str, Underway]) -> Shown | None:
+    """The frames as they were a moment ago, as far as is known of that; None where nothing is of the one shown.
 
-    Of values of one element there is the last and the one before; tensors are not looked at while a loop runs.
+    ``lately``: their histories, ``underway``: how they stood, both by path. Of large tensors there is what histories
+    tell.
     """
-    frame = shown.frame.frame
-    evolution = lately.get(frame.path)
-    known = [] if evolution is None else [one for name in frame.carried if (one := evolution.get(name)) and len(one)]
-    if evolution is None or not known:
+    views = {id(one): _moved(one, lately, underway) for one in (*shown.view.frames, shown.frame)}
+    now = views[id(shown.frame)]
+    if now is shown.frame:
         return None
-    iteration = max(int(one.iterations[-1]) for one in known)
-    edges = tuple(_lately(edge, evolution.get(edge.param)) for edge in frame.back_edges)
+    frames = tuple(views[id(one)] for one in shown.view.frames)
+    return replace(shown, frame=now, view=replace(shown.view, frames=frames))
+
+
+def _moved(view: FrameView, lately: Mapping[str, Evolution], underway: Mapping[str, Underway]) -> FrameView:
+    """A frame as it was a moment ago; the same one where nothing is known of that."""
+    frame, stood = view.frame, underway.get(view.frame.path)
+    evolution = lately.get(frame.path) if stood is None else stood.history
+    known = [] if evolution is None else [one for name in frame.carried if (one := evolution.get(name)) and len(one)]
+    if evolution is None or not (known or stood):
+        return view
+    iteration = stood.iteration if stood is not None else max(int(one.iterations[-1]) for one in known)
+    edges = tuple(
+        _lately(edge, evolution.get(edge.param), None if stood is None else stood.carried[k])
+        for k, edge in enumerate(frame.back_edges)
+    )
     sides = (
         {} if evolution.sides is None else {one.name: np.float64(one.values[-1]) for one in evolution.sides if len(one)}
     )
     now = replace(
         frame,
+        entry=frame.entry if stood is None else stood.entry,
         iteration=iteration,
+        trip_count=frame.trip_count if stood is None else stood.trip_count,
         condition=None if frame.condition is None else True,
         stopped_by=None,
         at_boundary=True,
         back_edges=edges,
+        scans=frame.scans if stood is None else tuple(map(_collected, frame.scans, stood.scans)),
         values=sides,
         history=evolution,
     )
-    view = replace(shown.frame, frame=now)
-    frames = tuple(view if one is shown.frame else one for one in shown.view.frames)
-    return replace(shown, frame=view, view=replace(shown.view, frames=frames))
+    spans = tuple(
+        replace(one, last=max(one.last, iteration), odd=one.odd | odd_iterations(now), ended="") if one.current else one
+        for one in view.times.spans
+    )
+    return replace(view, frame=now, times=Times(spans, iteration))
 
 
-def _lately(edge: CarriedValue, history: History | None) -> CarriedValue:
-    if history is None or history.is_tensor or history.bucket > 1 or len(history) < 2:
-        last = None if history is None or history.is_tensor or not len(history) else _as_at(edge, history.values[-1])
-        return replace(edge, previous=None, value=last, ready=last is not None)
-    previous, value = (_as_at(edge, number) for number in history.values[-2:])
-    return replace(edge, previous=previous, value=value, ready=True)
+def _collected(scan: ScanSnapshot, now: Collected) -> ScanSnapshot:
+    if not now.count:
+        return replace(scan, count=0, tail=(), whole=None)
+    tail = () if now.newest is None else (now.newest,)
+    return replace(scan, count=now.count, shape=now.shape, dtype=now.dtype, tail=tail, whole=None, sample=now.sample)
 
 
-def _as_at(edge: CarriedValue, number: Any) -> Any:
-    """A number of a history in the type and shape that the value had at the stop; a history keeps all as float64."""
+def _lately(edge: CarriedValue, history: History | None, stood: Carried | None) -> CarriedValue:
+    if stood is not None and stood.value is not None:
+        return replace(edge, previous=stood.previous, value=stood.value, ready=True)
+    numbers = [] if history is None else [_number(edge, history, k, stood) for k in range(-min(2, len(history)), 0)]
+    if not numbers:
+        return replace(edge, previous=None, value=None, ready=False)
+    # Of a bucket there is the last one alone.
+    alone = len(numbers) < 2 or (history is not None and history.bucket > 1)
+    return replace(edge, previous=None if alone else numbers[0], value=numbers[-1], ready=True)
+
+
+def _number(edge: CarriedValue, history: History, k: int, stood: Carried | None) -> Any:
+    """What a history has of a value, in the type and shape that it has, or had at the stop; all in it is float64."""
     known = edge.value if edge.value is not None else edge.previous
     if isinstance(known, np.ndarray | np.generic | TensorRef) and known.size == 1 and known.dtype.kind != "O":
         # Of whole numbers too, all that a history has are finite.
-        return np.full(known.shape, number, known.dtype)
-    return np.float64(number)
+        return np.full(known.shape, history.values[k], known.dtype)
+    told = stood or known
+    if history.min is None or history.max is None or told is None:
+        return np.float64(history.values[k])
+    ends = float(history.min.last[k]), float(history.max.last[k])
+    return Summary(str(told.dtype), tuple(told.shape), float(history.values[k]), *ends)

@@ -11,7 +11,7 @@ from ...debugger.statistics.history import History
 from ...debugger.words.names import named, quote
 from ...runtime.frame import CarriedValue
 from ...runtime.graph import TensorType, Value
-from ..screen.cells import NOT_YET, SET, norm_value, type_of
+from ..screen.cells import NOT_YET, SET, Summary, norm_value, type_of
 from ..screen.evolution import flat_note, is_flat, iterations_a_cell, spark
 from ..screen.layout import Need
 from ..screen.lines import Column, Line, Role, Span, fit, line, table
@@ -108,7 +108,8 @@ def _row(edge: CarriedValue, room: int, first: bool, param: str, result: str) ->
     newest = edge.value if edge.ready and edge.value is not None else edge.previous
     # While a long loop runs nobody knows what a tensor was an iteration ago.
     unknown = edge.previous is None and isinstance(edge.type, TensorType)
-    delta = delta_text(edge.previous, edge.value) if edge.ready and not first else ""
+    there = edge.ready and not first and not isinstance(edge.value, Summary)
+    delta = delta_text(edge.previous, edge.value) if there else ""
     return [
         (param, Role.NAME),
         (type_of(newest, edge.type), Role.DIM),

@@ -1,0 +1,95 @@
+"""What is told of a loop while it runs is what a stop at that moment shows, and changes nothing."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import loopdbg
+from loopdbg.debugger.session.underway import Underway, Underways
+from loopdbg.runtime.graph.slices import split
+from models import SAMPLES, model, sample
+
+NAMES = sorted(path.name for path in (*SAMPLES.glob("*.onnx"), *SAMPLES.glob("*.xml")))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_is_what_a_stop_shows(name: str) -> None:
+    run = loopdbg.Session(*sample(name), max_iterations=12)
+    looked = 0
+    for _ in range(40):
+        if run.done or run.stop.reason == "limit":
+            break
+        told = Underways(run._engine, run.timeline.histories)._look()
+        assert list(told) == [frame.path for frame in run.frames[1:]]
+        for frame in run.frames[1:]:
+            now = told[frame.path]
+            assert (now.entry, now.iteration, now.trip_count) == (frame.entry, frame.iteration, frame.trip_count)
+            for one, (port, edge) in zip(
+                now.carried, zip(frame.loop.back_edges, frame.back_edges, strict=True), strict=True
+            ):
+                shown = edge.value if frame.at_boundary else edge.previous
+                assert one is not None and one.value is not None, port.param.name
+                np.testing.assert_array_equal(one.value, shown)
+                if frame.at_boundary and frame.iteration:
+                    np.testing.assert_array_equal(one.previous, edge.previous)
+            for scan, port in zip(now.scans, frame.loop.scan_outputs, strict=True):
+                whole = frame.scan_outputs[port.outer.name]
+                if not scan.count:
+                    assert not whole.size or not whole.shape[port.axis]
+                    continue
+                assert (scan.shape, scan.dtype) == (whole.shape, whole.dtype.name)
+                rows = split(whole, port, scan.count)
+                np.testing.assert_array_equal(scan.newest, rows[-1])
+                placed = rows[::-1] if port.reverse else rows
+                assert scan.sample is not None and scan.sample.is_whole
+                axis = 0 if port.stack else port.axis % rows[0].ndim
+                for row, element in zip(scan.sample.rows, placed, strict=True):
+                    np.testing.assert_array_equal(
+                        row, np.moveaxis(element, axis, 0).reshape(-1) if element.ndim else [element]
+                    )
+                looked += 1
+        run.step()
+    assert looked or not any(place.loop.scan_outputs for place in run.places.loops)
+
+
+LONG = """g (int64 M, float v0) => (float v, float[n] vs) {
+  v, vs = Loop (M, , v0) <body = body (int64 i, bool c, float x) => (bool k, float z, float s) {
+    k = Identity (c)
+    one = Constant <value_float = 1.0> ()
+    z = Add (x, one)
+    s = Identity (x)
+  }>
+}"""
+
+
+def test_it_is_told_while_the_loop_runs_and_changes_no_result() -> None:
+    inputs = {"M": np.array(12_000_000), "v0": np.float32(0)}
+    run = loopdbg.Session(model(LONG), inputs)
+    assert run.underway == {}
+    done = threading.Event()
+    told: list[Underway] = []
+
+    def ask() -> None:
+        while not done.is_set():
+            told.extend(run.underway.values())
+            time.sleep(0.02)
+
+    asker = threading.Thread(target=ask)
+    asker.start()
+    run.continue_()
+    done.set()
+    asker.join()
+    counts = [one.scans[0].count for one in told]
+    assert len(set(counts)) >= 3 and counts == sorted(counts)
+    for one in told:
+        scan = one.scans[0]
+        assert one.iteration == scan.count == len(one.history["x"].iterations) or one.history["x"].bucket > 1
+        assert scan.sample is not None and (scan.sample.rows[:, 0] == scan.sample.places).all()
+        assert one.carried[0].value == one.iteration
+    alone = model(LONG).run(inputs)
+    for name, value in run.outputs.items():
+        np.testing.assert_array_equal(value, alone[name])
