@@ -207,8 +207,8 @@ def _tiles(n: int, groups: int, icg: int, ocg: int, found: Windows, dtype: Dtype
         return None
     lines = max(1, min(n * high, _BAND // (64 * icg * wide)))
     widest = -(-lines * wide // lane) * lane
-    floats = 16 * (icg * widest + 16) + 16 * (8 * widest + 16) + 16 * (widest + 16) + 4 * widest
-    floats += (4 * lines + 2) * (2 * wide + 50) + 16 * icg * ocg
+    floats = 16 * (icg * (widest + 32) + 16) + 16 * (8 * widest + 16) + 8 * (lines * wide + wide + 32) + 4 * widest
+    floats += 2 * (lines + 1) * (2 * wide + 50) + 16 * icg * ocg
     above, left = found.before
     return _Tiles(high, wide, lines, above, left, floats * 4 + icg * 8 + 128)
 

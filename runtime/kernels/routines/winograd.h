@@ -23,53 +23,59 @@ ATTRIBUTES static void NAME(winograd_weights)(conv const *c, T const *w, T *to) 
         }
 }
 
-/* Lines first to last - 1 of tiles, of all images one after the other, as [4 x 4, vector, channel, L]. Each step is done for
- * all lines before the next one reads what it wrote: a wide read waits for narrower writes. */
+/* Floats from channel to channel: at least a vector is left over, which what goes beyond an image's tiles may fill, and an
+ * odd number of vectors, so that channels do not all want one set of a cache. */
+#define WINOGRAD_ROW(vectors) ((((vectors) + 1) | 1) * L)
+
+/* Lines first to last - 1 of tiles, of all images one after the other, as [4 x 4, channel, tiles]. Each step is done for all
+ * lines of an image before the next one reads what it wrote: a wide read waits for narrower writes. */
 ATTRIBUTES static void NAME(winograd_inputs)(conv const *c, winograd const *how, T const *x, npy_intp first, npy_intp last,
-                                             T *planes, T *lines, T *to) {
+                                             T *plane, T *lines, T *to) {
     npy_intp const high = how->high, wide = how->wide, width = 2 * wide + 50, count = c->in[2], whole = c->in[1] * count;
-    npy_intp const tiles = (last - first) * wide, vectors = (tiles + L - 1) / L, length = vectors * L + L;
-    memset(planes, 0, (size_t)((2 * (last - first) + 2 * ((last - 1) / high - first / high + 1)) * width) * sizeof(T));
-    memset(lines, 0, (size_t)(16 * length) * sizeof(T));
-    for (npy_intp i = 0; i < c->icg; i++) {
-        /* Rows with zeros around; a line shares two with the one above it. */
-        for (npy_intp line = first; line < last; line++) {
-            T const *image = x + (line / high * c->icg + i) * whole;
-            T *row = planes + 2 * (line - first + line / high - first / high) * width + how->left;
-            for (int k = line == first || line % high == 0 ? 0 : 2; k < 4; k++) {
-                npy_intp const y = line % high * 2 - how->above + k;
-                T const *from = image + y * count;
-                T *next = row + k * width;
-                if (y < 0 || y >= c->in[1]) continue;
+    npy_intp const vectors = ((last - first) * wide + L - 1) / L, length = (last - first + 1) * wide + 2 * L;
+    npy_intp const apart = WINOGRAD_APART(WINOGRAD_ROW(vectors) * c->icg);
+    memset(plane, 0, (size_t)(2 * (last - first + 1) * width) * sizeof(T));
+    memset(lines, 0, (size_t)(8 * length) * sizeof(T));
+    for (npy_intp image = first / high, begin = first, end; begin < last; image++, begin = end) {
+        end = (image + 1) * high < last ? (image + 1) * high : last;
+        npy_intp const rows = 2 * (end - begin) + 2, top = 2 * (begin - image * high) - how->above;
+        /* Zeros above and below, where another image had numbers. */
+        if (begin != first)
+            for (npy_intp k = 0; k < rows; k++)
+                if (top + k < 0 || top + k >= c->in[1]) memset(plane + k * width, 0, (size_t)width * sizeof(T));
+        for (npy_intp i = 0; i < c->icg; i++) {
+            T const *from = x + (image * c->icg + i) * whole + top * count, *at = plane, *d = lines;
+            T *row = plane + how->left, *next = to + i * WINOGRAD_ROW(vectors) + (begin - first) * wide;
+            for (npy_intp k = 0; k < rows; k++, from += count, row += width) {
+                if (top + k < 0 || top + k >= c->in[1]) continue;
                 if (count < L) {
-                    memcpy(next, from, (size_t)count * sizeof(T));
+                    for (npy_intp w = 0; w < count; w++) row[w] = from[w];
                     continue;
                 }
-                for (npy_intp w = 0; w + L < count; w += L) *(V *)(next + w) = *(V const *)(from + w);
-                *(V *)(next + count - L) = *(V const *)(from + count - L);
+                for (npy_intp w = 0; w + L < count; w += L) *(V *)(row + w) = *(V const *)(from + w);
+                *(V *)(row + count - L) = *(V const *)(from + count - L);
             }
-        }
-        for (npy_intp line = first; line < last; line++) {
-            T const *row = planes + 2 * (line - first + line / high - first / high) * width;
-            for (npy_intp p = 0; p < wide; p += L) {
-                V d[4][4];
-                T *line_to = lines + (line - first) * wide + p;
-                for (int k = 0; k < 4; k++) {
-                    T const *at = row + k * width + 2 * p;
-                    V a = *(V const *)at, b = *(V const *)(at + L), a2 = *(V const *)(at + 2), b2 = *(V const *)(at + L + 2);
-                    V e = EVENS(a, b), o = ODDS(a, b), e2 = EVENS(a2, b2), o2 = ODDS(a2, b2);
-                    d[k][0] = e - e2, d[k][1] = o + e2, d[k][2] = e2 - o, d[k][3] = o - o2;
+            /* Along rows: even ones, then odd ones. What goes beyond a line is written anew by the next one. */
+            for (npy_intp line = 0; 2 * line < rows; line++)
+                for (int k = 0; k < 2; k++, at += width)
+                    for (npy_intp p = 0; p < wide; p += L) {
+                        V u = *(V const *)(at + 2 * p), v = *(V const *)(at + 2 * p + L);
+                        V u2 = *(V const *)(at + 2 * p + 2), v2 = *(V const *)(at + 2 * p + L + 2);
+                        V e = EVENS(u, v), o = ODDS(u, v), e2 = EVENS(u2, v2), o2 = ODDS(u2, v2);
+                        T *line_to = lines + k * 4 * length + line * wide + p;
+                        *(V *)line_to = e - e2, *(V *)(line_to + length) = o + e2;
+                        *(V *)(line_to + 2 * length) = e2 - o, *(V *)(line_to + 3 * length) = o - o2;
+                    }
+            /* Across them: tiles are neighbours whichever line they are of. */
+            npy_intp const tiles = end == last ? vectors * L - (begin - first) * wide : (end - begin) * wide;
+            for (npy_intp p = 0; p < tiles; p += L, d += L, next += L)
+                for (int j = 0; j < 4; j++) {
+                    T const *even = d + j * length, *odd = even + 4 * length;
+                    V d0 = *(V const *)even, d1 = *(V const *)odd, d2 = *(V const *)(even + wide), d3 = *(V const *)(odd + wide);
+                    *(V *)(next + j * apart) = d0 - d2, *(V *)(next + (4 + j) * apart) = d1 + d2;
+                    *(V *)(next + (8 + j) * apart) = d2 - d1, *(V *)(next + (12 + j) * apart) = d1 - d3;
                 }
-                /* Beyond the line: what the next one writes, or nobody reads. */
-                for (int k = 0; k < 4; k++, line_to += length) {
-                    *(V *)line_to = d[0][k] - d[2][k], *(V *)(line_to + 4 * length) = d[1][k] + d[2][k];
-                    *(V *)(line_to + 8 * length) = d[2][k] - d[1][k], *(V *)(line_to + 12 * length) = d[1][k] - d[3][k];
-                }
-            }
         }
-        for (npy_intp p = 0; p < vectors; p++)
-            for (int e = 0; e < 16; e++)
-                *(V *)(to + e * WINOGRAD_APART(vectors * c->icg * L) + (p * c->icg + i) * L) = *(V const *)(lines + e * length + p * L);
     }
 }
 
@@ -95,13 +101,17 @@ ATTRIBUTES static void NAME(winograd_outputs)(conv const *c, winograd const *how
                 *(V *)(rows + a * 2 * size + 2 * p + L) = UPPER(y, z);
             }
         }
-        for (npy_intp line = first; line < last; line++)
-            for (int a = 0; a < 2; a++) {
-                npy_intp const y = line % high * 2 + a;
-                if (y < o[1])
-                    memcpy(out + ((line / high * c->ocg + r) * o[1] + y) * o[2],
-                           rows + a * 2 * size + 2 * (line - first) * wide, (size_t)o[2] * sizeof(T));
+        npy_intp image = first / high, y = 2 * (first - image * high);
+        for (T const *line = rows; line < rows + 2 * (last - first) * wide; line += 2 * wide) {
+            T *to = out + ((image * c->ocg + r) * o[1] + y) * o[2];
+            for (int a = 0; a < 2 && y + a < o[1]; a++, to += o[2]) {
+                npy_intp w = 0;
+                for (; w + L <= o[2]; w += L) *(V *)(to + w) = *(V const *)(line + a * 2 * size + w);
+                if (w < o[2]) STORE(to + w, 0, o[2] - w, line + a * 2 * size + w);
             }
+            y += 2;
+            if (y == 2 * high) y = 0, image++;
+        }
     }
 }
 
@@ -109,18 +119,19 @@ ATTRIBUTES static void NAME(winograd_outputs)(conv const *c, winograd const *how
 ATTRIBUTES static int NAME(winograd)(conv const *c, winograd const *how, T const *x, T const *w, T const *ready,
                                      T const *bias, T *out, char *scratch) {
     npy_intp const icg = c->icg, all = c->n * how->high, most = how->lines * how->wide, widest = (most + 15) / 16 * 16;
-    /* In order, as winograd_scratch in ops/convolution.py counts them. */
+    /* In order, as _tiles in ops/convolution.py counts them. */
     T *values = (T *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
-    T *sums = values + 16 * WINOGRAD_APART(icg * widest), *lines = sums + 16 * WINOGRAD_APART(8 * widest), *rows = lines + 16 * (widest + 16);
-    T *planes = rows + 4 * widest, *made = planes + (4 * how->lines + 2) * (2 * how->wide + 50);
+    T *sums = values + 16 * WINOGRAD_APART(icg * (widest + 32)), *lines = sums + 16 * WINOGRAD_APART(8 * widest);
+    T *rows = lines + 8 * (most + how->wide + 32), *plane = rows + 4 * widest;
+    T *made = plane + 2 * (how->lines + 1) * (2 * how->wide + 50);
     npy_intp *off = (npy_intp *)(((uintptr_t)(made + (ready ? 0 : 16 * icg * c->ocg)) + 7) & ~(uintptr_t)7);
     V bad = SPLAT(0);
     if (!ready) NAME(winograd_weights)(c, w, made), ready = made;
-    for (npy_intp k = 0; k < icg; k++) off[k] = k * L;
     for (npy_intp first = 0; first < all; first += how->lines) {
         npy_intp const last = first + how->lines < all ? first + how->lines : all;
         npy_intp const vectors = ((last - first) * how->wide + L - 1) / L;
-        NAME(winograd_inputs)(c, how, x, first, last, planes, lines, values);
+        NAME(winograd_inputs)(c, how, x, first, last, plane, lines, values);
+        for (npy_intp k = 0; k < icg; k++) off[k] = k * WINOGRAD_ROW(vectors);
         for (npy_intp m = 0; m < c->ocg; m += 8) {
             for (int e = 0; e < 16; e++)
                 for (npy_intp p = 0, n; p < vectors; p += n) {
@@ -128,7 +139,7 @@ ATTRIBUTES static int NAME(winograd)(conv const *c, winograd const *how, T const
                     T *to[3];
                     n = vectors - p == 4 || vectors - p == 2 ? 2 : vectors - p < 3 ? 1 : 3;
                     for (int q = 0; q < n; q++) {
-                        at[q] = e * WINOGRAD_APART(vectors * icg * L) + (p + q) * icg * L;
+                        at[q] = e * WINOGRAD_APART(WINOGRAD_ROW(vectors) * icg) + (p + q) * L;
                         to[q] = sums + e * WINOGRAD_APART(8 * vectors * L) + (p + q) * L;
                     }
                     for (int r = 0; r < 8; r += ROWS) {
@@ -145,3 +156,4 @@ ATTRIBUTES static int NAME(winograd)(conv const *c, winograd const *how, T const
         if (!(bad[i] == 0)) return 0;
     return 1;
 }
+#undef WINOGRAD_ROW
