@@ -288,9 +288,12 @@ def openvino_max_pool(
     auto_pad: str = "explicit",
     index_element_type: Dtype = _INT64,
     axis: int = 0,
-) -> tuple[T, T]:
+    n_outputs: int = 2,
+) -> Any:
     """The second output counts elements from ``axis`` on."""
     found = _openvino_windows(x, kernel, strides, dilations, pads_begin, pads_end, rounding_type, auto_pad)
+    if n_outputs == 1:
+        return _maxima(p, x, found)
     first = axis_of(axis, x.ndim)
     steps = [math.prod(x.shape[k + 1 :]) if k >= first else 0 for k in range(2, x.ndim)]
     best, places = _maxima_and_places(p, x, found, math.prod(found.size) if first < 2 else 0, steps, True)

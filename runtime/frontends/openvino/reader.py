@@ -24,6 +24,8 @@ from .xml import Document, Element, Layer, Network, Port, ids, names
 _SINCE = {"loop": 5, "tensoriterator": 1, "if": 8}
 #: Those that are loops, or become loops.
 _LOOPS = frozenset({"loop", "tensoriterator", "lstmsequence", "grusequence", "rnnsequence"})
+#: Layers whose other outputs take longer to compute than the first one, and are left out where nobody reads them.
+_SPARED = frozenset({"maxpool"})
 #: Layers that are no nodes: they are the graph's own inputs, constants and outputs.
 _NOT_NODES = ("parameter", "const", "constant", "result")
 
@@ -194,6 +196,10 @@ class _Builder:
         }
         outputs = {port.id: values[layer.id, port.id] for port in layer.outputs}
         if layer.kind not in _SINCE:
+            if layer.kind in _SPARED:
+                read = set(network.sources.values())
+                first = layer.outputs[0].id if layer.outputs else -1
+                outputs = {port: out for port, out in outputs.items() if port == first or (layer.id, port) in read}
             operation = self._operation(layer, inputs, outputs)
             if layer.kind in ("readvalue", "assign"):
                 self._state(layer, operation, graph)

@@ -64,9 +64,10 @@ typedef struct {
     npy_intp *at;
     int32_t *first;
     part *parts;
+    npy_intp end; /* behind the last one where each part begins where the one before ends, else -1 */
 } vectors;
 
-enum { CONV_HEAD = 36, CONV_PART = 384, CONV_GROUP = 12 };
+enum { CONV_HEAD = 36, CONV_PART = 192, CONV_GROUP = 12, CONV_MANY = 32 };
 
 static void conv_read(conv *c, loopdbg_call *call) {
     int64_t const *t = (int64_t const *)LOOPDBG_ARG(call, call->extra[0] ? 3 : 2);
@@ -129,6 +130,12 @@ typedef int64_t conv_l2 __attribute__((vector_size(16)));
 typedef int64_t conv_l4 __attribute__((vector_size(32)));
 typedef int64_t conv_l8 __attribute__((vector_size(64)));
 
+#define LOAD_ELEMENTS(from, low, high)                                                                                 \
+    __extension__({                                                                                                    \
+        T element[L] = {0};                                                                                            \
+        for (npy_intp j = (low); j < (high); j++) element[j] = (from)[j];                                              \
+        *(V const *)element;                                                                                           \
+    })
 #define BY_ELEMENT(to, first, count, from) memcpy(to, (from) + (first), (size_t)(count) * sizeof(*(from)))
 
 #define T float
@@ -137,6 +144,7 @@ typedef int64_t conv_l8 __attribute__((vector_size(64)));
 #define FMA(a, b, c) ((a) * (b) + (c))
 #define SPLAT(x) ((conv_f4){x, x, x, x})
 #define STORE BY_ELEMENT
+#define LOAD LOAD_ELEMENTS
 #define ATTRIBUTES
 #define NAME(x) conv_##x##_f32
 #define H conv_f4
@@ -156,6 +164,7 @@ typedef int64_t conv_l8 __attribute__((vector_size(64)));
 #define FMA(a, b, c) ((a) * (b) + (c))
 #define SPLAT(x) ((conv_d2){x, x})
 #define STORE BY_ELEMENT
+#define LOAD LOAD_ELEMENTS
 #define ATTRIBUTES
 #define NAME(x) conv_##x##_f64
 #define H conv_d2
@@ -181,6 +190,7 @@ typedef int64_t conv_l8 __attribute__((vector_size(64)));
 #define FMA(a, b, c) ((conv_f8)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
 #define SPLAT(x) ((conv_f8)_mm256_set1_ps(x))
 #define STORE BY_ELEMENT
+#define LOAD LOAD_ELEMENTS
 #define ATTRIBUTES __attribute__((target("avx2,fma")))
 #define NAME(x) conv_##x##_f32_avx2
 #define H conv_f8
@@ -200,6 +210,7 @@ typedef int64_t conv_l8 __attribute__((vector_size(64)));
 #define FMA(a, b, c) ((conv_d4)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
 #define SPLAT(x) ((conv_d4)_mm256_set1_pd(x))
 #define STORE BY_ELEMENT
+#define LOAD LOAD_ELEMENTS
 #define ATTRIBUTES __attribute__((target("avx2,fma")))
 #define NAME(x) conv_##x##_f64_avx2
 #define H conv_d4
@@ -217,6 +228,8 @@ typedef int64_t conv_l8 __attribute__((vector_size(64)));
 #define SPLAT(x) ((conv_f16)_mm512_set1_ps(x))
 #define STORE(to, first, count, from)                                                                                   \
     _mm512_mask_storeu_ps((to) - (first), (__mmask16)(((1u << (count)) - 1) << (first)), _mm512_loadu_ps(from))
+#define LOAD(from, low, high)                                                                                          \
+    ((conv_f16)_mm512_maskz_loadu_ps((__mmask16)(((1u << (high)) - 1) & ~((1u << (low)) - 1)), from))
 #define ATTRIBUTES __attribute__((target("avx512f,avx2,fma")))
 #define NAME(x) conv_##x##_f32_avx512
 #define H conv_f8
@@ -237,6 +250,8 @@ typedef int64_t conv_l8 __attribute__((vector_size(64)));
 #define SPLAT(x) ((conv_d8)_mm512_set1_pd(x))
 #define STORE(to, first, count, from)                                                                                   \
     _mm512_mask_storeu_pd((to) - (first), (__mmask8)(((1u << (count)) - 1) << (first)), _mm512_loadu_pd(from))
+#define LOAD(from, low, high)                                                                                          \
+    ((conv_d8)_mm512_maskz_loadu_pd((__mmask8)(((1u << (high)) - 1) & ~((1u << (low)) - 1)), from))
 #define ATTRIBUTES __attribute__((target("avx512f,avx2,fma")))
 #define NAME(x) conv_##x##_f64_avx512
 #define H conv_d8

@@ -1,5 +1,6 @@
 /* Convolution for one element type and one instruction set: included once for each, with
- * T (element), V (vector), L (elements in V), FMA(a, b, c), SPLAT(x), STORE(to, first, count, from), ATTRIBUTES, NAME(x),
+ * T (element), V (vector), L (elements in V), FMA(a, b, c), SPLAT(x), STORE(to, first, count, from), LOAD(from, low, high)
+ * (some lanes, zeros for the others), ATTRIBUTES, NAME(x),
  * ROWS (most channels of a tile: its sums and what they read fit into the registers); H, HL, H_FMA, H_SPLAT for vectors of
  * at most 8 elements; EVENS(a, b), and ODDS, LOWER and UPPER (two vectors' elements by turns) where winograd.h is wanted. */
 
@@ -79,53 +80,53 @@ NARROW(1) NARROW(4)
 #undef NARROW
 #undef EACH
 
+/* Lanes low to high - 1 of what begins there, zeros for the others, where nothing is read. */
+ATTRIBUTES static inline V NAME(load)(T const *from, npy_intp low, npy_intp high) {
+    if (low <= 0 && high >= L) return *(V const *)from;
+    low = low < 0 ? 0 : low, high = high > L ? L : high;
+    return low < high ? LOAD(from, low, high) : (V){0};
+}
+
 /* The part of a group's input that a band of positions reads: planes [channel, phases, n, d, h, w], zeros for what lies
  * outside. */
 ATTRIBUTES static void NAME(pack)(conv const *c, T const *x, T *to, npy_intp n0, npy_intp bn, npy_intp d0,
                                   npy_intp h0) {
-    npy_intp const *in = c->in, *step = c->in_step, *plane = c->plane;
-    npy_intp whole = in[0] * in[1] * in[2];
+    npy_intp const *step = c->in_step, *plane = c->plane, depth = c->in[0], height = c->in[1], length = c->in[2];
+    npy_intp const width = plane[2], lines = plane[1], sw = step[2], sh = step[1];
     for (npy_intp i = 0; i < c->icg; i++)
         for (npy_intp pd = 0; pd < c->axes[0].phases; pd++)
             for (npy_intp ph = 0; ph < c->axes[1].phases; ph++)
                 for (npy_intp pw = 0; pw < c->axes[2].phases; pw++) {
-                    npy_intp const first_w = c->axes[2].first[pw], sw = step[2];
-                    /* low..high of w lie inside */
-                    npy_intp low = first_w < 0 ? (-first_w + sw - 1) / sw : 0;
-                    npy_intp high = in[2] - 1 - first_w < 0 ? 0 : (in[2] - 1 - first_w) / sw + 1;
-                    if (high > plane[2]) high = plane[2];
-                    if (low > high) low = high;
+                    npy_intp const first = c->axes[2].first[pw], top = c->axes[1].first[ph] + h0 * sh;
                     for (npy_intp n = 0; n < bn; n++)
-                        for (npy_intp d = 0; d < plane[0]; d++)
-                            for (npy_intp h = 0; h < plane[1]; h++, to += plane[2]) {
-                                npy_intp z = c->axes[0].first[pd] + (d0 + d) * step[0];
-                                npy_intp y = c->axes[1].first[ph] + (h0 + h) * step[1];
-                                if (z < 0 || z >= in[0] || y < 0 || y >= in[1] || low == high) {
-                                    memset(to, 0, (size_t)plane[2] * sizeof(T));
+                        for (npy_intp d = 0; d < plane[0]; d++) {
+                            npy_intp const z = c->axes[0].first[pd] + (d0 + d) * step[0];
+                            npy_intp const image = ((n0 + n) * c->groups * c->icg + i) * depth + z;
+                            T const *row = x + (image * height + top) * length + first;
+                            for (npy_intp h = 0, y = top; h < lines; h++, y += sh, to += width, row += sh * length) {
+                                /* Of what begins there, so much lies in the row. */
+                                npy_intp low = -first, high = low;
+                                T const *from = row;
+                                if (z >= 0 && z < depth && y >= 0 && y < height) high = length - first;
+                                if (sw > 2) {
+                                    for (npy_intp w = 0; w < width; w++) to[w] = w * sw >= low && w * sw < high ? from[w * sw] : 0;
                                     continue;
                                 }
-                                T const *from =
-                                    x + ((n0 + n) * c->groups * c->icg + i) * whole + (z * in[1] + y) * in[2] + first_w;
-                                for (npy_intp w = 0; w < low; w++) to[w] = 0;
-                                if (sw == 1 && high - low >= L) {
-                                    for (npy_intp w = low; w + L < high; w += L) *(V *)(to + w) = *(V const *)(from + w);
-                                    *(V *)(to + high - L) = *(V const *)(from + high - L);
-                                } else {
-                                    npy_intp w = low;
-                                    if (sw == 2)
-                                        for (; w + L < high; w += L) /* what is read lies before the last one */
-                                            *(V *)(to + w) = EVENS(*(V const *)(from + 2 * w), *(V const *)(from + 2 * w + L));
-                                    for (; w < high; w++) to[w] = from[w * sw];
+                                for (npy_intp w = 0; w < width; w += L, from += sw * L, low -= sw * L, high -= sw * L) {
+                                    V v = NAME(load)(from, low, high);
+                                    if (sw == 2) v = EVENS(v, NAME(load)(from + L, low - L, high - L));
+                                    if (w + L <= width) *(V *)(to + w) = v;
+                                    else STORE(to + w, 0, width - w, (T const *)&v);
                                 }
-                                for (npy_intp w = high; w < plane[2]; w++) to[w] = 0;
                             }
-                    to += (c->cn - bn) * plane[0] * plane[1] * plane[2];
+                        }
+                    to += (c->cn - bn) * plane[0] * lines * width;
                 }
 }
 
 /* Cuts positions into vectors: ``level``s of (count, distance in the planes, distance in the output), outermost first,
- * the last one with distance 1 in the planes. */
-static npy_intp NAME(cut)(conv const *c, npy_intp (*level)[3], int levels, vectors *v) {
+ * the last one with distance 1 in the planes. ``K``: of how many products a sum is. */
+static npy_intp NAME(cut)(conv const *c, npy_intp (*level)[3], int levels, npy_intp K, vectors *v) {
     /* Join levels that lie one behind the other. */
     for (int k = levels - 1; k > 0; k--)
         if (level[k - 1][0] == 1 || (level[k - 1][1] == level[k][0] * level[k][1] && level[k - 1][2] == level[k][0] * level[k][2])) {
@@ -139,9 +140,11 @@ static npy_intp NAME(cut)(conv const *c, npy_intp (*level)[3], int levels, vecto
     npy_intp length = inner[0], rows = row[0], apart = rows > 1 ? row[1] : length;
     npy_intp flat = (rows - 1) * apart + length;
     npy_intp by_row = rows * ((length + L - 1) / L), together = (flat + L - 1) / L;
-    /* Vectors that cross from row to row compute what lies between, and are stored in parts. */
-    int across = (c->direct && length < L) || together < by_row;
+    /* Vectors that cross from row to row compute what lies between, and are stored in parts, which takes as long as some
+     * 20 products. */
+    int across = (c->direct && length < L) || together * (K + 24) < by_row * (K + 4);
     npy_intp count = 0, parts = 0;
+    v->end = 0;
     for (npy_intp a = 0; a < top[0]; a++)
         for (npy_intp b = 0; b < mid[0]; b++)
             for (npy_intp r = 0; r < (across ? 1 : rows); r++) {
@@ -161,6 +164,8 @@ static npy_intp NAME(cut)(conv const *c, npy_intp (*level)[3], int levels, vecto
                             part *s = v->parts + parts++;
                             s->lane = (int32_t)(q - start), s->count = (int32_t)valid;
                             s->out = out + (across ? line * row[2] : 0) + column * inner[2];
+                            /* One behind the other, or not. */
+                            v->end = v->end == s->out ? s->out + s->count : -1;
                         }
                         q += n, column += n;
                         if (across && column == apart) column = 0, line++;
@@ -171,12 +176,28 @@ static npy_intp NAME(cut)(conv const *c, npy_intp (*level)[3], int levels, vecto
     return count;
 }
 
+/* What n vectors read for so many taps, as [taps, n, L]. */
+#define COPY(N)                                                                                                      \
+    for (npy_intp k = 0; k < taps; k++, to += N * L) {                                                               \
+        T const *from = x + off[k];                                                                                  \
+        for (int q = 0; q < N; q++) *(V *)(to + q * L) = *(V const *)(from + at[q]);                                 \
+    }
+ATTRIBUTES static void NAME(panel)(T const *x, npy_intp const *off, npy_intp taps, npy_intp const *at, int n, T *to) {
+    if (n == 3) COPY(3)
+    else if (n == 2) COPY(2)
+    else COPY(1)
+}
+#undef COPY
+
 /* All channels of a group at the vectors of a band. */
 ATTRIBUTES static void NAME(multiply)(conv const *c, T const *x, npy_intp const *off, npy_intp K, T const *w,
                                       T const *bias, vectors const *v, npy_intp count, T *partial, T *out, npy_intp out_step) {
     npy_intp const apart = c->out[0] * c->out[1] * c->out[2];
     T buffer[8 * 8 * L];
-    npy_intp done = 0;
+    __attribute__((aligned(64))) T panel[3 * CONV_PART * L];
+    npy_intp const rows_of[3] = {0, L, 2 * L};
+    npy_intp along[CONV_PART], done = 0;
+    int wide = 0; /* of how many vectors ``along`` says where their taps are in the panel */
     if (count == 1 && conv_positions(v) <= 4) /* too few for vectors of them */
         for (npy_intp rows; c->ocg - done >= 8; done += rows) {
             rows = c->ocg - done >= 32 ? 32 : 8;
@@ -202,8 +223,18 @@ ATTRIBUTES static void NAME(multiply)(conv const *c, T const *x, npy_intp const 
                 int whole = out_step == 1;
                 for (int q = 0; q < n; q++) {
                     int32_t p = v->first[first + q];
-                    if (v->first[first + q + 1] != p + 1 || v->parts[p].count != L) whole = 0;
-                    else target[q] = out + v->parts[p].out;
+                    part const *s = v->parts + p;
+                    /* What goes beyond a part is written anew by those behind it. */
+                    if (v->first[first + q + 1] != p + 1 || (s->count != L && (s->lane || s->out + L > v->end))) whole = 0;
+                    else target[q] = out + s->out;
+                }
+                T const *source = x;
+                npy_intp const *taps = off + k, *at = v->at + first;
+                if (c->ocg - done >= CONV_MANY && n <= 3) { /* neighbours, for as many channels as there are */
+                    NAME(panel)(x, taps, size, at, n, panel);
+                    if (wide != n)
+                        for (npy_intp j = 0; j < CONV_PART; j++) along[j] = j * n * L;
+                    wide = n, source = panel, taps = along, at = rows_of;
                 }
                 for (npy_intp r = done, rows; r < c->ocg; r += rows, sums += rows * n * L) {
                     npy_intp left = c->ocg - r;
@@ -222,7 +253,7 @@ ATTRIBUTES static void NAME(multiply)(conv const *c, T const *x, npy_intp const 
                     } else {
                         for (int q = 0; q < n; q++) to[q] = buffer + q * L;
                     }
-                    NAME(tiles)[kind][n](x, off + k, size, w + (r - inside) * K + k * ld + inside, ld, v->at + first,
+                    NAME(tiles)[kind][n](source, taps, size, w + (r - inside) * K + k * ld + inside, ld, at,
                                          turn ? sums : NULL, shift, to, apart_here);
                     if (whole || turn < turns - 1) continue;
                     for (int q = 0; q < n; q++)
@@ -301,7 +332,7 @@ ATTRIBUTES static int NAME(run)(loopdbg_call *call, conv *c) {
                                 {n[1], plane[2], c->out_step[1] * o[2]},
                                 {n[2], 1, c->out_step[2]},
                             };
-                            count = NAME(cut)(c, level, 4, &v);
+                            count = NAME(cut)(c, level, 4, K, &v);
                             conv_offsets(c, r, channel, c->cn * one, off);
                         }
                         T const *weights = gathered;
@@ -331,6 +362,7 @@ ATTRIBUTES static int NAME(run)(loopdbg_call *call, conv *c) {
 #undef FMA
 #undef SPLAT
 #undef STORE
+#undef LOAD
 #undef ATTRIBUTES
 #undef NAME
 #undef ROWS
