@@ -17,6 +17,7 @@ class Remedy(Enum):
     GIVE_INPUT = "give it as inputs={{'{name}': ...}}"
     GIVE_ARRAY = "give it as inputs={{'{name}': array}}"
     LIMIT_ITERATIONS = "give max_iterations=N to run it"
+    LONGEST = "longest=N says the longest that it may get"
     OVERWRITE = "Options(force=True) overwrites it"
     RECORD = "a trace is what loopdbg.Recorder writes"
     RECORD_NODES = "a recording with nodes holds all body values (Options(nodes=True))"

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ...runtime.errors import ExecutionError, UnsupportedError, one_line
+from ...runtime.errors import ExecutionError, Remedy, UnsupportedError, one_line
 from ...runtime.graph import Graph, LastValueOutput, Loop, ScanOutput, SlicedInput, TensorType, Value, read_in
 from ...runtime.graph.slices import from_start, parts_along
 from ..words.condition import condition_slice
@@ -332,8 +332,8 @@ class LoopWriter:
                 found = self._number(self.longest)
             if found is None or (known is not None and known >= _ENDLESS):
                 raise UnsupportedError(
-                    f"how long {named(scan.outer)} gets is known only at its end, and TensorRT wants a length before:"
-                    " say the longest that it may get"
+                    f"how long {named(scan.outer)} gets is known only at its end, and TensorRT wants a length before",
+                    Remedy.LONGEST,
                 )
             self.scope.notes.append(
                 f"{named(scan.outer)} is as long as the loop may run; what lies beyond its end is zeros here and"

@@ -154,9 +154,10 @@ class _Writer:
                     self._operation(node)
             except _Refused:
                 raise
-            except (UnsupportedError, NotNative) as error:
-                reason = _UNKNOWN if isinstance(error, NotNative) else one_line(error)
-                raise _Refused(f"{node.describe()}: {reason}") from None
+            except NotNative:
+                raise _Refused(f"{node.describe()}: {_UNKNOWN}") from None
+            except UnsupportedError as error:
+                raise _Refused.at(node.describe(), error) from None
 
     def _operation(self, node: Operation) -> None:
         op = resolve(node, self.graph.system)

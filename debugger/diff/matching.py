@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from ...runtime.errors import UsageError
+from ...runtime.graph import MAIN, bodies, own_values, walk
+from ...runtime.text import did_you_mean
 from .align import is_numbered, likeness
-from .sides import LoopInfo
+from .sides import LoopInfo, Side
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,31 @@ def match_loops(left: Sequence[LoopInfo], right: Sequence[LoopInfo], names: Mapp
     matched = Matched([], [], [])
     _level(left, right, names, (), matched)
     return matched
+
+
+def check_names(left: Side, right: Side, names: Mapping[str, str]) -> None:
+    """Hold that what is said to have two names is there on both sides.
+
+    Raises:
+        UsageError: a name that one side does not have.
+    """
+    for side, words in ((left, names.keys()), (right, names.values())):
+        if side.graph is None:
+            continue
+        known = {MAIN, *side.graph.output_names}
+        for graph in (side.graph, *(inner for node in walk(side.graph) for _, inner in bodies(node))):
+            known.update(value.name for value in own_values(graph))
+        known.update(name for loop in _every(side.loops) for name in (loop.name, loop.path))
+        for word in words:
+            if word not in known:
+                pair = next(f"{a}={b}" for a, b in names.items() if word in (a, b))
+                raise UsageError(f"--map {pair}: {side.label} has no '{word}'{did_you_mean(word, sorted(known))}")
+
+
+def _every(loops: Sequence[LoopInfo]) -> Iterator[LoopInfo]:
+    for loop in loops:
+        yield loop
+        yield from _every(loop.children)
 
 
 def _level(

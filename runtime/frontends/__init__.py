@@ -23,11 +23,19 @@ _FRONTENDS = {
 
 
 def split(path: str | os.PathLike[str]) -> tuple[Path, str]:
-    """The file that a model is in, and the function that is named behind a script: ``model.py:function``."""
+    """The file that a model is in, and the function that is named behind a script: ``model.py:function``.
+
+    Raises:
+        ModelError: no file is named, or no function behind the colon.
+    """
+    if not os.fspath(path):
+        raise ModelError("no model is named: the path is empty; give the path of a model file")
     whole = Path(path)
     file, colon, function = os.fspath(path).rpartition(":")
     if not colon or not file.lower().endswith(".py") or whole.exists():
         return whole, ""
+    if not function:
+        raise ModelError(f"'{path}' names no function behind the colon; leave the colon out, or name one")
     return Path(file), function
 
 
@@ -45,16 +53,20 @@ def read(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = 
     path = Path(path)
     if path.is_dir():
         raise ModelError(f"{path}: is a folder; give the path of a model file")
+    if not path.exists():
+        raise ModelError(f"{path}: no such file; give the path of a model file")
     module = _FRONTENDS.get(path.suffix.lower())
     if module is None:
         beside = path.with_suffix(".xml")
         hint = f"open '{beside.name}' beside it" if path.suffix == ".bin" and beside.exists() else _known()
         raise ModelError(f"{path}: not a model file by its suffix '{path.suffix}'; {hint}")
     if not path.is_file():
-        raise ModelError(f"{path}: no such file; give the path of a model file")
+        raise ModelError(f"{path}: is no file that can be read as a model; give the path of a model file")
     if weights is not None:
         if module != "openvino.reader":
             raise ModelError(f"{path}: only OpenVINO IR has its weights in a file of their own, so none can be named")
+        if Path(weights).is_dir():
+            raise ModelError(f"{weights}: is a folder; give the path of the weights of {path.name}")
         if not Path(weights).is_file():
             raise ModelError(f"{weights}: no such file; give the path of the weights of {path.name}")
     with _uninterrupted():

@@ -71,8 +71,8 @@ class Parser(argparse.ArgumentParser):
 _MOST = 2**63 - 1
 
 
-def at_least(least: int) -> type[int]:
-    """An argparse type: a whole number that is not too small, nor larger than what can be counted."""
+def at_least(least: int, most: int = _MOST) -> type[int]:
+    """An argparse type: a whole number that is neither too small nor too large, by default for what can be counted."""
 
     def read(text: str) -> int:
         try:
@@ -81,8 +81,8 @@ def at_least(least: int) -> type[int]:
             number = least - 1
         if number < least:
             raise argparse.ArgumentTypeError(f"'{text}' is no whole number from {least} on")
-        if number > _MOST:
-            raise argparse.ArgumentTypeError(f"'{text}' is too large; {_MOST} is the most")
+        if number > most:
+            raise argparse.ArgumentTypeError(f"'{text}' is too large; {most} is the most")
         return number
 
     return read  # type: ignore[return-value]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import keyword
 import os
 from pathlib import Path
 
@@ -93,7 +94,7 @@ exit status: 0 done, 1 TensorRT cannot say it, 2 wrong usage"""
         Raises:
             UsageError: it lies in no folder, or something is there.
         """
-        if not target.stem.isidentifier():
+        if not target.stem.isidentifier() or keyword.iskeyword(target.stem):
             raise UsageError(f"{target}: '{target.stem}' is no name of a Python module")
         folder = Path(os.path.realpath(target)).parent
         if not folder.is_dir():

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -77,7 +79,10 @@ def run(session: Debuggee, options: argparse.Namespace) -> tuple[int, Result | N
 
     quiet = options.json
     asserts = _Asserts(session, options.asserts or ())
-    breaks = {session.breakpoints.add(f"if {text}").number: text for text in options.breaks or ()}
+    breaks: dict[int, str] = {}
+    for text in options.breaks or ():
+        with _named("--break", text):
+            breaks[session.breakpoints.add(f"if {text}").number] = text
     console = Console(session, (lambda line: None) if quiet else terminal.out)
     given = {**asserts.texts, **breaks}
     console.answered = frozenset(given)
@@ -122,7 +127,11 @@ def run(session: Debuggee, options: argparse.Namespace) -> tuple[int, Result | N
     elif stop.reason is Reason.LIMIT:
         status = status or LimitError.exit_status
     elif stop.reason is Reason.ERROR:
-        terminal.err(f"loopdbg: {stop.text}")
+        text = stop.text
+        for number in set(stop.breakpoints) & given.keys():
+            option = "--assert" if number in asserts.texts else "--break"
+            text = _own_words(text.replace(f"breakpoint {number} ", f"{option} '{given[number]}' ", 1), given[number])
+        terminal.err(f"loopdbg: {text}")
         # A breakpoint whose expression makes no sense here is the user's, a node that fails the model's.
         status = status or (UsageError.exit_status if stop.breakpoints else 1)
     if session.done and not asking:
@@ -141,6 +150,25 @@ def run(session: Debuggee, options: argparse.Namespace) -> tuple[int, Result | N
     if asserts.failed and stopped:
         stopped["assertion"] = asserts.failed
     return status, result, stopped, seconds
+
+
+@contextmanager
+def _named(option: str, text: str) -> Iterator[None]:
+    """An error about an expression says which option it came from."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(f"{option} '{text}': {_own_words(str(error), text)}") from None
+
+
+def _own_words(error: str, text: str) -> str:
+    """An error about what stops where an assertion fails, in the words of the assertion."""
+    tested = f"not ({text})"
+
+    def place(found: re.Match[str]) -> str:
+        return f"column {int(found[1]) - len('not (')} of '{text}'"
+
+    return re.sub(rf"column (\d+) of '{re.escape(tested)}'", place, error).replace(tested, text)
 
 
 def _stopped(asserts: _Asserts, stop: Stop) -> None:
@@ -171,11 +199,9 @@ class _Asserts:
         #: What must hold, by the number of the breakpoint that stops where it does not.
         self.texts: dict[int, str] = {}
         for text in texts:
-            parse(text)  # says what is wrong in the user's own words
-            try:
+            with _named("--assert", text):
+                parse(text)  # says what is wrong in the user's own words
                 self.texts[session.breakpoints.add(f"if not ({text})").number] = text
-            except UsageError as error:
-                raise UsageError(str(error).replace(f"not ({text})", text)) from None
         #: The first that was false, and where.
         self.failed = ""
         self.where = ""

@@ -42,7 +42,7 @@ needs textual-serve: pip install 'loopdbg[serve]'"""
         parser.add_argument("model", metavar="MODEL", help="the model file, or a trace")
         add_weights_option(parser)
         served = parser.add_argument_group("serving")
-        served.add_argument("--port", type=at_least(1), metavar="N", help="the port (a free one)")
+        served.add_argument("--port", type=at_least(1, 65535), metavar="N", help="the port (a free one)")
         served.add_argument(
             "--host", default="127.0.0.1", metavar="ADDRESS", help="where to listen (127.0.0.1: this machine alone)"
         )

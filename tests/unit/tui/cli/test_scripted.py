@@ -165,7 +165,8 @@ def test_what_is_wrong_with_an_assertion_is_said_in_its_own_words(run: Runner) -
 def test_an_expression_that_cannot_be_computed(run: Runner, option: str) -> None:
     done = run(NEWTON, option, "x[5] > 1")
     assert done.status == 2
-    assert "breakpoint 1 cannot be tested: " in done.err and "Traceback" not in done.err
+    assert f"{option} 'x[5] > 1' cannot be tested: " in done.err and "Traceback" not in done.err
+    assert "column 2 of 'x[5] > 1'" in done.err
 
 
 @pytest.mark.parametrize(
