@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from strategies.draws import Draw, FromSeed
 
 #: Rows and columns of the state, around what kernels do at once.
 SHAPES = ((1, 5), (1, 64), (3, 16), (7, 70), (17, 33))
+KINDS = ("dynamic", "dynamic", "spoilt", "wide", "there_and_back", "quantized", "packed", "narrow", "narrow")
 NARROW = (TensorProto.FLOAT16, TensorProto.BFLOAT16)
 
 
@@ -51,15 +54,29 @@ class Body:
         return np.asarray(self.rng.integers(ends.min, ends.max, shape, np.int64, endpoint=True)).astype(dtype)
 
     def dynamic(self) -> None:
-        """What onnxruntime's dynamic quantizer writes."""
-        weights = self.few(self.k, self.k)
-        zero = np.resize(weights.ravel()[: self.k], (self.k,) if self.draw.integer(0, 1) else ())
+        """What onnxruntime's dynamic quantizer writes; now and then two products of the same bytes."""
         self.add("DynamicQuantizeLinear", self.name, outputs=3)
-        q, scale, at = self.nodes[-1].output
-        sums = self.add("MatMulInteger", q, self.constant(weights), at, self.constant(zero))
-        factor = self.add("Mul", scale, self.constant(np.float32(0.01)))
-        real = self.add("Mul", self.add("Cast", sums, to=TensorProto.FLOAT), factor)
-        self.name = self.add("Add", real, self.constant(self.floats(self.k)))
+        x, (q, scale, at) = self.name, self.nodes[-1].output
+        parts = []
+        for _ in range(self.draw.pick((1, 1, 2))):
+            weights = self.few(self.k, self.k)
+            zero = np.resize(weights.ravel()[: self.k], (self.k,) if self.draw.integer(0, 1) else ())
+            sums = self.add("MatMulInteger", q, self.constant(weights), at, self.constant(zero))
+            shape: tuple[int, ...] = self.draw.pick(((), (1,), (self.k,)))
+            factor = self.add("Mul", scale, self.constant(np.full(shape, 0.01, np.float32)))
+            part = self.add("Mul", self.add("Cast", sums, to=TensorProto.FLOAT), factor)
+            more = self.draw.pick(("", x, self.constant(self.floats(self.k)), self.constant(self.floats(1, self.k))))
+            if more:
+                part = self.add("Add", *self.draw.pick(((part, more), (more, part))))
+            parts.append(part)
+        self.name = parts[0] if len(parts) == 1 else self.add("Sub", *parts)
+
+    def spoilt(self) -> None:
+        """Numbers as quantizers seldom meet them: all zeros, infinities, and what is no number."""
+        bad = self.constant(np.float32(self.draw.pick((0, np.inf, np.nan, 1e38))))
+        some = self.add("Greater", self.name, self.constant(np.float32(self.draw.pick((-1e9, 0.5)))))
+        last = self.add("Equal", "i", self.constant(np.int64(self.draw.integer(0, 4))))
+        self.name = self.add("Where", self.add("And", some, last), bad, self.name)
 
     def there_and_back(self) -> None:
         how = self.draw.integer(0, 2)
@@ -111,16 +128,13 @@ class Body:
         self.name = self.add("Cast", x, to=TensorProto.FLOAT)
 
 
-def model(draw: Draw) -> tuple[onnx.ModelProto, dict[str, Any]]:
-    """A Loop with one carried tensor, and its inputs."""
+def model(draw: Draw, kinds: Sequence[str] = KINDS, last: str = "Tanh") -> tuple[onnx.ModelProto, dict[str, Any]]:
+    """A Loop with one carried tensor, and its inputs. ``kinds``: what its body is made of."""
     m, k = draw.pick(SHAPES)
     body = Body(draw, m, k)
-    steps: tuple[Callable[[], None], ...] = (
-        body.dynamic, body.wide, body.there_and_back, body.quantized, body.packed, body.narrow, body.narrow,
-    )  # fmt: skip
     for _ in range(draw.integer(1, 4)):
-        draw.pick(steps)()
-    body.name = body.add("Tanh", body.name)
+        getattr(body, draw.pick(kinds))()
+    body.name = body.add(last, body.name)
     state = [m, k]
     value, number = helper.make_tensor_value_info, TensorProto.FLOAT
     inner = helper.make_graph(
@@ -137,8 +151,23 @@ def model(draw: Draw) -> tuple[onnx.ModelProto, dict[str, Any]]:
         body.constants,
     )
     opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
-    feeds = {"M": np.asarray(draw.integer(0, 6)), "x": body.floats(m, k) * 4}
+    feeds = {"M": np.asarray(draw.integer(0, 6)), "x": body.floats(m, k) * draw.pick((4, 4, 0))}
     return helper.make_model(graph, opset_imports=opsets, ir_version=10), feeds
+
+
+def agree(read: loopdbg.Model, feeds: dict[str, Any], draw: Draw) -> Any:
+    """What every way of running a model gives."""
+    expected = ways.executed(read, feeds)
+    assert expected[0] is None, expected
+    assert ways.executed(read, feeds) == expected  # in groups and chains from the first iteration on
+    assert ways.hooked(read, feeds)[0] == expected
+    assert ways.recorded(read, feeds)[0] == expected
+    assert ways.debugged(read, feeds)[0] == expected
+    assert ways.there_and_back(read, feeds, draw) == expected
+    for prepare in (ways.python_only, ways.hot_at_once, ways.never_hot):
+        assert ways.by_engine(read, feeds, prepare) == expected, prepare.__name__
+    assert ways.by_engine(read, feeds, drive=ways.by_nodes(7)) == expected
+    return expected
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -148,12 +177,38 @@ def test_all_ways_agree(seed: int) -> None:
     draw = FromSeed(seed)
     proto, feeds = model(draw)
     read = loopdbg.Model(frontend.from_proto(proto, "few bits"))
-    expected = ways.executed(read, feeds)
-    assert expected[0] is None, expected
-    assert ways.hooked(read, feeds)[0] == expected
-    assert ways.recorded(read, feeds)[0] == expected
-    assert ways.debugged(read, feeds)[0] == expected
-    assert ways.there_and_back(read, feeds, draw) == expected
-    for prepare in (ways.python_only, ways.hot_at_once, ways.never_hot):
-        assert ways.by_engine(read, feeds, prepare) == expected, prepare.__name__
-    assert ways.by_engine(read, feeds, drive=ways.by_nodes(7)) == expected
+    agree(read, feeds, draw)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 1 << 30))
+def test_all_ways_agree_on_what_openvino_writes(seed: int) -> None:
+    """Its converter has some twenty nodes for a product that is quantized as it comes."""
+    openvino = pytest.importorskip("openvino")
+    draw = FromSeed(seed)
+    proto, feeds = model(draw, ("dynamic", "dynamic", "spoilt", "wide"))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "few.onnx"
+        onnx.save(proto, path)
+        openvino.save_model(openvino.convert_model(path), path.with_suffix(".xml"), compress_to_fp16=False)
+        read = loopdbg.load(path.with_suffix(".xml"))
+    agree(read, feeds, draw)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 1 << 30))
+def test_chains_give_what_onnxruntime_gives(seed: int) -> None:
+    """Apart its nodes round as ours do."""
+    ort = pytest.importorskip("onnxruntime")
+    draw = FromSeed(seed)
+    proto, feeds = model(draw, ("dynamic",), last="Identity")
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = ort.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    read = loopdbg.Model(frontend.from_proto(proto, "few bits"))
+    theirs = session.run(None, feeds)
+    for _ in range(2):
+        for mine, other in zip(read.run(feeds).values(), theirs, strict=True):
+            np.testing.assert_array_equal(mine, other)

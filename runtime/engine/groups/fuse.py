@@ -39,7 +39,7 @@ MAX_AXES = 8
 @dataclass(frozen=True)
 class Candidate:
     """A bound node. ``guarded``: it runs by itself, since it rests on numbers or on the condition input; ``idle``:
-    nothing is left to call, its results are constants."""
+    nothing is left to call, its results are constants; ``once``: it runs once an entry of a loop."""
 
     pc: int
     op: Op
@@ -47,6 +47,8 @@ class Candidate:
     outputs: tuple[int, ...]
     guarded: bool
     idle: bool
+    op_type: str = ""
+    once: bool = False
 
 
 @dataclass(frozen=True)

@@ -28,5 +28,6 @@ cdef class Fuser:
     cdef int plan_again(self, slots) except -1
     cdef int look(self, int index) except -1
     cdef int plan(self, list run) except -1
+    cdef bint is_integer_product(self, instruction) except -1
     cdef set tested(self)
     cdef set slots_of_ports(self, object plan)

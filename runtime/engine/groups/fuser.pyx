@@ -9,6 +9,8 @@ from ..memory.memory cimport Memory
 from ..memory.pieces cimport release
 from ..memory.state cimport *
 
+import numpy as np
+
 from ...plan.plan import Opcode
 
 # A value that was asked for so often is written from then on.
@@ -146,8 +148,10 @@ cdef class Fuser:
         if self.planned.get(run[0]) == key:
             return 0
         self.planned[run[0]] = key
-        # Not at the top: a run whose tensors are all small needs none of it.
-        if not any([self.s.slots[<int>slot].nbytes >= 4096 for pc in run for slot in self.memory.plan.code[pc].outputs if slot >= 0]):
+        # Not at the top: a run whose tensors are all small needs none of it, nor does one without quantised products.
+        large = any([self.s.slots[<int>slot].nbytes >= 4096 for pc in run for slot in self.memory.plan.code[pc].outputs if slot >= 0])
+        chained = any([self.is_integer_product(self.memory.plan.code[pc]) for pc in run])
+        if not (large or chained):
             return 0
         from . import fuse
 
@@ -169,11 +173,21 @@ cdef class Fuser:
             # ``show_results`` could not run it again.
             fixed = ins.nguards > 0 or not conditions.isdisjoint(instruction.inputs)
             nodes.append(fuse.Candidate(pc, instruction.op, instruction.inputs, instruction.outputs, fixed,
-                                        ins.ncalls == 0 and ins.nguards == 0))
+                                        ins.ncalls == 0 and ins.nguards == 0, instruction.node.op_type, ins.once >= 0))
         self.groups = [group for group in self.groups if not run[0] <= group.first <= run[len(run) - 1]]
         slots = fuse.Slots(lambda slot: self.memory.specs[self.s.slots[<int>slot].spec], lambda slot: self.memory.known[slot],
                            lambda slot: self.memory.consumers[slot], self.ports | written)
-        for group in fuse.plan_groups(nodes, slots, self.unfolded):
+        planned = []
+        if chained:
+            from . import chains
+
+            planned = chains.plan_chains(nodes, slots)
+        if large:
+            # Between the chains.
+            ends = [run[0], *[end for group in planned for end in (group.first, group.end)], run[len(run) - 1] + 1]
+            for first, end in zip(ends[::2], ends[1::2]):
+                planned += fuse.plan_groups([node for node in nodes if first <= node.pc < end], slots, self.unfolded)
+        for group in planned:
             ins = self.s.code + <int>group.first
             ins.group = make_group(self.s, group)
             ins.group.loop = self.memory.plan.code[run[0]].inside
@@ -181,6 +195,11 @@ cdef class Fuser:
             self.inner.update(dict.fromkeys(group.inner, group.first))
             self.groups.append(group)
         return 0
+
+    cdef bint is_integer_product(self, instruction) except -1:
+        cdef int slot = instruction.outputs[0] if instruction.outputs else -1
+        return slot >= 0 and instruction.node.op_type in ("MatMul", "MatMulInteger") and \
+            self.memory.specs[self.s.slots[slot].spec][0] == np.int32
 
     cdef set tested(self):
         """What is computed before an iteration to decide whether it runs."""

@@ -115,6 +115,8 @@ cdef int fill_calls(Group *g, Call **calls, list specs, dict place_of, int rows)
             call.dims[j] = value
         for j, value in enumerate(spec.steps):
             call.steps[j] = value
+        for j, value in enumerate(spec.extra):
+            call.extra[j] = value
         call.nouter = len(spec.outer)
         call.outer = g.outer + rows
         for row in spec.outer:
@@ -216,7 +218,7 @@ cdef int run_group(State *s, int leader, Group *g) noexcept nogil:
         for k in range(g.ncalls):
             if (first or not g.once[k]) and calls[k].run(calls + k):
                 g.running = 0
-                return GROUP_FAILED
+                return GROUP_FAILED if g.naxes else run_apart(s, leader, g)
         first = 0
         d = last
         while d >= 0:
@@ -243,6 +245,14 @@ cdef int run_group(State *s, int leader, Group *g) noexcept nogil:
     if run_alone(s, leader, g.after, g.nafter):
         return GROUP_FAILED
     g.ran, g.entry = s.loops[g.loop].i, s.loops[g.loop].entries
+    return GROUP_DONE
+
+
+cdef int run_apart(State *s, int leader, Group *g) noexcept nogil:
+    """The numbers at hand are none for the group's call: this time its nodes run by themselves."""
+    if run_alone(s, leader, g.members, g.nmembers) or run_alone(s, leader, g.after, g.nafter):
+        return GROUP_FAILED
+    g.ran = -1
     return GROUP_DONE
 
 

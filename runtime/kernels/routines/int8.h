@@ -120,6 +120,17 @@ INLINE void loopdbg_int8_rows(char const *a, uint8_t *rows, int32_t *sums, npy_i
     }
 }
 
+/* The zero points of a panel's columns, as those of b'. */
+INLINE void loopdbg_int8_zeros(char const *zeros, npy_intp width, npy_intp step, int is_signed, int32_t *out) {
+    if (!step) {
+        int32_t const one = is_signed ? *(int8_t const *)zeros : *(uint8_t const *)zeros - 128;
+        for (npy_intp c = 0; c < LOOPDBG_INT8_PANEL; c++) out[c] = one;
+    } else if (is_signed)
+        for (npy_intp c = 0; c < width; c++) out[c] = ((int8_t const *)zeros)[c];
+    else
+        for (npy_intp c = 0; c < width; c++) out[c] = ((uint8_t const *)zeros)[c] - 128;
+}
+
 /* From sums of a' b' to what is asked for: some rows of one panel. */
 INLINE void loopdbg_int8_finish(int32_t const *sums, int32_t const *columns, int32_t const *b_zero, uint32_t const *row,
                                 uint32_t const *a_zero, npy_intp k, npy_intp rows, npy_intp width, npy_intp n, char *out) {
@@ -240,6 +251,7 @@ INLINE void loopdbg_int8_run(loopdbg_int8_way const *way, loopdbg_int8_numbers c
     uint32_t *row_sums = (uint32_t *)after, *a_zero = row_sums + m;
     char *panels = (char *)(((uintptr_t)(a_zero + m) + 63) & ~(uintptr_t)63);
     int32_t sums[32 * LOOPDBG_INT8_PANEL] __attribute__((aligned(64)));
+    int32_t b_zero[LOOPDBG_INT8_PANEL];
     npy_intp begun = 0;
     (void)begun;
     for (npy_intp t = 0; t < by->batch; t++, a += m * k, out += 4 * m * n) {
@@ -256,11 +268,7 @@ INLINE void loopdbg_int8_run(loopdbg_int8_way const *way, loopdbg_int8_numbers c
             int32_t const *columns = (int32_t const *)(packed + count * quads * LOOPDBG_INT8_QUAD) + p * LOOPDBG_INT8_PANEL;
             npy_intp first = p * LOOPDBG_INT8_PANEL;
             npy_intp width = n - first < LOOPDBG_INT8_PANEL ? n - first : LOOPDBG_INT8_PANEL;
-            int32_t b_zero[LOOPDBG_INT8_PANEL];
-            for (npy_intp c = 0; c < width; c++) {
-                char const *zero = b_zeros + t * by->b_batch_step + (first + c) * by->b_step;
-                b_zero[c] = by->b_signed ? *(int8_t const *)zero : *(uint8_t const *)zero - 128;
-            }
+            loopdbg_int8_zeros(b_zeros + t * by->b_batch_step + first * by->b_step, width, by->b_step, by->b_signed, b_zero);
 #define INT8_FINISH(r, R)                                                                                     \
     loopdbg_int8_finish(sums, columns, b_zero, row_sums + r, a_zero + r, k, R, width, n, out + 4 * (r * n + first));
             INT8_ROWS(INT8_FINISH)
@@ -271,6 +279,7 @@ INLINE void loopdbg_int8_run(loopdbg_int8_way const *way, loopdbg_int8_numbers c
 #endif
 }
 
+#include "int8_chain.h"
 #include "int8_conv.h"
 
 typedef void (*loopdbg_int8_runner)(loopdbg_int8_numbers const *by, char const *a, char const *b, char const *a_zeros,
@@ -293,6 +302,12 @@ typedef void (*loopdbg_int8_packer)(char const *b, char *packed, npy_intp k, npy
                                        char const *w_zeros, int32_t *out, char *scratch) {                    \
         loopdbg_int8_way const way = {{6, 4, 2, 1}, {NAME##_6, NAME##_4, NAME##_2, NAME##_1}, AMX};           \
         loopdbg_int8_convolve(&way, by, x, w, x_zero, w_zeros, out, scratch);                                 \
+    }                                                                                                         \
+    ATTRIBUTES static int NAME##_chain(loopdbg_int8_chain_numbers const *by, char const *x, char const *packed, \
+                                       char const *a_zero, char const *b_zeros, float const *scales, float const *addend, \
+                                       float *out, char *scratch) {                                           \
+        loopdbg_int8_way const way = {{6, 4, 2, 1}, {NAME##_6, NAME##_4, NAME##_2, NAME##_1}, AMX};           \
+        return loopdbg_int8_chained(&way, by, x, packed, a_zero, b_zeros, scales, addend, out, scratch);      \
     }
 
 /* Any processor: one of the four products after the other. Unsigned, for they wrap around. */
@@ -325,6 +340,7 @@ INT8_WAY(loopdbg_int8_amx, INT8_WIDE, loopdbg_i16, 16, 4, 4, 4, 4, INT8_VNNI16, 
 static loopdbg_int8_runner loopdbg_int8_best = loopdbg_int8_any;
 static loopdbg_int8_packer loopdbg_int8_pack_best = loopdbg_int8_any_pack;
 static loopdbg_int8_convolver loopdbg_int8_conv_best = loopdbg_int8_any_conv;
+static loopdbg_int8_chainer loopdbg_int8_chain_best = loopdbg_int8_any_chain;
 
 /* Settle how products are done: as is best here (0), or for tests: for any processor (1), with AVX2 (2), AVX-VNNI (3),
  * AVX-512 VNNI (4), AMX (5). 0: this processor cannot. */
@@ -334,6 +350,7 @@ static int loopdbg_int8_use(int kind) {
         loopdbg_int8_best = WAY;                                                                              \
         loopdbg_int8_pack_best = WAY##_pack;                                                                  \
         loopdbg_int8_conv_best = WAY##_conv;                                                                  \
+        loopdbg_int8_chain_best = WAY##_chain;                                                                \
         return 1;                                                                                             \
     }
 #if defined(__x86_64__)
@@ -449,6 +466,16 @@ static int loopdbg_int8_conv_narrowed(loopdbg_call *call) {
     loopdbg_int8_conv_best(&by, (char const *)bytes, (char const *)how + LOOPDBG_INT8_HEAD, (char const *)&zero,
                            (char const *)&how->zero, (int32_t *)LOOPDBG_ARG(call, 3), (char *)bytes + count);
     return 0;
+}
+
+/* x, weights in panels, zero points of both, scales of columns, addends, out, scratch; numbers as in
+ * loopdbg_int8_chain_numbers. */
+static int loopdbg_int8_chain(loopdbg_call *call) {
+    npy_intp const *x = call->extra;
+    loopdbg_int8_chain_numbers const by = {(int)x[0], x[1], x[2], x[3], (int)x[4], (int)x[5], x[6], x[7], (int)x[8], x[9]};
+    return loopdbg_int8_chain_best(&by, LOOPDBG_ARG(call, 0), LOOPDBG_ARG(call, 1), LOOPDBG_ARG(call, 2), LOOPDBG_ARG(call, 3),
+                                   (float const *)LOOPDBG_ARG(call, 4), (float const *)LOOPDBG_ARG(call, 5),
+                                   (float *)LOOPDBG_ARG(call, 6), LOOPDBG_ARG(call, 7));
 }
 
 /* b, packed; k, n, whether b is signed. */

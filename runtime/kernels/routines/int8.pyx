@@ -1,4 +1,5 @@
-"""Products of matrices of 8-bit integers, and convolutions (int8.h, int8_conv.h)."""
+"""Products of matrices of 8-bit integers, with what stands around them, and convolutions (int8.h, int8_chain.h,
+int8_conv.h)."""
 
 from ..kernel cimport Call, run_call
 
@@ -13,12 +14,14 @@ cdef extern from "int8.h" nogil:
     int loopdbg_int8_pack(Call *call) noexcept
     int loopdbg_int8_conv(Call *call) noexcept
     int loopdbg_int8_conv_narrowed(Call *call) noexcept
+    int loopdbg_int8_chain(Call *call) noexcept
     int loopdbg_int8_use(int kind) noexcept
 
 ROUTINES = {
     "product": <size_t><run_call>loopdbg_int8_product,
     "narrowed": <size_t><run_call>loopdbg_int8_narrowed,
     "pack": <size_t><run_call>loopdbg_int8_pack,
+    "chain": <size_t><run_call>loopdbg_int8_chain,
     "conv": <size_t><run_call>loopdbg_int8_conv,
     "conv_narrowed": <size_t><run_call>loopdbg_int8_conv_narrowed,
 }

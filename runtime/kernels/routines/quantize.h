@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "call.h"
+#include "quantize_range.h"
 #include "wide.h"
 
 /* Rows of neighbours that have one scale (step 0) or one each (step 1). */
@@ -40,7 +41,7 @@ static void loopdbg_quantize_rows(loopdbg_quantize_row row, char const *x, npy_i
         float least = low - z, most = high - z;                                                               \
         v = v > least ? v : least;                                                                            \
         v = v < most ? v : most;                                                                              \
-        v = (v + 0x1.8p23f) - 0x1.8p23f;                                                                      \
+        v = LOOPDBG_NEAREST(v);                                                                               \
         ((U *)y)[i] = (U)((int32_t)(v + z) & bits);                                                           \
     }
 #define QUANTIZE(NAME, T, U)                                                                                  \
@@ -78,7 +79,7 @@ static int loopdbg_quantize(loopdbg_call *call) {
         float v = (float)x[i] * factor[STEP * i];                                                             \
         v = v > least ? v : least;                                                                            \
         v = v < most ? v : most;                                                                              \
-        v = (v + 0x1.8p23f) - 0x1.8p23f;                                                                      \
+        v = LOOPDBG_NEAREST(v);                                                                               \
         y[i] = (uint8_t)(int32_t)(v + z);                                                                     \
     }
 WIDE static void loopdbg_requantize_row(int32_t const *x, uint8_t *restrict y, npy_intp n, float const *factor, npy_intp step,
@@ -147,40 +148,15 @@ static int loopdbg_dequantize(loopdbg_call *call) {
     return 0;
 }
 
-/* The least and the greatest of some numbers and 0; what is no number does not count. */
-WIDE static void loopdbg_quantize_range(float const *x, npy_intp n, float *low, float *high) {
-    enum { SIDE = 64 };
-    float least[SIDE] = {0}, most[SIDE] = {0};
-    npy_intp i = 0;
-    for (; i + SIDE <= n; i += SIDE)
-        for (int j = 0; j < SIDE; j++) {
-            least[j] = x[i + j] < least[j] ? x[i + j] : least[j];
-            most[j] = x[i + j] > most[j] ? x[i + j] : most[j];
-        }
-    for (int j = 0; i < n; i++, j++) {
-        least[j] = x[i] < least[j] ? x[i] : least[j];
-        most[j] = x[i] > most[j] ? x[i] : most[j];
-    }
-    *low = *high = 0;
-    for (int j = 0; j < SIDE; j++) {
-        *low = least[j] < *low ? least[j] : *low;
-        *high = most[j] > *high ? most[j] : *high;
-    }
-}
-
 /* x, y, scale, zero point; how many. Both follow from x: its range with 0 in it is what a byte can say. */
 static int loopdbg_quantize_dynamic(loopdbg_call *call) {
     float const *x = (float const *)LOOPDBG_ARG(call, 0);
     float *scale = (float *)LOOPDBG_ARG(call, 2);
     uint8_t *zero = (uint8_t *)LOOPDBG_ARG(call, 3);
     npy_intp const numbers[8] = {1, 1, 1, call->extra[0], 0, 0, 255, 255};
-    float low, high, at;
+    float low, high;
     loopdbg_quantize_range(x, call->extra[0], &low, &high);
-    *scale = low == high ? 1.0f : (high - low) / 255.0f;
-    at = 0.0f - low / *scale;
-    at = at < 255.0f ? at : 255.0f;
-    at = at > 0.0f ? at : 0.0f;
-    *zero = (uint8_t)(int32_t)((at + 0x1.8p23f) - 0x1.8p23f);
+    loopdbg_quantize_parameters(low, high, scale, zero);
     loopdbg_quantize_u8((char const *)x, LOOPDBG_ARG(call, 1), call->extra[0], scale, (char const *)zero, 0, numbers);
     return 0;
 }
