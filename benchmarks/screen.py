@@ -219,10 +219,10 @@ def large_lines(elements: int = 100_000_000) -> list[str]:
                 app.inspect(ValueTarget("x", 1, Of.CARRIED))
                 top = app.screen
                 assert isinstance(top, InspectorScreen)
-                while not top.page.count:
+                while not top.grid.page.count:
                     await asyncio.sleep(0.005)
                 opened = time.perf_counter() - start
-                while top.found.size < elements:
+                while top.subject.found.size < elements:
                     await asyncio.sleep(0.01)
                 done = time.perf_counter() - start
                 more = _peak() - before

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from loopdbg.tui.actions import _KEYS
+from loopdbg.runtime.errors import UsageError
+from loopdbg.tui.actions import key_of
 
 _SPAN = re.compile(r"`([^`]+)`")
 _OPENS = re.compile(r"^loopdbg (\S+)$", re.M)
-#: What texts call keys that have a name.
-_NAMED = {"esc": "escape", "^p": "ctrl+p", **{name: name for name in ("enter", "space", "tab")}}
 
 
 @dataclass(frozen=True)
@@ -26,8 +25,10 @@ class Row:
 
 def key(span: str) -> str:
     """The key that a code span means; "" where it is a text to type."""
-    name = _KEYS.get(span, _NAMED.get(span, span))
-    return name if len(span) == 1 or name != span or span in _NAMED else ""
+    try:
+        return key_of(span)
+    except UsageError:
+        return ""
 
 
 def chapters(path: Path) -> Iterator[tuple[str, list[Row]]]:

@@ -9,8 +9,7 @@ from textual import on
 from textual.app import ComposeResult
 
 from ..debugger.lessons.learner import Learner
-from . import settings
-from .actions import Action, Now, remapped
+from .actions import Action, Now
 from .app import LoopdbgApp
 from .driver import Driver, Stopped
 from .screen.view import Shown
@@ -54,7 +53,6 @@ class LessonApp(LoopdbgApp):
                 yield self.lesson
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.lesson.put(self.card)
         if self.learner.progress.trouble:
             self.notify(self.learner.progress.trouble, severity="warning", markup=False)
@@ -86,21 +84,3 @@ def lesson_driver(learner: Learner) -> Driver:
     driver = Driver(session.model, {}, None, session)
     learner.attach(driver.console)
     return driver
-
-
-def learn_app(learner: Learner) -> int:
-    """Open lessons in the screen; returns the exit status once it is closed.
-
-    Raises:
-        UsageError: the keys that a config file sets make no sense.
-    """
-    actions = remapped(settings.keymap())
-    driver = lesson_driver(learner)
-    app = LessonApp(driver, learner, actions)
-    try:
-        status = app.run() or 0
-        if app.fault is not None:
-            raise app.fault
-        return status
-    finally:
-        driver.close()

@@ -1,4 +1,5 @@
-"""What is kept for a person: keys in ``config.toml``, written by hand; theme and recent models, written here.
+"""What is kept for a person: keys in ``config.toml``, written by hand; theme, recent models and how the panes stood,
+written here.
 
 Both are in the folder where the system keeps such files, or in ``LOOPDBG_CONFIG_DIR``. Where nothing can be written
 nothing is remembered, and nobody is bothered with it.
@@ -10,13 +11,13 @@ import contextlib
 import json
 import os
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..runtime.errors import UsageError
 
-#: So many recent models are kept.
+#: So many recent models are kept, and of so many which of their loops were folded.
 _RECENT = 20
 
 
@@ -107,3 +108,31 @@ def theme() -> str | None:
     """The theme chosen last."""
     told = state().get("theme")
     return told if isinstance(told, str) else None
+
+
+def arrangement(path: Path | str | None) -> tuple[int, str, dict[int, str]]:
+    """How the panes stood the last time: the tab in front, the pane that had all the room ("" for none), and of a model
+    the folded lines by number, with what they say."""
+    told = state().get("panes")
+    told = told if isinstance(told, dict) else {}
+    tab, full, folded = told.get("tab"), told.get("full"), told.get("folded")
+    lines = folded.get(_resolved(path)) if path is not None and isinstance(folded, dict) else None
+    return (
+        tab if isinstance(tab, int) else 0,
+        full if isinstance(full, str) else "",
+        {int(k): str(v) for k, v in lines.items() if k.isdecimal()} if isinstance(lines, dict) else {},
+    )
+
+
+def arranged(path: Path | str, tab: int, full: str, folded: Mapping[int, str]) -> None:
+    """Remember how the panes stood, and which lines of a model were folded."""
+    told = state().get("panes")
+    before = told.get("folded") if isinstance(told, dict) else None
+    others = {k: v for k, v in before.items() if k != _resolved(path)} if isinstance(before, dict) else {}
+    mine = {_resolved(path): {str(k): v for k, v in folded.items()}} if folded else {}
+    kept = dict([*mine.items(), *others.items()][:_RECENT])
+    remember(panes={"tab": tab, "full": full, "folded": kept})
+
+
+def _resolved(path: Path | str) -> str:
+    return str(Path(path).resolve())

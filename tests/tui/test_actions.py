@@ -6,14 +6,19 @@ import os
 from pathlib import Path
 
 import pytest
+from textual.keys import Keys, _character_to_key
 
 from keys_page import page
 from loopdbg.runtime.errors import UsageError
 from loopdbg.tui import settings
-from loopdbg.tui.actions import ACTIONS, PANES, by_id, remapped
+from loopdbg.tui.actions import ACTIONS, PANES, Place, at, by_id, key_name, key_of, remapped
 from loopdbg.tui.app import LoopdbgApp
 from loopdbg.tui.screens.help import HelpScreen
+from loopdbg.tui.screens.inputs import InputsApp
+from loopdbg.tui.screens.inspector import InspectorScreen
 from loopdbg.tui.screens.palette import PaletteScreen
+from loopdbg.tui.screens.panel import LeaveScreen, PanelScreen
+from loopdbg.tui.screens.start import StartApp
 from models import sample
 from screens import opened, opened_recording
 
@@ -24,7 +29,19 @@ def test_ids_are_unique_and_every_action_is_there() -> None:
     assert len(by_id()) == len(ACTIONS)
     for one in ACTIONS:
         name = one.does.removeprefix("app.").partition("(")[0]
-        assert not name or hasattr(LoopdbgApp, f"action_{name}"), one.id
+        for screen in SCREENS[one.section.place]:
+            assert not name or hasattr(screen, f"action_{name}"), (one.id, screen)
+
+
+#: Whose keys are those of a place.
+SCREENS: dict[Place, tuple[type, ...]] = {
+    Place.PANES: (LoopdbgApp,),
+    Place.INSPECTOR: (InspectorScreen,),
+    Place.INPUTS: (InputsApp,),
+    Place.CHOICE: (StartApp, PaletteScreen),
+    Place.TEXT: (HelpScreen, PanelScreen),
+    Place.LEAVE: (LeaveScreen,),
+}
 
 
 def test_the_page_is_what_the_table_says() -> None:
@@ -35,7 +52,8 @@ def test_keys_are_shared_only_where_they_mean_something_now_and_then() -> None:
     for one in ACTIONS:
         if not one.does or one.only:
             continue
-        others = [other for other in ACTIONS if other.does and not other.only and other.id != one.id]
+        beside = at(one.section.place)
+        others = [other for other in beside if other.does and not other.only and other.id != one.id]
         clash = [other.id for other in others if set(other.keys) & set(one.keys)]
         assert not clash, (one.id, clash)
 
@@ -49,8 +67,53 @@ def test_remapping() -> None:
         remapped({"stepp": ("x",)})
     with pytest.raises(UsageError, match="'step' and 'node' both have the key n"):
         remapped({"step": ("n",)})
+    # On another screen a key means something else.
+    assert by_id(remapped({"inspect-save": ("w",)}))["inspect-save"].keys == ("w",)
+    with pytest.raises(UsageError, match="'inspect-save' and 'inspect-copy' both have the key y"):
+        remapped({"inspect-save": ("y",)})
     # Keys may be swapped.
     assert by_id(remapped({"step": ("n",), "node": ("s", "right")}))["node"].keys == ("s", "right")
+
+
+@pytest.mark.parametrize(
+    ("written", "key", "read"),
+    [
+        ("?", "question_mark", "?"),
+        ("question_mark", "question_mark", "?"),
+        (",", "comma", ","),
+        ("-", "minus", "-"),
+        ("+", "plus", "+"),
+        ("_", "underscore", "_"),
+        ("/", "slash", "/"),
+        ("ä", "ä", "ä"),
+        ("G", "G", "G"),
+        ("^p", "ctrl+p", "^p"),
+        ("^", "circumflex_accent", "^"),
+        ("ctrl+p", "ctrl+p", "^p"),
+        ("shift+left", "shift+left", "shift ←"),
+        ("ctrl++", "ctrl+plus", "^+"),
+        ("esc", "escape", "esc"),
+        ("f5", "f5", "f5"),
+        ("pgup", "pageup", "pgup"),
+    ],
+)
+def test_keys_are_written_as_signs_or_by_name(written: str, key: str, read: str) -> None:
+    assert key_of(written) == key and key_name(key) == read
+    assert key_of(key) == key
+
+
+def test_the_keys_of_the_table_are_called_as_textual_calls_them() -> None:
+    for one in ACTIONS:
+        for key in one.keys:
+            assert key_of(key) == key
+            last = key.rpartition("+")[2]
+            assert len(last) == 1 or last in {one.value for one in Keys} or _character_to_key(key_name(last)) == last
+
+
+@pytest.mark.parametrize("written", ["foo", "ctrl+foo", "strg+c", "ctrl+", "F5 "])
+def test_keys_that_there_are_not(written: str) -> None:
+    with pytest.raises(UsageError, match="step: there is no key"):
+        remapped({"step": (written,)})
 
 
 @pytest.mark.parametrize(

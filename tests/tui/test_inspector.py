@@ -14,10 +14,12 @@ import pytest
 from textual.geometry import Offset
 
 from loopdbg.debugger.statistics.tensor import TensorRef
+from loopdbg.tui.actions import Place, Section, at, remapped
 from loopdbg.tui.screen.targets import Of, ValueTarget
+from loopdbg.tui.screens.help import HelpScreen
 from loopdbg.tui.screens.inspected_value import as_tensor
 from loopdbg.tui.screens.inspector import InspectorScreen
-from loopdbg.tui.screens.inspector_keys import KEYS, KeysScreen
+from loopdbg.tui.screens.palette import PaletteScreen
 from models import sample
 from screens import Screen, opened, opened_recording
 
@@ -128,7 +130,7 @@ async def test_differences_to_another_iteration() -> None:
         assert float(found.cells()[1][1]) == pytest.approx(float((now - history.value("c", 2))[0, 0]), abs=1e-3)
         await found.press("x")
         place = int(np.abs(now - history.value("c", 2)).argmax())
-        assert f"at [0,{place}]" in found.top.note and found.top.place() == (0, place)
+        assert f"at [0,{place}]" in found.top.note and found.top.grid.place == (0, place)
         await found.type("d", "0")
         assert "Δ to iteration 0" in found.top.grid.text
         await found.press("home")
@@ -147,18 +149,18 @@ async def test_the_cursor_moves_and_cells_and_slices_are_copied(monkeypatch: pyt
         copied: list[str] = []
         monkeypatch.setattr(found.screen.app, "copy_to_clipboard", copied.append)
         value = carried(found)
-        per = found.top.page.per
+        per = found.top.grid.page.per
         await found.press("l", "j", "y")
-        assert found.top.place() == (0, per + 1)
+        assert found.top.grid.place == (0, per + 1)
         assert np.float32(copied[-1]) == value[0, per + 1]
         await found.press("h", "k", "shift+right", "down", "up", "shift+left")
-        assert found.top.place() == (0, 0)
+        assert found.top.grid.place == (0, 0)
         await found.press("end")
-        assert found.top.place() == (0, 255) and "256" in found.top.grid.text
+        assert found.top.grid.place == (0, 255) and "256" in found.top.grid.text
         await found.press("home", "pagedown")
-        assert found.top.place()[1] > per
+        assert found.top.grid.place[1] > per
         await found.press("pageup")
-        assert found.top.place() == (0, 0)
+        assert found.top.grid.place == (0, 0)
         await found.type("left_square_bracket", "0, 3:9:2")
         assert "c[0, 3:9:2]" in found.top.grid.text
         await found.press("Y")
@@ -192,7 +194,7 @@ async def test_values_are_found_and_saved(tmp_path: Path) -> None:
         value = carried(found)
         text = f"{value[0, 77]:.6f}"
         await found.type("slash", text)
-        assert found.top.place() == (0, 77) and "at [0,77]" in found.top.note
+        assert found.top.grid.place == (0, 77) and "at [0,77]" in found.top.note
         await found.press("n")
         assert "no NaN" in found.top.note
         await found.type("slash", "word")
@@ -229,15 +231,16 @@ async def test_the_next_nan_is_found() -> None:
         await found.settle()
         await found.press("n")
         assert "NaN or infinity at" in found.top.note
-        assert not np.isfinite(frame.values[name][found.top.place()])
+        assert not np.isfinite(frame.values[name][found.top.grid.place])
 
 
 async def test_the_course_of_a_body_value_is_asked_for() -> None:
     async with inspector("newton_sqrt.onnx", ValueTarget("q", 1), plot=True) as found:
         session = found.screen.session
         name = found.top.target.name
-        expected = [float(session.frame.history.value(name, k)) for k in range(found.top.inspected.last + 1)]
-        assert found.top.course is not None and found.top.course.band.low.tolist() == pytest.approx(expected)
+        expected = [float(session.frame.history.value(name, k)) for k in range(found.top.subject.inspected.last + 1)]
+        assert found.top.subject.course is not None
+        assert found.top.subject.course.band.low.tolist() == pytest.approx(expected)
 
 
 async def test_a_recording_is_inspected_as_well(tmp_path: Path) -> None:
@@ -285,6 +288,7 @@ VALUES: list[tuple[Any, str]] = [
     ([], "nothing"),
 ]
 
+KEYS = at(Place.INSPECTOR)
 #: With these every key is pressed; with the others those that read elements.
 ALL_KEYS = ("1,2", "[1]  float64 [2]", "no element", '"bc"')
 
@@ -293,21 +297,21 @@ ALL_KEYS = ("1,2", "[1]  float64 [2]", "no element", '"bc"')
 async def test_values_of_every_kind_open_and_take_every_key(value: Any, shown: str, tmp_path: Path) -> None:
     async with opened(*sample("newton_sqrt.onnx")) as screen:
         top = InspectorScreen(screen.app.driver, ValueTarget("x", 1), screen.app.shown)  # type: ignore[arg-type]
-        top._take(value, True)
+        top.subject.take(value, True)
         await screen.app.push_screen(top)
         found = Inspector(screen, top)
         await found.settle()
         assert shown in top.text
-        for key in KEYS if value is None or shown in ALL_KEYS else KEYS[-18:-5]:
-            if key.does not in ("leave", "break_if"):
-                one = key.keys.split(",")[0]
-                await screen.pilot.press(one)
-                if top.prompt.display or isinstance(screen.app.screen, KeysScreen):
+        every = value is None or shown in ALL_KEYS
+        for one in KEYS:
+            if one.does not in ("", "leave", "break_if") and (every or one.section is Section.ELEMENTS):
+                await screen.pilot.press(one.keys[0])
+                if top.prompt.display or isinstance(screen.app.screen, HelpScreen):
                     await screen.pilot.press("escape")
         await found.press("p")
         if isinstance(value, list) and value:
             await found.press("escape")
-            assert top._item is None, "back to the list"
+            assert top.subject.item is None, "back to the list"
             await found.press("home", "down", "enter")
             assert "x[1]" in found.head and "1.0" in top.grid.text
             await found.press("escape")
@@ -322,7 +326,7 @@ async def test_a_click_puts_the_cursor_on_a_cell() -> None:
         column = row.index(row.split()[3]) + 1
         await found.screen.pilot.click("#inspector-grid", offset=Offset(column + 1, 3))
         await found.settle()
-        assert found.top.place() == (0, found.top.page.per + 2)
+        assert found.top.grid.place == (0, found.top.grid.page.per + 2)
 
 
 async def test_the_help_lists_every_key_and_at_80_columns_nothing_is_cut_off() -> None:
@@ -330,10 +334,51 @@ async def test_the_help_lists_every_key_and_at_80_columns_nothing_is_cut_off() -
         assert all(len(line) <= 80 for line in found.screen.visible())
         assert "esc back" in found.screen.visible()[-1]
         await found.press("question_mark")
-        assert isinstance(found.screen.app.screen, KeysScreen)
-        seen = "\n".join(found.screen.visible())
-        assert "as NumPy writes it" in seen
+        assert isinstance(found.screen.app.screen, HelpScreen)
+        assert "the value in the iteration before" in "\n".join(found.screen.visible())
+        await found.press(*"jjjjjjjj", "pagedown", "end")
+        assert "copy what is in the slice as a NumPy expression" in "\n".join(found.screen.visible())
+        await found.press("home", "up", "question_mark")
+        assert found.screen.app.screen is found.top
+        assert "← iteration" in found.screen.visible()[-1] and "NaN" in found.screen.visible()[-1]
+        await found.press("left_square_bracket")
+        assert "enter take" in found.screen.visible()[-1] and "digits" not in found.screen.visible()[-1]
         await found.press("escape")
+        assert "digits" in found.screen.visible()[-1]
+
+
+async def test_the_palette_offers_what_the_inspector_does() -> None:
+    async with inspector("lstm.xml", C) as found:
+        await found.press("ctrl+p", *"heat")
+        palette = found.screen.app.screen
+        assert isinstance(palette, PaletteScreen) and [one.id for one in palette.shown] == ["inspect-heat-map"]
+        await found.press("enter")
+        assert found.screen.app.screen is found.top and found.top.grid.look.heat
+
+
+async def test_other_keys_in_the_inspector() -> None:
+    actions = remapped({"inspect-heat-map": ("f9",), "inspect-leave": ("f10",)})
+    async with opened(*sample("lstm.xml"), actions=actions) as screen:
+        await screen.press("s", "s")
+        screen.app.inspect(C)
+        await screen.pilot.pause()
+        found = Inspector(screen, screen.app.screen)  # type: ignore[arg-type]
+        await found.settle()
+        assert "f9 heat map" in screen.visible()[-1] and "f10 back" in screen.visible()[-1]
+        await found.press("m", "escape")
+        assert screen.app.screen is found.top and not found.top.grid.look.heat
+        await found.press("f9")
+        assert found.top.grid.look.heat
+        await found.press("f10")
+        assert screen.app.screen is not found.top
+
+
+async def test_a_click_at_the_foot_does_it() -> None:
+    async with inspector("lstm.xml", C) as found:
+        at_ = found.screen.visible()[-1].index("heat map")
+        await found.screen.pilot.click("#inspector-keys", offset=Offset(at_, 0))
+        await found.settle()
+        assert found.top.grid.look.heat
 
 
 async def test_what_is_not_computed_yet_says_so() -> None:
@@ -356,14 +401,14 @@ async def test_a_large_tensor_is_read_only_where_it_is_seen() -> None:
 
     async with opened(*sample("newton_sqrt.onnx")) as screen:
         top = InspectorScreen(screen.app.driver, ValueTarget("x", 1), screen.app.shown)  # type: ignore[arg-type]
-        top._take(TensorRef(array.dtype, array.shape, use), True)
+        top.subject.take(TensorRef(array.dtype, array.shape, use), True)
         await screen.app.push_screen(top)
         found = Inspector(screen, top)
         await screen.pilot.pause()
         assert "0" in found.cells()[1], "before the statistics are there"
         await found.settle()
         await found.press("n")
-        assert top.place() == (299, 49999)
+        assert top.grid.place == (299, 49999)
         await found.press("m", "m", "home", "end")
         assert "NaN 1" in top.facts.text
         assert read[0] <= 1 << 20

@@ -29,6 +29,8 @@ class Inputs:
     remarks: tuple[str, ...] = ()
     #: Some were made, and nobody asked for that.
     unasked: bool = False
+    #: The seeds of the random ones.
+    seeds: tuple[int, ...] = ()
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
@@ -105,20 +107,23 @@ def gather(model: Model, options: argparse.Namespace) -> Inputs:
     taken = [name for name in values if name not in given]
     missing = [port for port in model.inputs if port.name not in values and not _may_be_absent(port)]
     made: list[str] = []
+    seed = options.seed or 0
+    seeds: tuple[int, ...] = ()
     if source is None:
         dims = Dims(options.dim, model.inputs, named, model.graph.usual_shapes)
         for index, port in enumerate(model.inputs):
             if port.name not in values and not port.optional:
                 usual = model.graph.usual_values.get(port.name)
-                value = make(port, dims, (options.seed or 0, index)) if usual is None else usual
+                value = make(port, dims, (seed, index)) if usual is None else usual
+                seeds = (seed,) if usual is None else seeds
                 values[port.name] = check_value(port.name, port.type, value, named)
                 made.append(_described(port, value) if usual is None else f"{port} = {usual.tolist()}, as is usual")
     elif missing:
         raise InputError(_lacks(where, missing[0], found))
     where = f"{where} (beside the model)" if chosen_here else where
-    note = _note(list(given), taken, where, made, options.seed or 0)
+    note = _note(list(given), taken, where, made, seed)
     unasked = bool(made) and not wants_made
-    return Inputs(values, note, bool(made) or (chosen_here and bool(taken)), tuple(remarks), unasked)
+    return Inputs(values, note, bool(made) or (chosen_here and bool(taken)), tuple(remarks), unasked, seeds)
 
 
 def _given(words: Sequence[str], ports: dict[str, Port]) -> dict[str, Data]:

@@ -55,9 +55,10 @@ command of the debugger. An empty line goes on to the next card."""
         number = _number(options.lesson)
         if options.text or not (sys.stdin.isatty() and sys.stdout.isatty()):
             return _text(progress, number)
+        terminal.prepare_screen()
         from ...debugger.lessons.learner import Learner
         from ...debugger.lessons.voice import Voice
-        from ..lessons import learn_app
+        from .screen import learn_app
 
         return learn_app(Learner(progress, Voice({}, against, learn_again), number=number))
 

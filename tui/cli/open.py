@@ -67,22 +67,23 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
         inputs: Inputs | None = gather(model, options)
         settings.opened(options.model)
         # Here, since neither --help nor a mistake should wait for it.
-        from ..app import run_app
+        from .screen import run_app
 
         if inputs is not None and inputs.unasked and not is_served():
             inputs = _asked(model, inputs)
         if inputs is None:
             return 0
-        return run_app(model, inputs.values, inputs.note, options.max_iterations, told)
+        return run_app(model, inputs, options.max_iterations, told)
 
 
 def _asked(model: Model, random: Inputs) -> Inputs | None:
     """The inputs as a person wants them; None where the model is not to be opened."""
+    from ..actions import chosen
     from ..screens.inputs import InputsApp
     from .draft import Draft
 
     draft = Draft(model, random)
-    return draft.finished() if InputsApp(draft, model.name).run() else None
+    return draft.finished() if InputsApp(draft, model.name, actions=chosen()).run() else None
 
 
 def _headless(path: str) -> str:
@@ -92,7 +93,7 @@ def _headless(path: str) -> str:
 def _replay(options: argparse.Namespace) -> int:
     """Open a recording. It has its inputs, and nothing runs."""
     with opened(options) as replay:
-        from ..app import replay_app
+        from .screen import replay_app
 
         return replay_app(replay, told)
 

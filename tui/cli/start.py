@@ -24,15 +24,16 @@ class Start(Command):
 
     def run(self, options: argparse.Namespace) -> int:
         terminal.prepare_screen()
+        from ..actions import chosen
         from ..screens.start import Choice, StartApp
 
         choices = [Choice(path, "Recent") for path in settings.recent()]
         choices += [Choice(path, group) for group, paths in samples().items() for path in paths]
-        chosen = StartApp(choices).run()
-        if chosen is None:
+        model = StartApp(choices, chosen()).run()
+        if model is None:
             return 0
         opens = Open()
-        return opens.run(opens.parser().parse([str(chosen)]))
+        return opens.run(opens.parser().parse([str(model)]))
 
 
 def samples() -> dict[str, list[Path]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 #: Screens smaller than this have the panes on tabs; from the wide width on there is a third column.
 TABS_BELOW = (100, 30)
@@ -50,6 +50,17 @@ TABS = (
 _ASIDE = ("inputs", "stack", "breakpoints", "outputs")
 #: More than any pane has lines.
 ALL = 1 << 20
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """What of the panes is kept for the next time: the tab in front, the pane that has all the room ("" for none), and
+    the folded heads, by the numbers of their lines, with what those say."""
+
+    tab: int = 0
+    full: str = ""
+    folded: Mapping[int, str] = field(default_factory=dict)
+
 
 Boxes = dict[str, Box]
 Needs = Mapping[str, Need]

@@ -83,6 +83,8 @@ class Shown:
     main: Graph
     inputs_note: str = ""
     error: str | None = None
+    #: The seeds of the random ones among the inputs.
+    seeds: tuple[int, ...] = ()
     #: What is known of a loop beside its lines is left out: a lesson asks for it.
     quiet: bool = False
 

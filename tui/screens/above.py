@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeVar
 
+from textual.binding import BindingsMap
+from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
+
+from ..actions import Action, Place, bindings, by_id
 
 Result = TypeVar("Result")
 
 
 class Above(ModalScreen[Result]):
-    """A screen above the panes."""
+    """A screen above the panes, with the keys of its place in the table of actions."""
+
+    def __init__(self, place: Place, actions: Sequence[Action]) -> None:
+        super().__init__()
+        self.actions = tuple(actions)
+        self._bindings = BindingsMap.merge([self._bindings, bindings(place, self.actions)])
 
     def leave(self, result: Result | None = None) -> None:
         """Go away; keys typed ahead may ask for it twice."""
@@ -19,3 +29,16 @@ class Above(ModalScreen[Result]):
 
     def action_leave(self) -> None:
         self.leave()
+
+
+class TextScreen(Above[Result]):
+    """Something to read, in a box that scrolls. ``also``: the action whose keys opened it: they close it as well."""
+
+    def __init__(self, actions: Sequence[Action], also: str) -> None:
+        super().__init__(Place.TEXT, actions)
+        for key in by_id(actions)[also].keys:
+            self._bindings.bind(key, "leave", show=False)
+
+    def action_scroll(self, where: str) -> None:
+        """Move what is read: ``up``, ``down``, ``page_up``, ``page_down``, ``home``, ``end``."""
+        getattr(self.query_one(VerticalScroll), f"scroll_{where}")(animate=False)

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from ..actions import Action, Section, keys_text
-from .above import Above
+from ..actions import Action, Place, Section, at
+from .above import TextScreen
 
 _SIGNS = (
     ("▶ ✗", "the node that runs next, the node that failed"),
@@ -37,36 +36,45 @@ _WORDS = (
 )
 #: The keys have a column of so many cells.
 _KEYS = 14
+#: A title with rows of a sign and what it means.
+Chapter = tuple[str, tuple[tuple[str, str], ...]]
 
 
-def rows(actions: Sequence[Action], pane: str, name: str) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
+def chapters(actions: Sequence[Action], place: Place, pane: str = "", name: str = "") -> list[Chapter]:
     """The chapters of the help: titles with rows of a sign and what it means; first what is about the pane."""
-    here = [one for one in actions if pane in one.panes]
-    chapters = [(f"In the pane {name}", here)] if here else []
-    chapters += [(section, [one for one in actions if one.section is section and not one.panes]) for section in Section]
-    told = [(str(title), tuple((keys_text(one), one.help) for one in found if one.keys)) for title, found in chapters]
-    return [*told, ("Signs", _SIGNS), ("Words", _WORDS)]
+    known = at(place, actions)
+    here = [one for one in known if pane in one.panes]
+    found = [(f"In the pane {name}", here)] if here else []
+    sections = [section for section in Section if section.place is place]
+    found += [(section, [one for one in known if one.section is section and not one.panes]) for section in sections]
+    told = [(str(title), tuple((one.keys_text, one.help) for one in rows if one.keys)) for title, rows in found]
+    return [*told, ("Signs", _SIGNS), ("Words", _WORDS)] if place is Place.PANES else told
 
 
-def _content(actions: Sequence[Action], pane: str, name: str) -> Content:
+def _content(found: Sequence[Chapter]) -> Content:
     parts: list[str | tuple[str, str]] = []
-    for title, found in rows(actions, pane, name):
+    for title, rows in found:
         parts.append((f"{title}\n", "bold"))
-        for sign, text in found:
+        for sign, text in rows:
             filler = " " * max(1, _KEYS - cell_len(sign))
             parts += [(f"  {sign}{filler}", "$accent"), f"{text}\n"]
         parts.append("\n")
     return Content.assemble(*parts[:-1]).rstrip()
 
 
-class HelpScreen(Above[None]):
-    """Goes away with any of the keys that a person would try. ``pane``: the id of the one that has the focus."""
+class HelpScreen(TextScreen[None]):
+    """The keys of a screen. ``pane``: the id of the one that has the focus, and ``name`` what it is called."""
 
-    BINDINGS = [Binding("escape,q,question_mark,f1,enter", "leave", "close")]
-
-    def __init__(self, actions: Sequence[Action], pane: str = "", name: str = "") -> None:
-        super().__init__()
-        self._content = _content(actions, pane, name)
+    def __init__(
+        self,
+        actions: Sequence[Action],
+        place: Place = Place.PANES,
+        pane: str = "",
+        name: str = "",
+        opened: str = "help",
+    ) -> None:
+        super().__init__(actions, opened)
+        self._content = _content(chapters(actions, place, pane, name))
 
     @property
     def text(self) -> str:

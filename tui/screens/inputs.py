@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.content import Content
 from textual.widgets import Input, Static
 
 from ...runtime.errors import LoopdbgError
+from ..actions import ACTIONS, Action, Place
 from ..screen.lines import Column, Role, line, table
 from ..screen.text import printable
 from ..widgets.inspector_lines import LineBox
+from .help import HelpScreen
 from .small import SmallApp
 
 
@@ -30,17 +32,6 @@ class Draft(Protocol):
     def finished(self) -> object: ...
 
 
-_KEYS = (
-    ("s", "start", "open the model"),
-    ("enter", "ask('edit')", "edit"),
-    ("r", "make('random')", "random"),
-    ("z", "make('zeros')", "zeros"),
-    ("o", "make('ones')", "ones"),
-    ("a", "make('arange')", "0, 1, 2 …"),
-    ("l", "ask('load')", "load"),
-    ("d", "ask('dim')", "dimension"),
-    ("q,escape", "leave", "quit"),
-)
 _PROMPTS = {
     "edit": "a number, [a, list], a file.npy, or an expression of other inputs",
     "load": "a file: x.npy for this input, x.npz for all",
@@ -58,16 +49,10 @@ _COLUMNS = (
 class InputsApp(SmallApp[bool]):
     """A row for each input; the end is whether to open the model with them."""
 
-    BINDINGS = [
-        *(Binding(keys, does, told, show=False) for keys, does, told in _KEYS),
-        Binding("up,k", "move(-1)", show=False),
-        Binding("down,j", "move(1)", show=False),
-        Binding("ctrl+c,ctrl+q", "quit_now", show=False, priority=True),
-    ]
     AUTO_FOCUS = ""
 
-    def __init__(self, draft: Draft, model: str, told: str = "") -> None:
-        super().__init__()
+    def __init__(self, draft: Draft, model: str, told: str = "", actions: Sequence[Action] = ACTIONS) -> None:
+        super().__init__(Place.INPUTS, actions)
         self.draft = draft
         self.at = 0
         self._model = model
@@ -83,14 +68,9 @@ class InputsApp(SmallApp[bool]):
         yield self.box
         yield self.prompt
         yield self.said
-        keys: list[str | tuple[str, str]] = []
-        for key, _, told in _KEYS:
-            sign = "esc" if "escape" in key else key
-            keys += [(sign, "bold $accent"), f" {told}  "]
-        yield Static(Content.assemble(*keys), id="start-keys")
+        yield self.keys
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.prompt.display = False
 
     @on(LineBox.Resized)
@@ -153,6 +133,7 @@ class InputsApp(SmallApp[bool]):
         self.prompt.value = ""
         self.prompt.display = True
         self.prompt.focus()
+        self.look_around(typing=True)
 
     @on(Input.Submitted)
     def typed(self, event: Input.Submitted) -> None:
@@ -169,6 +150,7 @@ class InputsApp(SmallApp[bool]):
     def _close(self) -> None:
         self.prompt.display = False
         self.set_focus(None)
+        self.look_around(typing=False)
 
     def action_start(self) -> None:
         if self._do(self.draft.finished):
@@ -179,6 +161,9 @@ class InputsApp(SmallApp[bool]):
             self._close()
         else:
             self.exit(False)
+
+    def action_help(self) -> None:
+        self.push_screen(HelpScreen(self.actions, Place.INPUTS, opened="inputs-help"))
 
     def action_quit_now(self) -> None:
         self.exit(False)

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
-from ..actions import Action, Now, keys_text
+from ..actions import Action, Now, Place, at
+from ..widgets.choice import ChoiceList
 from .above import Above
 
 
 def matching(actions: Sequence[Action], typed: str) -> list[Action]:
     """The actions in which all words typed are found, those first whose id or label begins with them."""
     words = typed.lower().split()
-    told = {one.id: f"{one.id} {one.label} {one.help} {keys_text(one)}".lower() for one in actions}
+    told = {one.id: f"{one.id} {one.label} {one.help} {one.keys_text}".lower() for one in actions}
     found = [one for one in actions if all(word in told[one.id] for word in words)]
     start = "-".join(words)
     return sorted(found, key=lambda one: not (start and (one.id.startswith(start) or one.label.startswith(start))))
@@ -29,15 +29,12 @@ class PaletteScreen(Above[Action]):
     """A line to filter by and what is left; Enter or a click does it, escape nothing. What would not do anything now is
     not offered."""
 
-    BINDINGS = [Binding("escape,ctrl+p", "leave", "close")]
-
-    def __init__(self, actions: Sequence[Action], now: Now) -> None:
-        super().__init__()
-        self._actions = [one for one in actions if one.does and one.applies(now)]
+    def __init__(self, actions: Sequence[Action], now: Now, place: Place = Place.PANES) -> None:
+        super().__init__(Place.CHOICE, actions)
+        self._offered = [one for one in at(place, actions) if one.does and one.applies(now)]
         self.shown: list[Action] = []
         self._line = Input(placeholder="what to do", compact=True, id="palette-line")
-        self._list = OptionList(id="palette-list")
-        self._list.can_focus = False
+        self._list = ChoiceList(id="palette-list")
 
     def compose(self) -> ComposeResult:
         with Vertical(id="palette") as box:
@@ -55,30 +52,21 @@ class PaletteScreen(Above[Action]):
         self._filter(event.value)
 
     def _filter(self, typed: str) -> None:
-        self.shown = matching(self._actions, typed)
+        self.shown = matching(self._offered, typed)
         self._list.clear_options()
         for one in self.shown:
-            self._list.add_option(Option(Content.assemble((f"{keys_text(one):<14}", "$accent"), one.help), one.id))
+            self._list.add_option(Option(Content.assemble((f"{one.keys_text:<14}", "$accent"), one.help), one.id))
         self._list.highlighted = 0 if self.shown else None
 
-    def on_key(self, event: events.Key) -> None:
-        """Keys that move in the list while the line has the focus."""
-        moves: dict[str, Callable[[], None]] = {
-            "up": self._list.action_cursor_up,
-            "down": self._list.action_cursor_down,
-            "pageup": self._list.action_page_up,
-            "pagedown": self._list.action_page_down,
-        }
-        if event.key in moves:
-            event.stop()
-            event.prevent_default()
-            # Before it has a size there are no pages.
-            if self.shown and self._list.size.height:
-                moves[event.key]()
+    def action_choice(self, where: str) -> None:
+        self._list.move(where)
 
     @on(Input.Submitted)
     def submitted(self) -> None:
         """Enter: what is highlighted."""
+        self.action_choose()
+
+    def action_choose(self) -> None:
         at = self._list.highlighted
         self.leave(self.shown[at] if at is not None and at < len(self.shown) else None)
 

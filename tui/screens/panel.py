@@ -6,26 +6,21 @@ from collections.abc import Sequence
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
+from ..actions import Action, Place
 from ..screen.text import printable
-from .above import Above
-
-#: What moves in a panel; any other key goes on below it.
-_MOVES = ("up", "down", "pageup", "pagedown", "home", "end", "tab", "shift+tab", "ctrl+c", "ctrl+p")
+from .above import Above, TextScreen
 
 
-class PanelScreen(Above[None]):
+class PanelScreen(TextScreen[None]):
     """What a command said: its first line, the verdict, stands out. Any key that means something below closes it and
     does that, so that one can step on at once."""
 
-    BINDINGS = [Binding("escape,q,enter,W", "leave", "close")]
-
-    def __init__(self, title: str, lines: Sequence[str]) -> None:
-        super().__init__()
+    def __init__(self, actions: Sequence[Action], opened: str, title: str, lines: Sequence[str]) -> None:
+        super().__init__(actions, opened)
         self._title = title
         self._lines = [printable(line) for line in lines]
 
@@ -45,7 +40,8 @@ class PanelScreen(Above[None]):
 
     def on_key(self, event: events.Key) -> None:
         """A key that the panel itself has no use for."""
-        if event.key in _MOVES or event.key in self._bindings.key_to_bindings:
+        first = any(event.key in one.keys for one in self.actions if one.first)
+        if first or event.key in self._bindings.key_to_bindings:
             return
         event.stop()
         if self.is_current:
@@ -56,10 +52,8 @@ class PanelScreen(Above[None]):
 class LeaveScreen(Above[bool]):
     """Asks whether to leave though something would be lost."""
 
-    BINDINGS = [Binding("q,y,enter", "leave", "leave"), Binding("escape,n,left", "stay", "stay")]
-
-    def __init__(self, lost: Sequence[str]) -> None:
-        super().__init__()
+    def __init__(self, actions: Sequence[Action], lost: Sequence[str]) -> None:
+        super().__init__(Place.LEAVE, actions)
         self._lost = [printable(line) for line in lost]
 
     @property

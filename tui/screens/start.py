@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from ..actions import ACTIONS, Action, Place
 from ..screen.text import printable
+from ..widgets.choice import ChoiceList
 from .small import SmallApp
 
 
@@ -28,15 +29,12 @@ class Choice(NamedTuple):
 class StartApp(SmallApp[Path]):
     """A list of models, a line to filter it by or to type a path into; the end is a path, or None."""
 
-    BINDINGS = [Binding("escape,ctrl+q,ctrl+c", "leave", "quit")]
-
-    def __init__(self, choices: Sequence[Choice]) -> None:
-        super().__init__()
+    def __init__(self, choices: Sequence[Choice], actions: Sequence[Action] = ACTIONS) -> None:
+        super().__init__(Place.CHOICE, actions)
         self._choices = choices
         self.shown: list[Choice] = []
         self.line = Input(placeholder="a model, or a few letters of one of these", compact=True, id="start-line")
-        self.list = OptionList(id="start-list")
-        self.list.can_focus = False
+        self.list = ChoiceList(id="start-list")
         self.said = Static(id="start-said")
 
     def compose(self) -> ComposeResult:
@@ -44,22 +42,12 @@ class StartApp(SmallApp[Path]):
         yield self.line
         yield self.list
         yield self.said
-        yield Static(
-            Content.assemble(
-                ("↑ ↓", "bold $accent"),
-                " choose  ",
-                ("enter", "bold $accent"),
-                " open  ",
-                ("esc", "bold $accent"),
-                " quit",
-            ),
-            id="start-keys",
-        )
+        yield self.keys
 
     def on_mount(self) -> None:
-        super().on_mount()
         self._filter("")
         self.line.focus()
+        self.look_around(typing=True)
 
     @on(Input.Changed)
     def changed(self, event: Input.Changed) -> None:
@@ -80,23 +68,16 @@ class StartApp(SmallApp[Path]):
         self.list.highlighted = 1 if self.shown else None
         self.said.update("" if self.shown or not typed else Content(f"enter opens {printable(typed)}"))
 
-    def on_key(self, event: events.Key) -> None:
-        """Keys that move in the list while the line has the focus."""
-        moves: dict[str, Callable[[], None]] = {
-            "up": self.list.action_cursor_up,
-            "down": self.list.action_cursor_down,
-            "pageup": self.list.action_page_up,
-            "pagedown": self.list.action_page_down,
-        }
-        if event.key in moves:
-            event.stop()
-            event.prevent_default()
-            if self.shown and self.list.size.height:
-                moves[event.key]()
+    def action_choice(self, where: str) -> None:
+        self.list.move(where)
 
     @on(Input.Submitted)
     def submitted(self) -> None:
-        """Enter: a path that was typed, else what is highlighted."""
+        """Enter."""
+        self.action_choose()
+
+    def action_choose(self) -> None:
+        """Open the path that was typed, else what is highlighted."""
         typed = Path(self.line.value.strip()).expanduser()
         at = self.list.highlighted
         chosen = None if at is None else self.list.get_option_at_index(at).id

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from textual import events
@@ -34,6 +34,8 @@ class Body(Pane):
         super().__init__("Source", id)
         #: The numbers of the heads whose lines are hidden.
         self.folded: set[int] = set()
+        #: Those that are to be hidden as soon as there are lines, with what they said.
+        self._kept: Mapping[int, str] = {}
 
     def need(self, shown: Shown) -> Need | None:
         return Need(5, ALL)
@@ -42,6 +44,11 @@ class Body(Pane):
         frame = shown.frame.frame
         name = printable(frame.name)
         listing = Listing(program(shown.main), _stop_of(shown))
+        if self._kept:
+            # In a model that was changed meanwhile other lines have the numbers.
+            said = {one.number: one.text for one in listing.source.lines}
+            self.folded |= {number for number, text in self._kept.items() if said.get(number) == text}
+            self._kept = {}
         lines = BodyLines(
             listing, width, shown.depth, _marks(shown.view.snapshot.breakpoints), self.folded, shown.frame.edited
         )
@@ -75,6 +82,15 @@ class Body(Pane):
         self.rebuild(follow=False)
         self._to_line(head)
         return True
+
+    def keep_folded(self, kept: Mapping[int, str]) -> None:
+        """Hide what was hidden another time: :attr:`folded_lines` as they were then."""
+        self._kept = dict(kept)
+
+    @property
+    def folded_lines(self) -> dict[int, str]:
+        """The heads whose lines are hidden: what each says, by its number."""
+        return dict(self._kept) or {one.number: one.text for one in self.listing_lines if one.number in self.folded}
 
     def _to_line(self, number: int) -> None:
         at = self.lines.row_of(number) if isinstance(self.lines, BodyLines) else None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from rich.cells import cell_len
 from textual.reactive import reactive
 from textual.strip import Strip
@@ -100,10 +98,9 @@ class Header(Widget):
         if self.shown is None:
             return []
         told = []
-        # The note of the command line about inputs that nobody gave.
-        made = re.search(r"made with --seed (\d+)", self.shown.inputs_note)
-        if made:
-            told.append(f"RANDOM inputs, seed {made[1]}")
+        seeds = self.shown.seeds
+        if seeds:
+            told.append(f"RANDOM inputs, seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}")
         if self.shown.view.recorded:
             told.append("RECORDING")
         branch = next((one.number for one in self.shown.view.snapshot.branches if one.current), 1)

@@ -91,16 +91,16 @@ def test_a_mistyped_path_is_no_question_of_terminals(capsys: pytest.CaptureFixtu
 def test_the_debugger_is_opened_with_model_and_inputs(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app = pytest.importorskip("loopdbg.tui.app")
+    app = pytest.importorskip("loopdbg.tui.cli.screen")
     seen = []
     monkeypatch.setattr("loopdbg.tui.cli.open._is_terminal", lambda stream: True)
     monkeypatch.setattr(app, "run_app", lambda *arguments: seen.append(arguments) or 0)
     ran = loopdbg(capsys, SAMPLES / "newton_sqrt.onnx", "--input", "a=3", "--max-iterations", 9)
     assert (ran.status, ran.err) == (0, "")
-    ((model, inputs, note, limit, _told),) = seen
+    ((model, inputs, limit, _told),) = seen
     assert model.name == "newton_sqrt.onnx"
-    assert inputs["a"] == 3
-    assert note == "tol from newton_sqrt.inputs.npz (beside the model); a as given"
+    assert inputs.values["a"] == 3
+    assert inputs.note == "tol from newton_sqrt.inputs.npz (beside the model); a as given"
     assert limit == 9
 
 

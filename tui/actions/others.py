@@ -1,0 +1,111 @@
+"""The actions on the screens beside the panes: the inspector, those before the debugger, what stands above."""
+
+from __future__ import annotations
+
+from .action import Action, Section
+
+_INSPECTED = (
+    Action("inspect-before", ("left",), "iteration", "the value in the iteration before",
+           "iteration(-1)", Section.INSPECTED, lambda now: now.looking.before, rank=1),
+    Action("inspect-next", ("right",), "", "the value in the next iteration, up to the one at hand",
+           "iteration(1)", Section.INSPECTED,
+           lambda now: now.looking.iteration is not None and now.looking.iteration < now.looking.last),
+    Action("inspect-iteration", ("g",), "goto", "the value in an iteration that is typed",
+           "ask('iteration')", Section.INSPECTED, lambda now: now.looking.last > 0, rank=6),
+    Action("inspect-plot", ("p",), "plot", "the value over iterations, as large as the screen",
+           "plot", Section.INSPECTED, lambda now: now.looking.last > 0, rank=10),
+    Action("inspect-difference", ("t",), "Δ", "the difference to another iteration, or the numbers again",
+           "difference", Section.INSPECTED, lambda now: now.looking.compares, rank=7),
+    Action("inspect-difference-to", ("d",), "Δ to", "which iteration the difference is to",
+           "ask('compare')", Section.INSPECTED, lambda now: now.looking.compares, rank=14),
+    Action("inspect-largest", ("x",), "largest Δ", "the element that changed most",
+           "largest", Section.INSPECTED, lambda now: now.looking.compares, rank=8),
+    Action("inspect-break", ("b",), "break if", "a breakpoint on this element",
+           "break_if", Section.INSPECTED, lambda now: now.looking.breaks, rank=13),
+    Action("inspect-help", ("question_mark", "f1"), "help", "these keys", "help", Section.INSPECTED, rank=91),
+    Action("inspect-leave", ("escape", "q"), "back", "back to where it was opened",
+           "leave", Section.INSPECTED, rank=92, typed=True),
+)  # fmt: skip
+
+_ELEMENTS = (
+    Action("inspect-up", ("up", "k"), "", "a row up", "cursor(-1, 0)", Section.ELEMENTS),
+    Action("inspect-down", ("down", "j"), "", "a row down", "cursor(1, 0)", Section.ELEMENTS),
+    Action("inspect-left", ("h", "shift+left"), "", "a cell to the left", "cursor(0, -1)", Section.ELEMENTS),
+    Action("inspect-right", ("l", "shift+right"), "", "a cell to the right", "cursor(0, 1)", Section.ELEMENTS),
+    Action("inspect-page-up", ("pageup",), "", "a page of rows up", "page(-1)", Section.ELEMENTS),
+    Action("inspect-page-down", ("pagedown",), "", "a page of rows down", "page(1)", Section.ELEMENTS),
+    Action("inspect-first", ("home",), "", "the first element", "jump(0)", Section.ELEMENTS),
+    Action("inspect-last", ("end",), "", "the last element", "jump(-1)", Section.ELEMENTS),
+    Action("inspect-slice", ("left_square_bracket",), "slice", "a slice, as NumPy writes it: [0, :, 3]",
+           "ask('slice')", Section.ELEMENTS, lambda now: now.looking.tensor, rank=2),
+    Action("inspect-open", ("enter",), "open", "open an item of a sequence; type a slice of a tensor",
+           "open", Section.ELEMENTS, lambda now: now.looking.items, rank=1),
+    Action("inspect-digits", ("f",), "digits", "how numbers are written: 4, 8, all digits, exponents, bits",
+           "format", Section.ELEMENTS, lambda now: now.looking.elements, rank=3),
+    Action("inspect-heat-map", ("m",), "heat map", "all of it as a picture, or the numbers again",
+           "heat", Section.ELEMENTS, lambda now: now.looking.elements, rank=4),
+    Action("inspect-nan", ("n",), "NaN", "the next NaN or infinity",
+           "not_finite", Section.ELEMENTS, lambda now: now.looking.elements, rank=5),
+    Action("inspect-find", ("slash",), "find", "the next element with a value: 0.5, nan, > 3, != 0",
+           "ask('find')", Section.ELEMENTS, lambda now: now.looking.elements, rank=9),
+    Action("inspect-save", ("s",), "save", "save it as .npy",
+           "ask('save')", Section.ELEMENTS, lambda now: now.looking.tensor, rank=11),
+    Action("inspect-copy", ("y",), "copy", "copy the element",
+           "copy_cell", Section.ELEMENTS, lambda now: now.looking.elements, rank=12),
+    Action("inspect-copy-numpy", ("Y",), "as NumPy", "copy what is in the slice as a NumPy expression",
+           "copy_part", Section.ELEMENTS, lambda now: now.looking.tensor, rank=15),
+    Action("inspect-take", ("enter",), "take", "take what was typed", "", Section.ELEMENTS,
+           lambda now: now.typing, rank=1, typed=True),
+)  # fmt: skip
+
+_INPUTS = (
+    Action("inputs-start", ("s",), "start", "open the model with these inputs", "start", Section.INPUTS, rank=1),
+    Action("inputs-edit", ("enter",), "edit", "type a value: a number, a list, a file, an expression of other inputs",
+           "ask('edit')", Section.INPUTS, rank=2),
+    Action("inputs-random", ("r",), "random", "random numbers, others each time",
+           "make('random')", Section.INPUTS, rank=3),
+    Action("inputs-zeros", ("z",), "zeros", "zeros", "make('zeros')", Section.INPUTS, rank=6),
+    Action("inputs-ones", ("o",), "ones", "ones", "make('ones')", Section.INPUTS, rank=7),
+    Action("inputs-arange", ("a",), "0, 1, 2 …", "the numbers from 0 on", "make('arange')", Section.INPUTS, rank=8),
+    Action("inputs-load", ("l",), "load", "a file: x.npy for this input, x.npz for all",
+           "ask('load')", Section.INPUTS, rank=4),
+    Action("inputs-dim", ("d",), "dimension", "the size of an unknown dimension: N=16",
+           "ask('dim')", Section.INPUTS, rank=5),
+    Action("inputs-up", ("up", "k"), "", "the input before", "move(-1)", Section.INPUTS),
+    Action("inputs-down", ("down", "j"), "", "the next input", "move(1)", Section.INPUTS),
+    Action("inputs-take", ("enter",), "take", "take what was typed", "", Section.INPUTS,
+           lambda now: now.typing, rank=1, typed=True),
+    Action("inputs-help", ("question_mark", "f1"), "help", "these keys", "help", Section.INPUTS, rank=91),
+    Action("inputs-leave", ("escape", "q"), "quit", "close the line that is typed into, or leave",
+           "leave", Section.INPUTS, rank=92, typed=True),
+    Action("inputs-quit", ("ctrl+c", "ctrl+q"), "", "leave at once",
+           "quit_now", Section.INPUTS, first=True, typed=True),
+)  # fmt: skip
+
+_CHOICE = (
+    Action("choice-up", ("up",), "choose", "the row above", "choice('up')", Section.CHOICE, rank=1, typed=True),
+    Action("choice-down", ("down",), "", "the row below", "choice('down')", Section.CHOICE, typed=True),
+    Action("choice-page-up", ("pageup",), "", "a page up", "choice('page_up')", Section.CHOICE, typed=True),
+    Action("choice-page-down", ("pagedown",), "", "a page down", "choice('page_down')", Section.CHOICE, typed=True),
+    Action("choice-open", ("enter",), "open", "open the row, or the file whose path is typed",
+           "choose", Section.CHOICE, rank=2, typed=True),
+    Action("choice-leave", ("escape", "ctrl+q"), "leave", "leave the list",
+           "leave", Section.CHOICE, rank=92, typed=True),
+)  # fmt: skip
+
+_TEXT = (
+    Action("text-up", ("up", "k"), "", "a line up", "scroll('up')", Section.TEXT),
+    Action("text-down", ("down", "j"), "", "a line down", "scroll('down')", Section.TEXT),
+    Action("text-page-up", ("pageup",), "", "a page up", "scroll('page_up')", Section.TEXT),
+    Action("text-page-down", ("pagedown",), "", "a page down", "scroll('page_down')", Section.TEXT),
+    Action("text-first", ("home",), "", "to its beginning", "scroll('home')", Section.TEXT),
+    Action("text-last", ("end",), "", "to its end", "scroll('end')", Section.TEXT),
+    Action("text-close", ("escape", "q", "enter"), "", "close it", "leave", Section.TEXT),
+)  # fmt: skip
+
+_LEAVE = (
+    Action("leave", ("q", "y", "enter"), "", "leave, and forget what was set by hand", "leave", Section.LEAVE),
+    Action("stay", ("escape", "n", "left"), "", "stay", "stay", Section.LEAVE),
+)  # fmt: skip
+
+ELSEWHERE: tuple[Action, ...] = (*_INSPECTED, *_ELEMENTS, *_INPUTS, *_CHOICE, *_TEXT, *_LEAVE)

@@ -1,0 +1,345 @@
+"""The app as far as it shows a stop: the panes, the cursor in them, where they stand, and what stands above them.
+
+It runs nothing and knows no session: :class:`..app.LoopdbgApp` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from textual import events, on
+from textual.app import App, ComposeResult
+from textual.reactive import Reactive
+from textual.screen import Screen
+from textual.widget import Widget
+
+from .. import settings
+from ..actions import PANES, Action, Now, Place, at, bindings
+from ..screen.layout import TABS, Arrangement
+from ..screen.target import Target
+from ..screen.text import printable
+from ..screen.view import Shown
+from ..themes import DARK, LIGHT, THEMES
+from ..widgets.back_edges import BackEdges
+from ..widgets.body import Body
+from ..widgets.breakpoints import BreakpointList
+from ..widgets.condition import Condition
+from ..widgets.console import Complete, ConsolePane
+from ..widgets.detail import Detail
+from ..widgets.header import Header
+from ..widgets.inputs import Inputs
+from ..widgets.keys import Keys
+from ..widgets.message import Message
+from ..widgets.outputs import Outputs
+from ..widgets.pane import Pane
+from ..widgets.scans import Scans
+from ..widgets.stack import Stack
+from ..widgets.tabs import Tabs
+from ..widgets.timeline import Timeline
+from ..widgets.workbench import Workbench
+from .help import HelpScreen
+from .inspector import InspectorScreen
+from .palette import PaletteScreen
+
+
+class _Panes(Screen[None]):
+    """The screen below all others. Another focus draws the two panes that it is about again, not everything."""
+
+    focused = Reactive[Widget | None](None, repaint=False)
+
+
+class PanesApp(App[int]):
+    """A stop of a model, in panes. ``actions``: the table of what can be done, with the keys of this person;
+    ``arrangement``: how the panes stood the last time."""
+
+    TITLE = "loopdbg"
+    # Textual would look for a relative one beside the file of a class that derives from this.
+    CSS_PATH = Path(__file__).parents[1] / "app.tcss"
+    AUTO_FOCUS = "#body"
+    #: Its own is ours.
+    ENABLE_COMMAND_PALETTE = False
+    ESCAPE_TO_MINIMIZE = False
+
+    def __init__(
+        self, model: str, complete: Complete, actions: Sequence[Action], arrangement: Arrangement | None = None
+    ) -> None:
+        super().__init__()
+        self.actions = tuple(actions)
+        self._bindings = bindings(Place.PANES, self.actions)
+        # Kept, not looked up: a lookup searches the screen on top, which may be the help.
+        self._base = _Panes(id="_default")
+        self.header = Header(model, id="header")
+        self.message = Message(id="message")
+        self.detail = Detail(id="detail")
+        self.prompt = ConsolePane(complete, id="console")
+        self.body = Body(id="body")
+        self.keys = Keys(at(Place.PANES, self.actions), self._run_action, id="keys")
+        self.panes: dict[str, Pane] = {
+            "body": self.body,
+            "stack": Stack(id="stack"),
+            "inputs": Inputs(id="inputs"),
+            "back-edges": BackEdges(id="back-edges"),
+            "condition": Condition(id="condition"),
+            "scans": Scans(id="scans"),
+            "outputs": Outputs(id="outputs"),
+            "breakpoints": BreakpointList(id="breakpoints"),
+            "timeline": Timeline(id="timeline"),
+        }
+        for number, name in enumerate(PANES, 1):
+            self.panes[name].set_number(number)
+        self.tabs = Tabs(id="tabs")
+        self.bench = Workbench({name: self.panes[name] for name in PANES}, id="main")
+        self.shown: Shown | None = None
+        self._mouse = True
+        #: A command runs for so long that the screen says so.
+        self._slow = False
+        #: The pane that had the focus last; the console takes it and gives it back.
+        self._pane: Pane = self.body
+        if arrangement is not None:
+            self.bench.tab, self.bench.full = arrangement.tab, arrangement.full
+            self._pane = self.panes.get(arrangement.full, self.body)
+            self.body.keep_folded(arrangement.folded)
+
+    @property
+    def arrangement(self) -> Arrangement:
+        """How the panes stand."""
+        return Arrangement(self.bench.tab, self.bench.full, self.body.folded_lines)
+
+    @property
+    def busy(self) -> bool:
+        """Whether something runs or waits."""
+        return False
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Our own colours, for themes that do not name them."""
+        return {"muted": DARK.variables["muted"]}
+
+    def get_default_screen(self) -> Screen[None]:
+        """See :class:`~textual.app.App`."""
+        return self._base
+
+    # -- what is on the screen
+
+    def compose(self) -> ComposeResult:
+        yield self.header
+        yield self.tabs
+        yield self.bench
+        yield self.prompt
+        yield self.message
+        yield self.detail
+        yield self.keys
+
+    def on_mount(self) -> None:
+        for theme in THEMES:
+            self.register_theme(theme)
+        self.theme = LIGHT.name if settings.theme() == LIGHT.name else DARK.name
+        self._pane.focus()
+
+    def _show(self, shown: Shown) -> None:
+        self.shown = shown
+        self._base.add_class("-ready")
+        needs = {name: pane.need(shown) for name, pane in self.panes.items()}
+        self.bench.need({name: need for name, need in needs.items() if need is not None})
+        self.header.shown = shown
+        for pane in self.panes.values():
+            pane.shown = shown
+        self.look_around()
+
+    @on(Workbench.Placed)
+    def placed(self) -> None:
+        """The panes stand elsewhere, or others are seen."""
+        self.tabs.display = self.bench.small
+        self._base.set_class(self.bench.small, "-small")
+        self.tabs.show(self.bench.tab)
+        if not self._pane.display:
+            self._pane = next((pane for pane in self.panes.values() if pane.display), self.body)
+            if not self.prompt.line.has_focus and self._alone:
+                self._pane.focus()
+        self.look_around()
+
+    @on(Tabs.Chosen)
+    def tab_chosen(self, message: Tabs.Chosen) -> None:
+        """A tab was clicked."""
+        self.bench.show_tab(message.tab)
+
+    @property
+    def _alone(self) -> bool:
+        """No screen is above the panes."""
+        return self.screen_stack[-1:] == [self._base]
+
+    def look_around(self) -> None:
+        """After anything changed that the last two lines tell of."""
+        self.keys.now = self.now
+        if self.shown is None:
+            return
+        target = self.target
+        self.detail.say("" if target is None else target.text(self.shown))
+
+    @property
+    def now(self) -> Now:
+        """What the screen stands at, as far as actions depend on it."""
+        typing = self.prompt.line.has_focus
+        return Now(
+            self.shown,
+            self.busy,
+            self._slow,
+            self.prompt.display,
+            typing,
+            bool(self.bench.full),
+            bool(self._pane.search),
+            self._pane.id or "",
+            self.target,
+        )
+
+    @property
+    def target(self) -> Target | None:
+        """What the cursor is on, in the pane that has the focus or had it last."""
+        return self._pane.target
+
+    @on(events.DescendantFocus)
+    def focused_changed(self, event: events.DescendantFocus) -> None:
+        """Another pane, or the console, takes the keys."""
+        if isinstance(event.widget, Pane):
+            self._pane = event.widget
+        self.look_around()
+
+    @on(Pane.Moved)
+    def moved(self) -> None:
+        """The cursor of a pane moved."""
+        self.look_around()
+
+    # -- actions
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Whether a key's action is free to be done now; see :meth:`..actions.Action.bound`."""
+        now = self.now
+        meant = [one for one in at(Place.PANES, self.actions) if _does(one, action, parameters)]
+        return not meant or any(one.bound(now) for one in meant)
+
+    def _run_action(self, action: Action) -> None:
+        self.call_later(self.run_action, action.does)
+
+    # -- panes
+
+    def action_pane(self, name: str) -> None:
+        """Put the focus on a pane."""
+        pane = self.panes[name]
+        if self.bench.to_front(name, again=pane.has_focus):
+            self._pane = pane
+            # What had the focus may be hidden just now, and hand it on.
+            self.call_after_refresh(pane.focus)
+        else:
+            self.message.say(f"{pane.name_shown}: nothing to show here")
+
+    def action_zoom(self) -> None:
+        self.bench.zoom(self._pane.id or "")
+
+    def action_tab(self, step: int) -> None:
+        """The tab after (-1: before) the one in front."""
+        self.bench.show_tab((self.bench.tab + step) % len(TABS))
+
+    def action_fold(self, hide: bool) -> None:
+        if not self.body.fold(hide):
+            self.message.say("nothing to hide here: the cursor is inside of no loop and no If")
+
+    def action_mouse(self) -> None:
+        """Let the terminal have the mouse, to select text, or take it again."""
+        self._mouse = not self._mouse
+        driver = self._driver
+        # Textual's driver asks its own mark before it switches, and again when the program comes back to the front.
+        if driver is not None:
+            driver._mouse = True
+            switch = getattr(driver, "_enable_mouse_support" if self._mouse else "_disable_mouse_support", None)
+            if switch is not None:
+                switch()
+            driver._mouse = self._mouse
+        self.message.say("the mouse is loopdbg's" if self._mouse else "the mouse is the terminal's; m takes it back")
+
+    # -- the cursor
+
+    def action_cursor(self, where: str) -> None:
+        self._pane.move(where)
+
+    def action_find(self) -> None:
+        """Ask for a text, and go to the next line with it."""
+        self.prompt.open("/", once=True)
+        self._make_room()
+
+    def action_find_next(self, way: int) -> None:
+        if not self._pane.find(self._pane.search, way):
+            self.message.say(f"'{self._pane.search}' is not in this pane", error=True)
+
+    @on(ConsolePane.Searched)
+    def searched(self, message: ConsolePane.Searched) -> None:
+        """A text to look for was typed; an empty one is the one before."""
+        self.action_close()
+        text = message.text or self._pane.search
+        if text and not self._pane.find(text):
+            self._pane.search = ""
+            self.message.say(f"'{text}' is not in this pane", error=True)
+        self.look_around()
+
+    def action_copy(self) -> None:
+        """Copy what the cursor is on, where the terminal has a clipboard."""
+        target = self.target
+        if target is None or self.shown is None:
+            return
+        text = target.copied(self.shown)
+        self.copy_to_clipboard(text)
+        self.message.say(f"copied {printable(text) if len(text) < 60 else f'{len(text)} characters'}")
+
+    # -- the line that is typed into
+
+    def action_console(self, text: str) -> None:
+        """Open the console; with something typed already it is for that line alone."""
+        self.prompt.open(text, once=bool(text))
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """After the console was opened or closed."""
+        self._base.set_class(self.prompt.display, "-console")
+        self.look_around()
+
+    def action_close(self) -> None:
+        """Hide the console, or end the search."""
+        if self.prompt.display:
+            self.prompt.close()
+            self._pane.focus()
+            self._make_room()
+        elif self._pane.search:
+            self._pane.search = ""
+            self.look_around()
+        elif self.bench.full:
+            self.bench.zoom("")
+
+    # -- above the panes
+
+    def action_help(self) -> None:
+        self.push_screen(HelpScreen(self.actions, pane=self._pane.id or "", name=self._pane.name_shown))
+
+    def action_palette(self) -> None:
+        """Find an action by its words; a second time: close that."""
+        top = self.screen
+        if isinstance(top, PaletteScreen):
+            top.action_leave()
+        elif isinstance(top, InspectorScreen):
+            self.push_screen(PaletteScreen(self.actions, top.now, Place.INSPECTOR), top.chosen)
+        elif self._alone:
+            self.push_screen(PaletteScreen(self.actions, self.now), self._chosen)
+
+    def _chosen(self, action: Action | None) -> None:
+        if action is not None:
+            self._run_action(action)
+
+    def action_theme(self) -> None:
+        self.theme = LIGHT.name if self.theme == DARK.name else DARK.name
+        settings.remember(theme=self.theme)
+
+
+def _does(action: Action, name: str, parameters: tuple[object, ...]) -> bool:
+    """Whether an action of the table is what Textual is about to do."""
+    if not action.does or not action.does.removeprefix("app.").startswith(name):
+        return False
+    written = name if not parameters else f"{name}({', '.join(map(repr, parameters))})"
+    return action.does.removeprefix("app.") == written
