@@ -12,12 +12,11 @@ import numpy as np
 
 from ...runtime.graph import Array
 from ...runtime.graph.encoding import Encoded, encode, portable
+from ..statistics.onepass import look_at_rows
 from .ports import MISSING
 
 #: What is not larger is stored again rather than referred to.
 INLINE = 64
-#: Statistics look at so many elements at a time, so that their float64 copies stay small.
-_CHUNK = 1 << 19
 
 
 @dataclass
@@ -246,33 +245,12 @@ def _numbers(flat: Array) -> tuple[list[Any], list[int | None]]:
     return numbers, [None if ok else 1 for ok in np.isfinite(found).tolist()]
 
 
-def _statistics(rows: Array) -> tuple[list[Any], list[Any], list[Any], list[Any], list[Any]]:
+def _statistics(rows: Array) -> tuple[list[Any], ...]:
     """Minimum, maximum, mean and norm over the finite elements of each row, and how many are not; of complex numbers
     those of their magnitude."""
-    count, size = rows.shape
-    if size == 0:
-        nothing = [None] * count
+    found = look_at_rows(rows)
+    if found is None:
+        nothing = [None] * len(rows)
         return nothing, nothing, nothing, nothing, nothing
-    found: tuple[list[Any], ...] = ([], [], [], [], [])
-    step = max(1, _CHUNK // size)
-    for start in range(0, count, step):
-        for whole, part in zip(found, _chunk(rows[start : start + step]), strict=True):
-            whole += part
-    return found[0], found[1], found[2], found[3], found[4]
-
-
-def _chunk(rows: Array) -> tuple[list[Any], ...]:
-    with np.errstate(all="ignore"):
-        wide = np.abs(rows).astype(np.float64) if rows.dtype.kind == "c" else rows.astype(np.float64)
-        bad = np.zeros(len(wide), np.int64) if rows.dtype.kind in "biu" else (~np.isfinite(wide)).sum(1)
-        if not bad.any():
-            lo, hi, mean = wide.min(1).tolist(), wide.max(1).tolist(), wide.mean(1).tolist()
-            return lo, hi, mean, np.sqrt((wide * wide).sum(1)).tolist(), [None] * len(wide)
-        told: list[list[Any]] = [[], [], [], [], []]
-        for row, wrong in zip(wide, bad.tolist(), strict=True):
-            good = row[np.isfinite(row)] if wrong else row
-            one = [good.min(), good.max(), good.mean(), np.sqrt((good * good).sum())] if good.size else [None] * 4
-            for column, number in zip(told, one, strict=False):
-                column.append(None if number is None else float(number))
-            told[4].append(wrong or None)
-    return tuple(told)
+    *numbers, odd = (column.tolist() for column in found)
+    return *([None if n != n else n for n in column] for column in numbers), [count or None for count in odd]

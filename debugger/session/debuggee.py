@@ -61,8 +61,8 @@ class Debuggee(ABC):
         self.logged: list[str] = []
         self.on_log: Callable[[str], object] | None = None
         self._lock = threading.Lock()
-        #: Held while it moves, and by others while they read one of its large values.
-        self._reading = threading.Lock()
+        #: Held while it moves, and by others while they read its large values: two of them at once to compare them.
+        self._reading = threading.RLock()
         #: Held while an interrupt is set or forgotten, so that none outlives the step that it was meant for.
         self._interrupting = threading.Lock()
 

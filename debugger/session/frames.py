@@ -120,7 +120,7 @@ class StandingFrame(SessionFrame):
     goes on. ``reading``: held while somebody reads one, and by the session while it moves, which ``moves`` tells."""
 
     def __init__(
-        self, frame: SessionFrame, timeline: Timeline, reading: threading.Lock, moves: Callable[[], bool]
+        self, frame: SessionFrame, timeline: Timeline, reading: threading.RLock, moves: Callable[[], bool]
     ) -> None:
         super().__init__(timeline, frame.index)
         self._same = frame
@@ -128,6 +128,7 @@ class StandingFrame(SessionFrame):
         self._moves = moves
         #: One reference for one tensor, which knows its statistics once somebody asked.
         self._refs: dict[object, TensorRef] = {}
+        timeline.findings.at(self._moment)
 
     # What takes long to find is found once for both.
 
@@ -139,7 +140,7 @@ class StandingFrame(SessionFrame):
 
     def _value(self, slot: int) -> Any:
         engine = self._engine
-        return self._referred(slot, lambda: engine.peek(slot), lambda: super(StandingFrame, self)._value(slot))
+        return self._referred(slot, lambda: engine.peek(slot), lambda: super(StandingFrame, self)._value(slot), slot)
 
     def _previous(self, k: int) -> Any:
         loops, index = self._engine.loops, self._index
@@ -147,15 +148,32 @@ class StandingFrame(SessionFrame):
             ("previous", k),
             lambda: read_only(loops.peek_previous(index, k)),
             lambda: super(StandingFrame, self)._previous(k),
+            self._plan.edges[k].param if self._plan else -1,
+            before=1,
         )
 
-    def _referred(self, key: object, find: Callable[[], Any], copy: Callable[[], Any]) -> Any:
+    @property
+    def back_edges(self) -> list[runtime.CarriedValue]:
+        """See :class:`~...runtime.frame.Frame`."""
+        edges = super().back_edges
+        for edge in edges:
+            if isinstance(edge.value, TensorRef) and isinstance(edge.previous, TensorRef):
+                edge.value.comes_after(edge.previous)
+        return edges
+
+    def _referred(
+        self, key: object, find: Callable[[], Any], copy: Callable[[], Any], slot: int = -1, before: int = 0
+    ) -> Any:
+        """``slot``: what it is in, -1: nothing that is known; ``before``: so many iterations ago."""
         if key in self._refs:
             return self._refs[key]
         found = find()
         if not is_large(found):
             return copy()
-        return self._refs.setdefault(key, TensorRef(found.dtype, found.shape, partial(self._read, find)))
+        timeline = self._timeline
+        content = timeline.key(slot, before)
+        ref = TensorRef(found.dtype, found.shape, partial(self._read, find), timeline.findings, content)
+        return self._refs.setdefault(key, ref)
 
     def _read(self, find: Callable[[], Any], do: Callable[[Array], Any]) -> Any:
         """What a function gives for a large value, which nothing writes meanwhile.

@@ -8,7 +8,7 @@ the same numbers to the bit. An edit begins a branch: what lies before its fork 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import TypeVar
 
 from ...runtime.engine.checkpoints import Checkpoint
@@ -16,8 +16,10 @@ from ...runtime.engine.engine import Engine
 from ...runtime.errors import InterruptError, UsageError
 from ...runtime.frame import Frame
 from ...runtime.model import Data
+from ..statistics.tensor import Findings
 from .boundary import Boundary, read
 from .branches import Branch, drop_one
+from .contents import Contents
 from .histories import Histories
 from .past import Past, PastIterations
 from .positions import Position, approach, levels, nodes_until, run_to
@@ -43,6 +45,9 @@ class Timeline:
         self.limit = DEFAULT_LIMIT
         self.histories = Histories(engine)
         self.underway = Underways(engine, self.histories)
+        #: What was found of large values.
+        self.findings = Findings()
+        self._contents: Contents | None = None
         self.branches = [Branch(1)]
         self.current = self.branches[0]
         #: Where the session began: nothing goes back behind it.
@@ -63,6 +68,12 @@ class Timeline:
         """The moment at which the engine stands; positions of one branch compare in the order of time."""
         position: Position = self.engine.position
         return position
+
+    def key(self, slot: int, before: int = 0) -> Hashable | None:
+        """What tells the contents of a slot here from others; see :meth:`.contents.Contents.key`."""
+        if self._contents is None:
+            self._contents = Contents(self.engine.plan)
+        return self._contents.key(self.engine, slot, self.current, before)
 
     def at_boundary(self) -> bool:
         """True where the engine stands at a boundary of the innermost loop."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -19,6 +20,12 @@ class Histogram:
         self.counts = np.zeros(bins, np.int64)
         # Halves, since the range of the largest numbers is no number any more.
         self._half = self.high / 2 - self.low / 2
+
+    def filling(self, chunks: Iterable[tuple[int, Array]]) -> Iterator[None]:
+        """Count the elements of a tensor; comes by between parts."""
+        for _, part in chunks:
+            self.add(part)
+            yield
 
     def add(self, part: Array) -> None:
         """Count the elements that come next."""

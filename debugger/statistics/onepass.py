@@ -1,16 +1,21 @@
-"""Statistics of a tensor in one pass, part by part: no copy of the whole, nor of its elements as float64."""
+"""Statistics of a tensor, and what differs between two, in one pass, part by part: no copy of the whole, nor of its
+elements as float64."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from ...runtime.graph import Array
+from ...runtime.kernels.summary import Difference, Summary, look, look_at_rows
 
-#: So many elements are looked at together: with their float64 copies they stay in the processor's cache.
+__all__ = ["CHUNK", "Change", "Statistics", "differences", "is_foreign", "look_at", "look_at_rows", "widened"]
+
+#: So many elements are looked at together where copies of them are made: with these they stay in the processor's cache.
 CHUNK = 1 << 16
+#: Types of which a difference is no number.
+_WORDS = "OUSTb"
 
 
 def is_foreign(dtype: np.dtype[Any]) -> bool:
@@ -29,116 +34,59 @@ def widened(part: Array) -> Array:
     return part.astype(np.float64) if part.dtype == np.float16 else part
 
 
-class Statistics:
-    """What is in a tensor: of the finite elements the smallest and the largest (None where there are none), their flat
-    positions, mean, standard deviation and Euclidean norm; how many are zero, NaN or infinite.
-
-    Of complex numbers the absolute values count; booleans are 0 and 1. Strings have no statistics.
-    """
+class Statistics(Summary):
+    """See :class:`~...runtime.kernels.summary.Summary`. Strings have no statistics."""
 
     def __init__(self, array: Array | None = None) -> None:
-        self.min: float | int | None = None
-        self.max: float | int | None = None
-        self.min_at = self.max_at = -1
-        self.nan = 0
-        self.inf = 0
-        self.zeros = 0
-        #: The elements seen so far.
-        self.size = 0
-        self._finite = 0
-        #: The mean, the sum of squared distances from it and that of squares, in units of ``_unit`` and its square.
-        self._mean = 0.0
-        self._spread = 0.0
-        self._squares = 0.0
-        self._unit = 1.0
-        if array is not None and array.dtype.kind not in "OUSTM":
-            flat = array.reshape(-1)
-            for at in range(0, flat.size, CHUNK):
-                self.add(flat[at : at + CHUNK])
-
-    @property
-    def mean(self) -> float | None:
-        return self._mean * self._unit if self._finite else None
-
-    @property
-    def std(self) -> float | None:
-        """The standard deviation of the finite elements, those being all there are."""
-        return math.sqrt(self._spread / self._finite) * self._unit if self._finite else None
-
-    @property
-    def norm(self) -> float | None:
-        """The Euclidean norm of the finite elements."""
-        return math.sqrt(self._squares) * self._unit if self._finite else None
-
-    @property
-    def not_finite(self) -> int:
-        return self.nan + self.inf
+        if array is not None:
+            self.add(array)
 
     def add(self, part: Array) -> None:
-        """Look at the elements that come next, in one dimension and not too many at a time."""
-        if not part.size:
-            return
-        at, self.size = self.size, self.size + part.size
-        numbers = widened(part)
-        self.zeros += int(np.count_nonzero(numbers == 0))
-        with np.errstate(all="ignore"):
-            low, high = numbers.min(), numbers.max()
-            places = None
-            if numbers.dtype.kind == "f" and not (math.isfinite(low) and math.isfinite(high)):
-                finite = np.isfinite(numbers)
-                nan = int(np.count_nonzero(np.isnan(numbers)))
-                places = np.flatnonzero(finite)
-                self.nan += nan
-                self.inf += part.size - places.size - nan
-                if not places.size:
-                    return
-                numbers = numbers[places]
-                low, high = numbers.min(), numbers.max()
-            whole = numbers.dtype.kind in "biu"
-            smallest, largest = (int(low), int(high)) if whole else (float(low), float(high))
-            if self.min is None or smallest < self.min:
-                self.min, self.min_at = smallest, at + _place(int(np.argmin(numbers)), places)
-            if self.max is None or largest > self.max:
-                self.max, self.max_at = largest, at + _place(int(np.argmax(numbers)), places)
-            self._join(numbers, max(abs(float(smallest)), abs(float(largest))))
-
-    def _join(self, numbers: Array, most: float) -> None:
-        """Take the moments of a part together with those so far."""
-        unit = self._common_unit(most)
-        wide = numbers.astype(np.float64)
-        if unit != 1.0:
-            wide /= unit
-        count = wide.size
-        mean = float(wide.sum()) / count
-        self._squares += _square_sum(wide)
-        wide -= mean
-        together = self._finite + count
-        apart = mean - self._mean
-        # As in: Chan, Golub, LeVeque, updating formulae for sample variances.
-        self._spread += _square_sum(wide) + apart * apart * (self._finite / together) * count
-        self._mean += apart * (count / together)
-        self._finite = together
-
-    def _common_unit(self, most: float) -> float:
-        """The unit in which the moments so far and those of numbers up to ``most`` can be told. Squares of the largest
-        numbers overflow, those of the smallest vanish."""
-        extreme = most > 1e140 or 0 < most < 1e-140
-        unit = math.ldexp(1.0, math.frexp(most)[1] - 1) if extreme else 1.0 if most else self._unit
-        if not self._finite:
-            self._unit = unit
-        elif unit > self._unit:
-            ratio = self._unit / unit
-            self._mean *= ratio
-            self._squares *= ratio * ratio
-            self._spread *= ratio * ratio
-            self._unit = unit
-        return self._unit
+        """Look at the elements that come next."""
+        look_at(part, self)
 
 
-def _square_sum(numbers: Array) -> float:
-    # Not np.dot: what starts threads for so little may wait for them a thousand times as long on a busy machine.
-    return float(np.einsum("i,i->", numbers, numbers))
+class Change(Difference):
+    """See :class:`~...runtime.kernels.summary.Difference`."""
+
+    def add(self, before: Array, after: Array) -> None:
+        """Look at the elements that come next, in one dimension."""
+        look_at(after, None, before, self)
 
 
-def _place(k: int, places: Any) -> int:
-    return k if places is None else int(places[k])
+def look_at(part: Array, found: Statistics | None, before: Array | None = None, change: Change | None = None) -> None:
+    """Look once at the elements that come next, and at what they were before: every pass over a tensor goes through
+    here."""
+    if before is None or change is None:
+        look(part, found)
+    elif not look(part, found, before, change):
+        # Words, or two types.
+        look(part, found)
+        _compare(change, before, part)
+
+
+def _compare(change: Change, before: Array, after: Array) -> None:
+    for at in range(0, after.size, CHUNK):
+        difference, same = differences(before[at : at + CHUNK], after[at : at + CHUNK])
+        lost = np.isnan(difference) & ~same
+        difference[lost | same] = -1.0
+        k = int(np.argmax(difference))
+        largest = float(difference[k])
+        change.note(
+            same.size, int(np.count_nonzero(same)), int(np.count_nonzero(lost)), largest, k if largest >= 0 else -1
+        )
+
+
+def differences(before: Array, after: Array) -> tuple[Array, Array]:
+    """Absolute differences as float64, and where there is none; of words and booleans 1 where they differ."""
+    with np.errstate(all="ignore"):
+        same = before == after
+        if before.dtype.kind in _WORDS or after.dtype.kind in _WORDS:
+            return np.where(same, 0.0, 1.0), same
+        x, y = _wide(before), _wide(after)
+        same = same | (np.isnan(x) & np.isnan(y))
+        return np.where(same, 0.0, np.abs(y - x)), same
+
+
+def _wide(part: Array) -> Array:
+    return part.astype(np.complex128 if part.dtype.kind == "c" else np.float64)

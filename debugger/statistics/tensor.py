@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from functools import cached_property
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,17 +11,57 @@ import numpy.typing as npt
 
 from ...runtime.errors import UsageError
 from ...runtime.graph import Array
-from .onepass import CHUNK, Statistics
+from .onepass import CHUNK, Change, Statistics, look_at
 
 _T = TypeVar("_T")
 #: Runs a function on the whole tensor, which nothing writes meanwhile; what comes out must be no view of it.
 Use = Callable[[Callable[[Array], Any]], Any]
 #: Tensors of fewer bytes are copied, which takes no longer than looking after them.
 LARGE = 1 << 16
+#: So many elements are looked at before others may have their turn: some milliseconds.
+PART = 1 << 22
 
 
 class OverError(UsageError):
     """The tensor is no more: what held it has gone on."""
+
+
+#: What was found longest ago is forgotten once there is more than this.
+_MOST = 4096
+
+
+class Findings:
+    """What was found of tensors, by keys that tell contents apart: what is met again, at another stop or under another
+    name, is not looked at again."""
+
+    def __init__(self) -> None:
+        self.statistics: dict[Hashable, Statistics] = {}
+        self.changes: dict[tuple[Hashable, Hashable], Change] = {}
+        #: What a value comes after, at one moment: a pass over it finds the change as well.
+        self.before: dict[Hashable, TensorRef] = {}
+        self._moment = -1
+
+    def at(self, moment: int) -> None:
+        """The session stands at a moment: references of others are over."""
+        if moment != self._moment:
+            self.before, self._moment = {}, moment
+
+    def keep(self, key: Hashable, found: Statistics) -> None:
+        """Statistics are known."""
+        self.statistics[key] = found
+        _trim(self.statistics)
+
+    def keep_change(self, before: Hashable, after: Hashable, found: Change) -> None:
+        """A change is known."""
+        self.changes[before, after] = found
+        _trim(self.changes)
+
+
+def _trim(known: dict[Any, Any]) -> None:
+    # Other threads may do the same at the same time.
+    if len(known) > _MOST:
+        for oldest in list(known)[: _MOST // 4]:
+            known.pop(oldest, None)
 
 
 class TensorRef:
@@ -32,12 +71,22 @@ class TensorRef:
     whole. What reads it may raise an :class:`OverError`.
     """
 
-    def __init__(self, dtype: np.dtype[Any], shape: tuple[int, ...], use: Use) -> None:
+    def __init__(
+        self,
+        dtype: np.dtype[Any],
+        shape: tuple[int, ...],
+        use: Use,
+        findings: Findings | None = None,
+        key: Hashable | None = None,
+    ) -> None:
         self.dtype = dtype
         self.shape = shape
         self._use = use
+        #: Where what is found of it is kept, and by which key; None: it is not known elsewhere.
+        self._findings, self.key = findings, key
+        self._statistics: Statistics | None = None
         #: What it was compared with, by identity, and what was found: a picture is drawn more often than it changes.
-        self.changes: dict[int, tuple[TensorRef, Any]] = {}
+        self._changes: dict[int, tuple[TensorRef, Change]] = {}
 
     @classmethod
     def of(cls, array: Array) -> TensorRef:
@@ -81,17 +130,89 @@ class TensorRef:
         for at in range(start, self.size, size):
             yield at, self.flat(at, at + size)
 
+    def look_at(self, start: int, stop: int, do: Callable[[Array], _T]) -> _T:
+        """What a function gives for the elements from one flat position to another, where they lie."""
+        return self.use(lambda whole: do(_flat(whole, start, stop)))
+
     def flat(self, start: int, stop: int) -> Array:
         """A copy of the elements from one flat position to another, axes in order."""
         return self.use(lambda whole: np.array(_flat(whole, start, stop)))
 
-    @cached_property
+    # -- what was found of it
+
+    @property
+    def known(self) -> Statistics | None:
+        """What is in it, as far as somebody asked before."""
+        if self._statistics is None and self._findings is not None and self.key is not None:
+            self._statistics = self._findings.statistics.get(self.key)
+        return self._statistics
+
+    @property
     def statistics(self) -> Statistics:
-        """What is in it; the first to ask pays the pass."""
+        """What is in it; the first to ask pays the pass, which finds the change from the value before as well."""
+        known = self.known
+        if known is not None:
+            return known
         found = Statistics()
-        for _, part in self.chunks():
-            found.add(part)
+        before = self._findings.before.get(self.key) if self._findings is not None and self.key is not None else None
+        if before is None or before.shape != self.shape or before.dtype != self.dtype:
+            before = None
+        change = None if before is None else Change()
+        for _ in passing(self, found, before, change):
+            pass
+        self.keep(found)
+        if before is not None and change is not None:
+            self.keep_change(before, change)
         return found
+
+    def keep(self, found: Statistics) -> None:
+        """What is in it is known."""
+        self._statistics = found
+        if self._findings is not None and self.key is not None:
+            self._findings.keep(self.key, found)
+
+    def comes_after(self, before: TensorRef) -> None:
+        """It is what became of another one."""
+        if self._findings is not None and self.key is not None and before.key is not None:
+            self._findings.before[self.key] = before
+
+    def change_from(self, before: TensorRef) -> Change | None:
+        """What changed since another one, as far as somebody asked before."""
+        if self._findings is not None and self.key is not None and before.key is not None:
+            return self._findings.changes.get((before.key, self.key))
+        known = self._changes.get(id(before))
+        return None if known is None or known[0] is not before else known[1]
+
+    def keep_change(self, before: TensorRef, found: Change) -> None:
+        """What changed since another one is known."""
+        if self._findings is not None and self.key is not None and before.key is not None:
+            self._findings.keep_change(before.key, self.key, found)
+        else:
+            self._changes[id(before)] = before, found
+
+
+def passing(
+    tensor: TensorRef, found: Statistics | None, before: TensorRef | None = None, change: Change | None = None
+) -> Iterator[None]:
+    """Go once over a tensor, and over another one that came before it, where they lie; comes by between parts."""
+    if tensor.dtype.kind in "OUSTM" and change is None:
+        return
+    for at in range(0, tensor.size, PART):
+        _look(tensor, found, before, change, at, at + PART)
+        yield
+
+
+def _look(
+    tensor: TensorRef, found: Statistics | None, before: TensorRef | None, change: Change | None, start: int, stop: int
+) -> None:
+    def alone(part: Array) -> None:
+        look_at(part, found)
+
+    def both(part: Array) -> None:
+        assert before is not None
+        before.look_at(start, stop, lambda was: look_at(part, found, was, change))
+
+    tensor.look_at(start, stop, alone if before is None else both)
 
 
 def _flat(whole: Array, start: int, stop: int) -> Array:

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "call.h"
+#include "halves.h"
 #include "wide.h"
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -16,16 +17,6 @@
 
 enum { LOOPDBG_NARROW_BLOCK = 256 };
 
-/* float16, as NumPy converts it: the upper bits of a NaN stay. */
-static inline float loopdbg_from_half(uint16_t h) {
-    uint32_t sign = (uint32_t)(h & 0x8000u) << 16, exponent = h & 0x7c00u, small, bits;
-    float f = (float)(int32_t)(h & 0x03ffu) * 0x1p-24f;
-    memcpy(&small, &f, 4);
-    bits = ((uint32_t)(h & 0x7fffu) << 13) + (exponent == 0x7c00u ? 0x70000000u : 0x38000000u);
-    bits = (exponent ? bits : small) | sign;
-    memcpy(&f, &bits, 4);
-    return f;
-}
 /* From the bits of a float of so many fraction bits and this exponent bias. */
 #define TO_HALF(NAME, T, BITS, FRACTION, BIAS)                                                                \
     static inline uint16_t NAME(T v) {                                                                        \
@@ -56,12 +47,6 @@ TO_HALF(loopdbg_to_half_f32, float, uint32_t, 23, 127)
 TO_HALF(loopdbg_to_half_f64, double, uint64_t, 52, 1023)
 
 /* bfloat16, as ml_dtypes converts it: what is no number loses all but its sign. */
-static inline float loopdbg_from_brain(uint16_t h) {
-    uint32_t bits = (uint32_t)h << 16;
-    float f;
-    memcpy(&f, &bits, 4);
-    return f;
-}
 static inline uint16_t loopdbg_to_brain(float v) {
     uint32_t bits, rounded;
     memcpy(&bits, &v, 4);

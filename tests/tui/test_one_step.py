@@ -9,8 +9,12 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+import numpy as np
 import pytest
 
+from loopdbg import load
+from loopdbg.debugger.statistics import onepass
+from loopdbg.debugger.statistics.tensor import LARGE
 from screens import Screen, opened, sample
 
 ROOT = Path(__file__).parents[2]
@@ -106,3 +110,50 @@ async def test_a_step_goes_through_few_files() -> None:
         assert len(found) <= 26, sorted(found)
         called = shown.seen + work.seen
         assert not [what for what in SETTLED if called[f"debugger/words/{what[0]}", what[1]]]
+
+
+HALVES = """
+<ir_version: 10, opset_import: ["" : 21]>
+main (int64 m, float[N] x0, float[N] w) => (float[N] x_last) {
+  x_last = Loop <body = body (int64 i, bool c, float[N] x) => (bool go, float[N] y) {
+    go = Identity (c)
+    half = Constant <value_float: float = 0.5> ()
+    small = Mul (x, half)
+    y = Add (small, w)
+  }> (m, , x0)
+}
+"""
+
+
+async def test_a_step_goes_once_over_each_new_tensor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever shows it, its change and what it was before, in however many panes; a key by a key."""
+    size = LARGE
+    path = tmp_path / "halves.onnxtxt"
+    path.write_text(HALVES)
+    inputs = {"m": 9, "x0": np.arange(size, dtype=np.float32), "w": np.ones(size, np.float32)}
+    looked: list[int] = []
+    look = onepass.look
+
+    def counted(part: Any, *others: Any) -> bool:
+        looked.append(part.size)
+        return look(part, *others)
+
+    monkeypatch.setattr(onepass, "look", counted)
+    async with opened(load(path), inputs, size=(200, 60)) as screen:
+        assert sum(looked) == 2 * size, "x0 and w"
+        # Both are as they were, and the first two nodes make nothing large.
+        for key, new in (
+            ("s", 2),
+            ("s", 2),
+            ("n", 0),
+            ("n", 0),
+            ("n", 1),
+            ("n", 1),
+            ("left", 0),
+            ("left", 0),
+            ("s", 0),
+        ):
+            looked.clear()
+            await screen.press(key)
+            assert sum(looked) == new * size, key
+        assert "norm" in screen.text("back-edges") and "±" in screen.text("back-edges")

@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ...debugger.statistics.change import Change, differences
 from ...debugger.statistics.histogram import Histogram
 from ...debugger.statistics.numbers import Format, cell
-from ...debugger.statistics.onepass import Statistics, widened
+from ...debugger.statistics.onepass import Change, Statistics, differences, widened
 from ...debugger.statistics.slices import Part
 from ...debugger.statistics.tensor import TensorRef
 from ...runtime.graph import Array

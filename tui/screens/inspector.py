@@ -13,8 +13,8 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from ...debugger.statistics.change import Change
 from ...debugger.statistics.export import numpy_text, save_npy
+from ...debugger.statistics.onepass import Change
 from ...debugger.statistics.search import Test, not_finite, test_for
 from ...debugger.statistics.slices import Part
 from ...debugger.words.names import quote

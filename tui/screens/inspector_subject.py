@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from ...debugger.statistics.change import Change
+
 from ...debugger.statistics.histogram import Histogram
-from ...debugger.statistics.onepass import Statistics
+from ...debugger.statistics.onepass import Change, Statistics
 from ...debugger.statistics.tensor import TensorRef
 from ...debugger.words.names import quote
 from ..driver import Driver, Question

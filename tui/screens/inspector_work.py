@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from textual.screen import Screen
 
-from ...debugger.statistics.change import Change, changing
+from ...debugger.statistics.change import changing
 from ...debugger.statistics.histogram import Histogram
-from ...debugger.statistics.onepass import Statistics
+from ...debugger.statistics.onepass import Change, Statistics
 from ...debugger.statistics.search import Test, next_place
-from ...debugger.statistics.tensor import OverError, TensorRef
+from ...debugger.statistics.tensor import OverError, TensorRef, passing
 
 #: What was computed so far is shown this often, in seconds.
 _SHOWN_EVERY = 0.1
@@ -43,10 +43,12 @@ class Background:
         """What changed from one tensor to the other."""
 
         def work(over: threading.Event) -> None:
-            last = Change()
-            for last in changing(other, tensor):  # noqa: B007
-                if over.is_set():
-                    return
+            last = tensor.change_from(other)
+            if last is None:
+                last = Change()
+                for last in changing(other, tensor):  # noqa: B007
+                    if over.is_set():
+                        return
             self._tell(over, came, last)
 
         self._run("change", work)
@@ -83,29 +85,28 @@ class Background:
     def _statistics(
         self, tensor: TensorRef, over: threading.Event, came: Callable[[Statistics, Histogram | None], None]
     ) -> None:
-        if "statistics" in vars(tensor):
-            found = tensor.statistics
+        found = tensor.known
+        if found is not None:
             self._tell(over, came, found, None)
         else:
             found = Statistics()
-            for _ in _passing(tensor, found.add, over):
+            for _ in _now_and_then(passing(tensor, found), over):
                 self._tell(over, came, found, None)
             if over.is_set():
                 return
-            tensor.statistics = found
+            tensor.keep(found)
         bars = Histogram(found, _BINS)
-        for _ in _passing(tensor, bars.add, over):
+        for _ in _now_and_then(bars.filling(tensor.chunks()), over):
             pass
         self._tell(over, came, found, bars)
 
 
-def _passing(tensor: TensorRef, add: Callable[[Any], object], over: threading.Event) -> Iterator[None]:
-    """Go over a tensor, and come by every now and then, and in the end."""
+def _now_and_then(passes: Iterable[None], over: threading.Event) -> Iterator[None]:
+    """Let something go on, and come by every now and then, and in the end."""
     shown = time.monotonic()
-    for _, part in tensor.chunks():
+    for _ in passes:
         if over.is_set():
             return
-        add(part)
         if time.monotonic() - shown > _SHOWN_EVERY:
             shown = time.monotonic()
             yield

@@ -18,32 +18,13 @@
 #include <emmintrin.h>
 #endif
 
+#include "elements.h"
+
 enum {
     HISTORY_ROWS = 512,    /* of a ring */
     HISTORY_COLUMNS = 4,   /* of a series: norm, smallest, largest, mean; or the first alone, with bits */
     HISTORY_ENTRIES = 8,   /* of a loop that are remembered, the running one included */
     HISTORY_SAMPLE = 2048, /* elements of a larger tensor that are looked at, in runs of 16 */
-};
-
-enum {
-    KIND_UNKNOWN,
-    KIND_NONE, /* no numbers */
-    KIND_BOOL,
-    KIND_I8,
-    KIND_U8,
-    KIND_I16,
-    KIND_U16,
-    KIND_I32,
-    KIND_U32,
-    KIND_I64,
-    KIND_U64,
-    KIND_F16,
-    KIND_BF16,
-    KIND_F32,
-    KIND_F64,
-    KIND_C64,
-    KIND_C128,
-    KIND_TABLE, /* one byte, and what each of them means */
 };
 
 typedef struct {
@@ -97,63 +78,9 @@ static inline int64_t history_even_width(int64_t rows) {
     return width;
 }
 
-static inline double history_half(uint16_t bits) {
-    int exponent = bits >> 10 & 31, fraction = bits & 1023;
-    double size = exponent == 31 ? (fraction ? NAN : INFINITY)
-                  : exponent     ? ldexp(1024 + fraction, exponent - 25)
-                                 : ldexp(fraction, -24);
-    return bits >> 15 ? -size : size;
-}
-
-static inline double history_brain(uint16_t bits) {
-    uint32_t wide = (uint32_t)bits << 16;
-    float value;
-    memcpy(&value, &wide, sizeof value);
-    return value;
-}
-
-#define HISTORY_LOOP(STEP, T, EXPRESSION)                 \
-    for (int64_t k = 0; k < n; k++) {                     \
-        T x;                                              \
-        memcpy(&x, from + k * (int64_t)(STEP), sizeof x); \
-        to[k] = (EXPRESSION);                             \
-    }
-/* The steps that there are are spelled out: compilers then use vectors. */
-#define HISTORY_CASE(KIND, T, EXPRESSION)                         \
-    case KIND:                                                    \
-        if (step == sizeof(T)) HISTORY_LOOP(sizeof(T), T, EXPRESSION) \
-        else if (step == 8) HISTORY_LOOP(8, T, EXPRESSION)        \
-        else HISTORY_LOOP(step, T, EXPRESSION)                    \
-        return;
-
-typedef struct {
-    float re, im;
-} history_c64;
-typedef struct {
-    double re, im;
-} history_c128;
-
 /* Elements as doubles. */
 static inline void history_numbers(history_series const *q, char const *from, int64_t step, int64_t n, double *to) {
-    switch (q->kind) {
-        HISTORY_CASE(KIND_BOOL, uint8_t, x != 0)
-        HISTORY_CASE(KIND_I8, int8_t, x)
-        HISTORY_CASE(KIND_U8, uint8_t, x)
-        HISTORY_CASE(KIND_I16, int16_t, x)
-        HISTORY_CASE(KIND_U16, uint16_t, x)
-        HISTORY_CASE(KIND_I32, int32_t, x)
-        HISTORY_CASE(KIND_U32, uint32_t, x)
-        HISTORY_CASE(KIND_I64, int64_t, (double)x)
-        HISTORY_CASE(KIND_U64, uint64_t, (double)x)
-        HISTORY_CASE(KIND_F16, uint16_t, history_half(x))
-        HISTORY_CASE(KIND_BF16, uint16_t, history_brain(x))
-        HISTORY_CASE(KIND_F32, float, x)
-        HISTORY_CASE(KIND_F64, double, x)
-        HISTORY_CASE(KIND_C64, history_c64, hypot(x.re, x.im))
-        HISTORY_CASE(KIND_C128, history_c128, hypot(x.re, x.im))
-        HISTORY_CASE(KIND_TABLE, uint8_t, q->table[x])
-    }
-    for (int64_t k = 0; k < n; k++) to[k] = NAN;
+    loopdbg_elements(q->kind, q->table, from, step, n, to);
 }
 
 /* -- tensors as four numbers */

@@ -24,7 +24,6 @@ cdef class Histories:
     cdef loop_history **all      # of the loops that are followed
     cdef dict logs               # (loop, place) -> (entry, Rows) that its log begins with
     cdef dict frozen             # (loop, place) -> FrozenEntry of one that ended
-    cdef list tables             # arrays that kinds refer to
 
     cdef int begin(self) except -1
     cdef int prepare(self, int index, bint crossing) except -1

@@ -10,6 +10,7 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 cimport numpy as np
 
+from ...kernels.summary cimport kind_of, table_of
 from ..memory.memory cimport Memory
 from ..memory.pieces cimport hold, release, take
 from ..memory.state cimport *
@@ -31,11 +32,6 @@ cdef extern from "history.h" nogil:
     void history_view(const loop_history *h, const history_entry *e, int64_t width, history_stat *out)
     int64_t history_even_width(int64_t rows)
 
-_KINDS = {
-    "bool": KIND_BOOL, "int8": KIND_I8, "uint8": KIND_U8, "int16": KIND_I16, "uint16": KIND_U16, "int32": KIND_I32,
-    "uint32": KIND_U32, "int64": KIND_I64, "uint64": KIND_U64, "float16": KIND_F16, "bfloat16": KIND_BF16,
-    "float32": KIND_F32, "float64": KIND_F64, "complex64": KIND_C64, "complex128": KIND_C128,
-}
 # What was seen of an entry of a loop: ``stats[bucket, series, norm smallest largest mean, low high first last odd]``, of
 # ``width`` boundaries each, from that before iteration ``origin`` on. ``told``: the series that have numbers; ``wide``: those
 # whose values are no single numbers; ``whole``: False where memory ran out.
@@ -94,7 +90,7 @@ cdef class Histories:
 
     def __init__(self, Memory memory not None):
         self.memory, self.s, self.plan = memory, &memory.s, memory.plan
-        self.logs, self.frozen, self.tables = {}, {}, []
+        self.logs, self.frozen = {}, {}
         self.all = <loop_history **>take(NULL, memory.nloops + 1, sizeof(loop_history *))
 
     def __dealloc__(self):
@@ -207,15 +203,14 @@ cdef class Histories:
                 continue
             slot = q.result if q.param < 0 else q.param
             dtype = self.memory.specs[self.s.slots[slot].spec][0] if self.s.slots[slot].spec else None
-            kind = KIND_NONE if dtype is None else _kind(dtype)
+            kind = KIND_NONE if dtype is None else kind_of(dtype)
             if kind == q.kind and kind != KIND_TABLE:
                 continue
             q.kind = kind
             if dtype is not None:
                 q.itemsize = dtype.itemsize
             if kind == KIND_TABLE:
-                self.tables.append(_table(dtype))
-                q.table = <double *>np.PyArray_DATA(self.tables[len(self.tables) - 1])
+                q.table = <double *>np.PyArray_DATA(table_of(dtype))
             self.s.generation += 1
         h.unknown_carried = 0
         if crossing:
@@ -416,18 +411,6 @@ cdef class Histories:
                     tuple([e.sampled[k] != 0 for k in range(h.nseries)]), not e.lost)
 
 
-def _kind(dtype):
-    found = _KINDS.get(dtype.name)
-    if found is not None:
-        return found
-    return KIND_TABLE if dtype.kind == "V" and dtype.itemsize == 1 and not dtype.names else KIND_NONE
-
-
-def _table(dtype):
-    """What each byte means."""
-    return np.ascontiguousarray(np.arange(256, dtype=np.uint8).view(dtype).astype(np.float64))
-
-
 def numbers_of(value):
     """Norm, smallest, largest and mean of an array as a history has them, and whether not all elements were looked at; None
     where they are no numbers."""
@@ -435,11 +418,11 @@ def numbers_of(value):
     cdef double told[4]
     cdef int sampled
     memset(&q, 0, sizeof(q))
-    kind = _kind(value.dtype)
+    kind = kind_of(value.dtype)
     if kind == KIND_NONE:
         return None
     value = np.ascontiguousarray(value)
-    table = _table(value.dtype) if kind == KIND_TABLE else None
+    table = table_of(value.dtype) if kind == KIND_TABLE else None
     q.kind, q.itemsize = kind, value.dtype.itemsize
     if table is not None:
         q.table = <double *>np.PyArray_DATA(table)

@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 from loopdbg.debugger.statistics.change import change, changing
 from loopdbg.debugger.statistics.histogram import Histogram
 from loopdbg.debugger.statistics.onepass import CHUNK, Statistics
-from loopdbg.debugger.statistics.tensor import TensorRef, tensor_of
+from loopdbg.debugger.statistics.tensor import PART, TensorRef, tensor_of
 
 FLOATS = (np.float16, np.float32, np.float64)
 
@@ -124,11 +124,10 @@ def test_changes(data: st.DataObject, dtype: type) -> None:
 
 
 def test_changes_come_part_by_part() -> None:
-    before, after = np.zeros(2 * CHUNK + 5, np.float32), np.zeros(2 * CHUNK + 5, np.float32)
-    after[CHUNK + 3] = -7
+    before, after = np.zeros(2 * PART + 5, np.int8), np.zeros(2 * PART + 5, np.int8)
+    after[PART + 3] = -7
     steps = [(c.size, c.largest) for c in changing(tensor_of(before), tensor_of(after))]
-    # One object grows.
-    assert len(steps) == 3 and steps[0][1] == 0.0 and steps[-1] == (before.size, 7.0)
+    assert steps == [(PART, 0.0), (2 * PART, 7.0), (before.size, 7.0)]
     with pytest.raises(ValueError, match="differ"):
         change(tensor_of(np.zeros(2)), tensor_of(np.zeros(3)))
 
