@@ -128,7 +128,6 @@ class StandingFrame(SessionFrame):
         self._moves = moves
         #: One reference for one tensor, which knows its statistics once somebody asked.
         self._refs: dict[object, TensorRef] = {}
-        timeline.findings.at(self._moment)
 
     # What takes long to find is found once for both.
 
@@ -171,6 +170,7 @@ class StandingFrame(SessionFrame):
         if not is_large(found):
             return copy()
         timeline = self._timeline
+        timeline.findings.at(self._moment)
         content = timeline.key(slot, before)
         ref = TensorRef(found.dtype, found.shape, partial(self._read, find), timeline.findings, content)
         return self._refs.setdefault(key, ref)

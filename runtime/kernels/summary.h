@@ -148,7 +148,8 @@ static inline void loopdbg_settle_unit(loopdbg_summary *s, double most) {
         frexp(most, &exponent);
         unit = ldexp(1, exponent - 1);
     }
-    if (!s->finite) s->unit = unit;
+    /* Zeros are the same in all. */
+    if (s->mean == 0 && s->squares == 0) s->unit = unit;
     else if (unit > s->unit) {
         double const ratio = s->unit / unit;
         s->mean *= ratio;

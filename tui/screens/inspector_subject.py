@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-
 from ...debugger.statistics.histogram import Histogram
 from ...debugger.statistics.onepass import Change, Statistics
 from ...debugger.statistics.tensor import TensorRef

@@ -89,6 +89,11 @@ def test_the_largest_and_the_smallest_numbers_keep_mean_and_norm(scale: float) -
     )
 
 
+def test_zeros_before_the_smallest_numbers_do_not_hide_their_spread() -> None:
+    found = parts(np.array([0.0, 0.0, 4e-184, 0.0, -4e-184, 0.0]), 2)
+    assert found.std == pytest.approx(4e-184 / math.sqrt(3)) and found.norm == pytest.approx(4e-184 * math.sqrt(2))
+
+
 def test_a_long_tensor_far_from_zero_keeps_its_spread() -> None:
     array = (1e6 + np.tile([-1.0, 1.0], CHUNK)).astype(np.float64)
     assert Statistics(array).std == pytest.approx(1.0, rel=1e-9)
