@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...runtime.frame import BodyNode, CarriedValue, NodeState
-from ...runtime.graph import Array, Loop, Node, SlicedInput, StoppedBy
+from ...runtime.graph import Array, Loop, Node, ScanOutput, SlicedInput, StoppedBy
 from ...runtime.graph.slices import entry_parts
 from ..breakpoints.breakpoint import Breakpoint, Trigger
 from ..frame import AnyFrame, AnyValues
@@ -47,6 +47,11 @@ class ScanSnapshot:
     whole: Any = None
     #: Some of it, where nobody may look at the whole: its loop runs.
     sample: Sample | None = None
+    #: How many elements it will have in the end, where that is said beforehand: what the loop does not give is zeros.
+    length: int | None = None
+    #: For each iteration which parts of its element along the first axis are more than filling (``[iterations,
+    #: parts]``), or how many from the first one (``[iterations]``); None: all are.
+    valid: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,6 +303,42 @@ def _scan(frame: AnyFrame) -> list[ScanSnapshot]:
     wholes = frame.scan_outputs
     for k, (port, name) in enumerate(zip(frame.loop.scan_outputs, scan_names(frame.loop), strict=True)):
         count, shape, dtype, tail = frame.scan_tail(k, SCAN_TAIL)
-        whole = wholes.get(port.outer.name)
-        scans.append(ScanSnapshot(name, port.axis, port.stack, port.reverse, count, shape, dtype, tuple(tail), whole))
+        scans.append(
+            ScanSnapshot(
+                name,
+                port.axis,
+                port.stack,
+                port.reverse,
+                count,
+                shape,
+                dtype,
+                tuple(tail),
+                wholes.get(port.outer.name),
+                length=_length(frame, port),
+                valid=_valid(frame, port),
+            )
+        )
     return scans
+
+
+def _length(frame: AnyFrame, port: ScanOutput) -> int | None:
+    if port.length is None:
+        return None
+    there, value = frame.values.read(port.length)
+    return int(np.asarray(value).reshape(())) if there else None
+
+
+def _valid(frame: AnyFrame, port: ScanOutput) -> Array | None:
+    loop = frame.loop
+    sliced = None if loop is None else next((s for s in loop.sliced_inputs if s.inner is port.valid), None)
+    if sliced is None or port.valid is None:
+        return None
+    there, whole = frame.values.read(sliced.outer)
+    if not there or not isinstance(whole, np.ndarray | TensorRef):
+        return None
+
+    def read(array: Array) -> Array:
+        parts = entry_parts(array, sliced, frame.name, frame.trip_count)
+        return np.array(parts.reshape(len(parts), -1) if parts.dtype.kind == "b" else parts)
+
+    return tensor_of(whole).use(read)

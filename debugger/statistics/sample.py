@@ -40,14 +40,19 @@ def sampled(
     """Of ``[count, *element shape]`` the elements at some places, of each at most so many numbers, evenly apart, in the
     order that they have with ``axis`` in front."""
     taken = np.asarray(places, np.int64)
-    chosen = None if size <= numbers else np.linspace(0, size - 1, numbers).astype(np.int64)
-    rows = np.empty((len(taken), size if chosen is None else numbers), elements.dtype)
+    which = chosen(size, min(size, numbers))
+    rows = np.empty((len(taken), len(which)), elements.dtype)
     for row, place in zip(rows, taken.tolist(), strict=True):
         element = elements[place]
         if axis:
             element = np.moveaxis(element, axis, 0)
-        row[:] = element.reshape(-1) if chosen is None else element.flat[chosen]
+        row[:] = element.reshape(-1) if size <= numbers else element.flat[which]
     return Sample(len(elements), size, taken, rows)
+
+
+def chosen(size: int, numbers: int) -> npt.NDArray[np.int64]:
+    """Which numbers of an element a sample has, where it has so many of them."""
+    return np.linspace(0, size - 1, numbers).astype(np.int64) if numbers < size else np.arange(size)
 
 
 def sampled_numbers(elements: Array, most: int) -> Sample:

@@ -192,6 +192,7 @@ class _Writer:
                     "stack": s.stack,
                     "reverse": s.reverse,
                     **({} if s.length is None else {"length": self.value(s.length)}),
+                    **({} if s.valid is None else {"valid": self.value(s.valid)}),
                 }
                 for s in loop.scan_outputs
             ],
@@ -331,6 +332,7 @@ class _Reader:
                 _flag(s["stack"]),
                 _flag(s["reverse"]),
                 self.maybe(s.get("length")),
+                self.maybe(s.get("valid")),
             )
             for s in told["scan_outputs"]
         ]
@@ -382,6 +384,7 @@ def _check_loop(loop: Loop, known: frozenset[Value]) -> None:
         if ports and len(ports) != len(values):
             raise ValueError(f"{loop.describe()} has {len(ports)} ports for {len(values)} values")
     _require(known, [s.length for s in loop.scan_outputs], loop)
+    _require({s.inner for s in sliced}, [s.valid for s in loop.scan_outputs], loop)
     if (loop.tested or 0) > len(loop.body.nodes) or (loop.tested is not None and loop.condition is None):
         raise ValueError(f"{loop.describe()} is tested by nodes that are not there")
     _require(outputs, [*(v.outer for v in loop.last_values), *(s.outer for s in loop.scan_outputs)], loop)

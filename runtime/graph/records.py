@@ -222,7 +222,9 @@ class ScanOutput:
 
     ``stack``: on a new axis ``axis``; otherwise concatenated along the existing ``axis``. ``reverse``: the last
     iteration stands first. ``length``: an outer integer, how many elements the axis is to have; those that the loop
-    does not give are zeros, at the end (TensorRT, SEMANTICS 0.13).
+    does not give are zeros, at the end (TensorRT, SEMANTICS 0.13). ``valid``: the parameter of a sliced input that
+    tells which parts of an element along its first axis are more than filling (``[parts, 1]``), or how many of them,
+    from the first one: sequences that are shorter than others.
     """
 
     result: Value
@@ -231,6 +233,7 @@ class ScanOutput:
     stack: bool = True
     reverse: bool = False
     length: Value | None = None
+    valid: Value | None = None
 
 
 @dataclass(eq=False, repr=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from ...debugger.session.snapshot import ScanSnapshot
 from ...debugger.statistics.onepass import widened
-from ...debugger.statistics.sample import Sample, evenly, sampled, sampled_numbers
+from ...debugger.statistics.sample import Sample, chosen, evenly, sampled, sampled_numbers
 from ...debugger.statistics.tensor import tensor_of
 from ...runtime.graph import Array
 from .bands import Band, draw, per_cell
@@ -18,6 +19,8 @@ from .evolution import is_rounding
 from .plots import SHADES, chart, shades
 from .text import number_text, sparkline
 
+#: What is no result: zeros that fill up to a length, or behind a sequence that is shorter than others.
+FILLING = "╌"
 #: Of one line of a picture at most so many elements of the scan output are looked at, and so many numbers a cell.
 _ROWS, _PER_CELL = 8, 8
 #: Of single numbers at most so many.
@@ -66,42 +69,104 @@ def _sample(scan: ScanSnapshot, width: int, height: int) -> Sample | None:
 def _numbers(scan: ScanSnapshot, sample: Sample, width: int, height: int) -> Picture:
     """Single numbers as bars, or, where they share cells, as from where to where they go."""
     numbers = _doubles(sample.rows[:, 0])
-    band, each = Band.of(numbers), per_cell(scan.count, width)
-    cell = f", 1 cell = {each}" if each > 1 else ""
+    filled = _filled(scan, sample)[:, 0]
+    numbers = np.where(filled, 0.0, numbers) if filled.all() else np.where(filled, numbers[~filled][0], numbers)
+    band, each = Band.of(numbers), per_cell(_total(scan), width)
+    per = f", 1 cell = {each}" if each > 1 else ""
     low, high = band.span or (0.0, 0.0)
     flat = not band.odd.any() and scan.count > 1 and is_rounding(low, high, sample.dtype.name)
     seen = "nothing finite" if band.span is None else f"{number_text(low)} … {number_text(high)}"
-    note = f"{_which(scan)}{cell}   {f'flat: {number_text(low)}' if flat else seen}{_sampled(sample)}"
+    note = f"{_which(scan)}{per}   {f'flat: {number_text(low)}' if flat else seen}{_sampled(sample)}"
+    wide = max(1, min(4, width // _total(scan))) if height >= 3 and each == 1 and not flat else 1
     if flat:
-        return Picture(("",), (f"{'flat':─^{max(min(scan.count, width), 6)}}",), note)
-    if each > 1:
+        lines = [f"{'flat':─^{max(-(-scan.count // each), 6)}}"]
+    elif each > 1:
         # Two columns of dots a cell, whatever was taken of what they stand for.
-        heads = np.arange(2 * -(-scan.count // each)) * each // 2
+        cells = -(-scan.count // each)
+        heads = np.arange(2 * cells) * each // 2
         starts = np.minimum(np.searchsorted(sample.places, heads), len(numbers) - 1)
-        lines = draw(band.joined(starts), width, max(1, height))
+        lines = draw(band.joined(starts), cells, max(1, height))
     elif height < 3:
         lines = [sparkline(numbers, width)]
     else:
-        wide = max(1, min(4, width // len(numbers)))
         lines = chart([number for number in numbers for _ in range(wide)], width, height)
+    if not flat and filled.any():
+        lines = _without(lines, [bool(filled[a:b].all()) for a, b in _spans(sample, scan.count, each)], wide)
+    if _total(scan) > scan.count:
+        # What is not there stands at the foot of where it will be.
+        rest = min(width - len(lines[-1]), wide * max(1, (_total(scan) - scan.count) // each))
+        lines = [*(line + " " * rest for line in lines[:-1]), lines[-1] + FILLING * rest]
     return Picture(("",) * len(lines), tuple(lines), note)
+
+
+def _without(lines: list[str], filling: list[bool], wide: int) -> list[str]:
+    """Lines of a picture where some cells are filling, which stands at its foot."""
+    cells = [one for one in filling for _ in range(wide)]
+    return [
+        "".join(
+            (FILLING if line is lines[-1] else " ") if one else sign for sign, one in zip(line, cells, strict=False)
+        )
+        for line in lines
+    ]
+
+
+def _spans(sample: Sample, count: int, each: int) -> Iterator[tuple[int, int]]:
+    """From where to where the rows of a sample are of so many elements at a time."""
+    cuts = np.searchsorted(sample.places, range(0, count, each)).tolist()
+    return pairwise([*cuts, len(sample.rows)])
 
 
 def _rows(scan: ScanSnapshot, sample: Sample, width: int, height: int) -> Picture:
     """Elements as rows, some of them together where there are more than lines."""
-    each = math.ceil(scan.count / height)
-    starts = range(0, scan.count, each)
-    label = len(str(scan.count - 1)) + 1
-    cuts = np.searchsorted(sample.places, starts)
-    folded = [_fold(sample.rows[a:b], width - label) for a, b in pairwise([*cuts.tolist(), len(sample.rows)])]
-    finite = np.concatenate([line[np.isfinite(line)] for line in folded])
+    total = _total(scan)
+    each = math.ceil(total / height)
+    label = len(str(total - 1)) + 1
+    filled = _filled(scan, sample)
+    folded, masks = [], []
+    for a, b in _spans(sample, scan.count, each):
+        folded.append(_fold(sample.rows[a:b], width - label))
+        masks.append(_fold(filled[a:b], width - label) > 1 - 1e-9)
+    known = [line[np.isfinite(line) & ~mask] for line, mask in zip(folded, masks, strict=True)]
+    finite = np.concatenate(known)
     if finite.size:
         seen = f"{number_text(float(finite.min()))} {SHADES[1:]} {number_text(float(finite.max()))}"
     else:
         seen = "nothing finite"
     line_of = f", 1 line = {each}" if each > 1 else ""
+    # What is filling has no say in how dark the others are.
+    light = float(finite.min()) if finite.size else 0.0
+    drawn = shades([np.where(mask, light, line) for line, mask in zip(folded, masks, strict=True)])
+    lines = [
+        "".join(FILLING if one else sign for sign, one in zip(line, mask, strict=True))
+        for line, mask in zip(drawn, masks, strict=True)
+    ]
+    starts = range(0, total, each)
+    lines += [FILLING * len(lines[0])] * (len(starts) - len(lines))
     labels = tuple(f"{_iteration(scan, start):>{label - 1}} " for start in starts)
-    return Picture(labels, tuple(shades(folded)), f"{_which(scan)}{line_of}   {seen}{_sampled(sample)}")
+    return Picture(labels, tuple(lines), f"{_which(scan)}{line_of}   {seen}{_sampled(sample)}")
+
+
+def _total(scan: ScanSnapshot) -> int:
+    """The elements that it has or will have in the end."""
+    return max(scan.count, scan.length or 0)
+
+
+def _filled(scan: ScanSnapshot, sample: Sample) -> Array:
+    """Which of the numbers of a sample are filling."""
+    filled: Array = np.zeros(sample.rows.shape, bool)
+    valid = scan.valid
+    if valid is None or not len(valid):
+        return filled
+    iterations = np.minimum(scan.count - 1 - sample.places if scan.reverse else sample.places, len(valid) - 1)
+    shape = [dim for k, dim in enumerate(scan.shape) if k != scan.axis % len(scan.shape)]
+    parts = shape[0] if shape else 1
+    if valid.ndim == 1:
+        valid = np.arange(parts) < valid[:, None]
+    if valid.shape[1] != parts or sample.size % parts:
+        return filled
+    part_of = chosen(sample.size, sample.rows.shape[1]) // (sample.size // parts)
+    filled[:] = ~valid[iterations][:, part_of]
+    return filled
 
 
 def _fold(rows: Array, width: int) -> Array:
@@ -126,12 +191,20 @@ def _doubles(flat: Array) -> Array:
 
 
 def _iteration(scan: ScanSnapshot, place: int) -> int:
-    return scan.count - 1 - place if scan.reverse else place
+    return scan.count - 1 - place if scan.reverse and place < scan.count else place
 
 
 def _which(scan: ScanSnapshot) -> str:
     last = scan.count - 1
-    return f"iterations {last}–0, newest first" if scan.reverse else f"iterations 0–{last}" if last else "iteration 0"
+    told = f"iterations {last}–0, newest first" if scan.reverse else f"iterations 0–{last}" if last else "iteration 0"
+    if scan.length is not None and scan.length > scan.count:
+        told += f", zeros up to {scan.length} {FILLING}"
+    return f"{told}, {FILLING} filling" if scan.valid is not None and not _is_full(scan.valid) else told
+
+
+def _is_full(valid: Array) -> bool:
+    """Is nothing filling?"""
+    return bool(valid.all() if valid.ndim > 1 else (valid == valid.max(initial=0)).all())
 
 
 def _sampled(sample: Sample) -> str:

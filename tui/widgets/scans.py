@@ -64,8 +64,9 @@ def _facts(scan: ScanSnapshot, trip_count: int | None, width: int, whose: str = 
     how = "stacked on" if scan.stack else "concatenated along"
     reverse = ", newest first" if scan.reverse else ""
     spans = [
-        (quote(scan.name), Role.NAME),
-        (f"  {type_text(scan.dtype, scan.shape)}", Role.VALUE),
+        # Which way it grows is seen at every width.
+        (f"{quote(scan.name)}{' ←' if scan.reverse else ''}", Role.NAME),
+        (f"  {type_text(scan.dtype, scan.shape)}{_in_the_end(scan)}", Role.VALUE),
         (f"  {scan.count} of {trip_count}" if trip_count is not None else f"  {scan.count} so far", Role.PLAIN),
     ]
     if whose:
@@ -76,6 +77,15 @@ def _facts(scan: ScanSnapshot, trip_count: int | None, width: int, whose: str = 
         if cell_len(line(*longer).text) <= width:
             return line(*longer)
     return line(*spans)
+
+
+def _in_the_end(scan: ScanSnapshot) -> str:
+    """The shape with what fills it up."""
+    if scan.length is None or scan.length <= scan.count or not scan.count:
+        return ""
+    shape = list(scan.shape)
+    shape[scan.axis] = scan.length
+    return f" of [{','.join(map(str, shape))}]"
 
 
 def _last(scan: ScanSnapshot) -> Span:

@@ -199,6 +199,7 @@ def _batched_scan(header: Node, attributes: Mapping[str, Any], inner: Inner, at:
     results = [None if outer is None else row(outer) for outer in header.outputs]
     last: list[Node] = []
     made: list[Value | None] = list(results)
+    length: Value | None = None
     if lengths is not None:
         length = row(lengths)
         batch.inputs.append(length)
@@ -232,9 +233,9 @@ def _batched_scan(header: Node, attributes: Mapping[str, Any], inner: Inner, at:
     loop = Loop(**vars(header), body=batch, system=System.ONNX, counted_by_slices=True)
     whole = inputs if lengths is None else [*inputs, lengths]
     loop.sliced_inputs += [_slice(value, part, 0, 0) for value, part in zip(whole, batch.inputs, strict=True)]
-    for collected, outer in zip(results, header.outputs, strict=True):
+    for k, (collected, outer) in enumerate(zip(results, header.outputs, strict=True)):
         if collected is not None and outer is not None:
-            loop.scan_outputs.append(ScanOutput(collected, outer))
+            loop.scan_outputs.append(ScanOutput(collected, outer, valid=None if k < states else length))
     return loop
 
 

@@ -233,7 +233,9 @@ class Writer:
             if value is not None:
                 loop.last_values.append(LastValueOutput(edge.result, value, edge))
         if rows[0] is not None:
-            loop.scan_outputs.append(ScanOutput(y, rows[0], int(layer.shape.batch_first), reverse=backward))
+            valid = None if alive is None else now
+            axis = int(layer.shape.batch_first)
+            loop.scan_outputs.append(ScanOutput(y, rows[0], axis, reverse=backward, valid=valid))
         else:
             loop.outputs = list(last)
         loop.made_of = f"{node.op_type} '{node.name}' ({self._page()}), {'reverse' if backward else 'forward'}"
