@@ -142,7 +142,7 @@ cdef class Binder:
             if appended is not None:
                 # Where provide puts the result, what it begins with stands already.
                 bound.calls.pop(appended[2])
-            loose, bound = bound, ranges.settled(bound)
+            loose, bound = bound, ranges.settled(bound, inputs)
         if bound.looked:
             self.growing.note_looks(pc, inputs, bound.looked)
         if len(bound.outputs) < len(instruction.outputs):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError, UnsupportedError
+from ..graph import Array
 from . import attention as core
 from .matmul import product
 from .microsoft_elementwise import MICROSOFT
@@ -432,20 +433,22 @@ def group_query_attention(
         value = columns(p, query, (num_heads + kv_num_heads) * width, kv_num_heads * width)
         query = columns(p, query, 0, num_heads * width)
     q, k, v = heads(p, query, num_heads), heads(p, key, kv_num_heads), heads(p, value, kv_num_heads)
-    lengths = p.value(seqlens_k).reshape(-1).astype(np.int64) + 1
-    total = int(p.value(total_sequence_length).reshape(()))
-    first = rows == total  # the first call: nothing is in the cache yet
-    pasts = np.zeros(batch, np.int64) if first else lengths - rows
-    if len(lengths) != batch or (pasts < 0).any():
-        raise ModelError(f"seqlens_k={(lengths - 1).tolist()} does not fit {rows} new rows of a batch of {batch}")
+    lengths = [length + 1 for length in p.integers(seqlens_k)]
+    total = p.integers(total_sequence_length)[0]
+    # At the first call nothing is in the cache yet.
+    pasts = [0] * batch if rows == total else [length - rows for length in lengths]
+    if len(lengths) != batch or any(past < 0 for past in pasts):
+        told = [int(length) - 1 for length in lengths]
+        raise ModelError(f"seqlens_k={told} does not fit {rows} new rows of a batch of {batch}")
     kept = 0 if past_key is None else past_key.shape[2]
-    if (pasts > kept).any():
-        raise ModelError(f"seqlens_k={(lengths - 1).tolist()} needs more rows than the {kept} of the cache")
+    if any(past > kept for past in pasts):
+        told = [int(length) - 1 for length in lengths]
+        raise ModelError(f"seqlens_k={told} needs more rows than the {kept} of the cache")
     if do_rotary:
         if cos_cache is None or sin_cache is None:
             raise ModelError("do_rotary=1 needs cos_cache and sin_cache")
         if position_ids is None:
-            position_ids = p.constant(pasts[:, None] + np.arange(rows))
+            position_ids = p.numbers([past + k for past in pasts for k in range(rows)], (batch, rows), _INT64)
         cosines, sines = _angles(p, cos_cache, position_ids), _angles(p, sin_cache, position_ids)
         q, k = (
             core.rotated(p, q, cosines, sines, rotary_interleaved),
@@ -454,12 +457,11 @@ def group_query_attention(
     size = max(kept, total)
     present_key = _cached(p, past_key, k, pasts, size)
     present_value = _cached(p, past_value, v, pasts, size)
-    reach = pasts[:, None, None] + np.arange(rows)[:, None]  # the last key that a row sees
-    seen = np.arange(total) <= reach if causal else np.arange(total) < np.maximum(lengths, 1)[:, None, None]
-    seen = np.broadcast_to(seen, (batch, rows, total)).copy()
-    if local_window_size >= 0:
-        seen &= np.arange(total) > reach - local_window_size
-    unseen = None if seen.all() else p.constant(np.where(seen, 0, -np.inf).astype(q.dtype)[:, None])
+    unseen = None
+    # A new row sees all keys, its own is the last one.
+    if not (causal and rows == 1 and local_window_size < 0 and all(past + 1 == total for past in pasts)):
+        hidden_keys = _hidden(pasts, lengths, rows, int(total), bool(causal), local_window_size)
+        unseen = p.constant(hidden_keys.astype(q.dtype)) if hidden_keys.any() else None
     added = None if attention_bias is None else columns(p, attention_bias, 0, total)
     bias = _bias(p, [unseen, added])
     keys, values = (_upto(p, x, total) for x in (present_key, present_value))
@@ -474,12 +476,25 @@ def _upto(p: P, x: T, rows: int) -> T:
     return p.slice(x, (0,) * 4, (1,) * 4, (*x.shape[:2], rows, x.shape[3]))
 
 
+def _hidden(pasts: Any, lengths: Any, rows: int, total: int, causal: bool, window: int) -> Array:
+    """What is added to scores ``[batch, 1, rows, total]``: nothing for keys that a row sees."""
+    first, last = (np.array([int(n) for n in x])[:, None, None] for x in (pasts, lengths))
+    reach = first + np.arange(rows)[:, None]  # the last key that a row sees
+    seen = np.arange(total) <= reach if causal else np.arange(total) < np.maximum(last, 1)
+    seen = np.broadcast_to(seen, (len(first), rows, total))
+    if window >= 0:
+        seen = seen & (np.arange(total) > reach - window)
+    hidden: Array = np.where(seen, 0, -np.inf)[:, None]
+    return hidden
+
+
 def _cached(p: P, past: T | None, x: T, pasts: Any, size: int) -> T:
     """The cache with the new rows behind those that each row of the batch has in it."""
     batch, count, rows, width = x.shape
     pieces = []
-    for k, length in enumerate(map(int, pasts)):
+    fill = None if all(length + rows == size for length in pasts) else 0
+    for k, length in enumerate(pasts):
         if past is not None and length:
             pieces.append((p.slice(past, (k, 0, 0, 0), (1,) * 4, (1, count, length, width)), (k, 0, 0, 0)))
         pieces.append((p.slice(x, (k, 0, 0, 0), (1,) * 4, (1, count, rows, width)), (k, 0, length, 0)))
-    return p.assemble((batch, count, size, width), x.dtype, pieces, 0)
+    return p.assemble((batch, count, size, width), x.dtype, pieces, fill)

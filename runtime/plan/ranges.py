@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from ..kernels import kernel as kernels
 from ..kernels.extents import now
 from ..ops import arithmetic
-from .bind import Bound, Buffer, CallSpec, Varied
+from .bind import Bound, Buffer, CallSpec, Input, Varied
 
 
 def decide(bound: Bound) -> None:
@@ -20,8 +21,8 @@ def decide(bound: Bound) -> None:
         kernels.decide(call.kernel, call.dims, call.steps, call.outer)
 
 
-def settled(bound: Bound) -> Bound:
-    """The binding as it is for the extent of now: plain integers everywhere."""
+def settled(bound: Bound, inputs: Sequence[Input | None]) -> Bound:
+    """The binding to these inputs as it is for the extent of now: plain integers everywhere."""
     buffers: dict[int, Buffer] = {}
 
     def plain(buffer: Buffer) -> Buffer:
@@ -50,9 +51,10 @@ def settled(bound: Bound) -> Bound:
             temps.append(np.array(_now(temp.numbers), np.int64))
         else:
             temps.append(temp if isinstance(temp, np.ndarray) else now(temp))
-    guards: dict[int, Any] = {
-        k: np.array(_now(guard), np.int64) if isinstance(guard, tuple) else guard for k, guard in bound.guards.items()
-    }
+    guards: dict[int, Any] = {}
+    for k, guard in bound.guards.items():
+        of = inputs[k]
+        guards[k] = np.array(_now(guard), of.dtype) if isinstance(guard, tuple) and of is not None else guard
     return Bound([plain(out) for out in bound.outputs], calls, temps, guards, now(bound.cost), bound.looked)
 
 

@@ -216,11 +216,11 @@ def test_a_binding_for_a_range_is_the_binding_of_each_number(
     assert span.low <= number <= span.high
     if any(isinstance(temp, bind.Varied) for temp in varied.temps):
         # A count is a constant there, and is converted here.
-        assert [out.shape for out in ranges.settled(varied).outputs] == [out.shape for out in plain.outputs]
+        assert [out.shape for out in ranges.settled(varied, ()).outputs] == [out.shape for out in plain.outputs]
         return
-    assert _told(ranges.settled(varied)) == _told(plain)
+    assert _told(ranges.settled(varied, ())) == _told(plain)
     span.now = min(max(other, span.low), span.high)
-    assert _told(ranges.settled(varied)) == _told(_bind(op, inputs, span.now))
+    assert _told(ranges.settled(varied, ())) == _told(_bind(op, inputs, span.now))
 
 
 def test_most_operators_are_bound_for_ranges() -> None:

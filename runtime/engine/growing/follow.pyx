@@ -3,12 +3,17 @@
 Everything here gives up (0) where memory, a spec or another binding is needed; ``Varied`` (varying.pyx) does that.
 """
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int32_t, int64_t
 
 from ...kernels.kernel cimport drop_block
 from ..memory.pieces cimport release
 from ..memory.specs cimport extent_of, spec_of
 from ..memory.state cimport *
+
+
+cdef inline int64_t element_of(const Varying *v, const char *data) noexcept nogil:
+    """The number that varies, where it is one in a tensor."""
+    return (<const int32_t *>data)[v.element] if v.narrow else (<const int64_t *>data)[v.element]
 
 
 cdef int matches(State *s, Varying *v, int64_t *extent) noexcept nogil:
@@ -19,7 +24,7 @@ cdef int matches(State *s, Varying *v, int64_t *extent) noexcept nogil:
     if v.element < 0:
         n = extent_of(p.family, s.slots[p.slot].spec)
     elif s.slots[p.slot].spec == p.spec:
-        n = (<const int64_t *>s.slots[p.slot].data)[v.element]
+        n = element_of(v, s.slots[p.slot].data)
     else:
         return 0
     if n < v.low or n > v.high:
@@ -102,7 +107,10 @@ cdef int fit_calls(State *s, Instr *ins) noexcept nogil:
     for k in range(v.ninputs):
         v.inputs[k].spec = s.slots[v.inputs[k].slot].spec
     for k in range(v.nnumbers):
-        v.numbers[k].where[0] = v.numbers[k].base + v.numbers[k].slope * n
+        if v.numbers[k].narrow:
+            (<int32_t *>v.numbers[k].where)[0] = <int32_t>(v.numbers[k].base + v.numbers[k].slope * n)
+        else:
+            v.numbers[k].where[0] = v.numbers[k].base + v.numbers[k].slope * n
     ins.cost = v.cost_base + v.cost_slope * n
     v.extent = n
     v.fitted += 1
@@ -124,7 +132,7 @@ cdef int fit(State *s, Instr *ins) noexcept nogil:
             v = ins.varying
             break
     else:
-        if v.element >= 0 and (<const int64_t *>s.slots[v.inputs[v.leading].slot].data)[v.element] != v.extent:
+        if v.element >= 0 and element_of(v, s.slots[v.inputs[v.leading].slot].data) != v.extent:
             if not fit_calls(s, ins):
                 return 0
             v = ins.varying

@@ -122,9 +122,10 @@ cdef class Growing:
                 for j, value in enumerate(temp.numbers):
                     self.number(numbers, <size_t>ins.cells[k] + 8 * j, value)
         for k, guard in enumerate(bound.guards.values()):
-            if isinstance(guard, tuple):
+            if isinstance(guard, tuple) and guard:
+                width = ins.guards[k].nbytes // len(guard)
                 for j, value in enumerate(guard):
-                    self.number(numbers, <size_t>ins.guards[k].expected + 8 * j, value)
+                    self.number(numbers, <size_t>ins.guards[k].expected + width * j, value, width == 4)
         v.cost_base, v.cost_slope = now(bound.cost), 0
         if type(bound.cost) is Extent:
             v.cost_base, v.cost_slope = bound.cost.base, bound.cost.slope
@@ -137,8 +138,9 @@ cdef class Growing:
         v.rooms = <Room *>take(v, len(temps), sizeof(Room))
         v.inputs = <Port *>take(v, len(slots), sizeof(Port))
         v.outputs = <Port *>take(v, len(outputs), sizeof(Port))
-        for k, (where, base, slope) in enumerate(numbers):
+        for k, (where, base, slope, narrow) in enumerate(numbers):
             v.numbers[k].where = <npy_intp *><size_t>where
+            v.numbers[k].narrow = narrow
             v.numbers[k].base, v.numbers[k].slope = base, slope
         v.nnumbers = len(numbers)
         for k, (j, size) in enumerate(temps):
@@ -150,6 +152,7 @@ cdef class Growing:
             if slot == instruction.inputs[followed.leading]:
                 v.leading = k
         v.ninputs, v.element = len(slots), followed.element
+        v.narrow = self.memory.specs[self.s.slots[<int>instruction.inputs[followed.leading]].spec][0] == np.int32
         for k, (slot, out) in enumerate(outputs):
             self.port(v.outputs + k, slot, out.shape, out.dtype)
             if appended is not None and slot == appended[0]:
@@ -161,9 +164,9 @@ cdef class Growing:
         self.arrays[pc, v.key] = arrays
         return 0
 
-    cdef int number(self, list numbers, size_t where, object value) except -1:
+    cdef int number(self, list numbers, size_t where, object value, bint narrow=False) except -1:
         if type(value) is Extent:
-            numbers.append((where, value.base, value.slope))
+            numbers.append((where, value.base, value.slope, narrow))
         return 0
 
     cdef int port(self, Port *p, int slot, object shape, object dtype) except -1:
@@ -181,7 +184,7 @@ cdef class Growing:
         """Remember the integers that a binding looked at: the next one may see how they change."""
         if self.last_bound[pc] is not None:
             for k in looked:
-                if inputs[k] is not None and inputs[k].known is None and inputs[k].dtype == np.int64 and math.prod(inputs[k].shape) <= MOST_NUMBERS:
+                if inputs[k] is not None and inputs[k].known is None and inputs[k].dtype in (np.int32, np.int64) and math.prod(inputs[k].shape) <= MOST_NUMBERS:
                     self.last_bound[pc][2][k] = integers_of(inputs[k])
         return 0
 

@@ -253,6 +253,7 @@ cdef struct Family:
 # How a bound node follows an extent that varies (varying.pyx): each number below is base + slope * it.
 cdef struct Number:
     npy_intp *where
+    int narrow           # it has 32 bits there
     npy_intp base
     npy_intp slope
 
@@ -280,7 +281,8 @@ cdef struct Varying:
     int64_t fitted        # how often they were changed
     int64_t seen          # how often of that in executions before
     int leading           # the input whose extent it is
-    int element           # or in which it is this element, an int64; -1: an extent
+    int element           # or in which it is this element, an integer; -1: an extent
+    int narrow            # which has 32 bits, not 64
     int ninputs
     int noutputs
     int nnumbers

@@ -1,0 +1,129 @@
+"""GroupQueryAttention in loops, whose cache grows or is written into: every way of running gives the same bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from onnx import TensorProto, helper, numpy_helper
+
+import loopdbg
+import ways
+from loopdbg.runtime.frontends.onnx import reader as frontend
+from loopdbg.runtime.ops.registry import Op
+from strategies.draws import Draw, FromSeed
+
+F32, I32, I64, BOOL = TensorProto.FLOAT, TensorProto.INT32, TensorProto.INT64, TensorProto.BOOL
+value = helper.make_tensor_value_info
+
+
+def model(draw: Draw, plain: bool = False) -> tuple[onnx.ModelProto, dict[str, Any]]:
+    """A loop that attends with one new row an iteration; ``plain``: one row of a batch, and a cache that grows."""
+    rng = np.random.default_rng(draw.integer(0, 999))
+    groups, width = draw.pick((1, 2)), draw.pick((16, 32))
+    heads = groups * draw.pick((1, 3))
+    batch, past, trips = 1 if plain else draw.pick((1, 1, 2)), draw.integer(1, 5), draw.integer(12, 20)
+    room = past if plain or draw.integer(0, 2) else past + trips + draw.integer(0, 3)
+    attributes: dict[str, Any] = {}
+    if draw.integer(0, 2) == 0 and not plain:
+        attributes["local_window_size"] = draw.integer(2, 9)
+    if draw.integer(0, 2) == 0:
+        attributes["softcap"] = 3.0
+    constants = {"past": np.array([past], np.int64), "one": np.array(1, np.int32)}
+    constants["spread"] = np.array([batch, 1], np.int64)
+    names = ["x", "k_new", "v_new", "k", "v", "seen", "total"]
+    if draw.integer(0, 1):
+        angles = rng.standard_normal((past + trips + 1, width // 2)).astype(np.float32)
+        constants |= {"cosines": np.cos(angles), "sines": np.sin(angles)}
+        names += ["cosines", "sines"]
+        attributes["do_rotary"] = 1
+    for name in ("w_k", "w_v"):
+        constants[name] = (rng.standard_normal((heads * width, groups * width)) / 4).astype(np.float32)
+    make = helper.make_node
+    nodes = [
+        make("MatMul", ["x", "w_k"], ["k_new"]),
+        make("MatMul", ["x", "w_v"], ["v_new"]),
+        make("Add", ["i", "past"], ["before"]),
+        make("Cast", ["before"], ["before_32"], to=I32),
+        make("Expand", ["before_32", "spread"], ["seen"]),
+        make("Add", ["before_32", "one"], ["total"]),
+        make("GroupQueryAttention", names, ["y", "k_next", "v_next"], domain="com.microsoft", num_heads=heads,
+             kv_num_heads=groups, **attributes),
+        make("Tanh", ["y"], ["x_next"]),
+        make("Identity", ["c"], ["keep"]),
+    ]  # fmt: skip
+    state, cache = [batch, 1, heads * width], [batch, groups, "rows", width]
+    body = helper.make_graph(
+        nodes,
+        "body",
+        [
+            value("i", I64, []),
+            value("c", BOOL, []),
+            value("x", F32, state),
+            value("k", F32, cache),
+            value("v", F32, cache),
+        ],
+        [
+            value("keep", BOOL, []),
+            value("x_next", F32, state),
+            value("k_next", F32, cache),
+            value("v_next", F32, cache),
+        ],
+    )
+    given = {"x0": rng.standard_normal(state), "k0": np.zeros((batch, groups, room, width))}
+    given["k0"][:, :, :past] = rng.standard_normal((batch, groups, past, width))
+    given["v0"] = given["k0"] / 2
+    feeds = {"M": np.array(trips), **{name: array.astype(np.float32) for name, array in given.items()}}
+    graph = helper.make_graph(
+        [make("Loop", ["M", "", *given], ["x_last", "k_last", "v_last"], body=body)],
+        "attention",
+        [value("M", I64, []), *(value(name, F32, list(array.shape)) for name, array in given.items())],
+        [value("x_last", F32, state), value("k_last", F32, None), value("v_last", F32, None)],
+        [numpy_helper.from_array(array, name) for name, array in constants.items()],
+    )
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=10), feeds
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 1 << 30))
+def test_all_ways_agree(seed: int) -> None:
+    draw = FromSeed(seed)
+    proto, feeds = model(draw)
+    read = loopdbg.Model(frontend.from_proto(proto, "attention"))
+    expected = ways.executed(read, feeds)
+    assert expected[0] is None, expected
+    assert ways.executed(read, feeds) == expected
+    assert ways.hooked(read, feeds)[0] == expected
+    assert ways.debugged(read, feeds)[0] == expected
+    assert ways.there_and_back(read, feeds, draw) == expected
+    for prepare in (ways.python_only, ways.hot_at_once):
+        assert ways.by_engine(read, feeds, prepare) == expected, prepare.__name__
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 1 << 30))
+def test_onnxruntime_agrees(seed: int) -> None:
+    ort = pytest.importorskip("onnxruntime")
+    proto, feeds = model(FromSeed(seed))
+    session = ort.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    results = loopdbg.Model(frontend.from_proto(proto, "attention")).run(feeds)
+    for mine, other in zip(results.values(), session.run(None, feeds), strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-3, atol=2e-5)
+
+
+def test_a_cache_that_grows_is_bound_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    applied = []
+    apply = Op.apply
+    monkeypatch.setattr(Op, "apply", lambda op, *x, **more: applied.append(op) or apply(op, *x, **more))
+    proto, feeds = model(FromSeed(1), plain=True)
+    read = loopdbg.Model(frontend.from_proto(proto, "attention"))
+    read.run(feeds)
+    read.run({**feeds, "M": np.array(12)})
+    applied.clear()
+    read.run({**feeds, "M": np.array(12)})
+    assert not applied
