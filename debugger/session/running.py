@@ -6,6 +6,8 @@ import copy
 from collections.abc import Callable, Mapping
 from functools import partial
 
+import numpy as np
+
 from ...runtime.engine.engine import Engine
 from ...runtime.errors import ExecutionError, InterruptError, LimitError, LoopdbgError, UsageError
 from ...runtime.graph import Node
@@ -26,6 +28,17 @@ from .underway import Underway
 
 #: Instructions that are nodes to step over: operations, loops and Ifs.
 _STOPPABLE = (Opcode.NODE, Opcode.ENTER, Opcode.BRANCH)
+
+
+def kept(value: Data) -> Data:
+    """An input as a session keeps it: a copy, for a notebook may change its arrays while the session stands, except of
+    an array that nobody can write."""
+    array: object = value
+    while isinstance(array, np.ndarray) and not array.flags.writeable:
+        if array.base is None:
+            return value
+        array = array.base
+    return copy.deepcopy(value)
 
 
 class Running(Debuggee):
@@ -161,8 +174,8 @@ class Running(Debuggee):
         Raises:
             InputError: an input is unknown or does not fit.
         """
-        # Copies: a notebook may change its arrays while the session stands.
-        changed = copy.deepcopy({**self.model.named(self.inputs), **self.model.named(inputs)})
+        given = {**self.model.named(self.inputs), **self.model.named(inputs)}
+        changed = {name: kept(value) for name, value in given.items()}
         self._given = self.model.check(changed)
         self.inputs = changed
         limit = self._timeline.limit

@@ -8,7 +8,6 @@ Where it has been, and going there again, is a matter of its :mod:`.timeline`.
 
 from __future__ import annotations
 
-import copy
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -22,7 +21,7 @@ from .boundary import Boundary
 from .branches import Branch
 from .frames import SessionFrame
 from .positions import Position
-from .running import Running
+from .running import Running, kept
 from .stop import Reason, Stop, no_iteration
 
 
@@ -44,8 +43,7 @@ class Session(Running):
         max_iterations: int | None = None,
         attended: bool = True,
     ) -> None:
-        # Copies: a notebook may change its arrays while the session stands.
-        given = {slot: copy.deepcopy(value) for slot, value in model.check(inputs or {}).items()}
+        given = {slot: kept(value) for slot, value in model.check(inputs or {}).items()}
         super().__init__(model, inputs or {}, given, max_iterations, attended)
         self.restart()
 

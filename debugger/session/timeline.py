@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import TypeVar
 
+import numpy as np
+
 from ...runtime.engine.checkpoints import Checkpoint
 from ...runtime.engine.engine import Engine
 from ...runtime.errors import InterruptError, UsageError
@@ -31,6 +33,8 @@ DEFAULT_LIMIT = 512 << 20
 CHECKPOINT_SECONDS = 0.01
 #: At most this part of the time goes into checkpoints.
 CHECKPOINT_SHARE = 0.1
+#: Bytes that are copied a second, about, into memory that is new.
+COPIED = 5e8
 
 _Hits = TypeVar("_Hits")
 
@@ -153,11 +157,25 @@ class Timeline:
         if (due and self._seconds < self._due) or (cheap and self._cost >= CHECKPOINT_SECONDS):
             return
         found = self.current.latest(self.position)
+        if (due or cheap) and found is not None and self._too_large(found):
+            self._due = self._seconds + CHECKPOINT_SECONDS
+            return
         if anew or found is None or found.position != self.position:
             started = time.monotonic()
             self._add(self.engine.checkpoints.take(), self._seconds)
             self._cost = time.monotonic() - started
         self._due = self._seconds + max(CHECKPOINT_SECONDS, self._cost / CHECKPOINT_SHARE)
+
+    def _too_large(self, found: Checkpoint) -> bool:
+        """Whether copying what is carried takes longer than its share of the time since a checkpoint, or does not fit:
+        then running on from there is better, which needs no memory either."""
+        engine = self.engine
+        carried = (engine.peek(edge.param) for index in engine.stack for edge in engine.plan.loops[index].edges)
+        nbytes = sum(value.nbytes for value in carried if isinstance(value, np.ndarray))
+        if nbytes < CHECKPOINT_SECONDS * COPIED:
+            return False
+        since = self._seconds - self.current.times[self.current.checkpoints.index(found)]
+        return nbytes > self.limit or since * CHECKPOINT_SHARE < nbytes / COPIED
 
     def _add(self, checkpoint: Checkpoint, seconds: float) -> None:
         if self.current.add(checkpoint, seconds):

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from ...runtime.errors import InputError, UsageError
 from ...runtime.graph import OptionalType
 from ...runtime.model import Data, Model, Port, check_value
@@ -123,6 +125,10 @@ def gather(model: Model, options: argparse.Namespace) -> Inputs:
     where = f"{where} (beside the model)" if chosen_here else where
     note = _note(list(given), taken, where, made, seed)
     unasked = bool(made) and not wants_made
+    for value in values.values():
+        if isinstance(value, np.ndarray):
+            # Nobody else has it: a session need not copy it.
+            value.flags.writeable = False
     return Inputs(values, note, bool(made) or (chosen_here and bool(taken)), tuple(remarks), unasked, seeds)
 
 
