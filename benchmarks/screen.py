@@ -1,16 +1,18 @@
 """What the screen costs: a key to its last byte, bytes a key, stopping what runs, live updates, a very large tensor.
 
-The app runs as it does for a person, in this process with a terminal that only counts what is written.
+Keys are written to the command in a pseudo-terminal. For the rest the app runs as it does for a person, in this process
+with a terminal that only counts what is written.
 """
 
 from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 import statistics
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +20,15 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
+from terminal import Terminal, saved
+
 SAMPLES = Path(__file__).resolve().parents[1] / "sample_models"
 MODELS = ("newton_sqrt.onnx", "lstm.xml", "greedy_decoder.onnx", "collatz.onnx", "mandelbrot.onnx")
 #: The sizes of terminals.
 SIZES = ((80, 24), (120, 36), (200, 60))
+
+#: Seconds that a loop runs to be measured.
+_RUNS = 1.0
 
 
 def halving(elements: int, nodes: int = 1) -> onnx.ModelProto:
@@ -75,42 +82,6 @@ class Counter:
         type(driver).is_headless = property(lambda _: False)
 
 
-async def _keys(model: Any, inputs: Any, size: tuple[int, int], keys: Sequence[str]) -> list[tuple[float, int]]:
-    """Of each key the milliseconds to the last byte, and the bytes."""
-    from loopdbg.tui.app import LoopdbgApp
-    from loopdbg.tui.driver import Driver
-
-    driver = Driver(model, inputs, None)
-    app = LoopdbgApp(driver)
-    told: list[tuple[float, int]] = []
-    try:
-        async with app.run_test(size=size) as pilot:
-            await asyncio.wait_for(app.idle(), 60)
-            await pilot.pause()
-            counter = Counter(app)
-            for key in keys:
-                counter.bytes, counter.last = 0, 0.0
-                start = time.perf_counter()
-                app.simulate_key(key)
-                await asyncio.sleep(0)
-                await asyncio.wait_for(app.idle(), 60)
-                # Quiet for so long: nothing more comes.
-                while time.perf_counter() - max(counter.last, start) < 0.12:
-                    await asyncio.sleep(0.01)
-                told.append(((max(counter.last, start) - start) * 1e3, counter.bytes))
-    finally:
-        driver.close()
-    return told
-
-
-def _sample(name: str) -> tuple[Any, dict[str, Any]]:
-    from loopdbg import load
-
-    path = SAMPLES / name
-    with np.load(path.with_suffix(".inputs.npz")) as found:
-        return load(path), {key: found[key] for key in found.files}
-
-
 def _written(proto: onnx.ModelProto) -> Any:
     from loopdbg import load
 
@@ -123,68 +94,82 @@ def _written(proto: onnx.ModelProto) -> Any:
 
 
 def key_lines(quick: bool) -> list[str]:
-    """Milliseconds and bytes of steps, on the samples and on a body of 1 000 nodes."""
+    """Milliseconds and bytes of steps, in a terminal: on the samples and on a body of 1 000 nodes."""
     lines = [f"{'key to last byte':<24} {'size':>8} {'ms, median':>11} {'worst':>7} {'bytes, median':>14} {'worst':>7}"]
-    cases: list[tuple[str, Callable[[], tuple[Any, Any]]]] = [
-        (name, lambda name=name: _sample(name))
-        for name in (MODELS[:2] if quick else MODELS)  # type: ignore[misc]
-    ]
-    many = _written(halving(4, 1000))
-    cases.append(("body of 1 000 nodes", lambda: (many, {"m": 1000, "x0": np.ones(4, np.float32)})))
-    for name, made in cases:
-        for size in SIZES[1:2] if quick else SIZES:
-            model, inputs = made()
-            told = asyncio.run(_keys(model, inputs, size, ["s", "n", "s", "left"] * 3))[1:]
-            times, sizes = [one for one, _ in told], [count for _, count in told]
-            lines.append(
-                f"{name:<24} {size[0]:>4}x{size[1]:<3} {statistics.median(times):>11.0f} {max(times):>7.0f} "
-                f"{statistics.median(sizes):>14.0f} {max(sizes):>7}"
-            )
+    with tempfile.TemporaryDirectory() as folder:
+        many = saved(Path(folder), "many", halving(4, 1000).SerializeToString(), m=1000, x0=np.ones(4, np.float32))
+        cases = [(name, SAMPLES / name) for name in (MODELS[:2] if quick else MODELS)]
+        cases.append(("body of 1 000 nodes", many))
+        for name, path in cases:
+            for size in SIZES[1:2] if quick else SIZES:
+                with Terminal([str(path)], size) as terminal:
+                    # The first key of a process imports what it needs.
+                    told = [terminal.press(key) for key in ["s", "n", "s", "left"] * 3][1:]
+                times, counts = [one for one, _ in told], [count for _, count in told]
+                lines.append(
+                    f"{name:<24} {size[0]:>4}x{size[1]:<3} {statistics.median(times):>11.0f} {max(times):>7.0f} "
+                    f"{statistics.median(counts):>14.0f} {max(counts):>7}"
+                )
     return lines
 
 
 def stop_lines() -> list[str]:
-    """How long stopping a loop takes, and what showing that it runs costs it."""
+    """How long stopping a loop takes, and what showing that it runs costs it: with a screen and without one in turns,
+    by the clock and in time of the processor, which others that run beside it do not lengthen."""
     from loopdbg.debugger.session.session import Session
     from loopdbg.tui.app import LoopdbgApp
     from loopdbg.tui.driver import Command, Driver
 
     model = _written(halving(4))
     inputs = {"m": 2**62, "x0": np.ones(4, np.float32)}
+    waits: list[float] = []
 
-    async def stopped() -> tuple[list[float], float]:
-        driver = Driver(model, inputs, None)
+    def alone(session: Any) -> tuple[float, float]:
+        """Nanoseconds an iteration, by the clock and of the processor."""
+        before = session.frame.iteration
+        timer = threading.Timer(_RUNS, session.interrupt)
+        timer.start()
+        start, worked = time.perf_counter(), time.thread_time()
+        session.continue_()
+        clock, worked = time.perf_counter() - start, time.thread_time() - worked
+        count = session.frame.iteration - before
+        return clock / count * 1e9, worked / count * 1e9
+
+    async def shown(app: Any, driver: Any) -> tuple[float, float]:
+        clock = time.pthread_getcpuclockid(driver._thread.ident)
+        before, worked = driver.session.frame.iteration, time.clock_gettime(clock)
+        began = time.perf_counter()
+        app.ask(Command.CONTINUE)
+        await asyncio.sleep(_RUNS)
+        start = time.perf_counter()
+        app.simulate_key("space")
+        await asyncio.wait_for(app.idle(), 60)
+        waits.append((time.perf_counter() - start) * 1e3)
+        count = driver.session.frame.iteration - before
+        return (start - began) / count * 1e9, (time.clock_gettime(clock) - worked) / count * 1e9
+
+    async def pairs() -> list[tuple[tuple[float, float], tuple[float, float]]]:
+        driver, session = Driver(model, inputs, None), Session(model, inputs)
         app = LoopdbgApp(driver)
-        waits = []
         try:
             async with app.run_test(size=(120, 36)) as pilot:
                 await asyncio.wait_for(app.idle(), 60)
                 await pilot.pause()
                 Counter(app)
-                for _ in range(5):
-                    before = driver.session.frame.iteration
-                    began = time.perf_counter()
-                    app.ask(Command.CONTINUE)
-                    await asyncio.sleep(1.0)
-                    start = time.perf_counter()
-                    app.simulate_key("space")
-                    await asyncio.wait_for(app.idle(), 60)
-                    waits.append((time.perf_counter() - start) * 1e3)
-                    rate = (driver.session.frame.iteration - before) / (start - began)
+                return [(await shown(app, driver), alone(session)) for _ in range(5)]
         finally:
             driver.close()
-        return waits, rate
 
-    waits, shown = asyncio.run(stopped())
-    session = Session(model, {**inputs, "m": 3_000_000})
-    start = time.perf_counter()
-    session.continue_()
-    alone = 3_000_000 / (time.perf_counter() - start)
-    return [
-        f"stop latency: median {statistics.median(waits):.0f} ms, worst {max(waits):.0f} ms",
-        f"live updates: {1e9 / shown:.0f} ns an iteration on the screen, {1e9 / alone:.0f} ns in a session without one "
-        f"({100 * (alone / shown - 1):+.0f} %)",
-    ]
+    told = asyncio.run(pairs())
+    lines = [f"stop latency: median {statistics.median(waits):.0f} ms, worst {max(waits):.0f} ms"]
+    for k, what in enumerate(("by the clock", "of the processor")):
+        one, other = (statistics.median(pair[side][k] for pair in told) for side in (0, 1))
+        more = statistics.median(pair[0][k] / pair[1][k] for pair in told) - 1
+        lines.append(
+            f"live updates, {what}: {one:.0f} ns an iteration on the screen, {other:.0f} ns without one "
+            f"({100 * more:+.0f} %, the median of pairs)"
+        )
+    return lines
 
 
 def large_lines(elements: int = 100_000_000) -> list[str]:
@@ -198,6 +183,8 @@ def large_lines(elements: int = 100_000_000) -> list[str]:
     model = _written(halving(elements))
     nbytes = 4 * elements
     x0 = np.random.default_rng(0).standard_normal(elements, dtype=np.float32)
+    # As the command reads inputs: nobody else has them.
+    x0.flags.writeable = False
 
     async def looked() -> list[str]:
         driver = Driver(model, {"m": 10, "x0": x0}, None)
@@ -254,4 +241,6 @@ def _peak() -> int:
 
 def lines(quick: bool) -> list[str]:
     """The whole report."""
-    return [*key_lines(quick), "", *stop_lines(), *large_lines(10_000_000 if quick else 100_000_000)]
+    load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
+    head = f"load of the machine before: {load} on {os.cpu_count()} processors"
+    return [head, *key_lines(quick), "", *stop_lines(), *large_lines(10_000_000 if quick else 100_000_000)]
