@@ -48,23 +48,20 @@ def match_loops(left: Sequence[LoopInfo], right: Sequence[LoopInfo], names: Mapp
     return matched
 
 
-def check_names(left: Side, right: Side, names: Mapping[str, str]) -> None:
-    """Hold that what is said to have two names is there on both sides.
-
-    Raises:
-        UsageError: a name that one side does not have.
-    """
-    for side, words in ((left, names.keys()), (right, names.values())):
+def unknown_name(left: Side, right: Side, names: Mapping[str, str]) -> tuple[str, str] | None:
+    """Of names that are said to stand for each other the first one whose side has no such thing: what it is called on
+    the left, and what is wrong."""
+    for k, side in enumerate((left, right)):
         if side.graph is None:
             continue
         known = {MAIN, *side.graph.output_names}
         for graph in (side.graph, *(inner for node in walk(side.graph) for _, inner in bodies(node))):
             known.update(value.name for value in own_values(graph))
         known.update(name for loop in _every(side.loops) for name in (loop.name, loop.path))
-        for word in words:
-            if word not in known:
-                pair = next(f"{a}={b}" for a, b in names.items() if word in (a, b))
-                raise UsageError(f"--map {pair}: {side.label} has no '{word}'{did_you_mean(word, sorted(known))}")
+        for pair in names.items():
+            if pair[k] not in known:
+                return pair[0], f"{side.label} has no '{pair[k]}'{did_you_mean(pair[k], sorted(known))}"
+    return None
 
 
 def _every(loops: Sequence[LoopInfo]) -> Iterator[LoopInfo]:

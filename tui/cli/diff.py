@@ -150,7 +150,7 @@ def _against(options: argparse.Namespace) -> Any:
 
 
 def _two(options: argparse.Namespace) -> Any:
-    from ...debugger.diff.matching import check_names
+    from ...debugger.diff.matching import unknown_name
     from ...debugger.diff.sides import ModelSide, open_side
     from ...debugger.diff.streams import compare_sides
 
@@ -178,7 +178,10 @@ def _two(options: argparse.Namespace) -> Any:
             except InputError as error:
                 where = f"{label} is given the inputs of {options.a}"
                 raise InputError(f"{where}: {told(error)}; --map NAME=NAME pairs names") from None
-        check_names(sides[0], sides[1], settings.names)
+        unknown = unknown_name(sides[0], sides[1], settings.names)
+        if unknown is not None:
+            name, why = unknown
+            raise UsageError(f"--map {name}={settings.names[name]}: {why}")
         return compare_sides(sides[0], sides[1], settings)
 
 

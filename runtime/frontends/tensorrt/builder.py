@@ -9,7 +9,7 @@ from .building import Building, current, no_engine
 from .callbacks import ILogger
 from .config import IBuilderConfig, IHostMemory
 from .dims import Dims
-from .enums import DataType, NetworkDefinitionCreationFlag, TensorIOMode
+from .enums import DataType
 from .gone import missing
 from .layer import ITensor
 from .nesting import Nesting
@@ -17,6 +17,7 @@ from .network import INetworkDefinition
 from .place import ArgumentError, place
 from .profile import IOptimizationProfile
 from .rules import check, check_nested
+from .setting_enums import NetworkDefinitionCreationFlag, TensorIOMode
 
 #: What a script may write to a file in place of an engine: whoever loads that is told.
 _NO_ENGINE = b"no engine: loopdbg builds no engine: run this script with TensorRT itself to get one\n"
@@ -206,7 +207,7 @@ class EngineInspector(_Engine):
     """Looks into an engine."""
 
 
-class _Registry:
+class IPluginRegistry:
     """The plugins: none."""
 
     plugin_creator_list: tuple[Any, ...] = ()
@@ -225,12 +226,12 @@ class _Registry:
         return None
 
 
-def get_plugin_registry() -> _Registry:
-    return _Registry()
+def get_plugin_registry() -> IPluginRegistry:
+    return IPluginRegistry()
 
 
-def get_builder_plugin_registry(capability: Any) -> _Registry:
-    return _Registry()
+def get_builder_plugin_registry(capability: Any) -> IPluginRegistry:
+    return IPluginRegistry()
 
 
 def init_libnvinfer_plugins(logger: Any, namespace: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any, ClassVar
 
-from .enums import Severity as _Severity
+from .setting_enums import Severity as _Severity
 
 
 class ILogger:
@@ -40,22 +40,22 @@ class Logger(ILogger):
 _LETTERS = dict(zip(_Severity, "FEWIV", strict=True))
 
 
-class _Callback:
+class Callback:
     """A class for scripts to derive from."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
         pass
 
 
-class IProgressMonitor(_Callback):
+class IProgressMonitor(Callback):
     """Told of the steps of a build."""
 
 
-class IErrorRecorder(_Callback):
+class IErrorRecorder(Callback):
     """Told of errors."""
 
 
-class IProfiler(_Callback):
+class IProfiler(Callback):
     """Told how long layers take."""
 
 
@@ -63,57 +63,69 @@ class Profiler(IProfiler):
     """Prints that."""
 
 
-class IOutputAllocator(_Callback):
+class IOutputAllocator(Callback):
     """Memory for outputs."""
 
 
-class IDebugListener(_Callback):
+class IDebugListener(Callback):
     """Told of debug tensors."""
 
 
-class IGpuAllocator(_Callback):
+class IGpuAllocator(Callback):
     """Memory of the GPU."""
 
 
-class IGpuAsyncAllocator(_Callback):
+class IGpuAsyncAllocator(Callback):
     """The same, in order of a stream."""
 
 
-class IStreamReader(_Callback):
+class IStreamReader(Callback):
     """Where an engine is read from."""
 
 
-class IStreamReaderV2(_Callback):
+class IStreamReaderV2(Callback):
     """The same."""
 
 
-class IStreamWriter(_Callback):
+class IStreamWriter(Callback):
     """Where an engine is written to."""
 
 
-class IPluginCreator(_Callback):
-    """Makes a plugin."""
+class IInt8Calibrator(Callback):
+    """Gives a build batches to calibrate with; here layers compute in the types that they have."""
 
 
-class IPluginCreatorV3One(_Callback):
-    """Makes a plugin."""
+class IInt8EntropyCalibrator(IInt8Calibrator):
+    """One way to do that."""
 
 
-class IPluginV3(_Callback):
-    """A plugin; a class can be written, a layer of it cannot be added."""
+class IInt8EntropyCalibrator2(IInt8Calibrator):
+    """Another."""
 
 
-class IPluginV2DynamicExt(_Callback):
-    """The same, in its older form."""
+class IInt8LegacyCalibrator(IInt8Calibrator):
+    """Another."""
 
 
-class IPluginV3OneCore(_Callback):
-    """Part of a plugin."""
+class IInt8MinMaxCalibrator(IInt8Calibrator):
+    """Another."""
 
 
-class IPluginV3OneBuild(_Callback):
-    """Part of a plugin."""
+class IAlgorithmSelector(Callback):
+    """Chooses among the kernels of a build."""
 
 
-class IPluginV3OneRuntime(_Callback):
-    """Part of a plugin."""
+class IAlgorithm(Callback):
+    """One of these kernels."""
+
+
+class IAlgorithmContext(Callback):
+    """What one is chosen for."""
+
+
+class IAlgorithmIOInfo(Callback):
+    """What one reads or writes."""
+
+
+class IAlgorithmVariant(Callback):
+    """Which one it is."""

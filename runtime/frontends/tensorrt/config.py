@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from .building import current
-from .enums import (
+from .gone import missing
+from .place import ArgumentError, place
+from .profile import IOptimizationProfile
+from .setting_enums import (
     BuilderFlag,
     DeviceType,
     EngineCapability,
@@ -17,9 +20,6 @@ from .enums import (
     TacticSource,
     TilingOptimizationLevel,
 )
-from .gone import missing
-from .place import ArgumentError, place
-from .profile import IOptimizationProfile
 
 #: Of a GPU that nobody has asked about: what get_memory_pool_limit tells of a pool whose limit was not set.
 _WORKSPACE = 16 << 30

@@ -11,7 +11,6 @@ from .place import place
 _ND = "use the _nd form"
 _LOOP = "use add_loop"
 _ENGINE = "no engine is built here; delete it, or move it into the part that runs the engine"
-_CALIBRATION = "int8 calibration is gone from TensorRT 11; use add_quantize and add_dequantize"
 _PLUGIN = "a plugin's code is a library for the GPU; build what it computes of layers"
 
 #: What TensorRT 8.6 had and later versions have not -> what to do. ``""`` is the module itself.
@@ -82,14 +81,13 @@ _REFUSED: dict[str, dict[str, str]] = {
     "": {
         "Refitter": _ENGINE,
         "OnnxParserRefitter": _ENGINE,
-        "IInt8Calibrator": _CALIBRATION,
-        "IInt8EntropyCalibrator": _CALIBRATION,
-        "IInt8EntropyCalibrator2": _CALIBRATION,
-        "IInt8LegacyCalibrator": _CALIBRATION,
-        "IInt8MinMaxCalibrator": _CALIBRATION,
     },
     "INetworkDefinition": {
         **dict.fromkeys(("add_plugin", "add_plugin_v2", "add_plugin_v3"), _PLUGIN),
+        **dict.fromkeys(
+            ("add_dynamic_quantize", "add_dynamic_quantize_v2"),
+            "its scales are of blocks; add_quantize and add_dequantize have one scale, or one a channel",
+        ),
         "add_moe": "build it of add_topk, add_gather and add_matrix_multiply",
         "add_dist_collective": "it joins several GPUs; build the network of one of them",
     },
@@ -106,8 +104,13 @@ def missing(owner: str, name: str, known: Iterable[str]) -> MissingError:
     if name in _REMOVED.get(owner, {}):
         return MissingError(f"{at} was removed from TensorRT; {_REMOVED[owner][name]}")
     if name in _REFUSED.get(owner, {}):
-        return MissingError(f"{at} is not here: {_REFUSED[owner][name]}")
+        return refused(owner, name)
     return MissingError(f"{at} is not here{nearest(name, known) or '; docs/tensorrt.md lists what is'}")
+
+
+def refused(owner: str, name: str) -> MissingError:
+    """The error for what TensorRT has and is not here."""
+    return MissingError(f"{place()}: {owner or 'tensorrt'}.{name} is not here: {_REFUSED[owner][name]}")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

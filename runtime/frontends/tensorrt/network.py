@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import wraps
-from types import MethodType
 from typing import Any
 
 from ...errors import ModelError
 from .conditional import IIfConditional
-from .enums import DataType, NetworkDefinitionCreationFlag
+from .enums import DataType
 from .gone import missing
 from .layer import ILayer, ITensor, Network, enum_argument, tensor_argument
 from .loop import ILoop
 from .place import ArgumentError, place
+from .setting_enums import NetworkDefinitionCreationFlag
 from .settings import NetworkSettings
-
-#: The ``add_...`` of the layer families, by name: each gets the network first.
-ADDERS: dict[str, Callable[..., Any]] = {}
 
 
 def adds(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Register a function as the network's method of its name."""
-    ADDERS[function.__name__] = function
+    """Make a function the network's method of its name."""
+    setattr(INetworkDefinition, function.__name__, _whole(function))
     return function
 
 
@@ -60,12 +57,7 @@ class INetworkDefinition(NetworkSettings, Network):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        if name not in ADDERS:
-            raise missing("INetworkDefinition", name, [*ADDERS, *dir(type(self))])
-        return MethodType(_whole(ADDERS[name]), self)
-
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *ADDERS})
+        raise missing("INetworkDefinition", name, dir(type(self)))
 
     # -- inputs and outputs
 

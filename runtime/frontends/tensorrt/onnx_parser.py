@@ -13,11 +13,12 @@ from ...errors import LoopdbgError, one_line
 from ...graph import Graph, System, TensorType, Value, bodies, captured
 from ...ops.registry import find
 from .callbacks import ILogger
-from .enums import ErrorCodeTRT, OnnxParserFlag, data_type, numpy_type
+from .enums import data_type, numpy_type
 from .imported import ImportedConstant, ImportedLayer
 from .layer import ITensor
 from .network import INetworkDefinition
 from .place import ArgumentError, place
+from .setting_enums import ErrorCodeTRT, OnnxParserFlag
 
 
 class ParserError:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .enums import DataType, NetworkDefinitionCreationFlag, TensorLocation
+from .enums import DataType
 from .place import ArgumentError, place
+from .setting_enums import NetworkDefinitionCreationFlag, TensorLocation
 
 
 class TensorSettings:

@@ -12,9 +12,23 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
-from . import builder, callbacks, conditional, config, layers, loop, onnx_parser, permutation, profile, weights
+from . import (
+    builder,
+    callbacks,
+    conditional,
+    config,
+    enums,
+    layers,
+    loop,
+    onnx_parser,
+    permutation,
+    plugins,
+    profile,
+    setting_enums,
+    weights,
+)
 from .dims import Dims
-from .enums import DataType, enums
+from .enums import BoundEnum, DataType, FlagEnum
 from .gone import missing
 from .helpers import nptype, volume
 from .layer import ILayer, ITensor
@@ -53,7 +67,7 @@ def _names() -> dict[str, Any]:
         "nptype": nptype,
         "volume": volume,
     }
-    for module in (builder, callbacks, config, conditional, loop, onnx_parser, permutation, profile, weights):
+    for module in (builder, callbacks, config, conditional, loop, onnx_parser, permutation, plugins, profile, weights):
         found |= {
             name: value
             for name, value in vars(module).items()
@@ -65,7 +79,19 @@ def _names() -> dict[str, Any]:
             for name, value in vars(family).items()
             if getattr(value, "__module__", "") == family.__name__ and name.startswith("I")
         }
-    return {**found, **enums(), **_TYPES}
+    return {**found, **_enums(), **_TYPES}
+
+
+def _enums() -> dict[str, type[BoundEnum]]:
+    """Every enum by the name that the module has it under."""
+    found = {
+        name: kind
+        for module in (enums, setting_enums)
+        for name, kind in vars(module).items()
+        if isinstance(kind, type) and issubclass(kind, BoundEnum) and kind not in (BoundEnum, FlagEnum)
+    }
+    del found["Severity"]  # it is Logger.Severity
+    return found
 
 
 #: Functions of our own that no script is to see.
@@ -82,6 +108,9 @@ def _module() -> types.ModuleType:
         raise missing("", name, found.__dict__)
 
     found.__dict__["__getattr__"] = __getattr__
+    # The bindings proper are a module inside of the package, under the same name.
+    found.__dict__[_NAME] = found
+    found.__path__ = []
     return found
 
 
@@ -94,7 +123,7 @@ class _Finder(MetaPathFinder, Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
     ) -> ModuleSpec | None:
-        return ModuleSpec(fullname, self) if fullname == _NAME else None
+        return ModuleSpec(fullname, self, is_package=True) if fullname in (_NAME, f"{_NAME}.{_NAME}") else None
 
     def create_module(self, spec: ModuleSpec) -> types.ModuleType:
         return self.module

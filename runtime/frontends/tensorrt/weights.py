@@ -60,7 +60,15 @@ def _copied(kind: DataType, address: int, count: int) -> Array:
     import ctypes
 
     size = int(np.ceil(count * kind.itemsize))
-    return np.frombuffer(ctypes.string_at(int(address), size), numpy_type(kind), int(count)).copy()
+    held = ctypes.string_at(int(address), size)
+    if kind.itemsize >= 1:
+        return np.frombuffer(held, numpy_type(kind), int(count)).copy()
+    # Two numbers a byte, the first one in its low half.
+    packed = np.frombuffer(held, np.uint8)
+    halves = np.stack([packed & 15, packed >> 4], -1).reshape(-1)[:count]
+    if kind is DataType.INT4:
+        return ((halves.astype(np.int8) ^ 8) - 8).astype(numpy_type(kind))
+    return halves.view(numpy_type(kind)).copy()
 
 
 def array_of(weights: Any, what: str) -> Array:

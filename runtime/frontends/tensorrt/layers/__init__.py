@@ -22,6 +22,7 @@ _FAMILIES = (
     "boxes",
     "quantize",
     "attention",
+    "refused",
 )
 
 
