@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...runtime.errors import UsageError
-from ...runtime.graph import StoppedBy, System
+from ...runtime.graph import Loop, StoppedBy, System
 from ...runtime.graph.dependence import tested_values
 from ..frame import AnyFrame
 from ..text import value_text
@@ -23,22 +23,39 @@ def sequence_text(frame: AnyFrame, name: str, newest: int | None, at: Callable[[
     loop = frame.loop
     if loop is None or loop.system is not System.TENSORRT or newest is None or newest < 0:
         return ""
-    chosen = [k for k in range(newest + 1) if k < _FIRST or k > newest - _LAST]
-    told: list[str] = []
-    for before, k in zip([-1, *chosen], chosen, strict=False):
-        if k > before + 1:
-            told.append("...")
+    told: dict[int, str] = {}
+    for k in told_places(newest):
         try:
-            told.append(value_text(at(k), _WIDTH))
+            told[k] = value_text(at(k), _WIDTH)
         except UsageError:
-            told.append("?")
-    text = f"<{', '.join(told)}{'' if frame.stopped_by is not None else ', ...'}>"
-    return f"{text}, not needed at {newest + 1}" if _is_left_out(frame, name, newest) else text
+            told[k] = "?"
+    text = elements_text(told, newest, frame.stopped_by is not None)
+    left_out = is_left_out(loop, frame.stopped_by, frame.iteration, name, newest)
+    return f"{text}, not needed at {newest + 1}" if left_out else text
 
 
-def _is_left_out(frame: AnyFrame, name: str, newest: int) -> bool:
+def told_places(newest: int, first: int = _FIRST, last: int = _LAST) -> list[int]:
+    """Which elements of a sequence are told, of those up to the newest one."""
+    begin = min(first, newest + 1)
+    return [*range(begin), *range(max(begin, newest + 1 - last), newest + 1)]
+
+
+def elements_text(told: Mapping[int, str], newest: int, ended: bool) -> str:
+    """``<4.0, 8.0, ..., 64.0, ...>``: elements by their places, of those up to the newest one."""
+    parts: list[str] = []
+    before = -1
+    for k in sorted(told):
+        if k > before + 1:
+            parts.append("...")
+        parts.append(told[k])
+        before = k
+    if before < newest or not ended:
+        parts.append("...")
+    return f"<{', '.join(parts)}>"
+
+
+def is_left_out(loop: Loop, stopped_by: StoppedBy | None, iteration: int, name: str, newest: int) -> bool:
     """The condition alone was computed at the index at which the loop ended, and the value is no part of that."""
-    assert frame.loop is not None
-    if frame.stopped_by is not StoppedBy.CONDITION or newest + 1 != frame.iteration:
+    if stopped_by is not StoppedBy.CONDITION or newest + 1 != iteration:
         return False
-    return all(value.name != name for value in tested_values(frame.loop))
+    return all(value.name != name for value in tested_values(loop))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from loopdbg.runtime.frontends.tensorrt.enums import TripLimit
 from loopdbg.runtime.model import Model
 from networks import Net, Op, out
-from screens import opened
+from screens import opened, sample
 
 FEEDS = {"x": np.float32(4), "n": np.int32(5), "rows": np.arange(10, dtype=np.float32).reshape(5, 2)}
 
@@ -41,3 +42,43 @@ async def test_the_screen_knows_the_condition_of_the_iteration_ahead() -> None:
         assert "32.0 < 32.0" in screen.text("condition")
         assert "at index 3 only below was computed" in screen.text("body")
         assert screen.marked.startswith("▶ last = r")
+
+
+SIZES = [(80, 24), (120, 36), (200, 60)]
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_recurrences_are_sequences_on_the_screen(size: tuple[int, int]) -> None:
+    async with opened(*sample("trt/halving.py"), size=size) as screen:
+        assert screen.lines("back-edges")[2] == "  <1000.0, ...>"
+        await screen.press("s", "s")
+        assert screen.lines("back-edges")[2] == "  <1000.0, 500.0, 250.0, ...>"
+        assert any("<1000.0, 500.0, 250.0, ...>" in row for row in screen.visible())
+        # Inside an iteration the next element is there as soon as it is computed.
+        await screen.press("n", "n")
+        assert screen.lines("back-edges")[2] == "  <1000.0, 500.0, 250.0, 125.0, ...>"
+        await screen.press("f")
+        # Of many those at both ends; and which nobody needed is not cut off.
+        told = screen.lines("back-edges")[2]
+        assert told.startswith("  <1000.0, ") and told.endswith(", 1.953125>   x_half not needed at 9")
+        assert any("x_half not needed at 9" in row for row in screen.visible())
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_sequences_of_tensors_are_told_by_their_norms(size: tuple[int, int]) -> None:
+    async with opened(*sample("trt/char_rnn.py"), size=size) as screen:
+        await screen.press("2", "2", "s", "s")
+        frame = screen.session.frame
+        lines = screen.lines("back-edges")
+        for k, edge in enumerate(frame.back_edges):
+            at = next(i for i, row in enumerate(lines) if row.startswith(edge.param))
+            told = lines[at + 1].removeprefix("  norms <").removesuffix(", ...>").split(", ")
+            norms = [float(np.linalg.norm(frame.history.value(edge.param, i))) for i in range(3)]
+            np.testing.assert_allclose([float(x) for x in told], norms, rtol=5e-3, err_msg=str(k))
+        assert sum("norms <" in row for row in screen.visible()) == len(frame.back_edges)
+
+
+async def test_loops_of_other_systems_have_no_sequences() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        await screen.press("s", "s")
+        assert "<" not in screen.text("back-edges")

@@ -15,6 +15,7 @@ from ..screen.cells import NOT_YET, SET, Summary, norm_value, type_of
 from ..screen.evolution import flat_note, is_flat, iterations_a_cell, spark
 from ..screen.layout import Need
 from ..screen.lines import Column, Line, Role, Span, fit, line, table
+from ..screen.sequence import is_lazy, recurrence
 from ..screen.targets import Of, ValueTarget
 from ..screen.text import delta_text
 from ..screen.view import Shown
@@ -43,7 +44,8 @@ class BackEdges(Pane):
     def need(self, shown: Shown) -> Need | None:
         frame = shown.frame.frame
         notes = _notes([frame.history.get(edge.param) for edge in frame.back_edges], frame.back_edges)
-        return Need(2, 1 + len(frame.back_edges) + bool(notes))
+        each = 2 if is_lazy(shown.frame.frame) else 1
+        return Need(2, 1 + each * len(frame.back_edges) + bool(notes))
 
     def build(self, shown: Shown, width: int, height: int) -> Sequence[Line]:
         frame = shown.frame.frame
@@ -66,7 +68,8 @@ class BackEdges(Pane):
         lines = table((*_COLUMNS, _FROM), rows, width, targets=targets)
         if max(len(x.text.rstrip()) for x in lines) > width - 12:
             lines = table(_COLUMNS, [row[:-1] for row in rows], width, targets=targets)
-        return self._with_history(lines, shown, width, height)
+        lines = self._with_history(lines, shown, width, height)
+        return _with_sequences(lines, shown, width, height) if is_lazy(shown.frame.frame) else lines
 
     def _with_history(self, lines: list[Line], shown: Shown, width: int, height: int) -> list[Line]:
         room = min(width - max(len(x.text) for x in lines) - 2, _MOST)
@@ -82,6 +85,23 @@ class BackEdges(Pane):
             titled.append(line(*row.spans, (f"  {drawn}", Role.PLOT), target=row.target))
         notes = _notes(histories, edges)
         return [*titled, line((fit(notes, width), Role.DIM))] if notes and len(titled) < height else titled
+
+
+def _with_sequences(lines: list[Line], shown: Shown, width: int, height: int) -> list[Line]:
+    """Each recurrence as the sequence that it is: below its row, or, without room for that, below all rows."""
+    frame = shown.frame.frame
+    rows = lines[1 : 1 + len(frame.back_edges)]
+    targets = [row.target for row in rows]
+    if len(lines) + len(rows) <= height:
+        told = [recurrence(frame, edge, width - 2) for edge in frame.back_edges]
+        below = [line(f"  {text}", target=target) for text, target in zip(told, targets, strict=True)]
+        both = [one for pair in zip(rows, below, strict=True) for one in pair]
+        return [lines[0], *both, *lines[1 + len(rows) :]]
+    names = [f"{quote(edge.param)} " for edge in frame.back_edges]
+    return lines + [
+        line((name, Role.NAME), recurrence(frame, edge, width - len(name)), target=target)
+        for name, edge, target in zip(names, frame.back_edges, targets, strict=True)
+    ]
 
 
 def _called(param: Value, shown: Shown) -> str:
