@@ -90,6 +90,17 @@ def dtype(name: str) -> np.dtype[Any]:
     return found
 
 
+def is_foreign(kind: np.dtype[Any]) -> bool:
+    """True for the types of ``ml_dtypes``, whatever kind they say they are of."""
+    return kind.isbuiltin == 2
+
+
+def saved(kind: np.dtype[Any]) -> np.dtype[Any]:
+    """What an ``.npy`` file holds of a dtype: of one that NumPy lacks the bytes alone, as NumPy itself does but for one
+    that calls itself a float of one byte, which it writes and cannot read."""
+    return np.dtype(f"V{kind.itemsize}") if is_foreign(kind) else kind
+
+
 def from_onnx(code: int) -> np.dtype[Any]:
     """The dtype of an ONNX ``TensorProto.DataType`` number.
 

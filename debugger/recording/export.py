@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...runtime.dtypes import is_foreign
 from ...runtime.errors import UsageError, one_line
 from ...runtime.graph import Array
 from . import queries
@@ -254,7 +255,7 @@ def _savable(array: Array) -> Array:
     """What ``.npy`` knows: strings as such, bfloat16, float8, int4 and the like as float32 or int8."""
     if array.dtype.kind in "OUST":
         return array.astype(str)
-    if array.dtype.kind in _PLAIN_KINDS:
+    if array.dtype.kind in _PLAIN_KINDS and not is_foreign(array.dtype):
         return array
     return array.astype(np.int8 if "int" in array.dtype.name else np.float32)
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ...runtime.dtypes import is_foreign, saved
 from ...runtime.errors import UsageError, one_line
 from ...runtime.graph import Array
 from ...runtime.text import grouped
-from .onepass import CHUNK, is_foreign
+from .onepass import CHUNK
 from .tensor import TensorRef
 
 #: So many elements are written as text at most: more belongs into a file.
@@ -76,9 +77,7 @@ def save_npy(path: Path, tensor: TensorRef) -> None:
         # Strings: as objects they would be pickled.
         whole = np.asarray(tensor).astype(str)
         dtype = whole.dtype
-    elif is_foreign(dtype):
-        dtype = np.dtype(f"V{dtype.itemsize}")
-    header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": tensor.shape}
+    header = {"descr": np.lib.format.dtype_to_descr(saved(dtype)), "fortran_order": False, "shape": tensor.shape}
     try:
         with path.open("xb") as file:
             np.lib.format.write_array_header_1_0(file, header)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...runtime.dtypes import is_foreign
 from ...runtime.graph import Array
 from ...runtime.kernels.summary import Difference, Summary, look, look_at_rows
 
@@ -16,11 +17,6 @@ __all__ = ["CHUNK", "Change", "Statistics", "differences", "is_foreign", "look_a
 CHUNK = 1 << 16
 #: Types of which a difference is no number.
 _WORDS = "OUSTb"
-
-
-def is_foreign(dtype: np.dtype[Any]) -> bool:
-    """True for the types of ``ml_dtypes``, whatever kind they say they are of."""
-    return dtype.isbuiltin == 2
 
 
 def widened(part: Array) -> Array:

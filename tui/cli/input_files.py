@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import struct
 import tokenize
@@ -10,15 +11,18 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
+from ...runtime.dtypes import saved
 from ...runtime.errors import InputError, one_line
 from ...runtime.graph import Array, OptionalType, SequenceType, TensorType, ValueType
 from ...runtime.model import Data, Port
 from ...runtime.text import counted
 
+#: How the header of an array calls float8_e5m2.
+_ONE_BYTE_FLOAT = "'<f1'"
 #: What NumPy, the zip archive, what it is packed with and the parser of an array's header raise on a broken file.
 _UNREADABLE = (
     *(ValueError, TypeError, KeyError, EOFError, OSError, RuntimeError, SyntaxError, OverflowError),
@@ -99,7 +103,7 @@ def _opened(path: Path) -> Iterator[Any]:
         raise InputError(f"{path}: cannot be read: {error.strerror or one_line(error)}") from None
     with file:
         try:
-            loaded = np.load(file, allow_pickle=False)
+            loaded = _load(file)
         except MemoryError:
             raise InputError(f"{path}: too large for the memory, or damaged") from None
         except _UNREADABLE as error:
@@ -110,7 +114,7 @@ def _opened(path: Path) -> Iterator[Any]:
 
 def _entry(path: Path, archive: Any, name: str, declared: ValueType) -> Array:
     try:
-        array = archive[name]
+        array = _member(archive, name)
     except MemoryError:
         raise InputError(f"{path}: '{name}' is too large for the memory, or damaged") from None
     except _UNREADABLE as error:
@@ -118,6 +122,31 @@ def _entry(path: Path, archive: Any, name: str, declared: ValueType) -> Array:
     if not isinstance(array, np.ndarray):  # an entry that is no array comes as bytes
         raise InputError(f"{path}: '{name}' is no array; save it with np.savez")
     return _as_declared(array, declared)
+
+
+def _load(file: IO[bytes]) -> Any:
+    """What ``np.load`` makes of it, and of an array of float8_e5m2, which NumPy writes and cannot read, its bytes."""
+    try:
+        return np.load(file, allow_pickle=False)
+    except ValueError as error:
+        if _ONE_BYTE_FLOAT not in str(error):
+            raise
+        file.seek(0)
+        return np.load(io.BytesIO(_as_bytes(file.read())), allow_pickle=False)
+
+
+def _member(archive: Any, name: str) -> Any:
+    try:
+        return archive[name]
+    except ValueError as error:
+        if _ONE_BYTE_FLOAT not in str(error):
+            raise
+        return np.load(io.BytesIO(_as_bytes(archive.zip.read(f"{name}.npy"))), allow_pickle=False)
+
+
+def _as_bytes(whole: bytes) -> bytes:
+    """An ``.npy`` file with another type in its header, of the same length."""
+    return whole.replace(_ONE_BYTE_FLOAT.encode(), b"'|V1'", 1)
 
 
 def _why(error: Exception) -> str:
@@ -130,14 +159,14 @@ def _why(error: Exception) -> str:
 
 
 def _as_declared(array: Array, declared: ValueType) -> Array:
-    """In this machine's byte order; what NumPy saves of a ``bfloat16`` is two bytes without a type, which are it."""
+    """In this machine's byte order; what is saved of a ``bfloat16`` is two bytes without a type, which are it."""
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     wanted = declared
     while not isinstance(wanted, TensorType):
         wanted = wanted.element
     raw = array.dtype.kind == "V" and array.dtype.names is None
-    if raw and wanted.dtype is not None and wanted.dtype.kind == "V" and wanted.dtype.itemsize == array.dtype.itemsize:
+    if raw and wanted.dtype is not None and saved(wanted.dtype) == array.dtype:
         return array.view(wanted.dtype)
     return array
 

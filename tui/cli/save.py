@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ...runtime.dtypes import is_foreign, saved
 from ...runtime.errors import UsageError, one_line
 from ...runtime.graph import Array
 from ...runtime.model import Data
@@ -86,5 +87,7 @@ def _write(archive: zipfile.ZipFile, name: str, array: Array) -> None:
     if array.dtype.hasobject:
         # Strings: as objects they would be pickled.
         array = array.astype(str)
+    elif is_foreign(array.dtype):
+        array = array.copy().view(saved(array.dtype))
     with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
         np.lib.format.write_array(file, array, allow_pickle=False)

@@ -1,0 +1,136 @@
+"""Every element type goes into files and comes back to the bit, also as NumPy itself writes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+from onnx import helper
+
+from command_line import loopdbg
+from loopdbg.debugger.recording.reader import Trace
+from loopdbg.debugger.recording.replay import Replay
+from loopdbg.debugger.statistics.export import save_npy
+from loopdbg.debugger.statistics.tensor import TensorRef
+from loopdbg.runtime import dtypes
+from loopdbg.runtime.graph import Array, TensorType
+from loopdbg.runtime.model import Port
+from loopdbg.tui.cli.input_files import read_npy, read_npz
+from loopdbg.tui.cli.save import save
+
+CODES = {name: code for code, name in dtypes._ONNX.items()}
+NAMES = sorted({*dtypes._ONNX.values(), *dtypes._OPENVINO.values()})
+
+
+def some(name: str) -> Array:
+    """Elements of a type: of those of at most a byte every one."""
+    dtype = dtypes.dtype(name)
+    if dtype.hasobject:
+        return np.array([["a", ""], ["ä", "words"]], object)
+    if dtype == np.bool_:
+        return np.array([[True, False]])
+    if "int" in name or name == "float4_e2m1fn":
+        bits = min(8, int("".join(c for c in name.partition("_")[0] if c.isdigit())))
+        low = 0 if name.startswith("u") else -(2 ** (bits - 1))
+        return np.arange(low, low + 2**bits).reshape(2, -1).astype(dtype)
+    if dtype.itemsize == 1:
+        return np.arange(256, dtype=np.uint8).view(dtype).reshape(16, 16)
+    return np.random.default_rng(0).standard_normal((3, 4)).astype(dtype)
+
+
+def same(one: Any, other: Array) -> bool:
+    array = np.asarray(one)
+    if other.dtype.hasobject:
+        return array.shape == other.shape and array.tolist() == other.tolist()
+    return array.dtype == other.dtype and array.shape == other.shape and array.tobytes() == other.tobytes()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_saved_is_read_again(name: str, tmp_path: Path) -> None:
+    value = some(name)
+    port = Port("x", TensorType(value.dtype, None))
+    scalar = value.reshape(-1)[-1:].reshape(())
+    save(tmp_path / "x.npz", {"x": value, "y": scalar})
+    found = read_npz(tmp_path / "x.npz", [port, Port("y", port.type)])
+    assert same(found["x"], value) and same(found["y"], scalar)
+    # What NumPy alone makes of it has all its bytes.
+    with np.load(tmp_path / "x.npz") as archive:
+        assert archive["x"].shape == value.shape
+    save_npy(tmp_path / "x.npy", TensorRef.of(value))
+    assert same(read_npy(tmp_path / "x.npy", TensorType(value.dtype, None)), value)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_numpy_saves_is_read(name: str, tmp_path: Path) -> None:
+    value = some(name)
+    plain = value.astype(str) if value.dtype.hasobject else value
+    port = Port("x", TensorType(value.dtype, None))
+    np.save(tmp_path / "x.npy", plain)
+    np.savez(tmp_path / "x.npz", x=plain)
+    np.savez_compressed(tmp_path / "small.npz", x=plain)
+    assert same(read_npy(tmp_path / "x.npy", TensorType(value.dtype, None)), value)
+    for file in ("x.npz", "small.npz"):
+        assert same(read_npz(tmp_path / file, [port])["x"], value)
+
+
+@pytest.mark.parametrize("name", sorted(CODES))
+def test_outputs_are_inputs_of_the_next_run(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    value = some(name)
+    declared = [helper.make_tensor_value_info(one, CODES[name], list(value.shape)) for one in "xy"]
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g", declared[:1], declared[1:])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)], ir_version=12), "m.onnx")
+    save(Path("in.npz"), {"x": value})
+    ran = loopdbg(capsys, "run", "m.onnx", "--inputs", "in.npz", "--output", "out.npz")
+    assert ran.status == 0, ran.err
+    found = read_npz(Path("out.npz"), [Port("y", TensorType(value.dtype, None))])["y"]
+    assert same(found, value)
+    ran = loopdbg(capsys, "run", "m.onnx", "--inputs", "out.npz")
+    assert "lacks the input 'x'" in ran.err, "it is called otherwise there"
+    save(Path("again.npz"), {"x": found})
+    assert loopdbg(capsys, "run", "m.onnx", "--inputs", "again.npz").status == 0
+
+
+LOOP = """
+agraph (float8e5m2[2] x0) => (float8e5m2[2] x, float8e5m2[3, 2] xs) {
+  n = Constant <value = int64 {3}> ()
+  x, xs = Loop (n, , x0) <body = b (int64 i, bool go_in, float8e5m2[2] x_in)
+    => (bool go, float8e5m2[2] x_out, float8e5m2[2] x_scan) {
+      go = Identity (go_in)
+      x_out = Identity (x_in)
+      x_scan = Identity (x_in)
+  }>
+}
+"""
+
+
+@pytest.mark.parametrize("name", sorted(name for name in CODES if dtypes.is_foreign(dtypes.dtype(name))))
+def test_recordings_keep_and_export_them(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    value = some(name).reshape(-1)[-2:]
+    # The text form has no words for all of them.
+    made = onnx.parser.parse_model(f'<ir_version: 12, opset_import: ["" : 25]>\n{LOOP}')
+    body = made.graph.node[1].attribute[0].g
+    for one in (*made.graph.input, *made.graph.output, *body.input[2:], *body.output[1:]):
+        one.type.tensor_type.elem_type = CODES[name]
+    onnx.save(made, "m.onnx")
+    save(Path("in.npz"), {"x0": value})
+    ran = loopdbg(capsys, "run", "m.onnx", "--inputs", "in.npz", "--record", "t.loopdb")
+    assert ran.status == 0, ran.err
+    with Trace.open(Path("t.loopdb")) as trace:
+        replay = Replay(trace)
+        replay.step()
+        assert same(replay.frame.carried["x_in"], value)
+    assert loopdbg(capsys, "export", "t.loopdb", "out.npz").status == 0
+    with np.load("out.npz") as archive:
+        exported = archive["x_in"]
+    wide = value.astype(np.int8 if "int" in name else np.float32)
+    assert exported.shape == (4, 2) and exported[1].tobytes() == wide.tobytes()
