@@ -10,9 +10,11 @@ import pytest
 
 from loopdbg import InputError, UsageError
 from loopdbg.runtime.model import Model
+from loopdbg.tui.actions import remapped
 from loopdbg.tui.cli.draft import Draft
 from loopdbg.tui.cli.inputs import add_run_options, gather
 from loopdbg.tui.cli.start import samples
+from loopdbg.tui.screens.help import HelpScreen
 from loopdbg.tui.screens.inputs import InputsApp
 from loopdbg.tui.screens.start import Choice, StartApp
 from models import SAMPLES, model
@@ -163,3 +165,61 @@ async def test_the_start_screen_filters_and_opens(tmp_path: Path) -> None:
             await pilot.press(*keys)
             await pilot.pause()
         assert (app.return_value and app.return_value.name) == expected
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 12), (120, 36)])
+async def test_recent_models_come_first_and_nothing_is_cut_off(size: tuple[int, int], tmp_path: Path) -> None:
+    far = tmp_path / ("folder" * 20) / "far.onnx"
+    choices = [Choice(SAMPLES / "lstm.xml", "Recent"), Choice(far, "Recent")]
+    choices += [Choice(path, group, "") for group, paths in samples().items() for path in paths]
+    app = StartApp(choices)
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        rows = ["".join(segment.text for segment in strip) for strip in app.screen._compositor.render_strips()]
+        assert rows[2].strip() == "Recent" and rows[3].split()[0] == "lstm.xml" and rows[5].strip() == "Samples"
+        assert rows[4].split()[0] == "far.onnx" and rows[4].rstrip().endswith("folder" if size[0] > 40 else ".onnx")
+        assert len(rows) == size[1]
+        assert rows[-1].strip().startswith("↑ choose  enter open") and rows[-1].strip().endswith("esc leave")
+        groups = list(dict.fromkeys(one.group for one in app.shown))
+        assert groups[:2] == ["Recent", "Samples"] and "lessons" in groups[-1]
+        # A recent one may be a sample too.
+        app.line.value = "lstm.xml"
+        await pilot.pause()
+        assert [one.path.name for one in app.shown] == ["lstm.xml", "lstm.xml"]
+        await pilot.press("down", "enter")
+    assert app.return_value is not None and app.return_value.name == "lstm.xml"
+
+
+async def test_other_keys_before_the_debugger() -> None:
+    actions = remapped(
+        {"choice-down": ("f5",), "choice-open": ("f6",), "inputs-start": ("f7",), "inputs-zeros": ("0",)}
+    )
+    app = StartApp([Choice(Path("a.onnx"), "Recent"), Choice(Path("b.onnx"), "Recent")], actions)
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        assert "f6 open" in app.keys.text
+        await pilot.press("f5", "f6")
+    assert app.return_value == Path("b.onnx")
+    before = InputsApp(draft(), "m.onnx", actions=actions)
+    async with before.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert before.keys.text.startswith("f7 start") and before.keys.text.endswith("? help  esc quit")
+        await pilot.press("0", "question_mark")
+        assert isinstance(before.screen, HelpScreen) and "open the model with these inputs" in before.screen.text
+        await pilot.press("escape", "enter")
+        assert before.keys.text.startswith("enter take")
+        await pilot.press("escape", "z", "s")
+        assert "zeros" in before.box.lines[1].text
+        await pilot.press("f7")
+    assert before.return_value is True
+
+
+def test_random_inputs_say_their_seeds() -> None:
+    one = draft()
+    assert one.finished().seeds == (0,)
+    one.make(0, "random")
+    assert one.finished().seeds == (0, 1)
+    for k, text in enumerate(("[1]", "[[1, 2]]", "7", '["a", "b"]')):
+        one.edit(k, text)
+    assert one.finished().seeds == ()
+    assert made(one.model).seeds == (0,)

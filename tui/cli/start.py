@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from .. import settings
@@ -28,7 +29,7 @@ class Start(Command):
         from ..screens.start import Choice, StartApp
 
         choices = [Choice(path, "Recent") for path in settings.recent()]
-        choices += [Choice(path, group) for group, paths in samples().items() for path in paths]
+        choices += [Choice(path, group, "") for group, paths in samples().items() for path in paths]
         model = StartApp(choices, chosen()).run()
         if model is None:
             return 0
@@ -37,15 +38,16 @@ class Start(Command):
 
 
 def samples() -> dict[str, list[Path]]:
-    """The models that come with the program: those of the lessons, and in a checkout the others."""
+    """The models that come with the program, by group: in a checkout samples, and everywhere those of the lessons."""
     from ...debugger.lessons.scene import MODELS
 
     folder = MODELS.resolve()
-    found = {"Lessons": _models(folder)}
+    found = {"Models of the lessons (loopdbg learn)": _models(folder)}
     if folder.parent.name == "sample_models":
-        found["Samples"] = _models(folder.parent)
+        networks = _models(folder.parent / "trt", (".py",))
+        found = {"Samples": _models(folder.parent), "Samples: TensorRT networks": networks, **found}
     return {group: paths for group, paths in found.items() if paths}
 
 
-def _models(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.glob("*") if path.suffix in _SUFFIXES)
+def _models(folder: Path, suffixes: Sequence[str] = _SUFFIXES) -> list[Path]:
+    return sorted(path for path in folder.glob("*") if path.suffix in suffixes)
