@@ -214,11 +214,11 @@ class LoopdbgApp(PanesApp):
 
     def action_break_here(self) -> None:
         """A breakpoint on the line of the cursor, or none any more."""
-        target = self.target
+        target, value = self.target, value_of(self.target)
         if isinstance(target, LineTarget) and target.node and not self.now.recorded:
             self._toggle_line(target.number)
-        elif isinstance(target, ValueTarget):
-            self.action_console(f"break if {quote(target.name)} ")
+        elif value is not None:
+            self.action_console(f"break if {quote(value.name)} ")
         else:
             self.action_console("break ")
 
@@ -249,6 +249,10 @@ class LoopdbgApp(PanesApp):
         self.action_console("watch " if value is None else f"watch {quote(value.name)}")
 
     def action_edit(self) -> None:
+        if self.now.recorded:
+            # At once, not after a line was typed.
+            self.message.say(self.driver.refusal("changing a value"), error=True)
+            return
         value = value_of(self.target)
         self.action_console("set " if value is None else f"set {quote(value.name)} = ")
 

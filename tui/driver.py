@@ -19,7 +19,7 @@ from ..debugger.session.debuggee import Debuggee
 from ..debugger.session.session import Reason, Session, Stop
 from ..debugger.session.underway import Underway
 from ..debugger.statistics.history import Evolution
-from ..runtime.errors import LoopdbgError, one_line
+from ..runtime.errors import LoopdbgError, UsageError, one_line
 from ..runtime.model import Data, Model
 from .aside import answer
 from .requests import STEPS, Command, Request
@@ -212,6 +212,13 @@ class Driver:
             self._waiting.append(question)
             self._changed.notify()
         return True
+
+    def refusal(self, what: str) -> str:
+        """Why something is not possible here, such as in a recording, and what can be done about it."""
+        try:
+            self._session.refuse(what)
+        except UsageError as problem:
+            return self.told(problem)
 
     def select(self, number: int) -> bool:
         """Let commands be about a frame, 0 the innermost; False where something runs.

@@ -187,6 +187,21 @@ async def test_a_recording_offers_nothing_that_it_cannot_do(tmp_path: Path) -> N
         await screen.press("ctrl+p")
         offered = {one.id for one in screen.app.screen.shown}  # type: ignore[attr-defined]
         assert "step" in offered and not offered & {"node", "into", "back-node", "edit"}
+        await screen.press("escape")
+        # Refused at the key, not after something was typed.
+        for key, what in (("e", "changing a value"), ("n", "stepping by nodes"), ("N", "stepping by nodes")):
+            await screen.press(key)
+            assert screen.message.startswith(f"error: {what} is not possible: this is a recording")
+            assert not screen.app.prompt.display
+        await screen.press("1", "b")
+        assert screen.app.prompt.line.value.startswith("break if ")
+
+
+async def test_a_recording_is_gone_into_where_there_is_a_loop_inside(tmp_path: Path) -> None:
+    async with opened_recording(tmp_path / "t.loopdb", "mandelbrot.onnx") as screen:
+        assert "i into" in screen.keys
+        await screen.press("i")
+        assert "Loop 'escape'" in screen.header and "i into" not in screen.keys
 
 
 async def test_the_palette_finds_and_does() -> None:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loopdbg.tui import settings
 from loopdbg.tui.actions import PANES
-from loopdbg.tui.screen.layout import ALL, TABS, Box, Need, arrange, small, tab_of
-from models import sample
-from screens import opened
+from loopdbg.tui.app import LoopdbgApp
+from loopdbg.tui.cli.screen import _arrangement, _run
+from loopdbg.tui.driver import Driver
+from loopdbg.tui.screen.layout import ALL, TABS, Arrangement, Box, Need, arrange, small, tab_of
+from models import SAMPLES, sample
+from screens import opened, running
 
 NEEDS = st.dictionaries(
     st.sampled_from(PANES), st.builds(Need, st.integers(1, 5), st.one_of(st.integers(1, 40), st.just(ALL)))
@@ -94,3 +99,49 @@ async def test_full_screen() -> None:
         assert "values of iteration 0" in screen.text("body")
         await screen.press("z", "z")
         assert screen.app.panes["body"].display
+
+
+async def test_the_panes_stand_as_they_were_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOOPDBG_CONFIG_DIR", str(tmp_path))
+    path = SAMPLES / "mandelbrot.onnx"
+    first = LoopdbgApp(Driver(*sample(path.name), None), arrangement=_arrangement(path))
+    async with running(first, (80, 24)) as screen:
+        body = screen.app.panes["body"]
+        inner = next(k for k, line in enumerate(body.lines) if "for k in range" in line.text)
+        rows = len(body.lines)
+        await screen.press("home", *["down"] * inner, "minus")
+        hidden = rows - len(body.lines)
+        assert hidden > 3
+        await screen.press("greater_than_sign", "z")
+        assert first.arrangement.tab == 1 and first.arrangement.full == "back-edges"
+    kept = first.arrangement
+    monkeypatch.setattr(first, "run", lambda: 0)
+    assert _run(first, path) == 0
+    assert _arrangement(path) == kept
+    # Folded is what was folded in that model, tabs and panes are the person's.
+    assert _arrangement(SAMPLES / "lstm.xml") == Arrangement(1, "back-edges", {})
+    again = LoopdbgApp(Driver(*sample(path.name), None), arrangement=_arrangement(path))
+    async with running(again, (80, 24)) as screen:
+        assert [name for name, pane in screen.app.panes.items() if pane.display] == ["back-edges"]
+        assert screen.app.panes["back-edges"].has_focus
+        await screen.press("escape")
+        assert screen.app.bench.tab == 1
+        await screen.press("1")
+        assert len(screen.app.panes["body"].lines) == rows - hidden
+    # In a model that was changed, lines of other texts are no heads that were folded.
+    other = Arrangement(0, "", {number: f"{text} " for number, text in kept.folded.items()})
+    async with running(LoopdbgApp(Driver(*sample(path.name), None), arrangement=other), (80, 24)) as screen:
+        assert len(screen.app.panes["body"].lines) == rows and screen.app.arrangement == Arrangement()
+
+
+def test_an_arrangement_that_makes_no_sense_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOOPDBG_CONFIG_DIR", str(tmp_path))
+    path = SAMPLES / "mandelbrot.onnx"
+    for strange in (3, {"tab": "a", "full": 3, "folded": [1]}, {"tab": 99, "full": "no", "folded": {str(path): 3}}):
+        settings.remember(panes=strange)
+        assert _arrangement(path) == Arrangement()
+    settings.remember(panes={"folded": {str(path.resolve()): {"x": "y", "3": "loop"}}})
+    assert _arrangement(path).folded == {3: "loop"}
+    for k in range(30):
+        settings.arranged(tmp_path / str(k), 0, "", {1: "a"})
+    assert len(settings.state()["panes"]["folded"]) == 20

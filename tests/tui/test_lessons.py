@@ -111,6 +111,11 @@ async def test_do_is_done_by_its_keys_and_look_shows_what_it_promises(one: Lesso
             assert any(tight(text) in tight(all_of_it) for all_of_it in seen), text
 
 
+async def test_a_lesson_is_begun_once() -> None:
+    async with lesson(1) as screen:
+        assert screen.app.driver.stops == 1
+
+
 async def test_answers_are_typed_with_a_and_replied_to_on_the_card() -> None:
     async with lesson(3) as screen:
         assert "card 1 of 5: Say first" in screen.heading and "max_trips" not in screen.card

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ...runtime.graph import loops
 from ..screen.target import Target
 from ..screen.view import Shown
 from .keys import key_name
@@ -82,6 +83,12 @@ class Now:
     def looping(self) -> bool:
         """A loop is in focus."""
         return self.here and self.shown is not None and self.shown.frame.frame.loop is not None
+
+    @property
+    def around(self) -> bool:
+        """The loop in focus has one inside."""
+        frame = None if self.shown is None else self.shown.frame.frame
+        return frame is not None and frame.loop is not None and next(loops(frame.loop.body), None) is not None
 
     @property
     def nested(self) -> bool:

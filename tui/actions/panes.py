@@ -33,7 +33,7 @@ _STEPS = (
     Action("back", ("left", "S", "backspace"), "back", "back by an iteration",
            _ask(Command.BACK), Section.STEPS, lambda now: now.behind, rank=4),
     Action("into", ("i",), "into", "one node, but into it where it is a loop",
-           _ask(Command.INTO), Section.STEPS, lambda now: now.ahead and not now.recorded, rank=12),
+           _ask(Command.INTO), Section.STEPS, lambda now: now.ahead and (not now.recorded or now.around), rank=12),
     Action("finish", ("f", "o"), "finish", "to the end of this loop",
            _ask(Command.FINISH), Section.STEPS, lambda now: now.ahead, rank=8),
     Action("back-node", ("N", "shift+left"), "", "back by a node",
@@ -132,7 +132,8 @@ _SCREEN = (
     Action("palette", ("ctrl+p",), "all", "find any of these by its words", "palette", Section.SCREEN, rank=90,
            first=True, typed=True),
     Action("help", ("question_mark", "f1"), "help", "all keys, signs and words", "help", Section.SCREEN, rank=91),
-    Action("suspend", ("ctrl+z",), "", "to the shell; fg comes back", "suspend_process", Section.SCREEN),
+    Action("suspend", ("ctrl+z",), "", "to the shell; fg comes back", "suspend_process", Section.SCREEN,
+           first=True, typed=True),
     Action("quit", ("q",), "quit", "leave; asks where something would be lost", "quit", Section.SCREEN, rank=92),
     Action("idle", ("x", "ctrl+c"), "", "interrupt what runs; where nothing runs, say so", "stop", Section.SCREEN),
 )  # fmt: skip

@@ -135,6 +135,12 @@ class PanesApp(App[int]):
             self.register_theme(theme)
         self.theme = LIGHT.name if settings.theme() == LIGHT.name else DARK.name
         self._pane.focus()
+        self.app_resume_signal.subscribe(self, self._resumed)
+
+    def _resumed(self, app: App[object]) -> None:
+        """Back from the shell, which wrote over all of it: what did not change meanwhile is drawn as well."""
+        for screen in self.screen_stack:
+            screen.refresh()
 
     def _show(self, shown: Shown) -> None:
         self.shown = shown
@@ -153,7 +159,9 @@ class PanesApp(App[int]):
         self._base.set_class(self.bench.small, "-small")
         self.tabs.show(self.bench.tab)
         if not self._pane.display:
-            self._pane = next((pane for pane in self.panes.values() if pane.display), self.body)
+            # What a tab is about comes first on it.
+            names = (*(TABS[self.bench.tab].panes if self.bench.small else ()), *PANES)
+            self._pane = next((self.panes[name] for name in names if self.panes[name].display), self.body)
             if not self.prompt.line.has_focus and self._alone:
                 self._pane.focus()
         self.look_around()

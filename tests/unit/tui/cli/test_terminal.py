@@ -20,17 +20,18 @@ pty = pytest.importorskip("pty")
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 
 
-def on_a_terminal(folder: Path, until: str, **environment: str) -> tuple[int, str]:
-    """Open a sample in a terminal of 120x36, wait for a text, press q; the exit status and all that was written."""
+def on_a_terminal(folder: Path, until: str, *arguments: str, **environment: str) -> tuple[int, str]:
+    """Open a sample, or what else is asked for, in a terminal of 120x36, wait for a text, press q; the exit status and
+    all that was written."""
     import fcntl
     import struct
     import termios
 
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 36, 120, 0, 0))
-    model = SAMPLES / "newton_sqrt.onnx"
+    asked = arguments or (str(SAMPLES / "newton_sqrt.onnx"),)
     process = subprocess.Popen(
-        [sys.executable, "-m", "loopdbg", str(model)],
+        [sys.executable, "-m", "loopdbg", *filter(None, asked)],
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
@@ -62,8 +63,9 @@ def on_a_terminal(folder: Path, until: str, **environment: str) -> tuple[int, st
     return status, told.decode("latin-1" if "PYTHONIOENCODING" in environment else "utf-8", "replace")
 
 
-def test_a_dumb_terminal_is_told_so_without_escapes(tmp_path: Path) -> None:
-    status, told = on_a_terminal(tmp_path, "", TERM="dumb")
+@pytest.mark.parametrize("arguments", [(str(SAMPLES / "newton_sqrt.onnx"),), ("learn",), ("learn", "3"), ("",)])
+def test_a_dumb_terminal_is_told_so_without_escapes(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    status, told = on_a_terminal(tmp_path, "", *arguments, TERM="dumb")
     assert status == 1 and "\x1b" not in told
     assert told.strip().count("\n") == 0 and told.startswith("loopdbg: the debugger draws on the whole screen")
 
@@ -73,6 +75,11 @@ def test_latin_1_gets_signs_that_it_has(tmp_path: Path) -> None:
     assert status == 0 and "+- 1 Source" in ESCAPE.sub("", told)
     # What was opened is remembered.
     assert "newton_sqrt.onnx" in (tmp_path / "state.json").read_text(encoding="utf-8")
+
+
+def test_lessons_on_latin_1_too(tmp_path: Path) -> None:
+    status, told = on_a_terminal(tmp_path, "Back edges", "learn", "1", PYTHONIOENCODING="latin-1")
+    assert status == 0 and "+- Lesson 1 of 12" in ESCAPE.sub("", told)
 
 
 def test_eight_colours_and_none(tmp_path: Path) -> None:
