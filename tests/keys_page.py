@@ -17,12 +17,14 @@ special to the pane that has the focus first; `^p` finds an action by its words.
 
 `config.toml` in the folder where the system keeps settings (`~/.config/loopdbg` on Linux, `~/Library/Application
 Support/loopdbg` on macOS; the environment variable `LOOPDBG_CONFIG_DIR` names another) gives actions other keys, by the
-names in the tables below; a list gives several:
+names in the tables below; a list gives several. A key is written as the sign that it types, or by its name (`enter`,
+`pageup`, `f5`, `ctrl+s`, `shift+left`); on another screen, such as the inspector, it may mean something else:
 
 ```toml
 [keys]
 step = "f10"
 back = ["left", "u"]
+inspect-heat-map = "H"
 ```
 """
 

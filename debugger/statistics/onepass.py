@@ -3,8 +3,6 @@ elements as float64."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ...runtime.dtypes import is_foreign
