@@ -37,7 +37,7 @@ async def test_keys_that_open_the_console(tmp_path: Path) -> None:
 
 async def test_what_would_have_to_run_is_said_where_it_was_typed(tmp_path: Path) -> None:
     async with opened_recording(tmp_path / "t.loopdb", "newton_sqrt.onnx") as screen:
-        await screen.press("e")
+        await screen.press("colon")
         said = await screen.type("set x = 3")
         assert said.startswith("error: changing a value is not possible: this is a recording")
         assert "boundaries only" in await screen.type("break x_new")
