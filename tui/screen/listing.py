@@ -102,6 +102,8 @@ class BodyLines(Sequence[Line]):
         wanted = max((*beside, *(width for width in heads if width <= room - least)), default=0)
         self._text = max(4, min(wanted, room - least))
         self._value = max(0, room - self._text)
+        #: The lines that somebody asked for: the cursor's is asked for often.
+        self._made: dict[int, Line] = {}
 
     def _seen(self, index: int) -> int:
         """The row of a line of the listing, or of the head that hides it."""
@@ -144,7 +146,9 @@ class BodyLines(Sequence[Line]):
         if index >= len(self):
             raise IndexError(index)
         if index < len(self._rows):
-            return self._line(index, self.listing.row(self._rows[index]))
+            if index not in self._made:
+                self._made[index] = self._line(index, self.listing.row(self._rows[index]))
+            return self._made[index]
         below = index - len(self._rows) - 1
         return line((self._notes[below], Role.DIM)) if below >= 0 else line()
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from ...debugger.words.names import named
-from ...runtime.graph import walk
+from ...runtime.graph import Graph, Value, walk
 from ..screen.cells import NOT_YET, SET, short_value, type_of
 from ..screen.layout import Need
 from ..screen.lines import Column, Line, Role, Span, line, table
@@ -87,9 +88,15 @@ def _invariants(shown: Shown, width: int) -> Iterator[_Row]:
         yield row, ValueTarget(name, shown.depth, declared=port.inner)
 
 
+@lru_cache(maxsize=16)
+def _read_in(graph: Graph) -> Mapping[str, Value]:
+    """What the nodes of a body read, by name: the same at every stop."""
+    return {value.name: value for node in walk(graph) for value in node.inputs if value}
+
+
 def _captures(shown: Shown, width: int) -> Iterator[_Row]:
     frame = shown.frame.frame
-    read = {value.name: value for node in walk(graph_of(frame, shown.main)) for value in node.inputs if value}
+    read = _read_in(graph_of(frame, shown.main))
     constants = {name for name, value in read.items() if value.constant is not None}
     given = [(name, value) for name, value in frame.captures if name not in constants]
     large = [(n, v) for n, v in frame.captures if n in constants and (not hasattr(v, "size") or v.size > 3)]

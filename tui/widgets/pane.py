@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.segment import Segment
+from rich.style import Style
 from textual import events
 from textual.content import Content
 from textual.geometry import Region, Size
@@ -19,7 +20,7 @@ from ..screen.lines import Line
 from ..screen.target import Target
 from ..screen.text import printable
 from ..screen.view import Shown
-from .strips import COMPONENTS, strip
+from .strips import COMPONENTS, look_of, strip
 
 #: Left of the line that the cursor is on, in the pane that has the focus.
 _CURSOR = "▌"
@@ -62,6 +63,7 @@ class Pane(ScrollView, can_focus=True, inherit_bindings=False):
         #: Which stop it went to what matters at.
         self._moment: object = None
         self._strips: dict[int, Strip] = {}
+        self._looks: dict[str, Style] = {}
         self._built = Size(-1, -1)
 
     def build(self, shown: Shown, width: int, height: int) -> Sequence[Line]:
@@ -272,24 +274,23 @@ class Pane(ScrollView, can_focus=True, inherit_bindings=False):
     def notify_style_update(self) -> None:
         super().notify_style_update()
         self._strips.clear()
+        self._looks.clear()
 
     def _strip(self, index: int) -> Strip:
         if index not in self._strips:
-            self._strips[index] = strip(self, self.lines[index], self._built.width)
+            self._strips[index] = strip(self, self.lines[index], self._built.width, self._looks)
         return self._strips[index]
 
     def render_line(self, y: int) -> Strip:
         """See :class:`~textual.scroll_view.ScrollView`."""
         index = y + self.scroll_offset.y
         if index >= len(self.lines):
-            return Strip.blank(self._built.width + 1, self.rich_style)
+            return Strip.blank(self._built.width + 1, look_of(self, "", self._looks))
         marked = self.has_focus and index == self.cursor
         return Strip.join([self._mark(marked), self._strip(index)])
 
     def _mark(self, marked: bool) -> Strip:
-        style = self.rich_style
-        if marked:
-            style += self.get_component_rich_style("role--mark", partial=True)
+        style = look_of(self, "mark" if marked else "", self._looks)
         return Strip([Segment(_CURSOR if marked else " ", style)], 1)
 
 
