@@ -10,6 +10,7 @@ from ...runtime.errors import UsageError
 from ...runtime.frame import Frame
 from ...runtime.model import Data
 from ...runtime.plan.plan import Plan
+from ..statistics.history import Evolution
 from ..values.iterations import Iterations
 from .branches import Branch
 from .positions import Position, run_to
@@ -60,16 +61,23 @@ class Past:
 
 class PastIterations(Iterations):
     """What the values of one entry of a loop were in other iterations of a run. ``visit`` gives an engine that
-    stands at a position; ``position``: that of the frame."""
+    stands at a position; ``position``: that of the frame; ``evolution``: what was noted of it."""
 
     frame: Frame
 
-    def __init__(self, visit: Callable[[Position], Engine], frame: Frame, position: Position) -> None:
+    def __init__(
+        self, visit: Callable[[Position], Engine], frame: Frame, position: Position, evolution: Callable[[], Evolution]
+    ) -> None:
         super().__init__(frame)
         self._visit = visit
+        self._evolution = evolution
         self._around = position[: 2 * len(frame.entry)]
 
     def boundary(self, iteration: int) -> Frame:
         """The frame as it stood at an earlier boundary of this entry; good until something else is asked."""
         frame = self.frame
         return Frame(self._visit((*self._around, frame.enter, iteration, frame.head)), frame.index)
+
+    def evolution(self) -> Evolution:
+        """See :class:`~..values.iterations.Iterations`."""
+        return self._evolution()

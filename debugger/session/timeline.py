@@ -319,7 +319,12 @@ class Timeline:
 
     def iterations(self, frame: Frame) -> PastIterations:
         """Values of a frame's loop in other iterations, computed without moving anything."""
-        return PastIterations(lambda position: self._past.at(self._home(position), position), frame, self.position)
+        return PastIterations(
+            lambda position: self._past.at(self._home(position), position),
+            frame,
+            self.position,
+            lambda: self.histories.of(frame.index),
+        )
 
     def interrupt(self) -> None:
         """Stop what is under way; from any thread."""

@@ -9,10 +9,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from ...runtime.errors import UsageError
-from ...runtime.graph import StoppedBy
+from ...runtime.graph import Loop, StoppedBy
 from ...runtime.graph.dependence import tested_values
 from ..frame import AnyFrame
-from ..statistics.history import Evolution
+from ..statistics.history import NOTHING, Evolution, History
 from ..words.condition import condition_slice
 
 #: What is carried at the boundaries that ``Iterations.recent`` gives takes about this much at most.
@@ -61,6 +61,9 @@ class Iterations(ABC):
         frame = self.frame
         if frame.loop is None:
             return []
+        known = self._told_by_history(frame.loop, count)
+        if known is not None:
+            return known
         made = [value for node in condition_slice(frame.loop).nodes for value in node.outputs if value is not None]
         size = sum(value.nbytes for value in frame.carried.values() if isinstance(value, np.ndarray))
         count = max(min(count, _RECENT_BYTES // max(size, 1)), 2)
@@ -74,6 +77,47 @@ class Iterations(ABC):
             read = {value.name: values.read(value) for value in made}
             told.append({**{name: data for name, (known, data) in read.items() if known}, **there.carried})
         return told
+
+    def evolution(self) -> Evolution:
+        """What the values of the entry were in all iterations so far, as far as that is known without running any."""
+        return NOTHING
+
+    def _told_by_history(self, loop: Loop, count: int) -> list[Mapping[str, Any]] | None:
+        """As :meth:`recent`, of what decides alone, from numbers that were noted while the loop ran; None where they do
+        not tell all of it: then iterations have to be run again."""
+        frame, evolution = self.frame, self.evolution()
+        names = [edge.param.name for edge in condition_slice(loop).all_carried]
+        sides = [side for side in evolution.sides or () if side.name not in frame.carried]
+        histories = [evolution.get(name) for name in names]
+        if loop.tested is not None or evolution.sides is None or not frame.at_boundary or None in histories:
+            return None
+        iterations = range(max(frame.iteration - count, 0), frame.iteration)
+        # What a body computes in an iteration is there at the boundary after it.
+        carried = {name: _exactly(evolution[name], iterations, frame.carried[name]) for name in names}
+        before = range(max(iterations.start - 1, 0), max(iterations.stop - 1, 0))
+        read = frame.values
+        computed = {side.name: _exactly(side, before, read[side.name]) for side in sides if side.name in read}
+        if None in carried.values() or None in computed.values():
+            return None
+        told: list[Mapping[str, Any]] = []
+        for k, iteration in enumerate(iterations):
+            late = {} if not iteration else {n: v[k - (iterations.start == 0)] for n, v in computed.items() if v}
+            told.append({**late, **{name: values[k] for name, values in carried.items() if values}})
+        return [*told, {**{name: read[name] for name in computed if frame.iteration}, **frame.carried}]
+
+
+def _exactly(history: History, iterations: range, now: Any) -> list[Any] | None:
+    """What a value of one element was in some iterations, with the type and shape that it has now; None where numbers
+    do not tell that to the bit."""
+    if not isinstance(now, np.ndarray | np.generic) or now.size != 1 or history.bucket > 1 or history.is_tensor:
+        return None
+    first = int(history.iterations[0]) if len(history) else 0
+    numbers = history.values[iterations.start - first : iterations.stop - first]
+    if iterations.start < first or len(numbers) != len(iterations) or not np.isfinite(numbers).all():
+        return None
+    if now.dtype.kind not in "biuf" or (now.dtype.kind in "iu" and (np.abs(numbers) >= 2.0**53).any()):
+        return None
+    return [np.full(now.shape, number, now.dtype) for number in numbers]
 
 
 class TimedFrame(AnyFrame, Protocol):
