@@ -284,7 +284,7 @@ class Model:
     ) -> Run:
         engine = self._borrow()
         try:
-            engine.start(given)
+            engine.start(given, on_iteration is None and begin is None and on_tick is None)
             engine.set_limits(max_iterations, refuse_endless=True)
             if begin is not None:
                 begin(engine)

@@ -100,16 +100,16 @@ cdef class Engine:
 
     # -- running
 
-    def start(self, inputs):
+    def start(self, inputs, bint unseen=False):
         """Begin an execution, stopped before the first instruction.
 
         ``inputs``: for each input slot of the plan its value, already checked against the model. Tensors are not
-        copied: they must not change while the execution lasts.
+        copied: they must not change while the execution lasts. ``unseen``: nobody looks at anything but the outputs.
         """
         cdef int k
         self.changes.begin()
         self.growing.begin()
-        self.fuser.begin()
+        self.fuser.begin(unseen)
         for slot, value in inputs.items():
             if isinstance(value, np.ndarray) and not value.dtype.hasobject:
                 if not np.PyArray_ISCARRAY_RO(value):

@@ -16,9 +16,11 @@ cdef class Fuser:
     cdef dict asked              # how often such a slot was read before it was there
     cdef frozenset watched       # slots that are read at boundaries: groups write them
     cdef int64_t generation      # of what is watched
+    cdef bint has_products       # the main graph has nodes that chains may be made of
+    cdef int64_t looked          # the generation in which the main graph was looked at
 
     cdef int switch(self, bint on) except -1
-    cdef int begin(self) except -1
+    cdef int begin(self, bint unseen) except -1
     cdef int forget(self) except -1
     cdef int show(self) except -1
     cdef int ask(self, int slot) except -1

@@ -26,7 +26,10 @@ cdef class Fuser:
         self.planned, self.inner, self.asked = {}, {}, {}
         self.unfolded = set()
         self.watched = frozenset()
-        self.generation = -1
+        self.generation = self.looked = -1
+        # In the main graph products of integers alone are looked for.
+        self.has_products = any([instruction.kind == Opcode.NODE and instruction.inside < 0 and
+                                 instruction.node.op_type in ("MatMul", "MatMulInteger") for instruction in memory.plan.code])
 
     cdef int switch(self, bint on) except -1:
         """Let groups run, or their nodes one by one; those that were made stay for later."""
@@ -37,7 +40,7 @@ cdef class Fuser:
             ins = self.s.code + <int>group.first
             if ins.group != NULL:
                 ins.group.running = 0
-                if ins.kind == (NATIVE if on else FUSED):
+                if ins.kind == (NATIVE if on and ins.group.loop >= 0 else FUSED):
                     ins.kind = FUSED if on else NATIVE
         if on:
             for k in range(self.memory.nloops):
@@ -45,9 +48,18 @@ cdef class Fuser:
                 self.s.loops[<int>k].fuse_at = self.s.loops[<int>k].boundaries + 1
         return 0
 
-    cdef int begin(self) except -1:
-        """An execution begins: none is under way. What was to be looked at is so after its first iteration."""
+    cdef int begin(self, bint unseen) except -1:
+        """An execution begins: none is under way. What was to be looked at is so after its first iteration. ``unseen``:
+        nobody looks at its values while it runs, so that chains of the main graph may keep theirs."""
         cdef int k
+        cdef Instr *ins
+        if unseen and self.s.fusing and self.has_products and self.looked != self.s.generation:
+            self.look(-1)
+            self.looked = self.s.generation
+        for group in self.groups:
+            ins = self.s.code + <int>group.first
+            if ins.group.loop < 0 and ins.kind == (NATIVE if unseen and self.s.fusing else FUSED):
+                ins.kind = FUSED if ins.kind == NATIVE else NATIVE
         for k in range(self.memory.nloops):
             self.s.loops[k].fuse_wait = 1
             self.s.loops[k].fuse_at = self.s.loops[k].fuse_at > self.s.loops[k].boundaries
@@ -121,7 +133,7 @@ cdef class Fuser:
     cdef int look(self, int index) except -1:
         """Look at a loop's body. Nodes in a row that are bound as they were the last time keep their groups."""
         cdef list run = []
-        cdef int kind, first = self.s.loops[index].head
+        cdef int kind, first = self.s.loops[index].head if index >= 0 else -1
         for pc, instruction in enumerate(self.memory.plan.code):
             kind = self.s.code[<int>pc].kind
             # Nodes that follow an extent change their calls by themselves. Those that decide before an iteration whether
@@ -182,7 +194,7 @@ cdef class Fuser:
             from . import chains
 
             planned = chains.plan_chains(nodes, slots)
-        if large:
+        if large and self.memory.plan.code[run[0]].inside >= 0:
             # Between the chains.
             ends = [run[0], *[end for group in planned for end in (group.first, group.end)], run[len(run) - 1] + 1]
             for first, end in zip(ends[::2], ends[1::2]):
@@ -192,7 +204,8 @@ cdef class Fuser:
             ins.group = make_group(self.s, group)
             ins.group.loop = self.memory.plan.code[run[0]].inside
             ins.kind = FUSED
-            self.inner.update(dict.fromkeys(group.inner, group.first))
+            if ins.group.loop >= 0:
+                self.inner.update(dict.fromkeys(group.inner, group.first))
             self.groups.append(group)
         return 0
 

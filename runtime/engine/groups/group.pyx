@@ -244,7 +244,8 @@ cdef int run_group(State *s, int leader, Group *g) noexcept nogil:
             return GROUP_FAILED
     if run_alone(s, leader, g.after, g.nafter):
         return GROUP_FAILED
-    g.ran, g.entry = s.loops[g.loop].i, s.loops[g.loop].entries
+    if g.loop >= 0:
+        g.ran, g.entry = s.loops[g.loop].i, s.loops[g.loop].entries
     return GROUP_DONE
 
 
@@ -258,8 +259,11 @@ cdef int run_apart(State *s, int leader, Group *g) noexcept nogil:
 
 cdef int is_looked_into(const State *s, int leader, const Group *g) noexcept nogil:
     """Does somebody look at the results of the nodes, in the iteration or right after it?"""
-    cdef const LoopState *loop = s.loops + g.loop
+    cdef const LoopState *loop
     cdef int k
+    if g.loop < 0:
+        return s.stop_any or s.stepping
+    loop = s.loops + g.loop
     if s.stop_any or loop.next_event <= loop.i + 1:
         return 1
     if not s.stepping:
@@ -274,8 +278,11 @@ cdef int is_looked_into(const State *s, int leader, const Group *g) noexcept nog
 
 cdef int results_are(const State *s, int leader, const Group *g) noexcept nogil:
     """Where the execution stands, as seen from the results that only members read, and that a group does not write."""
-    cdef const LoopState *loop = s.loops + g.loop
-    if g.ran < 0 or loop.entries != g.entry:
+    cdef const LoopState *loop
+    if g.ran < 0:
+        return GROUP_SHOWN
+    loop = s.loops + g.loop
+    if loop.entries != g.entry:
         return GROUP_SHOWN
     if not loop.active and s.depth:
         return GROUP_GONE      # what it reads of loops around it may be another by now

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import loopdbg
-from fusing import check, same
+from fusing import by_nodes, check, same
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
 from models import with_weights
@@ -111,3 +111,37 @@ def test_stops_show_what_the_nodes_give() -> None:
         engine.clear_stops()
         engine.resume()
     same(*(m.results(engine) for engine in engines))
+
+
+def test_chains_of_the_main_graph_run_where_nobody_looks() -> None:
+    rng = np.random.default_rng(4)
+    m = with_weights(
+        f"""
+        g (int64 M, float[9,70] s) => (float[9,70] last) {{
+          {CHAIN}
+          y = Add (product, bias)
+          last = Loop <body = body (int64 i, bool c, float[9,70] x) => (bool keep, float[9,70] x_next) {{
+            x_next = Tanh (x)
+            keep = Identity (c)
+          }}> (M, , y)
+        }}""",
+        w=rng.integers(0, 256, (70, 70)).astype(np.uint8),
+        w_zero=np.uint8(120),
+        w_scale=np.float32(1e-3),
+        bias=rng.standard_normal((1, 70)).astype(np.float32),
+    )
+    given = {"M": np.int64(2), "s": inputs(rows=9)["x"]}
+    assert check(m, given) == [WHOLE]
+    expected = m.run(given)
+    seen: list[Any] = []
+    same(m.run(given, on_iteration=lambda frame: seen.append({n: np.array(frame.values[n]) for n in WHOLE})), expected)
+    product = (seen[0]["sums"].astype(np.float32)) * seen[0]["factor"]
+    np.testing.assert_array_equal(seen[0]["product"], product)
+    changed = {**given, "s": given["s"][::-1].copy()}
+    expected = by_nodes(m, changed)
+    same(m.run(changed), expected)
+    m.run(changed, on_iteration=lambda frame: seen.append({n: np.array(frame.values[n]) for n in WHOLE}))
+    assert not np.array_equal(seen[-1]["sums"], seen[0]["sums"])
+    np.testing.assert_array_equal(seen[-1]["product"], seen[-1]["sums"].astype(np.float32) * seen[-1]["factor"])
+    spoilt = {**given, "s": np.full((9, 70), np.nan, np.float32)}
+    same(m.run(spoilt), by_nodes(m, spoilt))
