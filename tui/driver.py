@@ -312,10 +312,13 @@ class Driver:
         with self._changed:
             self._running = None
             open_still = not self._is_closed()
+        if fault is None and open_still:
+            try:
+                question.answer(found, error)
+            except Exception as problem:
+                fault = problem
         if fault is not None and open_still:
             self.post(Stopped(Command.START, None, fault=fault))
-        elif open_still:
-            question.answer(found, error)
 
     def _do(self, command: Request) -> Stopped:
         error = None

@@ -92,6 +92,7 @@ class InspectorScreen(Above[str | None]):
         yield self.keys
 
     def on_mount(self) -> None:
+        self._home = self.app
         self.set_class(self._large_plot, "-plot")
         self.prompt.display = False
         if self._large_plot:
@@ -175,8 +176,14 @@ class InspectorScreen(Above[str | None]):
             self._draw_course()
 
     def hand(self, come: Callable[..., None], *found: Any) -> None:
-        """Call something in this thread, from any other."""
-        self.app.call_from_thread(come, *found)
+        """Call something in the screen's thread, from any other, if this is still open then."""
+
+        def take() -> None:
+            if self.is_attached:
+                come(*found)
+
+        # Not by way of this screen: it knows its app no more once it is closed.
+        self._home.call_later(take)
 
     # -- other iterations
 

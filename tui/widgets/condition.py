@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ...debugger.statistics.history import History
 from ...debugger.why.trend import Estimate
@@ -22,6 +23,7 @@ from ..screen.layout import ALL, Need
 from ..screen.lines import Line, Role, Span, fit, line
 from ..screen.plots import AHEAD, points, progress, scale_of
 from ..screen.program import program
+from ..screen.targets import ValueTarget
 from ..screen.view import FrameView, Shown
 from .pane import Pane
 
@@ -61,6 +63,9 @@ class Condition(Pane):
             *_ignored(loop),
         ]
         now = _now(shown, loop, phrases, text) if decides else []
+        if now and loop.condition is not None:
+            asked = ValueTarget(loop.condition.name, shown.depth, declared=loop.condition)
+            now = [replace(now[0], target=asked), *now[1:]]
         # A picture, and what follows, say more than the end of a sentence that the source has as well.
         short = [_row("ends", (fit(text.ends[0], max(20, width - _LABEL)), Role.PLAIN))] if len(ends) > 1 else ends
         for told in (ends, short):
