@@ -1,62 +1,141 @@
-"""Twenty thousand keys on all samples, the palette included: whatever is pressed, the screen stays, and stays right."""
+"""Thousands of random keys on all samples, the palette included, with clicks and other sizes of the terminal among
+them: whatever is pressed, the screen stays, and stays right."""
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import random
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from textual.geometry import Size
+from textual.pilot import OutOfBounds
+from textual.widgets import Input
 
+from learning import VOICE
+from loopdbg.debugger.lessons.learner import Learner
+from loopdbg.debugger.lessons.progress import Progress
+from loopdbg.tui.actions import ACTIONS
+from loopdbg.tui.app import LoopdbgApp
+from loopdbg.tui.lessons import LessonApp, lesson_driver
 from loopdbg.tui.requests import Command
 from models import SAMPLES, sample
-from screens import Screen, opened
+from screens import Screen, opened, opened_recording, running
 
-NAMES = sorted(path.name for path in SAMPLES.iterdir() if path.suffix in (".onnx", ".xml"))
-#: All but those that leave or suspend.
-KEYS = (
-    *"sniofcrSCNgbBwepyWlzmt123456789jkdhx",
-    *("left", "right", "up", "down", "pageup", "pagedown", "home", "end", "tab", "shift+tab", "enter", "escape"),
-    *("ctrl+p", "f1", "question_mark", "slash", "colon", "left_square_bracket", "right_square_bracket", "space"),
-    *("less_than_sign", "greater_than_sign", "minus", "plus", "backspace", "delete", "ctrl+c", "shift+left"),
+FILES = [*SAMPLES.glob("*.onnx"), *SAMPLES.glob("*.xml"), *SAMPLES.glob("trt/*.py"), SAMPLES / "lessons/digits.onnxtxt"]
+NAMES = [*sorted(path.relative_to(SAMPLES).as_posix() for path in FILES), "a lesson", "a recording"]
+#: Keys of the table, but for those that leave or suspend; and those of the inspector.
+KEYS = sorted(
+    {key for one in ACTIONS if one.id not in ("quit", "suspend") for key in one.keys}
+    | set("hjklnxmtdfgpsybY")
+    | {"shift+right", "left_square_bracket", "enter", "tab"}
 )
-#: What brings one back from where most keys do nothing.
-OFTEN = ("s", "n", "c", "left", "escape", "enter", "ctrl+p")
-SIZES = ((80, 24), (120, 36), (200, 60), (70, 15))
-#: Of these the first run always, each sample in one size, the others where LOOPDBG_ALL_KEYS asks for them.
-TOTAL, ALWAYS = 20_000, 4_000
+#: What most sessions are made of.
+OFTEN = ("s", "n", "c", "left", "enter", "i", "f")
+SIZES = ((80, 24), (120, 36), (70, 15), (200, 60))
+#: Keys in all, and how many are pressed at most before the first is done. Typed ahead a key costs 4 ms, one by one it
+#: costs 10, since then nearly each is drawn: all 20 000 are for LOOPDBG_ALL_KEYS.
+TOTAL, AHEAD = (20_000, 1) if "LOOPDBG_ALL_KEYS" in os.environ else (4_000, 25)
 
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some of the keys save files."""
+    """Some of the keys save files, and the palette has all actions, those that leave or suspend as well."""
     monkeypatch.chdir(tmp_path)
 
+    async def stay(app: LoopdbgApp) -> None:
+        pass
+
+    monkeypatch.setattr(LoopdbgApp, "action_quit", stay)
+    monkeypatch.setattr(LoopdbgApp, "action_suspend_process", stay)
+
+
+@asynccontextmanager
+async def shown(name: str, folder: Path) -> AsyncIterator[Screen]:
+    """A sample in the screen, or a lesson, or a recording."""
+    if name == "a recording":
+        async with opened_recording(folder / "t.loopdb", "newton_sqrt.onnx") as screen:
+            yield screen
+    elif name == "a lesson":
+        learner = Learner(Progress(None), VOICE, number=6)
+        async with running(LessonApp(lesson_driver(learner), learner)) as screen:
+            yield screen
+    else:
+        async with opened(*sample(name), max_iterations=300) as screen:
+            yield screen
+
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_any_keys(name: str) -> None:
-    await press(name, SIZES[NAMES.index(name) % len(SIZES)], ALWAYS // len(NAMES), name)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif("LOOPDBG_ALL_KEYS" not in os.environ, reason="takes ten minutes: LOOPDBG_ALL_KEYS=1 asks for it")
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("name", NAMES)
-async def test_any_more_keys(name: str, size: tuple[int, int]) -> None:
-    await press(name, size, -(-(TOTAL - ALWAYS) // (len(NAMES) * len(SIZES))), f"{name} {size}")
-
-
-async def press(name: str, size: tuple[int, int], left: int, seed: str) -> None:
-    """Press random keys on a sample."""
-    chosen = random.Random(seed)
-    async with opened(*sample(name), size=size, max_iterations=300) as screen:
-        while left > 0:
-            for _ in range(min(left, 25)):
-                screen.app.simulate_key(chosen.choice(OFTEN if chosen.random() < 0.3 else KEYS))
-            left -= 25
-            await calm(screen)
+async def test_any_keys(name: str, tmp_path: Path) -> None:
+    hand = Hand(name)
+    left = -(-TOTAL // len(NAMES))
+    async with shown(name, tmp_path) as screen:
+        for turn in itertools.count():
+            if turn % 50 == 5:
+                await resize(screen, hand.chosen.choice(SIZES))
+                await click(screen, hand.chosen)
+            # One by one every now and then.
+            count = min(left, hand.chosen.choice((1, hand.chosen.randint(1, AHEAD))))
+            await hand.press(screen, count)
+            left -= count
+            if left <= 0:
+                break
+            if count > 1 or turn % 8 == 0:
+                await calm(screen)
         await as_left(screen)
+    # Most were pressed where they mean something, not typed into a line.
+    assert hand.where["_Panes"] > hand.where.total() / 3, hand.where
+
+
+class Hand:
+    """Presses random keys, the same ones each time. A line that is typed and what lies above the panes are left again
+    after some keys, so that others than letters are pressed too."""
+
+    def __init__(self, seed: str) -> None:
+        self.chosen = random.Random(seed)
+        #: So many times keys began to be pressed on each screen, or into a line.
+        self.where: Counter[str] = Counter()
+
+    async def press(self, screen: Screen, count: int) -> None:
+        """Press keys, the later ones before the first is done; what they start may still run then."""
+        app = screen.app
+        typing = isinstance(app.focused, Input)
+        self.where["a line" if typing else type(app.screen).__name__] += 1
+        for k in range(count):
+            app.simulate_key(self._key(typing and k == 0, len(app.screen_stack) > 1 or k > 0))
+        # Until the app has taken them, which is not until they are drawn.
+        taken = asyncio.Event()
+        app.call_later(taken.set)
+        await asyncio.wait_for(taken.wait(), 30)
+
+    def _key(self, typing: bool, above: bool) -> str:
+        """A key; ``typing``: into a line; ``above``: the panes may be below something."""
+        draw = self.chosen.random()
+        if typing and draw < 0.35:
+            return self.chosen.choice(("escape", "escape", "enter"))
+        if above and draw < 0.25:
+            return "escape"
+        return self.chosen.choice(OFTEN if draw > 0.7 else KEYS)
+
+
+async def resize(screen: Screen, size: tuple[int, int]) -> None:
+    """Give the terminal another size, whatever runs."""
+    await screen.pilot.resize_terminal(*Size(*size))
+
+
+async def click(screen: Screen, chosen: random.Random) -> None:
+    """Click anywhere, once or twice."""
+    width, height = screen.app.size
+    at = chosen.randrange(width), chosen.randrange(height)
+    try:
+        await screen.pilot.click(offset=at, times=chosen.choice((1, 2)))
+    except OutOfBounds:
+        assert not Size(*screen.app.screen.size).contains(*at)
 
 
 async def calm(screen: Screen) -> None:
@@ -67,15 +146,16 @@ async def calm(screen: Screen) -> None:
     except TimeoutError:
         driver = screen.app.driver
         raise AssertionError(f"{driver._running!r} does not end; waiting: {driver._waiting!r}") from None
-    await asyncio.sleep(0)
     assert screen.app.is_running and screen.app.fault is None
 
 
 async def as_left(screen: Screen) -> None:
     """Every screen above can be left, and the panes say what the session says."""
+    await calm(screen)
     await screen.settle()
     for _ in range(12):
-        await screen.press("escape")
+        if len(screen.app.screen_stack) > 1 or isinstance(screen.app.focused, Input):
+            await screen.press("escape")
     assert len(screen.app.screen_stack) == 1
     # A selected frame around is shown until the next stop.
     screen.app.ask(Command.RESTART)

@@ -1,0 +1,285 @@
+"""Every action of the table, by its key: what is seen before, and after. And every pane, by what it is there to show.
+
+An action or a pane without a row here fails a test.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from learning import VOICE
+from loopdbg.debugger.lessons.learner import Learner
+from loopdbg.debugger.lessons.progress import Progress
+from loopdbg.tui.actions import ACTIONS, PANES, by_id
+from loopdbg.tui.lessons import LessonApp, lesson_driver
+from loopdbg.tui.screen.layout import TABS
+from loopdbg.tui.themes import DARK, LIGHT
+from models import NESTED, model, sample
+from screens import Screen, opened, running
+
+NEWTON, NEST, ENDLESS, LESSON = "newton_sqrt.onnx", "nested", "loop_infinite.xml", "a lesson"
+
+
+@asynccontextmanager
+async def shown(name: str, size: tuple[int, int] = (120, 36)) -> AsyncIterator[Screen]:
+    """A model in the screen, or a lesson."""
+    if name == LESSON:
+        learner = Learner(Progress(None), VOICE, number=3)
+        async with running(LessonApp(lesson_driver(learner), learner), size) as screen:
+            yield screen
+    else:
+        what = (model(NESTED), {"M": np.array(3), "K": np.array(2)}) if name == NEST else sample(name)
+        async with opened(*what, size=size) as screen:
+            yield screen
+
+
+async def press(screen: Screen, keys: Sequence[str]) -> None:
+    """Press keys; what begins with a colon is typed into the console, which is closed then."""
+    for key in keys:
+        if key[:1] == ":":
+            await screen.press("colon")
+            await screen.type(key[1:])
+            await screen.press("escape")
+        else:
+            await screen.press(key)
+
+
+@dataclass(frozen=True)
+class Case:
+    """Where an action does something: the keys before it, and something seen that it changes."""
+
+    before: Sequence[str]
+    sees: Callable[[Screen], Any]
+    was: Any
+    then: Any
+    model: str = NEWTON
+    size: tuple[int, int] = (120, 36)
+
+
+def iteration(screen: Screen) -> int:
+    return screen.session.frame.iteration
+
+
+def at_boundary(screen: Screen) -> bool:
+    return screen.session.frame.at_boundary
+
+
+def typed(screen: Screen) -> str | None:
+    """What stands in the line of the console, if that is open."""
+    return screen.app.prompt.line.value if screen.app.prompt.display else None
+
+
+def above(screen: Screen) -> str:
+    """What is above the panes."""
+    return type(screen.app.screen).__name__
+
+
+def cursor(screen: Screen) -> int:
+    """The line of the source that the cursor is on."""
+    return screen.app.panes["body"].cursor
+
+
+def named(screen: Screen) -> str:
+    """What the line of the cursor computes."""
+    return screen.lines("body")[cursor(screen)].split()[1]
+
+
+def at_last(screen: Screen) -> bool:
+    return cursor(screen) == len(screen.lines("body")) - 1
+
+
+def focus(screen: Screen) -> str | None:
+    return screen.app.focused.id if screen.app.focused is not None else None
+
+
+def breakpoints(screen: Screen) -> list[str]:
+    return [one.text for one in screen.session.breakpoints]
+
+
+def frames(screen: Screen) -> int:
+    assert screen.app.shown is not None
+    return len(screen.app.shown.view.frames)
+
+
+def depth(screen: Screen) -> int | None:
+    """Of the frame in focus."""
+    assert screen.app.shown is not None
+    return screen.app.shown.depth
+
+
+def folded(screen: Screen) -> bool:
+    return any("… " in line for line in screen.lines("body"))
+
+
+def stopped(screen: Screen) -> str:
+    """What the model does that would run for ever."""
+    return "runs" if screen.app.driver.busy else str(screen.session.stop.reason)
+
+
+def card(screen: Screen) -> str:
+    """The lesson, and which of its cards."""
+    return str(screen.app.lesson.border_title).rpartition(" of ")[0][-6:]  # type: ignore[attr-defined]
+
+
+ON_VALUE = ("s", "2", "home", "down")
+ON_BREAKPOINT = (":break iter 3", "5", "home")
+FOUND = ("slash", *"change", "enter")
+INSIDE = ("n", "i")
+BEGUN = ("colon", *"pri")
+
+CASES = {
+    "open": Case(ON_VALUE, above, "_Panes", "InspectorScreen"),
+    "why": Case(("s",), above, "_Panes", "PanelScreen"),
+    "find": Case((), lambda s: s.app.prompt.display and focus(s) == s.app.prompt.line.id, False, True),
+    "find-next": Case(FOUND, named, "change", "err_new"),
+    "find-previous": Case((*FOUND, "n"), named, "err_new", "change"),
+    "frame-out": Case(INSIDE, depth, 2, 1, NEST),
+    "frame-in": Case((*INSIDE, "left_square_bracket"), depth, 1, 2, NEST),
+    "list": Case(("s",), lambda s: "x_new = half + half_q" in s.app.prompt.text, False, True),
+    "copy": Case(ON_VALUE, lambda s: s.app.clipboard, "", "1.5"),
+    "fold": Case(("slash", *"for j", "enter", "escape"), folded, False, True, NEST),
+    "unfold": Case(("slash", *"for j", "enter", "escape", "minus"), folded, True, False, NEST),
+    "step": Case((), iteration, 0, 1),
+    "node": Case((), at_boundary, True, False),
+    "continue": Case((), lambda s: s.session.done, False, True),
+    "back": Case(("s", "s"), iteration, 2, 1),
+    "into": Case(("n",), frames, 2, 3, NEST),
+    "finish": Case((), lambda s: "ended after 5" in s.header, False, True),
+    "back-node": Case(("s", "n"), at_boundary, False, True),
+    "reverse-continue": Case((":break iter 2", "c", "c"), lambda s: s.session.done or iteration(s), True, 2),
+    "goto": Case((), typed, None, "goto "),
+    "restart": Case(("s", "s"), iteration, 2, 0),
+    "stop": Case(("c",), stopped, "runs", "interrupt", ENDLESS),
+    "stop-always": Case(("c", "colon"), stopped, "runs", "interrupt", ENDLESS),
+    "break-here": Case((*FOUND, "escape"), breakpoints, [], ["line 15"]),
+    "break": Case((), typed, None, "break "),
+    "watch": Case(ON_VALUE, typed, None, "watch x"),
+    "edit-breakpoint": Case(ON_BREAKPOINT, typed, None, "condition 1 "),
+    "delete": Case(ON_BREAKPOINT, breakpoints, ["iter 3"], []),
+    "edit": Case(ON_VALUE, typed, None, "set x = "),
+    "plot": Case(ON_VALUE, above, "_Panes", "InspectorScreen"),
+    "cursor-up": Case(("home", "down", "down"), cursor, 2, 1),
+    "cursor-down": Case(("home",), cursor, 0, 1),
+    "page-up": Case(("end",), at_last, True, False),
+    "page-down": Case(("home",), lambda s: cursor(s) > 3, False, True),
+    "first": Case(("end",), lambda s: cursor(s) == 0, False, True),
+    "last": Case(("home",), at_last, False, True),
+    "next-pane": Case(("1",), focus, "body", "back-edges"),
+    "previous-pane": Case(("2",), focus, "back-edges", "body"),
+    **{f"pane-{k}": Case(("c", "2" if k == 1 else "1"), focus, "back-edges" if k == 1 else "body", name)
+       for k, name in enumerate(PANES, 1)},
+    "zoom": Case(("2",), lambda s: s.app.bench.full, "", "back-edges"),
+    "tab-next": Case((), lambda s: s.app.bench.tab, 0, 1, size=(80, 24)),
+    "tab-previous": Case((), lambda s: s.app.bench.tab, 0, len(TABS) - 1, size=(80, 24)),
+    "mouse": Case((), lambda s: s.app._mouse, True, False),
+    "console": Case((), typed, None, ""),
+    "interrupt": Case(("c",), stopped, "runs", "interrupt", ENDLESS),
+    "close": Case(("colon",), typed, "", None),
+    "theme": Case((), lambda s: s.app.theme, DARK.name, LIGHT.name),
+    "palette": Case((), above, "_Panes", "PaletteScreen"),
+    "help": Case((), above, "_Panes", "HelpScreen"),
+    "suspend": Case((), lambda s: s.app.suspended, [], [signal.SIGTSTP]),  # type: ignore[attr-defined]
+    "quit": Case((), lambda s: s.app._exit, False, True),
+    "idle": Case(("s",), lambda s: s.message, "before iteration 1 of loop 'sqrt'", "nothing runs; q quits"),
+    "answer": Case((), typed, None, "answer ", LESSON),
+    "next-card": Case((), card, "card 1", "card 2", LESSON),
+    "hint": Case((":card 4",), lambda s: "is 21 there before below is false?" in flat(s), False, True, LESSON),
+    "again": Case((":card 4",), lambda s: "limit is 21" in flat(s), False, True, LESSON),
+    "run-line": Case(("colon", *"step"), iteration, 0, 1),
+    "complete": Case(BEGUN, typed, "pri", "print"),
+    "earlier": Case(("colon", *"step", "enter"), typed, "", "step"),
+    "later": Case(("colon", *"step", "enter", "up"), typed, "step", ""),
+}  # fmt: skip
+
+
+def flat(screen: Screen) -> str:
+    """What the card of a lesson says."""
+    return " ".join(screen.app.lesson.text.split())  # type: ignore[attr-defined]
+
+
+def test_every_action_has_a_row() -> None:
+    assert CASES.keys() == by_id().keys()
+
+
+@pytest.mark.parametrize("name", CASES)
+async def test_an_action_does_what_it_is_there_for(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    case, action = CASES[name], by_id()[name]
+    async with shown(case.model, case.size) as screen:
+        screen.app.suspended = []  # type: ignore[attr-defined]
+        if name == "suspend":
+            monkeypatch.setattr(type(screen.app._driver), "can_suspend", True)
+            monkeypatch.setattr(os, "kill", lambda _, number: screen.app.suspended.append(number))  # type: ignore
+        endless = case.model == ENDLESS
+        if endless:
+            for key in case.before:
+                await screen.tap(key)
+        else:
+            await press(screen, case.before)
+        assert case.sees(screen) == case.was
+        assert action.applies(screen.app.now), "the foot and the palette would not offer it"
+        if name == "quit":
+            await screen.tap(action.keys[0])
+        elif endless:
+            await screen.tap(action.keys[0])
+            await screen.settle()
+        else:
+            await screen.press(action.keys[0])
+        assert case.sees(screen) == case.then
+
+
+async def test_each_key_of_an_action_is_bound_to_it() -> None:
+    async with opened(*sample(NEWTON)) as screen:
+        bound = screen.app._bindings.key_to_bindings
+        for one in ACTIONS:
+            for key in one.keys if one.does else ():
+                assert one.does in [binding.action for binding in bound[key]], (one.id, key)
+
+
+#: Where each pane has something to show, and what.
+PANE_SHOWS: dict[str, tuple[Sequence[str], str]] = {
+    "body": (("s", "n"), "half = x * 0.5"),
+    "back-edges": (("s", "s"), "1.5"),
+    "condition": (("s",), "err_new"),
+    "stack": ((), "sqrt"),
+    "breakpoints": ((":break iter 3",), "iter 3"),
+    "scans": (("s", "s"), "2 so far"),
+    "inputs": ((), "captured"),
+    "timeline": (("s",), "▼"),
+    "outputs": (("c",), "1.4142135"),
+}
+
+
+def test_every_pane_has_a_row() -> None:
+    assert set(PANE_SHOWS) == set(PANES)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36)])
+@pytest.mark.parametrize("name", PANES)
+async def test_a_pane_shows_what_it_is_there_for(name: str, size: tuple[int, int]) -> None:
+    before, wanted = PANE_SHOWS[name]
+    async with shown(NEWTON, size) as screen:
+        assert set(screen.app.panes) == set(PANES)
+        pane = screen.app.panes[name]
+        await press(screen, before)
+        await press(screen, (f"{PANES.index(name) + 1}", "z"))
+        assert screen.app.bench.full == name and pane.has_focus
+        # It is drawn, not only known.
+        assert wanted in "\n".join(screen.visible()), screen.visible()
+        # The cursor goes over all of it, and stands on something to point at somewhere.
+        targets = []
+        await screen.press("home")
+        for _ in range(len(pane.lines)):
+            targets.append(pane.target)
+            await screen.press("down")
+        assert any(one is not None for one in targets)
+        assert all(one.text(screen.app.shown) for one in targets if one is not None)
+        await screen.press("escape")
+        assert screen.app.bench.full == ""
