@@ -123,6 +123,26 @@ b (int64 M, float v0) => (float v, float[N] s) {
 }
 """
 
+# Rows that go down.
+ROWS = """
+rows () => (float[6, 40] last, float[N, 6, 40] all) {
+  M = Constant <value = int64 {8}> ()
+  shape = Constant <value_ints = [6, 40]> ()
+  begin = Constant <value_int = 0> ()
+  end = Constant <value_int = 240> ()
+  one = Constant <value_int = 1> ()
+  flat = Range (begin, end, one)
+  numbers = Cast <to = 1> (flat)
+  first = Reshape (numbers, shape)
+  [decay] last, all = Loop <body = step (int64 i, bool c, float[6,40] x) => (bool keep, float[6,40] y, float[6,40] e) {
+    keep = Identity (c)
+    half = Constant <value_float = 0.5> ()
+    y = Mul (x, half)
+    e = Identity (y)
+  }> (M, , first)
+}
+"""
+
 
 def cell_model(
     cell: str,

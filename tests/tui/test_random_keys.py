@@ -29,12 +29,8 @@ from screens import Screen, opened, opened_recording, running
 
 FILES = [*SAMPLES.glob("*.onnx"), *SAMPLES.glob("*.xml"), *SAMPLES.glob("trt/*.py"), SAMPLES / "lessons/digits.onnxtxt"]
 NAMES = [*sorted(path.relative_to(SAMPLES).as_posix() for path in FILES), "a lesson", "a recording"]
-#: Keys of the table, but for those that leave or suspend; and those of the inspector.
-KEYS = sorted(
-    {key for one in ACTIONS if one.id not in ("quit", "suspend") for key in one.keys}
-    | set("hjklnxmtdfgpsybY")
-    | {"shift+right", "left_square_bracket", "enter", "tab"}
-)
+#: All keys of the table, those of the screens above included, but for what suspends.
+KEYS = sorted({key for one in ACTIONS if one.id != "suspend" for key in one.keys})
 #: What most sessions are made of.
 OFTEN = ("s", "n", "c", "left", "enter", "i", "f")
 SIZES = ((80, 24), (120, 36), (70, 15), (200, 60))
@@ -88,8 +84,8 @@ async def test_any_keys(name: str, tmp_path: Path) -> None:
             if count > 1 or turn % 8 == 0:
                 await calm(screen)
         await as_left(screen)
-    # Most were pressed where they mean something, not typed into a line.
-    assert hand.where["_Panes"] > hand.where.total() / 3, hand.where
+    # Not all were typed into lines.
+    assert hand.where["_Panes"] > hand.where.total() / 6, hand.where
 
 
 class Hand:
