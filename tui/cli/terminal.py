@@ -49,7 +49,7 @@ def prepare() -> None:
 #: The same for a screen, where every sign has one cell.
 _CELLS = {
     **{sign: text for sign, text in _PLAIN.items() if len(text) == 1},
-    **dict.fromkeys("─━╼┄┈═", "-"),
+    **dict.fromkeys("─━╼┄┈╌═", "-"),
     **dict.fromkeys("│┃┊┤├┼", "|"),
     **dict.fromkeys("┌┐└┘╭╮╰╯┬┴", "+"),
     **{
