@@ -333,6 +333,12 @@ async def test_the_help_lists_every_key_and_at_80_columns_nothing_is_cut_off() -
     async with inspector("lstm.xml", C, size=(80, 24)) as found:
         assert all(len(line) <= 80 for line in found.screen.visible())
         assert "esc back" in found.screen.visible()[-1]
+        assert found.screen.visible()[0].strip() == "c   float32 [1,256]   carried by 'rnn'   into iteration 3 of 25"
+        facts = [row[1:31].strip() for row in found.screen.visible()[2:8]]
+        value = carried(found)
+        assert facts[0].startswith("min ") and facts[1].startswith("max ") and "mean" in facts[2]
+        assert f"norm {np.linalg.norm(value):.3g}" in facts[3] and facts[4] == "zeros 0   same as before 0"
+        assert not any("…" in fact for fact in facts)
         await found.press("question_mark")
         assert isinstance(found.screen.app.screen, HelpScreen)
         assert "the value in the iteration before" in "\n".join(found.screen.visible())

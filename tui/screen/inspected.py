@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from rich.cells import cell_len
 
 from ...debugger.statistics.histogram import Histogram
 from ...debugger.statistics.numbers import Format, cell
@@ -51,21 +52,25 @@ def fact_lines(
     if not tensor.size:
         return [line(("no element", Role.DIM))]
     number = str if isinstance(found.min, int) else _three
-    lines = []
+    ends: list[Span] = []
+    moments: list[Span] = []
     if found.min is not None:
-        low = f"min {number(found.min)} at {place_text(tensor, found.min_at)}"
-        high = f"max {number(found.max or 0)} at {place_text(tensor, found.max_at)}"
-        lines += _beside(low, high, width)
-        lines.append(
-            line(f"mean {number_text(found.mean)}   std {number_text(found.std)}   norm {number_text(found.norm)}")
-        )
-    counts: list[Span] = []
-    for word, count in (("NaN", found.nan), ("Inf", found.inf)):
-        counts += [(f"{word} {grouped(count)}", Role.ERROR if count else Role.PLAIN), ("   ", Role.PLAIN)]
+        ends = [
+            (f"min {number(found.min)} at {place_text(tensor, found.min_at)}", Role.PLAIN),
+            (f"max {number(found.max or 0)} at {place_text(tensor, found.max_at)}", Role.PLAIN),
+        ]
+        named = (("mean", found.mean), ("std", found.std), ("norm", found.norm))
+        moments = [(f"{word} {number_text(value)}", Role.PLAIN) for word, value in named]
+    counts: list[Span] = [
+        (f"{word} {grouped(count)}", Role.ERROR if count else Role.PLAIN)
+        for word, count in (("NaN", found.nan), ("Inf", found.inf))
+    ]
     counts.append((f"zeros {grouped(found.zeros)}", Role.PLAIN))
     if change is not None and change.size:
-        counts.append((f"   same as before {grouped(change.same)}", Role.PLAIN))
-    lines.append(Line(tuple(counts)))
+        counts.append((f"same as before {grouped(change.same)}", Role.PLAIN))
+    below = [*_beside(moments, width), *_beside(counts, width)]
+    # Where they do not have a line each, they share theirs: so that all of them are seen.
+    lines = [*_beside(ends, width), *(below if len(below) <= 2 else _beside([*moments, *counts], width))]
     if tensor.dtype.kind == "c":
         lines[0] = line(*lines[0].spans, ("   of magnitudes", Role.DIM))
     if found.size < tensor.size:
@@ -79,10 +84,19 @@ def _three(value: float | int) -> str:
     return number_text(float(value))
 
 
-def _beside(one: str, other: str, width: int) -> list[Line]:
-    if len(one) + len(other) + 3 <= width:
-        return [line(f"{one}   {other}")]
-    return [line(one), line(other)]
+def _beside(spans: Sequence[Span], width: int) -> list[Line]:
+    """Spans beside each other as far as there is room, and below each other."""
+    rows: list[list[Span]] = []
+    used = 0
+    for span in spans:
+        size = cell_len(span[0])
+        if rows and used + 3 + size <= width:
+            rows[-1] += [("   ", Role.PLAIN), span]
+            used += 3 + size
+        else:
+            rows.append([span])
+            used = size
+    return [line(*row) for row in rows]
 
 
 def _histogram(bars: Histogram, width: int) -> Line:

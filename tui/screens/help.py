@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 from rich.cells import cell_len
@@ -36,6 +37,8 @@ _WORDS = (
 )
 #: The keys have a column of so many cells.
 _KEYS = 14
+#: And what they mean has so many, beside a scroll bar at 80 columns.
+_TEXT = 56
 #: A title with rows of a sign and what it means.
 Chapter = tuple[str, tuple[tuple[str, str], ...]]
 
@@ -57,7 +60,8 @@ def _content(found: Sequence[Chapter]) -> Content:
         parts.append((f"{title}\n", "bold"))
         for sign, text in rows:
             filler = " " * max(1, _KEYS - cell_len(sign))
-            parts += [(f"  {sign}{filler}", "$accent"), f"{text}\n"]
+            told = f"\n{' ' * (2 + _KEYS)}".join(textwrap.wrap(text, _TEXT))
+            parts += [(f"  {sign}{filler}", "$accent"), f"{told}\n"]
         parts.append("\n")
     return Content.assemble(*parts[:-1]).rstrip()
 

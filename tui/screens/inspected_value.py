@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from rich.cells import cell_len
 
 from ...debugger.session.debuggee import Debuggee
 from ...debugger.statistics.tensor import TensorRef, tensor_of
@@ -14,6 +15,7 @@ from ...runtime.text import grouped, size_text
 from ..screen.bands import Band
 from ..screen.evolution import band
 from ..screen.inspected import Course
+from ..screen.lines import fit
 from ..screen.plots import number_of
 from ..screen.targets import Of, ValueTarget
 from ..screen.text import dtype_name
@@ -60,7 +62,7 @@ class Inspected:
             edge = next((one for one in frame.back_edges if one.param == target.name), None)
             self.previous = None if edge is None else edge.previous
 
-    def head(self, called: str, value: Any, tensor: TensorRef | None, iteration: int | None) -> str:
+    def head(self, called: str, value: Any, tensor: TensorRef | None, iteration: int | None, width: int) -> str:
         """A line that says what is looked at: a value, which may be that of another iteration, or an item of it."""
         parts = [called]
         if tensor is not None:
@@ -81,7 +83,9 @@ class Inspected:
         if tensor is not None:
             count = "1 element" if tensor.size == 1 else f"{grouped(tensor.size)} elements"
             parts.append(f"{count}, {size_text(tensor.nbytes)}" if tensor.dtype.kind != "O" else count)
-        return "   ".join(parts)
+        text = "   ".join(parts)
+        # How many elements there are stands below as well.
+        return text if cell_len(text) <= width or tensor is None else fit("   ".join(parts[:-1]), width)
 
     def question(self, iteration: int) -> Callable[[Debuggee], Any]:
         """How a session tells what the value was in another iteration."""

@@ -129,7 +129,7 @@ class InspectorScreen(Above[str | None]):
         """Show everything as it stands."""
         if not self.is_mounted:
             return
-        self.header.update(Content(printable(self.subject.head)))
+        self.header.update(Content(printable(self.subject.head(self.size.width - 2))))
         self.facts.show(self._fact_lines())
         self._draw_course()
         self.grid.draw()

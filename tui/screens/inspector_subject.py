@@ -69,10 +69,9 @@ class Subject:
         """The items of a sequence; none of anything else."""
         return self.value if isinstance(self.value, list | tuple) else ()
 
-    @property
-    def head(self) -> str:
+    def head(self, width: int) -> str:
         """A line that says what is looked at."""
-        return self.inspected.head(self.called, self.value, self.tensor, self.iteration)
+        return self.inspected.head(self.called, self.value, self.tensor, self.iteration, width)
 
     @property
     def span(self) -> tuple[float, float] | None:
