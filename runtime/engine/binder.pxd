@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t
 from ..kernels.kernel cimport Call
 from .growing.varying cimport Growing
 from .memory.memory cimport Memory
-from .memory.state cimport State
+from .memory.state cimport Instr, State
 
 cdef class Binder:
     cdef Memory memory
@@ -19,6 +19,7 @@ cdef class Binder:
     cdef public object block     # iterations that are computed at once where that is possible; None: as is best
     cdef public int64_t seed     # of random operators that have none of their own
     cdef list aheads             # positions of nodes that may run ahead
+    cdef list views              # position -> what a node's results are copies of, where that is all that it does
     cdef dict streams            # slot -> the stream that tells how many of its rows are there
 
     cdef int load_code(self) except -1
@@ -34,5 +35,6 @@ cdef class Binder:
     cdef int run_anyhow(self, int pc) except -1
     cdef int renew(self, int pc, Call *call, object spec, dict slot_of_temp) except -1
     cdef int run_node(self, int pc) except -1
+    cdef int open(self, object instruction, Instr *ins) except -1
     cdef int replace_constant(self, int pc, int slot) except -1
     cdef int run_in_python(self, int pc, object instruction) except -1

@@ -11,6 +11,7 @@ from ..kernels.stream cimport Stream
 from .groups.group cimport ask_for_groups
 from .growing.varying cimport Growing
 from .memory.memory cimport Memory
+from .memory.passed cimport close, wake_node, wake_writer
 from .memory.pieces cimport release, retake, take
 from .memory.state cimport *
 
@@ -50,6 +51,7 @@ cdef class Binder:
     def __init__(self, Memory memory not None, Growing growing not None):
         self.memory, self.growing, self.s, self.plan = memory, growing, &memory.s, memory.plan
         self.keep = [None] * memory.ncode
+        self.views = [()] * memory.ncode
         self.native = True
         self.replaced = {}
         self.aheads, self.streams = [], {}
@@ -160,6 +162,7 @@ cdef class Binder:
             self.memory.set_known(slot, out.known)
         self.growing.put_aside(pc)
         self.install(pc, instruction, bound)
+        self.views[pc] = bound.views if varied is None else ()
         if varied is not None:
             self.growing.vary(pc, instruction, followed, loose, appended, self.keep[pc])
             self.keep[pc] = None
@@ -176,6 +179,7 @@ cdef class Binder:
         cdef int pc = self.memory.ncode
         self.s.code = <Instr *>retake(self.s.own, self.s.code, pc, pc + 1, sizeof(Instr))
         self.keep.append(None)
+        self.views.append(())
         self.memory.ncode = pc + 1
         return pc
 
@@ -289,6 +293,8 @@ cdef class Binder:
         instruction = self.plan.code[pc]
         trouble = None
         was_native = ins.kind == NATIVE
+        if self.s.passing and pc < len(self.plan.code):
+            self.open(instruction, ins)
         if ins.stale:
             self.growing.forget(pc)
         if self.native and (ins.varying != NULL or ins.shelf != NULL):
@@ -333,6 +339,18 @@ cdef class Binder:
         if trouble is not None and strict_binding:
             raise trouble
         self.s.pc = pc + 1
+        return 0
+
+    cdef int open(self, object instruction, Instr *ins) except -1:
+        """Before a node is bound or run in Python: it looks through no other, and nobody through it."""
+        cdef int slot
+        wake_node(ins)
+        for slot in instruction.outputs:
+            if slot >= 0:
+                close(self.s, slot)
+        for slot in instruction.inputs:
+            if slot >= 0:
+                wake_writer(self.s, slot)
         return 0
 
     cdef int replace_constant(self, int pc, int slot) except -1:
@@ -405,7 +423,7 @@ cdef class Binder:
 cdef void free_calls(Instr *ins) noexcept:
     release(ins.calls)
     ins.calls, ins.guards, ins.cells, ins.outer, ins.varying = NULL, NULL, NULL, NULL, NULL
-    ins.ncalls = ins.nguards = 0
+    ins.ncalls = ins.nguards = ins.passed = ins.through = 0
 
 
 cdef int call_native(State *s, Instr *ins) except -1:

@@ -5,12 +5,14 @@ from .history.history cimport Histories
 from .loops cimport Loops
 from .memory.memory cimport Memory
 from .memory.state cimport State
+from .views cimport Views
 
 cdef class Changes:
     cdef Memory memory
     cdef Binder binder
     cdef Loops loops
     cdef Histories histories
+    cdef Views views
     cdef State *s
     cdef object plan
 

@@ -8,6 +8,7 @@ from .hot cimport decide
 from .loops cimport Loops
 from .memory.memory cimport Memory
 from .memory.state cimport *
+from .views cimport Views
 
 import numpy as np
 
@@ -21,9 +22,10 @@ np.import_array()
 cdef class Changes:
     """Changes an execution that stands still, so that it goes on as if it had been so."""
 
-    def __init__(self, Memory memory not None, Binder binder not None, Loops loops not None, Histories histories not None):
+    def __init__(self, Memory memory not None, Binder binder not None, Loops loops not None, Histories histories not None,
+                 Views views not None):
         self.memory, self.binder, self.loops, self.histories = memory, binder, loops, histories
-        self.s, self.plan = &memory.s, memory.plan
+        self.s, self.plan, self.views = &memory.s, memory.plan, views
 
     cdef int begin(self) except -1:
         """Another execution begins: nothing of it was changed."""
@@ -54,6 +56,7 @@ cdef class Changes:
         cdef LoopState *loop
         cdef int spec = self.s.slots[slot].spec, folded = self.s.slots[slot].flags & FOLDED
         self.loops.settle()
+        self.views.wake_by_hand()
         self.binder.note_hand(True)
         value = self.as_value(slot, value)
         self.histories.unsteady(slot)

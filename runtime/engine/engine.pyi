@@ -14,6 +14,7 @@ from .loops import Loops
 from .memory.memory import Memory
 from .observers import Observers
 from .scans import Scans
+from .views import Views
 
 class Engine:
     hot_after: int
@@ -38,6 +39,8 @@ class Engine:
     def changes(self) -> Changes: ...
     @property
     def observers(self) -> Observers: ...
+    @property
+    def views(self) -> Views: ...
     @property
     def running(self) -> bool: ...
     @property

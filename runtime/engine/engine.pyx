@@ -27,6 +27,7 @@ from .memory.state cimport *
 from .observers cimport Observers
 from .scalar.programs cimport make_program, settle_program
 from .scans cimport Scans
+from .views cimport Views
 
 import contextlib
 # Not the module around it, which makes an enum of every number: 6 us a run.
@@ -65,6 +66,7 @@ cdef class Engine:
     cdef readonly Checkpoints checkpoints
     cdef readonly Changes changes
     cdef readonly Observers observers
+    cdef readonly Views views
     cdef Fuser fuser
     cdef State *s
     cdef double tick_time
@@ -79,12 +81,13 @@ cdef class Engine:
         self.memory = Memory(plan)
         self.growing = Growing(self.memory)
         self.binder = Binder(self.memory, self.growing)
-        self.fuser = Fuser(self.memory)
+        self.views = Views(self.memory, self.binder)
+        self.fuser = Fuser(self.memory, self.views)
         self.scans = Scans(self.memory)
         self.histories = Histories(self.memory)
         self.loops = Loops(self.memory, self.binder, self.scans, self.fuser, self.histories)
         self.checkpoints = Checkpoints(self.memory, self.binder, self.loops, self.scans, self.fuser, self.histories)
-        self.changes = Changes(self.memory, self.binder, self.loops, self.histories)
+        self.changes = Changes(self.memory, self.binder, self.loops, self.histories, self.views)
         self.observers = Observers(self.memory, self.binder, self.loops)
         self.s = &self.memory.s
         self.s.hot_after = 200

@@ -109,6 +109,8 @@ class Bound:
     guards: dict[int, Array | tuple[Any, ...]]
     cost: int
     looked: frozenset[int] = frozenset()
+    #: Where all that the calls do is to copy an input, or parts of it: what each output is a copy of.
+    views: tuple[Buffer, ...] = ()
 
 
 @dataclass
@@ -122,6 +124,14 @@ class Input:
     peek: Callable[[], Array]
     #: Its integers, where some of them vary.
     numbers: tuple[Any, ...] | None = None
+    #: The memory that the slot's value is a copy of, to be read in its place.
+    seen: Buffer | None = None
+
+    @property
+    def whole(self) -> Buffer:
+        """The slot as memory."""
+        strides = strides_of(self.shape, self.dtype.itemsize)
+        return Buffer("slot", self.slot, self.dtype, self.shape, strides, known=self.known)
 
 
 def bind(op: Op, inputs: Sequence[Input | None], block: int | None = None) -> Bound:
@@ -174,18 +184,15 @@ class _Binder:
     block: int | None = None
 
     def bind(self, op: Op) -> Bound:
-        arguments = [
-            None
-            if i is None
-            else Buffer("slot", i.slot, i.dtype, i.shape, strides_of(i.shape, i.dtype.itemsize), known=i.known)
-            for i in self.inputs
-        ]
+        arguments = [None if i is None else i.seen or i.whole for i in self.inputs]
         results = op.apply(self, arguments)
         taken: set[int] = set()
-        outputs = []
+        outputs, views = [], []
         for result in results:
             known = result.known
             if known is None and not self._owns_whole(result, taken):
+                if result.kind == "slot":
+                    views.append(result)
                 result = self._copy(result)
             taken.add(result.index)
             outputs.append(result)
@@ -194,7 +201,9 @@ class _Binder:
         for k, temp in enumerate(self.temps):
             if isinstance(temp, np.ndarray) and k not in used:
                 self.temps[k] = 0  # only what was made of it is read: weights before they were packed
-        return Bound(outputs, self.calls, self.temps, self.guards, self.cost, frozenset(self.looked))
+        plain = len(views) == len(outputs) == len(self.calls) and not self.guards
+        looked = frozenset(self.looked)
+        return Bound(outputs, self.calls, self.temps, self.guards, self.cost, looked, tuple(views) if plain else ())
 
     def _owns_whole(self, buffer: Buffer, taken: set[int]) -> bool:
         """True where a result fills a fresh temp from end to end, so that the temp can be the output itself."""
@@ -638,6 +647,19 @@ def _plain(shape: Shape, strides: Shape, itemsize: int) -> Shape:
         return strides
     plain = strides_of(shape, itemsize)
     return plain if all(e == 1 or a == b for e, a, b in zip(shape, strides, plain, strict=True)) else strides
+
+
+def respread(x: Buffer, shape: Shape) -> Buffer:
+    """A buffer with other axes of extent 1."""
+    strides = iter([stride for extent, stride in zip(x.shape, x.strides, strict=True) if extent != 1])
+    spread = tuple(0 if extent == 1 else next(strides) for extent in shape)
+    known = None if x.known is None else x.known.reshape(shape)
+    return Buffer(x.kind, x.index, x.dtype, shape, spread, x.offset, known)
+
+
+def walked(shape: Shape) -> Shape:
+    """The axes that a call walks along."""
+    return tuple(extent for extent in shape if extent != 1)
 
 
 def _is_count(x: Buffer) -> bool:

@@ -17,14 +17,9 @@ from ...kernels.walks import broadcast_shapes
 from ...ops.arithmetic import elementwise
 from ...ops.primitives import Elementwise, NotNative
 from ...ops.registry import Op
-from ...plan.bind import Buffer, _Binder
+from ...plan.bind import Buffer, _Binder, respread, walked
 
 Shape = tuple[int, ...]
-
-
-def walked(shape: Shape) -> Shape:
-    """The axes that a call walks along."""
-    return tuple(extent for extent in shape if extent != 1)
 
 
 @dataclass(frozen=True)
@@ -112,10 +107,7 @@ class Joint(_Binder):
     def reshape(self, x: Buffer, shape: Sequence[int]) -> Buffer:
         if x.contiguous or walked(x.shape) != walked(tuple(shape)):
             return super().reshape(x, shape)
-        strides = iter([stride for extent, stride in zip(x.shape, x.strides, strict=True) if extent != 1])
-        spread = tuple(0 if extent == 1 else next(strides) for extent in shape)
-        known = None if x.known is None else x.known.reshape(tuple(shape))
-        return Buffer(x.kind, x.index, x.dtype, tuple(shape), spread, x.offset, known)
+        return respread(x, tuple(shape))
 
     def accumulate(self, ufunc: np.ufunc, x: Buffer, axis: int) -> Buffer:
         raise NotNative

@@ -24,8 +24,8 @@ from ...kernels.walks import choose_inner, coalesce, rows_of, stride_along
 from ...ops.arithmetic import layout, strides_of
 from ...ops.primitives import NotNative
 from ...ops.registry import Op
-from ...plan.bind import Buffer, CallSpec
-from .bind_chain import ChainStep, Joint, Shape, walked
+from ...plan.bind import Buffer, CallSpec, walked
+from .bind_chain import ChainStep, Joint, Shape
 from .block_calls import BLOCK, Emitter, Place
 
 Spec = tuple[np.dtype[Any], Shape]

@@ -4,9 +4,11 @@ from libc.stdint cimport int64_t
 
 from ..memory.memory cimport Memory
 from ..memory.state cimport State
+from ..views cimport Views
 
 cdef class Fuser:
     cdef Memory memory
+    cdef Views views
     cdef State *s
     cdef readonly list groups    # a fuse.Group for each that was made and not replaced since
     cdef dict planned            # first position of a run of nodes -> what its groups were made for
@@ -32,4 +34,3 @@ cdef class Fuser:
     cdef int plan(self, list run) except -1
     cdef bint is_integer_product(self, instruction) except -1
     cdef set tested(self)
-    cdef set slots_of_ports(self, object plan)

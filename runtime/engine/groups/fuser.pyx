@@ -8,10 +8,12 @@ from .group cimport GROUP_SHOWN, make_group, show_results, results_are
 from ..memory.memory cimport Memory
 from ..memory.pieces cimport release
 from ..memory.state cimport *
+from ..views cimport Views
 
 import numpy as np
 
 from ...plan.plan import Opcode
+from ..views import ports_of
 
 # A value that was asked for so often is written from then on.
 cdef int OFTEN = 3
@@ -20,8 +22,8 @@ cdef int OFTEN = 3
 cdef class Fuser:
     """What an engine knows about the groups in its plan."""
 
-    def __init__(self, Memory memory not None):
-        self.memory, self.s = memory, &memory.s
+    def __init__(self, Memory memory not None, Views views not None):
+        self.memory, self.views, self.s = memory, views, &memory.s
         self.groups = []
         self.planned, self.inner, self.asked = {}, {}, {}
         self.unfolded = set()
@@ -35,6 +37,7 @@ cdef class Fuser:
         """Let groups run, or their nodes one by one; those that were made stay for later."""
         cdef Instr *ins
         self.show()
+        self.views.wake_for(set() if on else self.views.passed)
         self.s.fusing = on
         for group in self.groups:
             ins = self.s.code + <int>group.first
@@ -65,13 +68,14 @@ cdef class Fuser:
             self.s.loops[k].fuse_at = self.s.loops[k].fuse_at > self.s.loops[k].boundaries
         for group in self.groups:
             self.s.code[<int>group.first].group.running = 0
-        return self.forget()
+        self.forget()
+        return self.views.begin()
 
     cdef int forget(self) except -1:
         """The execution is elsewhere now, and all values are there."""
         for group in self.groups:
             self.s.code[<int>group.first].group.ran = -1
-        return 0
+        return self.views.forget()
 
     cdef int show(self) except -1:
         """Let every slot have its value, as far as it can still be had."""
@@ -79,12 +83,13 @@ cdef class Fuser:
         for group in self.groups:
             first = group.first
             show_results(self.s, first, self.s.code[first].group)
-        return 0
+        return self.views.show_all()
 
     cdef int ask(self, int slot) except -1:
         """Somebody reads a slot."""
         cdef int first
         if slot not in self.inner:
+            self.views.is_there(slot)
             return 0
         first = self.inner[slot]
         if results_are(self.s, first, self.s.code[first].group) == GROUP_SHOWN:
@@ -103,18 +108,19 @@ cdef class Fuser:
             if any([slot in self.memory.plan.code[group.members[k]].outputs for k in range(group.nmembers)]):
                 return False
         if slot not in self.inner:
-            return True
+            return self.views.is_there(slot)
         return results_are(self.s, self.inner[slot], self.s.code[<int>self.inner[slot]].group) == GROUP_SHOWN
 
     cdef set gone(self):
         """The slots that lack their values."""
-        return {slot for slot in self.inner if not self.is_there(slot)}
+        return {slot for slot in self.inner if not self.is_there(slot)} | self.views.gone()
 
     cdef int watch(self, slots) except -1:
         """These slots, and no others, are read at boundaries."""
         added = frozenset(slots) - self.watched
         self.watched = frozenset(slots)
         self.plan_again(added)
+        self.views.watch(self.watched)
         self.generation = self.s.generation
         return 0
 
@@ -145,7 +151,11 @@ cdef class Fuser:
                 run = []
             if bound:
                 run.append(pc)
-        return 0
+        members = set()
+        for group in self.groups:
+            members.update(group.members)
+        self.views.wake_for(members)
+        return self.views.look(index, members)
 
     cdef int plan(self, list run) except -1:
         cdef Instr *ins
@@ -170,7 +180,7 @@ cdef class Fuser:
         self.show()
 
         if self.ports is None:
-            self.ports = self.slots_of_ports(self.memory.plan)
+            self.ports = ports_of(self.memory.plan)
         nodes, conditions = [], {loop.condition_input for loop in self.memory.plan.loops} | self.tested()
         for pc in run:
             ins = self.s.code + <int>pc
@@ -184,11 +194,12 @@ cdef class Fuser:
             # At a boundary its condition input, and what the condition needs, is no more what an iteration had:
             # ``show_results`` could not run it again.
             fixed = ins.nguards > 0 or not conditions.isdisjoint(instruction.inputs)
-            nodes.append(fuse.Candidate(pc, instruction.op, instruction.inputs, instruction.outputs, fixed,
-                                        ins.ncalls == 0 and ins.nguards == 0, instruction.node.op_type, ins.once >= 0))
+            idle = ins.ncalls == 0 and ins.passed == 0 and ins.nguards == 0
+            nodes.append(fuse.Candidate(pc, instruction.op, instruction.inputs, instruction.outputs, fixed, idle,
+                                        instruction.node.op_type, ins.once >= 0))
         self.groups = [group for group in self.groups if not run[0] <= group.first <= run[len(run) - 1]]
         slots = fuse.Slots(lambda slot: self.memory.specs[self.s.slots[<int>slot].spec], lambda slot: self.memory.known[slot],
-                           lambda slot: self.memory.consumers[slot], self.ports | written)
+                           lambda slot: self.views.readers(slot), self.ports | written)
         planned = []
         if chained:
             from . import chains
@@ -218,19 +229,3 @@ cdef class Fuser:
         """What is computed before an iteration to decide whether it runs."""
         code = self.memory.plan.code
         return {slot for loop in self.memory.plan.loops for i in code[loop.top:loop.head] for slot in i.outputs}
-
-    cdef set slots_of_ports(self, object plan):
-        """Slots that something other than a node reads."""
-        ports = {slot for _, slot in plan.outputs}
-        for instruction in plan.code:
-            if instruction.kind != Opcode.NODE:
-                ports.update(instruction.inputs)
-                ports.update([source for source, _ in instruction.moves])
-        for loop in plan.loops:
-            ports.update((loop.trip_count, loop.initial_condition, loop.condition))
-            for edge in loop.edges:
-                ports.update((edge.initial, edge.param, edge.result))
-            ports.update([sliced.outer for sliced in loop.slices])
-            ports.update([last.source for last in loop.lasts])
-            ports.update([scan.result for scan in loop.scans])
-        return ports

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from ..memory.state cimport Group, State
+from ..memory.state cimport Group, LoopState, State
 
 # How ``run_group`` ended.
 cdef enum GroupStatus:
@@ -23,4 +23,6 @@ cdef int run_group(State *s, int leader, Group *g) noexcept nogil
 cdef int is_looked_into(const State *s, int leader, const Group *g) noexcept nogil
 cdef int results_are(const State *s, int leader, const Group *g) noexcept nogil
 cdef int show_results(State *s, int leader, Group *g) noexcept nogil
+cdef void turn_back(State *s, LoopState *loop, int64_t i) noexcept nogil
+cdef void turn_forth(State *s, LoopState *loop) noexcept nogil
 cdef void ask_for_groups(State *s, int loop) noexcept nogil

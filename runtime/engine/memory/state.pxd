@@ -397,6 +397,8 @@ cdef struct Instr:
     Varying *shelf       # bindings for other ranges of the extent
     int nshelf
     int renews           # it was bound to a call that gives versions
+    int passed           # calls that are left out: all who read the results look through them (views.pyx)
+    int through          # it is bound to read what inputs are copies of
     int stale            # what they rest on changed: none of them holds any more
     int64_t waited       # Python executions since it was last bound, and how many to wait before it is tried again
     int64_t pause
@@ -614,6 +616,7 @@ cdef struct State:
     int64_t hot_after    # a loop that ran this often is worth a scalar program; -1: none is
     int fusing           # nodes run in groups
     int resting          # no program is entered
+    int passing          # nodes were passed over (views.pyx)
     int by_hand          # something of this execution was changed by hand: everything runs whenever it is met
     int64_t program_runs # how often one was entered in this execution
     Program *suspended   # the one that a time slice ended in, NULL: none

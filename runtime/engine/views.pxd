@@ -1,0 +1,35 @@
+"""Nodes that are passed over, for the engine."""
+
+from .binder cimport Binder
+from .memory.memory cimport Memory
+from .memory.state cimport State
+
+cdef class Views:
+    cdef Memory memory
+    cdef Binder binder
+    cdef State *s
+    cdef dict seen               # reader -> slots that it looks through, and the memory that it reads for each
+    cdef set passed              # nodes that are passed over, or were since they were found
+    cdef dict shown              # such a node -> of which iteration its slots have the values
+    cdef frozenset watched       # slots that are read at boundaries
+    cdef set fixed               # slots that something other than a node reads
+    cdef set within              # positions within Ifs
+
+    cdef int look(self, int index, set members) except -1
+    cdef int pass_over(self, int pc, set members) except -1
+    cdef bint can_be_passed(self, int pc) except -1
+    cdef bint looks_alike(self, int reader, int pc, set members) except -1
+    cdef object bind_reader(self, int reader, dict seen)
+    cdef int install(self, int reader, dict seen, object bound) except -1
+    cdef tuple moment(self, int pc)
+    cdef bint show(self, int pc) except -1
+    cdef int show_all(self) except -1
+    cdef int wake(self, int pc) except -1
+    cdef int wake_for(self, members) except -1
+    cdef int wake_by_hand(self) except -1
+    cdef int begin(self) except -1
+    cdef int forget(self) except -1
+    cdef bint is_there(self, int slot) except -1
+    cdef set gone(self)
+    cdef int watch(self, frozenset slots) except -1
+    cdef list readers(self, int slot)

@@ -1,0 +1,301 @@
+"""Nodes that only show memory in another way, and need not run.
+
+A Reshape, a Transpose or a Slice copies. Where all who read its result are kernels that can read the memory itself, with
+other strides (plan/through.py), they are bound so, and the node is passed over: it leaves its calls out. That is so for
+nodes of a loop's body that run in each iteration, and whose results only nodes of that body read.
+
+Who else wants such a value gets it all the same: the calls run then, on what the iteration had. Where a reader is bound
+anew, or runs in Python, the node runs again as any other does (memory/passed.pxd).
+"""
+
+from .binder cimport Binder
+from .groups.group cimport turn_back, turn_forth
+from .memory.memory cimport Memory
+from .memory.passed cimport close, run_passed, wake_node
+from .memory.state cimport *
+
+from ..plan.plan import Opcode
+from ..plan.through import bind_through
+
+#: Results of fewer bytes are copied in no time.
+LEAST_BYTES = 1024
+
+# Whether what a node would have given can be had.
+cdef enum ResultIs:
+    GONE = 0
+    BEFORE = 1       # of the iteration before the boundary
+    NOW = 2          # of the iteration that runs
+
+
+cdef int result_is(const State *s, int pc, int inside) noexcept nogil:
+    """As seen from where the execution stands."""
+    cdef const LoopState *loop = s.loops + inside
+    if s.code[pc].kind != NATIVE:
+        return GONE
+    if not loop.active:
+        return GONE if s.depth or not loop.i else BEFORE
+    if loop.top <= s.pc <= loop.head and s.stack[s.depth - 1] == inside:
+        return BEFORE if loop.i else GONE
+    return NOW if s.pc > pc else GONE
+
+
+cdef class Views:
+    """Knows which nodes are passed over, and who looks through them."""
+
+    def __init__(self, Memory memory not None, Binder binder not None):
+        self.memory, self.binder, self.s = memory, binder, &memory.s
+        self.seen, self.passed, self.shown = {}, set(), {}
+        self.watched = frozenset()
+
+    # -- who is passed over
+
+    cdef int look(self, int index, set members) except -1:
+        """Look at the body of a running loop, at a boundary. ``members``: nodes that run in groups."""
+        cdef int fusing = self.s.fusing
+        if self.s.by_hand or self.binder.streams:
+            return 0
+        if self.fixed is None:
+            self.fixed, self.within = ports_of(self.memory.plan), within_branches(self.memory.plan)
+        self.s.fusing = 0       # what is bound here is no reason to look again
+        try:
+            for pc in self.memory.plan.inside(index):
+                if self.binder.views[<int>pc] and pc > self.s.loops[index].head and pc not in members:
+                    self.pass_over(pc, members)
+        finally:
+            self.s.fusing = fusing
+        return 0
+
+    cdef int pass_over(self, int pc, set members) except -1:
+        """Bind all who read what a node gives to what it is a copy of, if that is possible."""
+        cdef Instr *ins = self.s.code + pc
+        if ins.passed or not self.can_be_passed(pc):
+            return 0
+        views = self.binder.views[pc]
+        outputs = self.memory.plan.code[pc].outputs
+        readers = sorted({reader for slot in outputs for reader in self.memory.consumers[slot]})
+        found = []
+        for reader in readers:
+            if not self.looks_alike(reader, pc, members):
+                return 0
+            seen = dict(self.seen[reader]) if self.s.code[<int>reader].through else {}
+            for slot, view in zip(outputs, views):
+                if slot in self.memory.plan.code[reader].inputs:
+                    # What lies apart is slower to read: once, it takes no longer than the copy.
+                    if len(readers) > 1 and lies_apart(view):
+                        return 0
+                    seen[slot] = view
+            bound = self.bind_reader(reader, seen)
+            if bound is None:
+                return 0
+            found.append((reader, seen, bound))
+        for reader, seen, bound in found:
+            self.install(reader, seen, bound)
+        ins.passed, ins.ncalls = ins.ncalls, 0
+        self.passed.add(pc)
+        self.shown[pc] = self.moment(pc)
+        self.s.passing = 1
+        self.s.generation += 1
+        return 0
+
+    cdef bint can_be_passed(self, int pc) except -1:
+        cdef Instr *ins = self.s.code + pc
+        cdef int slot
+        if ins.kind != NATIVE or ins.varying != NULL or ins.once >= 0 or ins.nguards or pc in self.within:
+            return False
+        for slot in self.memory.plan.code[pc].outputs:
+            if slot < 0 or self.s.slots[slot].nbytes < LEAST_BYTES or self.memory.known[slot] is not None or \
+                    slot in self.fixed or slot in self.watched or not self.memory.consumers[slot]:
+                return False
+        return True
+
+    cdef bint looks_alike(self, int reader, int pc, set members) except -1:
+        """May a reader be bound anew, to run where and when it does?"""
+        cdef Instr *ins = self.s.code + reader
+        instruction = self.memory.plan.code[reader] if reader < len(self.memory.plan.code) else None
+        if instruction is None or instruction.inside != self.memory.plan.code[pc].inside or instruction.ahead is not None:
+            return False
+        return ins.kind == NATIVE and ins.varying == NULL and ins.once < 0 and not ins.nguards and not ins.passed and \
+            reader > pc and reader not in members
+
+    cdef object bind_reader(self, int reader, dict seen):
+        cdef int slot
+        instruction = self.memory.plan.code[reader]
+        for slot in instruction.inputs:
+            if slot >= 0 and self.s.slots[slot].spec == 0:
+                return None
+        inputs = [None if slot < 0 else self.binder.input(slot) for slot in instruction.inputs]
+        bound = bind_through(instruction.op, inputs, seen, self.binder.block)
+        if bound is None or len(bound.outputs) < len(instruction.outputs):
+            return None
+        for slot, out in zip(instruction.outputs, bound.outputs):
+            if slot >= 0 and (self.s.slots[slot].flags != OWN or
+                              self.s.slots[slot].spec != self.memory.spec(out.dtype, out.shape)):
+                return None
+        return bound
+
+    cdef int install(self, int reader, dict seen, object bound) except -1:
+        self.binder.install(reader, self.memory.plan.code[reader], bound)
+        self.binder.views[reader] = bound.views
+        self.s.code[reader].through = 1
+        self.seen[reader] = seen
+        return 0
+
+    cdef list readers(self, int slot):
+        """Positions of the nodes that read a slot, through other nodes too."""
+        cdef int reader
+        found = list(self.memory.consumers[slot])
+        for reader, seen in self.seen.items():
+            if self.s.code[reader].through and any([view.index == slot for view in seen.values()]):
+                found.append(reader)
+        return found
+
+    # -- who wants the values
+
+    cdef tuple moment(self, int pc):
+        """The iteration before the boundary where the execution stands, or the one that runs."""
+        cdef int inside = self.memory.plan.code[pc].inside
+        cdef LoopState *loop = self.s.loops + inside
+        return loop.entries, loop.i - (result_is(self.s, pc, inside) != NOW)
+
+    @property
+    def positions(self):
+        """The nodes that are passed over."""
+        return sorted([pc for pc in self.passed if self.s.code[<int>pc].passed])
+
+    cdef bint show(self, int pc) except -1:
+        """Let the slots of a node have their values; False where they cannot be had."""
+        cdef int inside = self.memory.plan.code[pc].inside
+        cdef Instr *ins = self.s.code + pc
+        cdef LoopState *loop = self.s.loops + inside
+        cdef int status = result_is(self.s, pc, inside)
+        moment = self.moment(pc)
+        if self.shown.get(pc) == moment:
+            return True
+        if status == GONE or not ins.passed:
+            return False
+        if status == BEFORE:
+            turn_back(self.s, loop, loop.i - 1)
+        failed = run_passed(ins)
+        if status == BEFORE:
+            turn_forth(self.s, loop)
+        if failed:
+            return False
+        self.shown[pc] = moment
+        return True
+
+    cdef int show_all(self) except -1:
+        for pc in self.passed:
+            if self.s.code[<int>pc].passed:
+                self.show(pc)
+        return 0
+
+    cdef bint is_there(self, int slot) except -1:
+        """Does a slot have its value? It gets it where it can still be had."""
+        cdef int pc = self.s.writer[slot] if slot < self.memory.nslots else -1
+        if pc not in self.passed:
+            return True
+        if self.s.code[pc].passed:
+            return self.show(pc)
+        # It runs again; its slot may lack what it gave before.
+        if result_is(self.s, pc, self.memory.plan.code[pc].inside) == GONE and self.shown.get(pc, ()) is None:
+            return False
+        self.passed.discard(pc)
+        return True
+
+    cdef set gone(self):
+        """The slots that lack their values."""
+        found = set()
+        for pc in list(self.passed):
+            found.update([slot for slot in self.memory.plan.code[pc].outputs if not self.is_there(slot)])
+        return found
+
+    cdef int wake(self, int pc) except -1:
+        """Let a node run again."""
+        if not self.s.code[pc].passed:
+            return 0
+        if not self.show(pc):
+            self.shown[pc] = None
+        wake_node(self.s.code + pc)
+        self.s.generation += 1
+        return 0
+
+    cdef int wake_for(self, members) except -1:
+        """Nodes run in a group: what they read is written, if not by themselves."""
+        cdef int pc, slot
+        for pc in members:
+            self.wake(pc)
+            for slot in self.memory.plan.code[pc].inputs:
+                if slot >= 0 and self.s.writer[slot] >= 0:
+                    self.wake(self.s.writer[slot])
+        return 0
+
+    cdef int wake_by_hand(self) except -1:
+        """Something is to be changed: what was computed before does not follow it."""
+        cdef int slot
+        for pc in list(self.passed):
+            if self.s.code[<int>pc].passed and self.show(pc):
+                wake_node(self.s.code + <int>pc)
+                for slot in self.memory.plan.code[pc].outputs:
+                    close(self.s, slot)
+        return 0
+
+    cdef int watch(self, frozenset slots) except -1:
+        """These slots, and no others, are read at boundaries."""
+        cdef int slot
+        self.watched = slots
+        for slot in slots:
+            if slot < self.memory.nslots and self.s.writer[slot] >= 0:
+                self.wake(self.s.writer[slot])
+        return 0
+
+    cdef int begin(self) except -1:
+        """Another execution begins: nothing of it was shown."""
+        self.shown.clear()
+        return 0
+
+    cdef int forget(self) except -1:
+        """The execution is elsewhere now, with the values that slots had there."""
+        cdef int pc, slot
+        self.shown.clear()
+        for pc in self.passed:
+            if self.s.code[pc].kind != NATIVE:
+                wake_node(self.s.code + pc)
+            if all([self.s.slots[<int>slot].owner != NULL for slot in self.memory.plan.code[pc].outputs]):
+                self.shown[pc] = self.moment(pc)
+        return 0
+
+
+def lies_apart(view):
+    """Are neighbours along the last axis none in memory?"""
+    last = view.ndim - 1
+    return last >= 0 and view.shape[last] > 1 and view.strides[last] != view.dtype.itemsize
+
+
+def ports_of(plan):
+    """Slots that something other than a node reads, and those that a boundary writes where they are."""
+    ports = {slot for _, slot in plan.outputs}
+    for instruction in plan.code:
+        if instruction.kind != Opcode.NODE:
+            ports.update(instruction.inputs)
+            ports.update([source for source, _ in instruction.moves])
+    for loop in plan.loops:
+        ports.update((loop.trip_count, loop.initial_condition, loop.condition, loop.yielded))
+        for edge in loop.edges:
+            ports.update((edge.initial, edge.param, edge.result))
+        ports.update([sliced.outer for sliced in loop.slices])
+        ports.update([last.source for last in loop.lasts])
+        ports.update([scan.result for scan in loop.scans])
+        ports.update([source for source, _ in loop.kept])
+        ports.update([slot for i in plan.code[loop.top:loop.head] for slot in i.outputs])
+    return ports
+
+
+def within_branches(plan):
+    """Positions of what does not run in each iteration."""
+    found = set()
+    for pc, instruction in enumerate(plan.code):
+        if instruction.kind == Opcode.BRANCH:
+            end = next(k for k in range(instruction.target, len(plan.code))
+                       if plan.code[k].kind == Opcode.JOIN and plan.code[k].node is instruction.node)
+            found.update(range(pc, end))
+    return found

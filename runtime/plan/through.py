@@ -1,0 +1,62 @@
+"""Nodes bound to read the memory that an input is a copy of, with its strides, in place of the copy.
+
+A Reshape, a Transpose or a Slice between two nodes then moves no data. It is done only where every number comes out of
+the same kernel in the same order: elementwise, one by one, or in a product whose matrices lie as they did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ..ops.arithmetic import MAX_OUTER
+from ..ops.primitives import REFUSALS
+from ..ops.registry import Op
+from .bind import Bound, Buffer, CallSpec, Input, Shape, _Binder, respread, walked
+
+
+class _Through(_Binder):
+    """Axes of extent 1 come and go without a copy."""
+
+    def reshape(self, x: Buffer, shape: Sequence[int]) -> Buffer:
+        if x.contiguous or x.kind != "slot" or walked(x.shape) != walked(tuple(shape)):
+            return super().reshape(x, shape)
+        return respread(x, tuple(shape))
+
+
+def bind_through(op: Op, inputs: Sequence[Input | None], seen: Mapping[int, Buffer], block: int | None) -> Bound | None:
+    """``op`` bound to read other memory in place of some slots; None where that gains nothing, or is not the same."""
+    given = [i if i is None or i.slot not in seen else replace(i, seen=seen[i.slot]) for i in inputs]
+    try:
+        plain, bound = _Binder(inputs, block=block).bind(op), _Through(given, block=block).bind(op)
+    except REFUSALS:
+        return None
+    if any(len(call.outer) > MAX_OUTER for call in bound.calls):
+        return None
+    specs = [(out.dtype, out.shape, out.known is None) for out in plain.outputs]
+    if plain.guards or bound.guards or specs != [(out.dtype, out.shape, out.known is None) for out in bound.outputs]:
+        return None
+    if len(bound.calls) != len(plain.calls) or any(out.known is not None for out in bound.outputs):
+        return None
+    if not all(_is_same(a, b) for a, b in zip(bound.calls, plain.calls, strict=True)):
+        return None
+    return bound
+
+
+def _is_same(call: CallSpec, plain: CallSpec) -> bool:
+    """Does a call give the same bits as the one that reads a copy?"""
+    if call.kernel is not plain.kernel or len(call.buffers) != len(plain.buffers) or call.onto != plain.onto:
+        return False
+    if all(buffer.contiguous for buffer in call.buffers if buffer.kind == "slot"):
+        return (call.dims, call.steps, call.extra) == (plain.dims, plain.steps, plain.extra)
+    if call.kernel.elementwise and call.kernel.exact:
+        *inputs, out = call.buffers
+        return all((x.kind, x.index) != (out.kind, out.index) for x in inputs)
+    is_product = len(call.dims) == 4 and len(call.buffers) == 3 and not call.extra
+    same = (call.dims, call.steps, _apart(call.outer)) == (plain.dims, plain.steps, _apart(plain.outer))
+    return is_product and same
+
+
+def _apart(outer: Sequence[Shape]) -> list[int]:
+    """How often a product is done along each axis outside of its matrices."""
+    return [int(row[0]) for row in outer]

@@ -1,0 +1,45 @@
+"""Random bodies that turn, cut and reshape: nodes that are passed over change nothing that anybody sees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+from fusing import MOVES, by_nodes, hooks_agree, same, stops_agree
+from loopdbg.runtime.engine.engine import Engine
+from models import model
+from strategies.views import programs
+
+
+def told(engine: Engine) -> str:
+    return f"{min(len(engine.views.positions), 4)} nodes passed over"
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(programs())
+def test_all_ways_give_the_same(program: tuple[str, dict[str, Any]]) -> None:
+    text, inputs = program
+    m = model(text)
+    expected = by_nodes(m, inputs)
+    same(by_nodes(m, inputs, native=False), expected)
+    same(m.run(inputs), expected)
+    same(m.run(inputs), expected)
+    same(m.run(inputs, on_iteration=lambda frame: None), expected)
+    assert m._engine is not None
+    event(told(m._engine))
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(programs(), MOVES)
+def test_stops_show_what_nodes_give(program: tuple[str, dict[str, Any]], moves: list[str]) -> None:
+    text, inputs = program
+    event(told(stops_agree(model(text), inputs, moves)))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(programs(), st.integers(1, 3))
+def test_hooks_see_what_nodes_give(program: tuple[str, dict[str, Any]], every: int) -> None:
+    text, inputs = program
+    event(told(hooks_agree(model(text), inputs, every)))
