@@ -11,13 +11,16 @@ import pytest
 from loopdbg import InputError, UsageError
 from loopdbg.runtime.model import Model
 from loopdbg.tui.actions import remapped
+from loopdbg.tui.app import LoopdbgApp
 from loopdbg.tui.cli.draft import Draft
 from loopdbg.tui.cli.inputs import add_run_options, gather
 from loopdbg.tui.cli.start import samples
+from loopdbg.tui.driver import Driver
 from loopdbg.tui.screens.help import HelpScreen
 from loopdbg.tui.screens.inputs import InputsApp
 from loopdbg.tui.screens.start import Choice, StartApp
-from models import SAMPLES, model
+from models import SAMPLES, model, sample
+from screens import running
 
 TEXT = """
 agraph (float[N] x, float[N, 2] y, int64 count, string[2] words) => (float[N] z) {
@@ -212,6 +215,14 @@ async def test_other_keys_before_the_debugger() -> None:
         assert "zeros" in before.box.lines[1].text
         await pilot.press("f7")
     assert before.return_value is True
+
+
+@pytest.mark.parametrize(("width", "said"), [(120, "RANDOM inputs, seeds 0, 3"), (80, "RANDOM   ")])
+async def test_the_header_does_not_let_random_inputs_be_forgotten(width: int, said: str) -> None:
+    async with running(LoopdbgApp(Driver(*sample("lstm.xml"), None), "", seeds=(0, 3)), (width, 24)) as screen:
+        assert said in screen.header and "iteration 0 / 25" in screen.header and "Loop 'rnn'" in screen.header
+    async with running(LoopdbgApp(Driver(*sample("lstm.xml"), None), "made with --seed 3"), (width, 24)) as screen:
+        assert "RANDOM" not in screen.header, "what a note says is for people"
 
 
 def test_random_inputs_say_their_seeds() -> None:

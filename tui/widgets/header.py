@@ -43,11 +43,12 @@ class Header(Widget):
     def _line(self, width: int) -> Line:
         state = self._state()
         count, bar = self._iteration()
-        marks = self._marks()
+        marks, signs = self._marks(), self._marks(short=True)
         right: list[Span] = []
         for wanted, least in (
             ((count, bar, marks, state), 34),
             ((count, marks, state), 30),
+            ((count, signs, state), 18),
             ((count, state), 18),
             ((state,), 0),
         ):
@@ -93,20 +94,22 @@ class Header(Widget):
         bar: list[Span] = [] if not total or limit == NO_LIMIT else [(progress(done, total, _BAR) + "   ", Role.PLOT)]
         return [(count + "   ", Role.VALUE)], bar
 
-    def _marks(self) -> list[Span]:
-        """What else must not be forgotten: made-up inputs, a recording, another branch than the first."""
+    def _marks(self, short: bool = False) -> list[Span]:
+        """What else must not be forgotten: made-up inputs, a recording, another branch than the first. ``short``: a
+        word each, where there is little room."""
         if self.shown is None:
             return []
-        told = []
+        told: list[Span] = []
         seeds = self.shown.seeds
         if seeds:
-            told.append(f"RANDOM inputs, seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}")
+            numbers = "" if short else f" inputs, seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
+            told.append((f"RANDOM{numbers}   ", Role.MARK))
         if self.shown.view.recorded:
-            told.append("RECORDING")
+            told.append(("RECORDING   ", Role.ERROR))
         branch = next((one.number for one in self.shown.view.snapshot.branches if one.current), 1)
         if branch != 1:
-            told.append(f"branch {branch}")
-        return [(f"{text}   ", Role.ERROR if text.isupper() else Role.MARK) for text in told]
+            told.append((f"branch {branch}   ", Role.MARK))
+        return told
 
     def _state(self) -> list[Span]:
         if self.progress is not None:
