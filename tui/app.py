@@ -339,7 +339,7 @@ class LoopdbgApp(PanesApp):
             self.message.say_running(progress, frame.name, progress.iterations.get(frame.path))
         running = None if self.shown is None else while_running(self.shown, progress.lately, progress.underway)
         if running is not None:
-            for name in ("back-edges", "condition", "scans", "timeline"):
+            for name in ("back-edges", "condition", "scans", "stack", "timeline"):
                 self.panes[name].shown = running
 
     async def idle(self) -> None:

@@ -22,7 +22,7 @@ _EVERY, _ASKED, _SHARE = 0.09, 1.0, 0.02
 #: Of a scan output so many elements in so many lines are looked at, and so many numbers of each; so many single ones.
 _LINES, _EACH, _NUMBERS, _SINGLE = 64, 2, 512, 1 << 15
 #: Carried tensors of so many bytes are copied; of others there is the history.
-_SMALL = 1 << 12
+_SMALL = LARGE
 
 
 @dataclass(frozen=True, eq=False)

@@ -118,9 +118,9 @@ async def test_pictures_move_while_a_loop_runs() -> None:
         assert f"–{screen.session.frame.iteration}" in screen.text("back-edges")
 
 
-GROWS = """g (int64 M, float[3] v0, float[2000] w0) => (float[3] v, float[2000] w, float[n] vs, float[n,3] rows) {
-  v, w, vs, rows = Loop (M, , v0, w0) <body = body (int64 i, bool c, float[3] x, float[2000] y)
-      => (bool k, float[3] z, float[2000] u, float s, float[3] row) {
+GROWS = """g (int64 M, float[3] v0, float[20000] w0) => (float[3] v, float[20000] w, float[n] vs, float[n,3] rows) {
+  v, w, vs, rows = Loop (M, , v0, w0) <body = body (int64 i, bool c, float[3] x, float[20000] y)
+      => (bool k, float[3] z, float[20000] u, float s, float[3] row) {
     k = Identity (c)
     one = Constant <value_floats = [1.0]> ()
     z = Add (x, one)
@@ -132,7 +132,7 @@ GROWS = """g (int64 M, float[3] v0, float[2000] w0) => (float[3] v, float[2000] 
 
 
 async def test_what_is_collected_and_carried_tensors_move_while_a_loop_runs() -> None:
-    inputs = {"M": np.array(2**40), "v0": np.zeros(3, np.float32), "w0": np.ones(2000, np.float32)}
+    inputs = {"M": np.array(2**40), "v0": np.zeros(3, np.float32), "w0": np.ones(20000, np.float32)}
     async with opened(model(GROWS), inputs, size=(200, 60)) as screen:
         await screen.press("s")
         await screen.tap("c")
@@ -150,7 +150,9 @@ async def test_what_is_collected_and_carried_tensors_move_while_a_loop_runs() ->
                 # All of one moment.
                 assert f"iteration {count - 1} → {count}" in screen.text("back-edges")
                 assert f"iterations 0–{count - 1}" in screen.text("scans")
+                # What is too large to be copied is told from the history.
                 assert "norm" in carried[2]
+                assert f"iter {count}/" in screen.text("stack")
             if len(counts) >= 4:
                 break
         assert len(counts) >= 4 and counts == sorted(counts)
