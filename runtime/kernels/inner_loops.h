@@ -17,6 +17,7 @@
 #include "bytes.h"
 #include "call.h"
 #include "narrow.h"
+#include "exp.h"
 #include "numbers.h"
 #include "scalar_ops.h"
 #include "wide.h"
@@ -350,16 +351,13 @@ static inline float loopdbg_erf(float x) {
     small = near * (((small * r + 0.112835851f) * r - 0.376126258f) * r + 1.12837917f);
     e = ((-0.000186381645f * near + 0.00294768165f) * near - 0.0218381546f) * near + 0.103106938f;
     e = ((e * near + 0.638144628f) * near + 1.12708931f) * near + 0.000341494306f;
-    /* exp(-e), as in lanes_math.h. */
-    shifted = e * -1.44269504088896341f + 12582912.0f;
-    whole = shifted - 12582912.0f;
-    r = -e - whole * 0.693359375f;
-    r = r - whole * -2.12194440e-4f;
-    e = ((((r * 1.9875691500e-4f + 1.3981999507e-3f) * r + 8.3334519073e-3f) * r + 4.1665795894e-2f) * r +
-         1.6666665459e-1f) * r + 5.0000001201e-1f;
-    e = e * (r * r) + r + 1.0f;
+    e = -e;
+    shifted = LOOPDBG_EXP_SHIFTED(LOOPDBG_ROUNDED_EACH, LOOPDBG_SAME, e);
+    whole = shifted - LOOPDBG_EXP_MIDDLE;
+    r = LOOPDBG_EXP_REST(LOOPDBG_ROUNDED_EACH, LOOPDBG_SAME, e, whole);
+    LOOPDBG_EXP_POLYNOMIAL(LOOPDBG_ROUNDED_EACH, LOOPDBG_SAME, r, e);
     memcpy(&power, &shifted, 4);
-    power = (power - 0x4B400000u + 127u) << 23;
+    power = (power - LOOPDBG_EXP_BITS + 127u) << 23;
     memcpy(&r, &power, 4);
     e = 1.0f - e * r;
     memcpy(&low, &small, 4);
@@ -554,25 +552,20 @@ static loopdbg_loop loopdbg_rows(char const *name, char type) {
 }
 
 /* 1 / (1 + exp(-x)), at most 2.5 units in the last place from it; below 0 as exp(x) / (1 + exp(x)), which keeps small
- * results. exp by Cody and Waite's reduction (the nearest whole number is in the low bits of t) and Cephes's polynomial,
- * scaled in two steps for what is below the normal numbers; NaN stays. Each element has the same bits in vectors of any
- * width, with FMA where the processor has it. NumPy's four loops for it take four times as long. */
+ * results. exp (exp.h) is scaled in two steps for what is below the normal numbers; NaN stays. Each element has the same
+ * bits in vectors of any width, with FMA where the processor has it. NumPy's four loops for it take four times as long. */
 #define SIGMOID(ID, ATTRIBUTES, PRODUCT_AND)                                                                  \
     ATTRIBUTES static inline float sigmoid_one_##ID(float x) {                                                \
         union { float f; uint32_t u; } t, low, high;                                                          \
         float a = x < 0 ? -x : x, n, r, e;                                                                    \
         int32_t k, half;                                                                                      \
         a = a > 104.0f ? 104.0f : a;                                                                          \
-        t.f = PRODUCT_AND(a, -1.44269504088896341f, 12582912.0f);                                             \
-        n = t.f - 12582912.0f;                                                                                \
-        k = (int32_t)(t.u - 0x4B400000u);                                                                     \
-        r = PRODUCT_AND(n, 2.12194440e-4f, PRODUCT_AND(n, -0.693359375f, -a));                                \
-        e = PRODUCT_AND(1.9875691500e-4f, r, 1.3981999507e-3f);                                               \
-        e = PRODUCT_AND(e, r, 8.3334519073e-3f);                                                              \
-        e = PRODUCT_AND(e, r, 4.1665795894e-2f);                                                              \
-        e = PRODUCT_AND(e, r, 1.6666665459e-1f);                                                              \
-        e = PRODUCT_AND(e, r, 5.0000001201e-1f);                                                              \
-        e = PRODUCT_AND(e, r * r, r) + 1.0f;                                                                  \
+        a = -a;                                                                                               \
+        t.f = LOOPDBG_EXP_SHIFTED(PRODUCT_AND, LOOPDBG_SAME, a);                                              \
+        n = t.f - LOOPDBG_EXP_MIDDLE;                                                                         \
+        k = (int32_t)(t.u - LOOPDBG_EXP_BITS);                                                                \
+        r = LOOPDBG_EXP_REST(PRODUCT_AND, LOOPDBG_SAME, a, n);                                                \
+        LOOPDBG_EXP_POLYNOMIAL(PRODUCT_AND, LOOPDBG_SAME, r, e);                                              \
         half = k >> 1;                                                                                        \
         low.u = (uint32_t)(half + 127) << 23;                                                                 \
         high.u = (uint32_t)(k - half + 127) << 23;                                                            \
@@ -591,8 +584,7 @@ static loopdbg_loop loopdbg_rows(char const *name, char type) {
         for (npy_intp i = 0; i < n; i++)                                                                      \
             *(float *)(args[1] + i * steps[1]) = sigmoid_one_##ID(*(float const *)(args[0] + i * steps[0]));  \
     }
-#define ROUNDED_EACH(a, b, c) ((a) * (b) + (c))
-SIGMOID(any, , ROUNDED_EACH)
+SIGMOID(any, , LOOPDBG_ROUNDED_EACH)
 #if defined(__x86_64__)
 SIGMOID(avx2, __attribute__((target("avx2,fma"))), __builtin_fmaf)
 SIGMOID(avx512, __attribute__((target("avx512f,avx512dq,fma,prefer-vector-width=512"))), __builtin_fmaf)

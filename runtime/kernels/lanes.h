@@ -11,6 +11,7 @@
 #include <immintrin.h>
 #endif
 #include <numpy/npy_common.h>
+#include "exp.h"
 
 enum { LOOPDBG_LANES = 16 };
 

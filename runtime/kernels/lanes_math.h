@@ -8,11 +8,11 @@
 #elif N == 8
 #define PRODUCT_AND(a, b, c) ((V)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
 #else
-#define PRODUCT_AND(a, b, c) ((a) * (b) + (c))
+#define PRODUCT_AND LOOPDBG_ROUNDED_EACH
 #endif
 #define ALL(x) ((V){0} + (x))
 
-/* exp, as Cephes' expf: an error of about one unit in the last place; 0 below -104, infinite from 88.73 on; NaN stays. */
+/* exp (exp.h): 0 below -104, infinite from 88.73 on; NaN stays. */
 ATTR static inline __attribute__((always_inline)) V NAME(exp)(V x) {
     V const low = ALL(-104.0f), high = ALL(89.0f);
     /* exp(0) at first, then 0: numbers that underflow take 50 times as long. */
@@ -24,20 +24,14 @@ ATTR static inline __attribute__((always_inline)) V NAME(exp)(V x) {
     x = (V)(~below & (VI)x);
     x = (V)((~above & (VI)x) | (above & (VI)high));
 #endif
-    V shifted = PRODUCT_AND(x, ALL(1.44269504088896341f), ALL(12582912.0f)); /* the nearest integer in the low bits */
-    V whole = shifted - 12582912.0f;
-    V r = PRODUCT_AND(whole, ALL(2.12194440e-4f), PRODUCT_AND(whole, ALL(-0.693359375f), x));
-    V y = PRODUCT_AND(ALL(1.9875691500e-4f), r, ALL(1.3981999507e-3f));
-    y = PRODUCT_AND(y, r, ALL(8.3334519073e-3f));
-    y = PRODUCT_AND(y, r, ALL(4.1665795894e-2f));
-    y = PRODUCT_AND(y, r, ALL(1.6666665459e-1f));
-    y = PRODUCT_AND(y, r, ALL(5.0000001201e-1f));
-    y = PRODUCT_AND(y, r * r, r) + 1.0f;
+    V shifted = LOOPDBG_EXP_SHIFTED(PRODUCT_AND, ALL, x), whole = shifted - LOOPDBG_EXP_MIDDLE, y;
+    V r = LOOPDBG_EXP_REST(PRODUCT_AND, ALL, x, whole);
+    LOOPDBG_EXP_POLYNOMIAL(PRODUCT_AND, ALL, r, y);
 #if N == 16
     return (V)_mm512_maskz_scalef_ps(inside, (__m512)y, (__m512)whole);
 #else
     /* In two halves: the result may be subnormal. */
-    VI power = (VI)shifted - 0x4B400000, half = power >> 1;
+    VI power = (VI)shifted - LOOPDBG_EXP_BITS, half = power >> 1;
     y = y * (V)((half + 127) << 23) * (V)((power - half + 127) << 23);
     return (V)(~below & (VI)y);
 #endif

@@ -31,6 +31,9 @@ COLUMN_BYTES, LEAST_ROWS = (1 << 15, 1 << 18), 4
 
 #: Weights of so many bytes are kept as float16 where they can be: smaller ones stay near the processor anyhow.
 HALVED_BYTES = 1 << 18
+#: With so many rows, as steps of a batch have, and weights of so many bytes as floats, to widen them each time takes
+#: longer than to read them. Blocks of iterations read them seldom.
+BATCH, WIDENED_BYTES = range(4, 17), 1 << 20
 #: Weights of so many bytes are kept as scaled bytes where they can be. They take 1.8 times as long as floats that stay
 #: in the second-level cache ([1,256] @ [256,1024]: 13 us for 7.4), and a third of those that do not ([1,512] @
 #: [512,2048]: 52 us for 139).
@@ -136,6 +139,15 @@ def fits(a: Any, b: Any) -> bool:
     return bool(a.shape[-1] == k and least <= k * n * 4 <= most and 0 < a.size <= kernels.PANEL_ROWS * k)
 
 
+def panels_for(rows: int) -> Callable[[Array], Array]:
+    """How weights are laid out that so many rows are multiplied with. The same bits come of each."""
+    return _floats_at_hand if rows in BATCH else panels
+
+
+def _floats_at_hand(weights: Array) -> Array:
+    return _panels(weights) if weights.nbytes <= WIDENED_BYTES else panels(weights)
+
+
 def panels(weights: Array) -> Array:
     """A matrix ``[k, n]`` as panels.h wants it: ``[n / PANEL, k, PANEL]``, zeros beyond n, each row in a cache line.
 
@@ -147,6 +159,11 @@ def panels(weights: Array) -> Array:
             return scaled
     if weights.nbytes >= HALVED_BYTES and kernels.takes_halves() and are_halves(weights):
         weights = weights.astype(np.float16)
+    return _panels(weights)
+
+
+def _panels(weights: Array) -> Array:
+    """As they are, and in their type."""
     k, n = weights.shape
     packed = _in_lines((-(-n // kernels.PANEL), k, kernels.PANEL), weights.dtype)
     for panel in range(len(packed)):

@@ -18,14 +18,14 @@ import numpy as np
 from ..graph import Array
 from ..graph.slices import strided
 from ..kernels import kernel as kernels
-from ..kernels.extents import Extent, share, varies, whole
+from ..kernels.extents import Extent, now, share, varies, whole
 from ..kernels.walks import broadcast_shapes, stride_along, walk
 from ..ops import arithmetic
 from ..ops.arithmetic import IDENTITY, MAX_OUTER, layout, strides_of
 from ..ops.eager import Eager
 from ..ops.primitives import Elementwise, IterationFunction, NotNative, View
 from ..ops.registry import Op
-from ..ops.weights import fits, panels, prepared
+from ..ops.weights import fits, panels_for, prepared
 from .batch import Batched, Rows
 
 Shape = tuple[int, ...]
@@ -309,7 +309,7 @@ class _Binder:
         k, n = b.shape
         a = self._contiguous(a)
         packed = b.known is not None
-        b = self._contiguous(b) if b.known is None else self._packed(b, b.known)
+        b = self._contiguous(b) if b.known is None else self._packed(b, b.known, now(a.size) // k)
         stored = _STORED[b.dtype.itemsize] if packed else 0
         out = self._new((*a.shape[:-1], n), a.dtype)
         self.cost += 20 + share(a.size * n, 16)
@@ -323,11 +323,12 @@ class _Binder:
         self.calls.append(CallSpec(kernel, buffers, (a.size // k, k, n), extra=(stored, step)))
         return out
 
-    def _packed(self, b: Buffer, weights: Array) -> Buffer:
-        """Weights in panels; once, also where a block of iterations and a single one use them."""
-        key = (b.kind, b.index, b.offset, b.shape, b.strides)
+    def _packed(self, b: Buffer, weights: Array, rows: int) -> Buffer:
+        """Weights in panels; once, also where a block of iterations and a single one use them alike."""
+        layout = panels_for(rows)
+        key = (b.kind, b.index, b.offset, b.shape, b.strides, layout)
         if key not in self.packed:
-            array = prepared(weights, panels)
+            array = prepared(weights, layout)
             self.temps.append(array)
             self.packed[key] = Buffer("temp", len(self.temps) - 1, array.dtype, array.shape, array.strides)
         return self.packed[key]

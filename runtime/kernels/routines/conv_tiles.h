@@ -78,7 +78,6 @@ static NAME(tile) const NAME(tiles)[4][9] = {
     }
 NARROW(1) NARROW(4)
 #undef NARROW
-#undef EACH
 
 /* Lanes low to high - 1 of what begins there, zeros for the others, where nothing is read. */
 ATTRIBUTES static inline V NAME(load)(T const *from, npy_intp low, npy_intp high) {
@@ -274,6 +273,51 @@ ATTRIBUTES static void NAME(multiply)(conv const *c, T const *x, npy_intp const 
         }
 }
 
+/* A channel that is summed by itself, at R rows and Q vectors of each: rows are ``pitch`` apart in the plane. The same sums as
+ * in tiles. */
+#define DEPTH(R, Q)                                                                                                  \
+    ATTRIBUTES static inline void NAME(depth_##R##_##Q)(T const *x, npy_intp pitch, npy_intp const *off, npy_intp K, \
+                                                        T const *w, T const *bias, T *out, npy_intp width,           \
+                                                        npy_intp count) {                                            \
+        V sum[R][Q];                                                                                                 \
+        EACH(r, R)                                                                                                   \
+            EACH(q, Q) sum[r][q] = (V){0};                                                                           \
+        for (npy_intp k = 0; k < K; k++) {                                                                           \
+            T const *from = x + off[k];                                                                              \
+            V factor = SPLAT(w[k]);                                                                                  \
+            EACH(r, R)                                                                                               \
+                EACH(q, Q) sum[r][q] = FMA(factor, *(V const *)(from + r * pitch + q * L), sum[r][q]);               \
+        }                                                                                                            \
+        EACH(r, R)                                                                                                   \
+            EACH(q, Q) {                                                                                             \
+                if (bias) sum[r][q] += SPLAT(*bias);                                                                 \
+                if (count >= L) *(V *)(out + r * width + q * L) = sum[r][q];                                         \
+                else STORE(out + r * width, 0, count, (T const *)&sum[r][q]);                                        \
+            }                                                                                                        \
+    }
+DEPTH(4, 2) DEPTH(4, 1) DEPTH(1, 4) DEPTH(1, 1)
+#undef DEPTH
+#undef EACH
+
+/* ``rows`` rows of ``width`` outputs. The last vector of a row begins earlier, where the row has room for one. */
+ATTRIBUTES static void NAME(depth)(T const *x, npy_intp pitch, npy_intp const *off, npy_intp K, T const *w, T const *bias,
+                                   T *out, npy_intp rows, npy_intp width) {
+    npy_intp const last = width > L ? width - L : 0;
+    for (npy_intp r = 0, many; r < rows; r += many, x += many * pitch, out += many * width) {
+        many = rows - r >= 4 ? 4 : 1;
+        for (npy_intp p = 0; p < width;) {
+            if (many == 4 && p + 2 * L <= width) NAME(depth_4_2)(x + p, pitch, off, K, w, bias, out + p, width, L), p += 2 * L;
+            else if (many == 1 && p + 4 * L <= width) NAME(depth_1_4)(x + p, pitch, off, K, w, bias, out + p, width, L), p += 4 * L;
+            else {
+                npy_intp const at = p < last ? p : last;
+                if (many == 4) NAME(depth_4_1)(x + at, pitch, off, K, w, bias, out + at, width, width);
+                else NAME(depth_1_1)(x + at, pitch, off, K, w, bias, out + at, width, width);
+                p += L;
+            }
+        }
+    }
+}
+
 /* Weights [ocg, kernel] of a group as tiles read them: blocks of 8, 4, 2, 1 channels, [taps, channels] each. */
 ATTRIBUTES static void NAME(gather)(conv const *c, residue const *r, T const *w, npy_intp K, T *to) {
     npy_intp const kernel = c->kernel[0] * c->kernel[1] * c->kernel[2];
@@ -325,7 +369,9 @@ ATTRIBUTES static int NAME(run)(loopdbg_call *call, conv *c) {
                         n[1] = r[1].count - h0 < c->ch ? r[1].count - h0 : c->ch;
                         n[2] = r[2].count;
                         if (n[0] <= 0 || n[1] <= 0 || n[2] <= 0) continue;
-                        if (g == 0 || jobs > 1) {
+                        int const alone = c->icg == 1 && c->ocg == 1 && jobs == 1 && !(c->direct && n[2] < L);
+                        if (alone && g == 0) conv_offsets(c, r, channel, c->cn * one, off);
+                        else if (!alone && (g == 0 || jobs > 1)) {
                             npy_intp level[4][3] = {
                                 {bn, image, c->groups * c->ocg * out_whole},
                                 {n[0], plane[1] * plane[2], c->out_step[0] * o[1] * o[2]},
@@ -343,6 +389,14 @@ ATTRIBUTES static int NAME(run)(loopdbg_call *call, conv *c) {
                         T *to = out + (n0 * c->groups + g) * c->ocg * out_whole +
                                 ((r[0].start + d0 * c->out_step[0]) * o[1] + r[1].start + h0 * c->out_step[1]) * o[2] +
                                 r[2].start;
+                        if (alone) {
+                            for (npy_intp b = 0; b < bn; b++)
+                                for (npy_intp d = 0; d < n[0]; d++)
+                                    NAME(depth)(from + b * image + d * plane[1] * plane[2], plane[2], off, K, weights,
+                                                bias ? bias + g : NULL, to + b * c->groups * out_whole + d * o[1] * o[2],
+                                                n[1], n[2]);
+                            continue;
+                        }
                         NAME(multiply)(c, from, off, K, weights, bias ? bias + g * c->ocg : NULL, &v, count, partial, to,
                                        c->out_step[2]);
                     }

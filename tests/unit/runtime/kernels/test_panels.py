@@ -10,7 +10,7 @@ import pytest
 
 from loopdbg.runtime.kernels import kernel as kernels
 from loopdbg.runtime.ops import arithmetic
-from loopdbg.runtime.ops.weights import HALVED_BYTES, SCALED_BYTES, are_halves, panels, scaled_bytes
+from loopdbg.runtime.ops.weights import HALVED_BYTES, SCALED_BYTES, are_halves, panels, panels_for, scaled_bytes
 
 F32 = np.dtype(np.float32)
 RNG = np.random.default_rng(0)
@@ -25,11 +25,11 @@ def tiling(request: pytest.FixtureRequest) -> Iterator[int]:
     kernels.use_tiling(0)
 
 
-def packed_product(x: Any, weights: Any) -> Any:
+def packed_product(x: Any, weights: Any, layout: Any = panels) -> Any:
     (m, k), n = x.shape, weights.shape[1]
     out = np.full((m, n), np.nan, np.float32)
     kernel = arithmetic.special("panels", F32)
-    packed = panels(weights)
+    packed = layout(weights)
     assert kernels.run(kernel, (x, packed, out), (m, k, n), extra=({4: 1, 2: 2, 1: 3}[packed.itemsize],))
     return out
 
@@ -61,6 +61,16 @@ def test_weights_of_float16_give_the_bits_that_they_give_as_float32(tiling: int,
     x = RNG.standard_normal((m, k)).astype(np.float32)
     assert panels(weights).dtype == (np.float16 if tiling != ANY else np.float32)
     np.testing.assert_array_equal(packed_product(x, weights), kernels.rows_product(x, weights))
+
+
+@pytest.mark.parametrize("rows", [1, 4, 16, 17])
+def test_steps_of_a_batch_read_floats_that_are_near_and_get_the_same_bits(rows: int) -> None:
+    near, far = (RNG.standard_normal((k, 512)).astype(np.float16).astype(np.float32) for k in (256, 1024))
+    halves = np.float16 if kernels.takes_halves() else np.float32
+    assert panels_for(rows)(near).dtype == (np.float32 if 4 <= rows <= 16 else halves)
+    assert panels_for(rows)(far).dtype == halves
+    x = RNG.standard_normal((rows, 256)).astype(np.float32)
+    np.testing.assert_array_equal(packed_product(x, near, panels_for(rows)), kernels.rows_product(x, near))
 
 
 def quantized(k: int, n: int, low: int, high: int, each: bool) -> Any:
