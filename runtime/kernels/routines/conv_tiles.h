@@ -23,6 +23,7 @@ typedef void (*NAME(tile))(T const *, npy_intp const *, npy_intp, T const *, npy
         for (npy_intp k = 0; k < K; k++) {                                                                           \
             V v[Q];                                                                                                  \
             npy_intp o = off[k];                                                                                     \
+            __builtin_prefetch(w + k * ld + 1024); /* large weights pass by once */                                  \
             EACH(q, Q) v[q] = *(V const *)(from[q] + o);                                                             \
             EACH(r, R) {                                                                                             \
                 V factor = SPLAT(w[k * ld + r]);                                                                     \
