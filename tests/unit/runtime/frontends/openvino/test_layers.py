@@ -206,6 +206,24 @@ def test_trailing_ports_without_an_edge_are_absent_inputs(save: Save) -> None:
     assert len(read(save(net)).nodes[0].inputs) == 2
 
 
+@pytest.mark.parametrize("read_places", [False, True])
+def test_places_of_maxima_are_computed_where_somebody_reads_them(save: Save, read_places: bool) -> None:
+    net = Net()
+    data = 'kernel="2" strides="2" pads_begin="0" pads_end="0"'
+    x = net.parameter(shape="1,1,4")
+    pool = net.layer("MaxPool", [x], 2, version="opset8", data=data)
+    net.result((pool, 1))
+    if read_places:
+        net.result((pool, 2))
+    path = save(net)
+    (node,) = read(path).nodes
+    assert [value.name for value in node.outputs if value] == [f"MaxPool_1.{k}" for k in range(1 + read_places)]
+    found = list(load(path).run({"Parameter_0": np.array([[[3, 5, 8, 1]]], np.float32)}).values())
+    np.testing.assert_array_equal(found[0], [[[5, 8]]])
+    if read_places:
+        np.testing.assert_array_equal(found[1], [[[1, 2]]])
+
+
 def test_ten_thousand_layers(save: Save) -> None:
     net = Net()
     x = net.parameter()
