@@ -171,7 +171,8 @@ class Timeline:
         then running on from there is better, which needs no memory either."""
         engine = self.engine
         carried = (engine.peek(edge.param) for index in engine.stack for edge in engine.plan.loops[index].edges)
-        nbytes = sum(value.nbytes for value in carried if isinstance(value, np.ndarray))
+        # What the next iteration gets, and what the one before got.
+        nbytes = 2 * sum(value.nbytes for value in carried if isinstance(value, np.ndarray))
         if nbytes < CHECKPOINT_SECONDS * COPIED:
             return False
         since = self._seconds - self.current.times[self.current.checkpoints.index(found)]

@@ -28,9 +28,11 @@ cdef extern from "history.h" nogil:
     int history_grow(const loop_history *h, history_entry *e, int64_t more)
     uint64_t *history_row(loop_history *h)
     void history_widen(loop_history *h, history_entry *e, int k)
-    int history_summary(const history_series *q, const char *data, int64_t count, double *told)
     void history_view(const loop_history *h, const history_entry *e, int64_t width, history_stat *out)
     int64_t history_even_width(int64_t rows)
+
+cdef extern from "tensors.h" nogil:
+    int history_summary(const history_series *q, const char *data, int64_t count, double *told)
 
 # What was seen of an entry of a loop: ``stats[bucket, series, norm smallest largest mean, low high first last odd]``, of
 # ``width`` boundaries each, from that before iteration ``origin`` on. ``told``: the series that have numbers; ``wide``: those
