@@ -88,7 +88,7 @@ class IResizeLayer(ILayer):
         self._shape = None
 
     def _sizes(self, kind: TensorType) -> tuple[Dim, ...] | None:
-        """The shape of the output."""
+        """The shape of the output: that of the input where nothing is said."""
         shape = kind.shape or ()
         if self.get_input(1) is not None:
             found = constant_of(self.get_input(1))
@@ -100,7 +100,7 @@ class IResizeLayer(ILayer):
                 math.floor(size * scale) if isinstance(size, int) else None
                 for size, scale in zip(shape, self._scales, strict=False)
             )
-        raise self.error("it has neither shape nor scales; set one of them, or input 1")
+        return shape
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         needs(self, 0, types[0], "float")
@@ -145,7 +145,7 @@ class IResizeLayer(ILayer):
         if sizes is not None:
             # TensorRT computes coordinates from the sizes, also where scales were given.
             return [scope.op("Resize", inputs[0], None, None, scope.constant(sizes, _INT64), **attributes)]
-        scales = scope.constant(self._scales, np.float32)
+        scales = scope.constant(self._scales or (1.0,) * len(self.input(0).type.shape or ()), np.float32)
         return [scope.op("Resize", inputs[0], None, scales, **attributes)]
 
 

@@ -234,6 +234,15 @@ def test_resize_to_the_nearest(by: str) -> None:
     holds(build, {"x": IMAGE}, want, dynamic=False)
 
 
+def test_a_resize_that_is_told_no_size_keeps_it() -> None:
+    def build(net: Any, t: Any) -> Any:
+        layer = net.add_resize(t)
+        layer.resize_mode = InterpolationMode.CUBIC
+        return layer
+
+    holds(build, {"x": IMAGE}, IMAGE, rtol=1e-5)
+
+
 ROUNDS: dict[ResizeRoundMode, Any] = {
     ResizeRoundMode.HALF_UP: lambda x: np.floor(x + 0.5),
     ResizeRoundMode.HALF_DOWN: lambda x: np.ceil(x - 0.5),
@@ -467,7 +476,6 @@ W = np.zeros((3, 4, 3, 3), np.float32)
         (lambda net, x: net.add_convolution_nd(x, 3, (3, 3), W), [IMAGE[0]], "takes 4 dimensions"),
         (lambda net, x: net.add_pooling_nd(x, PoolingType.MAX, (2, 0)), [IMAGE], "positive numbers"),
         (lambda net, x: net.add_pooling_nd(x, 0, (2, 2)), [IMAGE], "must be a trt.PoolingType"),
-        (lambda net, x: net.add_resize(x), [IMAGE], "neither shape nor scales"),
         (lambda net, x, g: net.add_grid_sample(x, g), [IMAGE, IMAGE], "the last axis is x and y"),
         (lambda net, b, s: net.add_nms(b, s, net.k(3, np.int32)), [IMAGE[0], IMAGE[0]], "do not fit"),
         (lambda net, x: net.add_quantize(x, net.k([1, 2, 3])), [IMAGE], "its axis"),
