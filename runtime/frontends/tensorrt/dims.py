@@ -1,4 +1,4 @@
-"""Dims: shapes as TensorRT's Python API has them."""
+"""Shapes as TensorRT's Python API has them: ``Dims``, and those of one rank, ``Dims2``, ``DimsHW`` and so on."""
 
 from __future__ import annotations
 
@@ -71,3 +71,38 @@ def sizes_of(shape: Any, what: str) -> tuple[int, ...]:
         return tuple(Dims(shape)) if not isinstance(shape, Dims) else tuple(shape[: len(shape)])
     except TypeError:
         raise ArgumentError(f"{place()}: {what} must be Dims or a sequence of integers, not {shape!r}") from None
+
+
+def _of_rank(name: str, rank: int) -> Any:
+    """The class of shapes of so many dimensions."""
+
+    def start(self: Dims, *given: Any) -> None:
+        shape = given[0] if len(given) == 1 and hasattr(given[0], "__iter__") else given or (0,) * rank
+        Dims.__init__(self, shape)
+        if len(self) != rank:
+            raise ValueError(f"{place()}: {name} has {rank} dimensions, not {len(self)}")
+
+    return type(name, (Dims,), {"__init__": start, "__doc__": f"A shape of {rank} dimensions."})
+
+
+Dims2, Dims3, Dims4 = (_of_rank(f"Dims{rank}", rank) for rank in (2, 3, 4))
+
+
+class DimsHW(_of_rank("DimsHW", 2)):  # type: ignore[misc]
+    """Height and width."""
+
+    @property
+    def h(self) -> int:
+        return int(self[0])
+
+    @h.setter
+    def h(self, extent: int) -> None:
+        self[0] = extent
+
+    @property
+    def w(self) -> int:
+        return int(self[1])
+
+    @w.setter
+    def w(self, extent: int) -> None:
+        self[1] = extent

@@ -1,13 +1,11 @@
-"""Permutations of axes, and shapes of a rank of their own: ``Dims2``, ``DimsHW`` and so on."""
+"""Permutations of axes."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Iterator
-from typing import Any
 
-from .dims import MAX_DIMS, Dims, sizes_of
-from .place import place
+from .dims import MAX_DIMS, sizes_of
 
 
 class Permutation:
@@ -37,38 +35,3 @@ class Permutation:
 
     def __repr__(self) -> str:
         return str(tuple(self._order))
-
-
-def _of_rank(name: str, rank: int) -> Any:
-    """The class of shapes of so many dimensions."""
-
-    def start(self: Dims, *given: Any) -> None:
-        shape = given[0] if len(given) == 1 and hasattr(given[0], "__iter__") else given or (0,) * rank
-        Dims.__init__(self, shape)
-        if len(self) != rank:
-            raise ValueError(f"{place()}: {name} has {rank} dimensions, not {len(self)}")
-
-    return type(name, (Dims,), {"__init__": start, "__doc__": f"A shape of {rank} dimensions."})
-
-
-Dims2, Dims3, Dims4 = (_of_rank(f"Dims{rank}", rank) for rank in (2, 3, 4))
-
-
-class DimsHW(_of_rank("DimsHW", 2)):  # type: ignore[misc]
-    """Height and width."""
-
-    @property
-    def h(self) -> int:
-        return int(self[0])
-
-    @h.setter
-    def h(self, extent: int) -> None:
-        self[0] = extent
-
-    @property
-    def w(self) -> int:
-        return int(self[1])
-
-    @w.setter
-    def w(self, extent: int) -> None:
-        self[1] = extent

@@ -17,6 +17,7 @@ from . import (
     callbacks,
     conditional,
     config,
+    dims,
     enums,
     layers,
     loop,
@@ -27,7 +28,6 @@ from . import (
     setting_enums,
     weights,
 )
-from .dims import Dims
 from .enums import BoundEnum, DataType, FlagEnum
 from .gone import missing
 from .helpers import nptype, volume
@@ -60,7 +60,7 @@ def _names() -> dict[str, Any]:
     """Everything that the module has."""
     found: dict[str, Any] = {
         "__version__": VERSION,
-        "Dims": Dims,
+        **{name: getattr(dims, name) for name in ("Dims", "Dims2", "Dims3", "Dims4", "DimsHW")},
         "ITensor": ITensor,
         "ILayer": ILayer,
         "INetworkDefinition": INetworkDefinition,

@@ -20,6 +20,18 @@ _INT64 = np.dtype(np.int64)
 _PARTS = {"shift": 0.0, "scale": 1.0, "power": 1.0}
 
 
+def _held(what: str) -> Any:
+    """A property for one of the three kinds of weights."""
+
+    def get(layer: IScaleLayer) -> Array:
+        return layer._weights[what]
+
+    def put(layer: IScaleLayer, weights: Any) -> None:
+        layer._weights[what] = layer._array(weights, what)
+
+    return property(get, put)
+
+
 class IScaleLayer(ILayer):
     """``(x * scale + shift) ** power``, with numbers for all, for each channel, or for each element."""
 
@@ -42,29 +54,7 @@ class IScaleLayer(ILayer):
     def _array(self, given: Any, what: str) -> Array:
         return np.empty(0, np.float32) if given is None else array_of(given, f"{self}: {what}").reshape(-1)
 
-    @property
-    def shift(self) -> Array:
-        return self._weights["shift"]
-
-    @shift.setter
-    def shift(self, weights: Any) -> None:
-        self._weights["shift"] = self._array(weights, "shift")
-
-    @property
-    def scale(self) -> Array:
-        return self._weights["scale"]
-
-    @scale.setter
-    def scale(self, weights: Any) -> None:
-        self._weights["scale"] = self._array(weights, "scale")
-
-    @property
-    def power(self) -> Array:
-        return self._weights["power"]
-
-    @power.setter
-    def power(self, weights: Any) -> None:
-        self._weights["power"] = self._array(weights, "power")
+    shift, scale, power = map(_held, _PARTS)
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         enum_argument(ScaleMode, self.mode, f"{self}: mode")
