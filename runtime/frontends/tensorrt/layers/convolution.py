@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ....graph import Array, Dim, TensorType, Value
 from ....ops.tensorrt import told_beyond, window_beyond
-from ..dims import Dims
+from ..dims import MAX_DIMS, Dims
 from ..enums import LayerType, PaddingMode, PoolingType
 from ..layer import ILayer, ITensor, Network, enum_argument, tensor_argument
 from ..network import INetworkDefinition, adds
@@ -19,6 +19,7 @@ from ..scope import Scope
 from ..weights import array_of
 from .arguments import int_argument, ints_argument, needs, number_argument, rank_of
 
+_INT64 = np.dtype(np.int64)
 _UP, _SAME_UPPER, _SAME_LOWER = PaddingMode.EXPLICIT_ROUND_UP, PaddingMode.SAME_UPPER, PaddingMode.SAME_LOWER
 
 
@@ -77,9 +78,24 @@ class Sliding(ILayer):
         self._post = self._set(padding, "post_padding", 0)
 
     def spatial(self, kind: TensorType) -> tuple[Dim, ...] | None:
-        """The sizes behind the channels."""
-        rank_of(self, 0, kind, len(self._window) + 2, len(self._window) + 2)
-        return None if kind.shape is None else tuple(kind.shape[2:])
+        """The sizes behind the channels; all axes in front of those are batches."""
+        rank_of(self, 0, kind, len(self._window) + 2, MAX_DIMS)
+        return None if kind.shape is None else tuple(kind.shape[-len(self._window) :])
+
+    def batched(self, scope: Scope, x: Value | None, slide: Callable[[Value | None], Value]) -> Value:
+        """What ``slide`` gives for one axis of batches, for as many as there are."""
+        behind = len(self._window) + 1
+        if len(self.input(0).type.shape or ()) <= behind + 1:
+            return slide(x)
+
+        def part(of: Value, start: int, end: int) -> Value:
+            return scope.op("Slice", of, scope.constant([start], _INT64), scope.constant([end], _INT64))
+
+        shape = scope.op("Shape", x)
+        one = scope.op("Concat", scope.constant([-1], _INT64), part(shape, -behind, MAX_DIMS), axis=0)
+        found = slide(scope.op("Reshape", x, one))
+        sizes = part(scope.op("Shape", found), 1, MAX_DIMS)
+        return scope.op("Reshape", found, scope.op("Concat", part(shape, 0, -behind), sizes, axis=0))
 
     def pads(self, k: int, size: Dim) -> tuple[int, int] | None:
         """The padding of an axis, before and behind; None: it follows from a size that is not known."""
@@ -173,11 +189,11 @@ class _Convolution(Sliding):
 
     def _channels(self, kind: TensorType) -> int | None:
         """The input channels, with which maps and weights have to agree."""
-        channels = None if kind.shape is None else kind.shape[1]
+        channels = None if kind.shape is None else kind.shape[-len(self._window) - 1]
         groups, maps = self.num_groups, self.num_output_maps
         if not isinstance(channels, int):
             if kind.shape is not None:
-                raise self.error(f"the channels of {self.input(0)}, axis 1, have to be known: {kind.shape_text()}")
+                raise self.error(f"the channels of {self.input(0)} have to be known: {kind.shape_text()}")
             return None
         if maps < 1 or groups < 1 or channels % groups or maps % groups:
             raise self.error(f"{channels} channels and {maps} output maps cannot be in {groups} groups")
@@ -209,7 +225,8 @@ class _Convolution(Sliding):
             if array.size and dtype is not None and array.dtype != dtype:
                 raise self.error(f"its {what} is {array.dtype.name}, and {self.input(0)} {dtype.name}")
         sizes = [self.extent(k, size) for k, size in enumerate(spatial)]
-        return [TensorType(dtype, (types[0].shape[0], self.num_output_maps, *sizes))]
+        batches = types[0].shape[: -len(self._window) - 1]
+        return [TensorType(dtype, (*batches, self.num_output_maps, *sizes))]
 
     def extent(self, k: int, size: Dim) -> int | None:
         """The size of an axis of the output."""
@@ -242,17 +259,21 @@ class IConvolutionLayer(_Convolution):
             padding["pads"] = [
                 n + (self._stride[k - axes] - 1 if k >= axes else 0) for k, n in enumerate(padding["pads"])
             ]
-        return [
-            scope.op(
+        x, *weights = self._operands(scope, inputs)
+
+        def slide(one: Value | None) -> Value:
+            return scope.op(
                 "Conv",
-                *self._operands(scope, inputs),
+                one,
+                *weights,
                 kernel_shape=list(self._window),
                 strides=list(self._stride),
                 dilations=list(self._dilation),
                 group=self.num_groups,
                 **padding,
             )
-        ]
+
+        return [self.batched(scope, x, slide)]
 
 
 class IDeconvolutionLayer(_Convolution):
@@ -283,17 +304,21 @@ class IDeconvolutionLayer(_Convolution):
         return found
 
     def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
-        return [
-            scope.op(
+        x, *weights = self._operands(scope, inputs)
+
+        def slide(one: Value | None) -> Value:
+            return scope.op(
                 "ConvTranspose",
-                *self._operands(scope, inputs),
+                one,
+                *weights,
                 kernel_shape=list(self._window),
                 strides=list(self._stride),
                 dilations=list(self._dilation),
                 group=self.num_groups,
                 **self.padding(self.spatial(self.input(0).type) or (None,) * len(self._window)),
             )
-        ]
+
+        return [self.batched(scope, x, slide)]
 
 
 @adds
@@ -357,7 +382,7 @@ class IPoolingLayer(Sliding):
                 given = self._window[k], self._stride[k], self._pre[k], self._post[k]
                 if isinstance(size, int) and window_beyond(size, *given):
                     raise self.error(told_beyond(k + 2, size))
-        return [TensorType(types[0].dtype, (*types[0].shape[:2], *sizes))]
+        return [TensorType(types[0].dtype, (*types[0].shape[: -len(self._window)], *sizes))]
 
     def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         attributes: dict[str, Any] = {
@@ -366,19 +391,21 @@ class IPoolingLayer(Sliding):
             "ceil_mode": int(self.padding_mode is _UP),
             **self.padding(self.spatial(self.input(0).type) or (None,) * len(self._window)),
         }
-        x = inputs[0]
+        return [self.batched(scope, inputs[0], lambda x: self._pooled(scope, x, attributes))]
+
+    def _pooled(self, scope: Scope, x: Value | None, attributes: dict[str, Any]) -> Value:
         if self.padding_mode is _UP and None in (self.spatial(self.input(0).type) or (None,)):
             settings = {"window": self._window, "stride": self._stride, "pre": self._pre, "post": self._post}
             x = scope.op("PoolReach", x, domain="tensorrt", **{name: list(told) for name, told in settings.items()})
         if self._pooling is PoolingType.MAX:
-            return [scope.op("MaxPool", x, **attributes)]
+            return scope.op("MaxPool", x, **attributes)
         counted = int(not self.average_count_excludes_padding)
         mean = scope.op("AveragePool", x, count_include_pad=counted, **attributes)
         if self._pooling is PoolingType.AVERAGE:
-            return [mean]
+            return mean
         dtype, blend = self._inferred[0].dtype, float(self.blend_factor)
         most = scope.op("Mul", scope.op("MaxPool", x, **attributes), scope.constant(1 - blend, dtype))
-        return [scope.op("Add", most, scope.op("Mul", mean, scope.constant(blend, dtype)))]
+        return scope.op("Add", most, scope.op("Mul", mean, scope.constant(blend, dtype)))
 
 
 @adds

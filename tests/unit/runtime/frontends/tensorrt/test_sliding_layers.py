@@ -92,6 +92,22 @@ def test_convolution(x: Any, maps: int, window: Any, settings: dict[str, Any], b
     holds(build, {"x": x}, want.astype(np.float32), rtol=1e-5, known=[1])
 
 
+@pytest.mark.parametrize("kind", ["convolution", "deconvolution", "pooling"])
+def test_all_axes_in_front_of_the_channels_are_batches(kind: str) -> None:
+    kernel = random.standard_normal((4, 4, 3, 2)).astype(np.float32)
+
+    def build(net: Any, t: Any) -> Any:
+        if kind == "pooling":
+            return net.add_pooling_nd(t, PoolingType.MAX, (3, 2))
+        return getattr(net, f"add_{kind}_nd")(t, 4, (3, 2), kernel)
+
+    [alone] = Model(network(build, {"x": IMAGE})[0].graph()).run({"x": IMAGE}).values()
+    whole = np.stack([IMAGE, IMAGE * 2, IMAGE * 4])
+    want = np.stack([alone, alone * 2, alone * 4])
+    holds(build, {"x": whole}, want, rtol=1e-5, known=[2])
+    holds(build, {"x": whole[None]}, want[None], rtol=1e-5, known=[3])
+
+
 PADDINGS = {
     PaddingMode.EXPLICIT_ROUND_DOWN: ((1, 0), (1, 0)),
     # What is missing for the last place of the window.
@@ -473,7 +489,7 @@ W = np.zeros((3, 4, 3, 3), np.float32)
         (lambda net, x: net.add_convolution_nd(x, 3, (3,), W), [IMAGE], "two or three positive numbers"),
         (lambda net, x: net.add_convolution_nd(x, 3, (9, 3), np.zeros(324, "f4")), [IMAGE], "reaches over 9 elements"),
         (lambda net, x: net.add_convolution_nd(x, 3, (3, 3), W.astype("f2")), [IMAGE], "is float16"),
-        (lambda net, x: net.add_convolution_nd(x, 3, (3, 3), W), [IMAGE[0]], "takes 4 dimensions"),
+        (lambda net, x: net.add_convolution_nd(x, 3, (3, 3), W), [IMAGE[0]], "takes 4 to 8 dimensions"),
         (lambda net, x: net.add_pooling_nd(x, PoolingType.MAX, (2, 0)), [IMAGE], "positive numbers"),
         (lambda net, x: net.add_pooling_nd(x, 0, (2, 2)), [IMAGE], "must be a trt.PoolingType"),
         (lambda net, x, g: net.add_grid_sample(x, g), [IMAGE, IMAGE], "the last axis is x and y"),
