@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from heapq import heapify, heappop, heappush
 
+from ...graph.order import in_order as positions
 from .proto import AttributeProto, GraphProto, NodeProto
 
 
@@ -22,20 +22,7 @@ def in_order(nodes: Sequence[NodeProto]) -> list[int]:
     if all(makers.get(name, -1) < k for k, node in enumerate(nodes) for name in _needs(node)):
         return list(range(len(nodes)))
     needs = [{makers[name] for name in _needs(node) if name in makers} - {k} for k, node in enumerate(nodes)]
-    users: list[list[int]] = [[] for _ in nodes]
-    for position, needed in enumerate(needs):
-        for other in needed:
-            users[other].append(position)
-    ready = [position for position, needed in enumerate(needs) if not needed]
-    heapify(ready)
-    order = []
-    while ready:
-        position = heappop(ready)
-        order.append(position)
-        for user in users[position]:
-            needs[user].discard(position)
-            if not needs[user]:
-                heappush(ready, user)
+    order = positions(needs)
     placed = set(order)
     return order + [position for position in range(len(nodes)) if position not in placed]
 

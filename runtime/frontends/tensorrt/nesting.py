@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from ...graph.order import in_order
 from .conditional import IConditionLayer, IIfConditional, IIfConditionalInputLayer, IIfConditionalOutputLayer
 from .layer import ILayer, ITensor
 from .loop import IIteratorLayer, ILoop, ILoopBoundaryLayer, ILoopOutputLayer, IRecurrenceLayer, ITripLimitLayer
@@ -350,29 +351,12 @@ class Nesting:
 
 
 def _ordered(items: Sequence[Item], follows: dict[Item, set[Item]]) -> list[Item]:
-    own = set(items)
-    waits = {item: len(follows[item] & own) for item in items}
-    users: dict[Item, list[Item]] = {item: [] for item in items}
-    for item in items:
-        for source in follows[item] & own:
-            users[source].append(item)
-    from heapq import heapify, heappop, heappush
-
-    rank = {item: k for k, item in enumerate(items)}
-    ready = [rank[item] for item in items if not waits[item]]
-    heapify(ready)
-    found: list[Item] = []
-    while ready:
-        item = items[heappop(ready)]
-        found.append(item)
-        for user in users[item]:
-            waits[user] -= 1
-            if not waits[user]:
-                heappush(ready, rank[user])
+    place = {item: k for k, item in enumerate(items)}
+    found = in_order([{place[source] for source in follows[item] if source in place} for item in items])
     if len(found) < len(items):
-        stuck = next(item for item in items if waits[item])
+        stuck = items[min(set(range(len(items))) - set(found))]
         raise stuck.error("it is computed from its own output; only a recurrence leads back")
-    return found
+    return [items[k] for k in found]
 
 
 def _leaves(owner: ILoop | IIfConditional | None) -> str:

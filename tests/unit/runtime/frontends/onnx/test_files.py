@@ -90,9 +90,11 @@ def test_paths(tmp_path: Path) -> None:
     refused(tmp_path / "m.xml", "no such file")
     (tmp_path / "d.onnx").mkdir()
     refused(tmp_path / "d.onnx", "is a folder")
+    for name in ("m.pt", "m", "ir.xml", "ir.bin"):
+        refused(tmp_path / name, "no such file")
+        (tmp_path / name).touch()
     refused(tmp_path / "m.pt", "suffix '.pt'", "known are .onnx, .pb", ".xml")
     refused(tmp_path / "m", "suffix ''")
-    (tmp_path / "ir.xml").touch()
     refused(tmp_path / "ir.bin", "open 'ir.xml' beside it")
 
 
