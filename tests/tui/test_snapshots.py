@@ -1,0 +1,199 @@
+"""Pictures of the screen, one SVG for each state and size, beside what they were when somebody looked at them last.
+
+Where the screen is meant to look otherwise: ``--snapshot-update``, and look at what changed. What differs is shown in
+``snapshot_report.html`` after a run. What the models compute is exact in whatever order, or says no digit that another
+processor could round otherwise; no picture holds a time, a rate or a folder.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from textual.app import App
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from learning import VOICE
+from loopdbg.debugger.lessons.learner import Learner
+from loopdbg.debugger.lessons.progress import Progress
+from loopdbg.debugger.lessons.voice import Voice
+from loopdbg.debugger.recording.reader import Trace
+from loopdbg.debugger.recording.replay import Replay
+from loopdbg.runtime.model import Model
+from loopdbg.tui.app import LoopdbgApp
+from loopdbg.tui.cli.draft import Draft
+from loopdbg.tui.cli.inputs import Inputs
+from loopdbg.tui.driver import Driver
+from loopdbg.tui.lessons import LessonApp, lesson_driver
+from loopdbg.tui.screens.inputs import InputsApp
+from loopdbg.tui.screens.start import Choice, StartApp
+from models import BRANCHES, ROWS, model, sample
+from pictures import picture
+from recordings import record
+
+SIZES = ((80, 24), (120, 36), (200, 60))
+NORMAL = SIZES[1:2]
+
+#: Three steps of two rows; weights and activations such that each sum and product is exact, in whatever order.
+LSTM = """
+lstm (float[3, 1, 2] X) => (float[3, 1, 1, 2] Y, float[1, 1, 2] H) {
+  W = Constant <value = float[1, 8, 2] {1, 0, 0, 1, 1, -1, 0, 1, 2, 0, 1, 1, 1, 2, -1, 1}> ()
+  R = Constant <value = float[1, 8, 2] {0, 1, 1, 0, 1, 0, 0, -1, 1, 1, 0, 1, -1, 0, 1, 1}> ()
+  Y, H = LSTM <hidden_size = 2, activations = ["HardSigmoid", "Relu", "Relu"],
+               activation_alpha = [0.25], activation_beta = [0.5]> (X, W, R)
+}
+"""
+
+
+X = np.array([[[1, 2]], [[0, -1]], [[3, 1]]], np.float32)
+
+
+def made(text: str, **inputs: Any) -> tuple[Model, Mapping[str, Any]]:
+    """A model of ONNX's text form, and its inputs."""
+    return model(text), {name: np.asarray(value) for name, value in inputs.items()}
+
+
+def debugger(opened: tuple[Model, Mapping[str, Any]]) -> App[int]:
+    """The debugger on a model."""
+    return LoopdbgApp(Driver(*opened, None), "inputs.npz")
+
+
+def recorded(path: Path) -> App[int]:
+    """The debugger on a recording."""
+    with record(path / "newton.loopdb", *sample("newton_sqrt.onnx"))[0]:
+        pass
+    replay = Replay(Trace.open(path / "newton.loopdb"))
+    return LoopdbgApp(Driver(replay.model, {}, None, replay), "from newton.loopdb")
+
+
+def lesson() -> App[int]:
+    """The third lesson, of somebody who begins."""
+    learner = Learner(Progress(None), Voice({}, VOICE.against, VOICE.learn), number=3)
+    return LessonApp(lesson_driver(learner), learner)
+
+
+def start() -> App[Path]:
+    """What ``loopdbg`` alone opens."""
+    choices = [Choice(Path("/models/speech.onnx"), "Recent"), Choice(Path("/models/beam.xml"), "Recent")]
+    return StartApp([*choices, *(Choice(Path(f"/samples/{name}"), "Samples") for name in ("counter.onnx", "lstm.xml"))])
+
+
+def inputs() -> App[bool]:
+    """The inputs of a model that came with none."""
+    found = model("of_two (float[N] x, int64 count, string[2] words) => (float[N] z) { z = Mul (x, x) }")
+    given = {"x": np.zeros(1, np.float32), "count": np.array(0)}
+    return InputsApp(Draft(found, Inputs(given, "", True)), "model.onnx")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What is opened, and what is pressed then; what begins with a colon is typed into the line that has the focus, or
+    else into the console. ``opens`` gets a folder to write to."""
+
+    opens: Callable[[Path], App[Any]]
+    pressed: Sequence[str] = ()
+    sizes: Sequence[tuple[int, int]] = SIZES
+
+
+def of_sample(name: str, *pressed: str, sizes: Sequence[tuple[int, int]] = SIZES) -> Scene:
+    """A scene of the debugger on a sample."""
+    return Scene(lambda _: debugger(sample(name)), pressed, sizes)
+
+
+SCENES = {
+    # Of each family of models a state, at all sizes.
+    "while": of_sample("newton_sqrt.onnx", *"ssssnnn"),
+    "decoder": of_sample("greedy_decoder.onnx", *"sssss"),
+    "scan": of_sample("lessons/digits.onnxtxt", *"fsssn"),
+    "if": Scene(lambda _: debugger(made(BRANCHES, M=6, v0=np.float32(1))), (*"sssnn", "i")),
+    "openvino-loop": of_sample("loop_nested.xml", *"snnisn"),
+    "tensor-iterator": of_sample("reverse_sum.xml", *"sss"),
+    "recurrent": Scene(lambda _: debugger(made(LSTM, X=X)), (*"snnnn",)),
+    "tensorrt": of_sample("trt/nested.py", *"snnissn"),
+    "recording": Scene(recorded, "sss"),
+    # What comes before and above the panes, once.
+    "start": Scene(lambda _: start(), ("down",), NORMAL),
+    "inputs": Scene(lambda _: inputs(), ("o", "down", "enter", ":7", "down"), NORMAL),
+    "lesson": Scene(lambda _: lesson(), ("s", "s", "L"), NORMAL),
+    "help": of_sample("newton_sqrt.onnx", "question_mark", sizes=NORMAL),
+    "palette": of_sample("newton_sqrt.onnx", "s", "ctrl+p", *"back", sizes=NORMAL),
+    "why": of_sample("newton_sqrt.onnx", *"sssW", sizes=NORMAL),
+    "inspector": of_sample("spec_ab.onnx", *"ss", "2", "down", "enter", sizes=SIZES),
+    "inspected-tensor": Scene(lambda _: debugger(made(ROWS)), (*"ssss", "2", "down", "enter", "down"), SIZES),
+    "heat-map": Scene(lambda _: debugger(made(ROWS)), (*"ssss", "2", "down", "enter", "m"), NORMAL),
+    "plot": of_sample("newton_sqrt.onnx", *"ssss", "2", "down", "p", sizes=NORMAL),
+    "console": of_sample("newton_sqrt.onnx", "s", "colon", ":break if err < 1e-2", ":print x, err", ":nonsense", "p"),
+    "branches": of_sample("collatz.onnx", *"sss", ":set n = 40", *"ssb", sizes=NORMAL),
+    "leave": of_sample("collatz.onnx", *"sss", ":set n = 40", *"ssq", sizes=NORMAL),
+    "ended": of_sample("fibonacci.onnx", "c", sizes=NORMAL),
+    "light": of_sample("greedy_decoder.onnx", "t", "b", "s", *"nnn", sizes=NORMAL),
+    "full-screen": of_sample("newton_sqrt.onnx", *"sss", "3", "z", sizes=NORMAL),
+    "tiny": of_sample("newton_sqrt.onnx", *"sss", sizes=((40, 10),)),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [pytest.param(name, size, id=f"{name}-{size[0]}x{size[1]}") for name in SCENES for size in SCENES[name].sizes],
+)
+def test_screen(
+    name: str,
+    size: tuple[int, int],
+    snap_compare: Callable[..., bool],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    # What is set for a person, or remembered, is not to be seen.
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("LOOPDBG_CONFIG_DIR", str(tmp_path))
+    monkeypatch.setattr(App, "export_screenshot", lambda app, **_: picture(app))
+    monkeypatch.setattr(Input, "cursor_blink", False)
+    scene = SCENES[name]
+
+    async def press(pilot: Pilot[Any]) -> None:
+        for keys in ("", *scene.pressed):
+            if keys[:1] == ":":
+                await type_line(pilot, keys[1:])
+            elif keys:
+                await pilot.press(keys)
+            await calm(pilot)
+
+    app = scene.opens(tmp_path)
+    try:
+        assert snap_compare(app, terminal_size=size, run_before=press)
+    finally:
+        if isinstance(app, LoopdbgApp):
+            app.driver.close()
+            assert app.fault is None
+
+
+async def type_line(pilot: Pilot[Any], text: str) -> None:
+    """Type a line where the focus is, or else into the console, which is closed again."""
+    within = isinstance(pilot.app.focused, Input)
+    if not within:
+        await pilot.press("colon")
+    assert isinstance(pilot.app.focused, Input)
+    pilot.app.focused.value = text
+    await pilot.press("enter")
+    await calm(pilot)
+    if not within:
+        await pilot.press("escape")
+
+
+async def calm(pilot: Pilot[Any]) -> None:
+    """Wait until nothing runs any more, neither a command nor what is computed beside the screen."""
+    app = pilot.app
+    while True:
+        if isinstance(app, LoopdbgApp):
+            await asyncio.wait_for(app.idle(), 60)
+        await pilot.pause()
+        if not (any(one.is_running for one in app.workers) or (isinstance(app, LoopdbgApp) and app.driver.busy)):
+            break
+        await asyncio.sleep(0.01)
+    await pilot.pause()
