@@ -176,7 +176,7 @@ def large_lines(elements: int = 100_000_000) -> list[str]:
     """Opening the inspector on a large tensor: seconds to its first page and to its statistics, and the memory of the
     screen over that of the session."""
     from loopdbg.tui.app import LoopdbgApp
-    from loopdbg.tui.driver import Driver
+    from loopdbg.tui.driver import Command, Driver
     from loopdbg.tui.screen.targets import Of, ValueTarget
     from loopdbg.tui.screens.inspector import InspectorScreen
 
@@ -192,13 +192,11 @@ def large_lines(elements: int = 100_000_000) -> list[str]:
         try:
             async with app.run_test(size=(120, 36)) as pilot:
                 await asyncio.wait_for(app.idle(), 120)
-                app.simulate_key("s")
-                await asyncio.sleep(0)
-                await asyncio.wait_for(app.idle(), 120)
-                app.simulate_key("s")
-                await asyncio.sleep(0)
-                start = time.perf_counter()
-                await asyncio.wait_for(app.idle(), 120)
+                # The first step gets the memory that an iteration needs.
+                for _ in range(2):
+                    start = time.perf_counter()
+                    app.ask(Command.STEP)
+                    await asyncio.wait_for(app.idle(), 120)
                 step = time.perf_counter() - start
                 await pilot.pause()
                 before = _resident()
