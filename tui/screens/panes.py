@@ -143,6 +143,9 @@ class PanesApp(App[int]):
             screen.refresh()
 
     def _show(self, shown: Shown) -> None:
+        if self.shown is None and self._base.focused is None:
+            # Where the first stop came quickly, the panes were not seen yet when the focus was asked for.
+            self.call_after_refresh(self._pane.focus)
         self.shown = shown
         self._base.add_class("-ready")
         needs = {name: pane.need(shown) for name, pane in self.panes.items()}
