@@ -313,7 +313,14 @@ class Alignment:
             if isinstance(node, Loop) and self._wanted.get(node) in there and node not in self.loops:
                 self._loop(node, self._wanted[node])
                 self._forward(left, right)
-        while self._backward(left, right, results):
+        # What loops are fed has one purpose too, also where nothing reads what they give.
+        fed = [
+            pair
+            for node in left.nodes
+            if isinstance(node, Loop) and node in self.loops and self.nodes[node] in there
+            for pair in self.inputs(node, self.nodes[node])
+        ]
+        while self._backward(left, right, [*fed, *results]):
             self._forward(left, right)
 
     def _forward(self, left: Graph, right: Graph) -> None:
