@@ -113,5 +113,5 @@ def test_a_length_is_asked_for(tmp_path: Path) -> None:
 
     original, inputs = sample("newton_sqrt.onnx")
     shapes = {name: TensorType(np.asarray(value).dtype, ()) for name, value in inputs.items()}
-    with pytest.raises(UnsupportedError, match=r"Loop 'sqrt' .*say the longest that it may get"):
+    with pytest.raises(UnsupportedError, match=r"Loop 'sqrt' .*says the longest that it may get"):
         to_tensorrt(original.graph, original.name, shapes)
