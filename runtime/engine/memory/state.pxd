@@ -15,21 +15,6 @@ cdef extern from "history.h" nogil:
         HISTORY_ENTRIES
         KIND_UNKNOWN
         KIND_NONE
-        KIND_BOOL
-        KIND_I8
-        KIND_U8
-        KIND_I16
-        KIND_U16
-        KIND_I32
-        KIND_U32
-        KIND_I64
-        KIND_U64
-        KIND_F16
-        KIND_BF16
-        KIND_F32
-        KIND_F64
-        KIND_C64
-        KIND_C128
         KIND_TABLE
 
     ctypedef struct history_stat:
