@@ -176,6 +176,11 @@ class Pane(ScrollView, can_focus=True, inherit_bindings=False):
                 begin, end = _changed(old[index], self._strip(index))
                 self.refresh(Region(1 + begin, index - top, end - begin, 1))
 
+    def watch_show_vertical_scrollbar(self, shown: bool) -> None:
+        """A bar that appears does not know how far was scrolled before."""
+        if shown:
+            self.vertical_scrollbar.position = self.scroll_y
+
     def follow(self) -> None:
         """Move the cursor and scroll to what matters most; only panes with a current line do."""
 

@@ -66,8 +66,8 @@ LONG = """g (int64 M, float v0) => (float v, float[n] vs) {
 }"""
 
 
-def test_it_is_told_while_the_loop_runs_and_changes_no_result() -> None:
-    inputs = {"M": np.array(12_000_000), "v0": np.float32(0)}
+def watched(inputs: dict[str, np.ndarray]) -> tuple[loopdbg.Session, list[Underway]]:
+    """A session that ran to its end, and what was told meanwhile."""
     run = loopdbg.Session(model(LONG), inputs)
     assert run.underway == {}
     done = threading.Event()
@@ -83,8 +83,20 @@ def test_it_is_told_while_the_loop_runs_and_changes_no_result() -> None:
     run.continue_()
     done.set()
     asker.join()
-    counts = [one.scans[0].count for one in told]
-    assert len(set(counts)) >= 3 and counts == sorted(counts)
+    return run, told
+
+
+def test_it_is_told_while_the_loop_runs_and_changes_no_result() -> None:
+    inputs = {"M": np.array(12_000_000), "v0": np.float32(0)}
+    for _ in range(30):
+        run, told = watched(inputs)
+        counts = [one.scans[0].count for one in told]
+        assert counts == sorted(counts)
+        # Whoever asks may get no turn: on a busy machine a run is over before.
+        if len(set(counts)) >= 3:
+            break
+    else:
+        raise AssertionError("nothing was told while it ran")
     for one in told:
         scan = one.scans[0]
         assert one.iteration == scan.count == len(one.history["x"].iterations) or one.history["x"].bucket > 1
