@@ -45,15 +45,21 @@ enum { LOOPDBG_AHEAD = 4096 };
                 UNROLL for (int q = 0; q < W; q++)                                                                     \
                     sum[r][q] = start ? LOAD(start + r * row + first + q * N) : SPREAD(0.0f);                          \
             _Pragma("GCC unroll 2") for (npy_intp j = 0; j < k; j++, w += stride) {                                    \
-                V v[W];                                                                                                \
                 for (int b = 0; b < N * W; b += 64 / (int)sizeof(T)) {                                                 \
                     __builtin_prefetch((char const *)(w + b) + LOOPDBG_AHEAD);                                         \
                     if (next) __builtin_prefetch(w + b + next, 0, 2);                                                  \
                 }                                                                                                      \
-                UNROLL for (int q = 0; q < W; q++) v[q] = WEIGHTS(w + q * N, q);                                       \
-                UNROLL for (int r = 0; r < R; r++) {                                                                   \
-                    V one = SPREAD(x[r * k + j]);                                                                      \
-                    UNROLL for (int q = 0; q < W; q++) sum[r][q] = ADD_PRODUCT(one, v[q], sum[r][q]);                  \
+                /* Registers hold the numbers of all rows, or all weights, whichever are fewer. */                     \
+                V one[R], v[W];                                                                                        \
+                if (R < W) UNROLL for (int r = 0; r < R; r++) one[r] = SPREAD(x[r * k + j]);                           \
+                else UNROLL for (int q = 0; q < W; q++) v[q] = WEIGHTS(w + q * N, q);                                  \
+                UNROLL for (int a = 0; a < (R < W ? W : R); a++) {                                                     \
+                    if (R < W) v[a] = WEIGHTS(w + a * N, a);                                                           \
+                    else one[a] = SPREAD(x[a * k + j]);                                                                \
+                    UNROLL for (int b = 0; b < (R < W ? R : W); b++) {                                                 \
+                        int r = R < W ? b : a, q = R < W ? a : b;                                                      \
+                        sum[r][q] = ADD_PRODUCT(one[r], v[q], sum[r][q]);                                              \
+                    }                                                                                                  \
                 }                                                                                                      \
             }                                                                                                          \
             UNROLL for (int r = 0; r < R; r++)                                                                         \
@@ -71,11 +77,12 @@ typedef void (*loopdbg_tile)(void const *panel, float const *x, float *y, npy_in
                              float const *start, npy_intp row, npy_intp next);
 typedef float (*loopdbg_one)(float const *w, float const *x, npy_intp k, npy_intp stride, float sum);
 
-/* Tiles of so many rows each, down to one, and up to how many rows they are no slower than BLAS on one thread. */
-enum { LOOPDBG_TILES = 8, LOOPDBG_TILE_ROWS = 8 };
+/* Tiles by their rows, how many rows the next tile takes of so many that are left (of more: of the last number), and up
+ * to how many rows tiles are no slower than BLAS on one thread. */
+enum { LOOPDBG_TILE_ROWS = 8 };
 typedef struct loopdbg_tiling {
-    loopdbg_tile tiles[LOOPDBG_TILES];
-    int rows[LOOPDBG_TILES];
+    loopdbg_tile tiles[LOOPDBG_TILE_ROWS + 1];
+    int takes[LOOPDBG_TILE_ROWS + 2];
     loopdbg_one one;
     /* One row with two whole panels beside each other, where that hides what an addition takes; or NULL. */
     void (*pair)(void const *panel, float const *x, float *y, npy_intp k, float const *start);
@@ -99,8 +106,8 @@ TILE(loopdbg_tile_2, , float, 0, NOTHING, WEIGHTS4, loopdbg_v4, 4, 4, 2, SPREAD4
 TILE(loopdbg_tile_1, , float, 0, NOTHING, WEIGHTS4, loopdbg_v4, 4, 8, 1, SPREAD4, LOAD4, STORE4, ROUND_EACH)
 ONE(loopdbg_one_any, , ROUND_EACH)
 static loopdbg_tiling const loopdbg_any = {
-    {loopdbg_tile_6, loopdbg_tile_4, loopdbg_tile_2, loopdbg_tile_1}, {6, 4, 2, 1}, loopdbg_one_any, NULL, 8,
-    sizeof(float), 0, NULL, NULL};
+    {NULL, loopdbg_tile_1, loopdbg_tile_2, NULL, loopdbg_tile_4, NULL, loopdbg_tile_6},
+    {0, 1, 2, 2, 4, 4, 6, 6, 6, 6}, loopdbg_one_any, NULL, 8, sizeof(float), 0, NULL, NULL};
 
 #if defined(__x86_64__)
 #define AVX2 __attribute__((target("avx2,fma,f16c")))
@@ -114,14 +121,14 @@ static loopdbg_tiling const loopdbg_any = {
 TILE2(loopdbg_tile_6, 2, 6)
 TILE2(loopdbg_tile_5, 2, 5)
 TILE2(loopdbg_tile_4, 2, 4)
-TILE2(loopdbg_tile_3, 2, 3)
+TILE2(loopdbg_tile_3, 4, 3)
 TILE2(loopdbg_tile_2, 4, 2)
 TILE2(loopdbg_tile_1, 8, 1)
 ONE(loopdbg_one_fma, AVX2, __builtin_fmaf)
 #define TILING2(name, size, halves)                                                                                    \
-    {{loopdbg_tile_6_##name, loopdbg_tile_5_##name, loopdbg_tile_4_##name, loopdbg_tile_3_##name,                      \
-      loopdbg_tile_2_##name, loopdbg_tile_1_##name},                                                                   \
-     {6, 5, 4, 3, 2, 1}, loopdbg_one_fma, NULL, 4096, size, 0, halves, NULL}
+    {{NULL, loopdbg_tile_1_##name, loopdbg_tile_2_##name, loopdbg_tile_3_##name, loopdbg_tile_4_##name,                \
+      loopdbg_tile_5_##name, loopdbg_tile_6_##name},                                                                   \
+     {0, 1, 2, 3, 4, 5, 6, 4, 5, 6}, loopdbg_one_fma, NULL, 4096, size, 0, halves, NULL}
 static loopdbg_tiling const loopdbg_avx2_half = TILING2(avx2_half, sizeof(npy_half), NULL);
 static loopdbg_tiling const loopdbg_avx2 = TILING2(avx2, sizeof(float), &loopdbg_avx2_half);
 #define AVX512 __attribute__((target("avx512f")))
@@ -184,9 +191,9 @@ PAIR(loopdbg_pair_avx512, float, 0, NO_HEADS, FLOATS5)
 PAIR(loopdbg_pair_avx512_half, npy_half, 0, NO_HEADS, HALVES5)
 PAIR(loopdbg_pair_avx512_byte, npy_ubyte, LOOPDBG_BYTES_HEAD, BYTES_HEADS, BYTES5)
 #define TILING5(name, size, head, halves, bytes)                                                                                    \
-    {{loopdbg_tile_8_##name, loopdbg_tile_7_##name, loopdbg_tile_6_##name, loopdbg_tile_5_##name,                      \
-      loopdbg_tile_4_##name, loopdbg_tile_3_##name, loopdbg_tile_2_##name, loopdbg_tile_1_##name},                     \
-     {8, 7, 6, 5, 4, 3, 2, 1}, loopdbg_one_fma, loopdbg_pair_##name, 4096, size, head, halves, bytes}
+    {{NULL, loopdbg_tile_1_##name, loopdbg_tile_2_##name, loopdbg_tile_3_##name, loopdbg_tile_4_##name,                \
+      loopdbg_tile_5_##name, loopdbg_tile_6_##name, loopdbg_tile_7_##name, loopdbg_tile_8_##name},                     \
+     {0, 1, 2, 3, 4, 5, 6, 7, 8, 8}, loopdbg_one_fma, loopdbg_pair_##name, 4096, size, head, halves, bytes}
 static loopdbg_tiling const loopdbg_avx512_half = TILING5(avx512_half, sizeof(npy_half), 0, NULL, NULL);
 static loopdbg_tiling const loopdbg_avx512_byte = TILING5(avx512_byte, 1, LOOPDBG_BYTES_HEAD, NULL, NULL);
 static loopdbg_tiling const loopdbg_avx512 = TILING5(avx512, sizeof(float), 0, &loopdbg_avx512_half,
@@ -207,6 +214,10 @@ static loopdbg_tiling const *loopdbg_find_tiling(int kind) {
     return kind < 2 ? &loopdbg_any : NULL;
 }
 
+static inline int loopdbg_next_rows(loopdbg_tiling const *tiling, npy_intp left) {
+    return tiling->takes[left > LOOPDBG_TILE_ROWS ? LOOPDBG_TILE_ROWS + 1 : left];
+}
+
 /* Some rows with all panels; see below. */
 static void loopdbg_rows_of_panels(loopdbg_tiling const *tiling, float const *x, void const *weights, float *out,
                                    npy_intp m, npy_intp k, npy_intp n, int backwards, float const *start,
@@ -225,24 +236,22 @@ static void loopdbg_rows_of_panels(loopdbg_tiling const *tiling, float const *x,
                 continue;
             }
         }
-        for (int t = 0; row < m; t++) {
-            int rows = tiling->rows[t];
-            for (; row + rows <= m; row += rows) {
-                float *y = out + row * n + first;
-                float const *s = start ? start + row * step + first : NULL;
-                /* The second tile asks for the panel that comes next. */
-                npy_intp next = row && row <= LOOPDBG_TILE_ROWS && c + 1 < count ? (backwards ? -k : k) * LOOPDBG_PANEL : 0;
-                if (left >= LOOPDBG_PANEL) {
-                    tiling->tiles[t](panel, x + row * k, y, k, n, LOOPDBG_PANEL, s, step, next);
-                    continue;
-                }
-                for (int r = 0; s && r < rows; r++)
-                    memcpy(from + r * LOOPDBG_PANEL, s + r * step, (size_t)left * sizeof(float));
-                tiling->tiles[t](panel, x + row * k, rest, k, LOOPDBG_PANEL, LOOPDBG_PANEL, s ? from : NULL,
-                                 LOOPDBG_PANEL, next);
-                for (int r = 0; r < rows; r++)
-                    memcpy(y + r * n, rest + r * LOOPDBG_PANEL, (size_t)left * sizeof(float));
+        for (int rows; row < m; row += rows) {
+            rows = loopdbg_next_rows(tiling, m - row);
+            float *y = out + row * n + first;
+            float const *s = start ? start + row * step + first : NULL;
+            /* The second tile asks for the panel that comes next. */
+            npy_intp next = row && row <= LOOPDBG_TILE_ROWS && c + 1 < count ? (backwards ? -k : k) * LOOPDBG_PANEL : 0;
+            if (left >= LOOPDBG_PANEL) {
+                tiling->tiles[rows](panel, x + row * k, y, k, n, LOOPDBG_PANEL, s, step, next);
+                continue;
             }
+            for (int r = 0; s && r < rows; r++)
+                memcpy(from + r * LOOPDBG_PANEL, s + r * step, (size_t)left * sizeof(float));
+            tiling->tiles[rows](panel, x + row * k, rest, k, LOOPDBG_PANEL, LOOPDBG_PANEL, s ? from : NULL, LOOPDBG_PANEL,
+                                next);
+            for (int r = 0; r < rows; r++)
+                memcpy(y + r * n, rest + r * LOOPDBG_PANEL, (size_t)left * sizeof(float));
         }
     }
 }
@@ -262,11 +271,12 @@ static void loopdbg_panels(loopdbg_tiling const *tiling, float const *x, void co
 static void loopdbg_unpacked(loopdbg_tiling const *tiling, float const *x, float const *weights, float *out, npy_intp m,
                              npy_intp k, npy_intp n, float const *start, npy_intp step) {
     npy_intp whole = n / LOOPDBG_PANEL * LOOPDBG_PANEL, row = 0;
-    for (int t = 0; row < m; t++)
-        for (int rows = tiling->rows[t]; row + rows <= m; row += rows)
-            for (npy_intp first = 0; first < whole; first += LOOPDBG_PANEL)
-                tiling->tiles[t](weights + first, x + row * k, out + row * n + first, k, n, n,
-                                 start ? start + row * step + first : NULL, step, 0);
+    for (int rows; row < m; row += rows) {
+        rows = loopdbg_next_rows(tiling, m - row);
+        for (npy_intp first = 0; first < whole; first += LOOPDBG_PANEL)
+            tiling->tiles[rows](weights + first, x + row * k, out + row * n + first, k, n, n,
+                                start ? start + row * step + first : NULL, step, 0);
+    }
     for (row = 0; row < m; row++)
         for (npy_intp c = whole; c < n; c++)
             out[row * n + c] = tiling->one(weights + c, x + row * k, k, n, start ? start[row * step + c] : 0);

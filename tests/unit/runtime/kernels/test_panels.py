@@ -35,7 +35,7 @@ def packed_product(x: Any, weights: Any, layout: Any = panels) -> Any:
 
 
 @pytest.mark.parametrize("n", [1, 63, 64, 65, 130, 192])
-@pytest.mark.parametrize("m", [1, 2, 3, 4, 5, 6, 7, 8, 23])
+@pytest.mark.parametrize("m", [*range(1, 16), 23])
 def test_rows_have_the_bits_that_they_have_alone(tiling: int, m: int, n: int) -> None:
     x, weights = (RNG.standard_normal(shape).astype(np.float32) for shape in ((m, 37), (37, n)))
     got = packed_product(x, weights)
@@ -53,7 +53,7 @@ def test_fma_has_the_same_bits_in_vectors_of_either_width() -> None:
         np.testing.assert_array_equal(found[0], other)
 
 
-@pytest.mark.parametrize("m", [1, 2, 3, 4, 5, 6, 7, 8, 23])
+@pytest.mark.parametrize("m", [*range(1, 16), 23])
 def test_weights_of_float16_give_the_bits_that_they_give_as_float32(tiling: int, m: int) -> None:
     k, n = 300, HALVED_BYTES // 1200 + 70
     weights = RNG.standard_normal((k, n)).astype(np.float16).astype(np.float32)
@@ -80,7 +80,7 @@ def quantized(k: int, n: int, low: int, high: int, each: bool) -> Any:
     return whole * scales
 
 
-@pytest.mark.parametrize("m", [1, 2, 3, 4, 5, 6, 7, 8, 23])
+@pytest.mark.parametrize("m", [*range(1, 16), 23])
 @pytest.mark.parametrize("each", [False, True])
 def test_scaled_bytes_give_the_bits_of_the_floats_that_they_are(tiling: int, m: int, each: bool) -> None:
     k, n = 1000, SCALED_BYTES // 4000 + 70
