@@ -17,7 +17,7 @@
 #include "bytes.h"
 #include "call.h"
 #include "narrow.h"
-#include "exp.h"
+#include "functions.h"
 #include "numbers.h"
 #include "scalar_ops.h"
 #include "wide.h"
@@ -220,20 +220,20 @@ WHOLE(f64, double)
     }
 #define CAST_FROM(C, N, T)                                                                                    \
     CAST(cast_##N##_i8, T, int8_t, (int8_t)v) CAST(cast_##N##_i16, T, int16_t, (int16_t)v)                     \
-    CAST_NEAR(cast_##N##_i32, T, int32_t, (int32_t)v) CAST(cast_##N##_i64, T, int64_t, (int64_t)v)              \
-    CAST(cast_##N##_u8, T, uint8_t, (uint8_t)v) CAST(cast_##N##_u16, T, uint16_t, (uint16_t)v)                 \
+    CAST_NEAR(cast_##N##_i32, T, int32_t, (int32_t)v) CAST_NEAR(cast_##N##_i64, T, int64_t, (int64_t)v)         \
+    CAST_NEAR(cast_##N##_u8, T, uint8_t, (uint8_t)v) CAST(cast_##N##_u16, T, uint16_t, (uint16_t)v)            \
     CAST(cast_##N##_u32, T, uint32_t, (uint32_t)v) CAST(cast_##N##_u64, T, uint64_t, (uint64_t)v)              \
-    CAST_NEAR(cast_##N##_f32, T, float, (float)v) CAST(cast_##N##_f64, T, double, (double)v)                        \
-    CAST(cast_##N##_bool, T, uint8_t, (uint8_t)(v != 0))
+    CAST_NEAR(cast_##N##_f32, T, float, (float)v) CAST_NEAR(cast_##N##_f64, T, double, (double)v)              \
+    CAST_NEAR(cast_##N##_bool, T, uint8_t, (uint8_t)(v != 0))
 INTEGERS(CAST_FROM)
 CAST_FROM('?', bool, uint8_t)
 #define CAST_FROM_FLOAT(C, N, T)                                                                              \
     CAST_NEAR(cast_##N##_i8, T, int8_t, AS_i8(N, v)) CAST(cast_##N##_i16, T, int16_t, AS_i16(N, v))                 \
-    CAST_NEAR(cast_##N##_i32, T, int32_t, AS_i32(N, v)) CAST(cast_##N##_i64, T, int64_t, AS_i64(N, v))              \
+    CAST_NEAR(cast_##N##_i32, T, int32_t, AS_i32(N, v)) CAST_NEAR(cast_##N##_i64, T, int64_t, AS_i64(N, v))              \
     CAST_NEAR(cast_##N##_u8, T, uint8_t, AS_u8(N, v)) CAST(cast_##N##_u16, T, uint16_t, AS_u16(N, v))               \
     CAST(cast_##N##_u32, T, uint32_t, AS_u32(N, v)) CAST(cast_##N##_u64, T, uint64_t, AS_u64(N, v))            \
-    CAST(cast_##N##_f32, T, float, (float)v) CAST(cast_##N##_f64, T, double, (double)v)                        \
-    CAST(cast_##N##_bool, T, uint8_t, (uint8_t)(v != 0))
+    CAST_NEAR(cast_##N##_f32, T, float, (float)v) CAST_NEAR(cast_##N##_f64, T, double, (double)v)              \
+    CAST_NEAR(cast_##N##_bool, T, uint8_t, (uint8_t)(v != 0))
 FLOATS(CAST_FROM_FLOAT)
 
 /* float16 and bfloat16: whatever is no float goes through float32. */
@@ -336,50 +336,7 @@ static loopdbg_loop loopdbg_cast(char from, char to) {
     }
 INTEGERS(DIVIDE)
 
-/* Two and a half units in the last place at most: by a polynomial of x^2 below 1, and 1 - exp(-another) above. erff takes ten
- * times as long. Without branches, so that it is done for several elements at once, with the same bits. */
-static inline float loopdbg_erf(float x) {
-    uint32_t bits, sign, power, low, high;
-    float a, small, e, shifted, whole, r, near;
-    memcpy(&bits, &x, 4);
-    sign = bits & 0x80000000u;
-    bits ^= sign;
-    memcpy(&a, &bits, 4);
-    near = a > 4.0f ? 4.0f : a;
-    r = near * near;
-    small = ((7.85385148e-05f * r - 0.000801019063f) * r + 0.00518832735f) * r - 0.0268538118f;
-    small = near * (((small * r + 0.112835851f) * r - 0.376126258f) * r + 1.12837917f);
-    e = ((-0.000186381645f * near + 0.00294768165f) * near - 0.0218381546f) * near + 0.103106938f;
-    e = ((e * near + 0.638144628f) * near + 1.12708931f) * near + 0.000341494306f;
-    e = -e;
-    shifted = LOOPDBG_EXP_SHIFTED(LOOPDBG_ROUNDED_EACH, LOOPDBG_SAME, e);
-    whole = shifted - LOOPDBG_EXP_MIDDLE;
-    r = LOOPDBG_EXP_REST(LOOPDBG_ROUNDED_EACH, LOOPDBG_SAME, e, whole);
-    LOOPDBG_EXP_POLYNOMIAL(LOOPDBG_ROUNDED_EACH, LOOPDBG_SAME, r, e);
-    memcpy(&power, &shifted, 4);
-    power = (power - LOOPDBG_EXP_BITS + 127u) << 23;
-    memcpy(&r, &power, 4);
-    e = 1.0f - e * r;
-    memcpy(&low, &small, 4);
-    memcpy(&high, &e, 4);
-    bits = ((near < 1.0f ? low : high) & 0x7FFFFFFFu) | sign; /* a NaN may have got a sign on the way */
-    memcpy(&x, &bits, 4);
-    return x;
-}
-WIDE LOOP(erf_f32) {
-    char const *a = args[0];
-    char *out = args[1];
-    npy_intp n = dims[0];
-    (void)data;
-    if (steps[0] == sizeof(float) && steps[1] == sizeof(float)) {
-        float const *x = (float const *)a;
-        float *y = (float *)out;
-#pragma GCC ivdep
-        for (npy_intp i = 0; i < n; i++) y[i] = loopdbg_erf(x[i]);
-        return;
-    }
-    for (npy_intp i = 0; i < n; i++, a += steps[0], out += steps[1]) *(float *)out = loopdbg_erf(*(float const *)a);
-}
+/* Of float32 see functions.h. */
 LOOP(erf_f64) {
     char const *a = args[0];
     char *out = args[1];
@@ -503,13 +460,48 @@ SCALAR_FLOATS(MAP)
             }                                                                                                 \
     }
 FLOATS(SIGN)
+/* Powers: squares and cubes are products and halves are roots, wherever the element stands; 10x where all of them are. */
+#define ROOT_OF(T, N, a) ((a) == -(T)INFINITY ? (T)INFINITY : ROOT_##N(a) + (T)0)
+#define POWER(C, N, T, OTHER)                                                                                 \
+    WIDE LOOP(power_##N) {                                                                                    \
+        npy_intp n = dims[0], size = sizeof(T);                                                               \
+        T const *x = (T const *)args[0], *b = (T const *)args[1];                                             \
+        T *z = (T *)args[2];                                                                                  \
+        int at_once = !steps[1] && steps[0] == size && steps[2] == size;                                      \
+        (void)data;                                                                                           \
+        if (at_once && *b == 2)                                                                               \
+            for (npy_intp i = 0; i < n; i++) z[i] = x[i] * x[i];                                              \
+        else if (at_once && *b == 3)                                                                          \
+            for (npy_intp i = 0; i < n; i++) z[i] = x[i] * x[i] * x[i];                                       \
+        else if (at_once && *b == (T)0.5)                                                                     \
+            for (npy_intp i = 0; i < n; i++) z[i] = ROOT_OF(T, N, x[i]);                                      \
+        else                                                                                                  \
+            for (npy_intp i = 0; i < n; i++) {                                                                \
+                T a = *(T const *)(args[0] + i * steps[0]), c = *(T const *)(args[1] + i * steps[1]);         \
+                *(T *)(args[2] + i * steps[2]) = c == 2 ? a * a : c == 3 ? a * a * a :                        \
+                                                 c == (T)0.5 ? ROOT_OF(T, N, a) : OTHER(a, c);                \
+            }                                                                                                 \
+    }
+#define ROOT_f32 sqrtf
+#define ROOT_f64 sqrt
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC push_options
+#pragma GCC optimize("no-math-errno") /* for roots of several at once */
+#endif
+POWER('f', f32, float, powf)
+POWER('d', f64, double, pow)
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC pop_options
+#endif
+#define POWER_PICK(C, N, T) if (type == C && !strcmp(name, "power")) return power_##N;
 #define SIGN_PICK(C, N, T) if (type == C && !strcmp(name, "sign")) return sign_##N;
 #define MAP_PICK(ID, NAME, C, T, R, EXPRESSION) if (type == C && !strcmp(name, NAME)) return map_##ID;
 /* What stands in for a ufunc's loop for a type, element by element; NULL: NumPy's own will do. */
 static loopdbg_loop loopdbg_map(char const *name, char type) {
     SCALAR_FLOATS(MAP_PICK)
     FLOATS(SIGN_PICK)
-    return NULL;
+    FLOATS(POWER_PICK)
+    return type == 'f' ? loopdbg_function(name) : NULL;
 }
 
 /* NumPy's pairwise sum of up to 128 neighbours, to the bit: eight sums side by side, then added in pairs. */
@@ -551,54 +543,6 @@ static loopdbg_loop loopdbg_rows(char const *name, char type) {
     return NULL;
 }
 
-/* 1 / (1 + exp(-x)), at most 2.5 units in the last place from it; below 0 as exp(x) / (1 + exp(x)), which keeps small
- * results. exp (exp.h) is scaled in two steps for what is below the normal numbers; NaN stays. Each element has the same
- * bits in vectors of any width, with FMA where the processor has it. NumPy's four loops for it take four times as long. */
-#define SIGMOID(ID, ATTRIBUTES, PRODUCT_AND)                                                                  \
-    ATTRIBUTES static inline float sigmoid_one_##ID(float x) {                                                \
-        union { float f; uint32_t u; } t, low, high;                                                          \
-        float a = x < 0 ? -x : x, n, r, e;                                                                    \
-        int32_t k, half;                                                                                      \
-        a = a > 104.0f ? 104.0f : a;                                                                          \
-        a = -a;                                                                                               \
-        t.f = LOOPDBG_EXP_SHIFTED(PRODUCT_AND, LOOPDBG_SAME, a);                                              \
-        n = t.f - LOOPDBG_EXP_MIDDLE;                                                                         \
-        k = (int32_t)(t.u - LOOPDBG_EXP_BITS);                                                                \
-        r = LOOPDBG_EXP_REST(PRODUCT_AND, LOOPDBG_SAME, a, n);                                                \
-        LOOPDBG_EXP_POLYNOMIAL(PRODUCT_AND, LOOPDBG_SAME, r, e);                                              \
-        half = k >> 1;                                                                                        \
-        low.u = (uint32_t)(half + 127) << 23;                                                                 \
-        high.u = (uint32_t)(k - half + 127) << 23;                                                            \
-        e = e * low.f * high.f;                                                                               \
-        return (x < 0 ? e : 1.0f) / (1.0f + e);                                                               \
-    }                                                                                                         \
-    ATTRIBUTES static void sigmoid_##ID(char **args, npy_intp const *dims, npy_intp const *steps, void *data) {\
-        npy_intp n = dims[0];                                                                                 \
-        (void)data;                                                                                           \
-        if (steps[0] == sizeof(float) && steps[1] == sizeof(float)) {                                         \
-            float const *x = (float const *)args[0];                                                          \
-            float *out = (float *)args[1];                                                                    \
-            for (npy_intp i = 0; i < n; i++) out[i] = sigmoid_one_##ID(x[i]);                                 \
-            return;                                                                                           \
-        }                                                                                                     \
-        for (npy_intp i = 0; i < n; i++)                                                                      \
-            *(float *)(args[1] + i * steps[1]) = sigmoid_one_##ID(*(float const *)(args[0] + i * steps[0]));  \
-    }
-SIGMOID(any, , LOOPDBG_ROUNDED_EACH)
-#if defined(__x86_64__)
-SIGMOID(avx2, __attribute__((target("avx2,fma"))), __builtin_fmaf)
-SIGMOID(avx512, __attribute__((target("avx512f,avx512dq,fma,prefer-vector-width=512"))), __builtin_fmaf)
-#endif
-static loopdbg_loop loopdbg_sigmoid(void) {
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("fma"))
-        return sigmoid_avx512;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return sigmoid_avx2;
-#endif
-    return sigmoid_any;
-}
-
 #define PICK_DIVIDE(C, N, T) case C: return divide_##N;
 #define PICK_REMAINDER(C, N, T) case C: return remainder_##N;
 #define PICK_MODULO(C, N, T) case C: return modulo_##N;
@@ -611,12 +555,8 @@ static loopdbg_loop loopdbg_own(char const *name, char type) {
     if (!strcmp(name, "floor_modulo")) switch (type) { INTEGERS(PICK_MODULO) }
     if (!strcmp(name, "floor_divide")) switch (type) { INTEGERS(PICK_FLOOR) }
     if (!strcmp(name, "integer_power")) switch (type) { INTEGERS(PICK_POWER) }
-    if (!strcmp(name, "sigmoid") && type == 'f') return loopdbg_sigmoid();
-    if (!strcmp(name, "erf")) switch (type) {
-        case 'f': return erf_f32;
-        case 'd': return erf_f64;
-    }
-    return NULL;
+    if (!strcmp(name, "erf") && type == 'd') return erf_f64;
+    return type == 'f' ? loopdbg_function(name) : NULL;
 }
 
 /* Index of the extreme along the middle axis of [outer, n, inner]; NaN counts as the extreme, as in NumPy. */

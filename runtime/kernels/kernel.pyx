@@ -50,6 +50,10 @@ cdef extern from "panels.h" nogil:
     void loopdbg_unpacked(const Tiling *tiling, const float *x, const float *weights, float *out, npy_intp m, npy_intp k,
                           npy_intp n, const float *start, npy_intp step) noexcept
 
+cdef extern from "functions.h" nogil:
+    int loopdbg_function_lanes
+    int loopdbg_find_lanes(int wanted) noexcept
+
 from .stream cimport CStream, loopdbg_wait
 
 from libc.string cimport memset
@@ -110,7 +114,7 @@ _EXACT = frozenset({
 
 
 # What float16 has loops for that take longer than the way through float32.
-_SLOW_HALVES = _EXACT | {np.maximum, np.minimum}
+_SLOW_HALVES = _EXACT | {np.maximum, np.minimum, np.exp, np.expm1, np.log, np.tanh}
 
 
 @cython.final
@@ -220,7 +224,7 @@ def ufunc_kernel(np.ufunc ufunc, tuple dtypes):
                 kernel.one = _one(ufunc.__name__, ord(wanted[0]))
                 instead = loopdbg_map(ufunc.__name__.encode(), ord(wanted[0]))
                 if len(wanted) == 1 and instead != NULL:
-                    kernel.loop = instead
+                    kernel.loop, kernel.exact = instead, True
                 if len(wanted) == 2:
                     kernel.rows = loopdbg_rows(ufunc.__name__.encode(), ord(wanted[0]))
                     if instead != NULL:
@@ -270,6 +274,21 @@ def use_halves(int kind):
 
 
 use_halves(0)
+
+
+def use_lanes(int kind):
+    """For tests: how wide functions of float32 work: as any processor (1), with AVX2 (2), AVX-512 (3), or as is best (0).
+
+    False where this processor cannot.
+    """
+    global loopdbg_function_lanes
+    cdef int found = loopdbg_find_lanes(kind)
+    if found:
+        loopdbg_function_lanes = found
+    return found != 0
+
+
+use_lanes(0)
 
 
 def own_kernel(str name, dtype):

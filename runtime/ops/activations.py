@@ -19,8 +19,10 @@ from .support import constant, full, one_way, through_reals
 P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
 T = Any
 
-#: Of float32.
+#: Of float32, as are those below.
 SIGMOID = OwnLoop("sigmoid")
+SOFTPLUS = OwnLoop("softplus")
+GELU = OwnLoop("gelu")
 SELU_ALPHA = 1.67326319217681884765625
 SELU_GAMMA = 1.05070102214813232421875
 
@@ -56,6 +58,8 @@ def _sigmoid(p: P, x: T) -> T:
 
 
 def _softplus(p: P, x: T) -> T:
+    if x.dtype == np.float32:
+        return p.map(SOFTPLUS, x)
     return p.map(np.logaddexp, x, constant(p, 0, x.dtype))
 
 
@@ -64,6 +68,8 @@ def _softsign(p: P, x: T) -> T:
 
 
 def _leaky(p: P, x: T, alpha: float) -> T:
+    if 0 < alpha <= 1:
+        return p.map(np.maximum, x, _scaled(p, x, alpha))
     return _by_sign(p, x, _scaled(p, x, alpha))
 
 
@@ -100,6 +106,8 @@ def _swish(p: P, x: T, alpha: float = 1) -> T:
 
 
 def _gelu(p: P, x: T) -> T:
+    if x.dtype == np.float32:
+        return p.map(GELU, x)
     return p.map(np.multiply, _scaled(p, x, 0.5), _shifted(p, erf(p, _scaled(p, x, math.sqrt(0.5))), 1))
 
 

@@ -1,0 +1,33 @@
+/* Functions of float32 where NumPy's loops, or several of them one after the other, take longer: three to ten times on
+ * processors without AVX-512. Each element has the same bits wherever it stands and however wide the processor works. */
+#ifndef LOOPDBG_FUNCTIONS_H
+#define LOOPDBG_FUNCTIONS_H
+
+#include "call.h"
+#include "lanes.h"
+
+/* exp, expm1, log and tanh stand in for ufuncs of these names; the others are loops of our own. */
+#define LOOPDBG_FUNCTIONS(X) X(exp) X(expm1) X(log) X(tanh) X(sigmoid) X(softplus) X(erf) X(gelu)
+
+#define LANES_BODY "functions_lanes.h"
+#include "each_width.h"
+
+static int loopdbg_function_lanes = 1;
+
+#define LOOPDBG_ANY_WIDTH(FUNCTION)                                                                          \
+    static void loopdbg_each_##FUNCTION(char **args, npy_intp const *dims, npy_intp const *steps, void *data) {\
+        (void)data;                                                                                          \
+        LOOPDBG_WIDEST(loopdbg_function_lanes, FUNCTION##_each)(args, dims, steps);                           \
+    }
+LOOPDBG_FUNCTIONS(LOOPDBG_ANY_WIDTH)
+
+/* The loop of that name, or NULL. */
+static loopdbg_loop loopdbg_function(char const *name) {
+#define LOOPDBG_PICK(FUNCTION) \
+    if (!strcmp(name, #FUNCTION)) return loopdbg_each_##FUNCTION;
+    LOOPDBG_FUNCTIONS(LOOPDBG_PICK)
+#undef LOOPDBG_PICK
+    return NULL;
+}
+
+#endif

@@ -1,0 +1,154 @@
+"""Functions of float32: how near they are to the reals, and the same bits wherever an element stands."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopdbg.runtime.graph import Array
+from loopdbg.runtime.kernels import kernel as kernels
+from loopdbg.runtime.ops import arithmetic
+from loopdbg.runtime.ops.primitives import Elementwise, OwnLoop
+
+FLOAT = np.dtype(np.float32)
+
+
+def _sigmoid(x: Array) -> Array:
+    e = np.exp(-np.abs(x))
+    return np.where(x < 0, e, 1) / (1 + e)
+
+
+#: The function, in float64, and how many units in the last place it may be off.
+FUNCTIONS: dict[str, tuple[Elementwise, Callable[[Any], Any], float]] = {
+    "exp": (np.exp, np.exp, 1.1),
+    "expm1": (np.expm1, np.expm1, 1.6),
+    "log": (np.log, np.log, 1),
+    "tanh": (np.tanh, np.tanh, 2.5),
+    "sigmoid": (OwnLoop("sigmoid"), _sigmoid, 2.5),
+    "softplus": (OwnLoop("softplus"), lambda x: np.logaddexp(x, 0), 2),
+    "erf": (OwnLoop("erf"), np.vectorize(math.erf, otypes=[np.float64]), 2.7),
+}
+SPECIAL = [
+    0,
+    -0.0,
+    math.inf,
+    -math.inf,
+    math.nan,
+    1e-45,
+    -1e-45,
+    1e-38,
+    -1e-38,
+    1e-20,
+    3e38,
+    -3e38,
+    1,
+    -1,
+    88.8,
+    -104.5,
+]
+names = pytest.mark.parametrize("name", FUNCTIONS)
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+
+@pytest.fixture(params=[1, 2, 3], ids=["any", "avx2", "avx512"])
+def width(request: Any) -> Iterator[int]:
+    if not kernels.use_lanes(request.param):
+        pytest.skip("this processor has no lanes so wide")
+    yield request.param
+    kernels.use_lanes(0)
+
+
+def numbers() -> Array:
+    """Floats of every magnitude, more of those around 1, and what is special."""
+    rng = np.random.default_rng(3)
+    every = rng.integers(0, 1 << 32, 40_000, np.uint32).view(np.float32)
+    return np.concatenate([every, rng.uniform(-20, 20, 60_000), rng.uniform(-1, 1, 20_000), SPECIAL]).astype(np.float32)
+
+
+def computed(function: Elementwise, *inputs: Array) -> Array:
+    kernel = arithmetic.elementwise(function, tuple(x.dtype for x in inputs))
+    assert kernel is not None and kernel.exact
+    result = arithmetic.compute(kernel, *inputs)
+    assert result is not None
+    return result
+
+
+def run_on(function: Elementwise, x: Array, out: Array) -> None:
+    """As a call walks over views of any strides."""
+    kernel = arithmetic.elementwise(function, (FLOAT,))
+    assert kernel is not None
+    assert kernels.run(kernel, (x, out), (x.size,), (x.strides[0], out.strides[0]))
+
+
+@names
+def test_it_is_near_the_reals(name: str, width: int) -> None:
+    function, of_reals, units = FUNCTIONS[name]
+    x = numbers()
+    actual = computed(function, x)
+    with np.errstate(all="ignore"):
+        wanted = of_reals(x.astype(np.float64))
+        nearest = wanted.astype(np.float32)
+    np.testing.assert_array_equal(np.isnan(actual), np.isnan(nearest))
+    known = ~np.isnan(nearest)
+    np.testing.assert_array_equal(np.isinf(actual)[known], np.isinf(nearest)[known])
+    np.testing.assert_array_equal(np.signbit(actual)[known], np.signbit(nearest)[known])
+    finite = np.isfinite(nearest)
+    off = np.abs(actual[finite] - wanted[finite]) / np.spacing(np.abs(nearest[finite])).astype(np.float64)
+    assert off.max() <= units
+
+
+@names
+def test_the_same_bits_wherever_an_element_stands(name: str, width: int) -> None:
+    function = FUNCTIONS[name][0]
+    x = numbers()[-200:]
+    wanted = computed(function, x)
+    for count in range(1, 40):
+        out = np.full(count + 16, 7, np.float32)
+        run_on(function, x[-count:], out[:count])
+        assert out[:count].tobytes() == wanted[-count:].tobytes()
+        assert (out[count:] == 7).all()
+    for step, far in ((2, 1), (1, 3), (-1, 1), (-2, -2)):
+        inputs = np.zeros((200, abs(step)), np.float32)
+        outputs = np.full((200, abs(far)), 7, np.float32)
+        read, written = inputs.reshape(-1)[:: abs(step)], outputs.reshape(-1)[:: abs(far)]
+        read, written = (read if step > 0 else read[::-1]), (written if far > 0 else written[::-1])
+        read[:] = x
+        run_on(function, read, written)
+        assert written.tobytes() == wanted.tobytes()
+        assert (outputs[:, 1:] == 7).all()
+    in_place = x.copy()
+    run_on(function, in_place, in_place)
+    assert in_place.tobytes() == wanted.tobytes()
+
+
+@names
+def test_one_result_on_all_processors_that_fuse_products_and_sums(name: str) -> None:
+    x, found = numbers(), set()
+    try:
+        for width in (2, 3):
+            if kernels.use_lanes(width):
+                found.add(computed(FUNCTIONS[name][0], x).tobytes())
+    finally:
+        kernels.use_lanes(0)
+    assert len(found) <= 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("exponent", [2, 3, 0.5, -1, 1.7, 0])
+def test_powers(dtype: Any, exponent: float) -> None:
+    x = np.concatenate([np.random.default_rng(4).uniform(-5, 5, 1000), SPECIAL]).astype(dtype)
+    one, many = np.array(exponent, dtype), np.full(x.size, exponent, dtype)
+    actual = computed(np.power, x, one)
+    assert actual.tobytes() == computed(np.power, x, many).tobytes()
+    assert actual[::3].tobytes() == computed(np.power, x[::3], one).tobytes()
+    assert b"".join(computed(np.power, v, one).tobytes() for v in x) == actual.tobytes()
+    wanted = np.power(x, one)
+    if exponent == 0.5:  # NumPy takes roots of these two; powers are what C says
+        wanted[x == 0], wanted[x == -math.inf] = 0, math.inf
+    np.testing.assert_allclose(actual, wanted, rtol=1e-6 if dtype == np.float32 else 1e-14)
+    known = ~np.isnan(actual)
+    np.testing.assert_array_equal(np.signbit(actual)[known], np.signbit(wanted)[known])
