@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import ModelError, UnsupportedError
 from ..graph import Array
-from ..kernels.routines.conv import GROUP, PART
+from ..kernels.routines.conv import GROUP, PART, WIDEST
 from .axes import ints, text, unknown_word
 from .byte_convolution import byte_sums, wide_sums
 from .choice import bounded
@@ -126,20 +126,23 @@ def _table(
     rows = math.prod(band)
     vectors = rows * -(-most[2] // _NARROWEST[itemsize]) + 1
     weights = icg * math.prod(kernel)
+    channel = phases * (band[0] * math.prod(plane) + WIDEST)
+    # Channels by themselves: several at a time, which a first-level cache holds.
+    together = max(1, min(groups, _NARROW_BAND // (channel * itemsize))) if icg == ocg == 1 else 1
     parts = [  # bytes, in the order of conv.h
-        0 if direct else (icg * phases * band[0] * math.prod(plane) + widest) * itemsize,
+        0 if direct else (icg * together * channel + widest) * itemsize,
         ocg * weights * itemsize,
         weights * 8,
         vectors * 8,
         (vectors + 1) * 4,
-        (vectors + rows + widest) * 16,
+        (vectors + 2 * rows + widest) * 24,
         GROUP * widest * itemsize * ocg if weights > PART else 0,
     ]
     places = [0]
     for part in parts:
         places.append(places[-1] + -(-part // 64) * 64)
     head = [n, groups, icg, ocg, *size, *out, *kernel, *(t.step for t in taps), *(t.out_step for t in taps), *plane]
-    head += [*most, *band, int(direct), *places[:-1]]
+    head += [*most, *band, int(direct), *places[:-1], together]
     for t in taps:
         head += [len(t.first), *t.first, len(t.residues)]
         for start, count, met in t.residues:

@@ -125,6 +125,56 @@ def test_sums_of_all_kinds_of_processors(seed: int, kind: int) -> None:
     np.testing.assert_allclose(y, expected, tolerance(x.dtype), tolerance(x.dtype) * float(abs(expected).max()))
 
 
+@pytest.mark.parametrize("kind", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(12))
+def test_vectors_put_together_of_parts_of_rows(seed: int, kind: int) -> None:
+    """Many channels read what is copied for them; few read it where it lies: the same sums."""
+    rng = RNG(7000 + seed)
+    size = [int(rng.integers(5, 12)), int(rng.integers(5, 24))]
+    if seed % 3 == 0:
+        size.insert(0, int(rng.integers(3, 5)))
+    n, icg, ocg = int(rng.integers(1, 6)), int(rng.integers(1, 30)), int(rng.integers(32, 45))
+    dtype = np.float64 if seed % 4 == 3 else np.float32
+    x, w = numbers(rng, n, icg, *size, dtype=dtype), numbers(rng, ocg, icg, *[3] * len(size), dtype=dtype)
+    pads, strides = [int(p) for p in rng.integers(0, 3, 2 * len(size))], [int(s) for s in rng.integers(1, 4, len(size))]
+    attributes: dict[str, Any] = {"group": 1, "strides": strides, "dilations": [1] * len(size), "pads": pads}
+    if not conv.choose(kind):
+        pytest.skip("this processor has no such instructions")
+    try:
+        y, few = mine("Conv", x, w, **attributes), mine("Conv", x, w[:24], **attributes)
+    finally:
+        conv.choose(0)
+    expected = by_hand(x, w, *attributes.values(), False, ())
+    np.testing.assert_allclose(y, expected, tolerance(dtype), tolerance(dtype) * float(abs(expected).max()))
+    assert y[:, :24].tobytes() == few.tobytes()
+
+
+@pytest.mark.parametrize("kind", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(24))
+def test_channels_by_themselves(seed: int, kind: int) -> None:
+    """Narrow rows are written over one another, several channels are packed at a time; the same bits as alone."""
+    rng = RNG(8000 + seed)
+    rank, groups, n = int(rng.choice([1, 2, 2, 2, 3])), int(rng.integers(1, 40)), int(rng.integers(1, 4))
+    kernel, strides, dilations = ([int(v) for v in rng.integers(1, most, rank)] for most in (6, 4, 3))
+    span = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+    size = [s + int(rng.integers(0, [0, 90, 40, 9][rank])) for s in span]
+    pads = [int(p) for p in rng.integers(0, 4, 2 * rank)]
+    dtype = np.float64 if seed % 4 == 3 else np.float32
+    x, w = numbers(rng, n, groups, *size, dtype=dtype), numbers(rng, groups, 1, *kernel, dtype=dtype)
+    attributes: dict[str, Any] = {"group": groups, "strides": strides, "dilations": dilations, "pads": pads}
+    last = groups - 1
+    if not conv.choose(kind):
+        pytest.skip("this processor has no such instructions")
+    try:
+        y = mine("Conv", x, w, **attributes)
+        alone = mine("Conv", x[-1:, last:], w[last:], **{**attributes, "group": 1})
+    finally:
+        conv.choose(0)
+    expected = by_hand(x, w, *attributes.values(), False, ())
+    np.testing.assert_allclose(y, expected, tolerance(dtype), tolerance(dtype) * float(abs(expected).max()))
+    assert y[-1:, last:].tobytes() == alone.tobytes()
+
+
 def by_tiles(seed: int) -> tuple[Array, Array, Array, dict[str, Any]]:
     """What winograd.h does: 3 x 3 taps and many channels, over several bands of tiles at times."""
     rng = RNG(seed)

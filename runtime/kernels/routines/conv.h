@@ -38,6 +38,9 @@ typedef struct {
     npy_intp plane[3]; /* as packed, for one phase; the input's own where it is read directly */
     npy_intp cn, cd, ch; /* how much of the batch and of the two outer axes makes a band */
     npy_intp direct;
+    npy_intp together; /* groups that are packed at a time */
+    npy_intp whole, channel; /* floats of an image's channel, and of one as packed (or as it lies) */
+    npy_intp phase, image; /* from one phase to the next one, and from image to image */
     npy_intp packed, gathered, off, at, first, parts, partial; /* where in the scratch memory */
     npy_intp most[3]; /* the greatest count of a residue */
     int bias, blocks; /* is there one; are the weights in blocks already */
@@ -54,20 +57,23 @@ typedef struct {
 /* From one of 16 matrices of so many floats to the next one: not a multiple of 4 KB, or all would want one set of a cache. */
 #define WINOGRAD_APART(size) ((size) + 16)
 
-/* Where vectors begin in the planes, and what of each belongs where in the output. */
+/* What of a vector belongs where in the output, and where it lies in the planes. */
 typedef struct {
-    npy_intp out;
+    npy_intp out, in;
     int32_t lane, count;
 } part;
 
+/* Where vectors begin in the planes, and which are the parts of each. */
 typedef struct {
     npy_intp *at;
     int32_t *first;
     part *parts;
     npy_intp end; /* behind the last one where each part begins where the one before ends, else -1 */
+    int dense; /* are vectors put together of their parts */
+    int joined; /* are a vector's parts one behind the other in the output, and full */
 } vectors;
 
-enum { CONV_HEAD = 36, CONV_PART = 192, CONV_GROUP = 12, CONV_MANY = 32 };
+enum { CONV_HEAD = 37, CONV_PART = 192, CONV_GROUP = 12, CONV_MANY = 32, CONV_WIDEST = 16 };
 
 static void conv_read(conv *c, loopdbg_call *call) {
     int64_t const *t = (int64_t const *)LOOPDBG_ARG(call, call->extra[0] ? 3 : 2);
@@ -80,12 +86,19 @@ static void conv_read(conv *c, loopdbg_call *call) {
     }
     c->cn = t[25], c->cd = t[26], c->ch = t[27], c->direct = t[28];
     c->packed = t[29], c->gathered = t[30], c->off = t[31], c->at = t[32], c->first = t[33], c->parts = t[34], c->partial = t[35];
+    c->together = t[36];
     t += CONV_HEAD;
     for (int a = 0; a < 3; a++) {
         c->axes[a].phases = *t++, c->axes[a].first = t, t += c->axes[a].phases;
         c->axes[a].residues = *t++, c->axes[a].residue = t;
         for (npy_intp k = 0; k < c->axes[a].residues; k++) t += 3 + 3 * t[2];
     }
+    npy_intp const one = c->plane[0] * c->plane[1] * c->plane[2];
+    c->whole = c->in[0] * c->in[1] * c->in[2];
+    c->image = c->direct ? c->groups * c->icg * c->whole : one;
+    /* Behind each is room for what the last vector of a row goes beyond it. */
+    c->phase = c->cn * one + CONV_WIDEST;
+    c->channel = c->direct ? c->whole : c->phase * c->axes[0].phases * c->axes[1].phases * c->axes[2].phases;
 }
 
 static void conv_residues(conv const *c, int job, residue *r) {
@@ -98,14 +111,14 @@ static void conv_residues(conv const *c, int job, residue *r) {
 }
 
 /* What each channel and tap adds to a position's place. */
-static void conv_offsets(conv const *c, residue const *r, npy_intp channel, npy_intp phase, npy_intp *off) {
+static void conv_offsets(conv const *c, residue const *r, npy_intp *off) {
     for (npy_intp i = 0; i < c->icg; i++)
         for (npy_intp a = 0; a < r[0].taps; a++)
             for (npy_intp b = 0; b < r[1].taps; b++)
                 for (npy_intp e = 0; e < r[2].taps; e++) {
                     int64_t const *d = r[0].tap + 3 * a, *h = r[1].tap + 3 * b, *w = r[2].tap + 3 * e;
                     npy_intp which = (d[1] * c->axes[1].phases + h[1]) * c->axes[2].phases + w[1];
-                    *off++ = i * channel + which * phase + (d[2] * c->plane[1] + h[2]) * c->plane[2] + w[2];
+                    *off++ = i * c->channel + which * c->phase + (d[2] * c->plane[1] + h[2]) * c->plane[2] + w[2];
                 }
 }
 
@@ -130,20 +143,29 @@ typedef int64_t conv_l2 __attribute__((vector_size(16)));
 typedef int64_t conv_l4 __attribute__((vector_size(32)));
 typedef int64_t conv_l8 __attribute__((vector_size(64)));
 
+/* Up to 32 bytes of a vector of ``most``, without a call. */
+static inline __attribute__((always_inline)) void conv_few(char *to, char const *from, size_t bytes, size_t most) {
+    size_t at = 0;
+    if (most >= 32 && bytes & 32) memcpy(to, from, 32), at = 32;
+    if (bytes & 16) memcpy(to + at, from + at, 16), at += 16;
+    if (bytes & 8) memcpy(to + at, from + at, 8), at += 8;
+    if (bytes & 4) memcpy(to + at, from + at, 4);
+}
+
 #define LOAD_ELEMENTS(from, low, high)                                                                                 \
     __extension__({                                                                                                    \
         T element[L] = {0};                                                                                            \
         for (npy_intp j = (low); j < (high); j++) element[j] = (from)[j];                                              \
         *(V const *)element;                                                                                           \
     })
-#define BY_ELEMENT(to, first, count, from) memcpy(to, (from) + (first), (size_t)(count) * sizeof(*(from)))
+#define FEW_ELEMENTS(to, first, count, from) conv_few((char *)(to), (char const *)((from) + (first)), (size_t)(count) * sizeof(T), sizeof(V))
 
 #define T float
 #define V conv_f4
 #define L 4
 #define FMA(a, b, c) ((a) * (b) + (c))
 #define SPLAT(x) ((conv_f4){x, x, x, x})
-#define STORE BY_ELEMENT
+#define STORE FEW_ELEMENTS
 #define LOAD LOAD_ELEMENTS
 #define ATTRIBUTES
 #define NAME(x) conv_##x##_f32
@@ -163,7 +185,7 @@ typedef int64_t conv_l8 __attribute__((vector_size(64)));
 #define L 2
 #define FMA(a, b, c) ((a) * (b) + (c))
 #define SPLAT(x) ((conv_d2){x, x})
-#define STORE BY_ELEMENT
+#define STORE FEW_ELEMENTS
 #define LOAD LOAD_ELEMENTS
 #define ATTRIBUTES
 #define NAME(x) conv_##x##_f64
@@ -172,6 +194,7 @@ typedef int64_t conv_l8 __attribute__((vector_size(64)));
 #define H_FMA FMA
 #define H_SPLAT SPLAT
 #define EVENS(a, b) __builtin_shuffle(a, b, (conv_l2){0, 2})
+#define ODDS(a, b) __builtin_shuffle(a, b, (conv_l2){1, 3})
 #define ROWS 4
 #include "conv_tiles.h"
 
@@ -184,13 +207,26 @@ typedef int64_t conv_l8 __attribute__((vector_size(64)));
         (V) conv_sum;                                                                                                  \
     })
 
+/* Lanes low to high - 1. */
+static int32_t const conv_ones[24] = {0, 0, 0, 0, 0, 0, 0, 0, -1, -1, -1, -1, -1, -1, -1, -1};
+__attribute__((target("avx2"))) static inline __m256i conv_lanes8(npy_intp low, npy_intp high) {
+    __m256i from = _mm256_loadu_si256((__m256i const *)(conv_ones + 8 - low));
+    __m256i to = _mm256_loadu_si256((__m256i const *)(conv_ones + 16 - high));
+    return _mm256_and_si256(from, to);
+}
+__attribute__((target("avx2"))) static inline __m256i conv_lanes4(npy_intp low, npy_intp high) {
+    __m128i from = _mm_loadu_si128((__m128i const *)(conv_ones + 8 - low));
+    __m128i to = _mm_loadu_si128((__m128i const *)(conv_ones + 16 - high));
+    return _mm256_cvtepi32_epi64(_mm_and_si128(from, to));
+}
+
 #define T float
 #define V conv_f8
 #define L 8
 #define FMA(a, b, c) ((conv_f8)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
 #define SPLAT(x) ((conv_f8)_mm256_set1_ps(x))
-#define STORE BY_ELEMENT
-#define LOAD LOAD_ELEMENTS
+#define STORE FEW_ELEMENTS
+#define LOAD(from, low, high) ((conv_f8)_mm256_maskload_ps(from, conv_lanes8(low, high)))
 #define ATTRIBUTES __attribute__((target("avx2,fma")))
 #define NAME(x) conv_##x##_f32_avx2
 #define H conv_f8
@@ -209,8 +245,8 @@ typedef int64_t conv_l8 __attribute__((vector_size(64)));
 #define L 4
 #define FMA(a, b, c) ((conv_d4)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
 #define SPLAT(x) ((conv_d4)_mm256_set1_pd(x))
-#define STORE BY_ELEMENT
-#define LOAD LOAD_ELEMENTS
+#define STORE FEW_ELEMENTS
+#define LOAD(from, low, high) ((conv_d4)_mm256_maskload_pd(from, conv_lanes4(low, high)))
 #define ATTRIBUTES __attribute__((target("avx2,fma")))
 #define NAME(x) conv_##x##_f64_avx2
 #define H conv_d4
@@ -218,6 +254,7 @@ typedef int64_t conv_l8 __attribute__((vector_size(64)));
 #define H_FMA FMA
 #define H_SPLAT SPLAT
 #define EVENS(a, b) __builtin_shuffle(a, b, (conv_l4){0, 2, 4, 6})
+#define ODDS(a, b) __builtin_shuffle(a, b, (conv_l4){1, 3, 5, 7})
 #define ROWS 4
 #include "conv_tiles.h"
 
@@ -259,6 +296,7 @@ typedef int64_t conv_l8 __attribute__((vector_size(64)));
 #define H_FMA FMA
 #define H_SPLAT SPLAT
 #define EVENS(a, b) __builtin_shuffle(a, b, (conv_l8){0, 2, 4, 6, 8, 10, 12, 14})
+#define ODDS(a, b) __builtin_shuffle(a, b, (conv_l8){1, 3, 5, 7, 9, 11, 13, 15})
 #define ROWS 8
 #include "conv_tiles.h"
 #endif

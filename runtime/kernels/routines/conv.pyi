@@ -1,5 +1,6 @@
 ROUTINES: dict[str, int]
 PART: int
 GROUP: int
+WIDEST: int
 
 def choose(kind: int) -> bool: ...

@@ -10,6 +10,7 @@ cdef extern from "conv.h" nogil:
     enum:
         CONV_PART
         CONV_GROUP
+        CONV_WIDEST
 
 ROUTINES = {
     "f32": <size_t><run_call>loopdbg_conv_f32,
@@ -19,6 +20,8 @@ ROUTINES = {
 
 # Weights that are added up at a time, and rows whose sums wait meanwhile in scratch.
 PART, GROUP = CONV_PART, CONV_GROUP
+# Elements behind each packed plane.
+WIDEST = CONV_WIDEST
 
 
 def choose(int kind):

@@ -2,7 +2,7 @@
  * T (element), V (vector), L (elements in V), FMA(a, b, c), SPLAT(x), STORE(to, first, count, from), LOAD(from, low, high)
  * (some lanes, zeros for the others), ATTRIBUTES, NAME(x),
  * ROWS (most channels of a tile: its sums and what they read fit into the registers); H, HL, H_FMA, H_SPLAT for vectors of
- * at most 8 elements; EVENS(a, b), and ODDS, LOWER and UPPER (two vectors' elements by turns) where winograd.h is wanted. */
+ * at most 8 elements; EVENS and ODDS(a, b), and LOWER and UPPER (two vectors' elements by turns) where winograd.h is wanted. */
 
 typedef void (*NAME(tile))(T const *, npy_intp const *, npy_intp, T const *, npy_intp, npy_intp const *, T const *,
                            T const *, T *const *, npy_intp);
@@ -87,46 +87,111 @@ ATTRIBUTES static inline V NAME(load)(T const *from, npy_intp low, npy_intp high
     return low < high ? LOAD(from, low, high) : (V){0};
 }
 
-/* The part of a group's input that a band of positions reads: planes [channel, phases, n, d, h, w], zeros for what lies
- * outside. */
-ATTRIBUTES static void NAME(pack)(conv const *c, T const *x, T *to, npy_intp n0, npy_intp bn, npy_intp d0,
-                                  npy_intp h0) {
-    npy_intp const *step = c->in_step, *plane = c->plane, depth = c->in[0], height = c->in[1], length = c->in[2];
-    npy_intp const width = plane[2], lines = plane[1], sw = step[2], sh = step[1];
-    for (npy_intp i = 0; i < c->icg; i++)
-        for (npy_intp pd = 0; pd < c->axes[0].phases; pd++)
-            for (npy_intp ph = 0; ph < c->axes[1].phases; ph++)
-                for (npy_intp pw = 0; pw < c->axes[2].phases; pw++) {
-                    npy_intp const first = c->axes[2].first[pw], top = c->axes[1].first[ph] + h0 * sh;
-                    for (npy_intp n = 0; n < bn; n++)
-                        for (npy_intp d = 0; d < plane[0]; d++) {
-                            npy_intp const z = c->axes[0].first[pd] + (d0 + d) * step[0];
-                            npy_intp const image = ((n0 + n) * c->groups * c->icg + i) * depth + z;
-                            T const *row = x + (image * height + top) * length + first;
-                            for (npy_intp h = 0, y = top; h < lines; h++, y += sh, to += width, row += sh * length) {
-                                /* Of what begins there, so much lies in the row. */
-                                npy_intp low = -first, high = low;
-                                T const *from = row;
-                                if (z >= 0 && z < depth && y >= 0 && y < height) high = length - first;
-                                if (sw > 2) {
-                                    for (npy_intp w = 0; w < width; w++) to[w] = w * sw >= low && w * sw < high ? from[w * sw] : 0;
-                                    continue;
-                                }
-                                for (npy_intp w = 0; w < width; w += L, from += sw * L, low -= sw * L, high -= sw * L) {
-                                    V v = NAME(load)(from, low, high);
-                                    if (sw == 2) v = EVENS(v, NAME(load)(from + L, low - L, high - L));
-                                    if (w + L <= width) *(V *)(to + w) = v;
-                                    else STORE(to + w, 0, width - w, (T const *)&v);
-                                }
-                            }
-                        }
-                    to += (c->cn - bn) * plane[0] * lines * width;
-                }
+/* Rows of a plane, ``width`` elements by steps of ``step``, of which those from ``low`` to ``high`` - 1 of what begins there lie
+ * in the input; those of the next phase into ``other``, unless that is NULL. Whole vectors are written: what goes beyond is
+ * written anew by the next row. */
+ATTRIBUTES static __attribute__((noinline)) void NAME(pack_rows)(T const *from, npy_intp apart, npy_intp rows, npy_intp step,
+                                                                 npy_intp low, npy_intp high, npy_intp width, T *to,
+                                                                 T *other) {
+    npy_intp const begin = low < 0 ? 0 : low < width ? low : width;
+    npy_intp const end = high < begin ? begin : high < width ? high : width, whole = begin + (end - begin) / L * L;
+    for (npy_intp r = 0; r < rows; r++, from += apart, to += width, other += other ? width : 0) {
+        if (step > 2)
+            for (npy_intp w = 0; w < width; w++) to[w] = w * step >= low && w * step < high ? from[w * step] : 0;
+        else if (step == 2)
+            for (npy_intp w = 0; w < width; w += L) {
+                V u = NAME(load)(from + 2 * w, low - 2 * w, high - 2 * w);
+                V v = NAME(load)(from + 2 * w + L, low - 2 * w - L, high - 2 * w - L);
+                *(V *)(to + w) = EVENS(u, v);
+                if (other) *(V *)(other + w) = ODDS(u, v);
+            }
+        else {
+            if (begin > L || width - end > L) memset(to, 0, (size_t)width * sizeof(T));
+            *(V *)to = (V){0};
+            for (npy_intp w = begin; w < whole; w += L) *(V *)(to + w) = *(V const *)(from + w);
+            if (whole < end) *(V *)(to + whole) = LOAD(from + whole, 0, end - whole);
+            if (end < width) *(V *)(to + end) = (V){0};
+        }
+    }
 }
 
-/* Cuts positions into vectors: ``level``s of (count, distance in the planes, distance in the output), outermost first,
+/* The part of some channels' input that a band of positions reads: planes [channel, phases, n, d, h, w], zeros for what lies
+ * outside. */
+ATTRIBUTES static void NAME(pack)(conv const *c, T const *x, npy_intp channels, T *packed, npy_intp n0, npy_intp bn,
+                                  npy_intp d0, npy_intp h0) {
+    npy_intp const *step = c->in_step, *plane = c->plane, depth = c->in[0], height = c->in[1], length = c->in[2];
+    npy_intp const width = plane[2], lines = plane[1], phases = c->axes[2].phases;
+    npy_intp const pairs = step[2] == 2 && phases == 2 ? 2 : 1; /* phases that are packed at once */
+    for (npy_intp i = 0; i < channels; i++, packed += c->channel)
+        for (npy_intp k = 0; k < c->axes[0].phases * c->axes[1].phases * phases; k += pairs) {
+            npy_intp const before = c->axes[0].first[k / phases / c->axes[1].phases] + d0 * step[0];
+            npy_intp const top = c->axes[1].first[k / phases % c->axes[1].phases] + h0 * step[1];
+            npy_intp const first = c->axes[2].first[k % phases];
+            /* Which lines lie in the input. */
+            npy_intp low = top < 0 ? (-top + step[1] - 1) / step[1] : 0;
+            npy_intp high = top < height ? (height - 1 - top) / step[1] + 1 : 0;
+            low = low < lines ? low : lines, high = high < low ? low : high < lines ? high : lines;
+            T *to = packed + k * c->phase, *other = pairs == 2 ? to + c->phase : NULL;
+            for (npy_intp n = 0; n < bn; n++)
+                for (npy_intp d = 0, z = before; d < plane[0]; d++, z += step[0]) {
+                    npy_intp const image = ((n0 + n) * c->groups * c->icg + i) * depth + z;
+                    T const *from = x + (image * height + top + low * step[1]) * length + first;
+                    int const inside = z >= 0 && z < depth;
+                    npy_intp const above = inside ? low : lines, below = inside ? lines - high : 0;
+                    for (int p = 0; p < pairs; p++) memset((p ? other : to), 0, (size_t)(above * width) * sizeof(T));
+                    if (inside)
+                        NAME(pack_rows)(from, step[1] * length, high - low, step[2], -first, length - first, width,
+                                        to + low * width, other ? other + low * width : NULL);
+                    to += lines * width;
+                    if (other) other += lines * width;
+                    for (int p = 0; p < pairs; p++)
+                        memset((p ? other : to) - below * width, 0, (size_t)(below * width) * sizeof(T));
+                }
+        }
+}
+
+/* Whether vectors of neighbours in the output, put together of parts of rows while they are copied for many channels, take
+ * less than ``cost``, which is counted in products of a channel. */
+static int NAME(dense)(conv const *c, npy_intp (*level)[3], npy_intp K, npy_intp cost, int *joined) {
+    npy_intp run = level[1][0] * level[2][0] * level[3][0], rows = level[0][0] * level[1][0] * level[2][0];
+    if (c->direct || c->ocg < CONV_MANY || level[3][2] != 1 || level[0][0] * run <= 4) return 0;
+    if (level[2][2] != level[3][0] || (level[1][0] > 1 && level[1][2] != level[2][0] * level[3][0])) return 0;
+    *joined = run >= L;
+    npy_intp count = *joined ? level[0][0] * ((run + L - 1) / L) : (level[0][0] * run + L - 1) / L;
+    return count * (K + (*joined ? 4 : 24)) + 4 * K * (count + rows) / c->ocg < cost;
+}
+
+/* The same, with parts that lie in the planes each: images' positions, which are one behind the other in the output, or where
+ * an image has less than a vector of them, those of all images. */
+static npy_intp NAME(cut_dense)(npy_intp (*level)[3], vectors *v) {
+    npy_intp const image = level[1][0] * level[2][0] * level[3][0], length = level[3][0];
+    npy_intp const run = v->joined ? image : level[0][0] * image, runs = v->joined ? level[0][0] : 1;
+    npy_intp count = 0, parts = 0;
+    v->dense = 1, v->end = -1;
+    for (npy_intp b = 0; b < runs; b++)
+        for (npy_intp p = 0; p < run; p += L) {
+            npy_intp const start = run - p < L && v->joined ? run - L : p, end = start + L < run ? start + L : run;
+            v->at[count] = 0;
+            v->first[count++] = (int32_t)parts;
+            for (npy_intp q = start; q < end;) {
+                npy_intp which = b + q / image, at = q % image, row = at / length, left = length - at % length;
+                part *s = v->parts + parts++;
+                s->lane = (int32_t)(q - start), s->count = (int32_t)(left < end - q ? left : end - q);
+                s->in = which * level[0][1] + row / level[2][0] * level[1][1] + row % level[2][0] * level[2][1] + at % length;
+                s->out = which * level[0][2] + at;
+                q += s->count;
+            }
+        }
+    v->first[count] = (int32_t)parts;
+    return count;
+}
+
+/* Cuts positions into vectors: four ``level``s of (count, distance in the planes, distance in the output), outermost first,
  * the last one with distance 1 in the planes. ``K``: of how many products a sum is. */
-static npy_intp NAME(cut)(conv const *c, npy_intp (*level)[3], int levels, npy_intp K, vectors *v) {
+static npy_intp NAME(cut)(conv const *c, npy_intp (*level)[3], npy_intp K, vectors *v) {
+    npy_intp given[4][3];
+    int levels = 4;
+    memcpy(given, level, sizeof(given));
     /* Join levels that lie one behind the other. */
     for (int k = levels - 1; k > 0; k--)
         if (level[k - 1][0] == 1 || (level[k - 1][1] == level[k][0] * level[k][1] && level[k - 1][2] == level[k][0] * level[k][2])) {
@@ -143,8 +208,10 @@ static npy_intp NAME(cut)(conv const *c, npy_intp (*level)[3], int levels, npy_i
     /* Vectors that cross from row to row compute what lies between, and are stored in parts, which takes as long as some
      * 20 products. */
     int across = (c->direct && length < L) || together * (K + 24) < by_row * (K + 4);
+    npy_intp const cost = mid[0] * top[0] * (across ? together * (K + 24) : by_row * (K + 4));
+    if (NAME(dense)(c, given, K, cost, &v->joined)) return NAME(cut_dense)(given, v);
     npy_intp count = 0, parts = 0;
-    v->end = 0;
+    v->end = 0, v->dense = v->joined = 0;
     for (npy_intp a = 0; a < top[0]; a++)
         for (npy_intp b = 0; b < mid[0]; b++)
             for (npy_intp r = 0; r < (across ? 1 : rows); r++) {
@@ -189,12 +256,24 @@ ATTRIBUTES static void NAME(panel)(T const *x, npy_intp const *off, npy_intp tap
 }
 #undef COPY
 
+/* The same where vectors are put together of parts. */
+ATTRIBUTES static void NAME(panel_of_parts)(T const *x, npy_intp const *off, npy_intp taps, vectors const *v, npy_intp first,
+                                            int n, T *to) {
+    npy_intp in[3 * L], lane[3 * L], count = 0;
+    for (int q = 0; q < n; q++)
+        for (int32_t p = v->first[first + q]; p < v->first[first + q + 1]; p++, count++)
+            in[count] = v->parts[p].in, lane[count] = q * L + v->parts[p].lane;
+    /* What goes beyond a part is written anew by those behind it. */
+    for (npy_intp k = 0; k < taps; k++, to += n * L)
+        for (npy_intp p = 0; p < count; p++) *(V *)(to + lane[p]) = *(V const *)(x + in[p] + off[k]);
+}
+
 /* All channels of a group at the vectors of a band. */
 ATTRIBUTES static void NAME(multiply)(conv const *c, T const *x, npy_intp const *off, npy_intp K, T const *w,
                                       T const *bias, vectors const *v, npy_intp count, T *partial, T *out, npy_intp out_step) {
     npy_intp const apart = c->out[0] * c->out[1] * c->out[2];
     T buffer[8 * 8 * L];
-    __attribute__((aligned(64))) T panel[3 * CONV_PART * L];
+    __attribute__((aligned(64))) T panel[(3 * CONV_PART + 1) * L];
     npy_intp const rows_of[3] = {0, L, 2 * L};
     npy_intp along[CONV_PART], done = 0;
     int wide = 0; /* of how many vectors ``along`` says where their taps are in the panel */
@@ -225,13 +304,14 @@ ATTRIBUTES static void NAME(multiply)(conv const *c, T const *x, npy_intp const 
                     int32_t p = v->first[first + q];
                     part const *s = v->parts + p;
                     /* What goes beyond a part is written anew by those behind it. */
-                    if (v->first[first + q + 1] != p + 1 || (s->count != L && (s->lane || s->out + L > v->end))) whole = 0;
+                    if (v->dense ? !v->joined : v->first[first + q + 1] != p + 1 || (s->count != L && (s->lane || s->out + L > v->end))) whole = 0;
                     else target[q] = out + s->out;
                 }
                 T const *source = x;
                 npy_intp const *taps = off + k, *at = v->at + first;
                 if (c->ocg - done >= CONV_MANY && n <= 3) { /* neighbours, for as many channels as there are */
-                    NAME(panel)(x, taps, size, at, n, panel);
+                    if (v->dense) NAME(panel_of_parts)(x, taps, size, v, first, n, panel);
+                    else NAME(panel)(x, taps, size, at, n, panel);
                     if (wide != n)
                         for (npy_intp j = 0; j < CONV_PART; j++) along[j] = j * n * L;
                     wide = n, source = panel, taps = along, at = rows_of;
@@ -274,50 +354,7 @@ ATTRIBUTES static void NAME(multiply)(conv const *c, T const *x, npy_intp const 
         }
 }
 
-/* A channel that is summed by itself, at R rows and Q vectors of each: rows are ``pitch`` apart in the plane. The same sums as
- * in tiles. */
-#define DEPTH(R, Q)                                                                                                  \
-    ATTRIBUTES static inline void NAME(depth_##R##_##Q)(T const *x, npy_intp pitch, npy_intp const *off, npy_intp K, \
-                                                        T const *w, T const *bias, T *out, npy_intp width,           \
-                                                        npy_intp count) {                                            \
-        V sum[R][Q];                                                                                                 \
-        EACH(r, R)                                                                                                   \
-            EACH(q, Q) sum[r][q] = (V){0};                                                                           \
-        for (npy_intp k = 0; k < K; k++) {                                                                           \
-            T const *from = x + off[k];                                                                              \
-            V factor = SPLAT(w[k]);                                                                                  \
-            EACH(r, R)                                                                                               \
-                EACH(q, Q) sum[r][q] = FMA(factor, *(V const *)(from + r * pitch + q * L), sum[r][q]);               \
-        }                                                                                                            \
-        EACH(r, R)                                                                                                   \
-            EACH(q, Q) {                                                                                             \
-                if (bias) sum[r][q] += SPLAT(*bias);                                                                 \
-                if (count >= L) *(V *)(out + r * width + q * L) = sum[r][q];                                         \
-                else STORE(out + r * width, 0, count, (T const *)&sum[r][q]);                                        \
-            }                                                                                                        \
-    }
-DEPTH(4, 2) DEPTH(4, 1) DEPTH(1, 4) DEPTH(1, 1)
-#undef DEPTH
 #undef EACH
-
-/* ``rows`` rows of ``width`` outputs. The last vector of a row begins earlier, where the row has room for one. */
-ATTRIBUTES static void NAME(depth)(T const *x, npy_intp pitch, npy_intp const *off, npy_intp K, T const *w, T const *bias,
-                                   T *out, npy_intp rows, npy_intp width) {
-    npy_intp const last = width > L ? width - L : 0;
-    for (npy_intp r = 0, many; r < rows; r += many, x += many * pitch, out += many * width) {
-        many = rows - r >= 4 ? 4 : 1;
-        for (npy_intp p = 0; p < width;) {
-            if (many == 4 && p + 2 * L <= width) NAME(depth_4_2)(x + p, pitch, off, K, w, bias, out + p, width, L), p += 2 * L;
-            else if (many == 1 && p + 4 * L <= width) NAME(depth_1_4)(x + p, pitch, off, K, w, bias, out + p, width, L), p += 4 * L;
-            else {
-                npy_intp const at = p < last ? p : last;
-                if (many == 4) NAME(depth_4_1)(x + at, pitch, off, K, w, bias, out + at, width, width);
-                else NAME(depth_1_1)(x + at, pitch, off, K, w, bias, out + at, width, width);
-                p += L;
-            }
-        }
-    }
-}
 
 /* Weights [ocg, kernel] of a group as tiles read them: blocks of 8, 4, 2, 1 channels, [taps, channels] each. */
 ATTRIBUTES static void NAME(gather)(conv const *c, residue const *r, T const *w, npy_intp K, T *to) {
@@ -337,6 +374,16 @@ ATTRIBUTES static void NAME(gather)(conv const *c, residue const *r, T const *w,
     }
 }
 
+#include "conv_depth.h"
+
+/* Rows and positions of a residue's band. 0: there are none. */
+static inline int NAME(band)(conv const *c, residue const *r, npy_intp d0, npy_intp h0, npy_intp *n) {
+    n[0] = r[0].count - d0 < c->cd ? r[0].count - d0 : c->cd;
+    n[1] = r[1].count - h0 < c->ch ? r[1].count - h0 : c->ch;
+    n[2] = r[2].count;
+    return n[0] > 0 && n[1] > 0 && n[2] > 0;
+}
+
 ATTRIBUTES static int NAME(run)(loopdbg_call *call, conv *c) {
     T const *x = (T const *)LOOPDBG_ARG(call, 0), *w = (T const *)LOOPDBG_ARG(call, 1);
     T const *bias = c->bias ? (T const *)LOOPDBG_ARG(call, 2) : NULL;
@@ -344,43 +391,34 @@ ATTRIBUTES static int NAME(run)(loopdbg_call *call, conv *c) {
     char *scratch = LOOPDBG_ARG(call, c->result + 1);
     T *packed = (T *)(scratch + c->packed), *gathered = (T *)(scratch + c->gathered), *partial = (T *)(scratch + c->partial);
     npy_intp *off = (npy_intp *)(scratch + c->off);
-    vectors v = {(npy_intp *)(scratch + c->at), (int32_t *)(scratch + c->first), (part *)(scratch + c->parts)};
+    vectors v = {(npy_intp *)(scratch + c->at), (int32_t *)(scratch + c->first), (part *)(scratch + c->parts), 0, 0, 0};
     npy_intp const *plane = c->plane, *o = c->out;
-    npy_intp const in_whole = c->in[0] * c->in[1] * c->in[2], out_whole = o[0] * o[1] * o[2];
-    npy_intp const kernel = c->kernel[0] * c->kernel[1] * c->kernel[2];
-    npy_intp const one = plane[0] * plane[1] * plane[2]; /* a plane */
-    npy_intp const phases = c->axes[0].phases * c->axes[1].phases * c->axes[2].phases;
-    npy_intp const channel = c->direct ? in_whole : phases * c->cn * one;
-    npy_intp const image = c->direct ? c->groups * c->icg * in_whole : one;
+    npy_intp const out_whole = o[0] * o[1] * o[2], kernel = c->kernel[0] * c->kernel[1] * c->kernel[2];
     int jobs = 1;
     for (int a = 0; a < 3; a++) jobs *= (int)c->axes[a].residues;
+    if (jobs == 1 && !(c->direct && o[2] < L) && NAME(depthwise)(c, x, w, bias, out, packed, off)) return 0;
     for (npy_intp n0 = 0; n0 < c->n; n0 += c->cn)
         for (npy_intp d0 = 0; d0 < c->most[0]; d0 += c->cd)
             for (npy_intp h0 = 0; h0 < c->most[1]; h0 += c->ch) {
                 npy_intp bn = c->n - n0 < c->cn ? c->n - n0 : c->cn, count = 0, K = 0;
                 for (npy_intp g = 0; g < c->groups; g++) {
-                    T const *from = x + (n0 * c->groups + g) * c->icg * in_whole, *blocks = w;
-                    if (!c->direct) NAME(pack)(c, x + g * c->icg * in_whole, packed, n0, bn, d0, h0), from = packed;
+                    T const *from = x + (n0 * c->groups + g) * c->icg * c->whole, *blocks = w;
+                    if (!c->direct) NAME(pack)(c, x + g * c->icg * c->whole, c->icg, packed, n0, bn, d0, h0), from = packed;
                     for (int job = 0; job < jobs; job++, blocks += c->groups * c->ocg * K) {
                         residue r[3];
                         npy_intp n[3];
                         conv_residues(c, job, r);
                         K = c->icg * r[0].taps * r[1].taps * r[2].taps;
-                        n[0] = r[0].count - d0 < c->cd ? r[0].count - d0 : c->cd;
-                        n[1] = r[1].count - h0 < c->ch ? r[1].count - h0 : c->ch;
-                        n[2] = r[2].count;
-                        if (n[0] <= 0 || n[1] <= 0 || n[2] <= 0) continue;
-                        int const alone = c->icg == 1 && c->ocg == 1 && jobs == 1 && !(c->direct && n[2] < L);
-                        if (alone && g == 0) conv_offsets(c, r, channel, c->cn * one, off);
-                        else if (!alone && (g == 0 || jobs > 1)) {
+                        if (!NAME(band)(c, r, d0, h0, n)) continue;
+                        if (g == 0 || jobs > 1) {
                             npy_intp level[4][3] = {
-                                {bn, image, c->groups * c->ocg * out_whole},
+                                {bn, c->image, c->groups * c->ocg * out_whole},
                                 {n[0], plane[1] * plane[2], c->out_step[0] * o[1] * o[2]},
                                 {n[1], plane[2], c->out_step[1] * o[2]},
                                 {n[2], 1, c->out_step[2]},
                             };
-                            count = NAME(cut)(c, level, 4, K, &v);
-                            conv_offsets(c, r, channel, c->cn * one, off);
+                            count = NAME(cut)(c, level, K, &v);
+                            conv_offsets(c, r, off);
                         }
                         T const *weights = gathered;
                         if (c->blocks)
@@ -390,14 +428,6 @@ ATTRIBUTES static int NAME(run)(loopdbg_call *call, conv *c) {
                         T *to = out + (n0 * c->groups + g) * c->ocg * out_whole +
                                 ((r[0].start + d0 * c->out_step[0]) * o[1] + r[1].start + h0 * c->out_step[1]) * o[2] +
                                 r[2].start;
-                        if (alone) {
-                            for (npy_intp b = 0; b < bn; b++)
-                                for (npy_intp d = 0; d < n[0]; d++)
-                                    NAME(depth)(from + b * image + d * plane[1] * plane[2], plane[2], off, K, weights,
-                                                bias ? bias + g : NULL, to + b * c->groups * out_whole + d * o[1] * o[2],
-                                                n[1], n[2]);
-                            continue;
-                        }
                         NAME(multiply)(c, from, off, K, weights, bias ? bias + g * c->ocg : NULL, &v, count, partial, to,
                                        c->out_step[2]);
                     }
@@ -405,9 +435,8 @@ ATTRIBUTES static int NAME(run)(loopdbg_call *call, conv *c) {
             }
     return 0;
 }
-#ifdef ODDS
+#ifdef LOWER
 #include "winograd.h"
-#undef ODDS
 #undef LOWER
 #undef UPPER
 #endif
@@ -422,6 +451,7 @@ ATTRIBUTES static int NAME(run)(loopdbg_call *call, conv *c) {
 #undef NAME
 #undef ROWS
 #undef EVENS
+#undef ODDS
 #undef H
 #undef HL
 #undef H_FMA
