@@ -12,6 +12,7 @@ import numpy as np
 
 from .declared import contradicted
 from .engine.engine import Engine
+from .engine.memory.memory import fitting
 from .errors import InputError, InterruptError, LimitError, ModelError, Remedy
 from .frame import Frame
 from .graph import (
@@ -134,8 +135,8 @@ class Model:
         self.outputs = [Port(name, v.type) for name, v in zip(names[:count], graph.outputs, strict=False)]
         self.loops = _tree(graph, MAIN)
         self._names = {port.name for port in self.inputs}
-        #: The arrays that fitted last: name, slot, dtype, shape.
-        self._fitted: list[tuple[str, int, np.dtype[Any], tuple[int, ...]]] = []
+        #: The arrays that fitted last: name, slot, dtype, shape. None: what fitted were no arrays.
+        self._fitted: list[tuple[str, int, np.dtype[Any], tuple[int, ...]]] | None = None
         self._plan: Plan | None = None
         #: Its nodes stay bound between runs; whoever runs has the lock, and others beside it engines of their own.
         self._engine: Engine | None = None
@@ -177,17 +178,8 @@ class Model:
             InputError: an input is missing, unknown, or has the wrong dtype or shape.
         """
         # Arrays as they were before need no second look: in a short run, looking is what takes the time.
-        fitted = self._fitted
-        if fitted and len(fitted) == len(inputs):
-            checked: dict[int, Data] = {}
-            for name, slot, dtype, shape in fitted:
-                given = inputs.get(name)
-                if type(given) is not np.ndarray or given.dtype is not dtype or given.shape != shape:
-                    break
-                checked[slot] = given
-            else:
-                return checked
-        return self._check(inputs)
+        checked = None if self._fitted is None else fitting(self._fitted, inputs)
+        return self._check(inputs) if checked is None else checked
 
     def named(self, inputs: Mapping[str, Data]) -> Mapping[str, Data]:
         """The same by the inputs' own names."""
@@ -218,7 +210,7 @@ class Model:
                 checked[slot] = None
             else:
                 raise InputError(f"input '{port.name}' ({port.type}) is missing", Remedy.GIVE_INPUT, name=port.name)
-        self._fitted = []
+        self._fitted = None
         if (
             len(inputs) == len(self.inputs)
             and not self.graph.variables
@@ -250,12 +242,16 @@ class Model:
             LimitError: ``max_iterations`` was reached in a loop, or a loop that nothing can end was refused.
             InterruptError: Ctrl-C.
         """
-        run = self._run(self.check(inputs or {}), on_iteration, max_iterations, told=False)
-        if run.stopped_by is StoppedBy.LIMIT:
-            raise LimitError(run.message)
-        if run.stopped_by is StoppedBy.INTERRUPT:
-            raise InterruptError(run.message)
-        return run.outputs
+        given = self.check(inputs or {})
+        engine = self._borrow()
+        try:
+            what, index, _ = self._go(engine, given, on_iteration, max_iterations)
+            if what == "end":
+                return self._taken(engine)
+            message = _where(engine, what, index, max_iterations)
+        finally:
+            self._give_back(engine)
+        raise LimitError(message) if what == "limit" else InterruptError(message)
 
     def execute(
         self,
@@ -271,46 +267,18 @@ class Model:
         ``on_tick(run)`` is called a few times a second at most, with the totals so far. ``begin(engine)`` may bring the
         engine, which stands before the first instruction, to where the run is to go on; no hook is called till then.
         """
-        return self._run(self.check(inputs or {}), on_iteration, max_iterations, on_tick, begin)
-
-    def _run(
-        self,
-        given: Mapping[int, Data],
-        on_iteration: OnIteration | None,
-        max_iterations: int | None,
-        on_tick: Callable[[Run], object] | None = None,
-        begin: Callable[[Engine], object] | None = None,
-        told: bool = True,
-    ) -> Run:
+        given = self.check(inputs or {})
         engine = self._borrow()
         try:
-            engine.start(given, on_iteration is None and begin is None and on_tick is None)
-            engine.set_limits(max_iterations, refuse_endless=True)
-            if begin is not None:
-                begin(engine)
-            if on_iteration is not None:
-                engine.set_hook(_hook(engine, on_iteration))
-            if on_tick is not None:
-                engine.on_tick = lambda: on_tick(Run({}, self.totals(engine)))
+            what, index, beside = self._go(engine, given, on_iteration, max_iterations, on_tick, begin)
             run = Run(notes=tuple(self.graph.notes))
-            beside: Sequence[Follower] = ()
-            try:
-                if on_iteration is None and begin is None and max_iterations is None and engine is self._engine:
-                    what, index, beside = self._side_by_side(engine)
-                else:
-                    what, index = engine.resume()
-            finally:
-                engine.set_hook(None)
-                engine.on_tick = None
             if what == "end":
-                run.outputs = self.results(engine)
-                self._keep_state(engine)
-                if told:
-                    run.notes = (*run.notes, *contradicted(engine, None), *self._types(engine))
-                    run.loops = self._told(engine)
-                    for follower in beside:
-                        loops = self._told(follower.engine)
-                        run.loops[follower.index : follower.index + len(loops)] = loops
+                run.outputs = self._taken(engine)
+                run.notes = (*run.notes, *contradicted(engine, None), *self._types(engine))
+                run.loops = self._told(engine)
+                for follower in beside:
+                    loops = self._told(follower.engine)
+                    run.loops[follower.index : follower.index + len(loops)] = loops
             else:
                 run.stopped_by = StoppedBy.LIMIT if what == "limit" else StoppedBy.INTERRUPT
                 run.loops = self.totals(engine, run.stopped_by)
@@ -318,6 +286,42 @@ class Model:
             return run
         finally:
             self._give_back(engine)
+
+    def _go(
+        self,
+        engine: Engine,
+        given: Mapping[int, Data],
+        on_iteration: OnIteration | None,
+        max_iterations: int | None,
+        on_tick: Callable[[Run], object] | None = None,
+        begin: Callable[[Engine], object] | None = None,
+    ) -> tuple[str, int, Sequence[Follower]]:
+        """Run until something ends it: what, the loop, and which loops ran beside others."""
+        unseen = on_iteration is None and begin is None and on_tick is None
+        engine.start(given, unseen)
+        engine.set_limits(max_iterations, True)
+        if unseen and max_iterations is None and len(self.loops) < 2:
+            return *engine.resume(), ()
+        if begin is not None:
+            begin(engine)
+        try:
+            if on_iteration is not None:
+                engine.set_hook(_hook(engine, on_iteration))
+            if on_tick is not None:
+                engine.on_tick = lambda: on_tick(Run({}, self.totals(engine)))
+            if on_iteration is None and begin is None and max_iterations is None and engine is self._engine:
+                return self._side_by_side(engine)
+            return *engine.resume(), ()
+        finally:
+            engine.set_hook(None)
+            engine.on_tick = None
+
+    def _taken(self, engine: Engine) -> dict[str, Data]:
+        """The results of a run that ended, and what it leaves for the next one."""
+        results = self.results(engine)
+        if self.graph.variables:
+            self._keep_state(engine)
+        return results
 
     def _side_by_side(self, engine: Engine) -> tuple[str, int, Sequence[Follower]]:
         """Run to the end, loops beside others where that can be; tells which loops ran so."""

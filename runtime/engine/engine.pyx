@@ -20,7 +20,7 @@ from .growing.varying cimport Growing
 from .history.history cimport Histories
 from .hot cimport LOOPDBG_CHECKED, decide, is_warm, run_plan
 from .loops cimport Loops
-from .memory.clock cimport clock_in
+from .memory.clock cimport clock_in, now
 from .memory.memory cimport Memory
 from .memory.pieces cimport release, take
 from .memory.state cimport *
@@ -33,12 +33,9 @@ import contextlib
 # Not the module around it, which makes an enum of every number: 6 us a run.
 import _signal as signal
 import threading
-import time
-
 import numpy as np
 
 from ..errors import ExecutionError, LimitError, Remedy
-from .memory.memory import aligned
 
 np.import_array()
 
@@ -47,6 +44,13 @@ cdef int _SIGINT = signal.SIGINT
 cdef double SLICE_SECONDS = 0.01
 # How long an interrupt waits for a boundary.
 cdef double PATIENCE_SECONDS = 0.05
+
+# Whether Ctrl-C stops a run at its next boundary. A run that ends before anybody has to look at anything asks for no
+# signals: to do so took as long as a short run.
+cdef enum Ears:
+    CLOSED = 0
+    WANTED = 1
+    OPEN = 2
 
 
 @cython.final
@@ -75,6 +79,7 @@ cdef class Engine:
     cdef public object on_boundary   # called with the loop's index at every boundary while hooks are on
     cdef public object on_tick       # called about every 10 ms of a run
     cdef bint checking               # a program is compared with the engine
+    cdef Ears ears
 
     def __init__(self, plan):
         self.plan = plan
@@ -114,12 +119,7 @@ cdef class Engine:
         self.growing.begin()
         self.fuser.begin(unseen)
         for slot, value in inputs.items():
-            if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-                if not np.PyArray_ISCARRAY_RO(value):
-                    value = aligned(value)
-                self.memory.put_owner(slot, value, self.memory.spec(value.dtype, value.shape), 0)
-            else:
-                self.memory.put_owner(slot, value, 0, 0)
+            self.memory.put_input(slot, value)
         for k in range(self.memory.nloops):
             self.s.loops[k].active = self.s.loops[k].keep = 0
             self.s.loops[k].i = 0
@@ -254,10 +254,7 @@ cdef class Engine:
         self.s.running = 1
         self.s.moment += 1
         self.s.fresh = 1
-        # Where somebody else decides what Ctrl-C means, that holds.
-        on_main = threading.get_ident() == threading.main_thread().ident and signal.getsignal(_SIGINT) is signal.default_int_handler
-        if on_main:
-            signal.signal(_SIGINT, self.on_signal)
+        self.ears = WANTED
         if self.fuser.generation != self.s.generation:
             self.fuser.watch(self.observers.slots_read() | self.histories.slots_read())
         if self.s.stepping & STEPPING:
@@ -269,8 +266,29 @@ cdef class Engine:
             if self.s.stepping & TIMING:
                 clock_in(self.s, -1)
             self.s.running = 0
-            if on_main:
+            if self.ears == OPEN:
                 signal.signal(_SIGINT, signal.default_int_handler)
+            self.ears = CLOSED
+
+    cdef int listen(self) except -1:
+        """Let Ctrl-C stop the run at its next boundary, from now on."""
+        self.ears = CLOSED
+        try:
+            self.take_signal()
+        except KeyboardInterrupt:       # it was pressed since the run began
+            if signal.getsignal(_SIGINT) is not signal.default_int_handler:
+                raise
+            self.interrupt()
+            self.take_signal()
+        return 0
+
+    cdef int take_signal(self) except -1:
+        # Where somebody else decides what Ctrl-C means, that holds.
+        if threading.get_ident() == threading.main_thread().ident and \
+                signal.getsignal(_SIGINT) is signal.default_int_handler:
+            signal.signal(_SIGINT, self.on_signal)
+            self.ears = OPEN
+        return 0
 
     def on_signal(self, number, frame):
         """First Ctrl-C: stop at the next boundary. A second one, while a hook hangs, is an ordinary interrupt."""
@@ -280,16 +298,20 @@ cdef class Engine:
 
     cdef object run(self):
         cdef int status, index
-        self.tick_time = time.monotonic()
+        self.tick_time = now()
         self.s.budget = self.slice_budget
         self.interrupted = 0
         while True:
             with nogil:
                 status = run_plan(self.s)
+            if status == S_END:
+                return ("end", -1)
+            if self.ears == WANTED:
+                self.listen()
             if status == S_PYTHON:
                 self.binder.run_node(self.s.pc)
                 # A node in Python may take any time: the clock decides, not its cost.
-                if self.s.interrupt or time.monotonic() - self.tick_time > SLICE_SECONDS:
+                if self.s.interrupt or now() - self.tick_time > SLICE_SECONDS:
                     status = S_TICK
             elif status == S_SLOW:
                 index = self.loops.control_slow(self.s.pc)
@@ -301,8 +323,6 @@ cdef class Engine:
                     return stop
             elif status == S_NODE:
                 return ("node", self.s.pc)
-            elif status == S_END:
-                return ("end", -1)
             elif status == S_LIMIT:
                 return self.at_limit(self.s.code[self.s.pc].loop)
             elif status == S_HOT:
@@ -310,7 +330,7 @@ cdef class Engine:
             elif status == S_OBSERVE:
                 self.observers.observe_slowly(self.s.code[self.s.pc].loop)
                 # What it asked of Python may take any time.
-                if self.s.interrupt or time.monotonic() - self.tick_time > SLICE_SECONDS:
+                if self.s.interrupt or now() - self.tick_time > SLICE_SECONDS:
                     status = S_TICK
             elif status == S_TESTED:
                 return ("tested", -1)
@@ -435,7 +455,7 @@ cdef class Engine:
     cdef int tick(self) except -1:
         """Look at signals; adapt how long run_plan may run. True: stop here."""
         PyErr_CheckSignals()
-        t = time.monotonic()
+        t = now()
         elapsed = max(t - self.tick_time, 1e-6)
         self.slice_budget = <int64_t>min(max(self.slice_budget * min(max(SLICE_SECONDS / elapsed, 0.1), 4.0), 1e4), 1e9)
         self.s.budget, self.tick_time = self.slice_budget, t
@@ -550,18 +570,22 @@ cdef class Engine:
         Raises:
             ExecutionError: an output that nothing wrote.
         """
+        cdef int slot
         results = {}
         for name, slot in self.plan.outputs:
-            if not self.has_value(slot):
+            if not self.is_there(slot):
                 raise ExecutionError(f"output '{name}' has no value")
-            results[name] = self.memory.value(slot)
+            results[name] = self.memory.copy_of(slot)
         return results
 
     def has_value(self, int slot):
         """False where a slot was never written, or what the last iteration gave cannot be had any more: inside an
         iteration, of nodes that ran in a group and did not run again yet."""
+        return self.is_there(slot)
+
+    cdef bint is_there(self, int slot) except -1:
         self.fuser.ask(slot)
-        return self.memory.has_value(slot) and self.fuser.is_there(slot)
+        return self.s.slots[slot].owner != NULL and self.fuser.is_there(slot)
 
     def loop_state(self, int index):
         """(iteration, trip count or None, condition, reason it ended or None, active) of a loop."""

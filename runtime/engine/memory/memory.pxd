@@ -18,6 +18,7 @@ cdef class Memory:
     cdef int spec(self, dtype, tuple shape) except -1
     cdef int put_owner(self, int k, object owner, int spec, int flags) except -1
     cdef int put_room(self, int k, object owner, int spec, Py_ssize_t nbytes, int flags) except -1
+    cdef int put_input(self, int k, object value) except -1
     cdef int unbind_consumers(self, int k) except -1
     cdef int unbind_producer(self, int k) except -1
     cdef int set_known(self, int k, object array) except -1
@@ -26,5 +27,7 @@ cdef class Memory:
     cdef int store(self, int k, object value) except -1
     cdef Py_ssize_t bytes_of_spec(self, int spec) except -1
     cdef object tensor(self, char *data, int spec)
+    cdef object array_of(self, int spec, char *data)
+    cdef object copy_of(self, int slot)
     cdef object plain_copy(self, object value)
     cdef object look(self, int k)

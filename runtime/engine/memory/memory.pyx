@@ -119,6 +119,17 @@ cdef class Memory:
             spec_changed(&self.s, k, min(before, nbytes))
         return 0
 
+    cdef int put_input(self, int k, object value) except -1:
+        """Let a slot show a value from outside, not copied where kernels can read it as it is."""
+        cdef Slot *slot = self.s.slots + k
+        if not isinstance(value, np.ndarray) or value.dtype.hasobject:
+            return self.put_owner(k, value, 0, 0)
+        if not np.PyArray_ISCARRAY_RO(value):
+            value = aligned(value)
+        if slot.spec and not slot.flags and alike(<object>slot.owner, value):
+            return self.put_owner(k, value, slot.spec, 0)
+        return self.put_owner(k, value, self.spec(value.dtype, value.shape), 0)
+
     cdef int unbind_consumers(self, int k) except -1:
         self.s.generation += 1
         for pc in self.consumers[k]:
@@ -193,6 +204,10 @@ cdef class Memory:
 
     cdef object tensor(self, char *data, int spec):
         """An array over memory that stays valid only until the engine goes on."""
+        return self.array_of(spec, data)
+
+    cdef object array_of(self, int spec, char *data):
+        """An array over memory, or with its own where that is NULL."""
         cdef npy_intp dims[64]
         cdef npy_intp n = 1
         cdef int k
@@ -202,9 +217,10 @@ cdef class Memory:
             dims[k] = shape[k]
             n *= dims[k]
         if n == 0:
-            return np.empty(shape, dtype)
+            data = NULL
         Py_INCREF(dtype)
-        return new_array(<void *>np.ndarray, <void *>dtype, <int>len(shape), dims, NULL, data, np.NPY_ARRAY_CARRAY, NULL)
+        return new_array(<void *>np.ndarray, <void *>dtype, <int>len(shape), dims, NULL, data,
+                         0 if data == NULL else np.NPY_ARRAY_CARRAY, NULL)
 
     cdef object look(self, int k):
         """A slot's value without copying: for reading before the engine goes on."""
@@ -222,11 +238,13 @@ cdef class Memory:
 
     def value(self, int slot):
         """A copy of what a slot holds: an array, a list, or None. The caller knows whether it was computed."""
+        return self.copy_of(slot)
+
+    cdef object copy_of(self, int slot):
         cdef Slot *held = self.s.slots + slot
         if held.spec == 0:
             return self.plain_copy(self.look(slot))
-        dtype, shape = self.specs[held.spec]
-        array = np.empty(shape, dtype)
+        array = self.array_of(held.spec, NULL)
         if held.nbytes:
             memcpy(np.PyArray_BYTES(array), held.data, held.nbytes)
         return array
@@ -260,6 +278,34 @@ cdef class Memory:
     def at(self, int index):
         """``loop 'rnn', iteration 7``."""
         return f"loop '{self.plan.loops[index].loop.name}', iteration {self.s.loops[index].i}"
+
+
+cdef bint alike(np.ndarray a, np.ndarray b):
+    """Have two arrays the same dtype and shape?"""
+    return np.PyArray_DESCR(a) == np.PyArray_DESCR(b) and np.PyArray_SAMESHAPE(a, b)
+
+
+def fitting(list fitted, inputs):
+    """Arrays by slot where they are of the dtypes and shapes in ``fitted`` (name, slot, dtype, shape), one for each
+    input; else None."""
+    cdef int d
+    cdef tuple shape
+    cdef np.ndarray array
+    if len(fitted) != len(inputs):
+        return None
+    checked = {}
+    for name, slot, dtype, shape in fitted:
+        value = inputs.get(name)
+        if type(value) is not np.ndarray:
+            return None
+        array = value
+        if np.PyArray_DESCR(array) != <np.PyArray_Descr *>dtype or np.PyArray_NDIM(array) != len(shape):
+            return None
+        for d in range(<int>len(shape)):
+            if np.PyArray_DIM(array, d) != <npy_intp>shape[d]:
+                return None
+        checked[slot] = array
+    return checked
 
 
 def read_only(value):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import signal
 import threading
 import time
 from typing import Any
@@ -452,6 +453,23 @@ def test_interrupt_stops_at_a_boundary_and_everything_can_be_seen() -> None:
     before = frame.iteration
     assert session.step().reason == "step"
     assert session.frame.iteration == before + 1
+
+
+def test_ctrl_c_before_a_run_asked_for_signals_stops_it() -> None:
+    m = model(COUNT)
+    inputs = m.check({"M": 1000, "cond": True, "v0": 0, "bound": 2000})
+    engine = Engine(m.plan)
+    engine.start(inputs)
+    assert engine.resume() == ("end", -1)
+    engine.start(inputs)  # everything is bound now, and no signal is asked for until the loop is hot
+    engine.set_c_hook(ctypes.cast(ctypes.CDLL(None)["raise"], ctypes.c_void_p).value or 0, signal.SIGINT)
+    assert engine.resume() == ("interrupt", -1)
+    engine.set_c_hook(0)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert 0 < engine.loop_state(0)[0] < 1000
+    engine.clear_interrupt()
+    assert engine.resume() == ("end", -1)
+    assert m.results(engine)["v"] == 1000
 
 
 def test_an_interrupt_stops_between_the_nodes_of_a_long_body() -> None:
