@@ -362,12 +362,6 @@ LOOP(erf_f64) {
 /* The shortest rows of all, brought side by side, so many elements at a time: 6x for the extremes of rows of 2. Only where
  * the output's rows lie side by side and no input shares other memory with it than the very element. */
 enum { LOOPDBG_SHORTEST = 7, LOOPDBG_FEW_ROWS = 16, LOOPDBG_ROWS_BLOCK = 512 };
-static inline int loopdbg_apart(char const *in, npy_intp step, npy_intp around, char const *out, npy_intp rows, npy_intp row,
-                                npy_intp size) {
-    npy_intp extent = step ? row : size, far = (rows - 1) * around;
-    if (in == out && around == row && step) return 1;
-    return in + (far < 0 ? far : 0) >= out + rows * row || in + (far > 0 ? far : 0) + extent <= out;
-}
 #define ROWS_MOVE(BYTES) for (npy_intp r = 0; r < rows; r++, from += around) memcpy(to + r * (BYTES), from, BYTES)
 static inline void loopdbg_side_by_side(char *to, char const *from, npy_intp step, npy_intp around, npy_intp rows, npy_intp n,
                                         npy_intp size) {
@@ -527,19 +521,25 @@ static loopdbg_loop loopdbg_map(char const *name, char type) {
 #define ROWS_SUMS(C, N, T) ROWS_SUM(rows_sum_##N, T)
 FLOATS(ROWS_SUMS)
 
+#define ROWS_PICK_FOUR(N)                                                                                     \
+    if (!strcmp(name, "add")) return rows_add_##N;                                                            \
+    if (!strcmp(name, "subtract")) return rows_subtract_##N;                                                  \
+    if (!strcmp(name, "multiply")) return rows_multiply_##N;                                                  \
+    if (!strcmp(name, "divide")) return rows_divide_##N;
 #define ROWS_PICK(C, N, T)                                                                                    \
     case C:                                                                                                   \
-        if (!strcmp(name, "add")) return rows_add_##N;                                                        \
-        if (!strcmp(name, "subtract")) return rows_subtract_##N;                                              \
-        if (!strcmp(name, "multiply")) return rows_multiply_##N;                                              \
-        if (!strcmp(name, "divide")) return rows_divide_##N;                                                  \
+        ROWS_PICK_FOUR(N)                                                                                     \
         if (!strcmp(name, "maximum")) return rows_maximum_##N;                                                \
         if (!strcmp(name, "minimum")) return rows_minimum_##N;                                                \
         if (!strcmp(name, "sum")) return rows_sum_##N;                                                        \
         break;
 /* What does two axes at once for a ufunc of two inputs of a type, or NULL. "sum": add, into where it reads. */
 static loopdbg_loop loopdbg_rows(char const *name, char type) {
-    switch (type) { FLOATS(ROWS_PICK) }
+    switch (type) {
+        FLOATS(ROWS_PICK)
+        case 'e': ROWS_PICK_FOUR(f16) break;
+        case 'E': ROWS_PICK_FOUR(bf16) break;
+    }
     return NULL;
 }
 

@@ -14,12 +14,12 @@ from .elementwise import erf
 from .primitives import NotNative, OwnLoop
 from .random_numbers import Draws
 from .registry import onnx, openvino
-from .support import constant, full, one_way, through_reals
+from .support import by_own_loop, constant, full, one_way, through_reals
 
 P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
 T = Any
 
-#: Of float32, as are those below.
+#: Of floats of 16 and of 32 bits, as are those below.
 SIGMOID = OwnLoop("sigmoid")
 SOFTPLUS = OwnLoop("softplus")
 GELU = OwnLoop("gelu")
@@ -134,7 +134,9 @@ def _tanh(p: P, x: T) -> T:
     return p.map(np.tanh, x)
 
 
-sigmoid = through_reals(_sigmoid)
+sigmoid = by_own_loop(SIGMOID, through_reals(_sigmoid))
+softplus = by_own_loop(SOFTPLUS, through_reals(_softplus))
+_exact_gelu = by_own_loop(GELU, through_reals(_gelu))
 tanh = through_reals(_tanh)
 
 #: What recurrent operators may name: the function, and the defaults of the parameters (alpha, beta) that it takes.
@@ -143,7 +145,7 @@ RECURRENT: dict[str, tuple[Callable[..., T], tuple[float, ...]]] = {
     "tanh": (tanh, ()),
     "sigmoid": (sigmoid, ()),
     "softsign": (through_reals(_softsign), ()),
-    "softplus": (through_reals(_softplus), ()),
+    "softplus": (softplus, ()),
     "leakyrelu": (through_reals(_leaky), (0.01,)),
     "thresholdedrelu": (_thresholded_from, (1.0,)),
     "elu": (through_reals(_elu), (1.0,)),
@@ -166,7 +168,7 @@ def _plain(function: Callable[..., T]) -> Callable[[P, T], T]:
 for _onnx_name, _onnx_since, _openvino_name, _openvino_since, _function in (
     ("Relu", 1, "ReLU", 1, relu),
     ("Sigmoid", 1, "Sigmoid", 1, sigmoid),
-    ("Softplus", 1, "SoftPlus", 4, through_reals(_softplus)),
+    ("Softplus", 1, "SoftPlus", 4, softplus),
     ("Softsign", 1, "SoftSign", 9, through_reals(_softsign)),
     ("HardSwish", 14, "HSwish", 4, through_reals(_hard_swish)),
     ("Mish", 18, "Mish", 4, through_reals(_mish)),
@@ -174,7 +176,7 @@ for _onnx_name, _onnx_since, _openvino_name, _openvino_since, _function in (
     onnx(_onnx_name, since=_onnx_since)(_plain(_function))
     openvino(_openvino_name, since=_openvino_since)(_plain(_function))
 
-openvino("Gelu", since=2)(_plain(through_reals(_gelu)))
+openvino("Gelu", since=2)(_plain(_exact_gelu))
 
 
 # --- The operators with parameters.
@@ -247,7 +249,7 @@ def openvino_gelu(p: P, x: T, *, approximation_mode: str = "erf") -> T:
 def _either_gelu(p: P, x: T, mode: str, exact: str) -> T:
     if mode.lower() not in (exact, "tanh"):
         raise ModelError(f"approximation {mode!r} is neither {exact} nor tanh")
-    return through_reals(_gelu if mode.lower() == exact else _gelu_tanh)(p, x)
+    return _exact_gelu(p, x) if mode.lower() == exact else through_reals(_gelu_tanh)(p, x)
 
 
 @onnx("Swish", since=24)

@@ -12,6 +12,7 @@ from ..errors import ModelError
 from .primitives import Elementwise, OwnLoop
 from .registry import onnx, openvino
 from .support import (
+    by_own_loop,
     cast,
     constant,
     full,
@@ -41,7 +42,7 @@ REMAINDER_TRUNCATE = OwnLoop("trunc_remainder", failure=_BY_ZERO)
 REMAINDER_FLOOR = OwnLoop("floor_modulo", failure=_BY_ZERO)
 #: a ** b on integers; a negative exponent truncates 1 / a ** -b toward zero, and of a zero is an error.
 POWER_INTEGER = OwnLoop("integer_power", failure="zero to a negative integer power")
-#: The Gauss error function on float32 and float64.
+#: The Gauss error function on floats of 16 bits and more.
 ERF = OwnLoop("erf")
 
 
@@ -76,8 +77,7 @@ def exact(function: np.ufunc) -> Callable[[P, T], T]:
     return op
 
 
-def erf(p: P, x: T) -> T:
-    return through_reals(lambda p, x: p.map(ERF, x))(p, x)
+erf = by_own_loop(ERF, through_reals(lambda p, x: p.map(ERF, x)))
 
 
 # ONNX name, first opset, OpenVINO name, its first opset, meaning.

@@ -12,7 +12,9 @@ from ..errors import ModelError, UnsupportedError
 from ..graph import Array
 from ..kernels.extents import Extent
 from ..kernels.walks import broadcast_shapes
+from .arithmetic import elementwise
 from .axes import axis_of
+from .primitives import OwnLoop
 
 P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
 T = Any
@@ -58,6 +60,15 @@ def through_reals(function: Callable[..., T]) -> Callable[..., T]:
         if is_float(x.dtype):
             return cast(p, function(p, cast(p, x, working_dtype(x.dtype)), *arguments), x.dtype)
         return p.cast(p.map(np.rint, function(p, p.cast(x, np.dtype(np.float64)), *arguments)), x.dtype)
+
+    return op
+
+
+def by_own_loop(loop: OwnLoop, otherwise: Callable[[P, T], T]) -> Callable[[P, T], T]:
+    """An operator that is one loop of our own on floats that have it, narrow ones included, and a formula elsewhere."""
+
+    def op(p: P, x: T) -> T:
+        return p.map(loop, x) if is_float(x.dtype) and elementwise(loop, (x.dtype,)) is not None else otherwise(p, x)
 
     return op
 

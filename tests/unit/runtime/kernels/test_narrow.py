@@ -13,14 +13,18 @@ import pytest
 from loopdbg.runtime.graph import Array
 from loopdbg.runtime.kernels import kernel as kernels
 from loopdbg.runtime.ops import arithmetic
+from loopdbg.runtime.ops.activations import GELU, SIGMOID, SOFTPLUS
 from loopdbg.runtime.ops.eager import Eager
+from loopdbg.runtime.ops.elementwise import ERF
 
 BRAIN = np.dtype(ml_dtypes.bfloat16)
 HALF = np.dtype(np.float16)
 ALL = np.arange(65536, dtype=np.uint16)
 UNARY = (np.negative, np.absolute, np.sqrt, np.floor, np.ceil, np.rint, np.trunc, np.reciprocal, np.square,
-         np.isnan, np.isinf, np.isfinite, np.exp, np.expm1, np.tanh, np.log, np.sin)  # fmt: skip
-OURS = (np.exp, np.expm1, np.tanh, np.log)
+         np.isnan, np.isinf, np.isfinite)  # fmt: skip
+#: What rounds in float32 already: NumPy computes it of float16 number by number, and of many float32 in another way.
+INEXACT = (np.exp, np.expm1, np.log, np.log1p, np.log2, np.tanh, np.sin, np.cos, np.tan, np.sinh, np.cosh,
+           np.arcsin, np.arccos, np.arctan, np.arcsinh, np.arccosh, np.arctanh)  # fmt: skip
 BINARY = (np.add, np.subtract, np.multiply, np.divide, np.maximum, np.minimum,
           np.less, np.less_equal, np.equal, np.not_equal)  # fmt: skip
 types = pytest.mark.parametrize("dtype", [HALF, BRAIN], ids=["float16", "bfloat16"])
@@ -57,10 +61,7 @@ def computed(function: np.ufunc, *inputs: Array) -> Array:
 
 
 def expected(function: np.ufunc, *inputs: Array) -> Array:
-    """float16: NumPy's own loop. bfloat16: what the definition says, computed in float32 and rounded; float16 too,
-    where float32 has a loop of our own, which has tests of its own."""
-    if function in OURS:
-        return computed(function, *[x.astype(np.float32) for x in inputs]).astype(inputs[0].dtype)
+    """float16: NumPy's own loop. bfloat16: what the definition says, computed in float32 and rounded."""
     if inputs[0].dtype == HALF:
         return np.asarray(function(*inputs))
     result = np.asarray(function(*[x.astype(np.float32) for x in inputs]))
@@ -73,6 +74,70 @@ def expected(function: np.ufunc, *inputs: Array) -> Array:
 def test_functions_of_every_number(function: np.ufunc, dtype: Any) -> None:
     x = ALL.view(dtype)
     np.testing.assert_array_equal(numbers(computed(function, x)), numbers(expected(function, x)))
+
+
+@pytest.mark.usefixtures("way")
+@types
+@pytest.mark.parametrize("function", INEXACT, ids=lambda f: f.__name__)
+def test_functions_that_round(function: np.ufunc, dtype: Any) -> None:
+    """As in float32, then rounded: wherever a number lies, beside however many; at most a unit from NumPy's float16."""
+    x = ALL.view(dtype)
+    whole = computed(function, x)
+    np.testing.assert_array_equal(numbers(whole), numbers(computed(function, x.astype(np.float32)).astype(dtype)))
+    np.testing.assert_array_equal(bits(computed(function, x[::-3])), bits(whole[::-3]))
+    for k in range(15000, 15020):
+        assert bits(computed(function, x[k])) == bits(whole[k])
+        assert set(bits(computed(function, np.broadcast_to(x[k], 300))).tolist()) == {int(bits(whole[k]))}
+    if dtype == HALF:
+        np.testing.assert_array_max_ulp(whole, np.asarray(function(x)), 1)
+
+
+@pytest.mark.usefixtures("way")
+@types
+@pytest.mark.parametrize("loop", [SIGMOID, SOFTPLUS, GELU, ERF], ids=lambda f: f.name)
+def test_own_loops(loop: Any, dtype: Any) -> None:
+    x = ALL.view(dtype)
+    wide = Eager().map(loop, x.astype(np.float32))
+    np.testing.assert_array_equal(numbers(Eager().map(loop, x)), numbers(wide.astype(dtype)))
+    np.testing.assert_array_equal(numbers(Eager().map(loop, x[::-3])), numbers(wide.astype(dtype)[::-3]))
+
+
+#: Of two inputs; what they give has the last axis inside.
+ROWS = (((40, 1), (40, 16)), ((40, 16), (40, 1)), ((1, 5), (300, 1)), ((3, 40, 1), (40, 17)), ((40, 33), (1, 33)),
+        ((2, 3, 24), (2, 1, 24)), ((64, 1), (1, 7)), ((17, 8), (17, 8)))  # fmt: skip
+
+
+@pytest.mark.usefixtures("way")
+@types
+@pytest.mark.parametrize("function", BINARY[:4], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("shapes", ROWS, ids=str)
+def test_short_rows(shapes: Any, function: np.ufunc, dtype: Any) -> None:
+    rng = np.random.default_rng(4)
+    a, b = (rng.choice(ALL, shape).view(dtype) for shape in shapes)
+    np.testing.assert_array_equal(numbers(computed(function, a, b)), numbers(expected(function, a, b)))
+    apart = np.repeat(b, 2, -1)[..., ::2]
+    np.testing.assert_array_equal(numbers(computed(function, a, apart)), numbers(expected(function, a, b)))
+
+
+@pytest.mark.usefixtures("way")
+@types
+@pytest.mark.parametrize("ahead", [0, 1, 4, 16, 20, 64])
+@pytest.mark.parametrize("function", BINARY[:4], ids=lambda f: f.__name__)
+def test_rows_that_share_memory(function: np.ufunc, ahead: int, dtype: Any) -> None:
+    """Each element is written before the next one is read, as in NumPy's loops."""
+    rng = np.random.default_rng(5)
+    memory = (rng.standard_normal(400) + 2).astype(dtype)
+    other = (rng.standard_normal((20, 1)) + 2).astype(dtype)
+    wanted = memory.copy()
+    for r in range(20):
+        for i in range(16):
+            at = r * 16 + i
+            wanted[ahead + at] = np.asarray(function(np.float32(wanted[at]), np.float32(other[r, 0]))).astype(dtype)
+    a, out = memory[:320].reshape(20, 16), memory[ahead : ahead + 320].reshape(20, 16)
+    kernel = arithmetic.elementwise(function, (a.dtype, a.dtype))
+    assert kernel is not None and kernel.short_rows == 2
+    assert kernels.run(kernel, (a, other, out), (16,), (2, 0, 2), ((20, 32, 2, 32),))
+    np.testing.assert_array_equal(numbers(memory), numbers(wanted))
 
 
 @pytest.mark.usefixtures("way")
