@@ -2,6 +2,9 @@
 
 python benchmarks/run.py --real --json report.json
 python benchmarks/real/page.py report.json docs/real-models.md
+
+Of a report of some variants (--real '*/*/fp16') their rows are written, and those of others stay. It is to be run on
+the machine of the report, whose processor stands over the rows.
 """
 
 from __future__ import annotations
@@ -14,7 +17,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-BEGIN, END = "<!-- rows: benchmarks/real/page.py -->", "<!-- end of rows -->"
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import machine  # noqa: E402
+
+#: Where the rows of a variant stand.
+BEGIN, END = "<!-- rows of {}: benchmarks/real/page.py -->", "<!-- end of rows -->"
 PEERS = ("onnxruntime", "openvino")
 
 
@@ -23,15 +31,18 @@ def main() -> int:
     if len(sys.argv) != 3:
         print(__doc__, file=sys.stderr)
         return 2
-    report, page = Path(sys.argv[1]), Path(sys.argv[2])
+    report, page = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")), Path(sys.argv[2])
     text = page.read_text(encoding="utf-8")
-    if text.count(BEGIN) != 1 or text.count(END) != 1:
-        print(f"{page} has no place for the rows: {BEGIN} ... {END}", file=sys.stderr)
-        return 1
-    before, rest = text.split(BEGIN)
     told = set(re.findall(r"^### (\w+)", text, re.MULTILINE))
-    rows = "\n".join(lines(json.loads(report.read_text(encoding="utf-8")), told))
-    page.write_text(f"{before}{BEGIN}\n\n{rows}\n\n{END}{rest.split(END)[1]}", encoding="utf-8")
+    for variant in dict.fromkeys(row["variant"] for row in report):
+        begin = BEGIN.format(variant)
+        if text.count(begin) != 1 or END not in text.partition(begin)[2]:
+            print(f"{page} has no place for these rows: {begin} ... {END}", file=sys.stderr)
+            return 1
+        before, _, rest = text.partition(begin)
+        rows = "\n".join(lines([row for row in report if row["variant"] == variant], told))
+        text = f"{before}{begin}\n\n{rows}\n\n{END}{rest.partition(END)[2]}"
+    page.write_text(text, encoding="utf-8")
     return 0
 
 
@@ -43,7 +54,7 @@ def lines(report: Sequence[Mapping[str, Any]], told: set[str]) -> Iterator[str]:
     if known:
         mean = math.exp(sum(math.log(r) for r, _ in known) / len(known))
         fast = len(known) - len(slower)
-        yield f"Of {len(known)} files {fast} are at least as fast as both; geometric mean {mean:.2f}."
+        yield f"On {_where()}, of {len(known)} files {fast} are at least as fast as both; geometric mean {mean:.2f}."
     if slower:
         yield from ("", "| model | file | loopdbg | faster peer | ratio |", "| --- | --- | ---: | ---: | ---: |")
     for r, row in slower:
@@ -56,6 +67,18 @@ def ratio(times: Mapping[str, float]) -> float | None:
     """The faster peer's time by ours."""
     peers = [times[peer] for peer in PEERS if peer in times]
     return min(peers) / times["loopdbg"] if peers and "loopdbg" in times else None
+
+
+def _where() -> str:
+    """The processor, and how wide it works."""
+    words = machine.describe()
+    try:
+        flags = set(re.findall(r"^flags\s*:(.*)", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.MULTILINE)[0].split())
+    except (OSError, IndexError):
+        flags = set()
+    widths = (("avx512f", "AVX-512"), ("avx2", "AVX2"))
+    width = next((f" with {title}" for flag, title in widths if flag in flags), "")
+    return f"{words['cores']} cores of {words['processor']}{width}"
 
 
 if __name__ == "__main__":

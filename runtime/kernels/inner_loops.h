@@ -521,24 +521,24 @@ static loopdbg_loop loopdbg_map(char const *name, char type) {
 #define ROWS_SUMS(C, N, T) ROWS_SUM(rows_sum_##N, T)
 FLOATS(ROWS_SUMS)
 
-#define ROWS_PICK_FOUR(N)                                                                                     \
+#define ROWS_PICK_EACH(N)                                                                                     \
     if (!strcmp(name, "add")) return rows_add_##N;                                                            \
     if (!strcmp(name, "subtract")) return rows_subtract_##N;                                                  \
     if (!strcmp(name, "multiply")) return rows_multiply_##N;                                                  \
-    if (!strcmp(name, "divide")) return rows_divide_##N;
+    if (!strcmp(name, "divide")) return rows_divide_##N;                                                      \
+    if (!strcmp(name, "maximum")) return rows_maximum_##N;                                                    \
+    if (!strcmp(name, "minimum")) return rows_minimum_##N;
 #define ROWS_PICK(C, N, T)                                                                                    \
     case C:                                                                                                   \
-        ROWS_PICK_FOUR(N)                                                                                     \
-        if (!strcmp(name, "maximum")) return rows_maximum_##N;                                                \
-        if (!strcmp(name, "minimum")) return rows_minimum_##N;                                                \
+        ROWS_PICK_EACH(N)                                                                                     \
         if (!strcmp(name, "sum")) return rows_sum_##N;                                                        \
         break;
 /* What does two axes at once for a ufunc of two inputs of a type, or NULL. "sum": add, into where it reads. */
 static loopdbg_loop loopdbg_rows(char const *name, char type) {
     switch (type) {
         FLOATS(ROWS_PICK)
-        case 'e': ROWS_PICK_FOUR(f16) break;
-        case 'E': ROWS_PICK_FOUR(bf16) break;
+        case 'e': ROWS_PICK_EACH(f16) break;
+        case 'E': ROWS_PICK_EACH(bf16) break;
     }
     return NULL;
 }

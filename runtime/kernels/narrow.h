@@ -38,7 +38,7 @@ typedef struct {
     int inputs, brain, narrow, operation;
 } loopdbg_through;
 
-/* One of the four operations, any steps, so many numbers at once. */
+/* One of the operations in registers, any steps, so many numbers at once. */
 static void loopdbg_narrow_blocks(loopdbg_narrow_operation operation, char **args, npy_intp n, npy_intp const *steps,
                                   npy_intp most) {
     uint16_t near[3][LOOPDBG_NARROW_BLOCK];
@@ -96,7 +96,7 @@ static void loopdbg_through_floats(char **args, npy_intp const *dims, npy_intp c
     }
 }
 
-/* The four operations over the inner axis and the one around it (data: as in Call.outer), where neighbours of the inner
+/* These operations over the inner axis and the one around it (data: as in Call.outer), where neighbours of the inner
  * one have steps of 2, or 0 for one of the inputs. */
 static void loopdbg_narrow_around(int brain, int which, char **args, npy_intp n, npy_intp const *steps, npy_intp const *axis) {
     loopdbg_narrow_operation operation = loopdbg_half->operations[brain][which];
@@ -116,7 +116,14 @@ static void loopdbg_narrow_around(int brain, int which, char **args, npy_intp n,
             float a, b, y;
             loopdbg_widened(brain, x.a + i * x.a_step, 2, &a, 1);
             loopdbg_widened(brain, x.b + i * x.b_step, 2, &b, 1);
-            y = which == 0 ? a + b : which == 1 ? a - b : which == 2 ? a * b : a / b;
+            switch (which) {
+                case 0: y = a + (a != a ? a : b); break;
+                case 1: y = a - b; break;
+                case 2: y = a * (a != a ? a : b); break;
+                case 3: y = a / b; break;
+                case 4: y = a >= b || a != a ? a : b; break;
+                default: y = a <= b || a != a ? a : b;
+            }
             loopdbg_narrowed(brain, &y, x.y + 2 * i, 2, 1);
         }
     }
@@ -127,7 +134,7 @@ static void loopdbg_narrow_around(int brain, int which, char **args, npy_intp n,
     }
 #define NARROW_ROWS_OF(BRAIN, TYPE)                                                                           \
     NARROW_ROWS(BRAIN, TYPE, 0, add) NARROW_ROWS(BRAIN, TYPE, 1, subtract) NARROW_ROWS(BRAIN, TYPE, 2, multiply) \
-    NARROW_ROWS(BRAIN, TYPE, 3, divide)
+    NARROW_ROWS(BRAIN, TYPE, 3, divide) NARROW_ROWS(BRAIN, TYPE, 4, maximum) NARROW_ROWS(BRAIN, TYPE, 5, minimum)
 NARROW_ROWS_OF(0, f16)
 NARROW_ROWS_OF(1, bf16)
 

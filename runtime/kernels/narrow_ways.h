@@ -134,7 +134,7 @@ __attribute__((target("avx512f"))) static inline void loopdbg_brain_store_16(voi
     _mm256_storeu_si256((__m256i *)p, _mm512_cvtepi32_epi16(rounded));
 }
 
-/* The four operations without the way through memory, over two axes: 3x for many neighbours, 8x for rows of 16. Steps are
+/* Operations without the way through memory, over two axes: 3x for many neighbours, 8x for rows of 16. Steps are
  * 2, or 0 for what is one number in a row. */
 #define NARROW_DIRECT(NAME, TARGET, N, V, LOAD, STORE, OPERATION)                                             \
     __attribute__((target(TARGET))) static void NAME(loopdbg_narrow_rows const *x) {                          \
@@ -166,32 +166,54 @@ __attribute__((target("avx512f"))) static inline void loopdbg_brain_store_16(voi
             }                                                                                                 \
         }                                                                                                     \
     }
+/* As scalar_ops.h has them: of two NaNs and of two zeros the first one is handed on. */
+#define NARROW_CHOICES(NAME, TARGET, V, FIRST, ADD, MUL)                                                      \
+    __attribute__((target(TARGET))) static inline V loopdbg_add_##NAME(V a, V b) { return ADD(a, FIRST(a, b, _CMP_UNORD_Q, a)); } \
+    __attribute__((target(TARGET))) static inline V loopdbg_mul_##NAME(V a, V b) { return MUL(a, FIRST(a, b, _CMP_UNORD_Q, a)); } \
+    __attribute__((target(TARGET))) static inline V loopdbg_max_##NAME(V a, V b) {                            \
+        return FIRST(a, FIRST(a, b, _CMP_GE_OQ, b), _CMP_UNORD_Q, a);                                         \
+    }                                                                                                         \
+    __attribute__((target(TARGET))) static inline V loopdbg_min_##NAME(V a, V b) {                            \
+        return FIRST(a, FIRST(a, b, _CMP_LE_OQ, b), _CMP_UNORD_Q, a);                                         \
+    }
+/* a where the comparison with c holds, else b */
+#define NARROW_FIRST_8(A, B, HOW, C) _mm256_blendv_ps(B, A, _mm256_cmp_ps(A, C, HOW))
+#define NARROW_FIRST_16(A, B, HOW, C) _mm512_mask_mov_ps(B, _mm512_cmp_ps_mask(A, C, HOW), A)
+NARROW_CHOICES(8, "avx2,f16c", __m256, NARROW_FIRST_8, _mm256_add_ps, _mm256_mul_ps)
+NARROW_CHOICES(16, "avx512f", __m512, NARROW_FIRST_16, _mm512_add_ps, _mm512_mul_ps)
+#define loopdbg_sub_8 _mm256_sub_ps
+#define loopdbg_div_8 _mm256_div_ps
+#define loopdbg_sub_16 _mm512_sub_ps
+#define loopdbg_div_16 _mm512_div_ps
 #define NARROW_DIRECTS(OPERATION)                                                                             \
     NARROW_DIRECT(loopdbg_half_##OPERATION##_f16c, "avx2,f16c", 8, __m256, HALF_LOAD_8, HALF_STORE_8,         \
-                  _mm256_##OPERATION##_ps)                                                                    \
+                  loopdbg_##OPERATION##_8)                                                                    \
     NARROW_DIRECT(loopdbg_half_##OPERATION##_avx512, "avx512f", 16, __m512, HALF_LOAD_16, HALF_STORE_16,      \
-                  _mm512_##OPERATION##_ps)                                                                    \
+                  loopdbg_##OPERATION##_16)                                                                    \
     NARROW_DIRECT(loopdbg_brain_##OPERATION##_f16c, "avx2,f16c", 8, __m256, BRAIN_LOAD_8, loopdbg_brain_store_8, \
-                  _mm256_##OPERATION##_ps)                                                                    \
+                  loopdbg_##OPERATION##_8)                                                                    \
     NARROW_DIRECT(loopdbg_brain_##OPERATION##_avx512, "avx512f", 16, __m512, BRAIN_LOAD_16, loopdbg_brain_store_16, \
-                  _mm512_##OPERATION##_ps)
+                  loopdbg_##OPERATION##_16)
 NARROW_DIRECTS(add)
 NARROW_DIRECTS(sub)
 NARROW_DIRECTS(mul)
 NARROW_DIRECTS(div)
+NARROW_DIRECTS(max)
+NARROW_DIRECTS(min)
 #endif
 
 typedef struct {
     loopdbg_widen widen;
     loopdbg_narrow narrow;
-    /* of float16 and bfloat16: add, subtract, multiply, divide; or NULL */
-    loopdbg_narrow_operation operations[2][4];
+    /* of float16 and bfloat16: add, subtract, multiply, divide, maximum, minimum; or NULL */
+    loopdbg_narrow_operation operations[2][6];
 } loopdbg_halves;
 
 static loopdbg_halves const loopdbg_halves_any = {loopdbg_widen_half_any, loopdbg_narrow_half_any, {{NULL}}};
 #if defined(__x86_64__)
 #define NARROW_OPERATIONS(TYPE, NAME)                                                                         \
-    {loopdbg_##TYPE##_add_##NAME, loopdbg_##TYPE##_sub_##NAME, loopdbg_##TYPE##_mul_##NAME, loopdbg_##TYPE##_div_##NAME}
+    {loopdbg_##TYPE##_add_##NAME, loopdbg_##TYPE##_sub_##NAME, loopdbg_##TYPE##_mul_##NAME,                   \
+     loopdbg_##TYPE##_div_##NAME, loopdbg_##TYPE##_max_##NAME, loopdbg_##TYPE##_min_##NAME}
 #define HALVES(NAME)                                                                                          \
     static loopdbg_halves const loopdbg_halves_##NAME = {                                                     \
         loopdbg_widen_half_##NAME, loopdbg_narrow_half_##NAME,                                                \
@@ -219,10 +241,10 @@ static int loopdbg_use_halves(int kind) {
     return kind < 2;
 }
 
-/* Which of the four operations a ufunc is; -1: none. */
-static int loopdbg_half_operation_of(char const *name) {
-    static char const *const names[] = {"add", "subtract", "multiply", "divide"};
-    for (int k = 0; k < 4; k++)
+/* Which of these operations a ufunc is; -1: none. */
+static inline int loopdbg_half_operation_of(char const *name) {
+    static char const *const names[] = {"add", "subtract", "multiply", "divide", "maximum", "minimum"};
+    for (int k = 0; k < 6; k++)
         if (!strcmp(name, names[k])) return k;
     return -1;
 }

@@ -5,9 +5,24 @@
 #include <math.h>
 #include "call.h"
 #include "lanes.h"
+#include "narrow_ways.h"
 
 /* Rows of no more elements than this lie beside one another in vectors. */
 enum { LOOPDBG_NARROW = 8 };
+
+/* How float16 or bfloat16 is converted. */
+typedef struct {
+    loopdbg_widen widen;
+    loopdbg_narrow narrow;
+} loopdbg_rounding;
+
+/* A float as one of these. */
+static inline float loopdbg_rounded(loopdbg_rounding const *by, float x) {
+    uint16_t near;
+    by->narrow(&x, &near, 1);
+    by->widen(&near, &x, 1);
+    return x;
+}
 
 #define LANES_BODY "rows_lanes.h"
 #include "each_width.h"
@@ -18,6 +33,27 @@ static int loopdbg_rows_lanes = 1;
 static int loopdbg_softmax(loopdbg_call *call) {
     LOOPDBG_WIDEST(loopdbg_rows_lanes, softmax)((float const *)LOOPDBG_ARG(call, 0), (float *)LOOPDBG_ARG(call, 1),
                                                 call->extra[0], call->extra[1], (int)call->extra[2]);
+    return 0;
+}
+
+/* x, of float16 or bfloat16 -> out, scratch for 16 elements more than a row, and their bits. Differences, powers, their sum and the logarithm of
+ * that are rounded to the type as they come. extra: rows, length of a row, the logarithm is wanted, it is bfloat16, each
+ * addition is rounded. */
+static int loopdbg_softmax_rounded(loopdbg_call *call) {
+    npy_intp rows = call->extra[0], n = call->extra[1], whole = (n + LOOPDBG_LANES - 1) / LOOPDBG_LANES * LOOPDBG_LANES;
+    int brain = (int)call->extra[3];
+    loopdbg_rounding const by = {brain ? loopdbg_widen_brain : loopdbg_half->widen,
+                                 brain ? loopdbg_narrow_brain : loopdbg_half->narrow};
+    uint16_t const *x = (uint16_t const *)LOOPDBG_ARG(call, 0);
+    uint16_t *out = (uint16_t *)LOOPDBG_ARG(call, 1);
+    float *row = (float *)LOOPDBG_ARG(call, 2);
+    uint16_t *near = (uint16_t *)(row + whole);
+    memset(near, 0, (size_t)whole * 2);
+    for (npy_intp r = 0; r < rows; r++, x += n, out += n) {
+        memcpy(near, x, (size_t)n * 2);
+        LOOPDBG_WIDEST(loopdbg_rows_lanes, softmax_steps)(&by, row, near, n, whole, (int)call->extra[2],
+                                                          (int)call->extra[4], out);
+    }
     return 0;
 }
 

@@ -73,6 +73,49 @@ ATTR static void NAME(softmax)(float const *x, float *out, npy_intp rows, npy_in
     }
 }
 
+/* float16 or bfloat16, with all that the formula rounds on the way; see loopdbg_softmax_rounded. One row, of n: x, and its
+ * bits. What is converted has `whole` elements: those one by one that fill no vector took longer than all others. */
+ATTR static void NAME(softmax_steps)(loopdbg_rounding const *by, float *x, uint16_t *near, npy_intp n, npy_intp whole,
+                                     int logarithm, int few, uint16_t *out) {
+    V v[LOOPDBG_LANES / N], total[LOOPDBG_LANES / N];
+    float most, below = 0;
+    by->widen(near, x, whole);
+    most = NAME(greatest)(x, n);
+    for (npy_intp i = 0; i < n; i += LOOPDBG_LANES) {
+        NAME(load)(x + i, n - i, 0, v);
+        for (int q = 0; q < LOOPDBG_LANES / N; q++) v[q] -= most;
+        NAME(store)(x + i, n - i, v);
+    }
+    by->narrow(x, near, whole);
+    by->widen(near, x, whole);
+    if (logarithm) memcpy(out, near, (size_t)n * 2);
+    NAME(powers)(x, n, 0, x);
+    by->narrow(x, near, whole);
+    by->widen(near, x, whole);
+    for (int q = 0; q < LOOPDBG_LANES / N; q++) total[q] = (V){0};
+    if (few) {
+        for (npy_intp i = 0; i < n; i++) below = loopdbg_rounded(by, below + x[i]);
+    } else {
+        for (npy_intp i = 0; i < n; i += LOOPDBG_LANES) {
+            NAME(load)(x + i, n - i, 0, v);
+            for (int q = 0; q < LOOPDBG_LANES / N; q++) total[q] += v[q];
+        }
+        below = loopdbg_rounded(by, NAME(sum)(total));
+    }
+    if (logarithm) {
+        below = loopdbg_rounded(by, logf(below));
+        memcpy(near, out, (size_t)n * 2);
+        by->widen(near, x, whole);
+    }
+    for (npy_intp i = 0; i < n; i += LOOPDBG_LANES) {
+        NAME(load)(x + i, n - i, 0, v);
+        for (int q = 0; q < LOOPDBG_LANES / N; q++) v[q] = logarithm ? v[q] - below : v[q] / below;
+        NAME(store)(x + i, n - i, v);
+    }
+    by->narrow(x, near, whole);
+    memcpy(out, near, (size_t)n * 2);
+}
+
 /* ``blocks`` times 16 columns of x [n, inner], of which ``count`` are there. */
 ATTR static inline __attribute__((always_inline)) void NAME(log_sum_exp_columns)(float const *x, float *out, npy_intp n,
                                                                                  npy_intp inner, npy_intp count, int blocks) {

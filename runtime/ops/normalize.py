@@ -41,11 +41,18 @@ def softmax_over(p: P, x: T, axes: tuple[int, ...], logarithm: bool = False) -> 
     if not x.size:
         return x
     first = x.ndim - len(axes)
-    if x.dtype == FLOAT32 and axes == tuple(range(first, x.ndim)):
-        numbers = (volume(x.shape[:first]), volume(x.shape[first:]), int(logarithm))
-        (result,) = p.routine("rows.softmax", [x], [(x.shape, FLOAT32)], numbers, rows=(0,))
-        return result
     wide = working_dtype(x.dtype)
+    if wide == FLOAT32 and x.dtype.itemsize > 1 and axes == tuple(range(first, x.ndim)):
+        numbers = (volume(x.shape[:first]), volume(x.shape[first:]), int(logarithm))
+        if x.dtype == FLOAT32:
+            (result,) = p.routine("rows.softmax", [x], [(x.shape, FLOAT32)], numbers, rows=(0,))
+            return result
+        brain = x.dtype.name == "bfloat16"
+        numbers += (int(brain), int(brain and len(axes) == 1 and x.shape[axes[0]] <= _FEW))
+        # A row and its bits, each up to 15 elements longer.
+        scratch = volume(x.shape[first:]) * 6 + 96
+        (result,) = p.routine("rows.softmax_rounded", [x], [(x.shape, x.dtype)], numbers, scratch, rows=(0,))
+        return result
 
     def step(value: T) -> T:
         return cast(p, cast(p, value, x.dtype), wide)

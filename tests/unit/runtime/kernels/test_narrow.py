@@ -109,7 +109,7 @@ ROWS = (((40, 1), (40, 16)), ((40, 16), (40, 1)), ((1, 5), (300, 1)), ((3, 40, 1
 
 @pytest.mark.usefixtures("way")
 @types
-@pytest.mark.parametrize("function", BINARY[:4], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", BINARY[:6], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("shapes", ROWS, ids=str)
 def test_short_rows(shapes: Any, function: np.ufunc, dtype: Any) -> None:
     rng = np.random.default_rng(4)
@@ -122,7 +122,7 @@ def test_short_rows(shapes: Any, function: np.ufunc, dtype: Any) -> None:
 @pytest.mark.usefixtures("way")
 @types
 @pytest.mark.parametrize("ahead", [0, 1, 4, 16, 20, 64])
-@pytest.mark.parametrize("function", BINARY[:4], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", BINARY[:6], ids=lambda f: f.__name__)
 def test_rows_that_share_memory(function: np.ufunc, ahead: int, dtype: Any) -> None:
     """Each element is written before the next one is read, as in NumPy's loops."""
     rng = np.random.default_rng(5)
@@ -177,6 +177,25 @@ def test_floats_round_to_the_nearest(dtype: Any) -> None:
     for x in (some, middles.astype(np.float32), np.nextafter(middles.astype(np.float32), np.float32(np.inf))):
         np.testing.assert_array_equal(bits(Eager().cast(x, dtype)), bits(x.astype(dtype)))
         np.testing.assert_array_equal(bits(Eager().cast(x[::3], dtype)), bits(x[::3].astype(dtype)))
+
+
+@pytest.mark.usefixtures("way")
+@types
+@pytest.mark.parametrize("function", BINARY[:6], ids=lambda f: f.__name__)
+def test_the_first_of_two_nans_and_zeros(function: np.ufunc, dtype: Any) -> None:
+    """However many stand beside them, and whichever loop gets to them."""
+    few = np.array([0, -0.0, 1, np.inf, -np.inf, np.nan, np.nan], np.float32).astype(dtype)
+    few.view(np.uint16)[-1] ^= 0x8021
+    a, b = np.repeat(few, len(few))[None].repeat(3, 0), np.tile(few, len(few))[None].repeat(3, 0)
+    whole = bits(computed(function, a, b))
+    np.testing.assert_array_equal(bits(computed(function, np.repeat(a, 2, 1)[:, ::2], b)), whole)
+    column = np.ascontiguousarray(few.reshape(-1, 1))
+    np.testing.assert_array_equal(bits(computed(function, column, few[None])).reshape(-1), whole[0])
+    np.testing.assert_array_equal(bits(computed(function, few[None], column)).T.reshape(-1), whole[0])
+    nans = np.isnan(a.astype(np.float32)) & np.isnan(b.astype(np.float32))
+    quiet = bits(np.float32(0).astype(dtype)).dtype.type(0x200 if dtype == HALF else 0x40)
+    if dtype == HALF:
+        np.testing.assert_array_equal(whole[nans] | quiet, bits(a)[nans] | quiet)
 
 
 @types
