@@ -36,9 +36,8 @@ static int loopdbg_softmax(loopdbg_call *call) {
     return 0;
 }
 
-/* x, of float16 or bfloat16 -> out, scratch for 16 elements more than a row, and their bits. Differences, powers, their sum and the logarithm of
- * that are rounded to the type as they come. extra: rows, length of a row, the logarithm is wanted, it is bfloat16, each
- * addition is rounded. */
+/* x, of float16 or bfloat16 -> out; scratch for a row, up to whole lanes, and its bits. Differences, powers, their sum and
+ * the logarithm of that are rounded to the type as they come. extra: as softmax, it is bfloat16. */
 static int loopdbg_softmax_rounded(loopdbg_call *call) {
     npy_intp rows = call->extra[0], n = call->extra[1], whole = (n + LOOPDBG_LANES - 1) / LOOPDBG_LANES * LOOPDBG_LANES;
     int brain = (int)call->extra[3];
@@ -51,8 +50,7 @@ static int loopdbg_softmax_rounded(loopdbg_call *call) {
     memset(near, 0, (size_t)whole * 2);
     for (npy_intp r = 0; r < rows; r++, x += n, out += n) {
         memcpy(near, x, (size_t)n * 2);
-        LOOPDBG_WIDEST(loopdbg_rows_lanes, softmax_steps)(&by, row, near, n, whole, (int)call->extra[2],
-                                                          (int)call->extra[4], out);
+        LOOPDBG_WIDEST(loopdbg_rows_lanes, softmax_steps)(&by, row, near, n, whole, (int)call->extra[2], out);
     }
     return 0;
 }

@@ -76,9 +76,9 @@ ATTR static void NAME(softmax)(float const *x, float *out, npy_intp rows, npy_in
 /* float16 or bfloat16, with all that the formula rounds on the way; see loopdbg_softmax_rounded. One row, of n: x, and its
  * bits. What is converted has `whole` elements: those one by one that fill no vector took longer than all others. */
 ATTR static void NAME(softmax_steps)(loopdbg_rounding const *by, float *x, uint16_t *near, npy_intp n, npy_intp whole,
-                                     int logarithm, int few, uint16_t *out) {
+                                     int logarithm, uint16_t *out) {
     V v[LOOPDBG_LANES / N], total[LOOPDBG_LANES / N];
-    float most, below = 0;
+    float most, below;
     by->widen(near, x, whole);
     most = NAME(greatest)(x, n);
     for (npy_intp i = 0; i < n; i += LOOPDBG_LANES) {
@@ -93,15 +93,11 @@ ATTR static void NAME(softmax_steps)(loopdbg_rounding const *by, float *x, uint1
     by->narrow(x, near, whole);
     by->widen(near, x, whole);
     for (int q = 0; q < LOOPDBG_LANES / N; q++) total[q] = (V){0};
-    if (few) {
-        for (npy_intp i = 0; i < n; i++) below = loopdbg_rounded(by, below + x[i]);
-    } else {
-        for (npy_intp i = 0; i < n; i += LOOPDBG_LANES) {
-            NAME(load)(x + i, n - i, 0, v);
-            for (int q = 0; q < LOOPDBG_LANES / N; q++) total[q] += v[q];
-        }
-        below = loopdbg_rounded(by, NAME(sum)(total));
+    for (npy_intp i = 0; i < n; i += LOOPDBG_LANES) {
+        NAME(load)(x + i, n - i, 0, v);
+        for (int q = 0; q < LOOPDBG_LANES / N; q++) total[q] += v[q];
     }
+    below = loopdbg_rounded(by, NAME(sum)(total));
     if (logarithm) {
         below = loopdbg_rounded(by, logf(below));
         memcpy(near, out, (size_t)n * 2);

@@ -27,7 +27,7 @@ FLOAT32 = np.dtype(np.float32)
 # --- Softmax.
 
 
-#: So few bfloat16 are added one by one.
+#: So few bfloat16 are added one by one, and rows of so few gain nothing by a routine.
 _FEW = 8
 
 
@@ -42,17 +42,17 @@ def softmax_over(p: P, x: T, axes: tuple[int, ...], logarithm: bool = False) -> 
         return x
     first = x.ndim - len(axes)
     wide = working_dtype(x.dtype)
-    if wide == FLOAT32 and x.dtype.itemsize > 1 and axes == tuple(range(first, x.ndim)):
-        numbers = (volume(x.shape[:first]), volume(x.shape[first:]), int(logarithm))
+    if wide == FLOAT32 and axes == tuple(range(first, x.ndim)):
+        rows, length = volume(x.shape[:first]), volume(x.shape[first:])
         if x.dtype == FLOAT32:
-            (result,) = p.routine("rows.softmax", [x], [(x.shape, FLOAT32)], numbers, rows=(0,))
+            (result,) = p.routine("rows.softmax", [x], [(x.shape, FLOAT32)], (rows, length, int(logarithm)), rows=(0,))
             return result
-        brain = x.dtype.name == "bfloat16"
-        numbers += (int(brain), int(brain and len(axes) == 1 and x.shape[axes[0]] <= _FEW))
-        # A row and its bits, each up to 15 elements longer.
-        scratch = volume(x.shape[first:]) * 6 + 96
-        (result,) = p.routine("rows.softmax_rounded", [x], [(x.shape, x.dtype)], numbers, scratch, rows=(0,))
-        return result
+        if x.dtype.itemsize > 1 and length > _FEW:
+            numbers = (rows, length, int(logarithm), int(x.dtype.name == "bfloat16"))
+            # A row and its bits, each up to 15 elements longer.
+            scratch = length * 6 + 96
+            (result,) = p.routine("rows.softmax_rounded", [x], [(x.shape, x.dtype)], numbers, scratch, rows=(0,))
+            return result
 
     def step(value: T) -> T:
         return cast(p, cast(p, value, x.dtype), wide)

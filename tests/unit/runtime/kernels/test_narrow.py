@@ -12,10 +12,12 @@ import pytest
 
 from loopdbg.runtime.graph import Array
 from loopdbg.runtime.kernels import kernel as kernels
+from loopdbg.runtime.kernels.routines import rows
 from loopdbg.runtime.ops import arithmetic
 from loopdbg.runtime.ops.activations import GELU, SIGMOID, SOFTPLUS
 from loopdbg.runtime.ops.eager import Eager
 from loopdbg.runtime.ops.elementwise import ERF
+from loopdbg.runtime.ops.normalize import softmax_over
 
 BRAIN = np.dtype(ml_dtypes.bfloat16)
 HALF = np.dtype(np.float16)
@@ -219,3 +221,32 @@ def test_reductions(function: np.ufunc, dtype: Any) -> None:
         np.testing.assert_allclose(result.astype(np.float64), wide, rtol=0.03)
     if dtype == HALF:
         np.testing.assert_array_equal(Eager().reduce(function, x, (1,), False), function.reduce(x, 1))
+
+
+@types
+@pytest.mark.parametrize("logarithm", [False, True])
+@pytest.mark.parametrize("n", [9, 16, 50, 257])
+def test_softmax_rounds_each_step(n: int, logarithm: bool, dtype: Any) -> None:
+    x = (np.random.default_rng(n).standard_normal((6, n)) * 4).astype(dtype)
+    x[1, 3], x[2, 4], x[3], x[4, 5] = -np.inf, np.nan, -np.inf, np.inf
+
+    def step(value: Array) -> Array:
+        return value.astype(dtype).astype(np.float32)
+
+    shifted = step(x.astype(np.float32) - x.astype(np.float32).max(1, keepdims=True))
+    powers = step(np.exp(shifted))
+    total = step(powers.sum(1, keepdims=True))
+    wanted = (shifted - step(np.log(total)) if logarithm else powers / total).astype(dtype)
+    found = []
+    for kind in (1, 2, 3):
+        if rows.use_lanes(kind):
+            found.append(softmax_over(Eager(), x, (1,), logarithm))
+            for r in range(len(x)):
+                np.testing.assert_array_equal(bits(softmax_over(Eager(), x[r], (0,), logarithm)), bits(found[-1][r]))
+    rows.use_lanes(0)
+    for other in found[1:]:
+        np.testing.assert_array_equal(numbers(other), numbers(found[0]))
+    np.testing.assert_array_equal(np.isnan(found[0]), np.isnan(wanted))
+    unit = 2.0 ** (-10 if dtype == HALF else -7)
+    there = np.isfinite(wanted.astype(np.float32))
+    np.testing.assert_allclose(found[0][there].astype(float), wanted[there].astype(float), rtol=2 * unit, atol=1e-6)
