@@ -21,7 +21,7 @@ import numpy as np
 
 from ...graph import Array
 from ...kernels.walks import choose_inner, coalesce, rows_of, stride_along
-from ...ops.arithmetic import layout, strides_of
+from ...ops.arithmetic import IDEMPOTENT, layout, strides_of
 from ...ops.primitives import NotNative
 from ...ops.registry import Op
 from ...plan.bind import Buffer, CallSpec, walked
@@ -34,6 +34,10 @@ Spec = tuple[np.dtype[Any], Shape]
 LEAST = 8192
 #: Axes that blocks can run along.
 MAX_AXES = 8
+#: Bytes of an element, where there are several types.
+ITEMSIZE = 4
+#: Bytes of one tensor in a block where a reduction makes blocks larger: a few of them fit into the second-level cache.
+MOST = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -120,6 +124,7 @@ class _Alone:
 
     steps: tuple[Shape, ...]
     results: tuple[Shape, ...]
+    folds: bool
 
     def fits(self, axes: Shape) -> bool:
         """May it run in blocks along these axes? Among others it has the same steps, and may be more of them."""
@@ -127,8 +132,8 @@ class _Alone:
 
 
 def _alone(node: Candidate, slots: Slots) -> _Alone | None:
-    """None: elementwise calls cannot do it."""
-    if node.guarded or node.idle:
+    """None: elementwise calls cannot do it, or it need not run in each iteration."""
+    if node.guarded or node.idle or node.once:
         return None
     joint = Joint()
     try:
@@ -136,19 +141,44 @@ def _alone(node: Candidate, slots: Slots) -> _Alone | None:
     except NotNative:
         return None
     steps = tuple(walked(step.shape) for step in joint.steps if not step.once)
-    return _Alone(steps, tuple(walked(result.shape) for result in results))
+    folds = any(step.fold is not None for step in joint.steps)
+    return _Alone(steps, tuple(walked(result.shape) for result in results), folds)
 
 
 def _plan(
     nodes: Sequence[Candidate], slots: Slots, unfolded: Collection[int], alone: Mapping[int, _Alone | None]
 ) -> list[Group]:
     for shape in _shapes(nodes, alone):
-        group = _Grouper(nodes, slots, shape, unfolded, alone).group()
+        group = _best(nodes, slots, shape, unfolded, alone)
         if group is not None:
             before = [node for node in nodes if node.pc < group.first]
             after = [node for node in nodes if node.pc >= group.end]
             return [*_plan(before, slots, unfolded, alone), group, *_plan(after, slots, unfolded, alone)]
     return []
+
+
+def _best(
+    nodes: Sequence[Candidate],
+    slots: Slots,
+    shape: Shape,
+    unfolded: Collection[int],
+    alone: Mapping[int, _Alone | None],
+) -> Group | None:
+    """Blocks that fit into the nearest cache, along as many axes as that takes; along fewer where more nodes run so,
+    for a reduction over one of the axes needs all of it in a block."""
+    depth = 1
+    while depth < len(shape) and math.prod(shape[depth:]) * ITEMSIZE > BLOCK:
+        depth += 1
+    best = _Grouper(nodes, slots, shape[:depth], unfolded, alone).group()
+    if not any(by_itself is not None and by_itself.folds for by_itself in alone.values()):
+        return best
+    for fewer in range(depth - 1, 0, -1):
+        if math.prod(shape[fewer:]) * ITEMSIZE > MOST:
+            break
+        group = _Grouper(nodes, slots, shape[:fewer], unfolded, alone).group()
+        if group is not None and (best is None or len(group.members) > len(best.members)):
+            best = group
+    return best
 
 
 def _shapes(nodes: Sequence[Candidate], alone: Mapping[int, _Alone | None]) -> list[Shape]:
@@ -183,11 +213,11 @@ class _Unfit(Exception):
 
 @dataclass
 class _Grouper:
-    """Collects the nodes that can run in blocks of ``shape``."""
+    """Collects the nodes that can run in blocks along ``axes``, all but the last one element by element."""
 
     nodes: Sequence[Candidate]
     slots: Slots
-    shape: Shape
+    axes: Shape
     unfolded: Collection[int]
     alone: Mapping[int, _Alone | None]
     joint: Joint = field(default_factory=lambda: Joint())
@@ -201,13 +231,7 @@ class _Grouper:
     barred: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
-        depth = 1
-        itemsize = 4
-        while depth < len(self.shape) and math.prod(self.shape[depth:]) * itemsize > BLOCK:
-            depth += 1
         self._positions = {node.pc for node in self.nodes}
-        #: The axes that blocks run along: all but the last one element by element.
-        self.axes = self.shape[:depth]
 
     def group(self) -> Group | None:
         """The group, None where nothing is gained."""
@@ -234,7 +258,7 @@ class _Grouper:
         barred = self._unwritable()
         if barred:
             again = self.barred | barred
-            return _Grouper(self.nodes, self.slots, self.shape, self.unfolded, self.alone, barred=again).group()
+            return _Grouper(self.nodes, self.slots, self.axes, self.unfolded, self.alone, barred=again).group()
         self._write(outer)
         if not self._worth(inner):
             return None
@@ -273,8 +297,8 @@ class _Grouper:
         rows = dict(self.rows)
         try:
             results = self.joint.apply(node.op, _arguments(node, self.values, self.slots))
-            for step in self.joint.steps[steps:]:
-                self._check(step, node.pc)
+            for k in range(steps, len(self.joint.steps)):
+                self._check(k, node.pc)
             for slot, result in zip(node.outputs, results, strict=False):
                 if slot >= 0:
                     self._check_result(slot, result)
@@ -307,9 +331,10 @@ class _Grouper:
         readers = set(self.slots.readers(slot))
         return bool(readers) and readers <= self._positions
 
-    def _check(self, step: ChainStep, pc: int) -> None:
-        """Can the step run in blocks, after the steps before it?"""
-        if step.once and walked(step.shape)[: len(self.axes)] != self.axes:
+    def _check(self, k: int, pc: int) -> None:
+        """Can a step run in blocks, after the steps before it?"""
+        step = self.joint.steps[k]
+        if step.once and not any(self._steps(step.out, self.joint.steps[k + 1].shape)):
             self._check_start(step)
             return
         if step.fold is not None or not step.kernel.exact:
@@ -324,7 +349,7 @@ class _Grouper:
         if step.fold is not None and not any(steps):
             if self.rows.get(step.out.index, ()) is not None or pc in self.unfolded:
                 raise _Unfit
-            if step.out.dtype.kind not in "biu" and step.fold not in (np.maximum, np.minimum):
+            if not (step.out.dtype.kind in "biu" or step.fold in IDEMPOTENT or _keeps_order(step)):
                 raise _Unfit
             return
         if step.fold is not None and self.rows.get(step.out.index) is None:
@@ -423,8 +448,14 @@ class _Grouper:
             Check(outer[step.out.index], step.out.dtype, math.prod(self.slots.spec(outer[step.out.index])[1]))
             for step in self.joint.steps
             if step.fold is not None and self.rows[step.out.index] is None
-            if step.out.index in outer and step.out.dtype.kind == "f"
+            if step.out.index in outer and step.out.dtype.kind == "f" and not _keeps_order(step)
         ]
+
+
+def _keeps_order(step: ChainStep) -> bool:
+    """Are rows added to rows, one after the other, whatever blocks they come in?"""
+    rows = coalesce(rows_of(step.shape, [layout(x) for x in step.buffers]))
+    return bool(rows) and rows[-1][-1] != 0
 
 
 def _inside(buffer: Buffer, depth: int, limit: int) -> bool:

@@ -154,10 +154,12 @@ cdef int fits(const State *s, int leader, const Group *g) noexcept nogil:
 
 cdef int run_alone(State *s, int leader, const int *positions, int count) noexcept nogil:
     """Run nodes as they are bound by themselves; not 0: one could not be run so."""
-    cdef const Instr *ins
+    cdef Instr *ins
     cdef int k, j
     for k in range(count):
         ins = s.code + positions[k]
+        if ins.once >= 0 and ran_once(s, ins):
+            continue
         if ins.kind != NATIVE and positions[k] != leader:
             return 1
         if s.stepping & TIMING:
@@ -168,6 +170,8 @@ cdef int run_alone(State *s, int leader, const int *positions, int count) noexce
         for j in range(ins.ncalls):
             if ins.calls[j].run(ins.calls + j):
                 return 1
+        if ins.once >= 0:
+            ins.done = s.loops[ins.once].entries
         s.budget -= ins.cost
     if s.stepping & TIMING:
         clock_in(s, leader)

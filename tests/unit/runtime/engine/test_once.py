@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import loopdbg
+from fusing import check, stops_agree
 from loopdbg.runtime.engine.engine import Engine
 from models import model
 
@@ -127,3 +128,27 @@ def test_in_scalar_programs() -> None:
         assert session.outputs["h"] == got
         half = np.float32(1) / (np.float32(1) + np.exp(-np.float32(w)))
         assert got == pytest.approx(w * half / (1 - half), rel=1e-3)
+
+
+def test_between_nodes_that_run_in_groups() -> None:
+    m = model("""
+    g (int64 M, float[101,97] w, float[101,97] x0) => (float[101,97] x) {
+      x = Loop (M, , x0) <body = b (int64 i, bool c, float[101,97] u) => (bool c2, float[101,97] u2) {
+        c2 = Identity (c)
+        a = Mul (u, w)
+        once = Tanh (w)
+        b = Add (a, once)
+        d = Abs (b)
+        u2 = Sub (d, u)
+      }>
+    }""")
+    for w in (0.5, 2.0):
+        rng = np.random.default_rng(1)
+        feed = {"M": np.int64(6), "w": np.full((101, 97), w, np.float32), "x0": rng.random((101, 97), np.float32)}
+        assert check(m, feed, python=False) == [["a", "b", "d", "u2"]]
+    engine = m._engine
+    assert engine is not None
+    ((group, _),) = engine.groups
+    writer = next(pc for pc, i in enumerate(m.plan.code) if i.once >= 0 and i.op is not None)
+    assert group.before == [writer]
+    stops_agree(m, feed, ["on", "look", "double", "on", "boundary", "save", "look", "node", "back", "look"])
