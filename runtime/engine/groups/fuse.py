@@ -226,8 +226,8 @@ class _Grouper:
     #: Temp -> bytes from row to row along each axis of the blocks; None: it is a reduction's result.
     rows: dict[int, Shape | None] = field(default_factory=dict)
     members: list[Candidate] = field(default_factory=list)
-    #: Positions of nodes that were members in an earlier trial, but whose results somebody outside reads, and which
-    #: cannot be written block by block.
+    #: Positions of nodes that were members in an earlier trial that came to nothing: somebody outside reads their
+    #: results, which cannot be written block by block, or nothing was gained.
     barred: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
@@ -257,11 +257,11 @@ class _Grouper:
         outer, inner = self._outer(), self._inner()
         barred = self._unwritable()
         if barred:
-            again = self.barred | barred
-            return _Grouper(self.nodes, self.slots, self.axes, self.unfolded, self.alone, barred=again).group()
+            return self._without(barred)
         self._write(outer)
         if not self._worth(inner):
-            return None
+            # Others may be, that stood behind what is of no use: what reads an extreme of everything, say.
+            return self._without(node.pc for node in self.members)
         emitted = Emitter(self.joint, self.axes, self.rows, outer)
         emitted.emit()
         within = [node for node in self.nodes if first <= node.pc < end]
@@ -284,6 +284,10 @@ class _Grouper:
             sorted({slot for node in within for slot in (*node.inputs, *node.outputs) if slot >= 0}),
             emitted.cost,
         )
+
+    def _without(self, barred: Iterable[int]) -> Group | None:
+        again = self.barred | frozenset(barred)
+        return _Grouper(self.nodes, self.slots, self.axes, self.unfolded, self.alone, barred=again).group()
 
     # -- who joins
 
@@ -435,6 +439,8 @@ class _Grouper:
 
     def _worth(self, inner: Sequence[int]) -> bool:
         """Something large stays in a block that would otherwise be written and read again."""
+        if all(step.once for step in self.joint.steps):
+            return False
         large = [slot for slot in inner if math.prod(self.slots.spec(slot)[1]) >= LEAST // 2]
         made = {
             step.out.index

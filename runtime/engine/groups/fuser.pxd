@@ -12,6 +12,7 @@ cdef class Fuser:
     cdef State *s
     cdef readonly list groups    # a fuse.Group for each that was made and not replaced since
     cdef dict planned            # first position of a run of nodes -> what its groups were made for
+    cdef dict kept               # what plans depend on -> what is known, and the groups
     cdef set unfolded            # nodes whose reductions stay outside
     cdef object ports
     cdef dict inner              # slot that only members of a group read -> the group's first position
@@ -32,5 +33,7 @@ cdef class Fuser:
     cdef int plan_again(self, slots) except -1
     cdef int look(self, int index) except -1
     cdef int plan(self, list run) except -1
+    cdef list found(self, list nodes, set written, bint chained, bint large)
+    cdef list search(self, list nodes, set written, bint chained, bint large)
     cdef bint is_integer_product(self, instruction) except -1
     cdef set tested(self)

@@ -17,6 +17,8 @@ from ..views import ports_of
 
 # A value that was asked for so often is written from then on.
 cdef int OFTEN = 3
+# So many plans are kept for shapes that come back.
+cdef int MOST_KEPT = 16
 
 
 cdef class Fuser:
@@ -25,7 +27,7 @@ cdef class Fuser:
     def __init__(self, Memory memory not None, Views views not None):
         self.memory, self.views, self.s = memory, views, &memory.s
         self.groups = []
-        self.planned, self.inner, self.asked = {}, {}, {}
+        self.planned, self.kept, self.inner, self.asked = {}, {}, {}, {}
         self.unfolded = set()
         self.watched = frozenset()
         self.generation = self.looked = -1
@@ -171,7 +173,8 @@ cdef class Fuser:
             return 0
         self.planned[run[0]] = key
         # Not at the top: a run whose tensors are all small needs none of it, nor does one without quantised products.
-        large = any([self.s.slots[<int>slot].nbytes >= 4096 for pc in run for slot in self.memory.plan.code[pc].outputs if slot >= 0])
+        large = self.memory.plan.code[run[0]].inside >= 0 and \
+            any([self.s.slots[<int>slot].nbytes >= 4096 for slot in made if slot >= 0])
         chained = any([self.is_integer_product(self.memory.plan.code[pc]) for pc in run])
         if not (large or chained):
             return 0
@@ -198,19 +201,7 @@ cdef class Fuser:
             nodes.append(fuse.Candidate(pc, instruction.op, instruction.inputs, instruction.outputs, fixed, idle,
                                         instruction.node.op_type, ins.once >= 0))
         self.groups = [group for group in self.groups if not run[0] <= group.first <= run[len(run) - 1]]
-        slots = fuse.Slots(lambda slot: self.memory.specs[self.s.slots[<int>slot].spec], lambda slot: self.memory.known[slot],
-                           lambda slot: self.views.readers(slot), self.ports | written)
-        planned = []
-        if chained:
-            from . import chains
-
-            planned = chains.plan_chains(nodes, slots)
-        if large and self.memory.plan.code[run[0]].inside >= 0:
-            # Between the chains.
-            ends = [run[0], *[end for group in planned for end in (group.first, group.end)], run[len(run) - 1] + 1]
-            for first, end in zip(ends[::2], ends[1::2]):
-                planned += fuse.plan_groups([node for node in nodes if first <= node.pc < end], slots, self.unfolded)
-        for group in planned:
+        for group in self.found(nodes, made & written, chained, large):
             ins = self.s.code + <int>group.first
             ins.group = make_group(self.s, group)
             ins.group.loop = self.memory.plan.code[run[0]].inside
@@ -219,6 +210,39 @@ cdef class Fuser:
                 self.inner.update(dict.fromkeys(group.inner, group.first))
             self.groups.append(group)
         return 0
+
+    cdef list found(self, list nodes, set written, bint chained, bint large):
+        """The groups of nodes in a row. What was planned for the same shapes is found again: a loop whose first iteration
+        has others than those that follow would plan anew in each run."""
+        used = sorted({slot for node in nodes for slot in (*node.inputs, *node.outputs) if slot >= 0})
+        known = [self.memory.known[slot] for slot in used]
+        readers = tuple([tuple(self.views.readers(slot)) for node in nodes for slot in node.outputs if slot >= 0])
+        key = (tuple([(node.pc, node.guarded, node.idle, node.once) for node in nodes]),
+               tuple([self.memory.specs[self.s.slots[<int>slot].spec] for slot in used]),
+               tuple([id(array) for array in known]), readers, frozenset(self.unfolded), frozenset(written))
+        if key not in self.kept:
+            while len(self.kept) >= MOST_KEPT:
+                del self.kept[next(iter(self.kept))]
+            # With what is known, so that nothing else is found where it was.
+            self.kept[key] = (known, self.search(nodes, written, chained, large))
+        return self.kept[key][1]
+
+    cdef list search(self, list nodes, set written, bint chained, bint large):
+        from . import fuse
+
+        slots = fuse.Slots(lambda slot: self.memory.specs[self.s.slots[<int>slot].spec], lambda slot: self.memory.known[slot],
+                           lambda slot: self.views.readers(slot), self.ports | written)
+        planned = []
+        if chained:
+            from . import chains
+
+            planned = chains.plan_chains(nodes, slots)
+        if large:
+            # Between the chains.
+            ends = [nodes[0].pc, *[end for group in planned for end in (group.first, group.end)], nodes[len(nodes) - 1].pc + 1]
+            for first, end in zip(ends[::2], ends[1::2]):
+                planned += fuse.plan_groups([node for node in nodes if first <= node.pc < end], slots, self.unfolded)
+        return planned
 
     cdef bint is_integer_product(self, instruction) except -1:
         cdef int slot = instruction.outputs[0] if instruction.outputs else -1

@@ -10,6 +10,7 @@ import pytest
 import loopdbg
 from fusing import by_nodes, check, members, same
 from loopdbg.runtime.engine.engine import Engine
+from loopdbg.runtime.engine.groups import fuse as planner
 from loopdbg.runtime.graph import StoppedBy
 from loopdbg.runtime.plan.plan import Opcode
 from models import COUNT, model
@@ -287,6 +288,11 @@ def test_a_group_goes_on_through_a_reduction_over_a_middle_axis(op: str) -> None
     assert group[-1] == "y" and {"a", "m", "b"} <= set(group)
     assert m._engine is not None
     assert m._engine.groups[0][0].blocks == (5,)
+
+
+def test_nodes_behind_an_extreme_that_has_no_group() -> None:
+    m = loop("m = ReduceMax (x)\nb = Sub (x, m)\ny = Exp (b)")
+    assert check(m, start(), python=False) == [["b", "y"]]
 
 
 def test_sums_of_rows_are_part_of_the_group() -> None:
@@ -609,3 +615,23 @@ def test_a_node_that_changes_is_followed() -> None:
         engine = m._engine
         assert engine is not None
         assert [len(group.members) for group, _ in engine.groups] == ([] if rows == 20 else [3])
+
+
+def test_what_is_planned_for_shapes_that_come_back_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    planned: list[int] = []
+    plan = planner.plan_groups
+
+    def counted(*given: Any) -> list[planner.Group]:
+        planned.append(1)
+        return plan(*given)
+
+    monkeypatch.setattr(planner, "plan_groups", counted)
+    m = loop("a = Sub (w, x)\nb = Exp (a)\nd = Abs (b)\ny = ReduceMin (d)", "float[r,n] x", outer="float[101,97] w")
+    inputs = start(9, shape=(101, 1), w=numbers(ROWS, COLUMNS))
+    same(m.run(inputs), by_nodes(m, inputs))
+    count = len(planned)
+    assert count
+    other = {**inputs, "w": inputs["w"] + 1}
+    same(m.run(other), by_nodes(m, other))
+    assert len(planned) == count
+    assert members(m) == [["b", "d", "y"]]
