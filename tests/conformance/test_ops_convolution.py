@@ -175,6 +175,25 @@ def test_channels_by_themselves(seed: int, kind: int) -> None:
     assert y[-1:, last:].tobytes() == alone.tobytes()
 
 
+@pytest.mark.parametrize("kind", [1, 2, 3])
+@pytest.mark.parametrize("width", [3, 9, 20, 41])
+def test_rows_that_share_what_they_read(width: int, kind: int) -> None:
+    """Four rows and more of 3 x 3 taps go together, fewer one by one: the same sums."""
+    rng = RNG(width)
+    x, w, bias = numbers(rng, 2, 7, 12, width), numbers(rng, 7, 1, 3, 3), numbers(rng, 7)
+    if not conv.choose(kind):
+        pytest.skip("this processor has no such instructions")
+    try:
+        y = mine("Conv", x, w, bias, group=7, pads=[0, 1, 0, 1])
+        few = [mine("Conv", x[:, :, k : k + 5], w, bias, group=7, pads=[0, 1, 0, 1]) for k in range(8)]
+    finally:
+        conv.choose(0)
+    expected = by_hand(x, w, 7, [1, 1], [1, 1], [0, 1, 0, 1], False, ()) + bias.reshape(-1, 1, 1)
+    np.testing.assert_allclose(y, expected, 1e-4, 1e-4 * float(abs(expected).max()))
+    for k, part in enumerate(few):
+        assert part.tobytes() == y[:, :, k : k + 3].tobytes()
+
+
 def by_tiles(seed: int) -> tuple[Array, Array, Array, dict[str, Any]]:
     """What winograd.h does: 3 x 3 taps and many channels, over several bands of tiles at times."""
     rng = RNG(seed)

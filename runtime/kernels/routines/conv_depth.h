@@ -27,11 +27,44 @@
     }
 DEPTH(4, 2) DEPTH(4, 1) DEPTH(2, 2) DEPTH(2, 1) DEPTH(1, 4) DEPTH(1, 2) DEPTH(1, 1)
 #undef DEPTH
+
+/* 3 x 3 taps whose rows are neighbours in the plane: of four rows of outputs and more, which share what they read. */
+ATTRIBUTES static __attribute__((noinline)) void NAME(depth_by_rows)(T const *x, npy_intp pitch, npy_intp const *off,
+                                                                     T const *w, T const *bias, T *out, npy_intp rows,
+                                                                     npy_intp width) {
+    V factor[9];
+    V const shift = SPLAT(bias ? *bias : 0);
+    _Pragma("GCC unroll 9") for (int k = 0; k < 9; k++) factor[k] = SPLAT(w[k]);
+    for (npy_intp done = 0; done < rows; done += 4) {
+        npy_intp const row = done + 4 > rows ? rows - 4 : done;
+        for (npy_intp p = 0; p < width; p += L) {
+            npy_intp const at = p && p + L > width ? width - L : p;
+            T const *from = x + row * pitch + at;
+            T *to = out + row * width + at;
+            V sum[4] = {{0}, {0}, {0}, {0}};
+            EACH(m, 6)
+                EACH(j, 3) {
+                    V v = *(V const *)(from + m * pitch + off[j]);
+                    EACH(r, 4)
+                        if (m >= r && m < r + 3) sum[r] = FMA(factor[(m - r) * 3 + j], v, sum[r]);
+                }
+            EACH(r, 4) {
+                if (bias) sum[r] += shift;
+                if (width >= L || (rows - row - r) * width >= L) *(V *)(to + r * width) = sum[r];
+                else STORE(to + r * width, 0, width, (T const *)&sum[r]);
+            }
+        }
+    }
+}
 #undef EACH
 
 /* ``rows`` rows of ``width`` outputs. The last vector of a row and the last rows begin earlier, where there is room. */
 ATTRIBUTES static void NAME(depth)(T const *x, npy_intp pitch, npy_intp const *off, npy_intp K, T const *w, T const *bias,
-                                   T *out, npy_intp rows, npy_intp width) {
+                                   T *out, npy_intp rows, npy_intp width, int by_rows) {
+    if (by_rows && rows >= 4) {
+        NAME(depth_by_rows)(x, pitch, off, w, bias, out, rows, width);
+        return;
+    }
     npy_intp const many = rows >= 4 ? 4 : rows >= 2 ? 2 : 1;
     for (npy_intp done = 0; done < rows; done += many) {
         npy_intp const r = done + many > rows ? rows - many : done;
@@ -66,6 +99,8 @@ ATTRIBUTES static int NAME(depthwise)(conv const *c, T const *x, T const *w, T c
     /* Weights lie in order, if all of them are taken. */
     if (c->icg != 1 || c->ocg != 1 || (!c->blocks && K != c->kernel[0] * c->kernel[1] * c->kernel[2])) return 0;
     conv_offsets(c, r, off);
+    int by_rows = K == 9 && r[2].taps == 3;
+    for (int k = 3; k < 9 && by_rows; k++) by_rows = off[k] == off[k - 3] + plane[2];
     for (npy_intp n0 = 0; n0 < c->n; n0 += c->cn)
         for (npy_intp d0 = 0; d0 < o[0]; d0 += c->cd)
             for (npy_intp h0 = 0; h0 < o[1]; h0 += c->ch) {
@@ -81,7 +116,8 @@ ATTRIBUTES static int NAME(depthwise)(conv const *c, T const *x, T const *w, T c
                     for (npy_intp b = 0; b < bn; b++)
                         for (npy_intp d = 0; d < nd; d++)
                             NAME(depth)(from + b * c->image + d * in_slice, plane[2], off, K, w + g * K, bias ? bias + g : NULL,
-                                        to + b * c->groups * o[0] * out_slice + d * out_slice, nh, o[2]);
+                                        to + b * c->groups * o[0] * out_slice + d * out_slice, nh, o[2],
+                                        by_rows);
                 }
             }
     return 1;

@@ -122,32 +122,33 @@ ATTRIBUTES static void NAME(pack)(conv const *c, T const *x, npy_intp channels, 
     npy_intp const *step = c->in_step, *plane = c->plane, depth = c->in[0], height = c->in[1], length = c->in[2];
     npy_intp const width = plane[2], lines = plane[1], phases = c->axes[2].phases;
     npy_intp const pairs = step[2] == 2 && phases == 2 ? 2 : 1; /* phases that are packed at once */
-    for (npy_intp i = 0; i < channels; i++, packed += c->channel)
-        for (npy_intp k = 0; k < c->axes[0].phases * c->axes[1].phases * phases; k += pairs) {
-            npy_intp const before = c->axes[0].first[k / phases / c->axes[1].phases] + d0 * step[0];
-            npy_intp const top = c->axes[1].first[k / phases % c->axes[1].phases] + h0 * step[1];
-            npy_intp const first = c->axes[2].first[k % phases];
-            /* Which lines lie in the input. */
-            npy_intp low = top < 0 ? (-top + step[1] - 1) / step[1] : 0;
-            npy_intp high = top < height ? (height - 1 - top) / step[1] + 1 : 0;
-            low = low < lines ? low : lines, high = high < low ? low : high < lines ? high : lines;
-            T *to = packed + k * c->phase, *other = pairs == 2 ? to + c->phase : NULL;
+    for (npy_intp k = 0; k < c->axes[0].phases * c->axes[1].phases * phases; k += pairs) {
+        npy_intp const before = c->axes[0].first[k / phases / c->axes[1].phases] + d0 * step[0];
+        npy_intp const top = c->axes[1].first[k / phases % c->axes[1].phases] + h0 * step[1];
+        npy_intp const first = c->axes[2].first[k % phases];
+        /* Which lines lie in the input. */
+        npy_intp low = top < 0 ? (-top + step[1] - 1) / step[1] : 0;
+        npy_intp high = top < height ? (height - 1 - top) / step[1] + 1 : 0;
+        low = low < lines ? low : lines, high = high < low ? low : high < lines ? high : lines;
+        for (npy_intp i = 0; i < channels; i++) {
+            T *to = packed + i * c->channel + k * c->phase, *other = pairs == 2 ? to + c->phase : NULL;
             for (npy_intp n = 0; n < bn; n++)
                 for (npy_intp d = 0, z = before; d < plane[0]; d++, z += step[0]) {
                     npy_intp const image = ((n0 + n) * c->groups * c->icg + i) * depth + z;
                     T const *from = x + (image * height + top + low * step[1]) * length + first;
                     int const inside = z >= 0 && z < depth;
                     npy_intp const above = inside ? low : lines, below = inside ? lines - high : 0;
-                    for (int p = 0; p < pairs; p++) memset((p ? other : to), 0, (size_t)(above * width) * sizeof(T));
+                    for (int p = 0; p < pairs && above; p++) memset((p ? other : to), 0, (size_t)(above * width) * sizeof(T));
                     if (inside)
                         NAME(pack_rows)(from, step[1] * length, high - low, step[2], -first, length - first, width,
                                         to + low * width, other ? other + low * width : NULL);
                     to += lines * width;
                     if (other) other += lines * width;
-                    for (int p = 0; p < pairs; p++)
+                    for (int p = 0; p < pairs && below; p++)
                         memset((p ? other : to) - below * width, 0, (size_t)(below * width) * sizeof(T));
                 }
         }
+    }
 }
 
 /* Whether vectors of neighbours in the output, put together of parts of rows while they are copied for many channels, take
