@@ -131,12 +131,15 @@ cdef class Binder:
         """Bind what runs at pc."""
         if not instruction.op.native:
             return 0
-        inputs = []
+        inputs, varied, lists = [], None, False
         for slot in instruction.inputs:
             if slot >= 0 and self.s.slots[<int>slot].spec == 0:
-                return 0
+                if not instruction.op.sequences or not self.memory.is_sequence(slot):
+                    return 0
+                lists = True
             inputs.append(None if slot < 0 else self.input(slot))
-        varied = self.growing.varied(pc, instruction, inputs, self.block)
+        if not lists:
+            varied = self.growing.varied(pc, instruction, inputs, self.block)
         if varied is None:
             bound = binding.bind(instruction.op, inputs, self.block)
         else:
@@ -150,7 +153,11 @@ cdef class Binder:
         if len(bound.outputs) < len(instruction.outputs):
             return 0     # where it runs says so
         for slot, out in zip(instruction.outputs, bound.outputs):
-            if slot < 0:
+            if isinstance(out, binding.Listed):
+                if slot < 0:
+                    return 0
+                self.memory.hold_sequence(slot)
+            if slot < 0 or isinstance(out, binding.Listed):
                 continue
             if out.known is not None and out.dtype.hasobject:
                 return 0
@@ -170,7 +177,9 @@ cdef class Binder:
         return 1
 
     cdef object input(self, int slot):
-        """A slot that holds a tensor, as an input to bind on."""
+        """A slot that holds a tensor or a sequence, as an input to bind on."""
+        if self.s.slots[slot].spec == 0:
+            return binding.ListInput(slot, None, (), None, lambda: self.memory.look(slot))
         dtype, shape = self.memory.specs[self.s.slots[slot].spec]
         return binding.Input(slot, dtype, shape, self.memory.known[slot], lambda: self.memory.look(slot).copy())
 
@@ -223,7 +232,10 @@ cdef class Binder:
             call.nargs = len(spec.buffers)
             for j, buffer in enumerate(spec.buffers):
                 call.offset[j] = buffer.offset
-                if buffer.kind == "slot":
+                if isinstance(buffer, binding.Listed):
+                    slot = buffer.index if buffer.kind == "slot" else slot_of_temp[buffer.index]
+                    call.cell[j] = <char **>&self.s.slots[<int>slot].owner
+                elif buffer.kind == "slot":
                     call.cell[j] = &self.s.slots[<int>buffer.index].data
                 elif buffer.index in slot_of_temp:
                     call.cell[j] = &self.s.slots[<int>slot_of_temp[buffer.index]].data

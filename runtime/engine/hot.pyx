@@ -167,6 +167,8 @@ cdef int can_cross(const State *s, const LoopState *loop) noexcept nogil:
             continue
         r = s.slots + e.result
         p = s.slots + e.param
+        if p.spec == 0 and r.spec == 0 and p.owner != NULL and r.owner != NULL and not takes_copy(e, r):
+            continue
         if p.spec == 0 or r.spec == 0 or (p.spec != r.spec and not in_family(s, e, e.param, e.result)):
             return 0
         # Values of no bytes need a buffer, too: one that is none holds no value.

@@ -10,13 +10,14 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 cimport numpy as np
 
+from ..kernels.routines.sequences cimport sequence_of
 from ..kernels.stream cimport Stream
 from .binder cimport Binder
 from .groups.fuser cimport Fuser
 from .history.history cimport Histories
 from .hot cimport LOOPDBG_CHECKED, can_cross, cross, enter, is_checked, leave_loop, takes_copy
 from .memory.clock cimport now
-from .memory.memory cimport Memory
+from .memory.memory cimport Memory, plain
 from .memory.pieces cimport take
 from .memory.specs cimport extent_of
 from .memory.state cimport *
@@ -130,8 +131,7 @@ cdef class Loops:
             if self.s.slots[e.initial].spec:
                 self.memory.own(e.param, self.s.slots[e.initial].spec)
             else:
-                value = self.memory.look(e.initial)
-                self.memory.store(e.param, list(value) if isinstance(value, list) else value)
+                self.memory.hand_on(e.initial, e.param)
                 fast = False
         self.scans.begin(index)
         if loop.trip_slot >= 0:
@@ -243,6 +243,8 @@ cdef class Loops:
 
     cdef int put_spare(self, Edge *e, object owner, int spec) except -1:
         """Give a back edge a second buffer: of one spec, or with ``spec`` -1 bytes that later take any."""
+        if isinstance(owner, list):
+            owner = sequence_of(owner)
         Py_INCREF(owner)
         Py_XDECREF(e.spare.owner)
         e.spare.owner = <PyObject *>owner
@@ -286,7 +288,7 @@ cdef class Loops:
             if self.s.slots[loop.kept[k].source].spec:
                 self.memory.own(loop.kept[k].target, self.s.slots[loop.kept[k].source].spec)
             else:
-                self.memory.store(loop.kept[k].target, self.memory.look(loop.kept[k].source))
+                self.memory.hand_on(loop.kept[k].source, loop.kept[k].target)
         for k in range(loop.nedges):
             self.prepare_edge(loop.edges + k)
         return 0
@@ -347,14 +349,14 @@ cdef class Loops:
         cdef Edge *e
         for k, value in enumerate(carried):
             e = loop.edges + k
-            self.memory.store(e.param, list(value) if isinstance(value, list) else value)
+            self.memory.store(e.param, value)
             self.memory.set_known(e.param, None)
             if not e.identity:
                 # What was carried before is not known; the same is at least no garbage.
                 e.in_spare = 1
                 self.put_spare(e, self.memory.value(e.param), self.s.slots[e.param].spec)
         for slot, value in lasts.items():
-            self.memory.store(slot, list(value) if isinstance(value, list) else value)
+            self.memory.store(slot, value)
             self.memory.set_known(slot, None)
         for k in range(loop.nslices):
             if loop.parts > 0:
@@ -408,7 +410,7 @@ cdef class Loops:
                 raise ExecutionError(
                     f"{plan.loop.describe()} ran no iteration, and its output '{last.output.outer.name}' is fed by no back "
                     f"edge, so it has no value")
-            self.memory.store(loop.lasts[k].outer, self.memory.look(loop.lasts[k].source))
+            self.memory.hand_on(loop.lasts[k].source, loop.lasts[k].outer)
             self.memory.set_known(loop.lasts[k].outer, None)
         for k in range(loop.nscans):
             self.scans.store(index, k)
@@ -451,8 +453,7 @@ cdef class Loops:
             self.s.pc = pc + 1 if ins.taken else ins.target
         else:
             for k in range(ins.nmoves):
-                value = self.memory.look(ins.moves[k].source)
-                self.memory.store(ins.moves[k].target, list(value) if isinstance(value, list) else value)
+                self.memory.hand_on(ins.moves[k].source, ins.moves[k].target)
                 self.memory.set_known(ins.moves[k].target, None)
             self.s.pc = ins.target if ins.kind == JUMP else pc + 1
         return -1
@@ -516,7 +517,7 @@ cdef class Loops:
         cdef Edge *e = self.s.loops[index].edges + k
         cdef Slot *before = previous_of(self.s, e)
         if before.spec == 0:
-            return <object>before.owner if before.owner != NULL else None
+            return plain(before.owner)
         return self.memory.tensor(before.data, before.spec)
 
     def was_swapped(self, int index, int k):

@@ -115,7 +115,7 @@ onnx("Round", since=11)(rounding(np.rint))
 openvino("IsFinite", since=10)(exact(np.isfinite))
 
 
-@onnx("Identity")
+@onnx("Identity", sequences=True)
 @openvino("Identity", since=16)
 def identity(p: P, x: T) -> T:
     """Tensors, and in ONNX sequences and optionals too."""

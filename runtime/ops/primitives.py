@@ -147,6 +147,16 @@ class Primitives(Protocol[T]):
         ``onto``: it writes a few places of a copy of its first input, which is its one output, and says so (renewal.h).
         """
 
+    def sequence(
+        self,
+        name: str,
+        inputs: Sequence[T],
+        output: tuple[Sequence[int], np.dtype[Any]] | None = None,
+        numbers: Sequence[int] = (),
+    ) -> T:
+        """A function of kernels/routines/sequences, on sequences and tensors; only where it ``emits``: in Python a
+        sequence is a list. ``output``: shape and dtype of the tensor that it gives, None: it gives a sequence."""
+
     def constant(self, array: Array) -> T:
         """A value that depends on nothing but attributes, shapes and dtypes."""
 

@@ -50,6 +50,8 @@ class Definition:
     native: bool
     #: False: running it twice may give two results (random operators), so it is never folded.
     pure: bool
+    #: True: it knows what to do with sequences where kernels are bound.
+    sequences: bool = False
 
     @property
     def random(self) -> bool:
@@ -67,6 +69,8 @@ class Op:
     pure: bool = True
     #: It draws random numbers: ``more`` of ``apply`` is ``draws=...``.
     random: bool = False
+    #: It takes or gives sequences.
+    sequences: bool = False
 
     def apply(self, p: Any, inputs: Sequence[Any], **more: Any) -> tuple[Any, ...]:
         """Run on primitives ``p``; always a tuple, one entry an output."""
@@ -128,14 +132,14 @@ _FAMILIES = (
 
 
 def _register(
-    system: System, domain: str, op_types: Sequence[str], since: int, native: bool, pure: bool
+    system: System, domain: str, op_types: Sequence[str], since: int, native: bool, pure: bool, sequences: bool = False
 ) -> Callable[[Function], Function]:
     def keep(function: Function) -> Function:
         for op_type in op_types:
             # OpenVINO's reader looks types up without regard to case.
             key = (system, domain, op_type.lower() if system is System.OPENVINO else op_type)
             entries = _TABLE.setdefault(key, [])
-            entries.append(Definition(op_type, since, function, native, pure))
+            entries.append(Definition(op_type, since, function, native, pure, sequences))
             entries.sort(key=lambda entry: -entry.since)
         return function
 
@@ -143,10 +147,10 @@ def _register(
 
 
 def onnx(
-    *op_types: str, since: int = 1, domain: str = "", native: bool = True, pure: bool = True
+    *op_types: str, since: int = 1, domain: str = "", native: bool = True, pure: bool = True, sequences: bool = False
 ) -> Callable[[Function], Function]:
     """Register a function for ONNX operators from opset ``since`` on, until a later registration takes over."""
-    return _register(System.ONNX, domain, op_types, since, native, pure)
+    return _register(System.ONNX, domain, op_types, since, native, pure, sequences)
 
 
 def openvino(*op_types: str, since: int = 1, native: bool = True, pure: bool = True) -> Callable[[Function], Function]:
@@ -264,7 +268,8 @@ def resolve(node: Operation, system: System) -> Op:
     definition = _definition(node, system)
     if definition is not None:
         keywords = keywords_of(node, definition.function, system)
-        return Op(definition.function, keywords, definition.native, definition.pure, definition.random)
+        d = definition
+        return Op(d.function, keywords, d.native, d.pure, d.random, d.sequences)
     function = custom(node)
     if function is None and written_for(system) is System.ONNX:
         from .onnx_reference import reference_op

@@ -1,7 +1,8 @@
-"""Sequences and optionals, which run in Python.
+"""Sequences and optionals.
 
-A sequence is a list that nobody changes once it is made: operators return new lists that share its elements.
-An optional is its element, or None.
+In Python a sequence is a list that nobody changes once it is made: operators return new lists that share its elements.
+Where kernels are bound it is what kernels/routines/sequences has, so that an append costs what is appended. An
+optional is its element, or None, and runs in Python.
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ from typing import Any
 import numpy as np
 
 from ..graph import Array
-from .axes import axis_of, check_shape, normal_axis, one_int
+from ..kernels.routines.sequences import MOST_AXES
+from .axes import axis_of, check_shape, normal_axis, one_int, volume
+from .primitives import NotNative
 from .registry import onnx
 
-P = Any
+P = Any  # Primitives[T]; T is an array or a list, or a description of where one is
+T = Any
 #: What an optional may hold.
 Element = Array | Sequence[Any]
 
@@ -26,9 +30,30 @@ def sequence_empty(p: P, *, dtype: int = 1) -> list[Array]:
     return []
 
 
-@onnx("SequenceConstruct", since=11, native=False)
-def sequence_construct(p: P, *inputs: Array) -> list[Array]:
-    return list(inputs)
+def _like(x: T) -> tuple[int, ...]:
+    """A tensor as the routines are told of one: type, rank, extents."""
+    if x.dtype.hasobject or x.ndim > MOST_AXES:
+        raise NotNative
+    return (x.dtype.num, x.ndim, *x.shape)
+
+
+def _width(position: T | None) -> int:
+    """Bytes of a position, as the routines are told of them."""
+    if position is None:
+        return 0
+    if position.dtype.kind != "i" or position.dtype.itemsize < 4 or position.size != 1:
+        raise NotNative
+    return int(position.dtype.itemsize)
+
+
+@onnx("SequenceConstruct", since=11, sequences=True)
+def sequence_construct(p: P, *inputs: T) -> T:
+    if not p.emits:
+        return list(inputs)
+    made = p.sequence("empty", ())
+    for x in inputs:
+        made = p.sequence("insert", (made, x), None, (0, *_like(x)))
+    return made
 
 
 def _position(p: P, position: Array, length: int, last: int) -> int:
@@ -39,8 +64,11 @@ def _position(p: P, position: Array, length: int, last: int) -> int:
     return at + length if at < 0 else at
 
 
-@onnx("SequenceInsert", since=11, native=False)
-def sequence_insert(p: P, sequence: Sequence[Array], tensor: Array, position: Array | None = None) -> list[Array]:
+@onnx("SequenceInsert", since=11, sequences=True)
+def sequence_insert(p: P, sequence: T, tensor: T, position: T | None = None) -> T:
+    if p.emits:
+        given = (sequence, tensor) if position is None else (sequence, tensor, position)
+        return p.sequence("insert", given, None, (_width(position), *_like(tensor)))
     length = len(sequence)
     if length and sequence[0].dtype != tensor.dtype:
         raise ValueError(f"a {tensor.dtype} tensor cannot enter a sequence of {sequence[0].dtype} tensors")
@@ -50,8 +78,11 @@ def sequence_insert(p: P, sequence: Sequence[Array], tensor: Array, position: Ar
     return [*sequence[:at], tensor, *sequence[at:]]
 
 
-@onnx("SequenceErase", since=11, native=False)
-def sequence_erase(p: P, sequence: Sequence[Array], position: Array | None = None) -> list[Array]:
+@onnx("SequenceErase", since=11, sequences=True)
+def sequence_erase(p: P, sequence: T, position: T | None = None) -> T:
+    if p.emits:
+        given = (sequence,) if position is None else (sequence, position)
+        return p.sequence("erase", given, None, (_width(position),))
     length = len(sequence)
     if not length:
         raise IndexError("the sequence is empty: there is nothing to erase")
@@ -59,39 +90,80 @@ def sequence_erase(p: P, sequence: Sequence[Array], position: Array | None = Non
     return [*sequence[:at], *sequence[at + 1 :]]
 
 
-@onnx("SequenceAt", since=11, native=False)
-def sequence_at(p: P, sequence: Sequence[Array], position: Array) -> Array:
+@onnx("SequenceAt", since=11, sequences=True)
+def sequence_at(p: P, sequence: T, position: T) -> T:
+    if p.emits:
+        elements = sequence.look()
+        if not elements:
+            raise NotNative
+        like = elements[0]  # where others are not like it, they are read in Python
+        return p.sequence("element", (sequence, position), (like.shape, like.dtype), (_width(position), *_like(like)))
     return sequence[_position(p, position, len(sequence), len(sequence) - 1)]
 
 
-@onnx("SequenceLength", since=11, native=False)
-def sequence_length(p: P, sequence: Sequence[Array]) -> Array:
+@onnx("SequenceLength", since=11, sequences=True)
+def sequence_length(p: P, sequence: T) -> T:
+    if p.emits:
+        return p.sequence("length", (sequence,), ((), np.dtype(np.int64)))
     return np.array(len(sequence), np.int64)
 
 
-@onnx("SplitToSequence", since=11, native=False)
-def split_to_sequence(p: P, x: Array, split: Array | None = None, *, axis: int = 0, keepdims: int = 1) -> list[Array]:
+@onnx("SplitToSequence", since=11, sequences=True)
+def split_to_sequence(p: P, x: T, split: T | None = None, *, axis: int = 0, keepdims: int = 1) -> T:
     """A scalar ``split`` is the size of every chunk but the last; a list has each size; absent means ones."""
     axis = normal_axis(axis, x.ndim)
     size = x.shape[axis]
-    if split is None or split.ndim == 0:
-        chunk = 1 if split is None else int(split)
-        if chunk < 1:
-            raise ValueError(f"split must be positive, and it is {chunk}")
-        bounds = [*range(0, size, chunk), size]
-    else:
-        sizes = check_shape([int(n) for n in split], "split")
-        if sum(sizes) != size:
-            raise ValueError(f"parts of {list(sizes)} do not add up to axis {axis} of {x.shape}")
-        bounds = [0, *itertools.accumulate(sizes)]
+    bounds = _bounds(None if split is None else p.value(split), axis, x.shape)
+    alone = split is None and not keepdims
+    if p.emits:
+        sizes = np.diff(np.array(bounds, np.int64))
+        shape = (*x.shape[:axis], *(() if alone else (1,)), *x.shape[axis + 1 :])
+        if x.dtype.hasobject or len(shape) > MOST_AXES:
+            raise NotNative
+        place = volume(x.shape[axis + 1 :]) * x.dtype.itemsize
+        numbers = (len(sizes), volume(x.shape[:axis]), place, -1 if alone else axis, x.dtype.num, len(shape), *shape)
+        return p.sequence("split", (x, p.constant(sizes)), None, numbers)
     before: tuple[Any, ...] = (slice(None),) * axis
-    if split is None and not keepdims:
+    if alone:
         return [np.asarray(x[(*before, k)], x.dtype) for k in range(size)]
     return [x[(*before, slice(start, end))] for start, end in itertools.pairwise(bounds)]
 
 
-@onnx("ConcatFromSequence", since=11, native=False)
-def concat_from_sequence(p: P, sequence: Sequence[Array], *, axis: int, new_axis: int = 0) -> Array:
+def _bounds(split: Array | None, axis: int, shape: Sequence[int]) -> list[int]:
+    """Where the parts of an axis begin, and the end."""
+    size = shape[axis]
+    if split is None or split.ndim == 0:
+        chunk = 1 if split is None else int(split)
+        if chunk < 1:
+            raise ValueError(f"split must be positive, and it is {chunk}")
+        return [*range(0, size, chunk), size]
+    sizes = check_shape([int(n) for n in split], "split")
+    if sum(sizes) != size:
+        raise ValueError(f"parts of {list(sizes)} do not add up to axis {axis} of {tuple(shape)}")
+    return [0, *itertools.accumulate(sizes)]
+
+
+def _joined(p: P, sequence: T, axis: int, new_axis: int) -> T:
+    """Elements that are alike, where kernels are bound."""
+    elements = sequence.look()
+    if not elements or any(x.shape != elements[0].shape or x.dtype != elements[0].dtype for x in elements):
+        raise NotNative
+    first, count = elements[0], len(elements)
+    if new_axis:
+        along = axis_of(axis, first.ndim + 1)
+        shape = (*first.shape[:along], count, *first.shape[along:])
+    else:
+        along = normal_axis(axis, first.ndim)
+        shape = (*first.shape[:along], count * first.shape[along], *first.shape[along + 1 :])
+    block = volume(first.shape[along:]) * first.dtype.itemsize
+    numbers = (count, volume(first.shape[:along]), block, *_like(first))
+    return p.sequence("joined", (sequence,), (shape, first.dtype), numbers)
+
+
+@onnx("ConcatFromSequence", since=11, sequences=True)
+def concat_from_sequence(p: P, sequence: T, *, axis: int, new_axis: int = 0) -> T:
+    if p.emits:
+        return _joined(p, sequence, axis, new_axis)
     if not sequence:
         raise ValueError("the sequence is empty: there is nothing to concatenate")
     rank = sequence[0].ndim

@@ -71,6 +71,16 @@ class Buffer:
 
 
 @dataclass(frozen=True)
+class Listed(Buffer):
+    """A sequence that a slot holds or, of kind "temp", that a call gives. ``look``: its elements now."""
+
+    look: Callable[[], list[Array]] = list
+
+
+_OBJECT = np.dtype(object)
+
+
+@dataclass(frozen=True)
 class CallSpec:
     """One kernel call. ``buffers``: inputs, then the output. ``outer``: rows of extent and one stride an argument.
 
@@ -134,6 +144,17 @@ class Input:
         return Buffer("slot", self.slot, self.dtype, self.shape, strides, known=self.known)
 
 
+@dataclass
+class ListInput(Input):
+    """An input that is a sequence; ``peek`` gives its elements."""
+
+    peek: Callable[[], Any]
+
+    @property
+    def whole(self) -> Listed:
+        return Listed("slot", self.slot, _OBJECT, (), (), look=self.peek)
+
+
 def bind(op: Op, inputs: Sequence[Input | None], block: int | None = None) -> Bound:
     """Bind ``op`` to inputs of these dtypes and shapes. ``block``: see :data:`BLOCK`.
 
@@ -143,7 +164,7 @@ def bind(op: Op, inputs: Sequence[Input | None], block: int | None = None) -> Bo
     """
     if not op.native:
         raise NotNative
-    if op.pure and all(i is None or i.known is not None for i in inputs):
+    if op.pure and not op.sequences and all(i is None or i.known is not None for i in inputs):
         return _fold(op, [i if i is None else i.known for i in inputs])
     bound = _Binder(inputs, block=block).bind(op)
     if any(len(call.outer) > MAX_OUTER for call in bound.calls):
@@ -190,7 +211,9 @@ class _Binder:
         outputs, views = [], []
         for result in results:
             known = result.known
-            if known is None and not self._owns_whole(result, taken):
+            if isinstance(result, Listed):
+                result = result if result.kind == "temp" else self.sequence("same", (result,))
+            elif known is None and not self._owns_whole(result, taken):
                 if result.kind == "slot":
                     views.append(result)
                 result = self._copy(result)
@@ -573,6 +596,26 @@ class _Binder:
         begun = len(arguments) if onto else -1
         self.calls.append(CallSpec(arithmetic.routine(name), buffers, extra=tuple(numbers), onto=begun))
         return results
+
+    def sequence(
+        self,
+        name: str,
+        inputs: Sequence[Buffer],
+        output: tuple[Sequence[int], np.dtype[Any]] | None = None,
+        numbers: Sequence[int] = (),
+    ) -> Buffer:
+        arguments = [x if isinstance(x, Listed) else self._contiguous(x) for x in inputs]
+        # What goes on with a sequence that the same node made takes its place.
+        made = (x for x in arguments if isinstance(x, Listed) and x.kind == "temp")
+        result: Buffer | None = next(made, None)
+        if output is not None:
+            result = self._new(*output)
+        elif result is None:
+            self.temps.append(np.dtype(np.intp).itemsize)
+            result = Listed("temp", len(self.temps) - 1, _OBJECT, (), ())
+        self.cost += 200
+        self.calls.append(CallSpec(arithmetic.routine(f"sequences.{name}"), (*arguments, result), extra=tuple(numbers)))
+        return result
 
     def constant(self, array: Array | Extent) -> Buffer:
         if isinstance(array, Extent):

@@ -16,7 +16,7 @@ import numpy as np
 
 from loopdbg.runtime import dtypes
 from loopdbg.runtime.frontends.recurrent import open_loops
-from loopdbg.runtime.graph import Graph, Operation, System, TensorType, Value
+from loopdbg.runtime.graph import Graph, Operation, SequenceType, System, TensorType, Value
 from loopdbg.runtime.model import Model
 from loopdbg.runtime.ops.eager import Eager
 from loopdbg.runtime.ops.primitives import NotNative
@@ -166,7 +166,12 @@ def ours(
     op = resolve(node, system)
     with np.errstate(all="ignore"):
         results = list(op.apply(Eager(), inputs))
-        if op.native and not any(isinstance(x, list) for x in inputs):
+        lists = any(isinstance(x, list) for x in (*inputs, *results))
+        if op.native and lists:
+            for mine, eager in zip(engine_outputs(system, node, inputs), results, strict=False):
+                assert isinstance(mine, list) == isinstance(eager, list)
+                close(mine if isinstance(mine, list) else [mine], eager if isinstance(eager, list) else [eager])
+        elif op.native:
             try:
                 described = op.apply(Strict(), [_describe(x) for x in inputs])
             except NotNative:
@@ -190,8 +195,7 @@ def one_node_graph(system: System, node: Operation, inputs: Sequence[Result]) ->
     given = {}
     for value, x in zip(node.inputs, inputs, strict=True):
         if value is not None and x is not None:
-            if not isinstance(x, list):
-                value.type = TensorType(x.dtype, x.shape)
+            value.type = SequenceType(TensorType()) if isinstance(x, list) else TensorType(x.dtype, x.shape)
             given[value.name] = x
     outputs = [value for value in node.outputs if value is not None]
     values = [value for value in node.inputs if value is not None]

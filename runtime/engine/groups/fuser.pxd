@@ -32,6 +32,7 @@ cdef class Fuser:
     cdef int watch(self, slots) except -1
     cdef int plan_again(self, slots) except -1
     cdef int look(self, int index) except -1
+    cdef bint has_sequences(self, instruction) except -1
     cdef int plan(self, list run) except -1
     cdef list found(self, list nodes, set written, bint chained, bint large)
     cdef list search(self, list nodes, set written, bint chained, bint large)

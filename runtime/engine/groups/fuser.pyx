@@ -147,7 +147,8 @@ cdef class Fuser:
             # Nodes that follow an extent change their calls by themselves. Those that decide before an iteration whether
             # it runs are few.
             bound = instruction.inside == index and instruction.kind == Opcode.NODE and pc > first and \
-                (kind == NATIVE or kind == FUSED) and self.s.code[<int>pc].varying == NULL
+                (kind == NATIVE or kind == FUSED) and self.s.code[<int>pc].varying == NULL and \
+                not (instruction.op.sequences and self.has_sequences(instruction))
             if run and not (bound and pc == run[len(run) - 1] + 1):
                 self.plan(run)
                 run = []
@@ -158,6 +159,13 @@ cdef class Fuser:
             members.update(group.members)
         self.views.wake_for(members)
         return self.views.look(index, members)
+
+    cdef bint has_sequences(self, instruction) except -1:
+        cdef int slot
+        for slot in (*instruction.inputs, *instruction.outputs):
+            if slot >= 0 and self.s.slots[slot].spec == 0:
+                return True
+        return False
 
     cdef int plan(self, list run) except -1:
         cdef Instr *ins

@@ -1,5 +1,7 @@
 """The engine's memory, which all its parts share."""
 
+from cpython.object cimport PyObject
+
 from .specs cimport Specs
 from .state cimport State
 
@@ -25,9 +27,14 @@ cdef class Memory:
     cdef int own(self, int k, int spec) except -1
     cdef int set_constant(self, int k, object array) except -1
     cdef int store(self, int k, object value) except -1
+    cdef int hand_on(self, int source, int target) except -1
+    cdef bint is_sequence(self, int k)
+    cdef int hold_sequence(self, int k) except -1
     cdef Py_ssize_t bytes_of_spec(self, int spec) except -1
     cdef object tensor(self, char *data, int spec)
     cdef object array_of(self, int spec, char *data)
     cdef object copy_of(self, int slot)
     cdef object plain_copy(self, object value)
     cdef object look(self, int k)
+
+cdef object plain(PyObject *owner)

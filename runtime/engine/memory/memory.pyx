@@ -11,6 +11,7 @@ cimport numpy as np
 from numpy cimport npy_intp
 
 from .pieces cimport release, take
+from ...kernels.routines.sequences cimport Sequence, sequence_of
 from .specs cimport Specs
 from .state cimport *
 
@@ -123,7 +124,7 @@ cdef class Memory:
         """Let a slot show a value from outside, not copied where kernels can read it as it is."""
         cdef Slot *slot = self.s.slots + k
         if not isinstance(value, np.ndarray) or value.dtype.hasobject:
-            return self.put_owner(k, value, 0, 0)
+            return self.store(k, value)
         if not np.PyArray_ISCARRAY_RO(value):
             value = aligned(value)
         if slot.spec and not slot.flags and alike(<object>slot.owner, value):
@@ -185,6 +186,8 @@ cdef class Memory:
             value = np.asarray(value)
         elif isinstance(value, str):
             value = np.array(value, object)     # one element of a tensor of strings, as NumPy gives it
+        elif isinstance(value, list):
+            value = sequence_of(value)
         if not isinstance(value, np.ndarray) or value.dtype.hasobject:
             return self.put_owner(k, value, 0, 0)
         if not value.dtype.isnative:
@@ -195,6 +198,21 @@ cdef class Memory:
         else:
             np.copyto(self.look(k), value)
         return 0
+
+    cdef int hand_on(self, int source, int target) except -1:
+        """Copy what a slot holds into another one; what nobody changes is the same in both."""
+        cdef Slot *slot = self.s.slots + source
+        if slot.spec == 0 and slot.owner != NULL:
+            return self.put_owner(target, <object>slot.owner, 0, 0)
+        return self.store(target, self.look(source))
+
+    cdef bint is_sequence(self, int k):
+        cdef Slot *slot = self.s.slots + k
+        return slot.owner != NULL and type(<object>slot.owner) is Sequence
+
+    cdef int hold_sequence(self, int k) except -1:
+        """Make sure that a slot has a sequence, for a call to put its own there."""
+        return 0 if self.s.slots[k].spec == 0 and self.is_sequence(k) else self.put_owner(k, sequence_of([]), 0, 0)
 
     cdef Py_ssize_t bytes_of_spec(self, int spec) except -1:
         if spec == 0:
@@ -226,7 +244,7 @@ cdef class Memory:
         """A slot's value without copying: for reading before the engine goes on."""
         cdef Slot *slot = self.s.slots + k
         if slot.spec == 0:
-            return <object>slot.owner if slot.owner != NULL else None
+            return plain(slot.owner)
         if slot.owner != NULL and np.PyArray_BYTES(<object>slot.owner) == slot.data:
             owner = <object>slot.owner
             dtype, shape = self.specs[slot.spec]
@@ -306,6 +324,13 @@ def fitting(list fitted, inputs):
                 return None
         checked[slot] = array
     return checked
+
+
+cdef object plain(PyObject *owner):
+    """What a slot holds that is no tensor of numbers, as Python has it: a sequence is a list of its own."""
+    if owner != NULL and type(<object>owner) is Sequence:
+        return (<Sequence>owner).items[:(<Sequence>owner).count]
+    return <object>owner if owner != NULL else None
 
 
 def read_only(value):

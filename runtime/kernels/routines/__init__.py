@@ -6,4 +6,6 @@ its elements need; ``call->extra`` holds its numbers. It writes all of its outpu
 no memory and no GIL, and returns 0, or 1 where it fails. What it gives depends on its inputs alone, to the bit: not on
 where they lie, nor on what was computed before. What is better on one processor than on another is chosen when it
 runs; two processors may round in different ways.
+
+Those of ``sequences`` are the exception: what they make and read are Python objects.
 """
