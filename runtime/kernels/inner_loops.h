@@ -20,6 +20,7 @@
 #include "functions.h"
 #include "numbers.h"
 #include "scalar_ops.h"
+#include "turn.h"
 #include "wide.h"
 
 #define LOOP(name) static void name(char **args, npy_intp const *dims, npy_intp const *steps, void *data)
@@ -58,19 +59,6 @@ LOOP(loopdbg_copy) {
 
 /* copy over two axes of which the outer one is the source's neighbours: blocks are turned in registers, 3x for a matrix of
  * 64 x 100. data = the outer axis: extent, and a stride for each argument. Extents and strides may have changed. */
-typedef uint32_t loopdbg_u4 __attribute__((vector_size(16), aligned(4), may_alias));
-static inline void loopdbg_turn_block(char const *src, npy_intp row, char *dst, npy_intp column) {
-    typedef int32_t pick __attribute__((vector_size(16)));
-    pick const low = {0, 4, 1, 5}, high = {2, 6, 3, 7}, left = {0, 1, 4, 5}, right = {2, 3, 6, 7};
-    loopdbg_u4 a = *(loopdbg_u4 const *)src, b = *(loopdbg_u4 const *)(src + row);
-    loopdbg_u4 c = *(loopdbg_u4 const *)(src + 2 * row), d = *(loopdbg_u4 const *)(src + 3 * row);
-    loopdbg_u4 ab = __builtin_shuffle(a, b, low), cd = __builtin_shuffle(c, d, low);
-    *(loopdbg_u4 *)dst = __builtin_shuffle(ab, cd, left);
-    *(loopdbg_u4 *)(dst + column) = __builtin_shuffle(ab, cd, right);
-    ab = __builtin_shuffle(a, b, high), cd = __builtin_shuffle(c, d, high);
-    *(loopdbg_u4 *)(dst + 2 * column) = __builtin_shuffle(ab, cd, left);
-    *(loopdbg_u4 *)(dst + 3 * column) = __builtin_shuffle(ab, cd, right);
-}
 LOOP(loopdbg_turn) {
     npy_intp const *axis = (npy_intp const *)data;
     npy_intp n = dims[0], m = axis[0], whole = 0, lines = 0, column = axis[2];
@@ -557,85 +545,6 @@ static loopdbg_loop loopdbg_own(char const *name, char type) {
     if (!strcmp(name, "integer_power")) switch (type) { INTEGERS(PICK_POWER) }
     if (!strcmp(name, "erf") && type == 'd') return erf_f64;
     return type == 'f' ? loopdbg_function(name) : NULL;
-}
-
-/* Index of the extreme along the middle axis of [outer, n, inner]; NaN counts as the extreme, as in NumPy. */
-#define ARG_BLOCK 64
-#define ARG_ANY(EXPRESSION)                                                                                   \
-    {                                                                                                         \
-        for (int j = 0; j < ARG_BLOCK; j++) found |= !(EXPRESSION);                                           \
-        return found;                                                                                         \
-    }
-#define ARG_LANES 16
-#define ARG_SHORT 512
-#define ARG_SIDE_BY_SIDE(T, BETTER)                                                                           \
-    {                                                                                                         \
-        T best[ARG_LANES];                                                                                    \
-        int32_t at[ARG_LANES] = {0};                                                                          \
-        for (int l = 0; l < ARG_LANES; l++) best[l] = x[l * across];                                          \
-        for (npy_intp j = 1; j < n; j++)                                                                      \
-            for (int l = 0; l < ARG_LANES; l++) {                                                             \
-                T v = x[j * along + l * across], b = best[l];                                                 \
-                int better = BETTER;                                                                          \
-                best[l] = better ? v : b;                                                                     \
-                at[l] = better ? (int32_t)j : at[l];                                                          \
-            }                                                                                                 \
-        for (int l = 0; l < ARG_LANES; l++) out[l] = at[l];                                                   \
-        return;                                                                                               \
-    }
-#define ARG(C, N, T)                                                                                          \
-    /* Whether a block has anything better, or a NaN: 8x for rows of 32000, where few blocks have. */         \
-    WIDE static int arg_any_##N(T const *x, T b, int max, int last) {                                         \
-        int found = 0;                                                                                        \
-        if (max && last) ARG_ANY(x[j] < b)                                                                    \
-        if (max) ARG_ANY(x[j] <= b)                                                                           \
-        if (last) ARG_ANY(x[j] > b)                                                                           \
-        ARG_ANY(x[j] >= b)                                                                                    \
-    }                                                                                                         \
-    /* Rows side by side, without branches, for nobody can foretell where the best one lies: 5x for rows of 20. */ \
-    WIDE static void arg_lanes_##N(T const *x, int64_t *out, npy_intp n, npy_intp along, npy_intp across, int max, int last) { \
-        if (max && last) ARG_SIDE_BY_SIDE(T, (v >= b) | (v != v))                                             \
-        if (max) ARG_SIDE_BY_SIDE(T, !(v <= b) & (b == b))                                                    \
-        if (last) ARG_SIDE_BY_SIDE(T, (v <= b) | (v != v))                                                    \
-        ARG_SIDE_BY_SIDE(T, !(v >= b) & (b == b))                                                             \
-    }                                                                                                         \
-    static void arg_##N(char const *x, int64_t *out, npy_intp outer, npy_intp n, npy_intp inner, int max, int last) { \
-        T const *p = (T const *)x;                                                                            \
-        if (inner == 1 && n <= ARG_SHORT)                                                                     \
-            for (; outer >= ARG_LANES; outer -= ARG_LANES, p += n * ARG_LANES, out += ARG_LANES)              \
-                arg_lanes_##N(p, out, n, 1, n, max, last);                                                    \
-        for (npy_intp o = 0; o < outer; o++)                                                                  \
-            for (npy_intp k = 0; k < inner; k++) {                                                            \
-                T const *row = p + o * n * inner + k;                                                         \
-                npy_intp best = 0;                                                                            \
-                if (k + ARG_LANES <= inner && n <= INT32_MAX) {                                               \
-                    arg_lanes_##N(row, out + o * inner + k, n, inner, 1, max, last);                          \
-                    k += ARG_LANES - 1;                                                                       \
-                    continue;                                                                                 \
-                }                                                                                             \
-                for (npy_intp j = 1; j < n; j++) {                                                            \
-                    while (inner == 1 && j + ARG_BLOCK <= n && !arg_any_##N(row + j, row[best], max, last))   \
-                        j += ARG_BLOCK;                                                                       \
-                    if (j == n) break;                                                                        \
-                    T v = row[j * inner], b = row[best * inner];                                              \
-                    int better = max ? v > b : v < b;                                                         \
-                    if (b != b) better = last && v != v;                                                      \
-                    else if (v != v) better = 1;                                                              \
-                    if (better || (last && v == b)) best = j;                                                 \
-                }                                                                                             \
-                out[o * inner + k] = best;                                                                    \
-            }                                                                                                 \
-    }
-NUMBERS(ARG)
-ARG('?', bool, uint8_t)
-#define ARG_CASE(C, N, T) case C: arg_##N(x, out, outer, n, inner, max, last); return 0;
-static int loopdbg_arg(char type, char const *x, int64_t *out, npy_intp outer, npy_intp n, npy_intp inner, int max,
-                       int last) {
-    switch (type) {
-        NUMBERS(ARG_CASE)
-        ARG_CASE('?', bool, uint8_t)
-    }
-    return 1;
 }
 
 #endif

@@ -22,6 +22,8 @@ cdef extern from "inner_loops.h" nogil:
     int loopdbg_gather(const char *x, const char *indices, char *out, npy_intp outer, npy_intp length, npy_intp block,
                        npy_intp n, npy_intp index_size) noexcept
     inner_loop loopdbg_own(const char *name, char type) noexcept
+
+cdef extern from "extremes.h" nogil:
     int loopdbg_arg(char type, const char *x, int64_t *out, npy_intp outer, npy_intp n, npy_intp inner, int max,
                     int last) noexcept
 
