@@ -406,4 +406,5 @@ def trilu(p: P, x: T, k: T | None = None, *, upper: int = 1) -> T:
 
 @onnx("Compress", since=9, native=False)
 def compress(p: P, x: Array, condition: Array, *, axis: int | None = None) -> Array:
-    return np.compress(condition.reshape(-1), x, axis if axis is None else normal_axis(axis, x.ndim))
+    # np.compress takes twice as long for a few elements.
+    return x.take(condition.reshape(-1).nonzero()[0], axis if axis is None else normal_axis(axis, x.ndim))
