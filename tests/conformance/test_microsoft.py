@@ -297,6 +297,8 @@ def _(r: Random) -> Case:
 def _(r: Random) -> Case:
     width = HEADS * WIDTH
     x, w = integers(r, np.uint8, BATCH, ROWS, 6), integers(r, pick(r, np.int8, np.uint8), 6, 3 * width)
+    # Signed weights of 7 bits: without VNNI onnxruntime's sums of larger ones saturate.
+    w = w // 2 if w.dtype == np.int8 else w
     inputs = [x, w, some(r, 3 * width), np.float32(0.01), np.float32(0.02), _mask(r, ROWS)]
     inputs += [np.uint8(120), np.array(3, w.dtype)]
     attributes = {"num_heads": HEADS, "unidirectional": int(r.integers(2))}
