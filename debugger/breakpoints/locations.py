@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 from ...runtime.errors import UsageError
 from ...runtime.graph import Loop, Node
-from ...runtime.text import did_you_mean
+from ...runtime.text import counted, did_you_mean
 from ..expression.language import Expression, parse
 from ..expression.tokens import WATCH_WORDS
 from ..words.names import mask, quote, unquote
@@ -19,6 +21,10 @@ _IN = re.compile(r"(?:^|\s+)in\s+(?P<loop>\S+)\s*$")
 _IF = re.compile(r"\s+if\s+")
 #: How a watched value changes, and the number that it may be about, after everything else.
 _HOW = re.compile(rf"\s+(?P<mode>{'|'.join(WATCH_WORDS)})(?:\s+(?P<level>\S+))?\s*$")
+#: The engine counts in 64 bits.
+_LAST = sys.maxsize
+#: A line has fewer in its number; Python reads no number with thousands of them.
+_DIGITS = 19
 _LEVELS = (Mode.CROSSES, Mode.SETTLES)
 
 
@@ -93,9 +99,10 @@ class LocationReader:
         if word == "op":
             return self._at(self._of_type(rest))
         number = rest if word == "line" else place
-        if word == "line" and not number.isdecimal():
+        numbered = number.isdecimal() and len(number) < _DIGITS
+        if word == "line" and not numbered:
             raise UsageError("break line needs the number of a line; list shows them")
-        if number.isdecimal():
+        if numbered:
             return self._at(frozenset({self.places.node_of_line(int(number))}))
         if not place:
             return self._next_node()
@@ -148,9 +155,14 @@ class LocationReader:
         if number is None:
             raise UsageError(f"'{word}' needs a number: watch {watched} {word} 0.5")
         try:
-            return float(number)
+            level = float(number)
         except ValueError:
-            raise UsageError(f"'{word}' needs a number, not '{number}'") from None
+            level = math.nan
+        if math.isnan(level):
+            raise UsageError(f"'{word}' needs a number, not '{number}'")
+        if word == Mode.SETTLES and level <= 0:
+            raise UsageError(f"'{word}' needs a number above 0, not '{number}'")
+        return level
 
     def _made(self, kind: Trigger, **fields: Any) -> Breakpoint:
         return Breakpoint(0, kind, self.text, **fields)
@@ -169,18 +181,19 @@ class LocationReader:
             numbers = ()
         if not numbers or min(numbers) < 0:
             raise UsageError("break iter needs iteration numbers: break iter 40, or break iter 3,7 for a nested loop")
+        if max(numbers) > _LAST:
+            raise UsageError(f"{max(numbers)} is too large; no iteration comes after {_LAST}")
         plans = self.places.loops
         index = self._here()
         if len(numbers) > 1 and self.loop is None:
             deep = [plan.index for plan in plans if len(self.places.around(plan.index)) == len(numbers) - 1]
             if not deep:
-                raise UsageError(f"no loop of the model stands inside {len(numbers) - 1} others")
+                raise UsageError(f"no loop of the model stands inside {counted(len(numbers) - 1, 'other')}")
             inside = [k for k in deep if index == k or index in self.places.around(k)]
             index = (inside or deep)[0]
         if len(numbers) - 1 > len(self.places.around(index)):
-            raise UsageError(
-                f"loop '{plans[index].loop.name}' stands inside {len(self.places.around(index))} loops only"
-            )
+            around = counted(len(self.places.around(index)), "other")
+            raise UsageError(f"loop '{plans[index].loop.name}' stands inside {around} only")
         return self._made(Trigger.ITERATION, loops=(index,), iterations=numbers)
 
     def _loops_for(self, expression: Expression) -> tuple[int, ...]:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from .console import Console
 
 _NUMBER = "a breakpoint's number"
+#: The largest number that a command takes: sums of a few still fit into the engine's counters.
+_MOST = 10**18 - 1
 _SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
@@ -43,8 +45,10 @@ def number(text: str, default: int | None = None, what: str = "a number") -> int
     """
     if not text and default is not None:
         return default
-    if not re.fullmatch(r"[+-]?[0-9]{1,18}", text):
+    if not re.fullmatch(r"[+-]?[0-9]+", text):
         raise UsageError(f"{what} is needed, not '{text}'" if text else f"{what} is needed")
+    if len(text) > len(str(_MOST)):
+        raise UsageError(f"{text} is too large; {_MOST} is the most")
     return int(text)
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...runtime.ops.support import cast, is_float, is_integer
+from ...runtime.text import counted
 from . import plain
 from .errors import Problem
 from .values import Dtype, Loose, T, Value, describe, flatten, is_number, is_tensor, is_text, shape_text
@@ -332,7 +333,8 @@ class Calculator:
         named = sum(entry is not Ellipsis for entry in entries)
         rank = len(x.shape)
         if named > rank:
-            raise Problem(f"{named} indices for {describe(x)}, which has {rank} axes")
+            axes = counted(rank, "axis", "axes")
+            raise Problem(f"{counted(named, 'index', 'indices')} for {describe(x)}, which has {axes}")
         filled: list[Any] = []
         for entry in entries if Ellipsis in entries else (*entries, Ellipsis):
             filled += [slice(None)] * (rank - named) if entry is Ellipsis else [entry]

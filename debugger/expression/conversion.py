@@ -21,6 +21,8 @@ def converted(value: Any, dtype: np.dtype[Any]) -> Array:
         given = np.asarray(value)
     except (ValueError, OverflowError):
         raise Problem(f"not numbers of one shape, where {_name(dtype)} is needed") from None
+    if given.dtype.hasobject and all(isinstance(item, int) for item in given.flat):
+        given = _beyond_int64(given, dtype)
     if dtype.kind in "OUST" or given.dtype.kind in "OUST":
         if dtype.kind in "OUST" and given.dtype.kind in "OUST" and _all_text(given):
             return given.astype(dtype)
@@ -37,6 +39,15 @@ def converted(value: Any, dtype: np.dtype[Any]) -> Array:
         if not _kept(given, result):
             raise Problem(_lossy(given, dtype))
     return result
+
+
+def _beyond_int64(given: Array, dtype: np.dtype[Any]) -> Array:
+    """Whole numbers of which one has no place in an integer dtype of NumPy, as floats."""
+    most = max(given.flat, key=abs)
+    bits = int(most).bit_length()
+    if bits < 1024 and (is_float(dtype) or dtype.kind == "c"):
+        return given.astype(np.float64)
+    raise Problem(f"{most if bits < 128 else f'a whole number of {bits} bits'} does not fit into {_name(dtype)}")
 
 
 def _all_text(array: Array) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...runtime.graph import Array
+from ...runtime.text import counted
 from .calculator import place
 from .conversion import converted
 from .errors import ExpressionError, Problem
@@ -121,7 +122,8 @@ def _check(array: Array, index: tuple[Any, ...]) -> None:
     if index.count(Ellipsis) > 1:
         raise Problem("'...' stands twice in an index")
     if len(named) > array.ndim:
-        raise Problem(f"{len(named)} indices for a value of {array.ndim} axes")
+        axes = counted(array.ndim, "axis", "axes")
+        raise Problem(f"{counted(len(named), 'index', 'indices')} for a value of {axes}")
     rest = index.index(Ellipsis) if Ellipsis in index else len(index)
     for k, entry in enumerate(index):
         if entry is not Ellipsis and not isinstance(entry, slice):

@@ -55,6 +55,8 @@ class Debuggee(ABC):
         self.name = model.name
         self.places = places
         self.inputs = dict(inputs)
+        #: Those that a restart gave.
+        self.given_again: frozenset[str] = frozenset()
         self.stop = Stop(Reason.ENTRY, "")
         self.breakpoints = Breakpoints(self)
         #: What logpoints printed since somebody last took it; ``on_log`` gets each line at once, where it is set.

@@ -178,6 +178,7 @@ class Running(Debuggee):
         changed = {name: kept(value) for name, value in given.items()}
         self._given = self.model.check(changed)
         self.inputs = changed
+        self.given_again |= self.model.named(inputs).keys()
         limit = self._timeline.limit
         self._timeline = Timeline(self._engine, self._given, self._note_progress)
         self._timeline.limit = limit

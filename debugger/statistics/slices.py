@@ -12,6 +12,7 @@ import numpy as np
 
 from ...runtime.errors import UsageError
 from ...runtime.graph import Array
+from ...runtime.text import counted
 from .tensor import TensorRef
 
 #: One axis: one index of it, or a range.
@@ -53,7 +54,7 @@ class Part:
             words.append("...")
         given = len(words) - 1
         if given > len(shape):
-            raise UsageError(f"{given} indices for {_axes(shape)}")
+            raise UsageError(f"{counted(given, 'index', 'indices')} for {_axes(shape)}")
         at = words.index("...")
         words[at : at + 1] = [":"] * (len(shape) - given)
         return cls(tuple(_axis(word, size, k) for k, (word, size) in enumerate(zip(words, shape, strict=True))))

@@ -510,6 +510,7 @@ def test_names_are_quoted_where_needed(name: str, written: str) -> None:
         ("h[0]", "[4, 5, 6]", [[4, 5, 6], [0, 8, 2]]),
         ("h[:, -1]", "0", [[1, -2, 0], [0, 8, 0]]),
         ("h[..., n - 5]", "h[..., 1]", [[-2, -2, 3.5], [8, 8, 2]]),
+        ("h[0, 0]", f"{10**30}", [[1e30, -2, 3.5], [0, 8, 2]]),
         ("h[0, 0]", "nan", [[np.nan, -2, 3.5], [0, 8, 2]]),
         ("n", "3.0", 3),
         ("n", "n + 1", 6),
@@ -548,6 +549,7 @@ def test_assignments(place: str, new: str, expected: Any) -> None:
         ("h", "z", "a value of type complex64 does not fit into float32"),
         ("h", "'a'", "a value of type string does not fit into float32"),
         ("s", "1", "1 does not fit into string"),
+        ("n", f"{10**30}", f"{10**30} does not fit into"),
         ("h", "none", "none where a tensor is needed"),
         ("h", "seq", "a list of tensors where one tensor is needed"),
         ("h", "[[1], [1, 2]]", "not numbers of one shape, where float32 is needed"),
@@ -565,6 +567,11 @@ def test_assignments_that_would_lose_something(place: str, new: str, problem: st
     with pytest.raises(ExpressionError, match=re.escape(problem)) as caught:
         assign(SCOPE.values[target.name], target, value(new), SCOPE)
     assert caught.value.text == place
+
+
+def test_a_number_too_large_for_any_float_does_not_fit() -> None:
+    with pytest.raises(ExpressionError, match="does not fit into float32"):
+        assign(SCOPE.values["h"], parse_target("h"), 10**400, SCOPE)
 
 
 def test_assignments_to_sequences() -> None:
