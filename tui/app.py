@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from textual import on
@@ -32,7 +32,7 @@ PATIENCE = 0.15
 class LoopdbgApp(PanesApp):
     """The debugger on one model. Holds no model logic: the driver steps, views come back, panes show them.
 
-    ``inputs_note``: where the inputs come from; ``seeds``: those of the random ones among them.
+    ``inputs_note``: where the inputs come from; ``seeds``: those of the random ones among them, by name.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class LoopdbgApp(PanesApp):
         driver: Driver,
         inputs_note: str = "",
         actions: Sequence[Action] | None = None,
-        seeds: Sequence[int] = (),
+        seeds: Mapping[str, int] | None = None,
         arrangement: Arrangement | None = None,
     ) -> None:
         super().__init__(driver.model.name, driver.complete, ACTIONS if actions is None else actions, arrangement)
@@ -50,7 +50,7 @@ class LoopdbgApp(PanesApp):
         #: What is wrong with this program, found in the thread that drives the session.
         self.fault: Exception | None = None
         self._inputs_note = inputs_note
-        self._seeds = tuple(seeds)
+        self._seeds = dict(seeds or {})
         self._idle = asyncio.Event()
         self._ticker: Timer | None = None
         #: So many ends of commands were shown.
@@ -69,9 +69,19 @@ class LoopdbgApp(PanesApp):
 
     def show(self, view: View, error: str | None = None) -> None:
         """Put a stop on the screen, the selected frame in focus."""
-        self._show(Shown(view, view.selected, self.model.graph, self._inputs_note, error, seeds=self._seeds))
+        again = view.given_again
+        seeds = tuple(sorted({seed for name, seed in self._seeds.items() if name not in again}))
+        self._show(Shown(view, view.selected, self.model.graph, self._noted(again), error, seeds=seeds))
         stop = view.snapshot.stop
         self.message.say(stop.text if not view.snapshot.outputs else f"{stop.text}; r restarts it")
+
+    def _noted(self, again: Collection[str]) -> str:
+        """Where the inputs come from, some of which a restart gave."""
+        if not again:
+            return self._inputs_note
+        names = [port.name for port in self.model.inputs]
+        told = f"{', '.join(name for name in names if name in again)} by restart"
+        return told if set(again) >= set(names) or not self._inputs_note else f"{told}; {self._inputs_note}"
 
     # -- commands
 

@@ -165,8 +165,8 @@ class Draft:
                 raise InputError(f"input '{port.name}' ({port.type}) has no value yet")
         told = [f"{name} {self._told[name]}" for name in values]
         more = f" and {len(told) - 4} more" if len(told) > 4 else ""
-        seeds = {self._seeds[name] for name in values if self._is_random(name)}
-        return Inputs(values, ", ".join(told[:4]) + more, seeds=tuple(sorted(seeds)))
+        seeds = {name: self._seeds[name] for name in values if self._is_random(name)}
+        return Inputs(values, ", ".join(told[:4]) + more, seeds=seeds)
 
     def _is_random(self, name: str) -> bool:
         return self._told[name].startswith("random,")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -31,8 +31,8 @@ class Inputs:
     remarks: tuple[str, ...] = ()
     #: Some were made, and nobody asked for that.
     unasked: bool = False
-    #: The seeds of the random ones.
-    seeds: tuple[int, ...] = ()
+    #: Those of the random ones, by name.
+    seeds: Mapping[str, int] = field(default_factory=dict)
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
@@ -110,14 +110,15 @@ def gather(model: Model, options: argparse.Namespace) -> Inputs:
     missing = [port for port in model.inputs if port.name not in values and not _may_be_absent(port)]
     made: list[str] = []
     seed = options.seed or 0
-    seeds: tuple[int, ...] = ()
+    seeds: dict[str, int] = {}
     if source is None:
         dims = Dims(options.dim, model.inputs, named, model.graph.usual_shapes)
         for index, port in enumerate(model.inputs):
             if port.name not in values and not port.optional:
                 usual = model.graph.usual_values.get(port.name)
                 value = make(port, dims, (seed, index)) if usual is None else usual
-                seeds = (seed,) if usual is None else seeds
+                if usual is None:
+                    seeds[port.name] = seed
                 values[port.name] = check_value(port.name, port.type, value, named)
                 made.append(_described(port, value) if usual is None else f"{port} = {usual.tolist()}, as is usual")
     elif missing:

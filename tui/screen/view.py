@@ -43,7 +43,8 @@ class View:
     """A whole stop. ``frames``: outermost first, the main graph before all loops; ``top``: the innermost, after the end
     the loop that ended last; ``selected``: the one that commands are about.
 
-    ``recorded``: it is of a recording, so that nothing runs; ``beginning``: there is nothing to go back to.
+    ``recorded``: it is of a recording, so that nothing runs; ``beginning``: there is nothing to go back to;
+    ``given_again``: the inputs that a restart gave.
     """
 
     snapshot: Snapshot
@@ -52,6 +53,7 @@ class View:
     selected: FrameView
     recorded: bool = False
     beginning: bool = False
+    given_again: frozenset[str] = frozenset()
 
 
 def look(session: Debuggee, past: SeenTimes, selected: int = 0) -> View:
@@ -66,7 +68,7 @@ def look(session: Debuggee, past: SeenTimes, selected: int = 0) -> View:
     frames = tuple(map(seen, snapshot.frames))
     top = frames[-1] if snapshot.frame is snapshot.frames[-1] else seen(snapshot.frame)
     chosen = frames[-1 - selected] if 0 < selected < len(frames) else top
-    return View(snapshot, frames, top, chosen, not session.has_nodes, session.at_beginning)
+    return View(snapshot, frames, top, chosen, not session.has_nodes, session.at_beginning, session.given_again)
 
 
 def graph_of(frame: FrameSnapshot, main: Graph) -> Graph:
