@@ -182,7 +182,7 @@ async def test_recent_models_come_first_and_nothing_is_cut_off(size: tuple[int, 
         assert rows[2].strip() == "Recent" and rows[3].split()[0] == "lstm.xml" and rows[5].strip() == "Samples"
         assert rows[4].split()[0] == "far.onnx" and rows[4].rstrip().endswith("folder" if size[0] > 40 else ".onnx")
         assert len(rows) == size[1]
-        assert rows[-1].strip().startswith("↑ choose  enter open") and rows[-1].strip().endswith("esc leave")
+        assert rows[-1].strip().startswith("↓ next  enter open") and rows[-1].strip().endswith("esc leave")
         groups = list(dict.fromkeys(one.group for one in app.shown))
         assert groups[:2] == ["Recent", "Samples"] and "lessons" in groups[-1]
         # A recent one may be a sample too.
@@ -219,18 +219,35 @@ async def test_other_keys_before_the_debugger() -> None:
 
 @pytest.mark.parametrize(("width", "said"), [(120, "RANDOM inputs, seeds 0, 3"), (80, "RANDOM   ")])
 async def test_the_header_does_not_let_random_inputs_be_forgotten(width: int, said: str) -> None:
-    async with running(LoopdbgApp(Driver(*sample("lstm.xml"), None), "", seeds=(0, 3)), (width, 24)) as screen:
+    app = LoopdbgApp(Driver(*sample("lstm.xml"), None), seeds={"X": 3, "H0": 0})
+    async with running(app, (width, 24)) as screen:
         assert said in screen.header and "iteration 0 / 25" in screen.header and "Loop 'rnn'" in screen.header
     async with running(LoopdbgApp(Driver(*sample("lstm.xml"), None), "made with --seed 3"), (width, 24)) as screen:
         assert "RANDOM" not in screen.header, "what a note says is for people"
 
 
+async def test_a_restart_gives_inputs_that_are_random_no_more() -> None:
+    app = LoopdbgApp(Driver(*sample("lstm.xml"), None), "made with --seed 3", seeds={"X": 3, "H0": 3, "C0": 4})
+    async with running(app) as screen:
+        notes = []
+        await screen.press("colon")
+        for given in ("X=X*2", "C0=C0*2", "H0=H0*2"):
+            await screen.type(f"restart {given}")
+            assert app.shown is not None
+            notes.append((app.shown.inputs_note, app.shown.seeds, "RANDOM" in screen.header))
+    assert notes == [
+        ("X by restart; made with --seed 3", (3, 4), True),
+        ("X, C0 by restart; made with --seed 3", (3,), True),
+        ("X, H0, C0 by restart", (), False),
+    ]
+
+
 def test_random_inputs_say_their_seeds() -> None:
     one = draft()
-    assert one.finished().seeds == (0,)
+    assert one.finished().seeds == {"x": 0, "y": 0, "count": 0, "words": 0}
     one.make(0, "random")
-    assert one.finished().seeds == (0, 1)
+    assert one.finished().seeds == {"x": 1, "y": 0, "count": 0, "words": 0}
     for k, text in enumerate(("[1]", "[[1, 2]]", "7", '["a", "b"]')):
         one.edit(k, text)
-    assert one.finished().seeds == ()
-    assert made(one.model).seeds == (0,)
+    assert one.finished().seeds == {}
+    assert set(made(one.model).seeds.values()) == {0}

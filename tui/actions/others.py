@@ -83,8 +83,8 @@ _INPUTS = (
 )  # fmt: skip
 
 _CHOICE = (
-    Action("choice-up", ("up",), "choose", "the row above", "choice('up')", Section.CHOICE, rank=1, typed=True),
-    Action("choice-down", ("down",), "", "the row below", "choice('down')", Section.CHOICE, typed=True),
+    Action("choice-up", ("up",), "before", "the row above", "choice('up')", Section.CHOICE, rank=3, typed=True),
+    Action("choice-down", ("down",), "next", "the row below", "choice('down')", Section.CHOICE, rank=1, typed=True),
     Action("choice-page-up", ("pageup",), "", "a page up", "choice('page_up')", Section.CHOICE, typed=True),
     Action("choice-page-down", ("pagedown",), "", "a page down", "choice('page_down')", Section.CHOICE, typed=True),
     Action("choice-open", ("enter",), "open", "open the row, or the file whose path is typed",
@@ -95,17 +95,17 @@ _CHOICE = (
 
 _TEXT = (
     Action("text-up", ("up", "k"), "", "a line up", "scroll('up')", Section.TEXT),
-    Action("text-down", ("down", "j"), "", "a line down", "scroll('down')", Section.TEXT),
+    Action("text-down", ("down", "j"), "down", "a line down", "scroll('down')", Section.TEXT, rank=1),
     Action("text-page-up", ("pageup",), "", "a page up", "scroll('page_up')", Section.TEXT),
-    Action("text-page-down", ("pagedown",), "", "a page down", "scroll('page_down')", Section.TEXT),
+    Action("text-page-down", ("pagedown",), "page down", "a page down", "scroll('page_down')", Section.TEXT, rank=2),
     Action("text-first", ("home",), "", "to its beginning", "scroll('home')", Section.TEXT),
     Action("text-last", ("end",), "", "to its end", "scroll('end')", Section.TEXT),
-    Action("text-close", ("escape", "q", "enter"), "", "close it", "leave", Section.TEXT),
+    Action("text-close", ("escape", "q", "enter"), "close", "close it", "leave", Section.TEXT, rank=92),
 )  # fmt: skip
 
 _LEAVE = (
-    Action("leave", ("q", "y", "enter"), "", "leave, and forget what was set by hand", "leave", Section.LEAVE),
-    Action("stay", ("escape", "n", "left"), "", "stay", "stay", Section.LEAVE),
+    Action("leave", ("q", "y", "enter"), "leave", "leave, and forget what was set by hand", "leave", Section.LEAVE),
+    Action("stay", ("escape", "n", "left"), "stay", "stay", "stay", Section.LEAVE),
 )  # fmt: skip
 
 ELSEWHERE: tuple[Action, ...] = (*_INSPECTED, *_ELEMENTS, *_INPUTS, *_CHOICE, *_TEXT, *_LEAVE)

@@ -9,18 +9,20 @@ from textual.binding import BindingsMap
 from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 
-from ..actions import Action, Place, bindings, by_id
+from ..actions import Action, Place, at, bindings, by_id
+from ..widgets.keys import Keys
 
 Result = TypeVar("Result")
 
 
 class Above(ModalScreen[Result]):
-    """A screen above the panes, with the keys of its place in the table of actions."""
+    """A screen above the panes, with the keys of its place in the table of actions; ``keys`` is its foot."""
 
     def __init__(self, place: Place, actions: Sequence[Action]) -> None:
         super().__init__()
         self.actions = tuple(actions)
         self._bindings = BindingsMap.merge([self._bindings, bindings(place, self.actions)])
+        self.keys = Keys(at(place, self.actions), self.chosen, id=f"{place}-keys")
 
     def leave(self, result: Result | None = None) -> None:
         """Go away; keys typed ahead may ask for it twice."""
@@ -29,6 +31,11 @@ class Above(ModalScreen[Result]):
 
     def action_leave(self) -> None:
         self.leave()
+
+    def chosen(self, action: Action | None) -> None:
+        """An action that the palette or a click at the foot chose."""
+        if action is not None and action.does:
+            self.app.call_later(self.app.run_action, action.does, self)
 
 
 class TextScreen(Above[Result]):

@@ -88,5 +88,5 @@ class HelpScreen(TextScreen[None]):
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="help") as box:
             box.border_title = "Help"
-            box.border_subtitle = "esc closes"
             yield Static(self._content)
+        yield self.keys

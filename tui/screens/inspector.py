@@ -20,7 +20,7 @@ from ...debugger.statistics.slices import Part
 from ...debugger.words.names import quote
 from ...runtime.errors import LoopdbgError
 from ...runtime.text import grouped
-from ..actions import ACTIONS, Action, Looking, Now, Place, at
+from ..actions import ACTIONS, Action, Looking, Now, Place
 from ..driver import Driver
 from ..screen.inspected import course_lines, fact_lines, place_text
 from ..screen.lines import Line, Role, line
@@ -28,7 +28,6 @@ from ..screen.targets import Of, ValueTarget
 from ..screen.text import printable, scalar_text, value_text
 from ..screen.view import Shown
 from ..widgets.inspector_lines import LineBox
-from ..widgets.keys import Keys
 from ..widgets.tensor_grid import TensorGrid
 from .above import Above
 from .help import HelpScreen
@@ -74,7 +73,6 @@ class InspectorScreen(Above[str | None]):
         self.grid = TensorGrid(self.say, "inspector-grid")
         self.prompt = Input(compact=True, id="inspector-prompt")
         self.said = Static(id="inspector-said")
-        self.keys = Keys(at(Place.INSPECTOR, self.actions), self.chosen, id="inspector-keys")
         self.subject = Subject(Inspected(target, shown), driver, self, self._work)
         self._show_subject()
 
@@ -371,11 +369,6 @@ class InspectorScreen(Above[str | None]):
         self.leave(f"break if {quote(self.target.name)}{index} ")
 
     # -- above it, and back
-
-    def chosen(self, action: Action | None) -> None:
-        """An action that the palette or a click at the foot chose."""
-        if action is not None and action.does:
-            self.app.call_later(self.app.run_action, action.does, self)
 
     def action_help(self) -> None:
         self.app.push_screen(HelpScreen(self.actions, Place.INSPECTOR, opened="inspect-help"))

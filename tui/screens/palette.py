@@ -41,6 +41,7 @@ class PaletteScreen(Above[Action]):
             box.border_title = "All actions"
             yield self._line
             yield self._list
+        yield self.keys
 
     def on_mount(self) -> None:
         self._filter("")

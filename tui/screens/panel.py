@@ -32,11 +32,11 @@ class PanelScreen(TextScreen[None]):
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="panel") as box:
             box.border_title = Content(self._title)
-            box.border_subtitle = "esc closes"
             first, *rest = self._lines or [""]
             parts: list[str | tuple[str, str]] = [(first, "bold $accent")]
             parts += ["\n\n", "\n".join(rest)] if rest else []
             yield Static(Content.assemble(*parts))
+        yield self.keys
 
     def on_key(self, event: events.Key) -> None:
         """A key that the panel itself has no use for."""
@@ -64,8 +64,8 @@ class LeaveScreen(Above[bool]):
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="panel") as box:
             box.border_title = "Leave?"
-            box.border_subtitle = "q leaves, esc stays"
             yield Static(Content(self.text))
+        yield self.keys
 
     def action_leave(self) -> None:
         self.leave(True)

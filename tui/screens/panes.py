@@ -6,21 +6,20 @@ It runs nothing and knows no session: :class:`..app.LoopdbgApp` does.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from textual import events, on
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.reactive import Reactive
 from textual.screen import Screen
 from textual.widget import Widget
 
 from .. import settings
-from ..actions import PANES, Action, Now, Place, at, bindings
+from ..actions import PANES, Action, Now, Place, at
 from ..screen.layout import TABS, Arrangement
 from ..screen.target import Target
 from ..screen.text import printable
 from ..screen.view import Shown
-from ..themes import DARK, LIGHT, THEMES
+from ..themes import DARK, LIGHT
 from ..widgets.back_edges import BackEdges
 from ..widgets.body import Body
 from ..widgets.breakpoints import BreakpointList
@@ -29,7 +28,6 @@ from ..widgets.console import Complete, ConsolePane
 from ..widgets.detail import Detail
 from ..widgets.header import Header
 from ..widgets.inputs import Inputs
-from ..widgets.keys import Keys
 from ..widgets.message import Message
 from ..widgets.outputs import Outputs
 from ..widgets.pane import Pane
@@ -38,6 +36,7 @@ from ..widgets.stack import Stack
 from ..widgets.tabs import Tabs
 from ..widgets.timeline import Timeline
 from ..widgets.workbench import Workbench
+from .common import CommonApp
 from .help import HelpScreen
 from .inspector import InspectorScreen
 from .palette import PaletteScreen
@@ -49,24 +48,17 @@ class _Panes(Screen[None]):
     focused = Reactive[Widget | None](None, repaint=False)
 
 
-class PanesApp(App[int]):
+class PanesApp(CommonApp[int]):
     """A stop of a model, in panes. ``actions``: the table of what can be done, with the keys of this person;
     ``arrangement``: how the panes stood the last time."""
 
-    TITLE = "loopdbg"
-    # Textual would look for a relative one beside the file of a class that derives from this.
-    CSS_PATH = Path(__file__).parents[1] / "app.tcss"
     AUTO_FOCUS = "#body"
-    #: Its own is ours.
-    ENABLE_COMMAND_PALETTE = False
     ESCAPE_TO_MINIMIZE = False
 
     def __init__(
         self, model: str, complete: Complete, actions: Sequence[Action], arrangement: Arrangement | None = None
     ) -> None:
-        super().__init__()
-        self.actions = tuple(actions)
-        self._bindings = bindings(Place.PANES, self.actions)
+        super().__init__(Place.PANES, actions)
         # Kept, not looked up: a lookup searches the screen on top, which may be the help.
         self._base = _Panes(id="_default")
         self.header = Header(model, id="header")
@@ -74,7 +66,6 @@ class PanesApp(App[int]):
         self.detail = Detail(id="detail")
         self.prompt = ConsolePane(complete, id="console")
         self.body = Body(id="body")
-        self.keys = Keys(at(Place.PANES, self.actions), self._run_action, id="keys")
         self.panes: dict[str, Pane] = {
             "body": self.body,
             "stack": Stack(id="stack"),
@@ -111,10 +102,6 @@ class PanesApp(App[int]):
         """Whether something runs or waits."""
         return False
 
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        """Our own colours, for themes that do not name them."""
-        return {"muted": DARK.variables["muted"]}
-
     def get_default_screen(self) -> Screen[None]:
         """See :class:`~textual.app.App`."""
         return self._base
@@ -131,16 +118,7 @@ class PanesApp(App[int]):
         yield self.keys
 
     def on_mount(self) -> None:
-        for theme in THEMES:
-            self.register_theme(theme)
-        self.theme = LIGHT.name if settings.theme() == LIGHT.name else DARK.name
         self._pane.focus()
-        self.app_resume_signal.subscribe(self, self._resumed)
-
-    def _resumed(self, app: App[object]) -> None:
-        """Back from the shell, which wrote over all of it: what did not change meanwhile is drawn as well."""
-        for screen in self.screen_stack:
-            screen.refresh()
 
     def _show(self, shown: Shown) -> None:
         if self.shown is None and self._base.focused is None:
@@ -227,9 +205,6 @@ class PanesApp(App[int]):
         now = self.now
         meant = [one for one in at(Place.PANES, self.actions) if _does(one, action, parameters)]
         return not meant or any(one.bound(now) for one in meant)
-
-    def _run_action(self, action: Action) -> None:
-        self.call_later(self.run_action, action.does)
 
     # -- panes
 

@@ -2,65 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import re
-import select
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 
-from loopdbg.tui.cli import terminal
+from loopdbg.tui.cli import terminal as signs
 from models import SAMPLES
-
-pty = pytest.importorskip("pty")
-ESCAPE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+from pseudo_terminal import plain, terminal
 
 
 def on_a_terminal(folder: Path, until: str, *arguments: str, **environment: str) -> tuple[int, str]:
     """Open a sample, or what else is asked for, in a terminal of 120x36, wait for a text, press q; the exit status and
     all that was written."""
-    import fcntl
-    import struct
-    import termios
-
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 36, 120, 0, 0))
+    encoding = environment.get("PYTHONIOENCODING", "utf-8")
     asked = arguments or (str(SAMPLES / "newton_sqrt.onnx"),)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "loopdbg", *filter(None, asked)],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        close_fds=True,
-        start_new_session=True,
-        env={**os.environ, "TERM": "xterm-256color", "LOOPDBG_CONFIG_DIR": str(folder), **environment},
-    )
-    os.close(theirs)
-    told, pressed, end = b"", False, time.monotonic() + 60
-    try:
-        while time.monotonic() < end:
-            if select.select([ours], [], [], 0.2)[0]:
-                try:
-                    read = os.read(ours, 65536)
-                except OSError:
-                    break
-                if not read:
-                    break
-                told += read
-            elif process.poll() is not None:
-                break
-            if not pressed and until and until.encode() in told:
-                pressed = True
-                os.write(ours, b"q")
-        status = process.wait(max(1.0, end - time.monotonic()))
-    finally:
-        process.kill()
-        os.close(ours)
-    return status, told.decode("latin-1" if "PYTHONIOENCODING" in environment else "utf-8", "replace")
+    with terminal(folder, *filter(None, asked), rows=36, columns=120, encoding=encoding, **environment) as found:
+        told = ""
+        if until:
+            told = found.wait(lambda seen: until in seen)
+            found.press("q")
+        return found.ended(), told + found.seen
 
 
 @pytest.mark.parametrize("arguments", [(str(SAMPLES / "newton_sqrt.onnx"),), ("learn",), ("learn", "3"), ("",)])
@@ -72,14 +35,14 @@ def test_a_dumb_terminal_is_told_so_without_escapes(tmp_path: Path, arguments: t
 
 def test_latin_1_gets_signs_that_it_has(tmp_path: Path) -> None:
     status, told = on_a_terminal(tmp_path, "Source", PYTHONIOENCODING="latin-1")
-    assert status == 0 and "+- 1 Source" in ESCAPE.sub("", told)
+    assert status == 0 and "+- 1 Source" in plain(told)
     # What was opened is remembered.
     assert "newton_sqrt.onnx" in (tmp_path / "state.json").read_text(encoding="utf-8")
 
 
 def test_lessons_on_latin_1_too(tmp_path: Path) -> None:
     status, told = on_a_terminal(tmp_path, "Back edges", "learn", "1", PYTHONIOENCODING="latin-1")
-    assert status == 0 and "+- Lesson 1 of 12" in ESCAPE.sub("", told)
+    assert status == 0 and "+- Lesson 1 of 12" in plain(told)
 
 
 def test_eight_colours_and_none(tmp_path: Path) -> None:
@@ -98,6 +61,6 @@ def test_a_wrong_config_file_is_one_line_before_anything_is_drawn(tmp_path: Path
 
 
 def test_every_plain_sign_has_one_cell() -> None:
-    for sign, plain in terminal._CELLS.items():
-        assert len(plain) == 1 and plain.isascii() and cell_len(sign) == 1
+    for sign, without in signs._CELLS.items():
+        assert len(without) == 1 and without.isascii() and cell_len(sign) == 1
     assert "│▶ ‥x…✎─".encode("latin-1", "loopdbg-screen") == b"|> :x.e-"

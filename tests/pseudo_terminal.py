@@ -1,0 +1,122 @@
+"""The command on a terminal of its own, which the test reads and types into."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+pty = pytest.importorskip("pty")
+
+ALTERNATE, NORMAL = "\x1b[?1049h", "\x1b[?1049l"
+_ESCAPE = re.compile(r"\x1b\[[0-9;?>]*[a-zA-Z]")
+
+
+def plain(written: str) -> str:
+    """What was written, without what colours it and moves the cursor."""
+    return _ESCAPE.sub("", written)
+
+
+class Terminal:
+    """A process, and what it has written since the last :meth:`wait`, in ``seen``."""
+
+    def __init__(self, pid: int, master: int, encoding: str) -> None:
+        self.pid = pid
+        self._master = master
+        self._encoding = encoding
+        self.seen = ""
+
+    def press(self, keys: str) -> None:
+        os.write(self._master, keys.encode())
+
+    def _read(self, seconds: float) -> bool:
+        """Whether it wrote something within so long."""
+        if not select.select([self._master], [], [], seconds)[0]:
+            return False
+        try:
+            read = os.read(self._master, 1 << 16)
+        except OSError:  # It has ended.
+            return False
+        self.seen += read.decode(self._encoding, "replace")
+        return bool(read)
+
+    def _taken(self) -> str:
+        seen, self.seen = self.seen, ""
+        return seen
+
+    def wait(self, until: Callable[[str], bool], seconds: float = 60) -> str:
+        """What it wrote since the last wait, once that is enough."""
+        end = time.monotonic() + seconds
+        while not until(self.seen):
+            assert time.monotonic() < end, f"not seen: {self.seen[-2000:]!r}"
+            self._read(0.1)
+        return self._taken()
+
+    def quiet(self) -> str:
+        """What it writes until it writes nothing for a while; a cursor that blinks never lets it come to rest."""
+        end = time.monotonic() + 5
+        while time.monotonic() < end and self._read(0.7):
+            pass
+        return self._taken()
+
+    def stopped(self) -> bool:
+        """Wait until it is stopped; False where it ends or goes on for too long."""
+        return os.WIFSTOPPED(self._change())
+
+    def ended(self) -> int:
+        """Wait until it has ended; its exit status."""
+        status = os.waitstatus_to_exitcode(self._change())
+        while self._read(0):
+            pass
+        return status
+
+    def go_on(self) -> None:
+        """As fg of a shell does."""
+        self.seen = ""
+        os.kill(self.pid, signal.SIGCONT)
+
+    def _change(self, seconds: float = 60) -> int:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            # It goes on writing until then.
+            self._read(0.05)
+            pid, status = os.waitpid(self.pid, os.WNOHANG | os.WUNTRACED)
+            if pid:
+                return status
+        raise AssertionError(f"it neither stopped nor ended: {self.seen[-2000:]!r}")
+
+
+@contextmanager
+def terminal(
+    settings: Path, *arguments: str, rows: int = 24, columns: int = 80, encoding: str = "utf-8", **environment: str
+) -> Iterator[Terminal]:
+    """loopdbg with some arguments; ``settings``: the folder that it keeps its own in."""
+    import fcntl
+    import struct
+    import termios
+
+    pid, master = pty.fork()
+    if pid == 0:
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        for name in ("NO_COLOR", "COLORTERM"):
+            os.environ.pop(name, None)
+        os.environ |= {"TERM": "xterm-256color", "LOOPDBG_CONFIG_DIR": str(settings), "LC_ALL": "C.UTF-8"} | environment
+        os.execv(sys.executable, [sys.executable, "-m", "loopdbg", *arguments])
+    try:
+        yield Terminal(pid, master, encoding)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+            os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, 0)
+        os.close(master)

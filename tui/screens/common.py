@@ -1,0 +1,56 @@
+"""What every app of ours is: its colours, and the keys of its place in the table of actions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from textual.app import App
+
+from .. import settings
+from ..actions import Action, Place, at, bindings, by_id
+from ..themes import DARK, LIGHT, THEMES
+from ..widgets.keys import Keys
+
+Result = TypeVar("Result")
+
+
+class CommonApp(App[Result]):
+    """An app with the keys of ``place`` among ``actions``, and those at its foot, in ``keys``."""
+
+    TITLE = "loopdbg"
+    # Textual would look for a relative one beside the file of a class that derives from this.
+    CSS_PATH = Path(__file__).parents[1] / "app.tcss"
+    #: Textual's own; ours is another.
+    ENABLE_COMMAND_PALETTE = False
+
+    def __init__(self, place: Place, actions: Sequence[Action]) -> None:
+        super().__init__()
+        self.actions = tuple(actions)
+        self._bindings = bindings(place, self.actions)
+        suspend = by_id(self.actions)["suspend"]
+        for key in suspend.keys:
+            if key not in self._bindings.key_to_bindings:
+                self._bindings.bind(key, suspend.does, show=False, priority=True)
+        self.keys = Keys(at(place, self.actions), self._run_action, id="keys")
+
+    def _run_action(self, action: Action) -> None:
+        """What was clicked at the foot."""
+        if action.does:
+            self.call_later(self.run_action, action.does)
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Our own colours, for themes that do not name them."""
+        return {"muted": DARK.variables["muted"]}
+
+    def on_mount(self) -> None:
+        for theme in THEMES:
+            self.register_theme(theme)
+        self.theme = LIGHT.name if settings.theme() == LIGHT.name else DARK.name
+        self.app_resume_signal.subscribe(self, self._resumed)
+
+    def _resumed(self, app: App[object]) -> None:
+        """Back from the shell, which wrote over all of it: what did not change meanwhile is drawn as well."""
+        for screen in self.screen_stack:
+            screen.refresh()
