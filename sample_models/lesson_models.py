@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -12,6 +13,7 @@ import onnx_models
 from ir_writer import Graph, Into, OutOf, Slicing
 from sample import Array, Sample
 
+LESSONS = Path(__file__).resolve().parent / "lessons"
 HEADER = '<ir_version: 10, opset_import: ["" : 21]>\n'
 
 
@@ -182,46 +184,11 @@ def stairs() -> Sample:
     return text_sample(text, {"n": 3})
 
 
-SCRIPT = '''"""The counter of the lessons as TensorRT has it: kWHILE is fed with the condition itself."""
-
-import numpy as np
-import tensorrt as trt
-
-
-def build(network):
-    """Fill a network: inputs start, step and limit; outputs got, gave and last."""
-    start, step, limit = (network.add_input(name, trt.int32, ()) for name in ("start", "step", "limit"))
-    loop = network.add_loop()
-    loop.name = "ahead"
-    recurrence = loop.add_recurrence(start)
-    count = recurrence.get_output(0)
-    count_next = network.add_elementwise(count, step, trt.ElementWiseOperation.SUM).get_output(0)
-    below = network.add_elementwise(count_next, limit, trt.ElementWiseOperation.LESS).get_output(0)
-    count.name, count_next.name, below.name = "count", "count_next", "below"
-    recurrence.set_input(1, count_next)
-    loop.add_trip_limit(below, trt.TripLimit.WHILE)
-    # How much there is to collect has to be known before: as many steps as stay below the limit.
-    one = network.add_constant((), np.array(1, np.int32)).get_output(0)
-    room = network.add_elementwise(limit, start, trt.ElementWiseOperation.SUB).get_output(0)
-    least = network.add_elementwise(room, one, trt.ElementWiseOperation.SUB).get_output(0)
-    most = network.add_elementwise(least, step, trt.ElementWiseOperation.FLOOR_DIV).get_output(0)
-    most.name = "most"
-    for name, collected in (("got", count), ("gave", count_next)):
-        output = loop.add_loop_output(collected, trt.LoopOutput.CONCATENATE, 0)
-        output.name = name
-        output.set_input(1, most)
-        output.get_output(0).name = name
-        network.mark_output(output.get_output(0))
-    last = loop.add_loop_output(count, trt.LoopOutput.LAST_VALUE).get_output(0)
-    last.name = "last"
-    network.mark_output(last)
-'''
-
-
 def counter_trt() -> Sample:
-    """``counter`` as a script for TensorRT's network API, without what carries the condition to the next iteration."""
+    """``counter`` as a script for TensorRT's network API, without what carries the condition to the next iteration: the
+    script is the model itself."""
     given = {name: np.array(value, np.int32) for name, value in (("start", 0), ("step", 3), ("limit", 20))}
-    return Sample({".py": SCRIPT.encode()}, given)
+    return Sample({".py": (LESSONS / "counter_trt.py").read_bytes()}, given)
 
 
 def ahead() -> Sample:

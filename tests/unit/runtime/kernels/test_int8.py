@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
@@ -11,10 +10,11 @@ import pytest
 
 from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.graph import Array
-from loopdbg.runtime.kernels.routines import int8
 from loopdbg.runtime.ops.byte_panels import narrowed, panels, wide_product
 from loopdbg.runtime.ops.eager import Eager
 from loopdbg.runtime.ops.integer_matmul import integer_product
+
+from .prepared import Prepared
 
 BYTES = (np.int8, np.uint8)
 #: Around what is done at once: 4, 16 and 64 products, 64 columns, 6, 16 and 32 rows.
@@ -26,22 +26,6 @@ STACKS = (
     ((3, 4, 5), (3, 5, 6)), ((1, 4, 5), (3, 5, 6)), ((2, 3, 4, 5), (5, 6)), ((2, 3, 4, 5), (3, 5, 6)), ((5,), (5, 6)),
     ((4, 5), (5,)), ((2, 4, 5), (2, 5, 70)), ((5,), (5,)), ((0, 4, 5), (1, 5, 6)), ((2, 1, 4, 5), (1, 3, 5, 6)),
 )  # fmt: skip
-
-
-class Prepared(Eager):
-    """With constants laid out ahead, as they are bound."""
-
-    def prepared(self, x: Array, layout: Any) -> Array | None:
-        prepared: Array = layout(x)
-        return prepared
-
-
-@pytest.fixture(params=[1, 2, 3, 4, 5], ids=["any", "avx2", "avxvnni", "avx512", "amx"])
-def way(request: Any) -> Iterator[None]:
-    if not int8.use(request.param):
-        pytest.skip("this processor cannot")
-    yield
-    int8.use(0)
 
 
 def numbers(shape: Any, dtype: Any, seed: int = 0) -> Array:

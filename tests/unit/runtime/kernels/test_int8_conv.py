@@ -11,28 +11,13 @@ import pytest
 
 from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.graph import Array
-from loopdbg.runtime.kernels.routines import int8
 from loopdbg.runtime.ops.byte_convolution import byte_sums, wide_sums
 from loopdbg.runtime.ops.eager import Eager
 from loopdbg.runtime.ops.windows import Windows, windows
 
+from .prepared import Prepared
+
 BYTES = (np.int8, np.uint8)
-
-
-class Prepared(Eager):
-    """With constants laid out ahead, as they are bound."""
-
-    def prepared(self, x: Array, layout: Any) -> Array | None:
-        prepared: Array = layout(x)
-        return prepared
-
-
-@pytest.fixture(params=[1, 2, 3, 4, 5], ids=["any", "avx2", "avxvnni", "avx512", "amx"])
-def way(request: Any) -> Iterator[None]:
-    if not int8.use(request.param):
-        pytest.skip("this processor cannot")
-    yield
-    int8.use(0)
 
 
 def plain(x: Array, w: Array, groups: int, found: Windows) -> Array:

@@ -1,0 +1,19 @@
+"""What tests of kernels share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from loopdbg.runtime.kernels.routines import int8
+
+
+@pytest.fixture(params=[1, 2, 3, 4, 5], ids=["any", "avx2", "avxvnni", "avx512", "amx"])
+def way(request: Any) -> Iterator[None]:
+    """Each way to multiply 8-bit integers that this processor has."""
+    if not int8.use(request.param):
+        pytest.skip("this processor cannot")
+    yield
+    int8.use(0)
