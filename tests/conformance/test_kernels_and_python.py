@@ -20,7 +20,8 @@ from loopdbg.runtime.ops.eager import Eager
 from loopdbg.runtime.ops.registry import Definition, resolve
 from loopdbg.runtime.plan.plan import Opcode
 
-from .operator_table import INTS, ROWS, Array, Case, Row, definitions, values
+from .case_values import INTS, Array, Case, Row, values
+from .operator_table import ROWS, definitions
 
 #: Places and sizes around what processors and kernels do at once.
 PARTS = ((0, 1), (-1, None), (5, 7), (2, 5), (1, 9), (4, 21), (3, 36), (7, 72), (0, 0))

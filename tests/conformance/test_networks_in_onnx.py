@@ -26,7 +26,7 @@ from models import SAMPLES
 from strategies.draws import FromSeed
 from strategies.tensorrt import Maker
 
-from .operator_table import Case
+from .case_values import Case
 from .test_tensorrt_operators import CASES
 
 SCRIPTS = sorted(path.name for path in (SAMPLES / "trt").glob("*.py"))

@@ -15,7 +15,7 @@ import pytest
 from loopdbg.runtime.graph import Operation, System, Value
 from loopdbg.runtime.ops.registry import definitions
 
-from .operator_table import Case
+from .case_values import Case
 from .test_kernels_and_python import assert_same, run
 
 random = np.random.default_rng(3)
