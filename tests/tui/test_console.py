@@ -200,3 +200,13 @@ async def test_what_a_key_opened_for_a_line_closes() -> None:
         # The keys are the panes' again.
         await screen.press("s")
         assert screen.session.frame.iteration == 4
+
+
+async def test_what_is_typed_ahead_is_for_the_line_that_was_opened() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        # All at once, as where somebody pastes: most of these letters are actions as well.
+        for key in ("colon", *"branch", "enter"):
+            screen.app.simulate_key(key)
+        await screen.pilot.pause(0.5)
+        await screen.settle()
+        assert screen.app.prompt.text.endswith("> branch\n▸ 1 the run") and screen.session.frame.iteration == 0

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
+from weakref import WeakSet
 
+from textual import events
 from textual.app import App
+from textual.widgets import Input
 
 from .. import settings
 from ..actions import Action, Place, at, bindings, by_id
@@ -33,12 +36,31 @@ class CommonApp(App[Result]):
         for key in suspend.keys:
             if key not in self._bindings.key_to_bindings:
                 self._bindings.bind(key, suspend.does, show=False, priority=True)
+        #: Keys that went to a line that is typed into.
+        self._for_lines: WeakSet[events.Key] = WeakSet()
         self.keys = Keys(at(place, self.actions), self._run_action, id="keys")
 
     def _run_action(self, action: Action) -> None:
         """What was clicked at the foot."""
         if action.does:
             self.call_later(self.run_action, action.does)
+
+    def on_key(self, event: events.Key) -> None:
+        """A key that nobody took. One that was pasted or typed ahead went to whoever had the focus then: it is for the
+        line that was opened meanwhile, and no action."""
+        line = self.focused
+        if isinstance(line, Input) and event not in self._for_lines:
+            event.prevent_default()
+            again = events.Key(event.key, event.character)
+            again._set_forwarded()
+            self._for_lines.add(again)
+            line.post_message(again)
+
+    async def on_event(self, event: events.Event) -> None:
+        """See :class:`~textual.app.App`."""
+        if isinstance(event, events.Key) and not event.is_forwarded and isinstance(self.focused, Input):
+            self._for_lines.add(event)
+        await super().on_event(event)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Our own colours, for themes that do not name them."""

@@ -132,7 +132,7 @@ class InputsApp(SmallApp[bool]):
         self.prompt.placeholder = _PROMPTS[what]
         self.prompt.value = ""
         self.prompt.display = True
-        self.prompt.focus()
+        self.screen.set_focus(self.prompt)
         self.look_around(typing=True)
 
     @on(Input.Submitted)

@@ -281,7 +281,7 @@ class InspectorScreen(Above[str | None]):
         name = "".join(c if c.isalnum() or c in "._-" else "_" for c in self.target.name).strip("_.") or "value"
         self.prompt.value = f"{name}.npy" if what == "save" else ""
         self.prompt.display = True
-        self.prompt.focus()
+        self.set_focus(self.prompt)
         self.call_after_refresh(self._look_around)
 
     def _look_around(self) -> None:

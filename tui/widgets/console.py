@@ -146,7 +146,8 @@ class ConsolePane(Vertical):
         self.line.disabled = False
         self.line.value = text
         self.line.cursor_position = len(text)
-        self.line.focus()
+        # At once: what is typed ahead is for it.
+        self.screen.set_focus(self.line)
         self._show()
 
     def close(self) -> None:
