@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 from ...graph import Node, System, TensorType, Value
 from ...ops.onnx_reference import type_proto
@@ -36,17 +36,17 @@ def function_of(proto: NodeProto, header: Node, bound: Attributes | None, types:
         if None in kinds:
             return None
         opset = _newest(schema.context_dependent_function_opset_versions, header.version)
-        node = _settled(proto, bound).SerializeToString()
+        node = _settled(proto, bound)
         made = schema.get_context_dependent_function_with_opset_version(opset, node, kinds)
     else:
         return None
-    function = FunctionProto()
-    function.CopyFrom(FunctionProto.FromString(made) if isinstance(made, bytes) else made)
+    function: FunctionProto = FunctionProto.FromString(made if isinstance(made, bytes) else made.SerializeToString())
     if not function.node:
         return None
     # What a node leaves out has the operator's default.
     defaults = [attribute.default_value for attribute in schema.attributes.values()]
-    function.attribute_proto.extend(default for default in defaults if default.type)
+    known = [AttributeProto.FromString(default.SerializeToString()) for default in defaults if default.type]
+    cast(Any, function).attribute_proto = [*function.attribute_proto, *known]
     return function
 
 
@@ -55,24 +55,25 @@ def _newest(versions: Sequence[int], version: int) -> int:
     return max((v for v in versions if v <= version), default=min(versions, default=version))
 
 
-def _settled(proto: NodeProto, bound: Attributes | None) -> NodeProto:
-    """A node of a function with the attributes that the function's caller gives."""
-    settled = NodeProto()
-    settled.CopyFrom(proto)
+def _settled(proto: NodeProto, bound: Attributes | None) -> bytes:
+    """A node of a function with the attributes that the function's caller gives, for the onnx package."""
+    import onnx
+
+    settled = onnx.NodeProto.FromString(proto.SerializeToString())
     del settled.attribute[:]
     for attribute in proto.attribute:
         given = (bound or {}).get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
         if given is not None:
             added = settled.attribute.add()
-            added.CopyFrom(given)
+            added.ParseFromString(given.SerializeToString())
             added.name = attribute.name
-    return settled
+    return _bytes(settled)
 
 
 def _kind(value: Value | None, name: str, types: InferredTypes) -> bytes | None:
     """An input's type; None where nobody knows it."""
     if value is None:
-        return _bytes(TypeProto())
+        return b""
     if isinstance(value.type, TensorType) and value.type.dtype is None:
         found = types.of(name)
         return None if found is None else _bytes(found)
@@ -97,7 +98,7 @@ class InferredTypes:
             from onnx import shape_inference
 
             with suppress(Exception):  # a broken or a huge model; what is not known stays so
-                self._collect(shape_inference.infer_shapes(self._model).graph)
+                self._collect(shape_inference.infer_shapes(_bytes(self._model)).graph)
         return self._types.get(name)
 
     def _collect(self, graph: GraphProto) -> None:

@@ -1,15 +1,17 @@
-"""The messages of the onnx package without the rest of it, whose import takes as long as a short run.
+"""The messages of an ONNX file, as far as they are read (onnx.proto of the onnx package).
 
-Where nobody imported ``onnx`` so far its module of messages is loaded alone. Protobuf has one class for a message, so
-these are the same classes that ``import onnx`` gives later on.
+They have the names, fields and numbers of that package's own, without the 25 ms that those take to import.
 """
 
 from __future__ import annotations
 
-import sys
-from importlib.machinery import PathFinder
-from importlib.util import find_spec, module_from_spec
-from typing import TYPE_CHECKING, Any
+import mmap
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from ...graph import Array
+from .wire import DecodeError, define
 
 if TYPE_CHECKING:
     from onnx import (
@@ -23,38 +25,121 @@ if TYPE_CHECKING:
         TypeProto,
     )
 
-
-def _messages() -> Any:
-    package = None if "onnx" in sys.modules else find_spec("onnx")
-    if package is not None:
-        found = PathFinder.find_spec("onnx.onnx_ml_pb2", package.submodule_search_locations)
-        if found is not None and found.loader is not None:
-            module = module_from_spec(found)
-            found.loader.exec_module(module)
-            return module
-    import onnx
-
-    return onnx
-
-
-if not TYPE_CHECKING:
-    _found = _messages()
-    AttributeProto = _found.AttributeProto
-    FunctionProto = _found.FunctionProto
-    GraphProto = _found.GraphProto
-    ModelProto = _found.ModelProto
-    NodeProto = _found.NodeProto
-    SparseTensorProto = _found.SparseTensorProto
-    TensorProto = _found.TensorProto
-    TypeProto = _found.TypeProto
-
 __all__ = [
+    "ATTRIBUTE_KINDS",
     "AttributeProto",
+    "DecodeError",
     "FunctionProto",
     "GraphProto",
+    "MappedFile",
     "ModelProto",
     "NodeProto",
     "SparseTensorProto",
     "TensorProto",
     "TypeProto",
+    "own",
+    "owned",
 ]
+
+#: The types of attributes, by their words.
+ATTRIBUTE_KINDS = {
+    **{"UNDEFINED": 0, "FLOAT": 1, "INT": 2, "STRING": 3, "TENSOR": 4, "GRAPH": 5, "FLOATS": 6, "INTS": 7},
+    **{"STRINGS": 8, "TENSORS": 9, "GRAPHS": 10, "SPARSE_TENSOR": 11, "SPARSE_TENSORS": 12, "TYPE_PROTO": 13},
+    "TYPE_PROTOS": 14,
+}
+_SCHEMA = {
+    "AttributeProto": "1 name string, 21 ref_attr_name string, 20 type AttributeType, 2 f float, 3 i int64, 4 s bytes,"
+    " 5 t TensorProto, 6 g GraphProto, 22 sparse_tensor SparseTensorProto, 14 tp TypeProto, 7 floats *float,"
+    " 8 ints *int64, 9 strings *bytes, 10 tensors *TensorProto, 11 graphs *GraphProto,"
+    " 23 sparse_tensors *SparseTensorProto, 15 type_protos *TypeProto",
+    "ValueInfoProto": "1 name string, 2 type TypeProto",
+    "NodeProto": "1 input *string, 2 output *string, 3 name string, 4 op_type string, 7 domain string,"
+    " 8 overload string, 5 attribute *AttributeProto",
+    "ModelProto": "1 ir_version int64, 8 opset_import *OperatorSetIdProto, 7 graph GraphProto,"
+    " 25 functions *FunctionProto",
+    "StringStringEntryProto": "1 key string, 2 value string",
+    "GraphProto": "1 node *NodeProto, 2 name string, 5 initializer *TensorProto,"
+    " 15 sparse_initializer *SparseTensorProto, 11 input *ValueInfoProto, 12 output *ValueInfoProto,"
+    " 13 value_info *ValueInfoProto",
+    "Segment": "1 begin int64, 2 end int64",
+    "TensorProto": "1 dims *int64, 2 data_type int32, 3 segment Segment, 4 float_data *float, 5 int32_data *int32,"
+    " 6 string_data *bytes, 7 int64_data *int64, 8 name string, 9 raw_data raw,"
+    " 13 external_data *StringStringEntryProto, 14 data_location DataLocation, 10 double_data *double,"
+    " 11 uint64_data *uint64",
+    "SparseTensorProto": "1 values TensorProto, 2 indices TensorProto, 3 dims *int64",
+    "Dimension": "1 dim_value ?int64, 2 dim_param ?string",
+    "TensorShapeProto": "1 dim *Dimension",
+    "Tensor": "1 elem_type int32, 2 shape TensorShapeProto",
+    "Element": "1 elem_type TypeProto",
+    "Unread": "1 unread int32",
+    "TypeProto": "1 tensor_type ?Tensor, 4 sequence_type ?Element, 5 map_type ?Unread, 9 optional_type ?Element,"
+    " 8 sparse_tensor_type ?Unread, 7 opaque_type ?Unread",
+    "OperatorSetIdProto": "1 domain string, 2 version int64",
+    "FunctionProto": "1 name string, 4 input *string, 5 output *string, 6 attribute *string,"
+    " 11 attribute_proto *AttributeProto, 7 node *NodeProto, 9 opset_import *OperatorSetIdProto, 10 domain string,"
+    " 13 overload string, 12 value_info *ValueInfoProto",
+}
+_ENUMS = {"AttributeType": frozenset(ATTRIBUTE_KINDS.values()), "DataLocation": frozenset([0, 1])}
+#: Those that the onnx package gets to see as well.
+_KEPT = frozenset({"ModelProto", "NodeProto", "AttributeProto", "TensorProto"})
+
+if not TYPE_CHECKING:
+    _made = define(_SCHEMA, _KEPT, _ENUMS)
+    AttributeProto = _made["AttributeProto"]
+    FunctionProto = _made["FunctionProto"]
+    GraphProto = _made["GraphProto"]
+    ModelProto = _made["ModelProto"]
+    NodeProto = _made["NodeProto"]
+    SparseTensorProto = _made["SparseTensorProto"]
+    TensorProto = _made["TensorProto"]
+    TypeProto = _made["TypeProto"]
+    for _word, _number in ATTRIBUTE_KINDS.items():
+        setattr(AttributeProto, _word, _number)
+    TensorProto.STRING, TensorProto.EXTERNAL = 8, 1
+
+#: Smaller data is copied from the mapped file; more is read, so that it does not lie in memory twice.
+_READ_BYTES = 1 << 16
+
+
+class MappedFile(mmap.mmap):
+    """A file as a buffer. What is large is better read from it: a mapping that was looked at counts as memory."""
+
+    _file: Any
+
+    @classmethod
+    def of(cls, file: Any) -> MappedFile:
+        """Of an open file, which stays open as long as this is.
+
+        Raises:
+            OSError, ValueError: it cannot be mapped: a pipe, an empty file.
+        """
+        made = cls(file.fileno(), 0, access=mmap.ACCESS_READ)
+        made._file = file
+        return made
+
+    def read_into(self, start: int, out: Array) -> None:
+        """Fill an array of bytes with those from ``start`` on."""
+        self._file.seek(start)
+        if self._file.readinto(out) != len(out):
+            raise OSError("the file became shorter while it was read")
+
+
+def owned(tensor: TensorProto) -> Array:
+    """The bytes of ``raw_data``, apart from the file and so that any numbers may begin there."""
+    data: Any = tensor.raw_data
+    source = data.obj if isinstance(data, memoryview) else None
+    out = np.empty(len(data), np.uint8)
+    if isinstance(source, MappedFile) and len(data) >= _READ_BYTES:
+        source.read_into(cast(Any, tensor).raw_data_at, out)
+    else:
+        out[:] = np.frombuffer(data, np.uint8)
+    out.flags.writeable = False
+    return out
+
+
+def own(message: Any) -> ModelProto:
+    """A model as one of this module: it may be of the onnx package."""
+    if isinstance(message, ModelProto):
+        return message
+    model: ModelProto = ModelProto.FromString(message.SerializeToString())
+    return model

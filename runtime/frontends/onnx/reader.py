@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping
+from contextlib import ExitStack
+from io import FileIO
 from typing import Any
 
 from ...errors import LoopdbgError, ModelError, UnsupportedError, one_line
@@ -21,12 +23,14 @@ from .functions import InferredTypes, function_of
 from .limits import check_calls, check_depth
 from .notes import Sources
 from .order import in_order
-from .proto import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
+from .proto import AttributeProto, FunctionProto, GraphProto, MappedFile, ModelProto, NodeProto, own
 from .scope import Context, FunctionKey, NameScope, all_names, function_key
 from .values import array, attributes, dense, domain_of, value_type
 
 #: Versions of operator sets are small numbers that ONNX itself holds in 32 bits.
 _NO_OPSET = 1 << 31
+#: A file of so many blanks, or of nothing else, is empty.
+_BLANK = 4096
 #: Inner graphs of any other operator are not ours to run.
 _CONTROL_FLOW = ("Loop", "Scan", "If", "SequenceMap")
 
@@ -39,18 +43,30 @@ def read(path: str | os.PathLike[str]) -> Graph:
         UnsupportedError: a legal model with something that cannot be run here.
     """
     where = os.fspath(path)
-    suffix = os.path.splitext(where)[1].lower()
-    form = _form(suffix)
+    form = _form(os.path.splitext(where)[1].lower())
+    with ExitStack() as files:
+        try:
+            data = _contents(files.enter_context(open(where, "rb", buffering=0)))
+        except OSError as error:
+            raise ModelError(f"{where}: cannot be read: {error.strerror or one_line(error)}") from None
+        return from_proto(_model(data, form, where), where)
+
+
+def _contents(file: FileIO) -> bytes | MappedFile:
+    """What is in a file: mapped, where it can be."""
     try:
-        with open(where, "rb") as file:
-            data = file.read()
-    except OSError as error:
-        raise ModelError(f"{where}: cannot be read: {error.strerror or one_line(error)}") from None
-    if not data.strip():
+        return MappedFile.of(file)
+    except (OSError, ValueError):
+        return file.readall()
+
+
+def _model(data: bytes | MappedFile, form: str, where: str) -> ModelProto:
+    """The model that a file holds; ``where`` begins every message."""
+    if not data[:_BLANK].strip():
         raise ModelError(f"{where}: the file is empty; export the model again")
     try:
         if form == "onnxtxt":
-            check_depth(data)
+            check_depth(bytes(data))
     except UnsupportedError as error:
         raise UnsupportedError(f"{where}, {error}") from None
     try:
@@ -60,8 +76,7 @@ def read(path: str | os.PathLike[str]) -> Graph:
         raise ModelError(f"{where}: not an ONNX model in {form} form: {why}; {_hint(data, form)}") from None
     if not model.HasField("graph"):
         raise ModelError(f"{where}: holds no graph, so it is not an ONNX model; {_hint(data, form)}")
-    del data
-    return from_proto(model, where)
+    return model
 
 
 def _form(suffix: str) -> str:
@@ -73,7 +88,7 @@ def _form(suffix: str) -> str:
     return onnx.serialization.registry.get_format_from_file_extension(suffix) or "protobuf"
 
 
-def _parsed(data: bytes, form: str) -> ModelProto:
+def _parsed(data: bytes | MappedFile, form: str) -> ModelProto:
     if form == "protobuf":
         model: ModelProto = ModelProto.FromString(data)
         return model
@@ -81,10 +96,10 @@ def _parsed(data: bytes, form: str) -> ModelProto:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # "The onnxtxt format is experimental"
-        return onnx.load_model_from_string(data, format=form)
+        return own(onnx.load_model_from_string(bytes(data), format=form))
 
 
-def _hint(data: bytes, form: str) -> str:
+def _hint(data: bytes | MappedFile, form: str) -> str:
     """What to do about a file that cannot be parsed."""
     start = data[:200].lstrip()
     if start.startswith(b"version https://git-lfs"):
@@ -111,6 +126,7 @@ def from_proto(model: ModelProto, where: str) -> Graph:
         ModelError: the specification rejects the model.
         UnsupportedError: a legal model with something that cannot be run here.
     """
+    model = own(model)
     try:
         for name in (n for proto in (model.graph, *model.functions) for n in all_names(proto)):
             if not isinstance(name, str):  # protobuf gives bytes for text that is not UTF-8

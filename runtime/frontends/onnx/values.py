@@ -17,7 +17,16 @@ from ...errors import ModelError, UnsupportedError, one_line
 from ...graph import ANY, Array, Dim, OptionalType, SequenceType, System, TensorType, ValueType
 from ...ops.registry import attribute_kinds, kinds_by
 from ..recurrent import layer_function
-from .proto import AttributeProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, TypeProto
+from .proto import (
+    ATTRIBUTE_KINDS,
+    AttributeProto,
+    GraphProto,
+    NodeProto,
+    SparseTensorProto,
+    TensorProto,
+    TypeProto,
+    owned,
+)
 
 
 def domain_of(name: str) -> str:
@@ -78,7 +87,7 @@ def array(tensor: TensorProto, base_dir: str, at: str) -> Array:
             return plain
         import onnx.numpy_helper
 
-        return onnx.numpy_helper.to_array(tensor, base_dir)
+        return onnx.numpy_helper.to_array(onnx.TensorProto.FromString(tensor.SerializeToString()), base_dir)
     except Exception as error:  # to_array lets whatever NumPy, the file system or its C++ half says pass
         what = next((e.value for e in tensor.external_data if e.key == "location"), "")
         where = f" (in the file '{what}' beside the model)" if what else ""
@@ -119,7 +128,7 @@ def _plain(tensor: TensorProto, dtype: np.dtype[Any]) -> Array | None:
         return None
     shape = tuple(tensor.dims)
     if tensor.HasField("raw_data"):
-        return np.frombuffer(tensor.raw_data, dtype).reshape(shape)
+        return owned(tensor).view(dtype).reshape(shape)
     if dtype.name in _FIELDS:
         return np.asarray(getattr(tensor, _FIELDS[dtype.name]), dtype).reshape(shape)
     if dtype.itemsize > 2:
@@ -159,7 +168,7 @@ def _kinds(op_type: str, domain: str, version: int) -> Mapping[str, int]:
     else:
         words = (None if domain else _WITH_GRAPHS.get(op_type)) or attribute_kinds(domain, op_type, version)
     if words is not None:
-        return {name: AttributeProto.AttributeType.Value(word) for name, word in words.items()}
+        return {name: ATTRIBUTE_KINDS[word] for name, word in words.items()}
     from onnx import defs  # 20 ms, which only models with rare operators pay
 
     if not defs.has(op_type, version, domain):
@@ -212,8 +221,7 @@ def attributes(
 
 def _kind(code: int) -> str:
     """``INTS``: a type of attributes as the specification calls it."""
-    names = dict(zip(AttributeProto.AttributeType.values(), AttributeProto.AttributeType.keys(), strict=True))
-    return str(names.get(code, code))
+    return next((word for word, number in ATTRIBUTE_KINDS.items() if number == code), str(code))
 
 
 def _attribute(proto: AttributeProto, base_dir: str, at: str) -> Any:

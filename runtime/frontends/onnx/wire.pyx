@@ -1,0 +1,322 @@
+"""Protobuf's wire format (protobuf.dev/programming-guides/encoding): bytes become messages.
+
+Python's own protobuf takes 25 ms to import, and makes two copies of the weights of a model on the way to an array. Here
+they stay where they are: ``raw_data`` is a view of the bytes that were read, or of a file that is mapped.
+"""
+
+import array
+
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.unicode cimport PyUnicode_DecodeUTF8
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+#: How many messages may stand inside each other: as many as in protobuf's own implementations.
+cdef int DEEPEST = 100
+
+cdef enum Wire:
+    VARINT = 0
+    EIGHT_BYTES = 1
+    LENGTH = 2
+    GROUP = 3
+    END_OF_GROUP = 4
+    FOUR_BYTES = 5
+
+cdef enum Kind:
+    INT64
+    INT32
+    UINT64
+    ENUM
+    FLOAT
+    DOUBLE
+    TEXT
+    BYTES
+    RAW
+    MESSAGE
+
+cdef dict KINDS = {
+    "int64": INT64, "int32": INT32, "uint64": UINT64, "float": FLOAT, "double": DOUBLE, "string": TEXT, "bytes": BYTES,
+    "raw": RAW,
+}
+#: What stands for a field that a message lacks, and how arrays keep many of its numbers.
+cdef dict DEFAULTS = {INT64: 0, INT32: 0, UINT64: 0, ENUM: 0, FLOAT: 0.0, DOUBLE: 0.0, TEXT: "", BYTES: b"", RAW: b""}
+cdef dict CODES = {INT64: "q", INT32: "i", UINT64: "Q", ENUM: "i", FLOAT: "f", DOUBLE: "d"}
+
+
+class DecodeError(ValueError):
+    """Bytes that are no message."""
+
+
+cdef class Field:
+    """What the schema says of one field."""
+
+    cdef str name
+    cdef Kind kind
+    cdef bint repeated
+    #: The class of the messages that it holds.
+    cdef object message
+    #: The numbers that an enumeration has; others are as if they were not there.
+    cdef frozenset allowed
+
+
+class Message:
+    """A message; attributes are its fields, those that it lacks have what protobuf says of them.
+
+    Methods are called as those of protobuf's messages.
+    """
+
+    FIELDS = []
+    #: Fields of which a message has one alone.
+    ONE_OF = frozenset()
+    #: Whether a message knows the bytes that it was made of.
+    KEPT = False
+    _span = (b"", 0, 0)
+
+    @classmethod
+    def FromString(cls, data):  # noqa: N802
+        """The message that bytes, a mapped file or another buffer hold. They live as long as it does.
+
+        Raises:
+            DecodeError: they hold none.
+        """
+        return Parser(data).parse(cls)
+
+    def HasField(self, name):  # noqa: N802
+        return name in self.__dict__
+
+    def WhichOneof(self, group):  # noqa: N802
+        return next((name for name in self.__dict__ if name in self.ONE_OF), None)
+
+    def SerializeToString(self):  # noqa: N802
+        """The bytes that it was made of."""
+        data, start, stop = self._span
+        return bytes(memoryview(data)[start:stop])
+
+
+def define(schema, kept, enums):
+    """Classes of messages, by name. ``schema``: name -> fields, ``1 name kind`` with commas between them.
+
+    A kind is one of protobuf's, ``raw`` for bytes that are not copied, the name of a message, or one of ``enums``, which
+    tells the numbers that there are; ``*`` before it: any number of them, ``?``: no more than one of these fields.
+    ``kept``: messages that know their bytes.
+    """
+    made = {name: type(name, (Message,), {}) for name in schema}
+    for name, text in schema.items():
+        cls = made[name]
+        cls.KEPT = name in kept
+        entries = [entry.split() for entry in text.split(",")]
+        cls.FIELDS = [None] * (1 + max(int(number) for number, _, _ in entries))
+        cls.ONE_OF = frozenset([field for _, field, kind in entries if kind[0] == "?"])
+        for number, field, kind in entries:
+            word = kind.lstrip("*?")
+            cls.FIELDS[int(number)] = one = _field(field, word, kind[0] == "*", made, enums)
+            if (<Field> one).repeated:
+                setattr(cls, field, ())
+            elif (<Field> one).kind != MESSAGE:
+                setattr(cls, field, DEFAULTS[(<Field> one).kind])
+    for name in schema:
+        for one in made[name].FIELDS:
+            if one is not None and (<Field> one).kind == MESSAGE and not (<Field> one).repeated:
+                setattr(made[name], (<Field> one).name, (<Field> one).message())
+    return made
+
+
+cdef Field _field(str name, str word, bint repeated, dict made, object enums):
+    cdef Field field = Field()
+    field.name, field.repeated, field.message, field.allowed = name, repeated, made.get(word), enums.get(word)
+    field.kind = MESSAGE if word in made else ENUM if word in enums else KINDS[word]
+    return field
+
+
+cdef class Parser:
+    """One run over the bytes of a message and of those inside it."""
+
+    cdef object source
+    cdef Py_buffer view
+    cdef const unsigned char *data
+    #: What is read next.
+    cdef Py_ssize_t at
+
+    def __cinit__(self, source):
+        PyObject_GetBuffer(source, &self.view, PyBUF_SIMPLE)
+        self.source = source
+        self.data = <const unsigned char *> self.view.buf
+        self.at = 0
+
+    def __dealloc__(self):
+        PyBuffer_Release(&self.view)
+
+    def parse(self, cls):
+        return self.message(cls, None, self.view.len, 0)
+
+    cdef uint64_t varint(self, Py_ssize_t stop) except? 77:
+        cdef uint64_t value = 0
+        cdef int shift = 0
+        cdef unsigned char byte
+        while shift < 70 and self.at < stop:
+            byte = self.data[self.at]
+            self.at += 1
+            value |= <uint64_t> (byte & 127) << shift if shift < 64 else 0
+            if byte < 128:
+                return value
+            shift += 7
+        raise DecodeError(f"a number at byte {self.at} has no end")
+
+    cdef Py_ssize_t length(self, Py_ssize_t stop) except -1:
+        """How many bytes follow."""
+        cdef uint64_t size = self.varint(stop)
+        if size > <uint64_t> (stop - self.at):
+            raise DecodeError(f"what begins at byte {self.at} has {size} bytes, of which {stop - self.at} are there")
+        return <Py_ssize_t> size
+
+    cdef const unsigned char *taken(self, Py_ssize_t size, Py_ssize_t stop) except NULL:
+        """Bytes that are there, which are passed by."""
+        if size > stop - self.at:
+            raise DecodeError(f"it ends within a number, at byte {stop}")
+        self.at += size
+        return self.data + self.at - size
+
+    cdef object message(self, object cls, object into, Py_ssize_t stop, int depth):
+        """The message from here to ``stop``; ``into``: one of which this is more."""
+        cdef uint64_t tag
+        cdef list fields = cls.FIELDS
+        cdef Field field
+        cdef dict own
+        if depth > DEEPEST:
+            raise DecodeError(f"more than {DEEPEST} messages stand inside each other at byte {self.at}")
+        if into is None:
+            into = cls.__new__(cls)
+        own = into.__dict__
+        if cls.KEPT:
+            own["_span"] = (self.source, self.at, stop)
+        while self.at < stop:
+            tag = self.varint(stop)
+            if tag >> 3 == 0 or tag > <uint64_t> 0xFFFFFFFF:
+                raise DecodeError(f"no field has the number that stands before byte {self.at}")
+            field = <Field> fields[<Py_ssize_t> (tag >> 3)] if tag >> 3 < <uint64_t> len(fields) else None
+            if field is None or not self.fits(field, tag & 7):
+                self.skip(tag, stop, depth)
+            elif field.kind >= TEXT:
+                self.block(cls, own, field, self.length(stop), depth)
+            elif tag & 7 == LENGTH:
+                self.packed(own, field, self.length(stop))
+            else:
+                self.number(own, field, stop, cls)
+        return into
+
+    cdef bint fits(self, Field field, uint64_t wire) noexcept:
+        """Does the schema know the field in this form? A field in another one is passed over."""
+        if field.kind >= TEXT:
+            return wire == LENGTH
+        if wire == LENGTH:
+            return field.repeated
+        return wire == (FOUR_BYTES if field.kind == FLOAT else EIGHT_BYTES if field.kind == DOUBLE else VARINT)
+
+    cdef int skip(self, uint64_t tag, Py_ssize_t stop, int depth) except -1:
+        """Pass over one field."""
+        cdef uint64_t inner
+        cdef Py_ssize_t size
+        if depth > DEEPEST:
+            raise DecodeError(f"more than {DEEPEST} groups stand inside each other at byte {self.at}")
+        if tag & 7 == VARINT:
+            self.varint(stop)
+        elif tag & 7 == EIGHT_BYTES:
+            self.taken(8, stop)
+        elif tag & 7 == FOUR_BYTES:
+            self.taken(4, stop)
+        elif tag & 7 == LENGTH:
+            size = self.length(stop)
+            self.at += size
+        elif tag & 7 == GROUP:
+            while True:
+                inner = self.varint(stop)
+                if inner & 7 == END_OF_GROUP and inner >> 3 == tag >> 3:
+                    return 0
+                if inner >> 3 == 0 or inner > <uint64_t> 0xFFFFFFFF:
+                    raise DecodeError(f"no field has the number that stands before byte {self.at}")
+                self.skip(inner, stop, depth + 1)
+        else:
+            raise DecodeError(f"a field before byte {self.at} is of no known form")
+        return 0
+
+    cdef int block(self, object cls, dict own, Field field, Py_ssize_t size, int depth) except -1:
+        """Text, bytes or a message."""
+        cdef const char *first = <const char *> (self.data + self.at)
+        cdef Py_ssize_t stop = self.at + size
+        cdef object value
+        if field.kind == MESSAGE:
+            if not field.repeated and field.name not in own:
+                self.alone(cls, own, field)
+            into = None if field.repeated else own.get(field.name)
+            value = self.message(field.message, into, stop, depth + 1)
+        elif field.kind == TEXT:
+            try:
+                value = PyUnicode_DecodeUTF8(first, size, NULL)
+            except UnicodeDecodeError:
+                value = PyBytes_FromStringAndSize(first, size)
+        elif field.kind == BYTES:
+            value = PyBytes_FromStringAndSize(first, size)
+        else:
+            value = memoryview(self.source)[self.at:stop]
+            own[field.name + "_at"] = self.at
+        self.at = stop
+        return self.keep(cls, own, field, value)
+
+    cdef int number(self, dict own, Field field, Py_ssize_t stop, object cls) except -1:
+        """One number."""
+        value = self.one(field, stop)
+        if field.kind == ENUM and value not in field.allowed:
+            return 0
+        return self.keep(cls, own, field, value)
+
+    cdef object one(self, Field field, Py_ssize_t stop):
+        cdef float single
+        cdef double wide
+        cdef uint64_t bits
+        if field.kind == FLOAT:
+            memcpy(&single, self.taken(4, stop), 4)
+            return single
+        if field.kind == DOUBLE:
+            memcpy(&wide, self.taken(8, stop), 8)
+            return wide
+        bits = self.varint(stop)
+        if field.kind == INT64:
+            return <int64_t> bits
+        if field.kind == UINT64:
+            return bits
+        return <int32_t> <uint32_t> bits
+
+    cdef int packed(self, dict own, Field field, Py_ssize_t size) except -1:
+        """Many numbers, one after the other."""
+        cdef Py_ssize_t stop = self.at + size
+        found = own.get(field.name)
+        if found is None:
+            found = own[field.name] = array.array(CODES[field.kind])
+        if field.kind == FLOAT or field.kind == DOUBLE:
+            if size % found.itemsize:
+                raise DecodeError(f"the numbers from byte {self.at} on end within one")
+            found.frombytes(memoryview(self.source)[self.at:stop])
+            self.at = stop
+        while self.at < stop:
+            found.append(self.one(field, stop))
+        return 0
+
+    cdef int keep(self, object cls, dict own, Field field, object value) except -1:
+        if field.repeated:
+            found = own.get(field.name)
+            if found is None:
+                found = own[field.name] = array.array(CODES[field.kind]) if field.kind < TEXT else []
+            found.append(value)
+            return 0
+        if field.name not in own:
+            self.alone(cls, own, field)
+        own[field.name] = value
+        return 0
+
+    cdef int alone(self, object cls, dict own, Field field) except -1:
+        """Forget the fields beside which this one does not stand."""
+        if field.name in cls.ONE_OF:
+            for name in cls.ONE_OF:
+                own.pop(name, None)
+        return 0
