@@ -158,7 +158,8 @@ cdef class Fuser:
         for group in self.groups:
             members.update(group.members)
         self.views.wake_for(members)
-        return self.views.look(index, members)
+        # Of the main graph nothing is passed over.
+        return self.views.look(index, members) if index >= 0 else 0
 
     cdef bint has_sequences(self, instruction) except -1:
         cdef int slot

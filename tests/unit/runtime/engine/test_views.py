@@ -82,6 +82,30 @@ def test_a_second_execution_passes_them_from_its_first_iteration_on(m: loopdbg.M
     same(m.results(engine), by_nodes(m, other))
 
 
+OUTSIDE = """
+g (int64 M, float[16,32] x, float[32,32] w) => (float[16,32] y, float z) {
+  shape = Constant <value_ints = [2, 8, 32]> ()
+  back = Constant <value_ints = [16, 32]> ()
+  zero = Constant <value_float = 0.0> ()
+  product = MatMul (x, w)
+  apart = Reshape (product, shape)
+  twice = Mul (apart, apart)
+  y = Reshape (twice, back)
+  z = Loop <body = body (int64 i, bool c, float a) => (bool d, float b) { d = Identity (c) b = Neg (a) }> (M, , zero)
+}"""
+
+
+def test_nothing_outside_of_loops_is_passed_over() -> None:
+    m = model(OUTSIDE)
+    x, w = inputs()["x0"], np.eye(32, dtype=np.float32)
+    engine = Engine(m.plan)
+    for _ in range(3):
+        engine.start(m.check({"M": np.int64(2), "x": x, "w": w}), True)
+        assert engine.resume() == ("end", -1)
+        assert names(engine) == []
+        np.testing.assert_array_equal(m.results(engine)["y"], x * x)
+
+
 def test_a_boundary_shows_what_they_would_have_given(m: loopdbg.Model) -> None:
     engine, plain = started(m, inputs()), started(m, inputs(), fuse=False)
     for each in (engine, plain):
