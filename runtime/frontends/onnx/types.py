@@ -12,11 +12,10 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-import onnx
-from onnx import defs
 
 from ...errors import LoopdbgError
 from ...graph import Graph, Node, SequenceType, TensorType, Value, ValueType, bodies, nodes_of_file
+from ...ops.onnx_definitions import definition
 from .proto import AttributeProto, GraphProto
 from .values import value_type
 
@@ -65,12 +64,12 @@ def _nodes(graph: Graph) -> Iterator[Node]:
 def _allowed(op_type: str, domain: str, version: int) -> tuple[tuple[frozenset[str], ...], bool]:
     """The types that each input may have, and whether the last entry counts for more; nothing where ONNX has no such
     operator."""
-    if not defs.has(op_type, version, domain):
+    schema: Any = definition(op_type, version, domain)
+    if schema is None:
         return (), False
-    schema: Any = defs.get_schema(op_type, version, domain)
     constraints = {c.type_param_str: frozenset(c.allowed_type_strs) for c in schema.type_constraints}
     inputs = tuple(constraints.get(formal.type_str, frozenset([formal.type_str])) for formal in schema.inputs)
-    return inputs, bool(inputs) and schema.inputs[-1].option == defs.OpSchema.FormalParameterOption.Variadic
+    return inputs, bool(inputs) and schema.inputs[-1].option.name == "Variadic"
 
 
 def _word(kind: ValueType) -> str | None:
@@ -85,6 +84,8 @@ def _word(kind: ValueType) -> str | None:
 
 def contradicted_shapes(path: str | PathLike[str]) -> list[tuple[str, TensorType, TensorType]]:
     """Values whose declared shape is not what follows from shapes of inputs and weights: name, declared, computed."""
+    import onnx
+
     found = []
     with suppress(Exception):  # what ONNX's inference cannot read it says nothing about
         model = onnx.load(path, load_external_data=False)

@@ -15,6 +15,7 @@ import numpy as np
 from ...dtypes import from_onnx
 from ...errors import ModelError, UnsupportedError, one_line
 from ...graph import ANY, Array, Dim, OptionalType, SequenceType, System, TensorType, ValueType
+from ...ops.onnx_definitions import definition
 from ...ops.registry import attribute_kinds, kinds_by
 from ..recurrent import layer_function
 from .proto import (
@@ -169,12 +170,8 @@ def _kinds(op_type: str, domain: str, version: int) -> Mapping[str, int]:
         words = (None if domain else _WITH_GRAPHS.get(op_type)) or attribute_kinds(domain, op_type, version)
     if words is not None:
         return {name: ATTRIBUTE_KINDS[word] for name, word in words.items()}
-    from onnx import defs  # 20 ms, which only models with rare operators pay
-
-    if not defs.has(op_type, version, domain):
-        return {}
-    known: Mapping[str, Any] = defs.get_schema(op_type, version, domain).attributes
-    return {name: int(attribute.type.value) for name, attribute in known.items()}
+    schema: Any = definition(op_type, version, domain)
+    return {} if schema is None else {name: int(one.type.value) for name, one in schema.attributes.items()}
 
 
 def attributes(
