@@ -27,8 +27,9 @@ cdef struct SliceMark:
     int64_t parts, at
 
 cdef struct ScanMark:
-    int spec, plain
+    int spec
     Py_ssize_t nbytes
+    int64_t pieces
     int64_t count
     int64_t length
 

@@ -304,7 +304,7 @@ cdef class Checkpoints:
         for index in range(self.memory.nloops):
             for k in range(self.s.loops[index].nscans):
                 scan = self.s.loops[index].scans + k
-                mark.count, mark.spec, mark.plain, mark.nbytes = scan.count, scan.spec, scan.plain, scan.nbytes
+                mark.count, mark.spec, mark.pieces, mark.nbytes = scan.count, scan.spec, scan.pieces, scan.nbytes
                 mark.length = scan.length
                 # Once the loop was left, its output has them.
                 logs.append(self.log_scan(c, index, k) if self.s.loops[index].active else None)
@@ -580,7 +580,7 @@ cdef class Checkpoints:
         rows = self.scans.arrays.get((index, k))
         if found is not None and found[0] is log and found[2] == entry_before and isinstance(rows, np.ndarray):
             there = min(<int64_t>found[1], mark.count)
-        scan.count, scan.plain, scan.nbytes = mark.count, mark.plain, mark.nbytes
+        scan.count, scan.pieces, scan.nbytes = mark.count, mark.pieces, mark.nbytes
         scan.objects = log is not None and log.objects is not None and mark.count > 0
         scan.spec = self.translate(reader.c.layout, mark.spec)
         scan.out_count = -1

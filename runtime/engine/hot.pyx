@@ -255,7 +255,7 @@ cdef int exit_fast(State *s, LoopState *loop) noexcept nogil:
     for k in range(loop.nscans):
         c = loop.scans + k
         target = s.slots + c.outer
-        if not c.plain or c.count == 0 or c.count != c.out_count or target.spec != c.out_spec or \
+        if c.count == 0 or c.count != c.out_count or target.spec != c.out_spec or \
                 not target.flags & OWN or not is_long_enough(c):
             return 0
     for k in range(loop.nlasts):
@@ -264,8 +264,26 @@ cdef int exit_fast(State *s, LoopState *loop) noexcept nogil:
         put(target.data, s.slots[o.source].data, target.nbytes)
     for k in range(loop.nscans):
         c = loop.scans + k
-        put(s.slots[c.outer].data, c.buffer, c.count * c.nbytes)
+        join(s.slots[c.outer].data, c)
     return 1
+
+
+cdef void join(char *out, const Scan *c) noexcept nogil:
+    """Put the elements that a scan output has collected where they are in it (graph.slices.join)."""
+    cdef int64_t j, k
+    cdef Py_ssize_t piece
+    cdef char *at
+    cdef const char *element = c.buffer
+    if is_plain(c):
+        put(out, c.buffer, c.count * c.nbytes)
+        return
+    piece = c.nbytes // c.pieces if c.nbytes else 0
+    for k in range(c.count if piece else 0):
+        at = out + (c.count - 1 - k if c.reverse else k) * piece
+        for j in range(c.pieces):
+            put(at, element, piece)
+            at += c.count * piece
+            element += piece
 
 
 cdef void leave_loop(State *s, LoopState *loop) noexcept nogil:

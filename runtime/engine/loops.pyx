@@ -83,7 +83,7 @@ cdef class Loops:
         for k, scan in enumerate(plan.scans):
             loop.scans[k].result, loop.scans[k].outer = scan.result, scan.outer
             loop.scans[k].spec = loop.scans[k].out_spec = loop.scans[k].length_spec = loop.scans[k].length = -1
-            loop.scans[k].length_slot = scan.length
+            loop.scans[k].length_slot, loop.scans[k].reverse = scan.length, scan.output.reverse
         for k, last in enumerate(plan.lasts):
             loop.lasts[k].source, loop.lasts[k].outer, loop.lasts[k].edge = last.source, last.outer, last.edge
         if plan.iteration >= 0:

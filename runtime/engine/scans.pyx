@@ -108,7 +108,7 @@ cdef class Scans:
         rank = len(shape) + (1 if port.stack else 0)
         axis = from_start(port.axis, rank)
         c.spec, c.nbytes, c.out_count = spec, math.prod(shape) * dtype.itemsize, -1
-        c.plain = not port.reverse and math.prod(shape[:axis]) == 1
+        c.pieces = math.prod(shape[:axis])
         rows = self.arrays.get((index, k))
         c.capacity = 0 if rows is None or not c.nbytes else len(rows) // c.nbytes
         self.limit(c)
@@ -166,7 +166,7 @@ cdef class Scans:
         cdef LoopState *loop = self.s.loops + index
         cdef Scan *c = loop.scans + k
         cdef int64_t expected = loop.trip if loop.trip >= 0 else loop.parts if loop.counted else -1
-        if c.count == 0 or not c.plain or not isinstance(self.arrays.get((index, k)), np.ndarray):
+        if c.count == 0 or not is_plain(c) or not isinstance(self.arrays.get((index, k)), np.ndarray):
             return None
         if expected > c.capacity:
             self.grow(index, k)
@@ -182,7 +182,7 @@ cdef class Scans:
     cdef int store(self, int index, int k) except -1:
         cdef Scan *c = self.s.loops[index].scans + k
         value = padded(self.whole(index, k), self.plan.loops[index].scans[k].output, c.length)
-        if c.plain and is_long_enough(c) and value.base is not None and value.nbytes > 4096 and c.count == c.capacity:
+        if is_plain(c) and is_long_enough(c) and value.base is not None and value.nbytes > 4096 and c.count == c.capacity:
             # The buffer is the output, and large: hand it over instead of copying it.
             value = value.reshape(value.shape)
             self.memory.put_owner(c.outer, value, self.memory.spec(value.dtype, value.shape), OWN)

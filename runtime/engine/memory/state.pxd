@@ -414,7 +414,8 @@ cdef struct Scan:
     int outer
     int spec             # of the elements, or while there are none of those seen last; -1: none ever, or Python objects
     int objects          # the elements are Python objects
-    int plain            # stacked or concatenated on a leading axis, forward: the buffer is the output
+    int64_t pieces       # of an element, which lie apart in the output: its axes before the one that grows
+    int reverse          # the output begins with the last element
     char *buffer
     Py_ssize_t nbytes    # of an element
     int64_t count
@@ -625,6 +626,11 @@ cdef inline int top_of(const LoopState *loop) noexcept nogil:
 cdef inline int is_long_enough(const Scan *c) noexcept nogil:
     """A scan output is as long as it has elements."""
     return c.length < 0 or c.length == c.count
+
+
+cdef inline int is_plain(const Scan *c) noexcept nogil:
+    """Is the buffer of a scan output the output?"""
+    return c.pieces == 1 and not c.reverse
 
 
 cdef inline int ran_once(const State *s, const Instr *ins) noexcept nogil:

@@ -105,6 +105,12 @@ g (int64 M, float[3, 2] x) => (float[3, 2] out, float[N, 2] s) {
 }
 """
 
+# Columns: each entry rearranges what it takes, and puts what it gives to their places.
+MOVING_COLUMNS = MOVING_SLICES.replace("[3, 2]", "[2, 3]").replace(
+    "num_scan_inputs = 1",
+    "num_scan_inputs = 1, scan_input_axes = [1], scan_output_axes = [1], scan_output_directions = [1]",
+)
+
 # Inner elements change their shape from entry to entry while their number stays the same.
 CHANGING_ELEMENTS = """
 g (int64 M, int64 K, float[A] x) => (float[B] out) {
@@ -137,6 +143,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "error": (FAILING, {"M": 9, "table": [1, 2, 3, 4, 5]}),
     "inner scans": (INNER_SCANS, {"M": 3, "x": [[1, 2], [3, 4], [5, 6], [7, 8]]}),
     "moving slices": (MOVING_SLICES, {"M": 4, "x": [[1, 2], [3, 4], [5, 6]]}),
+    "moving columns": (MOVING_COLUMNS, {"M": 4, "x": [[1, 2, 3], [4, 5, 6]]}),
     "changing elements": (CHANGING_ELEMENTS, {"M": 3, "K": 3, "x": [1.0, 2.0]}),
 }
 
