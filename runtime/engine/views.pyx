@@ -50,9 +50,10 @@ cdef class Views:
     # -- who is passed over
 
     cdef int look(self, int index, set members) except -1:
-        """Look at the body of a running loop, at a boundary. ``members``: nodes that run in groups."""
+        """Look at the body of a running loop, at a boundary; ``index`` -1, the main graph, has none. ``members``: nodes
+        that run in groups."""
         cdef int fusing = self.s.fusing
-        if self.s.by_hand or self.binder.streams:
+        if index < 0 or self.s.by_hand or self.binder.streams:
             return 0
         if self.fixed is None:
             self.fixed, self.within = ports_of(self.memory.plan), within_branches(self.memory.plan)

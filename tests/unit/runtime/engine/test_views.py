@@ -185,3 +185,25 @@ def test_a_value_of_another_shape_by_hand(m: loopdbg.Model) -> None:
             engine.resume()
             seen.append(m.results(engine))
         same(*seen)
+
+
+def test_nodes_of_the_main_graph_are_none_of_a_body() -> None:
+    m = model("""
+    g (int64 M, float[32,64] x, float[32,48] w) => (float[64,48] y, float[32,64] x_last) {
+      x_last = Loop <
+        body = body (int64 i, bool c, float[32,64] v) => (bool c_out, float[32,64] v_out) {
+          v_out = Tanh (v)
+          c_out = Identity (c)
+        }
+      > (M, , x)
+      turned = Transpose <perm = [1, 0]> (x_last)
+      curved = Tanh (turned)
+      y = MatMul (curved, w)
+    }""")
+    rng = np.random.default_rng(4)
+    given = {"M": np.int64(3), "x": rng.standard_normal((32, 64), np.float32), "w": np.ones((32, 48), np.float32)}
+    engine = Engine(m.plan)
+    for _ in range(3):
+        engine.start(m.check(given), True)
+        assert engine.resume()[0] == "end"
+        assert engine.views.positions == []
