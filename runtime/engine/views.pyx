@@ -231,13 +231,17 @@ cdef class Views:
         return 0
 
     cdef int wake_by_hand(self) except -1:
-        """Something is to be changed: what was computed before does not follow it."""
+        """Something is to be changed: what was computed before does not follow it. Those whose turn has not come read what
+        was shown before them."""
         cdef int slot
-        for pc in list(self.passed):
-            if self.s.code[<int>pc].passed and self.show(pc):
-                wake_node(self.s.code + <int>pc)
-                for slot in self.memory.plan.code[pc].outputs:
-                    close(self.s, slot)
+        passed = [pc for pc in self.passed if self.s.code[<int>pc].passed]
+        for pc in passed:
+            if not self.show(pc):
+                self.shown[pc] = None
+        for pc in passed:
+            wake_node(self.s.code + <int>pc)
+            for slot in self.memory.plan.code[pc].outputs:
+                close(self.s, slot)
         return 0
 
     cdef int watch(self, frozenset slots) except -1:
