@@ -158,8 +158,7 @@ cdef class Fuser:
         for group in self.groups:
             members.update(group.members)
         self.views.wake_for(members)
-        # Of the main graph nothing is passed over.
-        return self.views.look(index, members) if index >= 0 else 0
+        return self.views.look(index, members)
 
     cdef bint has_sequences(self, instruction) except -1:
         cdef int slot
