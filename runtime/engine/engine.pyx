@@ -33,6 +33,7 @@ import contextlib
 # Not the module around it, which makes an enum of every number: 6 us a run.
 import _signal as signal
 import threading
+
 import numpy as np
 
 from ..errors import ExecutionError, LimitError, Remedy
