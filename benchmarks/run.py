@@ -6,6 +6,7 @@ python benchmarks/run.py --case lstm --no-sizes
 python benchmarks/run.py --json report.json --figure docs/benchmarks.svg
 python benchmarks/run.py --real                models as people export them; --real 'lstm*' vision llama/onnx/int8: some
 python benchmarks/run.py --real --check        only whether they run right
+python benchmarks/run.py --recurrent           LSTM, GRU and RNN of ONNX by hidden size, batch and steps
 python benchmarks/run.py --screen              what the screen costs: keys, stopping, live updates, 10^8 elements
 
 Exit status: 1 where loopdbg failed on a case or gave another result than the peers.
@@ -37,6 +38,12 @@ def main() -> int:
         _settle_threads(options.threads)
     if options.real is not None:
         return _real(options)
+    if options.recurrent:
+        import recurrent
+
+        for line in recurrent.lines(options.quick, 1 if options.threads == "1" else None):
+            print(line, flush=True)
+        return 0
     if options.screen:
         import screen
 
@@ -92,6 +99,7 @@ def _parser() -> argparse.ArgumentParser:
         "--real", nargs="*", metavar="MODEL", help="real models, all or these (names, families, patterns)"
     )
     parser.add_argument("--check", action="store_true", help="with --real: whether they run right, no times")
+    parser.add_argument("--recurrent", action="store_true", help="the recurrent operators by size, and nothing else")
     parser.add_argument("--screen", action="store_true", help="what the screen costs, and nothing else")
     parser.add_argument("--json", metavar="FILE", help="also write the report as JSON; - writes it instead of tables")
     parser.add_argument("--figure", metavar="PATH", type=Path, help="also draw it; the suffix is the format")

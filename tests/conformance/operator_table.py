@@ -9,6 +9,7 @@ from loopdbg.runtime.ops import registry
 
 from . import cases_movement as movement
 from . import cases_products as products
+from . import cases_sequences as sequences
 from .case_values import ALL, FLOATS, INTS, MOVED, NUMBERS, SUMMED, Cases, Row
 from .cases_openvino import TRIED, as_tried, read
 from .cases_pointwise import (
@@ -145,6 +146,14 @@ def _rows_of_onnx() -> dict[str, Row]:
     add("Upsample", ("float32", "float64"), movement.upsampled)
     add("Resize", ("float32", "float64"), movement.resized)
     add("GridSample", FLOATS, movement.grids)
+
+    add("SequenceConstruct", MOVED, sequences.constructed)
+    add("SequenceInsert", MOVED, sequences.inserted)
+    add("SequenceErase", MOVED, sequences.erased)
+    add("SequenceAt", MOVED, sequences.taken)
+    add("SequenceLength", MOVED, sequences.counted)
+    add("SplitToSequence", MOVED, sequences.split)
+    add("ConcatFromSequence", MOVED, sequences.joined)
     return rows
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import loopdbg
 from loopdbg.runtime.engine.engine import Engine
-from loopdbg.runtime.graph import Graph, Operation, System, TensorType, Value
+from loopdbg.runtime.graph import Graph, Operation, SequenceType, System, TensorType, Value, ValueType
 from loopdbg.runtime.model import Model
 from loopdbg.runtime.ops.eager import Eager
 from loopdbg.runtime.ops.registry import Definition, resolve
@@ -45,13 +45,17 @@ def operation(system: System, definition: Definition, case: Case, name: str) -> 
         op_type=definition.op_type,
         domain="",
         version=definition.since,
-        inputs=[
-            None if x is None else Value(f"{name}.in{k}", TensorType(x.dtype, x.shape))
-            for k, x in enumerate(case.inputs)
-        ],
+        inputs=[None if x is None else Value(f"{name}.in{k}", type_of(x)) for k, x in enumerate(case.inputs)],
         outputs=[Value(f"{name}.out{k}") for k in range(case.n_outputs)],
         attributes=dict(case.attributes),
     )
+
+
+def type_of(x: Any) -> ValueType:
+    if not isinstance(x, list):
+        return TensorType(x.dtype, x.shape)
+    shapes = {y.shape for y in x}
+    return SequenceType(TensorType(x[0].dtype, shapes.pop() if len(shapes) == 1 else None))
 
 
 def arranged(case: Case, several: bool, one_way: bool, few: bool) -> Iterator[tuple[Case, Any]]:
@@ -111,12 +115,19 @@ def run(cases: list[tuple[Operation, Case]], system: System, native: bool) -> tu
     return model.results(engine), bound
 
 
-def told(x: Array) -> str:
+def told(x: Any) -> str:
+    if isinstance(x, list):
+        return "sequence of " + ", ".join(told(y) for y in x)
     return f"{x.dtype} {x.shape}\n{x}"
 
 
-def assert_same(actual: Array, expected: Array, case: Case, how: str) -> None:
+def assert_same(actual: Any, expected: Any, case: Case, how: str) -> None:
     """The same to the bit."""
+    if isinstance(actual, list):
+        assert isinstance(expected, list) and len(actual) == len(expected), (how, told(actual), told(expected))
+        for one, other in zip(actual, expected, strict=True):
+            assert_same(one, other, case, how)
+        return
     if (actual.dtype, actual.shape) == (expected.dtype, expected.shape) and actual.tobytes() == expected.tobytes():
         return
     where = ""
