@@ -217,7 +217,8 @@ def test_quantised_by_onnxruntime(exported: Export, name: str, tmp_path: Path) -
     path, inputs, _ = exported(name)
     target = tmp_path / "int8.onnx"
     with quiet():
-        quantization.quantize_dynamic(path, target, extra_options={"EnableSubgraph": True})
+        # Weights of 7 bits: without VNNI onnxruntime's sums of larger ones saturate.
+        quantization.quantize_dynamic(path, target, extra_options={"EnableSubgraph": True}, reduce_range=True)
         expected = ort.InferenceSession(str(target), providers=["CPUExecutionProvider"]).run(None, inputs)
     # One step of the quantiser is 1/255 of a row; where a value falls on another side of it, others follow.
     check(target, inputs, expected, 2e-2)
