@@ -157,7 +157,8 @@ cdef class Parser:
         while shift < 70 and self.at < stop:
             byte = self.data[self.at]
             self.at += 1
-            value |= <uint64_t> (byte & 127) << shift if shift < 64 else 0
+            if shift < 64:  # what is beyond 64 bits falls away
+                value |= <uint64_t> (byte & (1 if shift == 63 else 127)) << shift
             if byte < 128:
                 return value
             shift += 7
