@@ -205,7 +205,7 @@ async def test_a_model_without_a_loop_runs_node_by_node() -> None:
         assert screen.value_beside("y") == "[1.0, 4.0]"
         await screen.press("n", "n")
         assert screen.session.done
-        assert "[7.3890557, 403.42877]" in screen.text("outputs")
+        assert "[7.389056, 403.4288]" in screen.text("outputs")
 
 
 async def test_ctrl_c_interrupts_and_otherwise_says_how_to_quit() -> None:
