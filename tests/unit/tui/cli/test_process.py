@@ -147,9 +147,12 @@ def test_a_peer_does_not_outlive_the_program(tmp_path: Path, how: signal.Signals
     }"""
     words = ("--against", "openvino", "--free", "--input", "m=-1", "--input", "v0=0")
     process = start("diff", save(tmp_path, text), *words)
-    time.sleep(4)
-    peers = ps("--ppid", str(process.pid), "-o", "pid=").split()
+    peers: list[str] = []
+    while not peers and process.poll() is None:
+        time.sleep(0.1)
+        peers = ps("--ppid", str(process.pid), "-o", "pid=").split()
     assert len(peers) == 1
+    time.sleep(2)  # till it runs
     process.send_signal(how)
     ran = finish(process, 10)
     assert ran.status == (130 if how is signal.SIGINT else -signal.SIGKILL)

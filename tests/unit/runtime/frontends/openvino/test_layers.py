@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import numpy as np
@@ -230,9 +229,7 @@ def test_ten_thousand_layers(save: Save) -> None:
     for _ in range(10_000):
         x = net.layer("Relu", [x])
     net.result(x)
-    start = time.perf_counter()
     graph = read(save(net))
-    assert time.perf_counter() - start < 5
     assert len(graph.nodes) == 10_000
 
 
