@@ -6,12 +6,6 @@
 #include "call.h"
 #include "lanes.h"
 
-#if defined(__clang__) || __GNUC__ >= 12
-#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#else
-#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (VI){__VA_ARGS__})
-#endif
-
 typedef struct {
     float scale, softcap; /* softcap 0: none */
     int zeros;            /* a query without keys gives zeros, not NaN */

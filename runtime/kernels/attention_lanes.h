@@ -5,24 +5,24 @@
  * afterwards. */
 #if N == 16
 #define HALVES_8(a, b) \
-    (SHUFFLE(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23) + \
-     SHUFFLE(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31))
+    (SHUFFLE(VI, a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23) + \
+     SHUFFLE(VI, a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31))
 #define HALVES_4(a, b) \
-    (SHUFFLE(a, b, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27) + \
-     SHUFFLE(a, b, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31))
+    (SHUFFLE(VI, a, b, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27) + \
+     SHUFFLE(VI, a, b, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31))
 #define HALVES_2(a, b) \
-    (SHUFFLE(a, b, 0, 1, 4, 5, 8, 9, 12, 13, 16, 17, 20, 21, 24, 25, 28, 29) + \
-     SHUFFLE(a, b, 2, 3, 6, 7, 10, 11, 14, 15, 18, 19, 22, 23, 26, 27, 30, 31))
+    (SHUFFLE(VI, a, b, 0, 1, 4, 5, 8, 9, 12, 13, 16, 17, 20, 21, 24, 25, 28, 29) + \
+     SHUFFLE(VI, a, b, 2, 3, 6, 7, 10, 11, 14, 15, 18, 19, 22, 23, 26, 27, 30, 31))
 #define HALVES_1(a, b) \
-    (SHUFFLE(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30) + \
-     SHUFFLE(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31))
+    (SHUFFLE(VI, a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30) + \
+     SHUFFLE(VI, a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31))
 #elif N == 8
-#define HALVES_4(a, b) (SHUFFLE(a, b, 0, 1, 2, 3, 8, 9, 10, 11) + SHUFFLE(a, b, 4, 5, 6, 7, 12, 13, 14, 15))
-#define HALVES_2(a, b) (SHUFFLE(a, b, 0, 1, 4, 5, 8, 9, 12, 13) + SHUFFLE(a, b, 2, 3, 6, 7, 10, 11, 14, 15))
-#define HALVES_1(a, b) (SHUFFLE(a, b, 0, 2, 4, 6, 8, 10, 12, 14) + SHUFFLE(a, b, 1, 3, 5, 7, 9, 11, 13, 15))
+#define HALVES_4(a, b) (SHUFFLE(VI, a, b, 0, 1, 2, 3, 8, 9, 10, 11) + SHUFFLE(VI, a, b, 4, 5, 6, 7, 12, 13, 14, 15))
+#define HALVES_2(a, b) (SHUFFLE(VI, a, b, 0, 1, 4, 5, 8, 9, 12, 13) + SHUFFLE(VI, a, b, 2, 3, 6, 7, 10, 11, 14, 15))
+#define HALVES_1(a, b) (SHUFFLE(VI, a, b, 0, 2, 4, 6, 8, 10, 12, 14) + SHUFFLE(VI, a, b, 1, 3, 5, 7, 9, 11, 13, 15))
 #else
-#define HALVES_2(a, b) (SHUFFLE(a, b, 0, 1, 4, 5) + SHUFFLE(a, b, 2, 3, 6, 7))
-#define HALVES_1(a, b) (SHUFFLE(a, b, 0, 2, 4, 6) + SHUFFLE(a, b, 1, 3, 5, 7))
+#define HALVES_2(a, b) (SHUFFLE(VI, a, b, 0, 1, 4, 5) + SHUFFLE(VI, a, b, 2, 3, 6, 7))
+#define HALVES_1(a, b) (SHUFFLE(VI, a, b, 0, 2, 4, 6) + SHUFFLE(VI, a, b, 1, 3, 5, 7))
 #endif
 
 /* out[j] = scale * (q . keys[j]) for N keys; q is padded with zeros to whole vectors. */

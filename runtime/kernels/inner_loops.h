@@ -19,6 +19,7 @@
 #include "narrow.h"
 #include "functions.h"
 #include "numbers.h"
+#include "processor.h"
 #include "scalar_ops.h"
 #include "turn.h"
 #include "wide.h"
@@ -124,7 +125,7 @@ static int loopdbg_gather(char const *x, char const *indices, char *out, npy_int
     {                                                                                                         \
         T const *x = (T const *)a, *y = (T const *)b;                                                         \
         T *z = (T *)out;                                                                                      \
-        _Pragma("GCC ivdep") for (npy_intp i = 0; i < n; i++) {                                               \
+        INDEPENDENT for (npy_intp i = 0; i < n; i++) {                                               \
             T u = x[A], v = y[B];                                                                             \
             z[i] = c[i] ? u : v;                                                                              \
         }                                                                                                     \
@@ -161,7 +162,7 @@ WIDE LOOP(loopdbg_where) {
  * is what single numbers give on x86, in NumPy and ONNX Runtime as well: the smallest integer, of 64 bits for what has 64
  * bits or is uint32, else of 32 bits, and of that the lower bits. Said outright, it is the same for one number and for
  * many, which machine instructions alone are not. */
-#define IN_RANGE(V, LIMIT) (((V) >= -LIMIT) & ((V) < LIMIT) ? (V) : -LIMIT)
+#define IN_RANGE(V, LIMIT) ((((V) >= -LIMIT) & ((V) < LIMIT)) ? (V) : -LIMIT)
 #define WHOLE(N, T)                                                                                           \
     static inline int32_t whole_i32_##N(T v) { return (int32_t)IN_RANGE(v, (T)0x1p31); }                      \
     static inline int64_t whole_i64_##N(T v) { return (int64_t)IN_RANGE(v, (T)0x1p63); }                      \
@@ -383,7 +384,7 @@ static inline void loopdbg_side_by_side(char *to, char const *from, npy_intp ste
                 loopdbg_side_by_side((char *)nearx, p + first * axis[1], steps[0], axis[1], rows, n, size);   \
             if (!samey && (axis[2] || !first))                                                                \
                 loopdbg_side_by_side((char *)neary, q + first * axis[2], steps[1], axis[2], rows, n, size);   \
-            _Pragma("GCC ivdep") for (npy_intp i = 0; i < rows * n; i++) {                                    \
+            INDEPENDENT for (npy_intp i = 0; i < rows * n; i++) {                                    \
                 T a = x[i], b = y[i];                                                                         \
                 z[i] = EXPRESSION;                                                                            \
             }                                                                                                 \

@@ -12,6 +12,7 @@
 #endif
 #include <numpy/npy_common.h>
 #include "exp.h"
+#include "processor.h"
 
 enum { LOOPDBG_LANES = 16 };
 
@@ -21,17 +22,6 @@ typedef float loopdbg_f16 __attribute__((vector_size(64), aligned(4), may_alias)
 typedef int32_t loopdbg_i4 __attribute__((vector_size(16), aligned(4), may_alias));
 typedef int32_t loopdbg_i8 __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int32_t loopdbg_i16 __attribute__((vector_size(64), aligned(4), may_alias));
-
-/* 1: any processor, 2: AVX2, 3: AVX-512. ``wanted`` 0: the best, else that one, or 0 where there is none such. */
-static inline int loopdbg_find_lanes(int wanted) {
-    int best = 1;
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) best = 2;
-    if (best == 2 && __builtin_cpu_supports("avx512f")) best = 3;
-#endif
-    return !wanted ? best : wanted <= best ? wanted : 0;
-}
 
 /* The function of that name for so wide lanes. */
 #if defined(__x86_64__)

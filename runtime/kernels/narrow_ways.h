@@ -7,6 +7,7 @@
 #include <numpy/npy_common.h>
 
 #include "halves.h"
+#include "processor.h"
 #include "wide.h"
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -227,18 +228,13 @@ static loopdbg_halves const *loopdbg_half = &loopdbg_halves_any;
  * 0: this processor cannot. */
 static int loopdbg_use_halves(int kind) {
 #if defined(__x86_64__)
-    __builtin_cpu_init();
-    if ((kind == 0 || kind == 3) && __builtin_cpu_supports("avx512f")) {
-        loopdbg_half = &loopdbg_halves_avx512;
-        return 1;
-    }
-    if ((kind == 0 || kind == 2) && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c")) {
-        loopdbg_half = &loopdbg_halves_f16c;
-        return 1;
-    }
+    static loopdbg_halves const *const ways[] = {&loopdbg_halves_any, &loopdbg_halves_f16c, &loopdbg_halves_avx512};
+#else
+    static loopdbg_halves const *const ways[] = {&loopdbg_halves_any};
 #endif
-    loopdbg_half = &loopdbg_halves_any;
-    return kind < 2;
+    int lanes = loopdbg_find_lanes(kind);
+    if (lanes) loopdbg_half = ways[lanes - 1];
+    return lanes > 0;
 }
 
 /* Which of these operations a ufunc is; -1: none. */

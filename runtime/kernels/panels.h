@@ -22,6 +22,7 @@
 #include <immintrin.h>
 #endif
 #include <numpy/npy_common.h>
+#include "processor.h"
 
 enum { LOOPDBG_PANEL = 64, LOOPDBG_BYTES_HEAD = 2 * LOOPDBG_PANEL * (int)sizeof(float) };
 
@@ -204,14 +205,12 @@ static loopdbg_tiling const loopdbg_avx512 = TILING5(avx512, sizeof(float), 0, &
  * the processor does not have it. */
 static loopdbg_tiling const *loopdbg_find_tiling(int kind) {
 #if defined(__x86_64__)
-    __builtin_cpu_init();
-    if ((kind == 0 || kind == 3) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("fma"))
-        return &loopdbg_avx512;
-    if ((kind == 0 || kind == 2) && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-        __builtin_cpu_supports("f16c"))
-        return &loopdbg_avx2;
+    static loopdbg_tiling const *const tilings[] = {&loopdbg_any, &loopdbg_avx2, &loopdbg_avx512};
+#else
+    static loopdbg_tiling const *const tilings[] = {&loopdbg_any};
 #endif
-    return kind < 2 ? &loopdbg_any : NULL;
+    int lanes = loopdbg_find_lanes(kind);
+    return lanes ? tilings[lanes - 1] : NULL;
 }
 
 static inline int loopdbg_next_rows(loopdbg_tiling const *tiling, npy_intp left) {

@@ -4,19 +4,22 @@
 
 #include <numpy/npy_common.h>
 #include <stdint.h>
+#include "processor.h"
 
 typedef uint32_t loopdbg_u4 __attribute__((vector_size(16), aligned(4), may_alias));
+#define LOOPDBG_LOW(a, b) SHUFFLE(loopdbg_u4, a, b, 0, 4, 1, 5)
+#define LOOPDBG_HIGH(a, b) SHUFFLE(loopdbg_u4, a, b, 2, 6, 3, 7)
+#define LOOPDBG_LEFT(a, b) SHUFFLE(loopdbg_u4, a, b, 0, 1, 4, 5)
+#define LOOPDBG_RIGHT(a, b) SHUFFLE(loopdbg_u4, a, b, 2, 3, 6, 7)
 static inline void loopdbg_turn_block(char const *src, npy_intp row, char *dst, npy_intp column) {
-    typedef int32_t pick __attribute__((vector_size(16)));
-    pick const low = {0, 4, 1, 5}, high = {2, 6, 3, 7}, left = {0, 1, 4, 5}, right = {2, 3, 6, 7};
     loopdbg_u4 a = *(loopdbg_u4 const *)src, b = *(loopdbg_u4 const *)(src + row);
     loopdbg_u4 c = *(loopdbg_u4 const *)(src + 2 * row), d = *(loopdbg_u4 const *)(src + 3 * row);
-    loopdbg_u4 ab = __builtin_shuffle(a, b, low), cd = __builtin_shuffle(c, d, low);
-    *(loopdbg_u4 *)dst = __builtin_shuffle(ab, cd, left);
-    *(loopdbg_u4 *)(dst + column) = __builtin_shuffle(ab, cd, right);
-    ab = __builtin_shuffle(a, b, high), cd = __builtin_shuffle(c, d, high);
-    *(loopdbg_u4 *)(dst + 2 * column) = __builtin_shuffle(ab, cd, left);
-    *(loopdbg_u4 *)(dst + 3 * column) = __builtin_shuffle(ab, cd, right);
+    loopdbg_u4 ab = LOOPDBG_LOW(a, b), cd = LOOPDBG_LOW(c, d);
+    *(loopdbg_u4 *)dst = LOOPDBG_LEFT(ab, cd);
+    *(loopdbg_u4 *)(dst + column) = LOOPDBG_RIGHT(ab, cd);
+    ab = LOOPDBG_HIGH(a, b), cd = LOOPDBG_HIGH(c, d);
+    *(loopdbg_u4 *)(dst + 2 * column) = LOOPDBG_LEFT(ab, cd);
+    *(loopdbg_u4 *)(dst + 3 * column) = LOOPDBG_RIGHT(ab, cd);
 }
 
 #define LOOPDBG_TURN_ALL(T)                                                                                   \

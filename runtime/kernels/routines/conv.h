@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <string.h>
 #include "call.h"
+#include "processor.h"
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -173,10 +174,10 @@ static inline __attribute__((always_inline)) void conv_few(char *to, char const 
 #define HL 4
 #define H_FMA FMA
 #define H_SPLAT SPLAT
-#define EVENS(a, b) __builtin_shuffle(a, b, (conv_i4){0, 2, 4, 6})
-#define ODDS(a, b) __builtin_shuffle(a, b, (conv_i4){1, 3, 5, 7})
-#define LOWER(a, b) __builtin_shuffle(a, b, (conv_i4){0, 4, 1, 5})
-#define UPPER(a, b) __builtin_shuffle(a, b, (conv_i4){2, 6, 3, 7})
+#define EVENS(a, b) SHUFFLE(conv_i4, a, b, 0, 2, 4, 6)
+#define ODDS(a, b) SHUFFLE(conv_i4, a, b, 1, 3, 5, 7)
+#define LOWER(a, b) SHUFFLE(conv_i4, a, b, 0, 4, 1, 5)
+#define UPPER(a, b) SHUFFLE(conv_i4, a, b, 2, 6, 3, 7)
 #define ROWS 4
 #include "conv_tiles.h"
 
@@ -193,8 +194,8 @@ static inline __attribute__((always_inline)) void conv_few(char *to, char const 
 #define HL 2
 #define H_FMA FMA
 #define H_SPLAT SPLAT
-#define EVENS(a, b) __builtin_shuffle(a, b, (conv_l2){0, 2})
-#define ODDS(a, b) __builtin_shuffle(a, b, (conv_l2){1, 3})
+#define EVENS(a, b) SHUFFLE(conv_l2, a, b, 0, 2)
+#define ODDS(a, b) SHUFFLE(conv_l2, a, b, 1, 3)
 #define ROWS 4
 #include "conv_tiles.h"
 
@@ -233,10 +234,10 @@ __attribute__((target("avx2"))) static inline __m256i conv_lanes4(npy_intp low, 
 #define HL 8
 #define H_FMA FMA
 #define H_SPLAT SPLAT
-#define EVENS(a, b) __builtin_shuffle(a, b, (conv_i8){0, 2, 4, 6, 8, 10, 12, 14})
-#define ODDS(a, b) __builtin_shuffle(a, b, (conv_i8){1, 3, 5, 7, 9, 11, 13, 15})
-#define LOWER(a, b) __builtin_shuffle(a, b, (conv_i8){0, 8, 1, 9, 2, 10, 3, 11})
-#define UPPER(a, b) __builtin_shuffle(a, b, (conv_i8){4, 12, 5, 13, 6, 14, 7, 15})
+#define EVENS(a, b) SHUFFLE(conv_i8, a, b, 0, 2, 4, 6, 8, 10, 12, 14)
+#define ODDS(a, b) SHUFFLE(conv_i8, a, b, 1, 3, 5, 7, 9, 11, 13, 15)
+#define LOWER(a, b) SHUFFLE(conv_i8, a, b, 0, 8, 1, 9, 2, 10, 3, 11)
+#define UPPER(a, b) SHUFFLE(conv_i8, a, b, 4, 12, 5, 13, 6, 14, 7, 15)
 #define ROWS 4
 #include "conv_tiles.h"
 
@@ -253,8 +254,8 @@ __attribute__((target("avx2"))) static inline __m256i conv_lanes4(npy_intp low, 
 #define HL 4
 #define H_FMA FMA
 #define H_SPLAT SPLAT
-#define EVENS(a, b) __builtin_shuffle(a, b, (conv_l4){0, 2, 4, 6})
-#define ODDS(a, b) __builtin_shuffle(a, b, (conv_l4){1, 3, 5, 7})
+#define EVENS(a, b) SHUFFLE(conv_l4, a, b, 0, 2, 4, 6)
+#define ODDS(a, b) SHUFFLE(conv_l4, a, b, 1, 3, 5, 7)
 #define ROWS 4
 #include "conv_tiles.h"
 
@@ -273,10 +274,10 @@ __attribute__((target("avx2"))) static inline __m256i conv_lanes4(npy_intp low, 
 #define HL 8
 #define H_FMA(a, b, c) ((conv_f8)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
 #define H_SPLAT(x) ((conv_f8)_mm256_set1_ps(x))
-#define EVENS(a, b) __builtin_shuffle(a, b, (conv_i16){0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30})
-#define ODDS(a, b) __builtin_shuffle(a, b, (conv_i16){1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31})
-#define LOWER(a, b) __builtin_shuffle(a, b, (conv_i16){0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23})
-#define UPPER(a, b) __builtin_shuffle(a, b, (conv_i16){8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31})
+#define EVENS(a, b) SHUFFLE(conv_i16, a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30)
+#define ODDS(a, b) SHUFFLE(conv_i16, a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31)
+#define LOWER(a, b) SHUFFLE(conv_i16, a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define UPPER(a, b) SHUFFLE(conv_i16, a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
 #define ROWS 8
 #include "conv_tiles.h"
 
@@ -295,23 +296,14 @@ __attribute__((target("avx2"))) static inline __m256i conv_lanes4(npy_intp low, 
 #define HL 8
 #define H_FMA FMA
 #define H_SPLAT SPLAT
-#define EVENS(a, b) __builtin_shuffle(a, b, (conv_l8){0, 2, 4, 6, 8, 10, 12, 14})
-#define ODDS(a, b) __builtin_shuffle(a, b, (conv_l8){1, 3, 5, 7, 9, 11, 13, 15})
+#define EVENS(a, b) SHUFFLE(conv_l8, a, b, 0, 2, 4, 6, 8, 10, 12, 14)
+#define ODDS(a, b) SHUFFLE(conv_l8, a, b, 1, 3, 5, 7, 9, 11, 13, 15)
 #define ROWS 8
 #include "conv_tiles.h"
 #endif
 
 /* For tests: 0: as this processor does it best; 1: any processor, 2: AVX2, 3: AVX-512. */
 static int conv_kind = 0;
-
-static int conv_best(void) {
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f")) return 3;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return 2;
-#endif
-    return 1;
-}
 
 /* Inputs: x, weights (in blocks if extra[1]), bias (if extra[0]), table. Output: y. Scratch. */
 #if defined(__x86_64__)
@@ -363,10 +355,9 @@ static int loopdbg_conv_winograd(loopdbg_call *call) {
 #undef RUN
 
 static int loopdbg_conv_choose(int kind) {
-    int best = conv_best();
-    if (kind > best) return 0;
-    conv_kind = kind ? kind : best;
-    return 1;
+    int lanes = loopdbg_find_lanes(kind);
+    if (lanes) conv_kind = lanes;
+    return lanes > 0;
 }
 
 #endif

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "call.h"
+#include "processor.h"
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -102,18 +103,13 @@ static loopdbg_few_way const *loopdbg_few_best = &loopdbg_few_any;
  * processor cannot. */
 static int loopdbg_few_use(int kind) {
 #if defined(__x86_64__)
-    __builtin_cpu_init();
-    if ((kind == 0 || kind == 3) && __builtin_cpu_supports("avx512f")) {
-        loopdbg_few_best = &loopdbg_few_avx512;
-        return 1;
-    }
-    if ((kind == 0 || kind == 2) && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        loopdbg_few_best = &loopdbg_few_avx2;
-        return 1;
-    }
+    static loopdbg_few_way const *const ways[] = {&loopdbg_few_any, &loopdbg_few_avx2, &loopdbg_few_avx512};
+#else
+    static loopdbg_few_way const *const ways[] = {&loopdbg_few_any};
 #endif
-    loopdbg_few_best = &loopdbg_few_any;
-    return kind < 2;
+    int lanes = loopdbg_find_lanes(kind);
+    if (lanes) loopdbg_few_best = ways[lanes - 1];
+    return lanes > 0;
 }
 
 /* x [m, k], weights, out [m, n], scratch; m, k, n, bits, block. Scratch: rows of whole blocks, and the sums of those. */

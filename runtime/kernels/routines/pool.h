@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 #include "call.h"
+#include "processor.h"
 
 enum { POOL_IN, POOL_OUT = 3, POOL_KERNEL = 6, POOL_STEP = 9, POOL_DILATION = 12, POOL_BEFORE = 15, POOL_HEAD = 18 };
 
@@ -44,7 +45,7 @@ static void pool_taps(int64_t const *t, int axis, npy_intp start, npy_intp *firs
     }
 
 /* A NaN counts as the greatest. */
-#define GREATER(a, b) (((a) > (b)) | ((a) != (a)) ? (a) : (b))
+#define GREATER(a, b) ((((a) > (b)) | ((a) != (a))) ? (a) : (b))
 #define BITS(x) (__typeof__((x) > (x)))(x)
 #define GREATER_OF(V, a, b) \
     (V)(((((a) > (b)) | ((a) != (a))) & BITS(a)) | (~(((a) > (b)) | ((a) != (a))) & BITS(b)))
@@ -152,7 +153,7 @@ static void pool_taps(int64_t const *t, int axis, npy_intp start, npy_intp *firs
 #define BOTH_PLACES(type, T)                                       \
     PLACES(pool_places_##type, keep_##type, , T)                   \
     PLACES(pool_places_##type##_avx2, keep_##type, POOL_AVX2, T)
-#define RUN_POOL(name) (__builtin_cpu_supports("avx2") ? pool_##name##_avx2 : pool_##name)
+#define RUN_POOL(name) (loopdbg_find_lanes(0) > 1 ? pool_##name##_avx2 : pool_##name)
 #else
 #define BOTH(kind, type, T, FEW, MANY, TWICE, NOTHING)           \
     JOIN(kind##_##type, , T, pool_##type##_16, FEW, MANY, TWICE) \
