@@ -5,7 +5,7 @@ from libc.string cimport memcmp, memcpy
 cimport numpy as np
 from numpy cimport npy_intp
 
-from ..kernels.kernel cimport Call, drop_block, follow_stream, set_kernel
+from ..kernels.kernel cimport Call, drop_block, follow_stream, set_call
 from ..kernels.renewal cimport Journal, Renewal, loopdbg_forget
 from ..kernels.stream cimport Stream
 from .groups.group cimport ask_for_groups
@@ -229,7 +229,6 @@ cdef class Binder:
         rows = 0
         for k, spec in enumerate(bound.calls):
             call = ins.calls + k
-            call.nargs = len(spec.buffers)
             for j, buffer in enumerate(spec.buffers):
                 call.offset[j] = buffer.offset
                 if isinstance(buffer, binding.Listed):
@@ -241,19 +240,7 @@ cdef class Binder:
                     call.cell[j] = &self.s.slots[<int>slot_of_temp[buffer.index]].data
                 else:
                     call.cell[j] = &ins.cells[<int>buffer.index]
-            for j, value in enumerate(spec.dims):
-                call.dims[j] = value
-            for j, value in enumerate(spec.steps):
-                call.steps[j] = value
-            for j, value in enumerate(spec.extra):
-                call.extra[j] = value
-            call.nouter = len(spec.outer)
-            call.outer = ins.outer + rows
-            for row in spec.outer:
-                for value in row:
-                    ins.outer[rows] = value
-                    rows += 1
-            set_kernel(call, spec.kernel)
+            rows += set_call(call, spec, ins.outer + rows)
             if spec.onto >= 0:
                 self.renew(pc, call, spec, slot_of_temp)
             for slot in instruction.inputs if self.streams else ():

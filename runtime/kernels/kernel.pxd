@@ -32,7 +32,7 @@ cdef extern from "call.h":
 
     ctypedef int (*run_call "loopdbg_run")(Call *call) noexcept nogil
 
-cdef int set_kernel(Call *call, object kernel) except -1
+cdef int set_call(Call *call, object spec, npy_intp *outer) except -1
 cdef int opcode(const Call *call) noexcept nogil
 cdef bint is_single(const Call *call) noexcept nogil
 cdef void follow_stream(Call *call, const CStream *stream) noexcept nogil

@@ -1,6 +1,6 @@
 """Native kernels: NumPy's own ufunc and gufunc inner loops (BLAS among them), and our own where NumPy has none.
 
-A :class:`Kernel` is a description made once by the binder; ``set_kernel`` turns it into a C ``Call``.
+A :class:`Kernel` is a description made once by the binder; ``set_call`` turns a call of one into a C ``Call``.
 """
 
 cimport cython
@@ -702,6 +702,24 @@ def decide(Kernel k, dims, steps, outer):
         steps[0] + steps[1] >= size
         for step in steps:
             step == 0, step == size
+
+
+cdef int set_call(Call *call, object spec, npy_intp *outer) except -1:
+    """Fill in a call of which only cells and offsets are set. Returns how many numbers of ``outer`` it took."""
+    cdef int j, used = 0
+    call.nargs, call.nouter, call.outer = len(spec.buffers), len(spec.outer), outer
+    for j, value in enumerate(spec.dims):
+        call.dims[j] = value
+    for j, value in enumerate(spec.steps):
+        call.steps[j] = value
+    for j, value in enumerate(spec.extra):
+        call.extra[j] = value
+    for row in spec.outer:
+        for value in row:
+            outer[used] = value
+            used += 1
+    set_kernel(call, spec.kernel)
+    return used
 
 
 cdef int set_kernel(Call *call, object kernel) except -1:

@@ -9,7 +9,7 @@ from libc.string cimport memcmp
 cimport numpy as np
 from numpy cimport npy_intp
 
-from ...kernels.kernel cimport Call, set_kernel
+from ...kernels.kernel cimport Call, set_call
 from ..memory.clock cimport clock_in
 from ..memory.pieces cimport hold, release, take
 from ..memory.state cimport *
@@ -108,22 +108,9 @@ cdef int fill_calls(Group *g, Call **calls, list specs, dict place_of, int rows)
     calls[0] = <Call *>take(g, len(specs), sizeof(Call))
     for k, spec in enumerate(specs):
         call = calls[0] + k
-        call.nargs = len(spec.buffers)
         for j, buffer in enumerate(spec.buffers):
             call.cell[j] = &g.places[<int>place_of[buffer.index]].at
-        for j, value in enumerate(spec.dims):
-            call.dims[j] = value
-        for j, value in enumerate(spec.steps):
-            call.steps[j] = value
-        for j, value in enumerate(spec.extra):
-            call.extra[j] = value
-        call.nouter = len(spec.outer)
-        call.outer = g.outer + rows
-        for row in spec.outer:
-            for value in row:
-                g.outer[rows] = value
-                rows += 1
-        set_kernel(call, spec.kernel)
+        rows += set_call(call, spec, g.outer + rows)
     return rows
 
 
