@@ -12,6 +12,7 @@ import numpy as np
 
 from ..graph import Array
 from ..kernels import kernel as kernels
+from ..kernels import pages
 from ..kernels.routines import int8
 from . import arithmetic
 
@@ -25,7 +26,7 @@ def panels(weights: Array) -> Array:
     k, n = weights.shape[-2:]
     stack = np.ascontiguousarray(weights).reshape(math.prod(weights.shape[:-2]), k, n)
     size = packed_size(k, n)
-    packed = _in_cache_lines(len(stack) * size).reshape(-1, size)
+    packed = pages.zeros((len(stack), size), np.dtype(np.uint8))
     for matrix, row in zip(stack, packed, strict=True):
         _pack(matrix, row)
     return packed
@@ -34,12 +35,6 @@ def panels(weights: Array) -> Array:
 def _pack(matrix: Array, row: Array) -> None:
     k, n = matrix.shape
     kernels.run(arithmetic.routine("int8.pack"), (matrix, row), extra=(k, n, int(matrix.dtype == np.int8)))
-
-
-def _in_cache_lines(size: int) -> Array:
-    memory = np.empty(size + 64, np.uint8)
-    first = -memory.__array_interface__["data"][0] % 64
-    return memory[first : first + size]
 
 
 def packed_size(k: Any, n: Any) -> Any:
@@ -52,7 +47,7 @@ def narrowed(weights: Array) -> Array:
     head, bytes_of = byte_form(weights)
     if bytes_of is None:
         return np.empty(0, np.uint8)
-    packed = _in_cache_lines(int8.HEAD + packed_size(*weights.shape))
+    packed = pages.zeros((int8.HEAD + packed_size(*weights.shape),), np.dtype(np.uint8))
     packed[: int8.HEAD] = head
     _pack(bytes_of, packed[int8.HEAD :])
     return packed

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..errors import ModelError, UnsupportedError
 from ..graph import Array
+from ..kernels import pages
 from ..kernels.routines import few_bits
 from .activations import leaky_relu, sigmoid
 from .axes import axis_of, normal_axis
@@ -372,7 +373,10 @@ class _FewBits:
         count = -(-N // few_bits.PANEL)
         panels = np.zeros((count * few_bits.PANEL, blocks, words.shape[-1] + 2), np.uint32)
         panels[:N, :, :-2], panels[:N, :, -2:] = words, ends
-        return np.ascontiguousarray(panels.reshape(count, few_bits.PANEL, *panels.shape[1:]).transpose(0, 2, 3, 1))
+        turned = panels.reshape(count, few_bits.PANEL, *panels.shape[1:]).transpose(0, 2, 3, 1)
+        packed = pages.zeros(turned.shape, panels.dtype)
+        packed[...] = turned
+        return packed
 
 
 def _points(zeros: Array | None, N: int, blocks: int, bits: int, wide: Any) -> Array:

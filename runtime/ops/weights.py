@@ -6,7 +6,6 @@ block of iterations at once, and NumPy's arrays in Python give the same to the b
 
 from __future__ import annotations
 
-import math
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ import numpy as np
 
 from ..graph import Array, Operation, System
 from ..kernels import kernel as kernels
+from ..kernels import pages
 from .registry import Op
 
 #: Weights of so many bytes go to panels: smaller ones take no longer with BLAS, and of larger ones a copy is too much.
@@ -165,7 +165,7 @@ def panels(weights: Array) -> Array:
 def _panels(weights: Array) -> Array:
     """As they are, and in their type."""
     k, n = weights.shape
-    packed = _in_lines((-(-n // kernels.PANEL), k, kernels.PANEL), weights.dtype)
+    packed = pages.zeros((-(-n // kernels.PANEL), k, kernels.PANEL), weights.dtype)
     for panel in range(len(packed)):
         columns = weights[:, panel * kernels.PANEL : (panel + 1) * kernels.PANEL]
         packed[panel, :, : columns.shape[1]] = columns
@@ -176,7 +176,7 @@ def _byte_panels(weights: Array) -> Array | None:
     """Each panel: scales, zeros, and the bytes; None where not all are such. One after the other: each fits a cache."""
     k, n = weights.shape
     count, head = -(-n // kernels.PANEL), 2 * kernels.PANEL * 4
-    packed = _in_lines((count, head + k * kernels.PANEL), np.dtype(np.uint8))
+    packed = pages.zeros((count, head + k * kernels.PANEL), np.dtype(np.uint8))
     bytes_ = packed[:, head:].reshape(count, k, kernels.PANEL)
     heads = packed[:, :head].view(np.float32).reshape(count, 2, kernels.PANEL)
     for panel in range(count):
@@ -187,14 +187,6 @@ def _byte_panels(weights: Array) -> Array | None:
         width = columns.shape[1]
         bytes_[panel, :, :width], heads[panel, 0, :width], heads[panel, 1, :width] = scaled
     return packed
-
-
-def _in_lines(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Zeros that begin with a cache line."""
-    size = math.prod(shape) * dtype.itemsize
-    memory = np.zeros(size + 64, np.uint8)
-    first = -memory.__array_interface__["data"][0] % 64
-    return memory[first : first + size].view(dtype).reshape(shape)
 
 
 def are_halves(weights: Array) -> bool:
