@@ -255,7 +255,7 @@ class _Grouper:
             return None
         first, end = self.members[0].pc, self.members[-1].pc + 1
         outer, inner = self._outer(), self._inner()
-        barred = self._unwritable()
+        barred = self._unwritable() | self._bystanders()
         if barred:
             return self._without(barred)
         self._write(outer)
@@ -429,6 +429,12 @@ class _Grouper:
             except _Unfit:
                 barred.update(node.pc for node in self.members if slot in node.outputs)
         return frozenset(barred)
+
+    def _bystanders(self) -> frozenset[int]:
+        """Members that copy what lies outside for others outside: by themselves they may be passed over (views.pyx)."""
+        read = {slot for node in self.members for slot in node.inputs}
+        copies = {slot for slot in self.copied if self.values[slot].kind == "slot" and slot not in read}
+        return frozenset(node.pc for node in self.members if node.outputs and copies.issuperset(node.outputs))
 
     def _write(self, outer: dict[int, int]) -> None:
         for slot in self.copied:

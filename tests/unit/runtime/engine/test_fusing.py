@@ -362,6 +362,30 @@ def test_nodes_between_that_do_not_fit_run_before_or_after() -> None:
     assert [named[pc] for pc in group.after] == ["t", "z"]
 
 
+def test_a_part_that_only_others_read_is_passed_over_and_not_copied() -> None:
+    m = loop(
+        """
+        zero = Constant <value_int = 0> ()
+        one = Constant <value_int = 1> ()
+        zeros = Constant <value_ints = [0]> ()
+        p = Gather (x, zero)
+        q = Gather (x, one)
+        a = Tanh (p)
+        b = Sub (a, p)
+        t = MatMul (q, w)
+        z = Unsqueeze (t, zeros)
+        n = Unsqueeze (b, zeros)
+        y = Concat <axis = 0> (n, z)
+        """,
+        carried="float[2,101,97] x",
+        outer="float[97,97] w",
+    )
+    assert check(m, start(shape=(2, ROWS, COLUMNS), w=numbers(COLUMNS, COLUMNS))) == [["p", "a", "b", "n"]]
+    assert m._engine is not None
+    over = [m.plan.slots[m.plan.code[pc].outputs[0]].name for pc in m._engine.views.positions]
+    assert over == ["q", "z"]
+
+
 # ------------------------------------------------------------------ other control flow
 
 
