@@ -1,8 +1,8 @@
 /* The product of rows with a weight matrix that is used again and again.
  *
  * The weights lie in panels of 64 columns, each panel one stretch of memory. One row times a matrix reads each weight once
- * and does two operations with it, so that what counts is how fast the weights arrive: they are asked for a page ahead, and
- * every other call goes through the panels backwards, and begins with those that the last one left in the cache.
+ * and does two operations with it, so that what counts is how fast the weights arrive: they are asked for ahead, and every
+ * other call goes through the panels backwards, and begins with those that the last one left in the cache.
  * [1,256] @ [256,1024], whose 1 MiB of weights just fits into a second-level cache: 6.5 us. Many rows share what is read,
  * 8 at a time: [8,256] @ [256,1024] takes 2.5 us a row with AVX-512 (207 GFLOPS), and 5.4 with AVX2.
  *
@@ -28,17 +28,19 @@ enum { LOOPDBG_PANEL = 64, LOOPDBG_BYTES_HEAD = 2 * LOOPDBG_PANEL * (int)sizeof(
 
 typedef float loopdbg_v4 __attribute__((vector_size(16), aligned(4), may_alias));
 
-/* How far ahead weights are asked for, in bytes: what the processor does by itself ends with a page. */
-enum { LOOPDBG_AHEAD = 4096 };
+/* How far ahead weights are asked for, in bytes: a page, for what the processor does by itself ends with one. Those that
+ * stay in the second-level cache are near, and too much of the first one would be taken for what comes: [1,128] @ [128,512]
+ * takes 2.4 us in place of 2.5. */
+enum { LOOPDBG_AHEAD = 4096, LOOPDBG_AHEAD_NEAR = 512, LOOPDBG_NEAR = 1 << 20 };
 
 /* R rows with one panel, W vectors of N floats at a time; sums stay in registers where R * W of them fit.
  * y[r * n + 0..63] = start[r * row + 0..63] + x[r * k + 0..k-1] @ panel, whose rows are `stride` weights apart; NULL: 0.
- * What lies `next` weights further is asked for as well.
+ * What lies `ahead` bytes and `next` weights further is asked for (next 0: only the first).
  * T: what weights are stored as, after HEAD bytes; WEIGHTS(where, q): how they become floats, from what BEGIN declared. */
 #define UNROLL _Pragma("GCC unroll 16")
 #define TILE(name, attributes, T, HEAD, BEGIN, WEIGHTS, V, N, W, R, SPREAD, LOAD, STORE, ADD_PRODUCT)                  \
     attributes static void name(void const *panel, float const *x, float *y, npy_intp k, npy_intp n, npy_intp stride,  \
-                                float const *start, npy_intp row, npy_intp next) {                                     \
+                                float const *start, npy_intp row, npy_intp next, npy_intp ahead) {                     \
         for (int first = 0; first < LOOPDBG_PANEL; first += N * W) {                                                   \
             T const *w = (T const *)((char const *)panel + HEAD) + first;                                              \
             BEGIN((float const *)panel + first, W) V sum[R][W];                                                        \
@@ -47,7 +49,7 @@ enum { LOOPDBG_AHEAD = 4096 };
                     sum[r][q] = start ? LOAD(start + r * row + first + q * N) : SPREAD(0.0f);                          \
             _Pragma("GCC unroll 2") for (npy_intp j = 0; j < k; j++, w += stride) {                                    \
                 for (int b = 0; b < N * W; b += 64 / (int)sizeof(T)) {                                                 \
-                    __builtin_prefetch((char const *)(w + b) + LOOPDBG_AHEAD);                                         \
+                    __builtin_prefetch((char const *)(w + b) + ahead);                                                 \
                     if (next) __builtin_prefetch(w + b + next, 0, 2);                                                  \
                 }                                                                                                      \
                 /* Registers hold the numbers of all rows, or all weights, whichever are fewer. */                     \
@@ -75,7 +77,7 @@ enum { LOOPDBG_AHEAD = 4096 };
     }
 
 typedef void (*loopdbg_tile)(void const *panel, float const *x, float *y, npy_intp k, npy_intp n, npy_intp stride,
-                             float const *start, npy_intp row, npy_intp next);
+                             float const *start, npy_intp row, npy_intp next, npy_intp ahead);
 typedef float (*loopdbg_one)(float const *w, float const *x, npy_intp k, npy_intp stride, float sum);
 
 /* Tiles by their rows, how many rows the next tile takes of so many that are left (of more: of the last number), and up
@@ -86,7 +88,7 @@ typedef struct loopdbg_tiling {
     int takes[LOOPDBG_TILE_ROWS + 2];
     loopdbg_one one;
     /* One row with two whole panels beside each other, where that hides what an addition takes; or NULL. */
-    void (*pair)(void const *panel, float const *x, float *y, npy_intp k, float const *start);
+    void (*pair)(void const *panel, float const *x, float *y, npy_intp k, float const *start, npy_intp ahead);
     int most_rows;
     int size, head; /* bytes of a weight, and what a panel has before them */
     struct loopdbg_tiling const *halves, *bytes; /* for weights that are float16, or scaled bytes; or NULL */
@@ -161,7 +163,8 @@ TILE5(loopdbg_tile_3, 4, 3)
 TILE5(loopdbg_tile_2, 4, 2)
 TILE5(loopdbg_tile_1, 4, 1)
 #define PAIR(name, T, HEAD, BEGIN, WEIGHTS)                                                                            \
-    AVX512 static void name(void const *panel, float const *x, float *y, npy_intp k, float const *start) {             \
+    AVX512 static void name(void const *panel, float const *x, float *y, npy_intp k, float const *start,               \
+                            npy_intp ahead) {                                                                          \
         npy_intp apart = HEAD + k * LOOPDBG_PANEL * (npy_intp)sizeof(T);                                               \
         T const *w = (T const *)((char const *)panel + HEAD), *other = (T const *)((char const *)w + apart);           \
         float const *heads[2] = {(float const *)panel, (float const *)((char const *)panel + apart)};                  \
@@ -171,8 +174,8 @@ TILE5(loopdbg_tile_1, 4, 1)
         for (npy_intp j = 0; j < k; j++, w += LOOPDBG_PANEL, other += LOOPDBG_PANEL) {                                 \
             __m512 one = _mm512_set1_ps(x[j]);                                                                         \
             UNROLL for (int q = 0; q < (int)sizeof(T); q++) {                                                          \
-                __builtin_prefetch((char const *)w + q * 64 + LOOPDBG_AHEAD);                                          \
-                __builtin_prefetch((char const *)other + q * 64 + LOOPDBG_AHEAD);                                      \
+                __builtin_prefetch((char const *)w + q * 64 + ahead);                                                  \
+                __builtin_prefetch((char const *)other + q * 64 + ahead);                                              \
             }                                                                                                          \
             UNROLL for (int q = 0; q < 4; q++) {                                                                       \
                 sum[q] = _mm512_fmadd_ps(one, WEIGHTS(w + q * 16, q), sum[q]);                                         \
@@ -222,6 +225,7 @@ static void loopdbg_rows_of_panels(loopdbg_tiling const *tiling, float const *x,
                                    npy_intp m, npy_intp k, npy_intp n, int backwards, float const *start,
                                    npy_intp step) {
     npy_intp count = (n + LOOPDBG_PANEL - 1) / LOOPDBG_PANEL;
+    npy_intp ahead = k * n * tiling->size > LOOPDBG_NEAR ? LOOPDBG_AHEAD : LOOPDBG_AHEAD_NEAR;
     float rest[LOOPDBG_TILE_ROWS * LOOPDBG_PANEL], from[LOOPDBG_TILE_ROWS * LOOPDBG_PANEL] = {0};
     for (npy_intp c = 0; c < count; c++) {
         npy_intp first = (backwards ? count - 1 - c : c) * LOOPDBG_PANEL, row = 0, left = n - first;
@@ -230,7 +234,8 @@ static void loopdbg_rows_of_panels(loopdbg_tiling const *tiling, float const *x,
         if (m == 1 && tiling->pair && c + 1 < count) {
             npy_intp low = backwards ? first - LOOPDBG_PANEL : first;
             if (n - low >= 2 * LOOPDBG_PANEL) {
-                tiling->pair((char const *)weights + low / LOOPDBG_PANEL * apart, x, out + low, k, start ? start + low : NULL);
+                tiling->pair((char const *)weights + low / LOOPDBG_PANEL * apart, x, out + low, k,
+                             start ? start + low : NULL, ahead);
                 c++;
                 continue;
             }
@@ -242,13 +247,13 @@ static void loopdbg_rows_of_panels(loopdbg_tiling const *tiling, float const *x,
             /* The second tile asks for the panel that comes next. */
             npy_intp next = row && row <= LOOPDBG_TILE_ROWS && c + 1 < count ? (backwards ? -k : k) * LOOPDBG_PANEL : 0;
             if (left >= LOOPDBG_PANEL) {
-                tiling->tiles[rows](panel, x + row * k, y, k, n, LOOPDBG_PANEL, s, step, next);
+                tiling->tiles[rows](panel, x + row * k, y, k, n, LOOPDBG_PANEL, s, step, next, ahead);
                 continue;
             }
             for (int r = 0; s && r < rows; r++)
                 memcpy(from + r * LOOPDBG_PANEL, s + r * step, (size_t)left * sizeof(float));
             tiling->tiles[rows](panel, x + row * k, rest, k, LOOPDBG_PANEL, LOOPDBG_PANEL, s ? from : NULL, LOOPDBG_PANEL,
-                                next);
+                                next, ahead);
             for (int r = 0; r < rows; r++)
                 memcpy(y + r * n, rest + r * LOOPDBG_PANEL, (size_t)left * sizeof(float));
         }
@@ -274,7 +279,7 @@ static void loopdbg_unpacked(loopdbg_tiling const *tiling, float const *x, float
         rows = loopdbg_next_rows(tiling, m - row);
         for (npy_intp first = 0; first < whole; first += LOOPDBG_PANEL)
             tiling->tiles[rows](weights + first, x + row * k, out + row * n + first, k, n, n,
-                                start ? start + row * step + first : NULL, step, 0);
+                                start ? start + row * step + first : NULL, step, 0, LOOPDBG_AHEAD);
     }
     for (row = 0; row < m; row++)
         for (npy_intp c = whole; c < n; c++)
