@@ -18,6 +18,7 @@ cdef extern from *:
 
 cdef extern from "bytes.h" nogil:
     void loopdbg_bytes(char *target, const char *source, size_t n) noexcept
+    void loopdbg_soon_written(const char *target, size_t n) noexcept
 
 cdef int decide(const LoopState *loop) noexcept nogil
 cdef void enter(State *s, int index, int64_t trip) noexcept nogil

@@ -22,4 +22,13 @@ static inline void loopdbg_bytes(char *target, char const *source, size_t n) {
     memcpy(target, source, n);
 }
 
+/* So many bytes will be written a little later: let them come near. */
+static inline void loopdbg_soon_written(char const *target, size_t n) {
+#if defined(__GNUC__)
+    for (size_t k = 0; k < n; k += 64) __builtin_prefetch(target + k, 1, 2);
+#else
+    (void)target, (void)n;
+#endif
+}
+
 #endif
