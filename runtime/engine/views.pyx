@@ -18,7 +18,7 @@ from ..plan.plan import Opcode
 from ..plan.through import bind_through
 
 #: Results of fewer bytes are copied in no time.
-LEAST_BYTES = 1024
+LEAST_BYTES = 512
 
 # Whether what a node would have given can be had.
 cdef enum ResultIs:
