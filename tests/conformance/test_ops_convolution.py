@@ -176,22 +176,51 @@ def test_channels_by_themselves(seed: int, kind: int) -> None:
 
 
 @pytest.mark.parametrize("kind", [1, 2, 3])
-@pytest.mark.parametrize("width", [3, 9, 20, 41])
-def test_rows_that_share_what_they_read(width: int, kind: int) -> None:
-    """Four rows and more of 3 x 3 taps go together, fewer one by one: the same sums."""
+@pytest.mark.parametrize("width", [5, 7, 14, 20, 41])
+@pytest.mark.parametrize(("taps", "step"), [(3, 1), (5, 1), (3, 2), (5, 2)])
+def test_rows_that_share_what_they_read(taps: int, step: int, width: int, kind: int) -> None:
+    """Four rows and more go together, fewer one by one: the same sums, whichever numbers, with pads and without."""
     rng = RNG(width)
-    x, w, bias = numbers(rng, 2, 7, 12, width), numbers(rng, 7, 1, 3, 3), numbers(rng, 7)
+    x, w, bias = numbers(rng, 2, 7, 7 * step + taps, width), numbers(rng, 7, 1, taps, taps), numbers(rng, 7)
+    x[:, 1], w[1] = x[:, 1] * 1e-30, -abs(w[1]) * 1e-30  # sums of what is too small may be -0.0
+    x[0, 0, 0, 0], w[0, 0, 0, 0] = np.inf, np.nan
+    attributes: dict[str, Any] = {"group": 7, "strides": [step, step], "dilations": [1, 1]}
     if not conv.choose(kind):
         pytest.skip("this processor has no such instructions")
     try:
-        y = mine("Conv", x, w, bias, group=7, pads=[0, 1, 0, 1])
-        few = [mine("Conv", x[:, :, k : k + 5], w, bias, group=7, pads=[0, 1, 0, 1]) for k in range(8)]
+        for pads in ([0, taps // 2, 0, taps // 2], [1, 0, 2, 0], [2, 1, 0, 4]):
+            y, bare = mine("Conv", x, w, bias, **attributes, pads=pads), mine("Conv", x, w, **attributes, pads=pads)
+            high = np.pad(x, [(0, 0), (0, 0), pads[::2], (0, 0)])
+            beside = {**attributes, "pads": [0, pads[1], 0, pads[3]]}
+            for k in range(bare.shape[2] - 1):
+                few = mine("Conv", high[:, :, k * step : (k + 1) * step + taps], w, **beside)
+                assert few.shape[2] < 4 and few.tobytes() == bare[:, :, k : k + few.shape[2]].tobytes()
+            expected = by_hand(x[:, 1:], w[1:], 6, [step, step], [1, 1], pads, False, ()) + bias[1:].reshape(-1, 1, 1)
+            np.testing.assert_allclose(y[:, 1:], expected, 1e-4, 1e-4 * float(abs(expected).max()))
     finally:
         conv.choose(0)
-    expected = by_hand(x, w, 7, [1, 1], [1, 1], [0, 1, 0, 1], False, ()) + bias.reshape(-1, 1, 1)
-    np.testing.assert_allclose(y, expected, 1e-4, 1e-4 * float(abs(expected).max()))
-    for k, part in enumerate(few):
-        assert part.tobytes() == y[:, :, k : k + 3].tobytes()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_same_bits_with_avx2_and_avx512(seed: int) -> None:
+    of_each: list[list[Array]] = []
+    for kind in (2, 3):
+        if not conv.choose(kind):
+            pytest.skip("this processor has no such instructions")
+        try:
+            transposed, x, w, bias, attributes, extra = some(seed + 900)
+            more = {"output_padding": extra} if transposed else {}
+            results = [mine("ConvTranspose" if transposed else "Conv", x, w, **attributes, **more)]
+            x, w, bias, attributes = by_tiles(seed)
+            results += [mine("Conv", x, w, bias, **{**attributes, "strides": [step, step]}) for step in (1, 2)]
+            x, few = np.ascontiguousarray(x[..., : 5 + 3 * seed]), np.ascontiguousarray(w[:, :1, : 1 + seed % 3])
+            depth = {**attributes, "group": x.shape[1], "strides": [1 + seed % 2] * 2}
+            results.append(mine("Conv", x, np.resize(few, (x.shape[1], *few.shape[1:])), **depth))
+            of_each.append(results)
+        finally:
+            conv.choose(0)
+    for narrow, wide in zip(*of_each, strict=True):
+        assert narrow.tobytes() == wide.tobytes()
 
 
 def by_tiles(seed: int) -> tuple[Array, Array, Array, dict[str, Any]]:
@@ -255,7 +284,7 @@ def test_tiles_stay_in_their_memory(kind: int) -> None:
         conv.choose(0)
 
 
-@pytest.mark.parametrize("kind", [0, 1, 2])
+@pytest.mark.parametrize("kind", [1, 2, 3])
 def test_what_is_not_finite_stays_where_it_belongs(kind: int) -> None:
     x, w, bias, attributes = by_tiles(5)
     x[0, 3, 4, 5], x[0, 7, 6, 1], x[0, 1, 0, 0], w[8, 2, 1, 1] = np.inf, -np.inf, np.nan, 1e38

@@ -153,10 +153,13 @@ static inline __attribute__((always_inline)) void conv_few(char *to, char const 
     if (bytes & 4) memcpy(to + at, from + at, 4);
 }
 
+/* A lane, or the one nearest to it, or the end. */
+static inline npy_intp conv_among(npy_intp lane, npy_intp lanes) { return lane < 0 ? 0 : lane < lanes ? lane : lanes; }
+
 #define LOAD_ELEMENTS(from, low, high)                                                                                 \
     __extension__({                                                                                                    \
         T element[L] = {0};                                                                                            \
-        for (npy_intp j = (low); j < (high); j++) element[j] = (from)[j];                                              \
+        for (npy_intp j = conv_among(low, L); j < conv_among(high, L); j++) element[j] = (from)[j];                                              \
         *(V const *)element;                                                                                           \
     })
 #define FEW_ELEMENTS(to, first, count, from) conv_few((char *)(to), (char const *)((from) + (first)), (size_t)(count) * sizeof(T), sizeof(V))
@@ -208,17 +211,19 @@ static inline __attribute__((always_inline)) void conv_few(char *to, char const 
         (V) conv_sum;                                                                                                  \
     })
 
-/* Lanes low to high - 1. */
-static int32_t const conv_ones[24] = {0, 0, 0, 0, 0, 0, 0, 0, -1, -1, -1, -1, -1, -1, -1, -1};
+/* Lanes low to high - 1, as far as there are such: those for which lane - low is below high - low, without signs. */
 __attribute__((target("avx2"))) static inline __m256i conv_lanes8(npy_intp low, npy_intp high) {
-    __m256i from = _mm256_loadu_si256((__m256i const *)(conv_ones + 8 - low));
-    __m256i to = _mm256_loadu_si256((__m256i const *)(conv_ones + 16 - high));
-    return _mm256_and_si256(from, to);
+    int32_t const least = INT32_MIN; /* what is compared has signs */
+    __m256i at = _mm256_add_epi32(_mm256_set1_epi32((int32_t)-low ^ least), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int32_t)(high - low) ^ least), at);
 }
 __attribute__((target("avx2"))) static inline __m256i conv_lanes4(npy_intp low, npy_intp high) {
-    __m128i from = _mm_loadu_si128((__m128i const *)(conv_ones + 8 - low));
-    __m128i to = _mm_loadu_si128((__m128i const *)(conv_ones + 16 - high));
-    return _mm256_cvtepi32_epi64(_mm_and_si128(from, to));
+    return _mm256_cvtepi32_epi64(_mm256_castsi256_si128(conv_lanes8(low, high)));
+}
+__attribute__((target("avx512f"))) static inline __mmask16 conv_lanes16(npy_intp low, npy_intp high) {
+    __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    __m512i at = _mm512_add_epi32(_mm512_set1_epi32((int32_t)-low), lanes);
+    return _mm512_cmplt_epu32_mask(at, _mm512_set1_epi32((int32_t)(high - low)));
 }
 
 #define T float
@@ -227,7 +232,9 @@ __attribute__((target("avx2"))) static inline __m256i conv_lanes4(npy_intp low, 
 #define FMA(a, b, c) ((conv_f8)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
 #define SPLAT(x) ((conv_f8)_mm256_set1_ps(x))
 #define STORE FEW_ELEMENTS
-#define LOAD(from, low, high) ((conv_f8)_mm256_maskload_ps(from, conv_lanes8(low, high)))
+#define MASK __m256i
+#define LANES conv_lanes8
+#define MASKED(from, mask) ((conv_f8)_mm256_maskload_ps(from, mask))
 #define ATTRIBUTES __attribute__((target("avx2,fma")))
 #define NAME(x) conv_##x##_f32_avx2
 #define H conv_f8
@@ -247,7 +254,9 @@ __attribute__((target("avx2"))) static inline __m256i conv_lanes4(npy_intp low, 
 #define FMA(a, b, c) ((conv_d4)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
 #define SPLAT(x) ((conv_d4)_mm256_set1_pd(x))
 #define STORE FEW_ELEMENTS
-#define LOAD(from, low, high) ((conv_d4)_mm256_maskload_pd(from, conv_lanes4(low, high)))
+#define MASK __m256i
+#define LANES conv_lanes4
+#define MASKED(from, mask) ((conv_d4)_mm256_maskload_pd(from, mask))
 #define ATTRIBUTES __attribute__((target("avx2,fma")))
 #define NAME(x) conv_##x##_f64_avx2
 #define H conv_d4
@@ -266,10 +275,12 @@ __attribute__((target("avx2"))) static inline __m256i conv_lanes4(npy_intp low, 
 #define SPLAT(x) ((conv_f16)_mm512_set1_ps(x))
 #define STORE(to, first, count, from)                                                                                   \
     _mm512_mask_storeu_ps((to) - (first), (__mmask16)(((1u << (count)) - 1) << (first)), _mm512_loadu_ps(from))
-#define LOAD(from, low, high)                                                                                          \
-    ((conv_f16)_mm512_maskz_loadu_ps((__mmask16)(((1u << (high)) - 1) & ~((1u << (low)) - 1)), from))
+#define MASK __mmask16
+#define LANES conv_lanes16
+#define MASKED(from, mask) ((conv_f16)_mm512_maskz_loadu_ps(mask, from))
 #define ATTRIBUTES __attribute__((target("avx512f,avx2,fma")))
 #define NAME(x) conv_##x##_f32_avx512
+#define NARROWER conv_depthwise_f32_avx2
 #define H conv_f8
 #define HL 8
 #define H_FMA(a, b, c) ((conv_f8)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
@@ -288,10 +299,12 @@ __attribute__((target("avx2"))) static inline __m256i conv_lanes4(npy_intp low, 
 #define SPLAT(x) ((conv_d8)_mm512_set1_pd(x))
 #define STORE(to, first, count, from)                                                                                   \
     _mm512_mask_storeu_pd((to) - (first), (__mmask8)(((1u << (count)) - 1) << (first)), _mm512_loadu_pd(from))
-#define LOAD(from, low, high)                                                                                          \
-    ((conv_d8)_mm512_maskz_loadu_pd((__mmask8)(((1u << (high)) - 1) & ~((1u << (low)) - 1)), from))
+#define MASK __mmask8
+#define LANES(low, high) ((__mmask8)conv_lanes16(low, high))
+#define MASKED(from, mask) ((conv_d8)_mm512_maskz_loadu_pd(mask, from))
 #define ATTRIBUTES __attribute__((target("avx512f,avx2,fma")))
 #define NAME(x) conv_##x##_f64_avx512
+#define NARROWER conv_depthwise_f64_avx2
 #define H conv_d8
 #define HL 8
 #define H_FMA FMA

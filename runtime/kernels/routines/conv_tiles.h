@@ -1,8 +1,13 @@
 /* Convolution for one element type and one instruction set: included once for each, with
  * T (element), V (vector), L (elements in V), FMA(a, b, c), SPLAT(x), STORE(to, first, count, from), LOAD(from, low, high)
- * (some lanes, zeros for the others), ATTRIBUTES, NAME(x),
+ * (some lanes, zeros for the others) or MASKED(from, mask) with a MASK of LANES(low, high), NARROWER (what
+ * half as wide vectors make of depthwise convolutions, if there are such), ATTRIBUTES, NAME(x),
  * ROWS (most channels of a tile: its sums and what they read fit into the registers); H, HL, H_FMA, H_SPLAT for vectors of
  * at most 8 elements; EVENS and ODDS(a, b), and LOWER and UPPER (two vectors' elements by turns) where winograd.h is wanted. */
+
+#ifdef MASK
+#define LOAD(from, low, high) MASKED(from, LANES(low, high))
+#endif
 
 typedef void (*NAME(tile))(T const *, npy_intp const *, npy_intp, T const *, npy_intp, npy_intp const *, T const *,
                            T const *, T *const *, npy_intp);
@@ -83,8 +88,7 @@ NARROW(1) NARROW(4)
 /* Lanes low to high - 1 of what begins there, zeros for the others, where nothing is read. */
 ATTRIBUTES static inline V NAME(load)(T const *from, npy_intp low, npy_intp high) {
     if (low <= 0 && high >= L) return *(V const *)from;
-    low = low < 0 ? 0 : low, high = high > L ? L : high;
-    return low < high ? LOAD(from, low, high) : (V){0};
+    return LOAD(from, low, high);
 }
 
 /* Rows of a plane, ``width`` elements by steps of ``step``, of which those from ``low`` to ``high`` - 1 of what begins there lie
@@ -448,6 +452,10 @@ ATTRIBUTES static int NAME(run)(loopdbg_call *call, conv *c) {
 #undef SPLAT
 #undef STORE
 #undef LOAD
+#undef NARROWER
+#undef MASK
+#undef LANES
+#undef MASKED
 #undef ATTRIBUTES
 #undef NAME
 #undef ROWS
