@@ -150,6 +150,32 @@ def test_vectors_put_together_of_parts_of_rows(seed: int, kind: int) -> None:
 
 
 @pytest.mark.parametrize("kind", [1, 2, 3])
+@pytest.mark.parametrize("size", [(1, 3), (1, 17), (7, 7), (5, 13), (4, 33), (15, 13), (2, 2, 5)])
+@pytest.mark.parametrize(("kernel", "stride", "icg"), [(1, 1, 250), (3, 2, 30), (3, 1, 5)])
+def test_positions_beyond_the_last_vector(kernel: int, stride: int, icg: int, size: tuple[int, ...], kind: int) -> None:
+    """They go one by one where channels are a whole number of eights: the same sums, and nothing written elsewhere."""
+    rng = RNG(kernel)
+    given = [stride * (extent - 1) + kernel - (kernel - 1) for extent in size]
+    dtype = np.float64 if kernel == 3 and stride == 1 else np.float32
+    x, w = numbers(rng, 2, icg, *given, dtype=dtype), numbers(rng, 40, icg, *[kernel] * len(size), dtype=dtype)
+    bias, attributes = (
+        numbers(rng, 40, dtype=dtype),
+        {"strides": [stride] * len(size), "pads": [kernel // 2] * 2 * len(size)},
+    )
+    if not conv.choose(kind):
+        pytest.skip("this processor has no such instructions")
+    try:
+        for images in (x, x[:1]):
+            y = convolution.conv(Guarded(), images, w, bias, **attributes)
+            assert y.shape == (len(images), 40, *size)
+            for count in (39, 31, 7):
+                few = convolution.conv(Guarded(), images, w[:count], bias[:count], **attributes)
+                assert few.tobytes() == y[:, :count].tobytes()
+    finally:
+        conv.choose(0)
+
+
+@pytest.mark.parametrize("kind", [1, 2, 3])
 @pytest.mark.parametrize("seed", range(24))
 def test_channels_by_themselves(seed: int, kind: int) -> None:
     """Narrow rows are written over one another, several channels are packed at a time; the same bits as alone."""

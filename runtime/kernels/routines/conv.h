@@ -123,10 +123,10 @@ static void conv_offsets(conv const *c, residue const *r, npy_intp *off) {
                 }
 }
 
-/* Of the first vector. */
-static npy_intp conv_positions(vectors const *v) {
+/* Of one vector. */
+static npy_intp conv_positions(vectors const *v, npy_intp vector) {
     npy_intp n = 0;
-    for (int32_t p = 0; p < v->first[1]; p++) n += v->parts[p].count;
+    for (int32_t p = v->first[vector]; p < v->first[vector + 1]; p++) n += v->parts[p].count;
     return n;
 }
 

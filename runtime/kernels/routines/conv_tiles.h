@@ -62,18 +62,19 @@ static NAME(tile) const NAME(tiles)[4][9] = {
 };
 #undef TILE
 
-/* B blocks of 8 channels at one position: out[(8 * b + r) * apart]. The same sums as in tiles. */
+/* B blocks of 8 channels, ``block`` elements apart, at one position: out[(8 * b + r) * apart], from ``begun`` on, if given. The
+ * same sums as in tiles. */
 #define NARROW(B)                                                                                                    \
-    ATTRIBUTES static void NAME(narrow_##B)(T const *x, npy_intp const *off, npy_intp K, T const *w, T const *bias,  \
-                                            T *out, npy_intp apart) {                                                \
+    ATTRIBUTES static void NAME(narrow_##B)(T const *x, npy_intp const *off, npy_intp K, T const *w, npy_intp block, \
+                                            T const *begun, T const *bias, T *out, npy_intp apart) {                 \
         H sum[B][8 / HL];                                                                                            \
         T buffer[8 * B];                                                                                             \
         EACH(b, B)                                                                                                   \
-            EACH(q, 8 / HL) sum[b][q] = (H){0};                                                                      \
+            EACH(q, 8 / HL) sum[b][q] = begun ? *(H const *)(begun + b * 8 + q * HL) : (H){0};                       \
         for (npy_intp k = 0; k < K; k++, w += 8) {                                                                   \
             H factor = H_SPLAT(x[off[k]]);                                                                           \
             EACH(b, B)                                                                                               \
-                EACH(q, 8 / HL) sum[b][q] = H_FMA(*(H const *)(w + b * 8 * K + q * HL), factor, sum[b][q]);          \
+                EACH(q, 8 / HL) sum[b][q] = H_FMA(*(H const *)(w + b * block + q * HL), factor, sum[b][q]);          \
         }                                                                                                            \
         EACH(b, B)                                                                                                   \
             EACH(q, 8 / HL) {                                                                                        \
@@ -155,6 +156,9 @@ ATTRIBUTES static void NAME(pack)(conv const *c, T const *x, npy_intp channels, 
     }
 }
 
+/* The last vector's positions go one by one if they are no more than these, and all channels do. */
+#define FEW(ocg) ((ocg) % 8 ? 0 : L / 4)
+
 /* Whether vectors of neighbours in the output, put together of parts of rows while they are copied for many channels, take
  * less than ``cost``, which is counted in products of a channel. */
 static int NAME(dense)(conv const *c, npy_intp (*level)[3], npy_intp K, npy_intp cost, int *joined) {
@@ -163,19 +167,22 @@ static int NAME(dense)(conv const *c, npy_intp (*level)[3], npy_intp K, npy_intp
     if (level[2][2] != level[3][0] || (level[1][0] > 1 && level[1][2] != level[2][0] * level[3][0])) return 0;
     *joined = run >= L;
     npy_intp count = *joined ? level[0][0] * ((run + L - 1) / L) : (level[0][0] * run + L - 1) / L;
+    if (*joined && run % L && run % L <= FEW(c->ocg)) count--;
     return count * (K + (*joined ? 4 : 24)) + 4 * K * (count + rows) / c->ocg < cost;
 }
 
 /* The same, with parts that lie in the planes each: images' positions, which are one behind the other in the output, or where
  * an image has less than a vector of them, those of all images. */
-static npy_intp NAME(cut_dense)(npy_intp (*level)[3], vectors *v) {
+static npy_intp NAME(cut_dense)(npy_intp (*level)[3], npy_intp ocg, vectors *v) {
     npy_intp const image = level[1][0] * level[2][0] * level[3][0], length = level[3][0];
     npy_intp const run = v->joined ? image : level[0][0] * image, runs = v->joined ? level[0][0] : 1;
     npy_intp count = 0, parts = 0;
     v->dense = 1, v->end = -1;
     for (npy_intp b = 0; b < runs; b++)
         for (npy_intp p = 0; p < run; p += L) {
-            npy_intp const start = run - p < L && v->joined ? run - L : p, end = start + L < run ? start + L : run;
+            /* A vector that begins earlier, unless multiply takes its positions one by one. */
+            int const earlier = v->joined && run - p < L && (run - p > FEW(ocg) || b < runs - 1);
+            npy_intp const start = earlier ? run - L : p, end = start + L < run ? start + L : run;
             v->at[count] = 0;
             v->first[count++] = (int32_t)parts;
             for (npy_intp q = start; q < end;) {
@@ -214,7 +221,7 @@ static npy_intp NAME(cut)(conv const *c, npy_intp (*level)[3], npy_intp K, vecto
      * 20 products. */
     int across = (c->direct && length < L) || together * (K + 24) < by_row * (K + 4);
     npy_intp const cost = mid[0] * top[0] * (across ? together * (K + 24) : by_row * (K + 4));
-    if (NAME(dense)(c, given, K, cost, &v->joined)) return NAME(cut_dense)(given, v);
+    if (NAME(dense)(c, given, K, cost, &v->joined)) return NAME(cut_dense)(given, c->ocg, v);
     npy_intp count = 0, parts = 0;
     v->end = 0, v->dense = v->joined = 0;
     for (npy_intp a = 0; a < top[0]; a++)
@@ -280,25 +287,20 @@ ATTRIBUTES static void NAME(multiply)(conv const *c, T const *x, npy_intp const 
     T buffer[8 * 8 * L];
     __attribute__((aligned(64))) T panel[(3 * CONV_PART + 1) * L];
     npy_intp const rows_of[3] = {0, L, 2 * L};
-    npy_intp along[CONV_PART], done = 0;
+    npy_intp along[CONV_PART];
     int wide = 0; /* of how many vectors ``along`` says where their taps are in the panel */
-    if (count == 1 && conv_positions(v) <= 4) /* too few for vectors of them */
-        for (npy_intp rows; c->ocg - done >= 8; done += rows) {
-            rows = c->ocg - done >= 32 ? 32 : 8;
-            for (int32_t p = 0; p < v->first[1]; p++)
-                for (int j = 0; j < v->parts[p].count; j++)
-                    (rows == 32 ? NAME(narrow_4) : NAME(narrow_1))(
-                        x + v->at[0] + v->parts[p].lane + j, off, K, w + done * K, bias ? bias + done : NULL,
-                        out + done * apart + v->parts[p].out + j * out_step, apart);
-        }
+    int const few = conv_positions(v, count - 1) <= (count == 1 ? 4 : FEW(c->ocg));
+    npy_intp const one_by_one = few ? c->ocg & ~(npy_intp)7 : 0, all = one_by_one == c->ocg ? count - 1 : count;
+    npy_intp const begun = all < count ? 0 : one_by_one;
     int const widest = c->ocg >= 4 ? 3 : c->ocg >= 2 ? 4 : 8;
     /* So much of the sums at a time that what a tile reads stays in a first-level cache while all channels use it, and the
      * weights of that part in a second-level one for the tiles of a group. */
-    npy_intp const turns = K > CONV_PART ? (K + CONV_PART - 1) / CONV_PART : 1, part_size = (K + turns - 1) / turns;
+    npy_intp const turns = K > CONV_PART && count > few ? (K + CONV_PART - 1) / CONV_PART : 1, part_size = (K + turns - 1) / turns;
     for (npy_intp group = 0; group < count; group += CONV_GROUP)
         for (npy_intp turn = 0; turn < turns; turn++) {
-            npy_intp const k = turn * part_size, size = turn == turns - 1 ? K - k : part_size;
-            npy_intp const end = group + CONV_GROUP < count ? group + CONV_GROUP : count;
+            npy_intp const k = turn * part_size, size = k + part_size < K ? part_size : K - k;
+            npy_intp const end = group + CONV_GROUP < all ? group + CONV_GROUP : all;
+            int const last = turn == turns - 1;
             for (npy_intp first = group; first < end;) {
                 int n = (int)(end - first < widest ? end - first : widest);
                 if (n == 3 && end - first == 4) n = 2;
@@ -314,14 +316,14 @@ ATTRIBUTES static void NAME(multiply)(conv const *c, T const *x, npy_intp const 
                 }
                 T const *source = x;
                 npy_intp const *taps = off + k, *at = v->at + first;
-                if (c->ocg - done >= CONV_MANY && n <= 3) { /* neighbours, for as many channels as there are */
+                if (c->ocg - begun >= CONV_MANY && n <= 3) { /* neighbours, for as many channels as there are */
                     if (v->dense) NAME(panel_of_parts)(x, taps, size, v, first, n, panel);
                     else NAME(panel)(x, taps, size, at, n, panel);
                     if (wide != n)
                         for (npy_intp j = 0; j < CONV_PART; j++) along[j] = j * n * L;
                     wide = n, source = panel, taps = along, at = rows_of;
                 }
-                for (npy_intp r = done, rows; r < c->ocg; r += rows, sums += rows * n * L) {
+                for (npy_intp r = begun, rows; r < c->ocg; r += rows, sums += rows * n * L) {
                     npy_intp left = c->ocg - r;
                     int kind = left >= ROWS ? (ROWS == 8 ? 3 : 2) : left >= 4 ? 2 : left >= 2 ? 1 : 0;
                     rows = 1 << kind;
@@ -329,7 +331,7 @@ ATTRIBUTES static void NAME(multiply)(conv const *c, T const *x, npy_intp const 
                     npy_intp ld = (r & ~(npy_intp)7) + 8 <= c->ocg ? 8 : rows, inside = ld == 8 ? r & 7 : 0;
                     npy_intp apart_here = n * L;
                     T const *shift = bias ? bias + r : NULL;
-                    if (turn < turns - 1) {
+                    if (!last) {
                         for (int q = 0; q < n; q++) to[q] = sums + q * L;
                         shift = NULL;
                     } else if (whole) {
@@ -340,7 +342,7 @@ ATTRIBUTES static void NAME(multiply)(conv const *c, T const *x, npy_intp const 
                     }
                     NAME(tiles)[kind][n](source, taps, size, w + (r - inside) * K + k * ld + inside, ld, at,
                                          turn ? sums : NULL, shift, to, apart_here);
-                    if (whole || turn < turns - 1) continue;
+                    if (whole || !last) continue;
                     for (int q = 0; q < n; q++)
                         for (int32_t p = v->first[first + q]; p < v->first[first + q + 1]; p++) {
                             part const *s = v->parts + p;
@@ -356,10 +358,23 @@ ATTRIBUTES static void NAME(multiply)(conv const *c, T const *x, npy_intp const 
                 }
                 first += n;
             }
+            T *sums = partial + (count - 1 - group) * L * c->ocg;
+            for (npy_intp r = 0, rows; r < (group + CONV_GROUP < count ? 0 : one_by_one); r += rows) {
+                rows = one_by_one - r >= 32 ? 32 : 8;
+                for (int32_t p = v->first[count - 1]; p < v->first[count]; p++) {
+                    part const *s = v->parts + p;
+                    T const *from = x + (v->dense ? s->in : v->at[count - 1] + s->lane);
+                    for (int j = 0; j < s->count; j++, sums += rows)
+                        (rows == 32 ? NAME(narrow_4) : NAME(narrow_1))(
+                            from + j, off + k, size, w + r * K + k * 8, 8 * K, turn ? sums : NULL, last && bias ? bias + r : NULL,
+                            last ? out + r * apart + s->out + j * out_step : sums, last ? apart : 1);
+                }
+            }
         }
 }
 
 #undef EACH
+#undef FEW
 
 /* Weights [ocg, kernel] of a group as tiles read them: blocks of 8, 4, 2, 1 channels, [taps, channels] each. */
 ATTRIBUTES static void NAME(gather)(conv const *c, residue const *r, T const *w, npy_intp K, T *to) {
