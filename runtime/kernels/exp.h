@@ -1,5 +1,5 @@
-/* exp of float32, by whoever computes it: Cody and Waite's reduction and Cephes' polynomial, an error of about one unit in the
- * last place. PRODUCT_AND(a, b, c) is c + a * b, ALL(x) makes a number an operand; float vectors and floats alike. */
+/* exp of float32, by whoever computes it: Cody and Waite's reduction and a polynomial, an error of about one unit in the last
+ * place. PRODUCT_AND(a, b, c) is c + a * b, ALL(x) makes a number an operand; float vectors and floats alike. */
 #ifndef LOOPDBG_EXP_H
 #define LOOPDBG_EXP_H
 
@@ -11,15 +11,18 @@
 /* What is left of x without ``whole`` times log(2). */
 #define LOOPDBG_EXP_REST(PRODUCT_AND, ALL, x, whole)                                                                   \
     PRODUCT_AND(whole, ALL(2.12194440e-4f), PRODUCT_AND(whole, ALL(-0.693359375f), x))
+/* y = (exp(r) - 1 - r) / square, square = r * r: off by less than a tenth of a unit of exp(r). The two halves do not wait for
+ * one another. */
+#define LOOPDBG_EXP_CURVE(PRODUCT_AND, ALL, r, square, y)                                                              \
+    do {                                                                                                               \
+        y = PRODUCT_AND(ALL(1.3820983e-3f), square, PRODUCT_AND(ALL(8.36867001e-3f), r, ALL(4.16682623e-2f)));         \
+        y = PRODUCT_AND(y, square, PRODUCT_AND(ALL(1.66665211e-1f), r, ALL(4.9999994e-1f)));                           \
+    } while (0)
 /* y = exp(r). */
 #define LOOPDBG_EXP_POLYNOMIAL(PRODUCT_AND, ALL, r, y)                                                                 \
     do {                                                                                                               \
-        y = PRODUCT_AND(ALL(1.9875691500e-4f), r, ALL(1.3981999507e-3f));                                              \
-        y = PRODUCT_AND(y, r, ALL(8.3334519073e-3f));                                                                  \
-        y = PRODUCT_AND(y, r, ALL(4.1665795894e-2f));                                                                  \
-        y = PRODUCT_AND(y, r, ALL(1.6666665459e-1f));                                                                  \
-        y = PRODUCT_AND(y, r, ALL(5.0000001201e-1f));                                                                  \
-        y = PRODUCT_AND(y, r * r, r) + 1.0f;                                                                           \
+        LOOPDBG_EXP_CURVE(PRODUCT_AND, ALL, r, (r) * (r), y);                                                          \
+        y = PRODUCT_AND(y, (r) * (r), r) + 1.0f;                                                                       \
     } while (0)
 
 /* c + a * b, where it is rounded twice; a number that is an operand as it is. */

@@ -3,11 +3,24 @@
 #ifndef LOOPDBG_FUNCTIONS_H
 #define LOOPDBG_FUNCTIONS_H
 
+#include <math.h>
+
 #include "call.h"
 #include "lanes.h"
 
-/* exp, expm1, log and tanh stand in for ufuncs of these names; the others are loops of our own. */
+/* exp, expm1, log and tanh, and power below, stand in for ufuncs of these names; the others are loops of our own. */
 #define LOOPDBG_FUNCTIONS(X) X(exp) X(expm1) X(log) X(tanh) X(sigmoid) X(softplus) X(erf) X(gelu)
+
+/* Powers that vectors compute; all others are computed one by one. */
+static inline int loopdbg_is_plain_power(float x, float c) {
+    return x > 0 && x < __builtin_inff() && fabsf(c) < __builtin_inff() && c != 2 && c != 3 && c != 0.5f;
+}
+static inline float loopdbg_power_one(float x, float c) {
+    if (c == 2) return x * x;
+    if (c == 3) return x * x * x;
+    if (c == 0.5f) return x == -__builtin_inff() ? -x : sqrtf(x) + 0.0f;
+    return powf(x, c);
+}
 
 #define LANES_BODY "functions_lanes.h"
 #include "each_width.h"
@@ -20,6 +33,11 @@ static int loopdbg_function_lanes = 1;
         LOOPDBG_WIDEST(loopdbg_function_lanes, FUNCTION##_each)(args, dims, steps);                           \
     }
 LOOPDBG_FUNCTIONS(LOOPDBG_ANY_WIDTH)
+
+/* x^c; a loop of two inputs. */
+static void loopdbg_each_power(char **args, npy_intp const *dims, npy_intp const *steps) {
+    LOOPDBG_WIDEST(loopdbg_function_lanes, power_each)(args, dims, steps);
+}
 
 /* The loop of that name, or NULL. */
 static loopdbg_loop loopdbg_function(char const *name) {

@@ -444,8 +444,10 @@ SCALAR_FLOATS(MAP)
     }
 FLOATS(SIGN)
 /* Powers: squares and cubes are products and halves are roots, wherever the element stands; 10x where all of them are. */
+#define ROOT_f32 sqrtf
+#define ROOT_f64 sqrt
 #define ROOT_OF(T, N, a) ((a) == -(T)INFINITY ? (T)INFINITY : ROOT_##N(a) + (T)0)
-#define POWER(C, N, T, OTHER)                                                                                 \
+#define POWER(C, N, T, OTHERS)                                                                                \
     WIDE LOOP(power_##N) {                                                                                    \
         npy_intp n = dims[0], size = sizeof(T);                                                               \
         T const *x = (T const *)args[0], *b = (T const *)args[1];                                             \
@@ -459,20 +461,20 @@ FLOATS(SIGN)
         else if (at_once && *b == (T)0.5)                                                                     \
             for (npy_intp i = 0; i < n; i++) z[i] = ROOT_OF(T, N, x[i]);                                      \
         else                                                                                                  \
-            for (npy_intp i = 0; i < n; i++) {                                                                \
-                T a = *(T const *)(args[0] + i * steps[0]), c = *(T const *)(args[1] + i * steps[1]);         \
-                *(T *)(args[2] + i * steps[2]) = c == 2 ? a * a : c == 3 ? a * a * a :                        \
-                                                 c == (T)0.5 ? ROOT_OF(T, N, a) : OTHER(a, c);                \
-            }                                                                                                 \
+            OTHERS(args, dims, steps);                                                                        \
     }
-#define ROOT_f32 sqrtf
-#define ROOT_f64 sqrt
+static void powers_f64(char **args, npy_intp const *dims, npy_intp const *steps) {
+    for (npy_intp i = 0; i < dims[0]; i++) {
+        double a = *(double const *)(args[0] + i * steps[0]), c = *(double const *)(args[1] + i * steps[1]);
+        *(double *)(args[2] + i * steps[2]) = c == 2 ? a * a : c == 3 ? a * a * a : c == 0.5 ? ROOT_OF(double, f64, a) : pow(a, c);
+    }
+}
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC push_options
 #pragma GCC optimize("no-math-errno") /* for roots of several at once */
 #endif
-POWER('f', f32, float, powf)
-POWER('d', f64, double, pow)
+POWER('f', f32, float, loopdbg_each_power)
+POWER('d', f64, double, powers_f64)
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC pop_options
 #endif
