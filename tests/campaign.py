@@ -21,9 +21,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-import agreement
 import fresh
+import random_programs
 import sequences
+from agreement import Differs
 from strategies import models
 from strategies.draws import Draw, FromSeed
 from strategies.operators import OPERATORS
@@ -57,7 +58,7 @@ def run(what: str, name: str, answers: fresh.Fresh | None) -> str:
     draw = FromSeed(name)
     if what == "models":
         program = models.program(draw, chosen)
-        return agreement.agree(program, models.feeds(program, draw), models.feeds(program, draw), draw)
+        return random_programs.agree(program, models.feeds(program, draw), models.feeds(program, draw), draw)
     made = sequences.case(draw, chosen, name)
     if answers is None:
         sequences.check(made.program, made.sequence)
@@ -101,7 +102,7 @@ def _child(what: str, names: list[str], writes: int, processes: bool) -> None:
     for name in names:
         try:
             said = run(what, name, answers)
-        except agreement.Differs as error:
+        except Differs as error:
             said = f"DIFFERS: {error}"
         except BaseException as error:
             said = f"RAISED: {type(error).__name__}: {error}"

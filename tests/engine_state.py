@@ -1,15 +1,14 @@
-"""What an engine that stands still shows, as plain data to compare."""
+"""What an engine that stands still shows, as bits to compare."""
 
 from __future__ import annotations
 
 import ctypes
 from typing import Any
 
-import numpy as np
-
 import loopdbg
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
+from plain import all_bits, bits
 
 
 class View(ctypes.Structure):
@@ -28,27 +27,17 @@ class View(ctypes.Structure):
 CHook = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(View))
 
 
-def plain(value: Any) -> Any:
-    """A value as something that ``==`` compares, NaNs, dtypes and shapes included."""
-    if isinstance(value, np.ndarray):
-        data = value.tolist() if value.dtype.hasobject else value.tobytes()
-        return value.dtype.str, value.shape, data
-    if isinstance(value, list):
-        return [plain(part) for part in value]
-    return value
-
-
 def shown(frame: Frame) -> dict[str, Any]:
     """Everything that a frame shows."""
     state: dict[str, Any] = {
         "where": (frame.path, frame.iteration, frame.trip_count, frame.condition, frame.stopped_by, frame.at_boundary),
-        "values": {name: plain(value) for name, value in frame.values.items()},
+        "values": all_bits(frame.values),
         "nodes": [(n.position, n.state) for n in frame.nodes],
     }
     if frame.loop is not None:
-        state["carried"] = {name: plain(value) for name, value in frame.carried.items()}
-        state["edges"] = [(e.param, e.ready, plain(e.previous), plain(e.value)) for e in frame.back_edges]
-        state["scans"] = {name: plain(value) for name, value in frame.scan_outputs.items()}
+        state["carried"] = all_bits(frame.carried)
+        state["edges"] = [(e.param, e.ready, bits(e.previous), bits(e.value)) for e in frame.back_edges]
+        state["scans"] = all_bits(frame.scan_outputs)
     return state
 
 
@@ -85,5 +74,5 @@ def finish(engine: Engine, model: loopdbg.Model) -> Any:
     """Run to the end: the outputs, or the reason why there are none, and the totals."""
     engine.clear_stops()
     what = resume(engine)
-    outputs = {name: plain(value) for name, value in model.results(engine).items()} if what[0] == "end" else None
+    outputs = all_bits(model.results(engine)) if what[0] == "end" else None
     return what, outputs, [engine.loops.totals(k)[:3] for k in range(len(engine.plan.loops))]

@@ -5,15 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 
 import loopdbg
-from engine_state import step
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
-
-#: What a person does with an execution.
-MOVES = st.lists(st.sampled_from(["on", "boundary", "boundary", "node", "look", "save", "back", "double"]), max_size=14)
 
 
 def members(m: loopdbg.Model) -> list[list[str]]:
@@ -56,52 +51,6 @@ def check(m: loopdbg.Model, inputs: dict[str, Any], python: bool = True) -> list
     same(m.run(inputs), expected)
     same(m.run(inputs), expected)  # in groups from the first iteration on
     return members(m)
-
-
-def values(engine: Engine) -> dict[str, Any]:
-    """What the innermost loop's frame shows, once an iteration ran."""
-    index = engine.stack[-1] if engine.stack else 0
-    return dict(Frame(engine, index).values) if engine.loops.totals(index)[1] else {}
-
-
-def stops_agree(m: loopdbg.Model, inputs: dict[str, Any], moves: list[str]) -> Engine:
-    """Wherever an execution stands, all values are those of one whose nodes each run by themselves."""
-    engines = [Engine(m.plan), Engine(m.plan)]
-    engines[1].fuse = False
-    kept = []
-    with np.errstate(all="ignore"):
-        for engine in engines:
-            engine.start(m.check(inputs))
-        for what in moves:
-            if what == "save":
-                kept.append([engine.checkpoints.take() for engine in engines])
-            elif what == "back" and kept:
-                for engine, checkpoint in zip(engines, kept[-1], strict=True):
-                    engine.checkpoints.restore(checkpoint)
-            elif what == "double" and engines[0].stack:
-                for engine in engines:
-                    slot = engine.plan.loops[engine.stack[-1]].edges[0].param
-                    engine.changes.set(slot, engine.value(slot) * 2)
-            elif what == "on":
-                for engine in engines:
-                    engine.clear_stops()
-                    for index in engine.stack[:1]:
-                        engine.stop_at(index, engine.loop_state(index)[0] + 3)
-                    engine.resume()
-            elif what in ("boundary", "node"):
-                for engine in engines:
-                    step(engine, what == "node")
-            if what in ("look", "back", "node"):
-                assert engines[0].pc == engines[1].pc
-                same(values(engines[0]), values(engines[1]))
-        assert engines[0].pc == engines[1].pc
-        same(values(engines[0]), values(engines[1]))
-        for engine in engines:
-            engine.clear_stops()
-            engine.resume()
-        same(values(engines[0]), values(engines[1]))
-        same(m.results(engines[0]), m.results(engines[1]))
-    return engines[0]
 
 
 def hooks_agree(m: loopdbg.Model, inputs: dict[str, Any], every: int) -> Engine:

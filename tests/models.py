@@ -37,9 +37,14 @@ def proto(text: str, opset: int = 21) -> onnx.ModelProto:
     return onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : {opset}]>\n{text}')
 
 
+def loaded(source: onnx.ModelProto) -> loopdbg.Model:
+    """A model that is in memory, loaded."""
+    return loopdbg.Model(frontend.from_proto(source, "test"))
+
+
 def model(text: str, opset: int = 21) -> loopdbg.Model:
-    """The same, loaded."""
-    return loopdbg.Model(frontend.from_proto(proto(text, opset), "test"))
+    """A model of a graph in ONNX text form, loaded."""
+    return loaded(proto(text, opset))
 
 
 def with_weights(text: str, **weights: Any) -> loopdbg.Model:
@@ -47,7 +52,7 @@ def with_weights(text: str, **weights: Any) -> loopdbg.Model:
     source = proto(text)
     source.graph.initializer.extend(onnx.numpy_helper.from_array(array, name) for name, array in weights.items())
     onnx.checker.check_model(source)
-    return loopdbg.Model(frontend.from_proto(source, "test"))
+    return loaded(source)
 
 
 def run(text: str, opset: int = 21, **inputs: Any) -> dict[str, Any]:

@@ -16,6 +16,8 @@ from loopdbg.debugger.session.session import Session
 from loopdbg.debugger.session.stop import Reason
 from loopdbg.runtime.errors import LoopdbgError
 from loopdbg.runtime.frame import Frame
+from plain import all_bits
+from random_programs import load
 from strategies import models, oracle
 from strategies.draws import Draw, FromSeed
 from strategies.programs import Program
@@ -196,7 +198,7 @@ def _set(one: Session, number: int) -> None:
 
 
 def _stands(one: Session) -> Any:
-    outputs = None if one.outputs is None else ways.all_plain(one.outputs)
+    outputs = None if one.outputs is None else all_bits(one.outputs)
     engine = one._engine
     frames = [ways.shown(Frame(engine, index)) for index in engine.stack]
     return one.position, one.stop.reason, one.stop.text, frames, outputs, ways.told(one.totals)
@@ -204,7 +206,7 @@ def _stands(one: Session) -> Any:
 
 def alone(program: Program, run: Run) -> ways.Outcome:
     """A run on a Model that ran nothing before."""
-    return perform(ways.load(program), run)
+    return perform(load(program), run)
 
 
 def check(program: Program, sequence: list[Run], answer: Callable[[Program, Run], ways.Outcome] = alone) -> None:
@@ -213,7 +215,7 @@ def check(program: Program, sequence: list[Run], answer: Callable[[Program, Run]
     Raises:
         Differs: a run gave something else.
     """
-    model = ways.load(program)
+    model = load(program)
     done: list[str] = []
     for run in sequence:
         got = perform(model, run)

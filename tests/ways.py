@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import loopdbg
 from engine_state import CHook, step
 from loopdbg.debugger.recording.reader import Trace
@@ -20,43 +18,13 @@ from loopdbg.debugger.session.stop import Reason
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.errors import LoopdbgError, UsageError
 from loopdbg.runtime.frame import Frame
-from loopdbg.runtime.frontends.onnx import reader as frontend
+from plain import all_bits, bits
 from strategies.draws import Draw
-from strategies.ir_form import to_ir
-from strategies.onnx_form import to_onnx
-from strategies.programs import Program
 
 #: Boundaries of an entry that are looked at: the first ones, and every so-manieth after that.
 FIRST, EVERY = 12, 89
 
 Outcome = tuple[Any, ...]
-
-
-def load(program: Program) -> loopdbg.Model:
-    """The model that a program is written as and read from."""
-    if program.system == "onnx":
-        source = to_onnx(program)
-        return loopdbg.Model(frontend.from_proto(source, "random"))
-    with tempfile.TemporaryDirectory() as folder:
-        return loopdbg.load(to_ir(program, Path(folder) / "random.xml"))
-
-
-def plain(value: Any) -> Any:
-    """A value as something that ``==`` compares; which NaN it is does not count, nor does the sign of a zero."""
-    if isinstance(value, list):
-        return [plain(part) for part in value]
-    if not isinstance(value, np.ndarray | np.generic):
-        return value
-    value = np.asarray(value)
-    if value.dtype.hasobject:
-        return "str", value.shape, value.tolist()
-    if value.dtype.kind == "f":
-        value = np.where(np.isnan(value), np.array(np.nan, value.dtype), value + np.zeros((), value.dtype))
-    return value.dtype.name, value.shape, value.tobytes()
-
-
-def all_plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: plain(value) for name, value in values.items()}
 
 
 def told(loops: list[loopdbg.LoopTotals]) -> list[Any]:
@@ -77,7 +45,7 @@ def executed(model: loopdbg.Model, inputs: Mapping[str, Any], **more: Any) -> Ou
 
     def run() -> Outcome:
         run = model.execute(inputs, **more)
-        return run.stopped_by, run.message, all_plain(run.outputs), told(run.loops)
+        return run.stopped_by, run.message, all_bits(run.outputs), told(run.loops)
 
     return outcome(run)
 
@@ -91,8 +59,8 @@ def shown(frame: Frame) -> Any:
     state = (frame.path, frame.entry, frame.iteration, frame.stopped_by, frame.condition)
     if not looked_at(frame.iteration):
         return state
-    edges = [(e.param, e.ready, plain(e.previous), plain(e.value)) for e in frame.back_edges]
-    return (*state, all_plain(frame.carried), all_plain(frame.scan_outputs), edges)
+    edges = [(e.param, e.ready, bits(e.previous), bits(e.value)) for e in frame.back_edges]
+    return (*state, all_bits(frame.carried), all_bits(frame.scan_outputs), edges)
 
 
 def hooked(model: loopdbg.Model, inputs: Mapping[str, Any]) -> tuple[Outcome, list[Any]]:
@@ -103,7 +71,7 @@ def hooked(model: loopdbg.Model, inputs: Mapping[str, Any]) -> tuple[Outcome, li
 
 def _ended(model: loopdbg.Model, engine: Engine, what: Any) -> Outcome:
     assert what[0] == "end", what
-    return None, "", all_plain(model.results(engine)), told(model.totals(engine))
+    return None, "", all_bits(model.results(engine)), told(model.totals(engine))
 
 
 def by_engine(
@@ -182,7 +150,7 @@ def recorded(model: loopdbg.Model, inputs: Mapping[str, Any]) -> tuple[Outcome, 
 
                 run = model.execute(inputs, on_iteration=hook)
                 recorder.finish(run)
-            return run.stopped_by, run.message, all_plain(run.outputs), told(run.loops)
+            return run.stopped_by, run.message, all_bits(run.outputs), told(run.loops)
 
         ended = outcome(run)
         with Trace.open(path) as trace:
@@ -192,14 +160,14 @@ def recorded(model: loopdbg.Model, inputs: Mapping[str, Any]) -> tuple[Outcome, 
         return b.loop, b.entry, b.iteration
 
     def row(b: Boundary) -> Any:
-        return order(b), b.condition, b.ended, all_plain(b.carried), all_plain(b.scanned)
+        return order(b), b.condition, b.ended, all_bits(b.carried), all_bits(b.scanned)
 
     return ended, [row(b) for b in sorted(seen, key=order)], [row(b) for b in sorted(kept, key=order)]
 
 
 def _session_outcome(session: Session) -> Outcome:
     if session.outputs is not None:
-        return None, "", all_plain(session.outputs), told(session.totals)
+        return None, "", all_bits(session.outputs), told(session.totals)
     return "stopped", session.stop.reason, session.stop.text
 
 

@@ -13,9 +13,9 @@ import loopdbg
 from converting import carried, converted, differs, holds
 from loopdbg.runtime.errors import LoopdbgError, UnsupportedError
 from models import SAMPLES, model, sample
+from random_programs import load
 from strategies.draws import FromSeed
 from strategies.models import feeds, program
-from ways import load
 
 #: Samples that TensorRT cannot say, and the rule that says so.
 REFUSED = {

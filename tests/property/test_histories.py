@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import loopdbg
-import ways
-from engine_state import plain as bits
 from engine_state import resume
 from histories import check, collect, follow_all
 from loopdbg.runtime.engine.engine import Engine
 from models import model
+from plain import all_bits
+from random_programs import load
 from strategies import lengths, scalars
 from strategies.models import cases
 from strategies.programs import Program
@@ -30,7 +30,7 @@ def runs(m: loopdbg.Model, inputs: dict[str, Any], stops: list[int]) -> None:
     plain = Engine(m.plan)
     plain.hot_after, plain.fuse = -1, False
     found, ended = collect(plain, given_values, LIMIT)
-    results = {name: bits(value) for name, value in plain.results().items()} if ended[0] == "end" else {}
+    results = all_bits(plain.results()) if ended[0] == "end" else {}
     for hot_after, fuse in ((-1, False), (1, True), (20, True)):
         engine = Engine(m.plan)
         engine.hot_after, engine.fuse = hot_after, fuse
@@ -41,7 +41,7 @@ def runs(m: loopdbg.Model, inputs: dict[str, Any], stops: list[int]) -> None:
             assert resume(engine) == ended
             # Looking changes nothing.
             if results:
-                assert {name: bits(value) for name, value in engine.results().items()} == results
+                assert all_bits(engine.results()) == results
             check(engine, found)
     travel(engine, found, ended, given_values, stops)
 
@@ -104,4 +104,4 @@ def test_loops_of_all_kinds(features: tuple[str, ...], data: st.DataObject) -> N
     program, first, _ = data.draw(cases(features))
     stops = data.draw(STOPS)
     with np.errstate(all="ignore"):
-        runs(ways.load(program), first, stops)
+        runs(load(program), first, stops)

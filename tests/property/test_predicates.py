@@ -9,11 +9,12 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 import loopdbg
-from engine_state import plain, resume
+from engine_state import resume
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
 from loopdbg.runtime.ops.registry import Op
 from models import model
+from plain import bits
 from strategies.scalars import programs
 
 COMPARISONS = (np.less, np.greater_equal, np.equal, np.not_equal)
@@ -87,7 +88,7 @@ def by_hook(m: loopdbg.Model, inputs: dict[str, Any], asked: list[tuple[int, str
     def hook(index: int) -> None:
         frame = Frame(engine, index)
         carried = [engine.value(e.param) for e in m.plan.loops[index].edges]
-        rows[index].append((frame.iteration, engine.loops.totals(index)[1] - 1, *map(plain, carried)))
+        rows[index].append((frame.iteration, engine.loops.totals(index)[1] - 1, *map(bits, carried)))
         true = tuple(k + 1 for k, one in enumerate(asked) if one[0] == index and answer(frame, one))
         if true:
             hits.append((index, engine.position, true))
@@ -114,7 +115,7 @@ def natively(
     for k, key in enumerate(records):
         iterations, entries, values = engine.observers.recorded(key)
         rows[k] = [
-            (i, e, *(plain(np.array(value[j])) for value in values))
+            (i, e, *(bits(np.array(value[j])) for value in values))
             for j, (i, e) in enumerate(zip(iterations.tolist(), entries.tolist(), strict=True))
         ]
     event(f"program used: {engine.program_runs > 0}")

@@ -7,9 +7,10 @@ from typing import Any
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from fusing import MOVES, by_nodes, hooks_agree, members, same, stops_agree
+from fusing import by_nodes, hooks_agree, members, same
 from models import model
 from strategies.large import programs
+from walks import Move, apart, stops_agree, walks
 
 
 @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
@@ -27,11 +28,11 @@ def test_groups_give_what_nodes_give(program: tuple[str, dict[str, Any]]) -> Non
 
 
 @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
-@given(programs(), MOVES)
-def test_stops_show_what_nodes_give(program: tuple[str, dict[str, Any]], moves: list[str]) -> None:
+@given(programs(), walks())
+def test_stops_show_what_nodes_give(program: tuple[str, dict[str, Any]], moves: list[Move]) -> None:
     """Wherever an execution stands, all values are those of one whose nodes each run by themselves."""
     text, inputs = program
-    engine = stops_agree(model(text), inputs, moves)
+    engine = stops_agree(model(text), inputs, moves, apart)
     event(f"ran in groups: {any(runs for _, runs in engine.groups)}")
 
 

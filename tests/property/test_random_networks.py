@@ -15,6 +15,7 @@ from loopdbg.runtime.frontends.tensorrt.lower import lower
 from loopdbg.runtime.graph import StoppedBy
 from loopdbg.runtime.model import Model
 from networks import Net, out
+from plain import all_plain, plain
 from strategies.draws import Draw, FromHypothesis, FromSeed
 from strategies.lazy import FailsError, Lazy, TooLargeError
 from strategies.tensorrt import Maker
@@ -33,7 +34,7 @@ def agree(draw: Draw, walk: Draw, hot: bool) -> str:
         raise
     try:
         lazy = Lazy(net, feeds)
-        outputs: Any = {t.name: ways.plain(lazy.value(t, {})) for t in net.outputs}
+        outputs: Any = {t.name: plain(lazy.value(t, {})) for t in net.outputs}
     except FailsError:
         outputs = None
     except TooLargeError:
@@ -42,7 +43,7 @@ def agree(draw: Draw, walk: Draw, hot: bool) -> str:
     if (outputs is None) != (first[0] == "error"):
         raise Differs(f"the formal semantics {'fail' if outputs is None else 'do not fail'}; got {first!r:.400}")
     if outputs is not None:
-        same("outputs", first[2], outputs)
+        same("outputs", all_plain(first[2]), outputs)
     seen = every_way(Model(lower(net, "random")), first, feeds, other, walk)
     if outputs is not None:
         _boundaries(net, lazy, seen)
@@ -66,7 +67,11 @@ def _boundaries(net: Net, lazy: Lazy, seen: list[Any]) -> None:
         same(f"{name}: condition", condition, None if test is None else ended is not StoppedBy.CONDITION)
         if more:
             carried = {r: lazy.value(out(r), where) for r in loop.recurrences}
-            same(f"{name}: carried", list(more[0].values()), [ways.plain(value) for value in carried.values()])
+            same(
+                f"{name}: carried",
+                [plain(value) for value in more[0].values()],
+                [plain(value) for value in carried.values()],
+            )
 
 
 def case(draw: Draw, walk: Draw) -> str:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import ways
+import in_onnxruntime
+from agreement import runs
 from models import model, proto
 from strategies.draws import FromSeed
 
@@ -135,34 +136,8 @@ def test_all_ways_agree(seed: int) -> None:
     draw = FromSeed(f"rows {seed}")
     smooth = bool(seed % 2)
     source, feeds = text(draw, smooth), given(draw)
-    other = given(draw)
-    m = model(source, 23)
-    first = ways.executed(model(source, 23), feeds)
-    assert first[0] != "error", first
-    assert ways.executed(m, feeds) == first
-    ways.executed(m, other)
-    assert ways.executed(m, feeds) == first
-    assert ways.hooked(m, feeds)[0] == first
-    assert ways.by_engine(m, feeds, ways.hot_at_once) == first
-    assert ways.by_engine(m, feeds, ways.never_hot) == first
-    assert ways.by_engine(m, feeds, drive=ways.by_nodes(60)) == first
-    assert ways.by_engine(m, feeds, ways.python_only) == first
-    ran, kept, kept_too = ways.recorded(m, feeds)
-    assert ran == first and kept == kept_too
-    assert ways.debugged(m, feeds)[0] == first
-    ways.there_and_back(m, feeds, draw)
-    assert ways.executed(m, feeds) == first
-    if smooth:
-        _beside_onnxruntime(source, feeds, m.run(feeds))
-
-
-def _beside_onnxruntime(source: str, feeds: dict[str, Any], got: dict[str, Any]) -> None:
-    import onnxruntime
-
-    onnxruntime.set_default_logger_severity(4)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    peer = onnxruntime.InferenceSession(proto(source, 23).SerializeToString(), options)
-    for mine, wanted in zip(got.values(), peer.run(None, feeds), strict=True):
-        if feeds["M"]:
-            np.testing.assert_allclose(mine, wanted, rtol=1e-3, atol=1e-3)
+    runs(lambda: model(source, 23), feeds, given(draw), draw)
+    if smooth and feeds["M"]:
+        theirs = in_onnxruntime.run(proto(source, 23), feeds)
+        for name, ours in model(source, 23).run(feeds).items():
+            np.testing.assert_allclose(ours, theirs[name], rtol=1e-3, atol=1e-3)

@@ -7,10 +7,11 @@ from typing import Any
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from fusing import MOVES, by_nodes, hooks_agree, same, stops_agree
+from fusing import by_nodes, hooks_agree, same
 from loopdbg.runtime.engine.engine import Engine
 from models import model
 from strategies.views import programs
+from walks import Move, apart, stops_agree, walks
 
 
 def told(engine: Engine) -> str:
@@ -32,10 +33,10 @@ def test_all_ways_give_the_same(program: tuple[str, dict[str, Any]]) -> None:
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-@given(programs(), MOVES)
-def test_stops_show_what_nodes_give(program: tuple[str, dict[str, Any]], moves: list[str]) -> None:
+@given(programs(), walks())
+def test_stops_show_what_nodes_give(program: tuple[str, dict[str, Any]], moves: list[Move]) -> None:
     text, inputs = program
-    event(told(stops_agree(model(text), inputs, moves)))
+    event(told(stops_agree(model(text), inputs, moves, apart)))
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

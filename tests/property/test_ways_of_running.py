@@ -14,7 +14,8 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from agreement import Differs, agree, same
+from agreement import Differs, same
+from random_programs import agree
 from strategies import models, oracle
 from strategies.draws import FromSeed
 from strategies.operators import OPERATORS

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import loopdbg
-import ways
-from loopdbg.runtime.frontends.onnx import reader as frontend
-from models import proto
+import in_onnxruntime
+from agreement import runs
+from models import loaded, proto
 from strategies.draws import Draw, FromSeed
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -70,8 +70,6 @@ def program(draw: Draw) -> tuple[Any, dict[str, Array]]:
         f" y, ys = Loop (n, t, x) <body = b (int64 i, bool c, {type_} h) => (bool kept, {type_} next, {type_} shown)"
         f" {{ {' '.join(lines)} }}> }}"
     )
-    import onnx
-
     rest = arrays.keys() - inputs.keys()
     source.graph.initializer.extend(onnx.numpy_helper.from_array(arrays[name], name) for name in sorted(rest))
     return source, inputs
@@ -79,30 +77,11 @@ def program(draw: Draw) -> tuple[Any, dict[str, Array]]:
 
 def check(draw: Draw) -> None:
     source, inputs = program(draw)
-
-    def model() -> loopdbg.Model:
-        return loopdbg.Model(frontend.from_proto(source, "random"))
-
-    expected = ways.executed(model(), inputs)
-    assert expected[0] is None, expected
-    for outcome in (
-        ways.by_engine(model(), inputs, ways.python_only),
-        ways.by_engine(model(), inputs, ways.hot_at_once),
-        ways.by_engine(model(), inputs, ways.never_hot),
-        ways.by_engine(model(), inputs, drive=ways.by_nodes(20)),
-        ways.hooked(model(), inputs)[0],
-        ways.c_hooked(model(), inputs)[0],
-        ways.recorded(model(), inputs)[0],
-        ways.debugged(model(), inputs)[0],
-    ):
-        assert outcome[2:] == expected[2:]
-    assert ways.there_and_back(model(), inputs, draw)[2] == expected[2]
-    import onnxruntime
-
-    session = onnxruntime.InferenceSession(source.SerializeToString(), providers=["CPUExecutionProvider"])
-    ours = model().run(inputs)
-    for name, theirs in zip(("y", "ys"), session.run(["y", "ys"], inputs), strict=True):
-        np.testing.assert_allclose(ours[name], theirs, 1e-3, 1e-4)
+    other = {**inputs, "x": numbers(draw, *inputs["x"].shape)} if "x" in inputs else None
+    runs(lambda: loaded(source), inputs, other, draw)
+    theirs = in_onnxruntime.run(source, inputs)
+    for name, ours in loaded(source).run(inputs).items():
+        np.testing.assert_allclose(ours, theirs[name], 1e-3, 1e-4)
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))

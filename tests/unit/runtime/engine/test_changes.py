@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import loopdbg
-from engine_state import finish, plain, resume, step
+from engine_state import finish, resume, step
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
 from models import BRANCHES, COUNT, NESTED, SUM, model, run
+from plain import bits
 
 
 def at(m: loopdbg.Model, inputs: dict[str, Any], iteration: int, loop: int = 0, hot_after: int = -1) -> Engine:
@@ -197,7 +198,7 @@ def test_the_part_of_one_iteration() -> None:
     engine.changes.set(slot(m, "row"), np.float32([50, 60]))
     saved = engine.checkpoints.take()
     for _ in range(2):
-        assert plain(Frame(engine, 0).values["row"]) == plain(np.float32([50, 60]))
+        assert bits(Frame(engine, 0).values["row"]) == bits(np.float32([50, 60]))
         np.testing.assert_array_equal(outputs(engine, m)["y"], [[0, 1], [2, 3], [50, 60], [6, 7], [8, 9]])
         engine.checkpoints.restore(saved)
 

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import loopdbg
-from engine_state import finish, plain, step, visible
+from engine_state import finish, step, visible
 from loopdbg.runtime.engine.engine import Engine
 from models import BRANCHES, COUNT, NESTED, SAMPLES, SUM, model, sample
+from plain import bits
 
 GROW = """
 g (int64 M, float[K] v0) => (float[R] v, float[S] s) {
@@ -255,7 +256,7 @@ def test_large_tensors_that_did_not_change_are_shared() -> None:
     del first
     engine.checkpoints.restore(second)
     assert finish(engine, m)[1] == {
-        k: plain(v) for k, v in m.run({"M": 5, "x": np.arange(1000, dtype=np.float32), "v0": 0.0}).items()
+        k: bits(v) for k, v in m.run({"M": 5, "x": np.arange(1000, dtype=np.float32), "v0": 0.0}).items()
     }
 
 
@@ -340,8 +341,8 @@ def test_a_tick_may_save_and_an_error_in_it_leaves_a_state_to_go_on_from() -> No
         engine.resume()
     engine.on_tick = None
     expected = m.run({"M": 3_000_000, "v0": 1.0})["v"]
-    assert finish(engine, m)[1] == {"v": plain(expected)}
+    assert finish(engine, m)[1] == {"v": bits(expected)}
     for checkpoint in kept:
         engine.checkpoints.restore(checkpoint)
         assert engine.position == checkpoint.position
-        assert finish(engine, m)[1] == {"v": plain(expected)}
+        assert finish(engine, m)[1] == {"v": bits(expected)}

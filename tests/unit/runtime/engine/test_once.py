@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import loopdbg
-from fusing import check, stops_agree
+from fusing import check
 from loopdbg.runtime.engine.engine import Engine
 from models import model
+from walks import Move, apart, stops_agree
 
 NESTED = """
 g (int64 M, int64 K, float[2] w, float[2] h0) => (float[2] h, float[n,2] rows) {
@@ -151,4 +152,14 @@ def test_between_nodes_that_run_in_groups() -> None:
     ((group, _),) = engine.groups
     writer = next(pc for pc, i in enumerate(m.plan.code) if i.once >= 0 and i.op is not None)
     assert group.before == [writer]
-    stops_agree(m, feed, ["on", "look", "double", "on", "boundary", "save", "look", "node", "back", "look"])
+    moves = [
+        Move("boundary", looks=False),
+        Move("on", 3),
+        Move("set"),
+        Move("on", 3, looks=False),
+        Move("boundary"),
+        Move("save"),
+        Move("node", looks=False),
+        Move("back"),
+    ]
+    stops_agree(m, feed, moves, apart)

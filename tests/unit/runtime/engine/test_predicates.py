@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 import loopdbg
-from engine_state import plain, resume
+from engine_state import resume
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
 from loopdbg.runtime.ops.registry import Op
 from models import BRANCHES, COUNT, NESTED, SUM, model
+from plain import bits
 
 from .test_checkpoints import EDGES, GROW, INNER_SCANS, SEQUENCE
 
@@ -244,7 +245,7 @@ def test_swapped_shared_and_passed_through_values() -> None:
         frame = Frame(engine, index)
         if frame.iteration:
             shown = [engine.observers.seen(0, engine.observers.previous_slot(0, k)) for k in range(4)]
-            assert [plain(x) for x in shown] == [plain(e.previous) for e in frame.back_edges]
+            assert [bits(x) for x in shown] == [bits(e.previous) for e in frame.back_edges]
 
     engine.set_hook(check)
     slots = [
@@ -356,7 +357,7 @@ def by_hook(m: loopdbg.Model, inputs: dict[str, Any], loop: int, names: list[str
         if index == loop:
             frame = Frame(engine, index)
             rows.append(
-                (frame.iteration, engine.loops.totals(index)[1] - 1, *(plain(frame.carried[name]) for name in names))
+                (frame.iteration, engine.loops.totals(index)[1] - 1, *(bits(frame.carried[name]) for name in names))
             )
 
     engine.set_hook(hook)
@@ -367,7 +368,7 @@ def by_hook(m: loopdbg.Model, inputs: dict[str, Any], loop: int, names: list[str
 def rows_of(engine: Engine, key: int) -> list[tuple[Any, ...]]:
     iterations, entries, values = engine.observers.recorded(key)
     return [
-        (i, e, *(plain(np.array(value[k])) for value in values))
+        (i, e, *(bits(np.array(value[k])) for value in values))
         for k, (i, e) in enumerate(zip(iterations.tolist(), entries.tolist(), strict=True))
     ]
 
@@ -455,7 +456,7 @@ def test_a_value_that_changes_its_shape_ends_the_record() -> None:
     assert len(engine.observers.recorded(key)[0]) == 0
     resume(engine)
     assert not engine.observers.record_is_whole(key)
-    assert rows_of(engine, key) == [(0, 0, plain(np.float32([1])))]
+    assert rows_of(engine, key) == [(0, 0, bits(np.float32([1])))]
 
 
 def test_records_and_predicates_together() -> None:
