@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+import in_onnxruntime
 import loopdbg
 import ways
 from agreement import Differs, every_way, same
@@ -112,8 +113,6 @@ class _Refused(Exception):
 
 
 def _onnxruntime(program: Program, feeds: Mapping[str, Any]) -> dict[str, Any]:
-    import onnxruntime
-
     for loop in loops(program.body):
         # It ends loops without a condition by what the body yields, and keeps one row of strings.
         if loop.kind == "Loop" and loop.initial is None and not _passes_on(loop):
@@ -123,18 +122,12 @@ def _onnxruntime(program: Program, feeds: Mapping[str, Any]) -> dict[str, Any]:
         # Empty Scans are refused; what grows in a Scan is too.
         if loop.kind == "Scan":
             raise _Refused
-    onnxruntime.set_default_logger_severity(4)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     try:
-        session = onnxruntime.InferenceSession(to_onnx(program, insulated=True).SerializeToString(), options)
-        results = session.run(None, dict(feeds))
+        return in_onnxruntime.run(to_onnx(program, insulated=True), feeds, optimise=False)
     except Exception as error:
         if "NOT_IMPLEMENTED" in str(error) or "FAIL" in str(error):
             raise _Refused from None
         raise Differs(f"onnxruntime: {error}") from None
-    return dict(zip((o.name for o in session.get_outputs()), results, strict=True))
 
 
 def _passes_on(loop: Loop) -> bool:

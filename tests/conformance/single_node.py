@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+import in_onnxruntime
 from loopdbg.runtime import dtypes
 from loopdbg.runtime.frontends.recurrent import open_loops
 from loopdbg.runtime.graph import Graph, Operation, SequenceType, System, TensorType, Value
@@ -246,7 +247,6 @@ def onnxruntime_outputs(
     op_type: str, inputs: list[Result], n_outputs: int = 1, opset: int = 21, domain: str = "", **attributes: Any
 ) -> list[Result]:
     """What onnxruntime gives for one node, its optimiser off."""
-    import onnxruntime
     from onnx import TensorProto, helper, numpy_helper
 
     def type_of(value: Result) -> Any:
@@ -266,13 +266,8 @@ def onnxruntime_outputs(
     for output in graph.output:
         output.ClearField("type")
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid(domain, opset)], ir_version=10)
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
     feeds = {name: x for name, x in zip(names, inputs, strict=True) if name}
-    return list(session.run(outputs, feeds))
+    return list(in_onnxruntime.run(model, feeds, optimise=False).values())
 
 
 def openvino_node(

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 from onnx import helper, numpy_helper
 
+import in_onnxruntime
 from loopdbg.runtime.frontends.onnx.reader import from_proto
 from loopdbg.runtime.graph import Operation, System, walk
 from loopdbg.runtime.model import Model
@@ -525,12 +525,8 @@ def _(r: Random) -> Case:
 def test_beside_onnxruntime(op_type: str, seed: int) -> None:
     it = CASES[op_type](np.random.default_rng(seed))
     proto = model(op_type.split("/")[0], it)
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(proto.SerializeToString(), options)
     given = named(it)
-    expected = session.run(None, given)
+    expected = in_onnxruntime.run(proto, given, optimise=False).values()
     graph = from_proto(proto, "m.onnx")
     got = list(Model(graph).run(given).values())
     for bound, python in zip(got, eagerly(graph, it.inputs, it.outputs), strict=True):

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 import pytest
 
+import in_onnxruntime
 import loopdbg
 from command_line import loopdbg as command
 from loopdbg.debugger.diff.live import compare_live
@@ -34,14 +34,10 @@ SCRIPTS = sorted(path.name for path in (SAMPLES / "trt").glob("*.py"))
 REFUSED = {"RotaryEmbedding", "KVCacheUpdate", "NMS"}
 
 
-def in_onnxruntime(graph: Graph, feeds: dict[str, Any]) -> list[Any]:
-    """The outputs of an ONNX graph there."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.log_severity_level = 1, 4
-    data = serialized(with_trajectories(graph, {}))
-    session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-    names = {port.name for port in session.get_inputs()}
-    return list(session.run(None, {name: value for name, value in feeds.items() if name in names}))
+def in_peer(graph: Graph, feeds: dict[str, Any]) -> list[Any]:
+    """The outputs of an ONNX graph in onnxruntime."""
+    given = {port.name: feeds[port.name] for port in graph.inputs}
+    return list(in_onnxruntime.run(serialized(with_trajectories(graph, {})), given).values())
 
 
 def network_of(op_type: str, case: Case) -> tuple[Graph, dict[str, Any]]:
@@ -62,7 +58,7 @@ def test_operators_are_the_same_in_onnx(op_type: str) -> None:
         graph, feeds = network_of(op_type, case)
         want = Model(copy.deepcopy(graph)).run(feeds)["out"]
         written, _ = as_onnx(graph)
-        ours, theirs = Model(written).run(feeds), in_onnxruntime(written, feeds)
+        ours, theirs = Model(written).run(feeds), in_peer(written, feeds)
         for got in (*ours.values(), *theirs):
             assert got.dtype == want.dtype and got.shape == want.shape, (case, got, want)
             exact = want.dtype.kind != "f" or op_type in ("Slice", "Gather", "GatherND", "GatherElements")
@@ -82,7 +78,7 @@ def test_random_networks_are_the_same_in_onnx() -> None:
         except LoopdbgError:  # networks that fail do so with the same text in test_random_networks.py
             continue
         written, _ = as_onnx(lower(net, "random"))
-        for outputs in (Model(written).run(feeds).values(), in_onnxruntime(written, feeds)):
+        for outputs in (Model(written).run(feeds).values(), in_peer(written, feeds)):
             for got, value in zip(outputs, want, strict=True):
                 assert got.dtype == value.dtype and np.array_equal(got, value, equal_nan=True), seed
         ran += 1

@@ -10,6 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+import in_onnxruntime
 import loopdbg
 from command_line import run_code
 from loopdbg.debugger.diff.live import compare_live
@@ -130,17 +131,10 @@ def test_dynamic_quantize_lstm(direction: str) -> None:
         zero,
     ]
     model = one_node("DynamicQuantizeLSTM", inputs, 3, "com.microsoft", hidden_size=hidden, direction=direction)
-    close_enough(list(loaded(model).run({"X": inputs[0]}).values()), onnxruntime_of(model, inputs[0]))
-
-
-def onnxruntime_of(model: onnx.ModelProto, x: Array) -> Any:
-    """On one thread: more would quantize parts of a batch."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
-    return session.run(None, {"X": x})
+    given = {"X": inputs[0]}
+    # On one thread: more would quantize parts of a batch.
+    theirs = in_onnxruntime.run(model, given, threads=1)
+    close_enough(list(loaded(model).run(given).values()), list(theirs.values()))
 
 
 # --- Looking inside.

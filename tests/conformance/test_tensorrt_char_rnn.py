@@ -11,6 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+import in_onnxruntime
 from loopdbg.runtime.frame import Frame
 from loopdbg.runtime.frontends.tensorrt.enums import ActivationType, MatrixOperation
 from loopdbg.runtime.frontends.tensorrt.layer import ITensor
@@ -164,8 +165,6 @@ def in_onnx() -> onnx.ModelProto:
 
 @pytest.mark.parametrize("count", [0, 1, 4, STEPS])
 def test_a_char_rnn(count: int) -> None:
-    import onnxruntime
-
     given = feeds(count)
     boundaries: list[State] = []
 
@@ -183,8 +182,7 @@ def test_a_char_rnn(count: int) -> None:
     assert not outputs["logits"][count:].any()
     if count:
         np.testing.assert_allclose(outputs["logits"][:count], np.stack(logits), rtol=2e-5, atol=2e-6)
-    session = onnxruntime.InferenceSession(in_onnx().SerializeToString(), providers=["CPUExecutionProvider"])
-    peer = dict(zip((o.name for o in session.get_outputs()), session.run(None, given), strict=True))
+    peer = in_onnxruntime.run(in_onnx(), given)
     for i, here in enumerate(boundaries[1:]):
         for k in range(LAYERS):
             np.testing.assert_allclose(here[f"hidden{k}"], peer[f"h{k}_all"][i], rtol=2e-5, atol=2e-6)

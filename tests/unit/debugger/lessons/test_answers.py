@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import in_onnxruntime
 import loopdbg
 from learning import Class
 from loopdbg.debugger.lessons.course import absent, at_once, captures, condition, dialects, limits
@@ -41,18 +42,14 @@ def peer_outputs(scene: Scene) -> dict[str, Any]:
         results = compiled(given)
         return {output.any_name: np.array(results[output]) for output in compiled.outputs}
     import onnx.parser
-    import onnxruntime
 
     if scene.path.suffix == ".py":
         # TensorRT's own runtime is none that a test has: the same in ONNX's clothes.
         scene = dialects.AHEAD.given(**scene.inputs)
         given = scene.arrays(scene.load())
     if scene.path.suffix == ".onnxtxt":
-        model = onnx.parser.parse_model(scene.path.read_text(encoding="utf-8")).SerializeToString()
-    else:
-        model = scene.path.read_bytes()
-    peer = onnxruntime.InferenceSession(model)
-    return dict(zip((o.name for o in peer.get_outputs()), peer.run(None, given), strict=True))
+        return in_onnxruntime.run(onnx.parser.parse_model(scene.path.read_text(encoding="utf-8")), given)
+    return in_onnxruntime.run(scene.path, given)
 
 
 #: Where lesson 6 says that a runtime does otherwise; and one that never ends, at all.
