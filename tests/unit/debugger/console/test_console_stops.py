@@ -1,0 +1,197 @@
+"""The console: break, watch and log, and what is said where a run stops."""
+
+from __future__ import annotations
+
+import pytest
+
+import loopdbg
+from models import NESTED
+from talk import Talk
+
+from .talks import NO_LOOP, count, newton, start
+
+
+def test_a_break_says_where_it_is() -> None:
+    talk = count()
+    assert talk(
+        "break v_out", "b op Add", "b 6", "b line 6", "tbreak iter 3", "b end", "b if v_in > 9 and v_in < 99"
+    ) == [
+        "breakpoint 1: v_out, line 6",
+        "breakpoint 2: op Add, line 6",
+        "breakpoint 3: 6",
+        "breakpoint 4: line 6",
+        "breakpoint 5: iter 3, once",
+        "breakpoint 6: end",
+        talk.said[-1],
+    ]
+    assert talk.said[-1].startswith("breakpoint 7: if v_in > 9 and v_in < 99")
+    nested = start(NESTED, M=3, K=4)
+    assert nested.one("break iter 1,2") == "breakpoint 1: iter 1,2, loop 'Loop_1'"
+    assert nested.one("break zero").endswith("never: a session begins after it")
+
+
+def test_break_here() -> None:
+    talk = count()
+    assert talk.one("next", "break") == "breakpoint 1: line 6"
+    assert talk("continue")[0] == "breakpoint 1 (line 6): before Add 'Add_1' in iteration 1 of loop 'Loop_0'"
+    assert talk.one("break if v_in > 3").startswith("breakpoint 2: if v_in > 3")
+
+
+def test_a_carried_value_is_watched_not_broken_at() -> None:
+    assert count().one("break v_in") == (
+        "error: 'v_in' is what a back edge carries: watch v_in stops where it changes, "
+        "break v_out before the node that computes the next one"
+    )
+
+
+def test_conditions_of_breakpoints_change() -> None:
+    talk = count()
+    assert talk.one("break v_out if v_in > 9") == "breakpoint 1: v_out if v_in > 9, line 6"
+    assert talk.one("condition 1 v_in == 8") == "breakpoint 1: v_out if v_in == 8, line 6"
+    assert talk("c")[0].startswith("breakpoint 1 (v_out if v_in == 8): before Add 'Add_1' in iteration 3")
+    assert talk.one("condition 1") == "breakpoint 1: v_out, line 6, hit 1 time"
+    assert talk("c")[0].startswith("breakpoint 1 (v_out): before Add 'Add_1' in iteration 4")
+
+
+def test_passing_and_counting() -> None:
+    talk = count()
+    talk("break v_out")
+    assert talk.one("ignore 1 3") == "breakpoint 1: v_out, line 6, passes 3 more"
+    talk("c")
+    assert talk.session.frame.iteration == 3
+    talk("c 2")
+    assert talk.session.frame.iteration == 5
+    assert talk.one("info breakpoints") == "breakpoint 1: v_out, line 6, hit 6 times"
+    assert talk.one("ignore 1 -1") == "error: a count is 0 or more"
+    talk("disable 1")
+    assert talk.one("info b") == "breakpoint 1: v_out, line 6, disabled, hit 6 times"
+    assert talk.one("c") == "the model ran to its end"
+    talk("restart", "enable", "break s_out", "delete 1, 2")
+    assert talk.one("info breakpoints") == "no breakpoints"
+
+
+def test_deleting_several_is_all_or_nothing() -> None:
+    talk = count()
+    talk("break v_out", "break s_out")
+    assert talk.one("delete 1 2 3") == "error: there is no breakpoint 3; there are 1, 2"
+    assert len(talk.session.breakpoints) == 2
+    assert talk("delete 1 1") == []
+
+
+def test_commands_of_a_breakpoint() -> None:
+    talk = count()
+    said = talk("break v_out if v_in > 20", "commands", "print v_in", "# nothing", "display iter", "end", "c")
+    assert said[-2:] == ["21", "1: iter = 16"]
+    assert talk("info breakpoints")[1:] == ["    print v_in", "    display iter"]
+
+
+def test_commands_that_move_on_end_there_however_often() -> None:
+    talk = count(M=5000, bound=9999)
+    said = talk("break v_out", "commands 1", "continue", "echo never", "end", "c")
+    assert said[-1] == "the model ran to its end" and "never" not in said
+    assert sum(line.startswith("breakpoint 1 (v_out)") for line in said) == 5000
+
+
+def test_commands_inside_commands() -> None:
+    talk = count()
+    talk("break iter 3", "break iter 5", "commands 1", "comm 2", "print v_in * 100", "end", "print v_in", "end")
+    assert not talk.console.collecting
+    assert talk("c") == ["breakpoint 1 (iter 3): before iteration 3 of loop 'Loop_0'", "8"]
+    assert talk("c") == ["breakpoint 2 (iter 5): before iteration 5 of loop 'Loop_0'", "1000"]
+    with pytest.raises(loopdbg.UsageError, match="'end' is missing"):
+        talk.console.run(["commands 1", "print v_in"])
+    assert not talk.console.collecting
+
+
+def test_a_failing_command_of_a_breakpoint_ends_the_others() -> None:
+    talk = count()
+    said = talk("break iter 3", "commands", "print nothing", "print v_in", "end", "c")
+    assert said[-1].startswith("error: unknown name 'nothing'")
+    assert talk("print v_in") == ["8"]
+
+
+def test_logpoints() -> None:
+    talk = count(M=3)
+    assert talk("log v_out if iter != 1: {iter}: {v_in}, {delta(v_in)}, {{}}", "c")[1:] == [
+        "0: 5, <'v_in' has no previous value: no iteration came before>, {}",
+        "2: 7, 1, {}",
+        "the model ran to its end",
+    ]
+
+
+def test_watchpoints_that_look_further_back_than_there_is() -> None:
+    talk = newton()
+    talk("watch delta(x) sign")
+    assert talk.one("c").startswith("watchpoint 1 (delta(x) sign); delta(x): -2.1457672e-06 → 0.0: ")
+
+
+def test_going_back_tells_what_changed_there() -> None:
+    talk = Talk(loopdbg.debug("sample_models/collatz.onnx", {"start": 7}))
+    talk("watch n")
+    ahead = [talk.one("c") for _ in range(6)]
+    behind = [talk.one("rc") for _ in range(5)]
+    assert behind == ahead[-2::-1]
+
+
+@pytest.mark.parametrize(
+    "place", ["break if v_in[5] > 1", "break v_out if v_in[5] > 1", "watch v_in[5]", "break if v_in"]
+)
+def test_a_condition_that_cannot_be_tested_stops_and_says_so(place: str) -> None:
+    talk = count()
+    talk(place)
+    said = talk("c")
+    assert said[0].startswith("error: breakpoint 1 cannot be tested: ") or said[0].startswith(
+        "error: watchpoint 1 cannot be tested: "
+    )
+    assert "iteration" in said[0].rpartition(";")[2]
+    stop = talk.session.stop
+    assert (stop.reason, stop.breakpoints) == ("error", (1,))
+    # It can be gone on from, and looked at.
+    assert talk.one("print v_in") in ("5", "6")
+    assert talk.one("delete", "c") == "the model ran to its end"
+
+
+NESTED_NAN = """
+nested (int64 M, int64 K) => (float total) {
+  zero = Constant <value = float {0}> ()
+  total = Loop <body = outer (int64 i, bool c, float t) => (bool c, float t_out) {
+    three = Constant <value = int64 {3}> ()
+    it = Loop <body = inner (int64 j, bool d, float u) => (bool d, float u_out) {
+      two = Constant <value = int64 {2}> ()
+      from_two = Sub (j, two)
+      from_three = Sub (i, three)
+      apart = Abs (from_two)
+      outer_apart = Abs (from_three)
+      sum = Add (apart, outer_apart)
+      s = Cast <to = 1> (sum)
+      q = Div (u, s)
+      one = Constant <value = float {1}> ()
+      u_out = Add (q, one)
+    }> (K, , t)
+    t_out = Identity (it)
+  }> (M, , zero)
+}
+"""
+
+
+def test_the_first_nan_of_nested_loops_is_told_once_a_loop() -> None:
+    talk = start(NESTED_NAN, M=7, K=5)
+    talk("break nan")
+    ahead = []
+    while (said := talk("c")[0]) != "the model ran to its end":
+        ahead.append(said)
+    assert ahead == [
+        "breakpoint 1 (nan): Div 'Div_7' gave NaN or Inf in iteration 2 of loop 'Loop_1'",
+        "breakpoint 1 (nan): Loop 'Loop_1' gave NaN or Inf in iteration 3 of loop 'Loop_1'",
+    ]
+    assert [talk("rc")[0] for _ in ahead] == ahead[::-1]
+    said = talk("print s", "print iter", "up", "print iter")
+    assert (said[0], said[1], said[-1]) == ("0.0", "2", "3")
+    assert "no breakpoint would have stopped before" in talk.one("rc")
+
+
+def test_nan_needs_a_loop() -> None:
+    talk = start(NO_LOOP, x=1.0)
+    for line in ("break nan", "break end", "break iter 3", "break if iter > 1"):
+        assert talk.one(line) == "error: the model has no loop"
+    assert talk.one("watch x").startswith("error: nothing changes from boundary to boundary in 'x'")

@@ -1,0 +1,101 @@
+"""Comparing two values, and how a difference grows."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopdbg.debugger.diff.growth import POINTS, Growth
+from loopdbg.debugger.diff.values import Tolerance, compare
+
+from .newton import F32
+
+NAN, INF = math.nan, math.inf
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (F32([1, NAN, INF, -INF]), F32([1, NAN, INF, -INF])),
+        (F32(1), F32(1.00005)),
+        (np.float16(1), np.float16(1.005)),
+        (np.array(["a", "b"], object), np.array(["a", "b"])),
+        ([F32(1), F32([2, 3])], [F32(1), F32([2, 3])]),
+        (None, None),
+        (np.zeros((0, 3), F32), np.zeros((0, 3), F32)),
+        (np.complex64(1 + 2j), np.complex64(1 + 2j)),
+        (np.int64(2**62), np.int64(2**62)),
+    ],
+)
+def test_same_values(left: Any, right: Any) -> None:
+    assert not compare(left, right, Tolerance()).kind
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "kind", "absolute"),
+    [
+        (F32(1), F32(1.01), "value", 0.01),
+        (np.float64(1), np.float64(1.00005), "value", 5e-5),
+        (F32([1, 2]), F32([1, NAN]), "value", INF),
+        (F32([INF]), F32([-INF]), "value", INF),
+        (F32([INF]), F32([1e30]), "value", INF),
+        (np.int64(2**62), np.int64(2**62 + 1), "value", 1),
+        (np.uint8(0), np.uint8(255), "value", 255),
+        (np.int64([-(2**63)]), np.int64([2**63 - 1]), "value", 2.0**64),
+        (True, False, "value", 1),
+        (np.array(["a"], object), np.array(["b"], object), "value", 1),
+        (F32(1), np.float64(1), "dtype", INF),
+        (F32([1]), F32([[1]]), "shape", INF),
+        ([F32(1)], [F32(1), F32(1)], "length", INF),
+        ([F32(1), F32(2)], [F32(1), F32(3)], "value", 1),
+        (None, F32(1), "kind", INF),
+        ([F32(1)], F32(1), "kind", INF),
+    ],
+)
+def test_values_that_differ(left: Any, right: Any, kind: str, absolute: float) -> None:
+    found = compare(left, right, Tolerance())
+    assert found.kind == kind
+    assert found.absolute == pytest.approx(absolute, rel=1e-3)
+
+
+def test_the_worst_element_is_told() -> None:
+    found = compare(F32([[1, 2], [3, 4]]), F32([[1, 2.5], [3, 9]]), Tolerance())
+    assert (found.index, found.count, found.size) == ((1, 1), 2, 4)
+    assert (found.left, found.right) == (4, 9)
+    assert found.relative == pytest.approx(5 / 9)
+
+
+def test_of_a_sequence_the_worst_element_is_told() -> None:
+    found = compare([F32(1), F32([1, 2]), F32(3)], [F32(1), F32([1, 7]), F32(4)], Tolerance())
+    assert found.index == (1, 1) and found.absolute == 5 and "element 1" in found.text
+
+
+def test_tolerances_can_be_given() -> None:
+    assert not compare(F32(1), F32(1.5), Tolerance(rtol=0.5)).kind
+    assert compare(F32(1), F32(1 + 1e-6), Tolerance(rtol=0, atol=0)).kind == "value"
+    assert not compare(F32(1), F32(1.5), Tolerance(rtol=0, atol=0.6)).kind
+    # Integers stay exact.
+    assert compare(np.int32(1), np.int32(2), Tolerance(atol=10)).kind == "value"
+
+
+def test_growth_is_fitted() -> None:
+    growth = Growth()
+    for k in range(40):
+        growth.add(k, 1e-6 * 1.5**k, 0.0, 1e-6 * 1.5**k > 1e-4)
+    assert growth.factor == pytest.approx(1.5)
+    assert growth.first_beyond == 12
+    assert growth.largest == pytest.approx(1e-6 * 1.5**39)
+
+
+def test_growth_keeps_few_points_of_many_iterations() -> None:
+    growth = Growth()
+    for k in range(100_000):
+        growth.add(k, float(k == 77_777), 0.0, k == 77_777)
+    assert len(growth.points) <= POINTS
+    (peak,) = [point for point in growth.points if point.absolute]
+    assert peak.first <= 77_777 <= peak.last
+    assert growth.points[0].first == 0 and growth.points[-1].last == 99_999
+    assert growth.first_beyond == 77_777
