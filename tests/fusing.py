@@ -9,6 +9,7 @@ import numpy as np
 import loopdbg
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
+from plain import all_bits
 
 
 def members(m: loopdbg.Model) -> list[list[str]]:
@@ -33,14 +34,8 @@ def by_nodes(m: loopdbg.Model, inputs: dict[str, Any], native: bool = True) -> d
 
 
 def same(a: dict[str, Any], b: dict[str, Any]) -> None:
-    """Equal to the bit; only which NaN it is does not count."""
-    assert list(a) == list(b)
-    for name, value in a.items():
-        other = b[name]
-        assert (value.dtype, value.shape) == (other.dtype, other.shape), name
-        if value.dtype.kind == "f":
-            value, other = (np.where(np.isnan(x), np.array(np.nan, x.dtype), x) for x in (value, other))
-        assert value.tobytes() == other.tobytes(), name
+    """Equal to the bit."""
+    assert all_bits(a) == all_bits(b)
 
 
 def check(m: loopdbg.Model, inputs: dict[str, Any], python: bool = True) -> list[list[str]]:

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import loopdbg
 from loopdbg.debugger.recording.reader import Trace
 from loopdbg.debugger.recording.recorder import Options, Recorder
 from loopdbg.debugger.session.boundary import Boundary, read
 from loopdbg.runtime.model import Run
+from plain import all_bits
 
 
 def record(
@@ -32,30 +31,11 @@ def record(
     return Trace.open(path), seen, run
 
 
-def same(a: Any, b: Any) -> bool:
-    """Bit for bit: dtype, shape and every element, strings and sequences as well."""
-    if a is None or b is None:
-        return a is b
-    if isinstance(a, list) or isinstance(b, list):
-        return isinstance(a, list) and isinstance(b, list) and len(a) == len(b) and all(map(same, a, b))
-    a, b = np.asarray(a), np.asarray(b)
-    if a.dtype != b.dtype or a.shape != b.shape:
-        return False
-    if a.dtype.hasobject:
-        return a.tolist() == b.tolist()
-    return a.tobytes() == b.tobytes()
-
-
-def all_same(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
-    """The same names, and :func:`same` values."""
-    return a.keys() == b.keys() and all(same(a[name], b[name]) for name in a)
-
-
 def assert_same_boundary(a: Boundary, b: Boundary) -> None:
     """Two records of one boundary."""
     where = a.loop, a.entry, a.iteration
     assert where == (b.loop, b.entry, b.iteration)
     assert (a.condition, a.ended) == (b.condition, b.ended), where
-    assert all_same(a.carried, b.carried), where
-    assert all_same(a.scanned, b.scanned), where
-    assert all_same(a.computed, b.computed), where
+    assert all_bits(a.carried) == all_bits(b.carried), where
+    assert all_bits(a.scanned) == all_bits(b.scanned), where
+    assert all_bits(a.computed) == all_bits(b.computed), where

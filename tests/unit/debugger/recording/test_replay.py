@@ -21,7 +21,8 @@ from loopdbg.runtime.graph.as_json import SMALL
 from loopdbg.tui.screen.times import SeenTimes
 from loopdbg.tui.screen.view import FrameView, look
 from models import BRANCHES, COUNT, NESTED, SAMPLES, model, sample
-from recordings import record, same
+from plain import bits
+from recordings import record
 from screens import opened_recording
 
 NAMES = sorted(path.name for pattern in ("*.onnx", "*.xml") for path in SAMPLES.glob(pattern))
@@ -40,13 +41,13 @@ def assert_same_frame(a: FrameSnapshot, b: FrameSnapshot) -> None:
         assert getattr(a, name) == getattr(b, name), name
     for e, f in zip(a.back_edges, b.back_edges, strict=True):
         assert (e.param, e.result, str(e.type)) == (f.param, f.result, str(f.type))
-        assert same(e.previous, f.previous)
+        assert bits(e.previous) == bits(f.previous)
         if a.at_boundary:
-            assert e.ready == f.ready and same(e.value, f.value)
+            assert e.ready == f.ready and bits(e.value) == bits(f.value)
     for s, t in zip(a.scans, b.scans, strict=True):
         for name in ("name", "axis", "stack", "reverse", "count", "shape", "dtype"):
             assert getattr(s, name) == getattr(t, name), name
-        assert same(list(s.tail), list(t.tail))
+        assert bits(list(s.tail)) == bits(list(t.tail))
     for m, n in zip(a.nodes, b.nodes, strict=True):
         for name in ("name", "op_type", "inputs", "outputs", "depth", "branch", "is_loop", "state"):
             assert getattr(m, name) == getattr(n, name), name
@@ -59,7 +60,7 @@ def assert_same_values(a: FrameView, b: FrameView) -> None:
     large = {name for name, value in a.values.items() if getattr(value, "nbytes", 0) > SMALL}
     assert a.values.keys() - b.values.keys() <= stale | large and b.values.keys() <= a.values.keys()
     for name in b.values:
-        assert same(a.values[name], b.values[name]), name
+        assert bits(a.values[name]) == bits(b.values[name]), name
 
 
 @pytest.mark.parametrize("name", [*BOTH, *NAMES])
@@ -104,7 +105,7 @@ def test_every_stop_shows_what_the_session_showed(tmp_path: Path, name: str) -> 
         assert session.done == replay.done
         if session.done:
             assert replay.outputs is not None and session.outputs is not None
-            assert all(same(session.outputs[k], replay.outputs[k]) for k in session.outputs)
+            assert all(bits(session.outputs[k]) == bits(replay.outputs[k]) for k in session.outputs)
             with pytest.raises(UsageError, match="at its end"):
                 replay.step()
 

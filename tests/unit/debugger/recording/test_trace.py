@@ -23,7 +23,8 @@ from loopdbg.runtime.errors import TraceError, UsageError
 from loopdbg.runtime.graph import StoppedBy
 from loopdbg.runtime.graph.encoding import decode, encode
 from models import BRANCHES, COUNT, NESTED, SAMPLES, SUM, model, sample
-from recordings import all_same, assert_same_boundary, record, same
+from plain import all_bits, bits
+from recordings import assert_same_boundary, record
 
 NAMES = sorted(path.name for pattern in ("*.onnx", "*.xml") for path in SAMPLES.glob(pattern))
 #: Its iterations have no end of their own.
@@ -53,7 +54,7 @@ def every_value() -> list[Any]:
 
 @pytest.mark.parametrize("value", every_value(), ids=lambda v: f"{type(v).__name__}-{getattr(v, 'dtype', '')}")
 def test_any_value_comes_back_bit_for_bit(value: Any) -> None:
-    assert same(decode(*encode(value)), value)
+    assert bits(decode(*encode(value))) == bits(value)
 
 
 def test_big_endian_arrays_are_stored_like_others() -> None:
@@ -111,7 +112,7 @@ def test_values_of_every_kind_in_one_column(tmp_path: Path) -> None:
                 ((row),) = trace.rows(
                     "SELECT id, type, same, data FROM value WHERE boundary = ? AND port = ?", id_, port
                 )
-                assert same(trace.value(*row), np.asarray(value) if isinstance(value, np.generic) else value)
+                assert bits(trace.value(*row)) == bits(np.asarray(value) if isinstance(value, np.generic) else value)
 
 
 def test_a_batch_can_be_given_as_stacked_arrays() -> None:
@@ -136,9 +137,9 @@ def test_a_trace_holds_what_the_run_showed(tmp_path: Path, name: str, nodes: boo
             assert_same_boundary(a, b)
         assert len(trace) == len(seen) and trace.complete
         assert trace.model == name and len(trace.model_hash) == 64
-        assert all_same(trace.inputs, inputs)
+        assert all_bits(trace.inputs) == all_bits(inputs)
         if run.stopped_by is None:
-            assert trace.outputs is not None and all_same(trace.outputs, run.outputs)
+            assert trace.outputs is not None and all_bits(trace.outputs) == all_bits(run.outputs)
         else:
             assert trace.outputs is None and trace.ended == "limit" and "300 iterations" in trace.error
         kept = [(t.path, t.iterations, t.entries, t.stopped_by, t.reasons) for t in trace.totals]
@@ -167,7 +168,7 @@ def test_sequences_and_strings_are_recorded(tmp_path: Path) -> None:
     with trace:
         for a, b in zip(trace.boundaries(), seen, strict=True):
             assert_same_boundary(a, b)
-        assert trace.outputs is not None and all_same(trace.outputs, run.outputs)
+        assert trace.outputs is not None and all_bits(trace.outputs) == all_bits(run.outputs)
         assert len(trace.boundary(0, (), 3).carried["got"]) == 5
 
 
@@ -452,7 +453,7 @@ def test_a_full_disk_ends_the_recording_not_the_run(tmp_path: Path, monkeypatch:
     recorder.finish(run)
     with pytest.raises(TraceError, match="recording stopped: database or disk is full; the first") as raised:
         recorder.close()
-    assert same(run.outputs["v"], loaded.run(inputs)["v"])
+    assert bits(run.outputs["v"]) == bits(loaded.run(inputs)["v"])
     assert len(told) == 1 and "disk is full" in told[0]
     with Trace.open(path) as trace:
         assert 0 < len(trace) < 3000

@@ -21,7 +21,7 @@ from command_line import python, save
 from loopdbg.debugger.recording.reader import Trace
 from loopdbg.debugger.recording.resume import go_to, newest
 from models import COUNT, NESTED
-from recordings import all_same
+from plain import all_bits
 
 KILLS = int(os.environ.get("LOOPDBG_KILLS", "12"))
 SEED = int(os.environ.get("LOOPDBG_KILL_SEED", str(random.SystemRandom().randrange(1 << 30))))
@@ -108,7 +108,7 @@ def test_a_killed_recording_opens_lacks_no_more_than_a_second_and_goes_on(tmp_pa
         with Trace.open(path) as trace:
             if trace.ended == "end":
                 finished += 1
-                assert trace.outputs is not None and all_same(trace.outputs, unbroken), at
+                assert trace.outputs is not None and all_bits(trace.outputs) == all_bits(unbroken), at
                 continue
             cut += 1
             # What is there is without gaps, and each of it can be read.
@@ -126,7 +126,7 @@ def test_a_killed_recording_opens_lacks_no_more_than_a_second_and_goes_on(tmp_pa
             def begin(engine: Any) -> None:
                 go_to(engine, position, trace)  # noqa: B023 - called before the next round
 
-            assert all_same(loaded.execute(trace.inputs, begin=begin).outputs, unbroken), at
+            assert all_bits(loaded.execute(trace.inputs, begin=begin).outputs) == all_bits(unbroken), at
         path.unlink()
     print(f"{name}: {kills} kills, {cut} while it ran, {finished} after; at most {worst:.2f} s lost")
 

@@ -18,7 +18,8 @@ from loopdbg.debugger.session.boundary import Boundary
 from loopdbg.runtime.errors import TraceError, UsageError
 from loopdbg.runtime.model import LoopTotals, Run
 from models import BRANCHES, COUNT, NESTED, SAMPLES, model, sample
-from recordings import all_same, assert_same_boundary, record
+from plain import all_bits
+from recordings import assert_same_boundary, record
 
 
 class Killed(Exception):
@@ -182,14 +183,14 @@ def test_wherever_it_is_cut_off_it_goes_on(
         cut_off(path, loaded, inputs, after, limit, options)
         for records in (False, True):
             run = go_on(path, loaded, limit, records)
-            assert all_same(run.outputs, unbroken.outputs), (after, records)
+            assert all_bits(run.outputs) == all_bits(unbroken.outputs), (after, records)
             assert counted(run.loops) == counted(unbroken.loops), (after, records)
             assert (run.stopped_by, run.message) == (unbroken.stopped_by, unbroken.message)
         # Recorded on, the trace is that of an unbroken run.
         with Trace.open(path) as trace:
             for a, b in zip(trace.boundaries(), expected, strict=True):
                 assert_same_boundary(a, b)
-            assert trace.outputs is None or all_same(trace.outputs, unbroken.outputs)
+            assert trace.outputs is None or all_bits(trace.outputs) == all_bits(unbroken.outputs)
 
 
 def test_a_run_that_goes_on_can_be_cut_off_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,7 +219,7 @@ def test_a_run_that_goes_on_can_be_cut_off_again(tmp_path: Path, monkeypatch: py
                     loaded.execute(inputs, on_iteration=hook, begin=lambda e, p=position, t=trace: go_to(e, p, t))
                 recorder.close()
         run = go_on(path, loaded, None, True)
-        assert all_same(run.outputs, expected.outputs)
+        assert all_bits(run.outputs) == all_bits(expected.outputs)
         assert counted(run.loops) == counted(expected.loops)
 
 

@@ -12,7 +12,7 @@ import loopdbg
 from loopdbg.runtime.graph import Graph, Operation, OptionalType, SequenceType, System, TensorType, Value, loops
 from loopdbg.runtime.graph.as_json import Omitted, from_json, to_json
 from models import BRANCHES, NESTED, SAMPLES, model
-from recordings import all_same
+from plain import all_bits
 
 MODELS = sorted(path.name for pattern in ("*.onnx", "*.xml") for path in SAMPLES.glob(pattern))
 
@@ -32,14 +32,14 @@ def test_a_graph_with_all_its_constants_runs_as_before(name: str) -> None:
     with np.load(SAMPLES / name.replace(model.path.suffix, ".inputs.npz")) as file:  # type: ignore[union-attr]
         inputs = dict(file)
     again = loopdbg.Model(from_json(to_json(model.graph)))
-    assert all_same(again.run(inputs), model.run(inputs))
+    assert all_bits(again.run(inputs)) == all_bits(model.run(inputs))
 
 
 @pytest.mark.parametrize(("text", "inputs"), [(NESTED, {"M": 3, "K": 2}), (BRANCHES, {"M": 5, "v0": 1.5})])
 def test_nesting_and_branches(text: str, inputs: dict[str, int | float]) -> None:
     before = model(text)
     again = loopdbg.Model(from_json(to_json(before.graph)))
-    assert all_same(again.run(inputs), before.run(inputs))
+    assert all_bits(again.run(inputs)) == all_bits(before.run(inputs))
 
 
 def operation(**attributes: object) -> Graph:

@@ -11,6 +11,7 @@ from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.kernels.kernel import cast_kernel
 from loopdbg.runtime.plan.plan import Opcode
 from models import model
+from plain import bits
 
 HALF = np.dtype(np.float16)
 NAMES = {"float16": 10, "float32": 1, "float64": 11, "int8": 3, "int32": 6, "int64": 7, "uint8": 2, "bool": 9}
@@ -28,48 +29,43 @@ def converted(x: Any, dtype: Any) -> Any:
     return result
 
 
-def same_bits(a: Any, b: Any) -> None:
-    assert a.dtype == b.dtype
-    np.testing.assert_array_equal(a.view(f"u{a.itemsize}"), b.view(f"u{b.itemsize}"))
-
-
 ALL = np.arange(65536, dtype=np.uint16).view(np.float16)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_every_float16_becomes_what_numpy_makes_of_it(dtype: str) -> None:
     x = ALL[~np.isnan(ALL)]
-    same_bits(converted(x, dtype), x.astype(dtype))
+    assert bits(converted(x, dtype)) == bits(x.astype(dtype))
     nan = converted(ALL[np.isnan(ALL)], dtype)
     assert np.isnan(nan).all()
-    same_bits(converted(converted(x, dtype), HALF), x)
+    assert bits(converted(converted(x, dtype), HALF)) == bits(x)
 
 
-@pytest.mark.parametrize(("dtype", "bits"), [("float32", np.uint32), ("float64", np.uint64)])
-def test_floats_round_to_float16_as_numpy_rounds(dtype: str, bits: Any) -> None:
+@pytest.mark.parametrize(("dtype", "unsigned"), [("float32", np.uint32), ("float64", np.uint64)])
+def test_floats_round_to_float16_as_numpy_rounds(dtype: str, unsigned: Any) -> None:
     rng = np.random.default_rng(3)
     with np.errstate(all="ignore"):
         # All bit patterns, and what lies at and beside every boundary between two float16 numbers.
-        some = rng.integers(0, np.iinfo(bits).max, 300_000, bits, endpoint=True).view(dtype)
+        some = rng.integers(0, np.iinfo(unsigned).max, 300_000, unsigned, endpoint=True).view(dtype)
         exact = ALL[np.isfinite(ALL)].astype(dtype)
         middles = (exact + np.nextafter(ALL[np.isfinite(ALL)], HALF.type(np.inf)).astype(dtype)) / 2
         around = [np.nextafter(middles, np.array(to, dtype)) for to in (np.inf, -np.inf)]
         edges = np.array([65504, 65519.99, 65520, 65536, 1e9, 2**-24, 2**-25, 2**-26, 6e-8, 0.0, -0.0, np.inf], dtype)
         x = np.concatenate([some, exact, middles, *around, edges, -edges])
         x = x[~np.isnan(x)]
-        same_bits(converted(x, HALF), x.astype(HALF))
+        assert bits(converted(x, HALF)) == bits(x.astype(HALF))
     assert np.isnan(converted(np.array([np.nan, -np.nan], dtype), HALF)).all()
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "bool"])
 def test_integers_and_booleans(dtype: str) -> None:
     x = np.random.default_rng(4).integers(0, 120, 500).astype(dtype)
-    same_bits(converted(x, HALF), x.astype(HALF))
-    same_bits(converted(x.astype(HALF), dtype), x.astype(HALF).astype(dtype))
+    assert bits(converted(x, HALF)) == bits(x.astype(HALF))
+    assert bits(converted(x.astype(HALF), dtype)) == bits(x.astype(HALF).astype(dtype))
     if dtype in ("int32", "int64"):
         large = np.random.default_rng(5).integers(-(2**31), 2**31, 5000).astype(dtype)
         with np.errstate(all="ignore"):
-            same_bits(converted(large, HALF), large.astype(HALF))
+            assert bits(converted(large, HALF)) == bits(large.astype(HALF))
 
 
 def test_every_pair_with_float16_has_a_kernel() -> None:
@@ -111,4 +107,4 @@ def test_formulas_of_several_steps_are_native() -> None:
     plain.start(m.check(inputs))
     plain.resume()
     for name, value in m.results(plain).items():
-        same_bits(native[name], value)
+        assert bits(native[name]) == bits(value)
