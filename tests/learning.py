@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import loopdbg
-from loopdbg.debugger.console.console import Console
 from loopdbg.debugger.lessons.learner import Learner
 from loopdbg.debugger.lessons.progress import Progress
 from loopdbg.debugger.lessons.voice import IN_WORDS, Voice
+from talk import Talk
 
 VOICE = Voice(IN_WORDS, lambda scene, peer: f"`diff {scene.model} {peer}`", lambda number: f"learn {number}")
 
@@ -18,19 +17,13 @@ class Class:
 
     def __init__(self, number: int | None = None, path: Path | None = None) -> None:
         self.learner = Learner(Progress(path), VOICE, number=number, attended=False)
-        self.said: list[str] = []
-        self.console = Console(self.learner.session(), self.said.append)
+        self._talk = Talk(self.learner.session())
+        self.console, self.said = self._talk.console, self._talk.said
         self.learner.attach(self.console)
 
     def __call__(self, *lines: str) -> str:
         """What some lines say, as one text; an error as a line like that of the prompt."""
-        self.said.clear()
-        for line in lines:
-            try:
-                self.console.execute(line)
-            except loopdbg.LoopdbgError as error:
-                self.said.append(f"error: {error}")
-        return " ".join(self.said)
+        return " ".join(self._talk(*lines))
 
     @property
     def card(self) -> str:

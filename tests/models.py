@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,17 @@ def with_weights(text: str, **weights: Any) -> loopdbg.Model:
     source.graph.initializer.extend(onnx.numpy_helper.from_array(array, name) for name, array in weights.items())
     onnx.checker.check_model(source)
     return loaded(source)
+
+
+def renamed(graph: onnx.GraphProto, new: Mapping[str, str]) -> None:
+    """Give values other names, in graphs within this one too."""
+    for value in (*graph.input, *graph.output):
+        value.name = new.get(value.name, value.name)
+    for node in graph.node:
+        for names in (node.input, node.output):
+            names[:] = [new.get(name, name) for name in names]
+        for attribute in node.attribute:
+            renamed(attribute.g, new)
 
 
 def run(text: str, opset: int = 21, **inputs: Any) -> dict[str, Any]:

@@ -5,24 +5,19 @@ What counts are those that OpenVINO itself converts and computes as the test exp
 
 from __future__ import annotations
 
-import atexit
 import pickle
-import shutil
-import subprocess
-import sys
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
 
 import loopdbg
 
+from .children import answered
 from .node_cases import collected, plain
 
-CHILD = Path(__file__).parent.parent / "peers" / "openvino_converter.py"
 #: What does not come out here although OpenVINO has it right, and why.
 EXCEPTIONS = {
     "test_div_int32_trunc": "the file says m_pythondiv=true, which floors; OpenVINO's CPU plugin truncates in any case",
@@ -49,19 +44,8 @@ def inputs_of(test: Any) -> dict[str, Any]:
 
 def converted(tests: Sequence[Any], with_answers: bool) -> Path:
     """A folder with the models converted, and what OpenVINO answers (or why it does not convert them)."""
-    place = Path(mkdtemp(prefix="converted_node_cases_"))
-    atexit.register(shutil.rmtree, place, ignore_errors=True)
     rows = [(test.model.SerializeToString(), inputs_of(test) if with_answers else None) for test in tests]
-    (place / "jobs").write_bytes(pickle.dumps(rows))
-    first = 0
-    while first < len(rows):
-        command = [sys.executable, CHILD, place / "jobs", place, str(first)]
-        subprocess.run(command, timeout=500, check=False, capture_output=True)
-        last = max((k for k in range(len(rows)) if (place / f"{k}.pickle").exists()), default=first - 1)
-        if last + 1 < len(rows):
-            (place / f"{last + 1}.pickle").write_bytes(pickle.dumps("the process crashed"))
-        first = last + 2
-    return place
+    return answered("openvino_converter.py", rows)
 
 
 def difference(outputs: list[Any], test: Any) -> str:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import atexit
 import pickle
 import re
-import shutil
-import subprocess
-import sys
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
@@ -19,9 +14,9 @@ import pytest
 
 import loopdbg
 
+from .children import answered
 from .openvino_cases import CASES, Case, K
 
-CHILD = Path(__file__).parent.parent / "peers" / "openvino_child.py"
 HEADERS = Path(openvino.__file__).parent / "include" / "openvino" / "opsets"
 #: Layers that are no operators here; loops and If have tests of their own.
 STRUCTURE = {"Assign", "Constant", "If", "Loop", "Parameter", "ReadValue", "Result", "TensorIterator"}
@@ -32,24 +27,12 @@ IN_A_LOOP = {case.type: k for k, case in enumerate(CASES) if case.random is None
 @cache
 def folder() -> Path:
     """Where all cases are saved, with OpenVINO's answers."""
-    place = Path(mkdtemp(prefix="openvino_cases_"))
-    atexit.register(shutil.rmtree, place, ignore_errors=True)
-    jobs = place / "jobs"
     rows = [
         (case.type, case.opset, [(x.array, True) if isinstance(x, K) else (x, False) for x in case.inputs],
          case.attributes, case.oracle, k in IN_A_LOOP)
         for k, case in enumerate(CASES)
     ]  # fmt: skip
-    jobs.write_bytes(pickle.dumps(rows))
-    first = 0
-    while first < len(CASES):
-        subprocess.run([sys.executable, CHILD, jobs, place, str(first)], timeout=300, check=False, capture_output=True)
-        done = [k for k in range(len(CASES)) if (place / f"{k}.pickle").exists()]
-        last = max(done, default=first - 1)
-        if last + 1 < len(CASES):
-            (place / f"{last + 1}.pickle").write_bytes(pickle.dumps("the process crashed"))
-        first = last + 2
-    return place
+    return answered("openvino_child.py", rows)
 
 
 def compare(got: Any, expected: Any, case: Case) -> None:

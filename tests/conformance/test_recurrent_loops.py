@@ -42,15 +42,20 @@ def close_enough(ours: Any, theirs: Any) -> None:
 # --- Beside the runtimes.
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_random_attributes_beside_onnxruntime(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    op = ("LSTM", "GRU", "RNN")[seed % 3]
+def some_layer(rng: np.random.Generator, seed: int) -> tuple[str, str, int, tuple[int, ...]]:
+    """An operator, its direction, how many these are; steps, batch, size and hidden size."""
     direction = str(rng.choice(["forward", "reverse", "bidirectional"]))
-    d, gates = 1 + (direction == "bidirectional"), GATES[op]
     steps, batch, size, hidden = (int(n) for n in rng.integers(1, (9, 4, 7, 8)))
     if rng.random() < 0.3:
         steps, size, hidden = 70, 70, 36  # blocks of iterations, and weights in panels
+    return ("LSTM", "GRU", "RNN")[seed % 3], direction, 1 + (direction == "bidirectional"), (steps, batch, size, hidden)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_attributes_beside_onnxruntime(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    op, direction, d, (steps, batch, size, hidden) = some_layer(rng, seed)
+    gates = GATES[op]
     scale = 0.5 if hidden < 36 else 0.1  # so that what is rounded otherwise stays small in many steps
     maybe = lambda x: x if rng.random() < 0.5 else None  # noqa: E731
     numbers = lambda *shape: (rng.normal(size=shape) * scale).astype(F32)  # noqa: E731
@@ -82,13 +87,9 @@ def test_random_attributes_beside_onnxruntime(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(24))
 def test_random_attributes_beside_openvino(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    op = ("LSTM", "GRU", "RNN")[seed % 3]
-    direction = str(rng.choice(["forward", "reverse", "bidirectional"]))
-    d, gates = 1 + (direction == "bidirectional"), GATES[op]
-    steps, batch, size, hidden = (int(n) for n in rng.integers(1, (9, 4, 7, 8)))
-    if rng.random() < 0.3:
-        steps, size, hidden = 70, 70, 36
-    scale = 0.5 if hidden < 36 else 0.1
+    op, direction, d, (steps, batch, size, hidden) = some_layer(rng, seed)
+    gates = GATES[op]
+    scale = 0.5 if hidden < 36 else 0.1  # so that what is rounded otherwise stays small in many steps
     numbers = lambda *shape: (rng.normal(size=shape) * scale).astype(F32)  # noqa: E731
     lengths = rng.integers(1, steps + 1, batch) if rng.random() < 0.5 else np.full(batch, steps)
     after = op == "GRU" and bool(rng.integers(2))

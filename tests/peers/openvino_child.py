@@ -8,15 +8,16 @@ three trips.
 
 from __future__ import annotations
 
-import pickle
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import openvino as ov
+from jobs import work
 from openvino import _pyopenvino
 from openvino import opset16 as ops
+
+CORE = ov.Core()
 
 
 def build(type: str, opset: int, inputs: Any, attributes: Any) -> tuple[Any, list[Any]]:
@@ -58,10 +59,10 @@ def create(type: str, opset: int, inputs: Any, attributes: Any) -> tuple[Any, li
     return _pyopenvino.NodeFactory(f"opset{opset}").create(type, ports, attributes), parameters, feeds
 
 
-def by_plugin(core: ov.Core, model: Any, feeds: list[Any]) -> list[Any]:
+def by_plugin(model: Any, feeds: list[Any]) -> list[Any]:
     """What the CPU plugin answers."""
     config = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": "1"}
-    request = core.compile_model(model, "CPU", config).create_infer_request()
+    request = CORE.compile_model(model, "CPU", config).create_infer_request()
     request.infer({k: ov.Tensor(np.array(x, order="C")) for k, x in enumerate(feeds)})
     return [array_of(request.get_output_tensor(k)) for k in range(len(model.outputs))]
 
@@ -84,29 +85,18 @@ def array_of(tensor: Any) -> Any:
     return np.array(tensor.data)
 
 
-def main() -> None:
-    """Do the jobs from FIRST on."""
-    jobs, folder, first = sys.argv[1:]
-    core = ov.Core()
-    work = pickle.loads(Path(jobs).read_bytes())
-    for k, (type, opset, inputs, attributes, oracle, in_a_loop) in enumerate(work):
-        if k < int(first):
-            continue
-        stem = Path(folder) / str(k)
-        answer: Any
-        try:
-            model, feeds = build(type, opset, inputs, attributes)
-            ov.save_model(model, stem.with_suffix(".xml"), compress_to_fp16=False)
-            if in_a_loop:
-                model = looped(type, opset, inputs, attributes)
-                ov.save_model(model, f"{stem}.loop.xml", compress_to_fp16=False)
-                model, feeds = build(type, opset, inputs, attributes)
-            answer = by_core(model, feeds) if oracle == "core" else by_plugin(core, model, feeds)
-        except Exception as error:
-            answer = " ".join(str(error).split())[:400]
-        stem.with_suffix(".part").write_bytes(pickle.dumps(answer))
-        stem.with_suffix(".part").rename(stem.with_suffix(".pickle"))
+def answer(
+    stem: Path, type: str, opset: int, inputs: list[Any], attributes: dict[str, Any], oracle: str, in_a_loop: bool
+) -> list[Any]:
+    """Build a node, save it, and run it."""
+    model, feeds = build(type, opset, inputs, attributes)
+    ov.save_model(model, stem.with_suffix(".xml"), compress_to_fp16=False)
+    if in_a_loop:
+        model = looped(type, opset, inputs, attributes)
+        ov.save_model(model, f"{stem}.loop.xml", compress_to_fp16=False)
+        model, feeds = build(type, opset, inputs, attributes)
+    return by_core(model, feeds) if oracle == "core" else by_plugin(model, feeds)
 
 
 if __name__ == "__main__":
-    main()
+    work(answer)

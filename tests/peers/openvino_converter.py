@@ -7,13 +7,14 @@ inputs nothing is run.
 
 from __future__ import annotations
 
-import pickle
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import openvino as ov
+from jobs import work
+
+CORE = ov.Core()
 
 
 def tensor(x: Any) -> Any:
@@ -38,32 +39,20 @@ def array_of(result: Any) -> Any:
     return np.array(result.data)
 
 
-def outputs_of(core: ov.Core, model: Any, inputs: Any) -> list[Any]:
+def outputs_of(model: Any, inputs: Any) -> list[Any]:
     """What the CPU plugin answers."""
     config = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": "1"}
-    request = core.compile_model(model, "CPU", config).create_infer_request()
+    request = CORE.compile_model(model, "CPU", config).create_infer_request()
     request.infer({port.any_name: tensor(inputs[port.any_name]) for port in model.inputs})
     return [array_of(request.get_output_tensor(i)) for i in range(len(model.outputs))]
 
 
-def main() -> None:
-    """Do the jobs from FIRST on."""
-    jobs, folder, first = sys.argv[1:]
-    core = ov.Core()
-    for k, (onnx_model, inputs) in enumerate(pickle.loads(Path(jobs).read_bytes())):
-        if k < int(first):
-            continue
-        stem = Path(folder) / str(k)
-        answer: Any
-        try:
-            model = core.read_model(onnx_model)
-            ov.save_model(model, stem.with_suffix(".xml"), compress_to_fp16=False)
-            answer = [] if inputs is None else outputs_of(core, model, inputs)
-        except Exception as error:
-            answer = " ".join(str(error).split())[:400]
-        stem.with_suffix(".part").write_bytes(pickle.dumps(answer))
-        stem.with_suffix(".part").rename(stem.with_suffix(".pickle"))
+def convert(stem: Path, onnx_model: Any, inputs: Any) -> list[Any]:
+    """Read a model, save it, and run it."""
+    model = CORE.read_model(onnx_model)
+    ov.save_model(model, stem.with_suffix(".xml"), compress_to_fp16=False)
+    return [] if inputs is None else outputs_of(model, inputs)
 
 
 if __name__ == "__main__":
-    main()
+    work(convert)

@@ -11,7 +11,6 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
-import onnx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,7 +23,7 @@ from loopdbg.debugger.words.explain import explain
 from loopdbg.debugger.words.names import mask, named, quote, unquote
 from loopdbg.debugger.words.source import LineKind
 from loopdbg.runtime.frontends.onnx import reader as frontend
-from models import proto
+from models import proto, renamed
 from talk import Talk
 
 MODEL = """g (int64 n, float x0, float k) => (float last, float[N] all) {
@@ -54,16 +53,6 @@ NAMES = st.sampled_from(WORDS) | ANY
 IN_XML = st.sampled_from([w for w in WORDS if not re.search("[\x00-\x1f]", w)]) | st.text(
     st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"], exclude_characters="\ufffe\uffff"), max_size=8
 )
-
-
-def renamed(graph: onnx.GraphProto, new: dict[str, str]) -> None:
-    for value in (*graph.input, *graph.output):
-        value.name = new.get(value.name, value.name)
-    for node in graph.node:
-        for names in (node.input, node.output):
-            names[:] = [new.get(name, name) for name in names]
-        for attribute in node.attribute:
-            renamed(attribute.g, new)
 
 
 def one(lines: list[str]) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from .written import TURNS
+
 ONE = ()
 TYPES = {"float": np.float32, "int64": np.int64, "bool": np.bool_}
 BINARY = ("Add", "Sub", "Mul", "Max", "Min")
@@ -117,12 +119,7 @@ def programs(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
       zero = Constant <value_ints = [0]> ()
       one = Constant <value_ints = [1]> ()
       two = Constant <value_ints = [2]> ()
-      flip_from = Constant <value_ints = [-1]> ()
-      flip_to = Constant <value_ints = [-1000]> ()
-      flip_by = Constant <value_ints = [-1]> ()
-      turn_from = Constant <value_ints = [0]> ()
-      turn_to = Constant <value_ints = [1000]> ()
-      turn_by = Constant <value_ints = [1]> ()
+      {TURNS}
       n_last, x_last, s = Loop <
         body = body (int64 i, bool c, int64[{extents}] n, float[{extents}] x)
             => (bool c_out, int64[{extents}] n_out, float[{extents}] x_out, {kind} e) {{

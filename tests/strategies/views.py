@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from .written import TURNS
+
 #: Enough bytes for views to be looked through, too few for groups.
 SIZE = 576
 SHAPES = ((24, 24), (12, 48), (1, 24, 24), (3, 8, 24), (4, 1, 144))
@@ -83,12 +85,7 @@ def programs(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     text = f"""
     g (int64 M, float[24,24] x0, float[24,24] y0, float[24,24] w)
         => (float[24,24] x_last, float[24,24] y_last, float[N,{",".join(map(str, seen[1]))}] s) {{
-      flip_from = Constant <value_ints = [-1]> ()
-      flip_to = Constant <value_ints = [-1000]> ()
-      flip_by = Constant <value_ints = [-1]> ()
-      turn_from = Constant <value_ints = [0]> ()
-      turn_to = Constant <value_ints = [1000]> ()
-      turn_by = Constant <value_ints = [1]> ()
+      {TURNS}
       axis0 = Constant <value_ints = [0]> ()
       axis1 = Constant <value_ints = [1]> ()
       axis2 = Constant <value_ints = [2]> ()

@@ -12,3 +12,12 @@ class Program:
 
     text: str
     inputs: dict[str, Any]
+
+
+#: Constants of a main graph: the numbers of slices that turn an axis around, and that take all of it.
+TURNS = """flip_from = Constant <value_ints = [-1]> ()
+      flip_to = Constant <value_ints = [-1000]> ()
+      flip_by = Constant <value_ints = [-1]> ()
+      turn_from = Constant <value_ints = [0]> ()
+      turn_to = Constant <value_ints = [1000]> ()
+      turn_by = Constant <value_ints = [1]> ()"""

@@ -10,7 +10,7 @@ import pytest
 
 import loopdbg
 from loopdbg.debugger.console.command import COMMANDS
-from models import COUNT, proto
+from models import COUNT, proto, renamed
 from talk import Talk
 
 from .talks import count
@@ -22,18 +22,10 @@ def odd(tmp_path: Path) -> Talk:
     names = {"v_in": "/h:0", "v_out": "h new=3 if `a`", "v": "y: out"}
     made = proto(COUNT)
 
-    def rename(graph: onnx.GraphProto) -> None:
-        for node in graph.node:
-            node.input[:] = [names.get(name, name) for name in node.input]
-            node.output[:] = [names.get(name, name) for name in node.output]
-            node.name = f"/a loop/{node.op_type} in it"
-            for attribute in node.attribute:
-                if attribute.HasField("g"):
-                    rename(attribute.g)
-        for value in (*graph.input, *graph.output):
-            value.name = names.get(value.name, value.name)
-
-    rename(made.graph)
+    renamed(made.graph, names)
+    inner = [node for loop in made.graph.node for attribute in loop.attribute for node in attribute.g.node]
+    for node in (*made.graph.node, *inner):
+        node.name = f"/a loop/{node.op_type} in it"
     onnx.save(made, tmp_path / "odd.onnx")
     inputs = {"M": np.int64(6), "cond": np.bool_(True), "v0": np.int64(5), "bound": np.int64(99)}
     return Talk(loopdbg.debug(tmp_path / "odd.onnx", inputs))

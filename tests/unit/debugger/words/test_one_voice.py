@@ -20,7 +20,7 @@ from loopdbg.debugger.words.explain import explain
 from loopdbg.debugger.words.listing import BESIDE
 from loopdbg.runtime.graph import Loop
 from loopdbg.tui.cli import main
-from models import BRANCHES, COUNT, NESTED, SAMPLES, proto
+from models import BRANCHES, COUNT, NESTED, SAMPLES, proto, renamed
 from screens import Screen, opened, sample
 
 MODELS = sorted(path.name for path in (*SAMPLES.glob("*.onnx"), *SAMPLES.glob("*.xml")))
@@ -53,20 +53,10 @@ LONG = {
 Opened = tuple[loopdbg.Model, dict[str, Any]]
 
 
-def renamed(new: dict[str, str]) -> onnx.ModelProto:
+def counting(new: dict[str, str]) -> onnx.ModelProto:
     """COUNT with other names."""
     made = proto(COUNT)
-
-    def rename(graph: onnx.GraphProto) -> None:
-        for value in (*graph.input, *graph.output):
-            value.name = new.get(value.name, value.name)
-        for node in graph.node:
-            for names in (node.input, node.output):
-                names[:] = [new.get(name, name) for name in names]
-            for attribute in node.attribute:
-                rename(attribute.g)
-
-    rename(made.graph)
+    renamed(made.graph, new)
     return made
 
 
@@ -78,11 +68,11 @@ def made(which: str, folder: Path) -> Opened:
         "no loop": (proto(NO_LOOP), {"x": np.float32(3)}),
         "INT64_MAX trips": (proto(ENDLESS_COUNT), {"go": np.bool_(True), "x0": np.float32(1)}),
         "quoted names": (
-            renamed(ODD),
+            counting(ODD),
             {"M": np.int64(4), "cond": np.bool_(True), "v0": np.int64(5), "bound": np.int64(99)},
         ),
         "long names": (
-            renamed(LONG),
+            counting(LONG),
             {"M": np.int64(4), "cond": np.bool_(True), "v0": np.int64(5), LONG["bound"]: np.int64(99)},
         ),
         "zero trips": (proto(BRANCHES), {"M": np.int64(0), "v0": np.float32(2)}),

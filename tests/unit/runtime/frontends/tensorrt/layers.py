@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 
+from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.frontends.tensorrt.enums import data_type
 from loopdbg.runtime.frontends.tensorrt.layer import ITensor
 from loopdbg.runtime.graph import Array
@@ -73,3 +75,13 @@ def holds(
     second = Model(net.graph()).run(arrays)
     for name, array in first.items():
         assert np.array_equal(array, second[name], equal_nan=array.dtype.kind == "f")
+
+
+def refused(build: Build, inputs: Sequence[Any], file: str) -> str:
+    """The one line of the error that wrong use of a layer is, which names the line of ``file``."""
+    with pytest.raises(ModelError) as caught:
+        net, _ = network(build, {f"x{k}": np.asarray(array) for k, array in enumerate(inputs)})
+        net.graph()
+    told = str(caught.value)
+    assert f"{file}:" in told and "\n" not in told
+    return told
