@@ -24,11 +24,9 @@ static inline void loopdbg_turn_block(char const *src, npy_intp row, char *dst, 
 
 typedef uint64_t loopdbg_u2 __attribute__((vector_size(16), aligned(8), may_alias));
 static inline void loopdbg_turn_wide_block(char const *src, npy_intp row, char *dst, npy_intp column) {
-    typedef int64_t pick __attribute__((vector_size(16)));
-    pick const low = {0, 2}, high = {1, 3};
     loopdbg_u2 a = *(loopdbg_u2 const *)src, b = *(loopdbg_u2 const *)(src + row);
-    *(loopdbg_u2 *)dst = __builtin_shuffle(a, b, low);
-    *(loopdbg_u2 *)(dst + column) = __builtin_shuffle(a, b, high);
+    *(loopdbg_u2 *)dst = SHUFFLE(loopdbg_u2, a, b, 0, 2);
+    *(loopdbg_u2 *)(dst + column) = SHUFFLE(loopdbg_u2, a, b, 1, 3);
 }
 
 #define LOOPDBG_TURN_ALL(T)                                                                                   \

@@ -177,10 +177,10 @@ static inline npy_intp conv_among(npy_intp lane, npy_intp lanes) { return lane <
 #define HL 4
 #define H_FMA FMA
 #define H_SPLAT SPLAT
-#define EVENS(a, b) SHUFFLE(conv_i4, a, b, 0, 2, 4, 6)
-#define ODDS(a, b) SHUFFLE(conv_i4, a, b, 1, 3, 5, 7)
-#define LOWER(a, b) SHUFFLE(conv_i4, a, b, 0, 4, 1, 5)
-#define UPPER(a, b) SHUFFLE(conv_i4, a, b, 2, 6, 3, 7)
+#define EVENS(a, b) ((V)SHUFFLE(conv_i4, a, b, 0, 2, 4, 6))
+#define ODDS(a, b) ((V)SHUFFLE(conv_i4, a, b, 1, 3, 5, 7))
+#define LOWER(a, b) ((V)SHUFFLE(conv_i4, a, b, 0, 4, 1, 5))
+#define UPPER(a, b) ((V)SHUFFLE(conv_i4, a, b, 2, 6, 3, 7))
 #define ROWS 4
 #include "conv_tiles.h"
 
@@ -197,8 +197,8 @@ static inline npy_intp conv_among(npy_intp lane, npy_intp lanes) { return lane <
 #define HL 2
 #define H_FMA FMA
 #define H_SPLAT SPLAT
-#define EVENS(a, b) SHUFFLE(conv_l2, a, b, 0, 2)
-#define ODDS(a, b) SHUFFLE(conv_l2, a, b, 1, 3)
+#define EVENS(a, b) ((V)SHUFFLE(conv_l2, a, b, 0, 2))
+#define ODDS(a, b) ((V)SHUFFLE(conv_l2, a, b, 1, 3))
 #define ROWS 4
 #include "conv_tiles.h"
 
@@ -241,10 +241,10 @@ __attribute__((target("avx512f"))) static inline __mmask16 conv_lanes16(npy_intp
 #define HL 8
 #define H_FMA FMA
 #define H_SPLAT SPLAT
-#define EVENS(a, b) SHUFFLE(conv_i8, a, b, 0, 2, 4, 6, 8, 10, 12, 14)
-#define ODDS(a, b) SHUFFLE(conv_i8, a, b, 1, 3, 5, 7, 9, 11, 13, 15)
-#define LOWER(a, b) SHUFFLE(conv_i8, a, b, 0, 8, 1, 9, 2, 10, 3, 11)
-#define UPPER(a, b) SHUFFLE(conv_i8, a, b, 4, 12, 5, 13, 6, 14, 7, 15)
+#define EVENS(a, b) ((V)SHUFFLE(conv_i8, a, b, 0, 2, 4, 6, 8, 10, 12, 14))
+#define ODDS(a, b) ((V)SHUFFLE(conv_i8, a, b, 1, 3, 5, 7, 9, 11, 13, 15))
+#define LOWER(a, b) ((V)SHUFFLE(conv_i8, a, b, 0, 8, 1, 9, 2, 10, 3, 11))
+#define UPPER(a, b) ((V)SHUFFLE(conv_i8, a, b, 4, 12, 5, 13, 6, 14, 7, 15))
 #define ROWS 4
 #include "conv_tiles.h"
 
@@ -263,8 +263,8 @@ __attribute__((target("avx512f"))) static inline __mmask16 conv_lanes16(npy_intp
 #define HL 4
 #define H_FMA FMA
 #define H_SPLAT SPLAT
-#define EVENS(a, b) SHUFFLE(conv_l4, a, b, 0, 2, 4, 6)
-#define ODDS(a, b) SHUFFLE(conv_l4, a, b, 1, 3, 5, 7)
+#define EVENS(a, b) ((V)SHUFFLE(conv_l4, a, b, 0, 2, 4, 6))
+#define ODDS(a, b) ((V)SHUFFLE(conv_l4, a, b, 1, 3, 5, 7))
 #define ROWS 4
 #include "conv_tiles.h"
 
@@ -285,10 +285,10 @@ __attribute__((target("avx512f"))) static inline __mmask16 conv_lanes16(npy_intp
 #define HL 8
 #define H_FMA(a, b, c) ((conv_f8)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
 #define H_SPLAT(x) ((conv_f8)_mm256_set1_ps(x))
-#define EVENS(a, b) SHUFFLE(conv_i16, a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30)
-#define ODDS(a, b) SHUFFLE(conv_i16, a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31)
-#define LOWER(a, b) SHUFFLE(conv_i16, a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
-#define UPPER(a, b) SHUFFLE(conv_i16, a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+#define EVENS(a, b) ((V)SHUFFLE(conv_i16, a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30))
+#define ODDS(a, b) ((V)SHUFFLE(conv_i16, a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31))
+#define LOWER(a, b) ((V)SHUFFLE(conv_i16, a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23))
+#define UPPER(a, b) ((V)SHUFFLE(conv_i16, a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31))
 #define ROWS 8
 #include "conv_tiles.h"
 
@@ -309,8 +309,8 @@ __attribute__((target("avx512f"))) static inline __mmask16 conv_lanes16(npy_intp
 #define HL 8
 #define H_FMA FMA
 #define H_SPLAT SPLAT
-#define EVENS(a, b) SHUFFLE(conv_l8, a, b, 0, 2, 4, 6, 8, 10, 12, 14)
-#define ODDS(a, b) SHUFFLE(conv_l8, a, b, 1, 3, 5, 7, 9, 11, 13, 15)
+#define EVENS(a, b) ((V)SHUFFLE(conv_l8, a, b, 0, 2, 4, 6, 8, 10, 12, 14))
+#define ODDS(a, b) ((V)SHUFFLE(conv_l8, a, b, 1, 3, 5, 7, 9, 11, 13, 15))
 #define ROWS 8
 #include "conv_tiles.h"
 #endif
