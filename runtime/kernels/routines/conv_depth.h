@@ -38,7 +38,7 @@ typedef struct {
 /* A vector of outputs in each row, of ``taps`` x ``taps`` taps: four rows that are ``step`` apart share what they read. The
  * same sums as in tiles. What a vector goes beyond a row is written anew by the next ones. Lanes beyond the input are not
  * read, unless all lie ``inside``. */
-#define EVERY(i, N) _Pragma("GCC unroll 16") for (int i = 0; i < (N); i++)
+#define EVERY(i, N) _Pragma("GCC unroll 49") for (int i = 0; i < (N); i++)
 #define DEPTH_READ(k) (step == 1 ? (k) : ((k) & ~1) + ((k) & 1) * L)
 ATTRIBUTES static inline __attribute__((always_inline)) void NAME(depth_column)(NAME(plane) const in, npy_intp column,
                                                                                 V const *factor, T const *bias, T *out,
@@ -48,7 +48,7 @@ ATTRIBUTES static inline __attribute__((always_inline)) void NAME(depth_column)(
     int const reads = taps + step - 1;
     V const shift = SPLAT(bias ? *bias : 0);
 #ifdef MASK
-    MASK mask[6];
+    MASK mask[7];
     if (!inside)
         EVERY(k, reads) mask[k] = LANES(-column - DEPTH_READ(k), in.width - column - DEPTH_READ(k));
 #endif
@@ -59,7 +59,7 @@ ATTRIBUTES static inline __attribute__((always_inline)) void NAME(depth_column)(
         V sum[4];
         EACH(r, 4) sum[r] = (V){0};
         EVERY(m, 3 * step + taps) {
-            V read[6];
+            V read[7];
             EVERY(k, reads) read[k] = (V){0};
             if (line + m >= 0 && line + m < in.height) {
 #ifdef MASK
@@ -90,7 +90,7 @@ ATTRIBUTES static inline __attribute__((always_inline)) void NAME(depth_rows)(NA
                                                                               T *out, npy_intp rows, npy_intp width,
                                                                               int const taps, int const step) {
     for (npy_intp i = 0; i < channels; i++, in.x += whole, w += taps * taps, bias += bias ? 1 : 0, out += rows * width) {
-        V factor[25];
+        V factor[49];
         EVERY(k, taps * taps) factor[k] = SPLAT(w[k]);
         for (npy_intp p = 0; p < width; p += L) {
             npy_intp const at = p && p + L > width ? width - L : p, column = at * step + in.left;
@@ -111,7 +111,7 @@ ATTRIBUTES static inline __attribute__((always_inline)) void NAME(depth_rows)(NA
         npy_intp width) {                                                                                            \
         NAME(depth_rows)(*in, channels, whole, w, bias, out, rows, width, TAPS, STEP);                               \
     }
-DEPTH(3, 1) DEPTH(5, 1)
+DEPTH(3, 1) DEPTH(5, 1) DEPTH(7, 1)
 #ifdef MASK
 DEPTH(3, 2) DEPTH(5, 2)
 #endif
@@ -167,7 +167,10 @@ static NAME(sharing) NAME(depth_shared)(conv const *c, residue const *r, NAME(pl
     *in = (NAME(plane)){NULL, c->plane[2], c->plane[1], c->plane[2], 0, 0};
 #endif
     if (step != 1) return NULL;
-    return taps == 3 ? NAME(depth_rows_3_1) : taps == 5 ? NAME(depth_rows_5_1) : NULL;
+    return taps == 3   ? NAME(depth_rows_3_1)
+           : taps == 5 ? NAME(depth_rows_5_1)
+           : taps == 7 ? NAME(depth_rows_7_1)
+                       : NULL;
 }
 
 /* All channels; 0: they are not by themselves. Several are packed before they are read: a wide read waits for other writes to
