@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import in_onnxruntime
+import in_openvino
 import loopdbg
 import ways
 from agreement import Differs, every_way, same
@@ -155,8 +156,6 @@ def _computed(loop: Loop, value: Value) -> bool:
 
 
 def _openvino(program: Program, feeds: Mapping[str, Any], told: oracle.Told) -> dict[str, Any]:
-    import openvino
-
     for loop in loops(program.body):
         # Its back edges are written one after the other, what passes through a body unchanged is mixed up with others,
         # what grows is garbage, 64 bits are 32, and zero trips leave what was there.
@@ -173,12 +172,8 @@ def _openvino(program: Program, feeds: Mapping[str, Any], told: oracle.Told) -> 
     if any(0 in np.shape(value) for value in (*feeds.values(), *told.outputs.values())):
         raise _Refused
     with tempfile.TemporaryDirectory() as folder:
-        core = openvino.Core()
-        exact = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}
         try:
-            compiled = core.compile_model(core.read_model(to_ir(program, Path(folder) / "model.xml")), "CPU", exact)
-            results = compiled(dict(feeds))
-            return {f"out{k}": np.array(results[f"out{k}"]) for k in range(len(program.outputs))}
+            return in_openvino.named(to_ir(program, Path(folder) / "model.xml"), feeds)
         except RuntimeError:
             raise _Refused from None
 

@@ -9,12 +9,12 @@ in the engine, so that kernels are held to what the operator means.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 import in_onnxruntime
+import in_openvino
 from loopdbg.runtime import dtypes
 from loopdbg.runtime.frontends.recurrent import open_loops
 from loopdbg.runtime.graph import Graph, Operation, SequenceType, System, TensorType, Value
@@ -306,14 +306,9 @@ def openvino_outputs(
     **attributes: Any,
 ) -> list[Result]:
     """What OpenVINO's CPU plugin gives for one node."""
-    import openvino
 
     model = _openvino_model(op_type, inputs, n_outputs, opset, constant, attributes)
-    config = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": "1"}
-    request = _core().compile_model(model, "CPU", config).create_infer_request()
-    feeds = [x for k, x in enumerate(inputs) if k not in constant]
-    request.infer({k: openvino.Tensor(np.array(x, order="C")) for k, x in enumerate(feeds)})
-    return [np.array(request.get_output_tensor(k).data) for k in range(n_outputs)]
+    return in_openvino.run(model, [np.array(x, order="C") for k, x in enumerate(inputs) if k not in constant])
 
 
 def openvino_reference(op_type: str, inputs: list[Array], opset: int = 1, **attributes: Any) -> list[Result]:
@@ -376,14 +371,7 @@ def _openvino_model(
         edges.append(f'<edge from-layer="{node}" from-port="{node + k}" to-layer="{node + 1 + k}" to-port="0"/>')
     xml = f'<net name="one_node" version="11"><layers>{"".join(layers)}</layers><edges>{"".join(edges)}</edges></net>'
     blob = openvino.Tensor(np.frombuffer(weights or b"\0", np.uint8))
-    return _core().read_model(xml.encode(), blob)
-
-
-@cache
-def _core() -> Any:
-    import openvino
-
-    return openvino.Core()
+    return in_openvino.core().read_model(xml.encode(), blob)
 
 
 def _precision(x: Array) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import in_onnxruntime
+import in_openvino
 import loopdbg
 from models import SAMPLES
 
@@ -46,12 +47,7 @@ def test_onnx_samples_give_what_onnxruntime_gives(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in IR if name != ENDLESS])
 def test_ir_samples_give_what_openvino_gives(name: str) -> None:
-    import openvino
-
-    peer = openvino.Core().compile_model(SAMPLES / name, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-    results = peer(inputs_of(name))
-    expected = {o.any_name: np.array(results[o]) for o in peer.outputs}
-    same(loopdbg.load(SAMPLES / name).run(inputs_of(name)), expected)
+    same(loopdbg.load(SAMPLES / name).run(inputs_of(name)), in_openvino.named(SAMPLES / name, inputs_of(name)))
 
 
 def test_the_endless_sample_is_refused_and_runs_with_a_limit() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import in_onnxruntime
+import in_openvino
 import loopdbg
 from learning import Class
 from loopdbg.debugger.lessons.course import absent, at_once, captures, condition, dialects, limits
@@ -36,11 +37,7 @@ def peer_outputs(scene: Scene) -> dict[str, Any]:
     """What the scene's own runtime gives."""
     given = scene.arrays(scene.load())
     if scene.model.endswith(".xml"):
-        import openvino
-
-        compiled = openvino.Core().compile_model(scene.path, "CPU")
-        results = compiled(given)
-        return {output.any_name: np.array(results[output]) for output in compiled.outputs}
+        return in_openvino.named(scene.path, given)
     import onnx.parser
 
     if scene.path.suffix == ".py":
