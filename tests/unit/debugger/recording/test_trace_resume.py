@@ -147,6 +147,8 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "growing": (GROWING, {"M": 6, "v0": np.ones(1, np.float32)}),
 }
 NAMES = sorted(path.name for pattern in ("*.onnx", "*.xml") for path in SAMPLES.glob(pattern))
+#: A checkpoint at each boundary is dear: of two thousand iterations there are none here that two hundred lack.
+FEWER = {"mandelbrot.onnx": {"height": 4, "width": 7}}
 RECORDINGS = {
     "whole": Options(),
     "nodes": Options(nodes=True),
@@ -166,7 +168,9 @@ def test_wherever_it_is_cut_off_it_goes_on(
         text, inputs = MODELS[name]
         loaded = model(text)
     else:
-        loaded, inputs = sample(name)
+        loaded, inputs = sample(name, **FEWER.get(name, {}))
+        if name == "vanishing_scale.onnx":
+            inputs["scale"] = inputs["scale"][:100]
     limit = 40 if name == "loop_infinite.xml" else None
     options = RECORDINGS[word]
     whole, seen, unbroken = record(
