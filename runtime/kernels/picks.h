@@ -46,7 +46,7 @@ enum { LOOPDBG_PICK_BLOCK = 64 };
         for (int j = 0; j < LOOPDBG_PICK_BLOCK; j++) found |= !(x[j] >= limit);                               \
         return found;                                                                                         \
     }                                                                                                         \
-    static void loopdbg_top_##ID(T const *x, T *values, int64_t *places, loopdbg_pick_##ID *heap, npy_intp n, \
+    static inline void loopdbg_top_##ID(T const *x, T *values, int64_t *places, loopdbg_pick_##ID *heap, npy_intp n, \
                                  npy_intp step, npy_intp k, int greatest, int by_place) {                     \
         npy_intp i = 0;                                                                                       \
         for (; i < k; i++) {                                                                                  \
@@ -93,7 +93,7 @@ NUMBERS(PICKS)
         return 0;
 
 /* x -> values, places; scratch: 16 bytes for each that is wanted. */
-static int loopdbg_top(loopdbg_call *call) {
+static inline int loopdbg_top(loopdbg_call *call) {
     npy_intp outer = call->extra[0], n = call->extra[1], inner = call->extra[2], k = call->extra[3];
     int type = (int)call->extra[4], greatest = (int)call->extra[5], by_place = (int)call->extra[6];
     char const *x = LOOPDBG_ARG(call, 0);
@@ -124,7 +124,7 @@ static int loopdbg_top(loopdbg_call *call) {
         return 0;
 
 /* x, places of the extremes of rows (those of NaNs, where there are some) -> the same with k = 1; extra: as above. */
-static int loopdbg_first(loopdbg_call *call) {
+static inline int loopdbg_first(loopdbg_call *call) {
     npy_intp outer = call->extra[0], n = call->extra[1], inner = call->extra[2];
     int type = (int)call->extra[4], greatest = (int)call->extra[5];
     char const *x = LOOPDBG_ARG(call, 0);

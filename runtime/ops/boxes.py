@@ -12,11 +12,13 @@ import numpy as np
 from ..errors import ModelError
 from ..graph import Array
 from .axes import unknown_word
+from .eager import Eager
 from .registry import onnx, openvino
 from .support import Dtype, working_dtype
 
 P = Any
 INT64 = np.dtype(np.int64)
+_EAGER = Eager()
 
 
 def _corners(boxes: Array, centred: bool) -> Array:
@@ -89,32 +91,57 @@ class Suppression:
         return kept, chosen
 
 
+def _kept(boxes: Array, scores: Array, how: Suppression, more: float = 0.0) -> Array:
+    """(batch, class, box) of all that stay: what ``select`` gives with :func:`overlap`."""
+    kind, (batches, classes, n) = scores.dtype, scores.shape
+    if boxes.shape != (batches, n, 4):
+        raise ValueError(f"boxes of shape {boxes.shape} do not fit scores of shape {scores.shape}")
+    most = min(max(how.most, 0), n)
+    rows, count = _EAGER.routine(
+        "boxes.kept",
+        (boxes, scores, np.array((how.threshold, how.score_threshold, more), kind)),
+        (((batches * classes * most, 3), INT64), ((), INT64)),
+        (batches, classes, n, most, ord(kind.char), int(how.at_threshold)),
+        16 * (n + 1) + 5 * most * kind.itemsize,
+    )
+    return rows[: int(count)].copy()
+
+
 def kept_of_sorted(boxes: Array, threshold: float, most: int, more: float) -> Array:
     """Which boxes stay, of those that are sorted by score; ``more`` is that of :func:`overlap`."""
-    ranks = -np.arange(len(boxes), dtype=np.float64)
-    how = Suppression(most, threshold, -np.inf)
-    kept, _ = how.select(ranks, lambda k, others: overlap(boxes[k], boxes[others], more))
-    return np.array(kept, INT64)
+    ranks = -np.arange(len(boxes), dtype=boxes.dtype)
+    return _kept(boxes[None], ranks[None, None], Suppression(most, threshold, -np.inf), more)[:, 2]
 
 
 def _suppressed(
-    boxes: Array, scores: Array, how: Suppression, overlaps: Callable[[Array, int, Array], Array], ranked: bool
+    boxes: Array, scores: Array, how: Suppression, overlaps: Callable[[Array, int, Array], Array] | None, ranked: bool
 ) -> tuple[Array, Array]:
-    """(batch, class, box) of all that stay, and their scores; ``ranked``: the best of all first."""
+    """(batch, class, box) of all that stay, and their scores; ``ranked``: the best of all first.
+
+    ``overlaps``: None is that of corners."""
     if boxes.ndim != 3 or scores.ndim != 3 or boxes.shape[0] != scores.shape[0] or boxes.shape[1] != scores.shape[2]:
         raise ValueError(f"boxes of shape {boxes.shape} do not fit scores of shape {scores.shape}")
-    found: list[tuple[int, int, int]] = []
-    values: list[float] = []
-    for batch, category in np.ndindex(*scores.shape[:2]):
-        table = boxes[batch]
-        kept, chosen = how.select(scores[batch, category], partial(overlaps, table))
-        found += [(batch, category, k) for k in kept]
-        values += chosen
-    indices, best = np.array(found, INT64).reshape(-1, 3), np.array(values, scores.dtype)
+    if overlaps is None and not how.sigma > 0 and boxes.dtype == scores.dtype and scores.dtype.char in "fd":
+        indices = _kept(boxes, scores, how)
+        best = scores[tuple(indices.T)]
+    else:
+        indices, best = _selected(boxes, scores, how, overlaps or _plain_overlap)
     if ranked:
         order = np.argsort(-best, kind="stable")
         indices, best = indices[order], best[order]
     return indices, best
+
+
+def _selected(
+    boxes: Array, scores: Array, how: Suppression, overlaps: Callable[[Array, int, Array], Array]
+) -> tuple[Array, Array]:
+    found: list[tuple[int, int, int]] = []
+    values: list[float] = []
+    for batch, category in np.ndindex(*scores.shape[:2]):
+        kept, chosen = how.select(scores[batch, category], partial(overlaps, boxes[batch]))
+        found += [(batch, category, k) for k in kept]
+        values += chosen
+    return np.array(found, INT64).reshape(-1, 3), np.array(values, scores.dtype)
 
 
 def _number(value: Array | None, otherwise: float) -> float:
@@ -138,7 +165,7 @@ def non_max_suppression(
 ) -> Array:
     most = int(_number(max_output_boxes_per_class, 0))
     how = Suppression(most, _number(iou_threshold, 0), _number(score_threshold, -np.inf))
-    return _suppressed(_corners(boxes, bool(center_point_box)), scores, how, _plain_overlap, ranked=False)[0]
+    return _suppressed(_corners(boxes, bool(center_point_box)), scores, how, None, ranked=False)[0]
 
 
 def _openvino_nms(
@@ -158,7 +185,7 @@ def _openvino_nms(
         int(_number(most, 0)), _number(threshold, 0), _number(score_threshold, 0), _number(sigma, 0), at_threshold=True
     )
     corners = _corners(boxes.astype(wide), box_encoding.lower() == "center")
-    return _suppressed(corners, scores.astype(wide), how, _plain_overlap, ranked)
+    return _suppressed(corners, scores.astype(wide), how, None, ranked)
 
 
 @openvino("NonMaxSuppression", native=False)

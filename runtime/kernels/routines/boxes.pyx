@@ -1,0 +1,8 @@
+"""Boxes that overlap (boxes.h)."""
+
+from ..kernel cimport Call, run_call
+
+cdef extern from "boxes.h" nogil:
+    int loopdbg_boxes(Call *call) noexcept
+
+ROUTINES = {"kept": <size_t><run_call>loopdbg_boxes}
