@@ -9,13 +9,16 @@ from typing import Any
 import numpy as np
 
 from ..graph import Array
+from ..kernels.routines import regions as routines
 from .axes import text, unknown_word
+from .eager import Eager
 from .registry import Ints, attributes_of, onnx, openvino
 from .support import working_dtype
 
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
 INT64 = np.dtype(np.int64)
+_EAGER = Eager()
 
 
 def _between(image: Array, y: Array, x: Array) -> tuple[Array, ...]:
@@ -94,6 +97,18 @@ def _images(x: Array, indices: Array, rois: Array, columns: int) -> Array:
     return numbers
 
 
+def _aligned(
+    values: Array, boxes: Array, images: Array, pooled: tuple[int, int], ratio: int, how: int, at_least_one: bool
+) -> Array:
+    """What :func:`roi_align_samples` and :func:`pool_samples` make of all regions (x, y, x, y): regions.h."""
+    if 0 in values.shape[2:] and len(boxes):
+        raise ValueError(f"images of shape {values.shape} have no pixels")
+    shape = (len(boxes), values.shape[1], *pooled)
+    numbers = (*values.shape[1:], len(boxes), *pooled, max(ratio, 0), how, int(at_least_one), ord(values.dtype.char))
+    inputs, large = (values, boxes, images), "a region is too large for as many samples as it has pixels"
+    return _EAGER.routine("regions.align", inputs, ((shape, values.dtype),), numbers, failure=large)[0]
+
+
 def _roi_mode(mode: str) -> str:
     if mode.lower() not in ("avg", "max"):
         raise unknown_word("mode", mode, ("avg", "max"))
@@ -121,16 +136,9 @@ def roi_align(
     half = where == "half_pixel"
     wide = working_dtype(x.dtype)
     values, boxes = x.astype(wide), rois.astype(wide) * wide.type(spatial_scale) - wide.type(0.5 if half else 0)
-    reduce = averaged if how == "avg" else lambda parts: np.maximum.reduce(parts)
-    out = np.empty((len(rois), x.shape[1], output_height, output_width), wide)
-    for k, image in enumerate(_images(x, batch_indices, rois, 4)):
-        x1, y1, x2, y2 = boxes[k]
-        extent = y2 - y1, x2 - x1
-        if not half:
-            extent = max(extent[0], wide.type(1)), max(extent[1], wide.type(1))
-        pooled = (output_height, output_width)
-        out[k] = pool_samples(roi_align_samples(values[image], (y1, x1), extent, pooled, sampling_ratio, reduce), how)
-    return out.astype(x.dtype)
+    images, pooled = _images(x, batch_indices, rois, 4), (output_height, output_width)
+    made = routines.MEAN if how == "avg" else routines.PARTS
+    return _aligned(values, boxes, images, pooled, sampling_ratio, made, not half).astype(x.dtype, copy=False)
 
 
 @onnx("RoiAlign", since=10, native=False)
@@ -161,15 +169,10 @@ def openvino_roi_align(
     wide = working_dtype(x.dtype)
     values = x.astype(wide)
     boxes = (rois.astype(wide) + wide.type(before)) * wide.type(spatial_scale) + wide.type(after)
-    out = np.empty((len(rois), x.shape[1], pooled_h, pooled_w), wide)
-    for k, image in enumerate(_images(x, batch_indices, rois, 4)):
-        x1, y1, x2, y2 = boxes[k]
-        extent = y2 - y1, x2 - x1
-        if aligned_mode.lower() == "asymmetric":
-            extent = max(extent[0], wide.type(1)), max(extent[1], wide.type(1))
-        samples = roi_align_samples(values[image], (y1, x1), extent, (pooled_h, pooled_w), sampling_ratio, averaged)
-        out[k] = pool_samples(samples, how, 0.0)
-    return out.astype(x.dtype)
+    images, least = _images(x, batch_indices, rois, 4), aligned_mode.lower() == "asymmetric"
+    made = routines.MEAN if how == "avg" else routines.POINTS
+    out = _aligned(values, boxes, images, (pooled_h, pooled_w), sampling_ratio, made, least)
+    return out.astype(x.dtype, copy=False)
 
 
 @openvino("ROIAlignRotated", since=15, native=False)

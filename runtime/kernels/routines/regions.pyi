@@ -1,0 +1,4 @@
+MEAN: int
+PARTS: int
+POINTS: int
+ROUTINES: dict[str, int]
