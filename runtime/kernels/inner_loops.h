@@ -59,24 +59,30 @@ LOOP(loopdbg_copy) {
 }
 
 /* copy over two axes of which the outer one is the source's neighbours: blocks are turned in registers, 3x for a matrix of
- * 64 x 100. data = the outer axis: extent, and a stride for each argument. Extents and strides may have changed. */
-LOOP(loopdbg_turn) {
-    npy_intp const *axis = (npy_intp const *)data;
-    npy_intp n = dims[0], m = axis[0], whole = 0, lines = 0, column = axis[2];
-    npy_intp const size = sizeof(uint32_t);
-    if (axis[1] == size && steps[1] == size) {
-        whole = n / 4 * 4, lines = m / 4 * 4;
-        for (npy_intp j = 0; j < lines; j += 4)
-            for (npy_intp i = 0; i < whole; i += 4)
-                loopdbg_turn_block(args[0] + i * steps[0] + j * size, steps[0], args[1] + j * column + i * size, column);
+ * 64 x 100, 5x for one of float16. data = the outer axis: extent, and a stride for each argument. Extents and strides may
+ * have changed. */
+#define TURN(T, B)                                                                                            \
+    LOOP(loopdbg_turn_##B) {                                                                                  \
+        npy_intp const *axis = (npy_intp const *)data;                                                        \
+        npy_intp n = dims[0], m = axis[0], whole = 0, lines = 0, column = axis[2];                            \
+        npy_intp const size = sizeof(T);                                                                      \
+        if (axis[1] == size && steps[1] == size) {                                                            \
+            whole = n / B * B, lines = m / B * B;                                                             \
+            for (npy_intp j = 0; j < lines; j += B)                                                           \
+                for (npy_intp i = 0; i < whole; i += B)                                                       \
+                    loopdbg_turn_block_##B(args[0] + i * steps[0] + j * size, steps[0],                       \
+                                           args[1] + j * column + i * size, column);                          \
+        }                                                                                                     \
+        for (npy_intp j = 0; j < m; j++) {                                                                    \
+            npy_intp i = j < lines ? whole : 0;                                                               \
+            char const *src = args[0] + j * axis[1] + i * steps[0];                                           \
+            char *dst = args[1] + j * column + i * steps[1];                                                  \
+            for (; i < n; i++, src += steps[0], dst += steps[1]) *(T *)dst = *(T const *)src;                 \
+        }                                                                                                     \
     }
-    for (npy_intp j = 0; j < m; j++) {
-        npy_intp i = j < lines ? whole : 0;
-        char const *src = args[0] + j * axis[1] + i * steps[0];
-        char *dst = args[1] + j * column + i * steps[1];
-        for (; i < n; i++, src += steps[0], dst += steps[1]) *(uint32_t *)dst = *(uint32_t const *)src;
-    }
-}
+TURN(uint32_t, 4)
+TURN(uint16_t, 8)
+#undef TURN
 
 /* Rows of so many bytes. What is short is copied here: a call of memcpy takes longer than the copy. */
 static void loopdbg_copy_rows(char *dst, char const *src, npy_intp rows, npy_intp bytes, npy_intp dst_step,

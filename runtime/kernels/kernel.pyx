@@ -14,7 +14,8 @@ import numpy as np
 
 cdef extern from "inner_loops.h" nogil:
     void loopdbg_copy(char **, const npy_intp *, const npy_intp *, void *) noexcept
-    void loopdbg_turn(char **, const npy_intp *, const npy_intp *, void *) noexcept
+    void loopdbg_turn_4(char **, const npy_intp *, const npy_intp *, void *) noexcept
+    void loopdbg_turn_8(char **, const npy_intp *, const npy_intp *, void *) noexcept
     void loopdbg_where(char **, const npy_intp *, const npy_intp *, void *) noexcept
     inner_loop loopdbg_cast(char from_type, char to_type) noexcept
     inner_loop loopdbg_rows(const char *name, char type) noexcept
@@ -678,12 +679,14 @@ cdef bint short_rows(Call *call, Kernel k) noexcept:
 
 
 cdef bint turns(Call *call, Kernel k) noexcept:
-    """True where a copy of elements of four bytes turns a matrix: neighbours of the source lie along the outer axis."""
+    """True where a copy of elements of two or four bytes turns a matrix: neighbours of the source lie along the outer
+    axis."""
     cdef npy_intp *axis
-    if k.loop != <inner_loop>loopdbg_copy or <npy_intp>k.data != 4 or not call.nouter or call.dims[0] < 4:
+    cdef npy_intp size = <npy_intp>k.data
+    if k.loop != <inner_loop>loopdbg_copy or (size != 4 and size != 2) or not call.nouter or call.dims[0] < 4:
         return False
     axis = call.outer + (call.nouter - 1) * (call.nargs + 1)
-    return axis[0] >= 4 and axis[1] == 4 and call.steps[1] == 4 and call.steps[0] > 4
+    return axis[0] >= 4 and axis[1] == size and call.steps[1] == size and call.steps[0] > size
 
 
 def decide(Kernel k, dims, steps, outer):
@@ -738,7 +741,7 @@ cdef int set_kernel(Call *call, object kernel) except -1:
         call.loop = k.sums if call.steps[2] == 0 else k.rows
         call.run = run_rows
     elif turns(call, k):
-        call.loop = loopdbg_turn
+        call.loop = loopdbg_turn_4 if <npy_intp>k.data == 4 else loopdbg_turn_8
         call.run = run_rows
     elif k.loop == <inner_loop>loopdbg_copy and whole_rows(call):
         call.run = run_copy_rows
