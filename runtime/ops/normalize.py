@@ -101,7 +101,7 @@ def _hardmax(p: P, x: T, axis: int) -> T:
     places = p.constant(np.arange(x.shape[axis]).reshape(-1, *(1,) * (x.ndim - axis - 1)))
     if x.size == 0:
         return p.constant(np.zeros(x.shape, x.dtype))
-    first = p.map(np.equal, p.arg("max", x, axis, False), places)
+    first = p.map(np.equal, p.arg("max", cast(p, x, working_dtype(x.dtype)), axis, False), places)
     return p.where(first, constant(p, 1, x.dtype), constant(p, 0, x.dtype))
 
 

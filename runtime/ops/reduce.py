@@ -188,7 +188,7 @@ def _place(which: str) -> Callable[..., T]:
             return full(p, (), 0, np.dtype(np.int64))
         if not x.shape[along]:
             raise ModelError(f"axis {along} of {x.shape} is empty: it has no {which}imum")
-        found = p.arg(which, x, along, bool(select_last_index))
+        found = p.arg(which, cast(p, x, working_dtype(x.dtype)), along, bool(select_last_index))
         return found if keepdims else p.reshape(found, _kept_shape(x, (along,), False))
 
     return op

@@ -237,7 +237,7 @@ def test_the_place_of_an_extreme_in_a_long_row(dtype: Any, length: int) -> None:
             assert last[0] == length - 1 - find(x[::-1])
 
 
-@pytest.mark.parametrize("dtype", [F32, F64, I32, I64, np.int8, np.uint8])
+@pytest.mark.parametrize("dtype", [F16, F32, F64, I32, I64, np.int8, np.uint8])
 @pytest.mark.parametrize(
     "shape", [(35, 2), (33, 20), (17, 64), (16, 512), (16, 513), (2, 7, 37), (3, 20, 16), (2, 3, 15)]
 )

@@ -108,3 +108,21 @@ def test_formulas_of_several_steps_are_native() -> None:
     plain.resume()
     for name, value in m.results(plain).items():
         assert bits(native[name]) == bits(value)
+
+
+@pytest.mark.parametrize("op", ["ArgMax", "ArgMin"])
+@pytest.mark.parametrize("last", [0, 1])
+def test_places_of_extremes(op: str, last: int) -> None:
+    m = model(f"g (float16[7,300] x) => (int64[7] y) {{"
+              f" y = {op} <axis = 1, keepdims = 0, select_last_index = {last}> (x) }}")  # fmt: skip
+    x = np.random.default_rng(5).choice(ALL[np.isfinite(ALL)], (7, 300))
+    x[1, 40:50] = x[2, 60:] = np.nan
+    x[3] = -0.0
+    x[3, ::7] = 0.0
+    x[4, ::50], x[5, ::50] = np.inf, -np.inf
+    find = np.argmax if op == "ArgMax" else np.argmin
+    expected = 299 - find(x[:, ::-1], 1) if last else find(x, 1)
+    np.testing.assert_array_equal(m.run({"x": x})["y"], expected)
+    engine = m._engine
+    assert engine is not None
+    assert all(engine.binder.is_native(pc) for pc, i in enumerate(m.plan.code) if i.kind is Opcode.NODE)
