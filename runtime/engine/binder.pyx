@@ -161,12 +161,11 @@ cdef class Binder:
                 continue
             if out.known is not None and out.dtype.hasobject:
                 return 0
-            if out.known is not None:
-                self.memory.store(slot, out.known)
-                self.s.slots[<int>slot].flags |= FOLDED
-            else:
+            if out.known is None:
                 self.memory.own(slot, self.memory.spec(out.dtype, out.shape))
             self.memory.set_known(slot, out.known)
+            if out.known is not None:
+                self.memory.show_known(slot)
         self.growing.put_aside(pc)
         self.install(pc, instruction, bound)
         self.views[pc] = bound.views if varied is None else ()

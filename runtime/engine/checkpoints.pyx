@@ -271,7 +271,7 @@ cdef class Checkpoints:
                 continue
             if slot.spec == 0:
                 layout.keeping[k] = REFERENCE
-            elif slot.flags == OWN | FOLDED and self.memory.known[k] is not None:
+            elif slot.flags & FOLDED and self.memory.known[k] is not None and (slot.flags & OWN or k not in self.given):
                 layout.keeping[k] = KNOWN
             elif not slot.flags & OWN and k in self.given and np.PyArray_BYTES(<object>slot.owner) == slot.data:
                 layout.keeping[k] = REFERENCE
@@ -470,6 +470,8 @@ cdef class Checkpoints:
             self.memory.put_owner(k, reader.c.kept[layout.kept[k]], spec, flags)
         elif keeping == PART or keeping == STALE:
             return 0     # restore_slice does it
+        elif keeping == KNOWN and not flags & OWN:
+            self.memory.put_owner(k, known, spec, flags)
         else:
             if flags & OWN:
                 self.memory.own(k, spec)

@@ -26,6 +26,7 @@ cdef class Memory:
     cdef int set_known(self, int k, object array) except -1
     cdef int own(self, int k, int spec) except -1
     cdef int set_constant(self, int k, object array) except -1
+    cdef int show_known(self, int k) except -1
     cdef int store(self, int k, object value) except -1
     cdef int hand_on(self, int source, int target) except -1
     cdef bint is_sequence(self, int k)

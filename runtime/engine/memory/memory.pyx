@@ -32,6 +32,8 @@ np.import_array()
 
 # Bytes of a value from which on it is looked whether the machine has as many.
 cdef Py_ssize_t LARGE = 1 << 30
+# Known numbers of so many bytes are not copied for their slot.
+cdef Py_ssize_t AS_THEY_ARE = 1 << 12
 _ALL_MEMORY = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
@@ -179,6 +181,15 @@ cdef class Memory:
         self.put_owner(k, array, self.spec(array.dtype, array.shape), FOLDED)
         self.known[k] = array
         return 0
+
+    cdef int show_known(self, int k) except -1:
+        """Let a slot hold what is known of it; many numbers where they are, for nobody writes there."""
+        array = self.known[k]
+        if array.nbytes < AS_THEY_ARE or not np.PyArray_ISCARRAY_RO(array):
+            self.store(k, array)
+            self.s.slots[k].flags |= FOLDED
+            return 0
+        return self.put_owner(k, array, self.spec(array.dtype, array.shape), FOLDED)
 
     cdef int store(self, int k, object value) except -1:
         """Copy a value into a slot: tensors into the slot's own buffer, anything else as it is."""

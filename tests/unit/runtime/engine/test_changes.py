@@ -115,29 +115,61 @@ def test_a_body_value_of_another_shape(shape: tuple[int, ...]) -> None:
     np.testing.assert_array_equal(outputs(engine, m)["y"], run(text, M=2, x=[10.0, 11.0, 12.0])["y"])
 
 
+@pytest.mark.parametrize("size", [1, 2048])
 @pytest.mark.parametrize("hot_after", [-1, 1])
-def test_a_constant_of_the_body_and_what_was_folded_from_it(hot_after: int) -> None:
-    text = """
-    g (int64 M, float x) => (float y) {
-      y = Loop <body = body (int64 i, bool c, float a) => (bool c, float b) {
-        one = Constant <value = float {1}> ()
+def test_a_constant_of_the_body_and_what_was_folded_from_it(hot_after: int, size: int) -> None:
+    text = f"""
+    g (int64 M, float[{size}] x) => (float[{size}] y) {{
+      y = Loop <body = body (int64 i, bool c, float[{size}] a) => (bool c, float[{size}] b) {{
+        one = Constant <value = float[{size}] {{{", ".join(["1"] * size)}}}> ()
         two = Add (one, one)
         four = Mul (two, two)
         b = Add (a, four)
-      }> (M, , x)
-    }"""
+      }}> (M, , x)
+    }}"""
     m = model(text)
-    engine = at(m, {"M": 9, "x": 0.0}, 4, hot_after=hot_after)
+    inputs = {"M": 9, "x": np.zeros(size, np.float32)}
+
+    def holds(expected: float) -> None:
+        np.testing.assert_array_equal(outputs(engine, m)["y"], np.full(size, expected))
+
+    engine = at(m, inputs, 4, hot_after=hot_after)
     before = engine.checkpoints.take()
-    engine.changes.set(slot(m, "one"), 3.0)
+    engine.changes.set(slot(m, "one"), np.full(size, 3, np.float32))
     after = engine.checkpoints.take()
-    assert outputs(engine, m)["y"] == 4 * 4 + 5 * 36
+    holds(4 * 4 + 5 * 36)
     engine.checkpoints.restore(before)
-    assert outputs(engine, m)["y"] == 4 * 9
+    holds(4 * 9)
     engine.checkpoints.restore(after)
-    assert outputs(engine, m)["y"] == 4 * 4 + 5 * 36
-    engine.start(m.check({"M": 9, "x": 0.0}))  # constants are the model's again
-    assert outputs(engine, m)["y"] == 4 * 9
+    holds(4 * 4 + 5 * 36)
+    engine.start(m.check(inputs))  # constants are the model's again
+    holds(4 * 9)
+
+
+def test_many_folded_numbers_are_held_once_and_changed_by_themselves() -> None:
+    text = f"""
+    g (int64 M, float[2048] x) => (float[2048] y) {{
+      y = Loop <body = body (int64 i, bool c, float[2048] a) => (bool c, float[2048] b) {{
+        one = Constant <value = float[2, 1024] {{{", ".join(["1"] * 2048)}}}> ()
+        shape = Constant <value = int64[1] {{2048}}> ()
+        flat = Reshape (one, shape)
+        t = Add (a, flat)
+        all = ReduceSum <keepdims = 0> (one)
+        b = Add (t, all)
+      }}> (M, , x)
+    }}"""
+    m = model(text)
+    engine = at(m, {"M": 4, "x": np.zeros(2048, np.float32)}, 2)
+    assert np.shares_memory(engine.peek(slot(m, "flat")), engine.peek(slot(m, "one")))
+    before = engine.checkpoints.take()
+    while engine.pc != next(pc for pc, i in enumerate(m.plan.code) if i.outputs == (slot(m, "t"),)):
+        step(engine)
+    engine.changes.set(slot(m, "flat"), np.full(2048, 100, np.float32))
+    np.testing.assert_array_equal(engine.peek(slot(m, "one")), np.ones((2, 1024)))
+    engine.clear_stops()
+    np.testing.assert_array_equal(outputs(engine, m)["y"], np.full(2048, 4 * 2048 + 3 + 100))
+    engine.checkpoints.restore(before)
+    np.testing.assert_array_equal(outputs(engine, m)["y"], np.full(2048, 4 * 2049))
 
 
 def test_a_constant_that_did_not_run_yet() -> None:
