@@ -4,8 +4,10 @@ It returns when an instruction needs Python (to be bound to kernels, or to be ru
 when a loop is worth a scalar program, or when its time slice is over (so that signals and limits are looked at).
 """
 
+from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, INT64_MAX
 from libc.string cimport memcmp
+cimport numpy as np
 
 from .growing.follow cimport fit
 from .groups.group cimport GROUP_DONE, GROUP_TICK, is_looked_into, run_group
@@ -72,6 +74,8 @@ cdef int can_enter(const State *s, const LoopState *loop) noexcept nogil:
         if loop.slices[k].part_spec == 0 or s.slots[loop.slices[k].outer].spec != loop.slices[k].outer_spec or \
                 s.slots[loop.slices[k].inner].spec != loop.slices[k].part_spec:
             return 0
+        if not loop.slices[k].direct and not can_gather(s, loop.slices + k):
+            return 0
     for k in range(loop.nscans):
         c = loop.scans + k
         if c.objects:
@@ -80,6 +84,33 @@ cdef int can_enter(const State *s, const LoopState *loop) noexcept nogil:
                                    read_int(s.slots + c.length_slot) != c.length):
             return 0
     return 1
+
+
+cdef inline int can_gather(const State *s, const Slice *c) noexcept nogil:
+    """May the parts of a slice be written where those of the entry before are? The slot and ``Loops`` know that array;
+    somebody else may keep it."""
+    cdef PyObject *owner = s.slots[c.inner].owner
+    return c.pieces and owner != NULL and np.PyArray_BYTES(<np.ndarray>owner) == c.base and owner.ob_refcnt <= 2
+
+
+cdef void gather(const State *s, const LoopState *loop) noexcept nogil:
+    """Bring parts together whose pieces lie apart in the outer tensor: as ``Loops.cut_slice`` did in an entry before."""
+    cdef const Slice *c
+    cdef const char *source
+    cdef char *at
+    cdef int64_t part, piece
+    cdef int k
+    for k in range(loop.nslices):
+        c = loop.slices + k
+        if c.direct:
+            continue
+        at = c.base
+        for part in range(c.parts):
+            source = s.slots[c.outer].data + c.first + part * c.along
+            for piece in range(c.pieces):
+                put(at, source, c.piece)
+                at += c.piece
+                source += c.apart
 
 
 cdef int64_t trip_of(const State *s, const LoopState *loop) noexcept nogil:
@@ -516,6 +547,7 @@ cdef int run_plan(State *s) noexcept nogil:
             loop = s.loops + ins.loop
             if LOOPDBG_CHECKED or not can_enter(s, loop):
                 return S_SLOW
+            gather(s, loop)
             enter(s, ins.loop, trip_of(s, loop))
         elif kind == EXIT:
             loop = s.loops + ins.loop

@@ -6,7 +6,7 @@ from .binder cimport Binder
 from .groups.fuser cimport Fuser
 from .history.history cimport Histories
 from .memory.memory cimport Memory
-from .memory.state cimport Edge, Family, State
+from .memory.state cimport Edge, Family, Slice, State
 from .scans cimport Scans
 
 cdef class Loops:
@@ -28,6 +28,8 @@ cdef class Loops:
     cdef int64_t first_part(self, int index, int k, list counts) except? -2
     cdef object tensor_to_cut(self, int slot, str where)
     cdef int cut_slice(self, int index, int k, int64_t trip) except -1
+    cdef int find_pieces(self, Slice *c, array, parts, int axis) except -1
+    cdef object gathered(self, int index, int k, parts)
     cdef int put_part(self, int index, int k, int64_t part) except -1
     cdef int put_parts(self, int index) except -1
     cdef object one_element(self, int slot, str kinds, str word, str where)

@@ -7,7 +7,7 @@ found here.
 
 from libc.stdint cimport int64_t, INT64_MAX
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF, Py_XDECREF
+from cpython.ref cimport Py_INCREF, Py_REFCNT, Py_XDECREF
 cimport numpy as np
 
 from ..kernels.routines.sequences cimport sequence_of
@@ -24,11 +24,13 @@ from .memory.state cimport *
 from .scalar.programs cimport settle_program
 from .scans cimport Scans
 
+import math
+
 import numpy as np
 
 from ..errors import ExecutionError
 from ..graph import StoppedBy, System, TensorType
-from ..graph.slices import cut, parts_from
+from ..graph.slices import cut, from_start, parts_from
 from .memory.memory import shapes_of
 
 np.import_array()
@@ -119,7 +121,7 @@ cdef class Loops:
             self.cut_slice(index, k, trip)
             fast = fast and not self.plan.loops[index].slices[k].sliced.from_trip_count
             counts.append((self.plan.loops[index].slices[k].sliced.outer.name, loop.slices[k].parts))
-            fast = fast and loop.slices[k].direct
+            fast = fast and (loop.slices[k].direct or loop.slices[k].pieces)
         if loop.counted and len({count for _, count in counts}) > 1:
             told = ", ".join(f"'{name}' has {count}" for name, count in counts)
             raise ExecutionError(f"{self.plan.loops[index].loop.describe()}: its sliced inputs disagree on the number of "
@@ -190,7 +192,7 @@ cdef class Loops:
         sliced = self.plan.loops[index].slices[k].sliced
         array = self.tensor_to_cut(c.outer, where)
         parts = parts_from(cut(array, sliced, where), sliced, trip)
-        c.parts = len(parts)
+        c.parts, c.pieces = len(parts), 0
         c.outer_spec = self.s.slots[c.outer].spec
         if array.dtype.hasobject:
             self.slice_arrays[index, k] = parts
@@ -200,7 +202,8 @@ cdef class Loops:
         c.part_spec = self.memory.spec(parts.dtype, parts.shape[1:])
         c.direct = parts.size > 0 and parts[:1].flags.c_contiguous and np.may_share_memory(parts[:1], array)
         if not c.direct:
-            parts = np.ascontiguousarray(parts)
+            self.find_pieces(c, array, parts, from_start(sliced.axis, array.ndim))
+            parts = self.gathered(index, k, parts)
         self.slice_arrays[index, k] = parts
         c.base = np.PyArray_BYTES(parts)
         c.offset = <Py_ssize_t>c.base - <Py_ssize_t>self.s.slots[c.outer].data if c.direct else 0
@@ -208,6 +211,26 @@ cdef class Loops:
         self.memory.put_owner(c.inner, parts, c.part_spec, 0)
         self.s.slots[c.inner].nbytes = self.memory.bytes_of_spec(c.part_spec)
         return 0
+
+    cdef int find_pieces(self, Slice *c, array, parts, int axis) except -1:
+        """Note where in the outer tensor the parts' pieces are, for entries like this one."""
+        if parts.size and array.flags.c_contiguous and np.may_share_memory(parts, array):
+            c.pieces = math.prod(array.shape[:axis])
+            c.piece, c.apart = parts[0].nbytes // c.pieces, math.prod(array.shape[axis:]) * array.itemsize
+            c.first = <Py_ssize_t>np.PyArray_BYTES(parts) - <Py_ssize_t>self.s.slots[c.outer].data
+            c.along = parts.strides[0]
+        return 0
+
+    cdef object gathered(self, int index, int k, parts):
+        """Parts whose elements lie apart, one after the other: where those of the entry before are, if only this slice and
+        its slot know them. Other memory is far from the processor."""
+        before = self.slice_arrays.get((index, k))
+        mine = 2 + (self.s.slots[self.s.loops[index].slices[k].inner].owner == <PyObject *>before)
+        if before is None or before.base is not None or before.shape != parts.shape or before.dtype != parts.dtype or \
+                Py_REFCNT(before) > mine:
+            return np.ascontiguousarray(parts)
+        np.copyto(before, parts)
+        return before
 
     cdef int put_part(self, int index, int k, int64_t part) except -1:
         """Let the slot inside show a part."""

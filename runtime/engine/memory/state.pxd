@@ -408,6 +408,11 @@ cdef struct Slice:
     Py_ssize_t offset    # of part 0
     Py_ssize_t step
     int64_t parts
+    int64_t pieces       # that a part has in the outer tensor, where they can be gathered without Python; else 0
+    Py_ssize_t piece     # bytes of one
+    Py_ssize_t first     # where part 0 begins there
+    Py_ssize_t along     # from part to part there
+    Py_ssize_t apart     # from piece to piece there
 
 cdef struct Scan:
     int result

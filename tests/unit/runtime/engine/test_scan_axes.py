@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from loopdbg.runtime.engine.engine import Engine
+from loopdbg.runtime.frame import Frame
 from models import model
 
 # The inner loop runs once for each row of x, on a tensor that the outer loop changes.
@@ -72,3 +73,27 @@ def test_a_checkpoint_keeps_the_parts_of_its_entry() -> None:
     for name, value in m.results(engine).items():
         np.testing.assert_array_equal(value, wanted[name])
     np.testing.assert_array_equal(wanted["out"], 2 * np.stack([x, x + 100]))
+
+
+def test_parts_that_a_checkpoint_keeps_are_not_those_of_the_next_entry() -> None:
+    text = TEXT.replace("AXIS", "1").replace("OUT", "1").replace("BACK", "0").replace("REVERSE", "0")
+    m = model(text.replace("float[2] offsets", "float[4] offsets"))
+    offsets = np.float32([100, 200, 300, 400])
+    x = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
+    engine = Engine(m.plan)
+    engine.start(m.check({"offsets": offsets, "x": x}))
+    engine.stop_at(1, 2)
+    for _ in range(4):  # boundaries 2, 3 and 4 of the first entry, and one of the second, which needed no Python
+        assert engine.resume() == ("boundary", 1)
+    engine.clear_stops()
+    kept = engine.checkpoints.take()
+    results = []
+    for _ in range(2):
+        np.testing.assert_array_equal(Frame(engine, 1).values["part"], (x + 200)[:, 2])
+        assert engine.resume()[0] == "end"
+        results.append(m.results(engine))
+        engine.checkpoints.restore(kept)
+    for name, value in results[0].items():
+        np.testing.assert_array_equal(value, results[1][name])
+    for value, wanted in zip(results[0].values(), expected(offsets, x, 1, 0, 1, 0), strict=True):
+        np.testing.assert_array_equal(value, wanted)
