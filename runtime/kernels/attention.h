@@ -21,8 +21,6 @@ static inline int loopdbg_hidden(float const *x, npy_intp n) {
 #define LANES_BODY "attention_lanes.h"
 #include "each_width.h"
 
-static int loopdbg_attention_lanes = 1;
-
 enum { LOOPDBG_MOST_HEAD = 1024 };
 
 /* q, k, v, fixed numbers, a mask that is added where there is one -> out; scratch: a float for each key and 16 more.
@@ -57,7 +55,7 @@ static int loopdbg_attend(loopdbg_call *call) {
                 if (fixed[3] >= 0 && at + fixed[3] + 1 < end) end = at + fixed[3] + 1;
                 memcpy(padded, query, (size_t)n * sizeof(float));
                 memset(padded + n, 0, LOOPDBG_LANES * sizeof(float));
-                LOOPDBG_WIDEST(loopdbg_attention_lanes, attend)
+                LOOPDBG_WIDEST(attend)
                 (padded, head_keys, k_step, head_values, v_step, mask ? mask + b * x[8] + h * x[9] + i * x[10] : NULL,
                  scores, y, first, end, n, width, &how);
             }

@@ -25,18 +25,16 @@ static inline float loopdbg_power_one(float x, float c) {
 #define LANES_BODY "functions_lanes.h"
 #include "each_width.h"
 
-static int loopdbg_function_lanes = 1;
-
 #define LOOPDBG_ANY_WIDTH(FUNCTION)                                                                          \
     static void loopdbg_each_##FUNCTION(char **args, npy_intp const *dims, npy_intp const *steps, void *data) {\
         (void)data;                                                                                          \
-        LOOPDBG_WIDEST(loopdbg_function_lanes, FUNCTION##_each)(args, dims, steps);                           \
+        LOOPDBG_WIDEST(FUNCTION##_each)(args, dims, steps);                           \
     }
 LOOPDBG_FUNCTIONS(LOOPDBG_ANY_WIDTH)
 
 /* x^c; a loop of two inputs. */
 static void loopdbg_each_power(char **args, npy_intp const *dims, npy_intp const *steps) {
-    LOOPDBG_WIDEST(loopdbg_function_lanes, power_each)(args, dims, steps);
+    LOOPDBG_WIDEST(power_each)(args, dims, steps);
 }
 
 /* The loop of that name, or NULL. */

@@ -54,8 +54,7 @@ cdef extern from "panels.h" nogil:
                           npy_intp n, const float *start, npy_intp step) noexcept
 
 cdef extern from "functions.h" nogil:
-    int loopdbg_function_lanes
-    int loopdbg_find_lanes(int wanted) noexcept
+    int loopdbg_use_lanes(int wanted) noexcept
 
 from .stream cimport CStream, loopdbg_wait
 
@@ -303,11 +302,7 @@ def use_lanes(int kind):
 
     False where this processor cannot.
     """
-    global loopdbg_function_lanes
-    cdef int found = loopdbg_find_lanes(kind)
-    if found:
-        loopdbg_function_lanes = found
-    return found != 0
+    return loopdbg_use_lanes(kind) != 0
 
 
 use_lanes(0)

@@ -23,12 +23,20 @@ typedef int32_t loopdbg_i4 __attribute__((vector_size(16), aligned(4), may_alias
 typedef int32_t loopdbg_i8 __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int32_t loopdbg_i16 __attribute__((vector_size(64), aligned(4), may_alias));
 
-/* The function of that name for so wide lanes. */
+/* How wide the lanes of a module are: it says so when it is imported, and tests say otherwise. 0: there are none such. */
+static int loopdbg_lanes = 1;
+static inline int loopdbg_use_lanes(int wanted) {
+    int found = loopdbg_find_lanes(wanted);
+    if (found) loopdbg_lanes = found;
+    return found;
+}
+
+/* The function of that name for lanes so wide. */
 #if defined(__x86_64__)
-#define LOOPDBG_WIDEST(lanes, name) \
-    ((lanes) == 3 ? loopdbg_##name##_avx512 : (lanes) == 2 ? loopdbg_##name##_avx2 : loopdbg_##name##_any)
+#define LOOPDBG_WIDEST(name) \
+    (loopdbg_lanes == 3 ? loopdbg_##name##_avx512 : loopdbg_lanes == 2 ? loopdbg_##name##_avx2 : loopdbg_##name##_any)
 #else
-#define LOOPDBG_WIDEST(lanes, name) loopdbg_##name##_any
+#define LOOPDBG_WIDEST(name) loopdbg_##name##_any
 #endif
 
 /* The float in the bits of a number. */

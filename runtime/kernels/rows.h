@@ -27,12 +27,10 @@ static inline float loopdbg_rounded(loopdbg_rounding const *by, float x) {
 #define LANES_BODY "rows_lanes.h"
 #include "each_width.h"
 
-static int loopdbg_rows_lanes = 1;
-
 /* x -> out. extra: rows, length of a row, the logarithm is wanted. */
 static int loopdbg_softmax(loopdbg_call *call) {
-    LOOPDBG_WIDEST(loopdbg_rows_lanes, softmax)((float const *)LOOPDBG_ARG(call, 0), (float *)LOOPDBG_ARG(call, 1),
-                                                call->extra[0], call->extra[1], (int)call->extra[2]);
+    LOOPDBG_WIDEST(softmax)((float const *)LOOPDBG_ARG(call, 0), (float *)LOOPDBG_ARG(call, 1),
+                            call->extra[0], call->extra[1], (int)call->extra[2]);
     return 0;
 }
 
@@ -50,14 +48,14 @@ static int loopdbg_softmax_rounded(loopdbg_call *call) {
     memset(near, 0, (size_t)whole * 2);
     for (npy_intp r = 0; r < rows; r++, x += n, out += n) {
         memcpy(near, x, (size_t)n * 2);
-        LOOPDBG_WIDEST(loopdbg_rows_lanes, softmax_steps)(&by, row, near, n, whole, (int)call->extra[2], out);
+        LOOPDBG_WIDEST(softmax_steps)(&by, row, near, n, whole, (int)call->extra[2], out);
     }
     return 0;
 }
 
 /* x [rows, n, inner] -> out [rows, inner]. extra: rows, n, inner. */
 static int loopdbg_log_sum_exp(loopdbg_call *call) {
-    LOOPDBG_WIDEST(loopdbg_rows_lanes, log_sum_exp)((float const *)LOOPDBG_ARG(call, 0), (float *)LOOPDBG_ARG(call, 1),
+    LOOPDBG_WIDEST(log_sum_exp)((float const *)LOOPDBG_ARG(call, 0), (float *)LOOPDBG_ARG(call, 1),
                                                     call->extra[0], call->extra[1], call->extra[2]);
     return 0;
 }
@@ -76,7 +74,7 @@ static int loopdbg_normalize(loopdbg_call *call) {
         means = (float *)LOOPDBG_ARG(call, k + 1);
         inverses = (float *)LOOPDBG_ARG(call, k + 2);
     }
-    LOOPDBG_WIDEST(loopdbg_rows_lanes, normalize)((float const *)LOOPDBG_ARG(call, 0), scale, bias, out, means, inverses,
+    LOOPDBG_WIDEST(normalize)((float const *)LOOPDBG_ARG(call, 0), scale, bias, out, means, inverses,
                                                   call->extra[0], call->extra[1], loopdbg_float(call->extra[2]),
                                                   flags & LOOPDBG_CENTRED, flags & LOOPDBG_OUTSIDE);
     return 0;

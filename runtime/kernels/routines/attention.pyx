@@ -3,15 +3,14 @@
 from ..kernel cimport Call, run_call
 
 cdef extern from "lanes.h" nogil:
-    int loopdbg_find_lanes(int wanted) noexcept
+    int loopdbg_use_lanes(int wanted) noexcept
 
 cdef extern from "attention.h" nogil:
-    int loopdbg_attention_lanes
     int loopdbg_attend(Call *call) noexcept
     enum:
         LOOPDBG_MOST_HEAD
 
-loopdbg_attention_lanes = loopdbg_find_lanes(0)
+loopdbg_use_lanes(0)
 
 # The widest query.
 MOST_HEAD = LOOPDBG_MOST_HEAD
@@ -24,8 +23,4 @@ def use_lanes(int kind):
 
     False where this processor cannot.
     """
-    global loopdbg_attention_lanes
-    cdef int found = loopdbg_find_lanes(kind)
-    if found:
-        loopdbg_attention_lanes = found
-    return found != 0
+    return loopdbg_use_lanes(kind) != 0

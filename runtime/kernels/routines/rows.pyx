@@ -3,17 +3,16 @@
 from ..kernel cimport Call, run_call
 
 cdef extern from "lanes.h" nogil:
-    int loopdbg_find_lanes(int wanted) noexcept
+    int loopdbg_use_lanes(int wanted) noexcept
 
 cdef extern from "rows.h" nogil:
-    int loopdbg_rows_lanes
     int loopdbg_use_halves(int kind) noexcept
     int loopdbg_softmax(Call *call) noexcept
     int loopdbg_softmax_rounded(Call *call) noexcept
     int loopdbg_log_sum_exp(Call *call) noexcept
     int loopdbg_normalize(Call *call) noexcept
 
-loopdbg_rows_lanes = loopdbg_find_lanes(0)
+loopdbg_use_lanes(0)
 loopdbg_use_halves(0)
 
 ROUTINES = {
@@ -29,9 +28,7 @@ def use_lanes(int kind):
 
     False where this processor cannot.
     """
-    global loopdbg_rows_lanes
-    cdef int found = loopdbg_find_lanes(kind)
-    if found:
-        loopdbg_rows_lanes = found
-        loopdbg_use_halves(kind)
-    return found != 0
+    if not loopdbg_use_lanes(kind):
+        return False
+    loopdbg_use_halves(kind)
+    return True
