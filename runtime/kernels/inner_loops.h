@@ -164,6 +164,23 @@ WIDE LOOP(loopdbg_where) {
     }
 }
 
+/* where over two axes, of rows that lie in one piece and are taken whole, as a cache takes what is new at one place: rows
+ * of one source that follow each other are copied at once. data = the outer axis, as of loopdbg_turn. 4x for 512 rows of 32. */
+LOOP(loopdbg_where_rows) {
+    npy_intp const *axis = (npy_intp const *)data;
+    npy_intp m = axis[0], bytes = dims[0] * steps[3];
+    for (npy_intp j = 0, count; j < m; j += count) {
+        int first = args[0][j * axis[1]] != 0;
+        for (count = 1; j + count < m && (args[0][(j + count) * axis[1]] != 0) == first;) count++;
+        npy_intp step = first ? axis[2] : axis[3];
+        char const *src = (first ? args[1] : args[2]) + j * step;
+        char *dst = args[3] + j * axis[4];
+        if (src == dst && step == axis[4]) continue;
+        if (step == bytes && axis[4] == bytes) memcpy(dst, src, (size_t)(count * bytes));
+        else loopdbg_copy_rows(dst, src, count, bytes, axis[4], step);
+    }
+}
+
 /* conversions, C's rules; to bool: is not zero. Float to integer outside the range is undefined in C. What is given then
  * is what single numbers give on x86, in NumPy and ONNX Runtime as well: the smallest integer, of 64 bits for what has 64
  * bits or is uint32, else of 32 bits, and of that the lower bits. Said outright, it is the same for one number and for

@@ -17,6 +17,7 @@ cdef extern from "inner_loops.h" nogil:
     void loopdbg_turn_4(char **, const npy_intp *, const npy_intp *, void *) noexcept
     void loopdbg_turn_8(char **, const npy_intp *, const npy_intp *, void *) noexcept
     void loopdbg_where(char **, const npy_intp *, const npy_intp *, void *) noexcept
+    void loopdbg_where_rows(char **, const npy_intp *, const npy_intp *, void *) noexcept
     inner_loop loopdbg_cast(char from_type, char to_type) noexcept
     inner_loop loopdbg_rows(const char *name, char type) noexcept
     inner_loop loopdbg_map(const char *name, char type) noexcept
@@ -684,6 +685,13 @@ cdef bint turns(Call *call, Kernel k) noexcept:
     return axis[0] >= 4 and axis[1] == size and call.steps[1] == size and call.steps[0] > size
 
 
+cdef bint takes_rows(Call *call, Kernel k) noexcept:
+    """True where whole rows of one source or the other are taken, each one stretch of memory."""
+    cdef npy_intp size = <npy_intp>k.data
+    return k.loop == <inner_loop>loopdbg_where and call.nouter and not call.steps[0] and call.dims[0] > 1 and \
+        call.steps[1] == size and call.steps[2] == size and call.steps[3] == size
+
+
 def decide(Kernel k, dims, steps, outer):
     """Take the decisions of ``set_kernel`` on extents that vary, which narrows the range in which they hold."""
     if k.one != NULL and dims and not outer:
@@ -694,6 +702,10 @@ def decide(Kernel k, dims, steps, outer):
         steps[0] == 0, steps[2] == 0
     if k.loop == <inner_loop>loopdbg_copy and outer:
         for step in steps:
+            step == k.out.itemsize
+    if k.loop == <inner_loop>loopdbg_where and outer:
+        steps[0] == 0, dims[0] > 1
+        for step in steps[1:]:
             step == k.out.itemsize
     if k.rows != NULL and outer and not dims[0] > SHORT:
         size = k.out.itemsize
@@ -737,6 +749,9 @@ cdef int set_kernel(Call *call, object kernel) except -1:
         call.run = run_rows
     elif turns(call, k):
         call.loop = loopdbg_turn_4 if <npy_intp>k.data == 4 else loopdbg_turn_8
+        call.run = run_rows
+    elif takes_rows(call, k):
+        call.loop = loopdbg_where_rows
         call.run = run_rows
     elif k.loop == <inner_loop>loopdbg_copy and whole_rows(call):
         call.run = run_copy_rows

@@ -196,6 +196,25 @@ def test_copies_that_turn(dtype: str, shape: tuple[int, ...]) -> None:
             np.testing.assert_array_equal(arithmetic.compute(arithmetic.copy(view.dtype), view), view)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64", "complex128"])
+@pytest.mark.parametrize("chance", [0, 0.1, 0.5, 1])
+def test_where_takes_whole_rows(dtype: str, chance: float) -> None:
+    rng = np.random.default_rng(8)
+    for shape in ((7, 2), (5, 32), (64, 32), (3, 9, 8), (2, 40, 300), (4, 3, 2, 33)):
+        a, b = (rng.integers(0, 99, shape).astype(dtype) for _ in range(2))
+        which = rng.random((*shape[:-1], 1)) < chance
+        for x, y in (
+            (a, b),
+            (a[..., :1, :], b),
+            (a, b[..., ::-1, :]),
+            (a[..., 1:2, :], b[..., :1, :]),
+            (b[..., 1:], a[..., 1:]),
+        ):
+            condition = np.broadcast_to(which, np.broadcast_shapes(which.shape, x.shape, y.shape))
+            got = arithmetic.compute(arithmetic.where(a.dtype), condition, *np.broadcast_arrays(x, y))
+            np.testing.assert_array_equal(got, np.where(condition, x, y))
+
+
 @pytest.mark.parametrize("source", [*"?bBhHiIlLfd"])
 @pytest.mark.parametrize("target", [*"bBif"])
 def test_casts_of_neighbours_are_those_of_single_numbers(source: str, target: str) -> None:
