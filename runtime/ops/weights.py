@@ -176,14 +176,16 @@ def _byte_panels(weights: Array) -> Array | None:
     """Each panel: scales, zeros, and the bytes; None where not all are such. One after the other: each fits a cache."""
     k, n = weights.shape
     count, head = -(-n // kernels.PANEL), 2 * kernels.PANEL * 4
-    packed = pages.zeros((count, head + k * kernels.PANEL), np.dtype(np.uint8))
-    bytes_ = packed[:, head:].reshape(count, k, kernels.PANEL)
-    heads = packed[:, :head].view(np.float32).reshape(count, 2, kernels.PANEL)
+    packed = None
     for panel in range(count):
         columns = np.ascontiguousarray(weights[:, panel * kernels.PANEL : (panel + 1) * kernels.PANEL])
         scaled = scaled_bytes(columns)
         if scaled is None:
             return None
+        if packed is None:  # most weights are not such, and the first panel tells
+            packed = pages.zeros((count, head + k * kernels.PANEL), np.dtype(np.uint8))
+            bytes_ = packed[:, head:].reshape(count, k, kernels.PANEL)
+            heads = packed[:, :head].view(np.float32).reshape(count, 2, kernels.PANEL)
         width = columns.shape[1]
         bytes_[panel, :, :width], heads[panel, 0, :width], heads[panel, 1, :width] = scaled
     return packed
