@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from loopdbg.runtime.graph import Array, Graph, Operation, System, TensorType, Value
-from loopdbg.runtime.kernels.kernel import run
+from loopdbg.runtime.kernels.kernel import Kernel, run
 from loopdbg.runtime.model import Model
 from loopdbg.runtime.ops import arithmetic
 from loopdbg.runtime.ops.eager import Eager
@@ -235,3 +235,28 @@ def test_casts_of_neighbours_are_those_of_single_numbers(source: str, target: st
         together = np.zeros(count, target)
         assert run(kernel, (x[first : first + count], together), (count,), steps)
         assert together.tobytes() == singly[first : first + count].tobytes()
+
+
+UFUNCS = [f for f in map(np.__dict__.get, dir(np)) if isinstance(f, np.ufunc) and f.signature is None and f.nout == 1]
+LOOPS = [
+    pytest.param(function, kernel, np.dtype(char), id=f"{function.__name__}-{char}")
+    for function in dict.fromkeys(UFUNCS)
+    for char in "?bBhHiIlLefd"
+    if (kernel := arithmetic.elementwise(function, (np.dtype(char),) * function.nin)) is not None
+    and kernel.exact  # others get neighbours alone
+]
+
+
+@pytest.mark.parametrize(("function", "kernel", "dtype"), LOOPS)
+def test_elements_lie_any_steps_apart(function: np.ufunc, kernel: Kernel, dtype: np.dtype[Any]) -> None:
+    """Loops of NumPy's have been wrong for some."""
+    n, rng, sizes = 37, np.random.default_rng(0), (dtype.itemsize,) * function.nin + (kernel.out.itemsize,)
+    x = [rng.uniform(1, 5, 8 * n).astype(dtype) for _ in range(function.nin)]
+    for near, far in itertools.product(range(1, 7), range(1, 7)):
+        inputs = tuple(a[: n * near : near].copy() for a in x)
+        expected, out = np.zeros(n, kernel.out), np.zeros(n * far, kernel.out)
+        assert run(kernel, (*inputs, expected), (n,), sizes)
+        apart = (near,) * function.nin + (far,)
+        assert run(kernel, (*x, out), (n,), tuple(step * size for step, size in zip(apart, sizes, strict=True)))
+        assert out[::far].tobytes() == expected.tobytes(), apart
+        assert not np.delete(out, np.s_[::far]).any(), apart
