@@ -25,8 +25,8 @@ cdef extern from "history.h" nogil:
 # Elements of scan outputs of so many bytes: where the next one goes is asked for while its iteration computes. Nobody was
 # there for long, and a boundary would wait for it (0.7 us for 8 KB in place of 0.4).
 cdef enum:
-    SOON = 1 << 10
-    MOST_SOON = 1 << 14
+    SOON = 1024
+    MOST_SOON = 16384
 
 
 cdef inline int64_t read_int(const Slot *slot) noexcept nogil:
