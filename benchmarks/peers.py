@@ -87,6 +87,17 @@ def openvino(job: Job) -> Prepared:
     return Prepared(lambda: request.infer(job.inputs, share_inputs=True, share_outputs=True), outputs)
 
 
+def onnx_reference(job: Job) -> Prepared:
+    """NumPy, node by node: what an ONNX file says, without regard to speed."""
+    from onnx.reference import ReferenceEvaluator
+
+    evaluator = ReferenceEvaluator(str(job.model))
+    names = evaluator.output_names
+    return Prepared(
+        lambda: evaluator.run(None, dict(job.inputs)), lambda values: _copied(dict(zip(names, values, strict=True)))
+    )
+
+
 def c_twin(job: Job) -> Prepared:
     """The loop in C."""
     import twins
@@ -109,6 +120,7 @@ RUNNERS: dict[str, Runner] = {
     "stepped": Runner("stepped", loopdbg_stepped),
     "onnxruntime": Runner("ONNX Runtime", onnxruntime),
     "openvino": Runner("OpenVINO", openvino),
+    "onnx.reference": Runner("onnx.reference", onnx_reference),
     "c": Runner("gcc -O3", c_twin),
 }
 
