@@ -472,15 +472,16 @@ cdef class Checkpoints:
             return 0     # restore_slice does it
         elif keeping == KNOWN and not flags & OWN:
             self.memory.put_owner(k, known, spec, flags)
+        elif keeping == KNOWN:
+            self.memory.store(k, known)     # one number may stand for many
+            slot.flags = flags
         else:
             if flags & OWN:
                 self.memory.own(k, spec)
             else:
                 self.memory.put_owner(k, np.empty(self.memory.specs[spec][1], self.memory.specs[spec][0]), spec, flags)
             slot.flags = flags
-            if keeping == KNOWN:
-                memcpy(slot.data, np.PyArray_BYTES(known), slot.nbytes)
-            elif keeping == SMALL:
+            if keeping == SMALL:
                 memcpy(slot.data, reader.block, slot.nbytes)
                 reader.block += slot.nbytes
             else:

@@ -346,3 +346,26 @@ def test_a_tick_may_save_and_an_error_in_it_leaves_a_state_to_go_on_from() -> No
         engine.checkpoints.restore(checkpoint)
         assert engine.position == checkpoint.position
         assert finish(engine, m)[1] == {"v": bits(expected)}
+
+
+def test_what_is_known_of_many_elements_may_be_one_number() -> None:
+    """What ConstantOfShape gives is one number in memory, where its extent changes from iteration to iteration."""
+    text = """
+    g (int64 M, float[k] v0, float[1] e) => (float[a] y, float[b] t) {
+      y, t = Loop <body = body (int64 i, bool c, float[n] x) => (bool c, float[m] y, float t) {
+        y = Concat <axis = 0> (x, e)
+        s = Shape (y)
+        sevens = ConstantOfShape <value = float[1] {7}> (s)
+        w = Add (y, sevens)
+        t = ReduceSum <keepdims = 0> (w)
+      }> (M, , v0)
+    }"""
+    m = model(text)
+    engine = Engine(m.plan)
+    engine.start(m.check({"M": 12, "v0": np.ones(2, np.float32), "e": np.ones(1, np.float32)}))
+    kept = []
+    while step(engine)[0] != "end":
+        kept.append((engine.checkpoints.take(), visible(engine)))
+    for checkpoint, shown in reversed(kept):
+        engine.checkpoints.restore(checkpoint)
+        assert visible(engine) == shown
