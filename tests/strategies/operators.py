@@ -25,7 +25,7 @@ def _relu(x: Any) -> Any:
 
 
 def _tanh(x: Any) -> Any:
-    """Rounded as the operator does it, for iterations make more of a last digit; test_functions.py holds it to NumPy's."""
+    """Rounded as the operator does it, for iterations make more of a last digit."""
     kernel = arithmetic.elementwise(np.tanh, (x.dtype,))
     assert kernel is not None
     return arithmetic.compute(kernel, np.asarray(x))
