@@ -1,5 +1,7 @@
 """Nodes that are passed over, for the engine."""
 
+from libc.stdint cimport int64_t
+
 from .binder cimport Binder
 from .memory.memory cimport Memory
 from .memory.state cimport State
@@ -14,6 +16,8 @@ cdef class Views:
     cdef frozenset watched       # slots that are read at boundaries
     cdef set fixed               # slots that something other than a node reads
     cdef set within              # positions within Ifs
+    cdef dict lenders            # nodes of the main graph that lend memory in place of copying -> what they are bound to
+    cdef int64_t lending         # the generation for which they were found; -1: they copy
 
     cdef int look(self, int index, set members) except -1
     cdef int pass_over(self, int pc, set members) except -1
@@ -21,6 +25,9 @@ cdef class Views:
     cdef bint looks_alike(self, int reader, int pc, set members) except -1
     cdef object bind_reader(self, int reader, dict seen)
     cdef int install(self, int reader, dict seen, object bound) except -1
+    cdef int lend(self, set members) except -1
+    cdef bint can_lend(self, int pc) except -1
+    cdef int take_back(self, bint for_good) except -1
     cdef tuple moment(self, int pc)
     cdef bint show(self, int pc) except -1
     cdef int show_all(self) except -1

@@ -6,16 +6,26 @@ nodes of a loop's body that run in each iteration, and whose results only nodes 
 
 Who else wants such a value gets it all the same: the calls run then, on what the iteration had. Where a reader is bound
 anew, or runs in Python, the node runs again as any other does (memory/passed.pxd).
+
+In the main graph a value may be read by loops, too, which take it as it lies. Where nobody looks at anything but the
+outputs, a node there that gives an input's bytes as they are lends its slot the input's memory: nodes of the main graph
+run once, so that nobody writes there while it is read. Else it copies.
 """
+
+from libc.stdint cimport uintptr_t
+cimport numpy as np
 
 from .binder cimport Binder
 from .groups.group cimport turn_back, turn_forth
 from .memory.memory cimport Memory
 from .memory.passed cimport close, run_passed, wake_node
 from .memory.state cimport *
+from ..kernels.kernel cimport Call
 
 from ..plan.plan import Opcode
 from ..plan.through import bind_through
+
+np.import_array()
 
 #: Results of fewer bytes are copied in no time.
 LEAST_BYTES = 512
@@ -39,6 +49,15 @@ cdef int result_is(const State *s, int pc, int inside) noexcept nogil:
     return NOW if s.pc > pc else GONE
 
 
+ctypedef int (*call_function)(Call *call) noexcept nogil
+
+
+cdef int lend_memory(Call *call) noexcept nogil:
+    """In place of a call that copies its input."""
+    call.cell[1][0] = call.cell[0][0] + call.offset[0]
+    return 0
+
+
 cdef class Views:
     """Knows which nodes are passed over, and who looks through them."""
 
@@ -46,6 +65,7 @@ cdef class Views:
         self.memory, self.binder, self.s = memory, binder, &memory.s
         self.seen, self.passed, self.shown = {}, set(), {}
         self.watched = frozenset()
+        self.lenders, self.lending = {}, -1
 
     # -- who is passed over
 
@@ -150,6 +170,66 @@ cdef class Views:
                 found.append(reader)
         return found
 
+    # -- who lends
+
+    cdef int lend(self, set members) except -1:
+        """An execution begins of which only the outputs are looked at. ``members``: nodes that run in groups."""
+        cdef int pc, slot
+        if self.lending == self.s.generation:
+            return self.take_back(False)
+        self.take_back(True)
+        if self.binder.streams:
+            return 0
+        for pc, views in enumerate(self.binder.views):
+            if not views or pc in members or not self.can_lend(pc):
+                continue
+            slot = self.memory.plan.code[pc].outputs[0]
+            call = self.s.code[pc].calls
+            self.lenders[pc] = slot, self.s.code[pc].binding, <uintptr_t>call.run
+            self.memory.lent[slot] = views[0].index, views[0].offset
+            call.run = lend_memory
+            # Whoever is to write to the slot makes room first.
+            self.s.slots[slot].flags = 0
+        self.lending = self.s.generation
+        return 0
+
+    cdef bint can_lend(self, int pc) except -1:
+        cdef Instr *ins = self.s.code + pc
+        cdef Slot *slot
+        cdef Slot *source
+        instruction = self.memory.plan.code[pc] if pc < len(self.memory.plan.code) else None
+        if instruction is None or instruction.inside >= 0 or len(instruction.outputs) != 1 or instruction.outputs[0] < 0:
+            return False
+        view = self.binder.views[pc][0]
+        if view.kind != "slot" or view.index not in instruction.inputs or not lies_whole(view):
+            return False
+        if ins.kind != NATIVE or ins.varying != NULL or ins.shelf != NULL or ins.ncalls != 1 or ins.nguards or ins.renews:
+            return False
+        slot, source = self.s.slots + <int>instruction.outputs[0], self.s.slots + <int>view.index
+        return slot.spec != 0 and slot.flags == OWN and slot.nbytes >= LEAST_BYTES and source.spec != 0 and \
+            self.memory.known[instruction.outputs[0]] is None and ins.calls.nargs == 2 and \
+            ins.calls.cell[0] == &source.data and ins.calls.cell[1] == &slot.data and ins.calls.offset[1] == 0 and \
+            self.memory.specs[source.spec][0] == self.memory.specs[slot.spec][0] and \
+            view.size * view.dtype.itemsize == slot.nbytes and view.offset + slot.nbytes <= source.nbytes
+
+    cdef int take_back(self, bint for_good) except -1:
+        """No slot shows what another one held in the execution before. ``for_good``: nodes copy again."""
+        cdef Instr *ins
+        cdef Slot *slot
+        for pc, (k, binding, function) in self.lenders.items():
+            ins, slot = self.s.code + <int>pc, self.s.slots + <int>k
+            # One that was bound anew has memory of its own.
+            if slot.flags == 0 and slot.spec != 0 and slot.owner != NULL:
+                slot.data = np.PyArray_BYTES(<object>slot.owner)
+                slot.flags = OWN if for_good else 0
+            if for_good and ins.calls != NULL and ins.binding == binding:
+                ins.calls.run = <call_function><uintptr_t>function
+        if for_good:
+            self.lenders.clear()
+            self.memory.lent.clear()
+            self.lending = -1
+        return 0
+
     # -- who wants the values
 
     cdef tuple moment(self, int pc):
@@ -157,6 +237,11 @@ cdef class Views:
         cdef int inside = self.memory.plan.code[pc].inside
         cdef LoopState *loop = self.s.loops + inside
         return loop.entries, loop.i - (result_is(self.s, pc, inside) != NOW)
+
+    @property
+    def lent(self):
+        """The nodes of the main graph that lend memory in place of copying."""
+        return sorted(self.lenders)
 
     @property
     def positions(self):
@@ -274,6 +359,16 @@ def lies_apart(view):
     """Are neighbours along the last axis none in memory?"""
     last = view.ndim - 1
     return last >= 0 and view.shape[last] > 1 and view.strides[last] != view.dtype.itemsize
+
+
+def lies_whole(view):
+    """Are the bytes one after the other, in order? Where an axis of extent 1 would go on does not matter."""
+    step = view.dtype.itemsize
+    for extent, stride in zip(view.shape[::-1], view.strides[::-1]):
+        if extent != 1 and stride != step:
+            return False
+        step *= extent
+    return True
 
 
 def ports_of(plan):

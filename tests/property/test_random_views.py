@@ -1,4 +1,4 @@
-"""Random bodies that turn, cut and reshape: nodes that are passed over change nothing that anybody sees."""
+"""Random graphs that turn, cut and reshape: nodes passed over and memory that is lent change nothing anybody sees."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from walks import Move, apart, stops_agree, walks
 
 
 def told(engine: Engine) -> str:
-    return f"{min(len(engine.views.positions), 4)} nodes passed over"
+    return f"{min(len(engine.views.positions), 4)} nodes passed over, {min(len(engine.views.lent), 3)} lent"
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
@@ -28,6 +28,7 @@ def test_all_ways_give_the_same(program: tuple[str, dict[str, Any]]) -> None:
     same(m.run(inputs), expected)
     same(m.run(inputs), expected)
     same(m.run(inputs, on_iteration=lambda frame: None), expected)
+    same(m.run(inputs), expected)
     assert m._engine is not None
     event(told(m._engine))
 

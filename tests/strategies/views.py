@@ -82,9 +82,18 @@ def programs(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     x, y = reshaped(pick(), SHAPES[0]), reshaped(pick(), SHAPES[0])
     seen = pick()
     assert all(math.prod(shape) == SIZE for _, shape in values)
+    # What follows the loop lends memory where it can.
+    after: list[str] = []
+    tail = "x_last"
+    for k, shape in enumerate(draw(st.lists(st.sampled_from(SHAPES), max_size=4))):
+        turn = list(draw(st.permutations(range(len(shape)))))
+        after.append(f"to{k} = Constant <value_ints = {list(shape)}> ()")
+        after.append(f"cut{k} = Reshape ({tail}, to{k})")
+        after.append(f"turned{k} = Transpose <perm = {turn}> (cut{k})")
+        tail = draw(st.sampled_from((f"cut{k}", f"turned{k}")))
     text = f"""
     g (int64 M, float[24,24] x0, float[24,24] y0, float[24,24] w)
-        => (float[24,24] x_last, float[24,24] y_last, float[N,{",".join(map(str, seen[1]))}] s) {{
+        => (float[24,24] x_last, float[24,24] y_last, float[N,{",".join(map(str, seen[1]))}] s, float[{SIZE}] flat) {{
       {TURNS}
       axis0 = Constant <value_ints = [0]> ()
       axis1 = Constant <value_ints = [1]> ()
@@ -99,6 +108,9 @@ def programs(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
           c_out = Identity (c)
         }}
       > (M, , x0, y0)
+      {chr(10).join(after)}
+      row = Constant <value_ints = [{SIZE}]> ()
+      flat = Reshape ({tail}, row)
     }}"""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     inputs: dict[str, Any] = {"M": np.int64(draw(st.integers(3, 7)))}

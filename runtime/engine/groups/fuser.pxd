@@ -25,6 +25,8 @@ cdef class Fuser:
     cdef int switch(self, bint on) except -1
     cdef int begin(self, bint unseen) except -1
     cdef int forget(self) except -1
+    cdef int leave(self) except -1
+    cdef set members(self)
     cdef int show(self) except -1
     cdef int ask(self, int slot) except -1
     cdef bint is_there(self, int slot) except -1

@@ -55,10 +55,12 @@ cdef class Fuser:
 
     cdef int begin(self, bint unseen) except -1:
         """An execution begins: none is under way. What was to be looked at is so after its first iteration. ``unseen``:
-        nobody looks at its values while it runs, so that chains of the main graph may keep theirs."""
+        nobody looks at its values while it runs, so that chains of the main graph may keep theirs, and its nodes lend
+        memory."""
         cdef int k
         cdef Instr *ins
         if unseen and self.s.fusing and self.has_products and self.looked != self.s.generation:
+            self.views.take_back(True)
             self.look(-1)
             self.looked = self.s.generation
         for group in self.groups:
@@ -70,11 +72,17 @@ cdef class Fuser:
             self.s.loops[k].fuse_at = self.s.loops[k].fuse_at > self.s.loops[k].boundaries
         for group in self.groups:
             self.s.code[<int>group.first].group.running = 0
-        self.forget()
-        return self.views.begin()
+        self.leave()
+        self.views.begin()
+        return self.views.lend(self.members()) if unseen and self.s.fusing else self.views.take_back(True)
 
     cdef int forget(self) except -1:
         """The execution is elsewhere now, and all values are there."""
+        self.views.take_back(True)
+        return self.leave()
+
+    cdef int leave(self) except -1:
+        """What groups left behind is of another moment."""
         for group in self.groups:
             self.s.code[<int>group.first].group.ran = -1
         return self.views.forget()
@@ -154,11 +162,16 @@ cdef class Fuser:
                 run = []
             if bound:
                 run.append(pc)
-        members = set()
-        for group in self.groups:
-            members.update(group.members)
+        members = self.members()
         self.views.wake_for(members)
         return self.views.look(index, members)
+
+    cdef set members(self):
+        """Positions of the nodes that run in groups."""
+        found = set()
+        for group in self.groups:
+            found.update(group.members)
+        return found
 
     cdef bint has_sequences(self, instruction) except -1:
         cdef int slot

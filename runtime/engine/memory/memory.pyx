@@ -57,7 +57,7 @@ cdef class Memory:
         self.specs = Specs()
         self.known = [None] * self.s.nslots
         self.consumers = [[] for _ in range(self.s.nslots)]
-        self.producers = {}
+        self.producers, self.lent = {}, {}
 
     def __dealloc__(self):
         cdef int k, j
@@ -263,6 +263,13 @@ cdef class Memory:
                 return owner
             if slot.flags & OWN and slot.nbytes:
                 return owner.reshape(-1).view(np.uint8)[:slot.nbytes].view(dtype).reshape(shape)
+        elif k in self.lent:
+            source, offset = self.lent[k]
+            if slot.data == self.s.slots[<int>source].data + <npy_intp>offset:
+                # Whoever keeps it keeps the memory.
+                dtype, shape = self.specs[slot.spec]
+                held = self.look(source).reshape(-1).view(np.uint8)[offset:offset + slot.nbytes]
+                return held.view(dtype).reshape(shape)
         return self.tensor(slot.data, slot.spec)
 
     def value(self, int slot):

@@ -207,3 +207,153 @@ def test_nodes_of_the_main_graph_are_none_of_a_body() -> None:
         engine.start(m.check(given), True)
         assert engine.resume()[0] == "end"
         assert engine.views.positions == []
+
+
+LENT = """
+g (int64 M, float[16,32] x, float[4,1,128] given)
+    => (float[16,32] last, float[N,16,32] s, float[512] flat, float[16,32] y, float[4,128] shown) {
+  ones = Constant <value_ints = [1]> ()
+  row = Constant <value_ints = [512]> ()
+  square = Constant <value_ints = [16, 32]> ()
+  back = Constant <value_ints = [1]> ()
+  two = Constant <value_ints = [2]> ()
+  shown = Squeeze (given, ones)
+  square_one = Reshape (shown, square)
+  x_last, made = Loop <
+    body = first (int64 i, bool c, float[16,32] v) => (bool c_out, float[16,32] v_out, float[16,32] e) {
+      v_out = Tanh (v)
+      e = Add (v_out, square_one)
+      c_out = Identity (c)
+    }
+  > (M, , x)
+  apart = Unsqueeze (made, back)
+  turned = Transpose <perm = [0, 2, 1, 3]> (apart)
+  rows = Squeeze (turned, two)
+  start = Reshape (x_last, square)
+  last, s = Scan <num_scan_inputs = 1,
+    body = second (float[16,32] v, float[16,32] r) => (float[16,32] v_out, float[16,32] e) {
+      v_out = Mul (v, r)
+      e = Neg (v_out)
+    }
+  > (start, rows)
+  flat = Reshape (start, row)
+  y = Reshape (flat, square)
+}"""
+
+
+ALL_LENT = ["apart", "flat", "rows", "shown", "square_one", "start", "turned", "y"]
+
+
+def numbers(trips: int, seed: int = 3) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    x, given = (rng.standard_normal(shape).astype(np.float32) for shape in ((16, 32), (4, 1, 128)))
+    return {"M": np.int64(trips), "x": x, "given": given}
+
+
+def lent(engine: Engine) -> list[str]:
+    return sorted(engine.plan.slots[engine.plan.code[pc].outputs[0]].name for pc in engine.views.lent)
+
+
+def unseen(m: loopdbg.Model, engine: Engine, given: dict[str, Any]) -> dict[str, Any]:
+    engine.start(m.check(given), unseen=True)
+    assert engine.resume()[0] == "end"
+    return m.results(engine)
+
+
+def test_nodes_of_the_main_graph_lend_memory() -> None:
+    """Nothing else comes out, with other numbers and other extents, and after runs that somebody looked at."""
+    m = model(LENT)
+    engine = Engine(m.plan)
+    for trips, seed, looked in ((5, 1, 0), (5, 2, 0), (5, 3, 0), (3, 4, 0), (3, 5, 0), (5, 6, 1), (5, 7, 0), (5, 8, 0)):
+        given = numbers(trips, seed)
+        if looked:
+            engine.start(m.check(given))
+            assert engine.resume()[0] == "end"
+            assert lent(engine) == []
+            same(m.results(engine), by_nodes(m, given))
+        same(unseen(m, engine, given), by_nodes(m, given))
+    assert lent(engine) == ALL_LENT
+    engine.fuse = False
+    same(unseen(m, engine, given), by_nodes(m, given))
+    assert lent(engine) == []
+
+
+def test_outputs_are_nobody_elses() -> None:
+    m = model(LENT)
+    given = numbers(4)
+    expected = by_nodes(m, given)
+    results = [m.run(given) for _ in range(4)]
+    arrays = [array for result in results for array in result.values()] + list(given.values())
+    assert not any(np.shares_memory(a, b) for k, a in enumerate(arrays) for b in arrays[:k])
+    for result in results:
+        same(result, expected)
+        for array in result.values():
+            array[...] = -1
+    same(m.run(given), expected)
+
+
+def test_who_looks_after_runs_that_nobody_saw_sees_what_nodes_give() -> None:
+    """Before each instruction of a run that follows, all that has a value has that of an engine that never lent."""
+    m = model(LENT)
+    used, fresh = Engine(m.plan), Engine(m.plan)
+    for seed in (1, 2, 3):
+        unseen(m, used, numbers(4, seed))
+    assert lent(used) == ALL_LENT
+    for engine in (used, fresh):
+        engine.start(m.check(numbers(4, 9)))
+    made: set[int] = set()
+    ended = False
+    while not ended:
+        if not fresh.stack and fresh.pc:
+            made.update(k for k in m.plan.code[fresh.pc - 1].outputs if k >= 0)
+        for k in made:
+            assert np.array_equal(used.value(k), fresh.value(k))
+        ended = [step(engine)[0] for engine in (used, fresh)] == ["end", "end"]
+    assert len(made) > 8
+    for engine in (used, fresh):
+        engine.clear_stops()
+        engine.resume()
+    same(m.results(used), m.results(fresh))
+
+
+@pytest.mark.parametrize("name", ["made", "apart", "rows", "x_last", "start"])
+def test_what_is_set_in_an_engine_that_lent_is_set_alone(name: str) -> None:
+    m = model(LENT)
+    seen = []
+    for before in (0, 3):
+        engine = Engine(m.plan)
+        for seed in range(before):
+            unseen(m, engine, numbers(4, seed))
+        engine.start(m.check(numbers(4, 9)))
+        second = m.plan.loops[1].enter
+        engine.set_traps([second])
+        assert engine.resume() == ("node", second)
+        engine.changes.set(slot(m, name), engine.value(slot(m, name)) * 3)
+        values = {n: engine.value(slot(m, n)) for n in ("made", "apart", "turned", "rows", "x_last", "start")}
+        engine.set_traps([])
+        engine.resume()
+        seen.append({**values, **m.results(engine)})
+    same(*seen)
+
+
+def test_an_engine_that_lends_goes_to_a_checkpoint() -> None:
+    """What it restores is changed by nothing that it lent."""
+    m = model(LENT)
+    taken, used = Engine(m.plan), Engine(m.plan)
+    taken.start(m.check(numbers(4, 9)))
+    second = m.plan.loops[1].enter
+    taken.set_traps([second])
+    taken.resume()
+    point = taken.checkpoints.take()
+    for seed in (1, 2, 3):
+        unseen(m, used, numbers(4, seed))
+    assert lent(used) == ALL_LENT
+    used.checkpoints.restore(point)
+    assert lent(used) == []
+    for name in ("made", "apart", "turned", "rows", "x_last", "start"):
+        assert np.array_equal(used.value(slot(m, name)), taken.value(slot(m, name)))
+    used.changes.set(slot(m, "made"), np.zeros_like(used.value(slot(m, "made"))))
+    for engine in (used, taken):
+        engine.set_traps([])
+        engine.resume()
+    same(m.results(used), m.results(taken))
