@@ -38,6 +38,8 @@ cdef extern from "narrow.h" nogil:
     void loopdbg_through_floats(char **, const npy_intp *, const npy_intp *, void *) noexcept
     void loopdbg_fold_floats(char **, const npy_intp *, const npy_intp *, void *) noexcept
     void loopdbg_fold_directly(char **, const npy_intp *, const npy_intp *, void *) noexcept
+    void loopdbg_fold_highest(char **, const npy_intp *, const npy_intp *, void *) noexcept
+    void loopdbg_fold_lowest(char **, const npy_intp *, const npy_intp *, void *) noexcept
     int loopdbg_use_halves(int kind) noexcept
     int loopdbg_half_operation_of(const char *name) noexcept
 
@@ -262,7 +264,11 @@ cdef Kernel _through_floats(np.ufunc ufunc, tuple dtypes):
         kernel.rows = loopdbg_rows(ufunc.__name__.encode(), ord(type_char(dtypes[0])))
         kernel.through.fold, kernel.through.fold_data = floats.loop if floats.fold == NULL else floats.fold, floats.data
         kernel.fold = <inner_loop>loopdbg_fold_floats
-        if not brain:
+        if not brain and ufunc is np.maximum:
+            kernel.fold = <inner_loop>loopdbg_fold_highest
+        elif not brain and ufunc is np.minimum:
+            kernel.fold = <inner_loop>loopdbg_fold_lowest
+        elif not brain:
             # NumPy adds up in pairs, as many as there are.
             k = (<object>ufunc).types.index("ee->e")
             kernel.through.fold, kernel.through.fold_data = <inner_loop><void *>ufunc.functions[k], <void *>ufunc.data[k]

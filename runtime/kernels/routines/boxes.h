@@ -23,10 +23,10 @@ enum { LOOPDBG_BOXES_BLOCK = 16 };
         T high0 = BOXES_MIN(kept->high[0][k], box[2]), high1 = BOXES_MIN(kept->high[1][k], box[3]);           \
         T side0 = high0 - low0 + more, side1 = high1 - low1 + more, own = kept->area[k];                      \
         T shared = BOXES_MAX(side0, (T)0) * BOXES_MAX(side1, (T)0), all, part;                                \
-        shared = (more != 0) & ((low0 > high0) | (low1 > high1)) ? (T)0 : shared;                             \
+        shared = ((more != 0) & ((low0 > high0) | (low1 > high1))) ? (T)0 : shared;                           \
         all = own + area - shared;                                                                            \
         part = shared / (all == 0 ? (T)1 : all);                                                              \
-        part = (own > 0) & (area > 0) & (all > 0) ? part : (T)0;                                              \
+        part = ((own > 0) & (area > 0) & (all > 0)) ? part : (T)0;                                            \
         return at_limit ? !(part < limit) : !(part <= limit);                                                 \
     }                                                                                                         \
     WIDE static int box_goes_##ID(boxes_##ID const *kept, npy_intp count, T const *box, T area, T limit, T more, \

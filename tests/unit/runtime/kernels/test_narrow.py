@@ -223,6 +223,24 @@ def test_reductions(function: np.ufunc, dtype: Any) -> None:
         np.testing.assert_array_equal(Eager().reduce(function, x, (1,), False), function.reduce(x, 1))
 
 
+@pytest.mark.parametrize("function", [np.maximum, np.minimum], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("n", [1, 2, 31, 255, 256, 257, 600])
+def test_extremes_are_the_first_of_their_equals(n: int, function: np.ufunc) -> None:
+    """Of several zeros and NaNs as well, as in NumPy, which goes from one to the next."""
+    rng = np.random.default_rng(n)
+    few = np.array([0x8000, 0, 0x8000, 0, 0x3C00, 0xBC00, 0x7C00, 0xFC00, 0x7E00, 0x7E01, 0xFE00, 0x7E03], np.uint16)
+    for among in (2, 4, 6, 8, 12, 65536):
+        x = (rng.choice(few[:among], (40, n)) if among <= len(few) else rng.integers(0, among, (40, n))).astype(
+            np.uint16
+        )
+        x[x & 0x7FFF > 0x7C00] |= 0x200  # quiet ones
+        x[::4] = np.where(x[::4] & 0x7FFF > 0x7C00, 0xBC00, x[::4])
+        x = x.view(HALF)
+        np.testing.assert_array_equal(bits(Eager().reduce(function, x, (1,), False)), bits(function.reduce(x, 1)))
+        columns = np.asfortranarray(x)
+        np.testing.assert_array_equal(bits(Eager().reduce(function, columns, (1,), False)), bits(function.reduce(x, 1)))
+
+
 @types
 @pytest.mark.parametrize("logarithm", [False, True])
 @pytest.mark.parametrize("n", [9, 16, 50, 257])
