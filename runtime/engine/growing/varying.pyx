@@ -277,6 +277,8 @@ cdef class Growing:
         cdef Slot *slot = self.s.slots + p.slot
         cdef Py_ssize_t nbytes, before
         nbytes = bytes_of(p, v.extent)
+        # The node may have been bound on plain shapes since, whose numbers are known.
+        self.memory.set_known(p.slot, None)
         if p.append >= 0:
             return self.grow_into(p, nbytes)
         if slot.flags != OWN or slot.capacity < nbytes:
