@@ -1,4 +1,4 @@
-"""After going back, a Shape that runs by what it was bound to before let its readers go by another iteration's shape."""
+"""After going back, a Shape bound to the shapes of another iteration let its readers go by what it had given before."""
 
 from __future__ import annotations
 
