@@ -30,14 +30,6 @@ static inline void loopdbg_narrowed(int brain, float const *x, char *y, npy_intp
         for (npy_intp i = 0; i < n; i++) *(uint16_t *)(y + i * step) = near[i];
 }
 
-/* An elementwise loop for float32, and with what it goes through which type. */
-typedef struct {
-    loopdbg_loop loop, fold;
-    void *data, *fold_data;
-    /* narrow: the result is of that type as well, else it is a bool; operation: of loopdbg_half, or -1 */
-    int inputs, brain, narrow, operation;
-} loopdbg_through;
-
 /* One of the operations in registers, any steps, so many numbers at once. */
 static void loopdbg_narrow_blocks(loopdbg_narrow_operation operation, char **args, npy_intp n, npy_intp const *steps,
                                   npy_intp most) {

@@ -1,10 +1,10 @@
 /* The product of rows with a weight matrix that is used again and again.
  *
  * The weights lie in panels of 64 columns, each panel one stretch of memory. One row times a matrix reads each weight once
- * and does two operations with it, so that what counts is how fast the weights arrive: they are asked for ahead, and every
- * other call goes through the panels backwards, and begins with those that the last one left in the cache.
- * [1,256] @ [256,1024], whose 1 MiB of weights just fits into a second-level cache: 6.5 us. Many rows share what is read,
- * 8 at a time: [8,256] @ [256,1024] takes 2.5 us a row with AVX-512 (207 GFLOPS), and 5.4 with AVX2.
+ * and does two operations with it, so that what counts is how fast the weights arrive: those from beyond the second-level
+ * cache are asked for ahead, and every other call goes through the panels backwards, and begins with those that the last
+ * one left in the cache. [1,256] @ [256,1024], whose 1 MiB of weights just fits into a second-level cache: 6.5 us. Many
+ * rows share what is read, 4 to 8 at a time: [64,256] @ [256,256] runs at 175 GFLOPS with AVX-512.
  *
  * Weights that all are numbers of float16 are kept as such, half as much to read, and become the same floats again. So are
  * those that are (byte + zero) * scale, rounded once, with numbers of each column: what 8-bit weights are widened to. A panel
@@ -28,19 +28,18 @@ enum { LOOPDBG_PANEL = 64, LOOPDBG_BYTES_HEAD = 2 * LOOPDBG_PANEL * (int)sizeof(
 
 typedef float loopdbg_v4 __attribute__((vector_size(16), aligned(4), may_alias));
 
-/* How far ahead weights are asked for, in bytes: a page, for what the processor does by itself ends with one. Those that
- * stay in the second-level cache are near, and too much of the first one would be taken for what comes: [1,128] @ [128,512]
- * takes 2.4 us in place of 2.5. */
-enum { LOOPDBG_AHEAD = 4096, LOOPDBG_AHEAD_NEAR = 512, LOOPDBG_NEAR = 1 << 20 };
+/* How far ahead weights are asked for, in bytes. Those that stay in the second-level cache are near: they come fast enough
+ * unasked, and asking takes a load each time ([1,256] @ [256,1024]: 9 us, asked for ahead 15). */
+enum { LOOPDBG_AHEAD = 1024, LOOPDBG_NEAR = 1 << 20 };
 
 /* R rows with one panel, W vectors of N floats at a time; sums stay in registers where R * W of them fit.
  * y[r * n + 0..63] = start[r * row + 0..63] + x[r * k + 0..k-1] @ panel, whose rows are `stride` weights apart; NULL: 0.
- * What lies `ahead` bytes and `next` weights further is asked for (next 0: only the first).
+ * What lies `ahead` bytes further is asked for (0: nothing).
  * T: what weights are stored as, after HEAD bytes; WEIGHTS(where, q): how they become floats, from what BEGIN declared. */
 #define UNROLL _Pragma("GCC unroll 16")
 #define TILE(name, attributes, T, HEAD, BEGIN, WEIGHTS, V, N, W, R, SPREAD, LOAD, STORE, ADD_PRODUCT)                  \
     attributes static void name(void const *panel, float const *x, float *y, npy_intp k, npy_intp n, npy_intp stride,  \
-                                float const *start, npy_intp row, npy_intp next, npy_intp ahead) {                     \
+                                float const *start, npy_intp row, npy_intp ahead) {                                    \
         for (int first = 0; first < LOOPDBG_PANEL; first += N * W) {                                                   \
             T const *w = (T const *)((char const *)panel + HEAD) + first;                                              \
             BEGIN((float const *)panel + first, W) V sum[R][W];                                                        \
@@ -48,10 +47,8 @@ enum { LOOPDBG_AHEAD = 4096, LOOPDBG_AHEAD_NEAR = 512, LOOPDBG_NEAR = 1 << 20 };
                 UNROLL for (int q = 0; q < W; q++)                                                                     \
                     sum[r][q] = start ? LOAD(start + r * row + first + q * N) : SPREAD(0.0f);                          \
             _Pragma("GCC unroll 2") for (npy_intp j = 0; j < k; j++, w += stride) {                                    \
-                for (int b = 0; b < N * W; b += 64 / (int)sizeof(T)) {                                                 \
+                for (int b = 0; ahead && b < N * W; b += 64 / (int)sizeof(T))                                          \
                     __builtin_prefetch((char const *)(w + b) + ahead);                                                 \
-                    if (next) __builtin_prefetch(w + b + next, 0, 2);                                                  \
-                }                                                                                                      \
                 /* Registers hold the numbers of all rows, or all weights, whichever are fewer. */                     \
                 V one[R], v[W];                                                                                        \
                 if (R < W) UNROLL for (int r = 0; r < R; r++) one[r] = SPREAD(x[r * k + j]);                           \
@@ -77,15 +74,15 @@ enum { LOOPDBG_AHEAD = 4096, LOOPDBG_AHEAD_NEAR = 512, LOOPDBG_NEAR = 1 << 20 };
     }
 
 typedef void (*loopdbg_tile)(void const *panel, float const *x, float *y, npy_intp k, npy_intp n, npy_intp stride,
-                             float const *start, npy_intp row, npy_intp next, npy_intp ahead);
+                             float const *start, npy_intp row, npy_intp ahead);
 typedef float (*loopdbg_one)(float const *w, float const *x, npy_intp k, npy_intp stride, float sum);
 
-/* Tiles by their rows, how many rows the next tile takes of so many that are left (of more: of the last number), and up
- * to how many rows tiles are no slower than BLAS on one thread. */
+/* Tiles by their rows, how many rows the next tile takes of so many that are left (of more: of the last number), the same
+ * where weights are far, and up to how many rows tiles are no slower than BLAS on one thread. */
 enum { LOOPDBG_TILE_ROWS = 8 };
 typedef struct loopdbg_tiling {
     loopdbg_tile tiles[LOOPDBG_TILE_ROWS + 1];
-    int takes[LOOPDBG_TILE_ROWS + 2];
+    int takes[LOOPDBG_TILE_ROWS + 2], takes_far[LOOPDBG_TILE_ROWS + 2];
     loopdbg_one one;
     /* One row with two whole panels beside each other, where that hides what an addition takes; or NULL. */
     void (*pair)(void const *panel, float const *x, float *y, npy_intp k, float const *start, npy_intp ahead);
@@ -110,7 +107,7 @@ TILE(loopdbg_tile_1, , float, 0, NOTHING, WEIGHTS4, loopdbg_v4, 4, 8, 1, SPREAD4
 ONE(loopdbg_one_any, , ROUND_EACH)
 static loopdbg_tiling const loopdbg_any = {
     {NULL, loopdbg_tile_1, loopdbg_tile_2, NULL, loopdbg_tile_4, NULL, loopdbg_tile_6},
-    {0, 1, 2, 2, 4, 4, 6, 6, 6, 6}, loopdbg_one_any, NULL, 8, sizeof(float), 0, NULL, NULL};
+    {0, 1, 2, 2, 4, 4, 6, 6, 6, 6}, {0, 1, 2, 2, 4, 4, 6, 6, 6, 6}, loopdbg_one_any, NULL, 8, sizeof(float), 0, NULL, NULL};
 
 #if defined(__x86_64__)
 #define AVX2 __attribute__((target("avx2,fma,f16c")))
@@ -131,7 +128,7 @@ ONE(loopdbg_one_fma, AVX2, __builtin_fmaf)
 #define TILING2(name, size, halves)                                                                                    \
     {{NULL, loopdbg_tile_1_##name, loopdbg_tile_2_##name, loopdbg_tile_3_##name, loopdbg_tile_4_##name,                \
       loopdbg_tile_5_##name, loopdbg_tile_6_##name},                                                                   \
-     {0, 1, 2, 3, 4, 5, 6, 4, 5, 6}, loopdbg_one_fma, NULL, 4096, size, 0, halves, NULL}
+     {0, 1, 2, 3, 4, 5, 6, 4, 5, 6}, {0, 1, 2, 3, 4, 5, 6, 4, 5, 6}, loopdbg_one_fma, NULL, 4096, size, 0, halves, NULL}
 static loopdbg_tiling const loopdbg_avx2_half = TILING2(avx2_half, sizeof(npy_half), NULL);
 static loopdbg_tiling const loopdbg_avx2 = TILING2(avx2, sizeof(float), &loopdbg_avx2_half);
 #define AVX512 __attribute__((target("avx512f")))
@@ -155,7 +152,7 @@ static loopdbg_tiling const loopdbg_avx2 = TILING2(avx2, sizeof(float), &loopdbg
     _mm512_mul_ps(_mm512_add_ps(_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((__m128i const *)(p)))), zero[q]), \
                   scale[q])
 TILE5(loopdbg_tile_8, 2, 8)
-TILE5(loopdbg_tile_7, 2, 7)
+TILE5(loopdbg_tile_7, 4, 7)
 TILE5(loopdbg_tile_6, 4, 6)
 TILE5(loopdbg_tile_5, 4, 5)
 TILE5(loopdbg_tile_4, 4, 4)
@@ -173,7 +170,7 @@ TILE5(loopdbg_tile_1, 4, 1)
         UNROLL for (int q = 0; q < 8; q++) sum[q] = start ? _mm512_loadu_ps(start + q * 16) : _mm512_setzero_ps();     \
         for (npy_intp j = 0; j < k; j++, w += LOOPDBG_PANEL, other += LOOPDBG_PANEL) {                                 \
             __m512 one = _mm512_set1_ps(x[j]);                                                                         \
-            UNROLL for (int q = 0; q < (int)sizeof(T); q++) {                                                          \
+            if (ahead) UNROLL for (int q = 0; q < (int)sizeof(T); q++) {                                               \
                 __builtin_prefetch((char const *)w + q * 64 + ahead);                                                  \
                 __builtin_prefetch((char const *)other + q * 64 + ahead);                                              \
             }                                                                                                          \
@@ -194,14 +191,22 @@ TILE5(loopdbg_tile_1, 4, 1)
 PAIR(loopdbg_pair_avx512, float, 0, NO_HEADS, FLOATS5)
 PAIR(loopdbg_pair_avx512_half, npy_half, 0, NO_HEADS, HALVES5)
 PAIR(loopdbg_pair_avx512_byte, npy_ubyte, LOOPDBG_BYTES_HEAD, BYTES_HEADS, BYTES5)
-#define TILING5(name, size, head, halves, bytes)                                                                                    \
+/* Six rows at a time with all four vectors of a panel read least of all for a product: 170 of 175 GFLOPS where eight with
+ * two vectors reach 135. But where there are eight, weights that are far are read once for them. */
+#define SIXES {0, 1, 2, 3, 4, 5, 6, 7, 4, 6}
+#define SIXES_FAR {0, 1, 2, 3, 4, 5, 6, 7, 8, 6}
+#define EIGHTS {0, 1, 2, 3, 4, 5, 6, 7, 8, 8}
+#define TILING5(name, near, far, size, head, halves, bytes)                                                                 \
     {{NULL, loopdbg_tile_1_##name, loopdbg_tile_2_##name, loopdbg_tile_3_##name, loopdbg_tile_4_##name,                \
       loopdbg_tile_5_##name, loopdbg_tile_6_##name, loopdbg_tile_7_##name, loopdbg_tile_8_##name},                     \
-     {0, 1, 2, 3, 4, 5, 6, 7, 8, 8}, loopdbg_one_fma, loopdbg_pair_##name, 4096, size, head, halves, bytes}
-static loopdbg_tiling const loopdbg_avx512_half = TILING5(avx512_half, sizeof(npy_half), 0, NULL, NULL);
-static loopdbg_tiling const loopdbg_avx512_byte = TILING5(avx512_byte, 1, LOOPDBG_BYTES_HEAD, NULL, NULL);
-static loopdbg_tiling const loopdbg_avx512 = TILING5(avx512, sizeof(float), 0, &loopdbg_avx512_half,
+     near, far, loopdbg_one_fma, loopdbg_pair_##name, 4096, size, head, halves, bytes}
+static loopdbg_tiling const loopdbg_avx512_half = TILING5(avx512_half, SIXES, SIXES_FAR, sizeof(npy_half), 0, NULL, NULL);
+static loopdbg_tiling const loopdbg_avx512_byte = TILING5(avx512_byte, EIGHTS, EIGHTS, 1, LOOPDBG_BYTES_HEAD, NULL, NULL);
+static loopdbg_tiling const loopdbg_avx512 = TILING5(avx512, SIXES, SIXES_FAR, sizeof(float), 0, &loopdbg_avx512_half,
                                                         &loopdbg_avx512_byte);
+#undef SIXES
+#undef SIXES_FAR
+#undef EIGHTS
 #endif
 
 /* What fits this processor; ``kind`` 0: the best, else one of them for tests (1: any, 2: AVX2, 3: AVX-512) or NULL where
@@ -216,8 +221,8 @@ static loopdbg_tiling const *loopdbg_find_tiling(int kind) {
     return lanes ? tilings[lanes - 1] : NULL;
 }
 
-static inline int loopdbg_next_rows(loopdbg_tiling const *tiling, npy_intp left) {
-    return tiling->takes[left > LOOPDBG_TILE_ROWS ? LOOPDBG_TILE_ROWS + 1 : left];
+static inline int loopdbg_next_rows(int const *takes, npy_intp left) {
+    return takes[left > LOOPDBG_TILE_ROWS ? LOOPDBG_TILE_ROWS + 1 : left];
 }
 
 /* Some rows with all panels; see below. */
@@ -225,7 +230,8 @@ static void loopdbg_rows_of_panels(loopdbg_tiling const *tiling, float const *x,
                                    npy_intp m, npy_intp k, npy_intp n, int backwards, float const *start,
                                    npy_intp step) {
     npy_intp count = (n + LOOPDBG_PANEL - 1) / LOOPDBG_PANEL;
-    npy_intp ahead = k * n * tiling->size > LOOPDBG_NEAR ? LOOPDBG_AHEAD : LOOPDBG_AHEAD_NEAR;
+    int far = k * n * tiling->size > LOOPDBG_NEAR;
+    npy_intp ahead = far ? LOOPDBG_AHEAD : 0;
     float rest[LOOPDBG_TILE_ROWS * LOOPDBG_PANEL], from[LOOPDBG_TILE_ROWS * LOOPDBG_PANEL] = {0};
     for (npy_intp c = 0; c < count; c++) {
         npy_intp first = (backwards ? count - 1 - c : c) * LOOPDBG_PANEL, row = 0, left = n - first;
@@ -241,19 +247,17 @@ static void loopdbg_rows_of_panels(loopdbg_tiling const *tiling, float const *x,
             }
         }
         for (int rows; row < m; row += rows) {
-            rows = loopdbg_next_rows(tiling, m - row);
+            rows = loopdbg_next_rows(far ? tiling->takes_far : tiling->takes, m - row);
             float *y = out + row * n + first;
             float const *s = start ? start + row * step + first : NULL;
-            /* The second tile asks for the panel that comes next. */
-            npy_intp next = row && row <= LOOPDBG_TILE_ROWS && c + 1 < count ? (backwards ? -k : k) * LOOPDBG_PANEL : 0;
             if (left >= LOOPDBG_PANEL) {
-                tiling->tiles[rows](panel, x + row * k, y, k, n, LOOPDBG_PANEL, s, step, next, ahead);
+                tiling->tiles[rows](panel, x + row * k, y, k, n, LOOPDBG_PANEL, s, step, row ? 0 : ahead);
                 continue;
             }
             for (int r = 0; s && r < rows; r++)
                 memcpy(from + r * LOOPDBG_PANEL, s + r * step, (size_t)left * sizeof(float));
             tiling->tiles[rows](panel, x + row * k, rest, k, LOOPDBG_PANEL, LOOPDBG_PANEL, s ? from : NULL, LOOPDBG_PANEL,
-                                next, ahead);
+                                row ? 0 : ahead);
             for (int r = 0; r < rows; r++)
                 memcpy(y + r * n, rest + r * LOOPDBG_PANEL, (size_t)left * sizeof(float));
         }
@@ -276,10 +280,10 @@ static void loopdbg_unpacked(loopdbg_tiling const *tiling, float const *x, float
                              npy_intp k, npy_intp n, float const *start, npy_intp step) {
     npy_intp whole = n / LOOPDBG_PANEL * LOOPDBG_PANEL, row = 0;
     for (int rows; row < m; row += rows) {
-        rows = loopdbg_next_rows(tiling, m - row);
+        rows = loopdbg_next_rows(tiling->takes, m - row);
         for (npy_intp first = 0; first < whole; first += LOOPDBG_PANEL)
             tiling->tiles[rows](weights + first, x + row * k, out + row * n + first, k, n, n,
-                                start ? start + row * step + first : NULL, step, 0, LOOPDBG_AHEAD);
+                                start ? start + row * step + first : NULL, step, 0);
     }
     for (row = 0; row < m; row++)
         for (npy_intp c = whole; c < n; c++)

@@ -10,31 +10,39 @@
 #endif
 
 typedef void (*NAME(tile))(T const *, npy_intp const *, npy_intp, T const *, npy_intp, npy_intp const *, T const *,
-                           T const *, T *const *, npy_intp);
+                           T const *, T *const *, npy_intp, int);
 
 /* R channels at Q vectors of positions: out[q][r * apart + lane] = begun[r, q, lane] + bias[r] + sum over k of
- * w[k * ld + r] * x[at[q] + off[k] + lane]. Every sum is in the order of k, whatever the tile. */
+ * w[k * ld + r] * x[at[q] + off[k] + lane]. Every sum is in the order of k, whatever the tile. ``fresh``: these weights were
+ * not used for other positions before, and those behind them are asked for; each time, that would cost a quarter. */
 /* Unrolled, so that sums stay in registers before and behind the taps as well. */
 #define EACH(i, N) _Pragma("GCC unroll 8") for (int i = 0; i < (N); i++)
+#define TAP(R, Q, k)                                                                                                 \
+    {                                                                                                                \
+        V v[Q];                                                                                                      \
+        npy_intp o = off[k];                                                                                         \
+        EACH(q, Q) v[q] = *(V const *)(from[q] + o);                                                                 \
+        EACH(r, R) {                                                                                                 \
+            V factor = SPLAT(w[(k) * ld + r]);                                                                       \
+            EACH(q, Q) sum[r][q] = FMA(factor, v[q], sum[r][q]);                                                     \
+        }                                                                                                            \
+    }
 #define TILE(R, Q)                                                                                                   \
     ATTRIBUTES static void NAME(tile_##R##_##Q)(T const *x, npy_intp const *off, npy_intp K, T const *w, npy_intp ld,\
                                                 npy_intp const *at, T const *begun, T const *bias, T *const *out,    \
-                                                npy_intp apart) {                                                    \
+                                                npy_intp apart, int fresh) {                                         \
         V sum[R][Q];                                                                                                 \
         T const *from[Q];                                                                                            \
         EACH(q, Q) from[q] = x + at[q];                                                                              \
         EACH(r, R)                                                                                                   \
             EACH(q, Q) sum[r][q] = begun ? *(V const *)(begun + (r * Q + q) * L) : (V){0};                           \
-        for (npy_intp k = 0; k < K; k++) {                                                                           \
-            V v[Q];                                                                                                  \
-            npy_intp o = off[k];                                                                                     \
-            __builtin_prefetch(w + k * ld + 1024); /* large weights pass by once */                                  \
-            EACH(q, Q) v[q] = *(V const *)(from[q] + o);                                                             \
-            EACH(r, R) {                                                                                             \
-                V factor = SPLAT(w[k * ld + r]);                                                                     \
-                EACH(q, Q) sum[r][q] = FMA(factor, v[q], sum[r][q]);                                                 \
-            }                                                                                                        \
+        npy_intp k = 0;                                                                                              \
+        for (; k + 1 < K; k += 2) {                                                                                  \
+            if (fresh) EACH(i, (int)sizeof(T) / 4) __builtin_prefetch(w + (k + i) * ld + 1024);                      \
+            TAP(R, Q, k)                                                                                             \
+            TAP(R, Q, k + 1)                                                                                         \
         }                                                                                                            \
+        if (k < K) TAP(R, Q, k)                                                                                      \
         if (bias)                                                                                                    \
             EACH(r, R) {                                                                                             \
                 V shift = SPLAT(bias[r]);                                                                            \
@@ -61,6 +69,7 @@ static NAME(tile) const NAME(tiles)[4][9] = {
 #endif
 };
 #undef TILE
+#undef TAP
 
 /* B blocks of 8 channels, ``block`` elements apart, at one position: out[(8 * b + r) * apart], from ``begun`` on, if given. The
  * same sums as in tiles. */
@@ -341,7 +350,7 @@ ATTRIBUTES static void NAME(multiply)(conv const *c, T const *x, npy_intp const 
                         for (int q = 0; q < n; q++) to[q] = buffer + q * L;
                     }
                     NAME(tiles)[kind][n](source, taps, size, w + (r - inside) * K + k * ld + inside, ld, at,
-                                         turn ? sums : NULL, shift, to, apart_here);
+                                         turn ? sums : NULL, shift, to, apart_here, first == group);
                     if (whole || !last) continue;
                     for (int q = 0; q < n; q++)
                         for (int32_t p = v->first[first + q]; p < v->first[first + q + 1]; p++) {

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopdbg.runtime.kernels import kernel as kernels
+from loopdbg.runtime.kernels import drivers
 from loopdbg.runtime.ops import arithmetic
 from loopdbg.runtime.ops.weights import HALVED_BYTES, SCALED_BYTES, are_halves, panels, panels_for, scaled_bytes
 
@@ -19,10 +19,10 @@ ANY, AVX2, AVX512 = 1, 2, 3
 
 @pytest.fixture(params=[ANY, AVX2, AVX512], ids=["any", "AVX2", "AVX-512"])
 def tiling(request: pytest.FixtureRequest) -> Iterator[int]:
-    if not kernels.use_tiling(request.param):
+    if not drivers.use_tiling(request.param):
         pytest.skip("this processor has no such instructions")
     yield request.param
-    kernels.use_tiling(0)
+    drivers.use_tiling(0)
 
 
 def packed_product(x: Any, weights: Any, layout: Any = panels) -> Any:
@@ -30,7 +30,7 @@ def packed_product(x: Any, weights: Any, layout: Any = panels) -> Any:
     out = np.full((m, n), np.nan, np.float32)
     kernel = arithmetic.special("panels", F32)
     packed = layout(weights)
-    assert kernels.run(kernel, (x, packed, out), (m, k, n), extra=({4: 1, 2: 2, 1: 3}[packed.itemsize],))
+    assert drivers.run(kernel, (x, packed, out), (m, k, n), extra=({4: 1, 2: 2, 1: 3}[packed.itemsize],))
     return out
 
 
@@ -40,15 +40,15 @@ def test_rows_have_the_bits_that_they_have_alone(tiling: int, m: int, n: int) ->
     x, weights = (RNG.standard_normal(shape).astype(np.float32) for shape in ((m, 37), (37, n)))
     got = packed_product(x, weights)
     np.testing.assert_allclose(got, x.astype(float) @ weights, rtol=1e-4, atol=1e-5)
-    np.testing.assert_array_equal(got, kernels.rows_product(x, weights))
+    np.testing.assert_array_equal(got, drivers.rows_product(x, weights))
     for k in range(m):
         np.testing.assert_array_equal(got[k : k + 1], packed_product(x[k : k + 1], weights))
 
 
 def test_fma_has_the_same_bits_in_vectors_of_either_width() -> None:
     x, weights = (RNG.standard_normal(shape).astype(np.float32) for shape in ((11, 300), (300, 100)))
-    found = [packed_product(x, weights) for kind in (AVX2, AVX512) if kernels.use_tiling(kind)]
-    kernels.use_tiling(0)
+    found = [packed_product(x, weights) for kind in (AVX2, AVX512) if drivers.use_tiling(kind)]
+    drivers.use_tiling(0)
     for other in found[1:]:
         np.testing.assert_array_equal(found[0], other)
 
@@ -60,17 +60,17 @@ def test_weights_of_float16_give_the_bits_that_they_give_as_float32(tiling: int,
     weights[:8, 5] = [0.0, -0.0, 65504, -65504, 2.0**-14, 2.0**-24, -(2.0**-24), 1023 * 2.0**-24]
     x = RNG.standard_normal((m, k)).astype(np.float32)
     assert panels(weights).dtype == (np.float16 if tiling != ANY else np.float32)
-    np.testing.assert_array_equal(packed_product(x, weights), kernels.rows_product(x, weights))
+    np.testing.assert_array_equal(packed_product(x, weights), drivers.rows_product(x, weights))
 
 
 @pytest.mark.parametrize("rows", [1, 4, 16, 17])
 def test_steps_of_a_batch_read_floats_that_are_near_and_get_the_same_bits(rows: int) -> None:
     near, far = (RNG.standard_normal((k, 512)).astype(np.float16).astype(np.float32) for k in (256, 1024))
-    halves = np.float16 if kernels.takes_halves() else np.float32
+    halves = np.float16 if drivers.takes_halves() else np.float32
     assert panels_for(rows)(near).dtype == (np.float32 if 4 <= rows <= 16 else halves)
     assert panels_for(rows)(far).dtype == halves
     x = RNG.standard_normal((rows, 256)).astype(np.float32)
-    np.testing.assert_array_equal(packed_product(x, near, panels_for(rows)), kernels.rows_product(x, near))
+    np.testing.assert_array_equal(packed_product(x, near, panels_for(rows)), drivers.rows_product(x, near))
 
 
 def quantized(k: int, n: int, low: int, high: int, each: bool) -> Any:
@@ -89,7 +89,7 @@ def test_scaled_bytes_give_the_bits_of_the_floats_that_they_are(tiling: int, m: 
     weights[:, 8] = RNG.integers(-20, 40, k).astype(np.float32) * 4 * np.float32(0.00371)  # no 1
     x = RNG.standard_normal((m, k)).astype(np.float32)
     assert panels(weights).dtype == (np.uint8 if tiling == AVX512 else np.float32)
-    np.testing.assert_array_equal(packed_product(x, weights), kernels.rows_product(x, weights))
+    np.testing.assert_array_equal(packed_product(x, weights), drivers.rows_product(x, weights))
 
 
 @pytest.mark.parametrize(("low", "high"), [(-128, 127), (0, 255), (-255, 0), (-1, 1), (7, 7)])
