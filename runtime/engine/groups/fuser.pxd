@@ -1,6 +1,7 @@
 """Looking for groups, for the engine."""
 
 from libc.stdint cimport int64_t
+from numpy cimport npy_intp
 
 from ..memory.memory cimport Memory
 from ..memory.state cimport State
@@ -20,6 +21,7 @@ cdef class Fuser:
     cdef frozenset watched       # slots that are read at boundaries: groups write them
     cdef int64_t generation      # of what is watched
     cdef bint has_products       # the main graph has nodes that chains may be made of
+    cdef tuple made_outside      # what its nodes give
     cdef int64_t looked          # the generation in which the main graph was looked at
 
     cdef int switch(self, bint on) except -1
@@ -36,6 +38,7 @@ cdef class Fuser:
     cdef int look(self, int index) except -1
     cdef bint has_sequences(self, instruction) except -1
     cdef int plan(self, list run) except -1
+    cdef bint has_large(self, slots, npy_intp least) except -1
     cdef list found(self, list nodes, set written, bint chained, bint large)
     cdef list search(self, list nodes, set written, bint chained, bint large)
     cdef bint is_integer_product(self, instruction) except -1

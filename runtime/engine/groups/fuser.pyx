@@ -17,8 +17,21 @@ from ..views import ports_of
 
 # A value that was asked for so often is written from then on.
 cdef int OFTEN = 3
+# Where no value has so many bytes, groups bring nothing. Nodes of the main graph run once a run, and looking at them costs
+# more than values that stay in a second-level cache.
+cdef npy_intp LARGE = 4096
+cdef npy_intp LARGE_OUTSIDE = 1 << 18
+
 # So many plans are kept for shapes that come back.
 cdef int MOST_KEPT = 16
+
+
+cdef inline void together(Instr *ins, bint fused) noexcept:
+    """Let the group that begins with this instruction run as one, or its nodes one by one."""
+    if ins.kind == NATIVE and fused:
+        ins.kind = FUSED
+    elif ins.kind == FUSED and not fused:
+        ins.kind = NATIVE
 
 
 cdef class Fuser:
@@ -31,9 +44,9 @@ cdef class Fuser:
         self.unfolded = set()
         self.watched = frozenset()
         self.generation = self.looked = -1
-        # In the main graph products of integers alone are looked for.
-        self.has_products = any([instruction.kind == Opcode.NODE and instruction.inside < 0 and
-                                 instruction.node.op_type in ("MatMul", "MatMulInteger") for instruction in memory.plan.code])
+        outside = [i for i in memory.plan.code if i.kind == Opcode.NODE and i.inside < 0]
+        self.has_products = any([i.node.op_type in ("MatMul", "MatMulInteger") for i in outside])
+        self.made_outside = tuple([slot for i in outside for slot in i.outputs if slot >= 0])
 
     cdef int switch(self, bint on) except -1:
         """Let groups run, or their nodes one by one; those that were made stay for later."""
@@ -45,8 +58,8 @@ cdef class Fuser:
             ins = self.s.code + <int>group.first
             if ins.group != NULL:
                 ins.group.running = 0
-                if ins.kind == (NATIVE if on and ins.group.loop >= 0 else FUSED):
-                    ins.kind = FUSED if on else NATIVE
+                if not on or ins.group.loop >= 0:
+                    together(ins, on)
         if on:
             for k in range(self.memory.nloops):
                 # Nodes may have been bound meanwhile.
@@ -59,14 +72,15 @@ cdef class Fuser:
         memory."""
         cdef int k
         cdef Instr *ins
-        if unseen and self.s.fusing and self.has_products and self.looked != self.s.generation:
-            self.views.take_back(True)
-            self.look(-1)
+        if unseen and self.s.fusing and self.looked != self.s.generation:
+            if self.has_products or self.has_large(self.made_outside, LARGE_OUTSIDE):
+                self.views.take_back(True)
+                self.look(-1)
             self.looked = self.s.generation
         for group in self.groups:
             ins = self.s.code + <int>group.first
-            if ins.group.loop < 0 and ins.kind == (NATIVE if unseen and self.s.fusing else FUSED):
-                ins.kind = FUSED if ins.kind == NATIVE else NATIVE
+            if ins.group.loop < 0:
+                together(ins, unseen and self.s.fusing)
         for k in range(self.memory.nloops):
             self.s.loops[k].fuse_wait = 1
             self.s.loops[k].fuse_at = self.s.loops[k].fuse_at > self.s.loops[k].boundaries
@@ -194,8 +208,7 @@ cdef class Fuser:
             return 0
         self.planned[run[0]] = key
         # Not at the top: a run whose tensors are all small needs none of it, nor does one without quantised products.
-        large = self.memory.plan.code[run[0]].inside >= 0 and \
-            any([self.s.slots[<int>slot].nbytes >= 4096 for slot in made if slot >= 0])
+        large = self.has_large(made, LARGE if self.memory.plan.code[run[0]].inside >= 0 else LARGE_OUTSIDE)
         chained = any([self.is_integer_product(self.memory.plan.code[pc]) for pc in run])
         if not (large or chained):
             return 0
@@ -264,6 +277,9 @@ cdef class Fuser:
             for first, end in zip(ends[::2], ends[1::2]):
                 planned += fuse.plan_groups([node for node in nodes if first <= node.pc < end], slots, self.unfolded)
         return planned
+
+    cdef bint has_large(self, slots, npy_intp least) except -1:
+        return any([slot >= 0 and self.s.slots[<int>slot].nbytes >= least for slot in slots])
 
     cdef bint is_integer_product(self, instruction) except -1:
         cdef int slot = instruction.outputs[0] if instruction.outputs else -1
