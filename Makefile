@@ -42,8 +42,11 @@ help:  ## list the targets
 demo: $(INSTALLED)-run $(EXTENSIONS) samples  ## open the debugger on a sample model (no terminal: run it headless)
 	$(Q)if [ -t 0 ] && [ -t 1 ]; then exec $(BIN)/loopdbg $(DEMO); else exec $(BIN)/loopdbg run $(DEMO); fi
 
+# Tests run side by side, those of a file one after the other; ARGS=-n0: all in one process, as a debugger wants it.
+PARALLEL := --numprocesses=auto --maxprocesses=4 --dist=loadfile
+
 test: $(INSTALLED)-test $(EXTENSIONS) samples  ## run all tests (ARGS for pytest)
-	$(Q)$(BIN)/pytest $(ARGS)
+	$(Q)$(BIN)/pytest $(PARALLEL) $(ARGS)
 
 # Python itself is not built for it, so the library comes first, but for our dlopen (tests/dlopen.c); C++ libraries throw
 # through it, so theirs comes along. Leaks are what Python leaves behind at exit (tests/unit/test_leaks.py looks for ours),
@@ -58,7 +61,7 @@ sanitize:  ## run the tests with bounds checks and under AddressSanitizer (ARGS 
 	    $(BIN)/pytest $(ARGS)
 
 conformance: $(INSTALLED)-test $(EXTENSIONS) samples  ## run the operator suites and print what they count (ARGS for pytest)
-	$(Q)$(BIN)/pytest -q tests/conformance $(ARGS)
+	$(Q)$(BIN)/pytest -q $(PARALLEL) tests/conformance $(ARGS)
 
 fuzz: $(INSTALLED)-test $(EXTENSIONS) samples  ## try thousands of broken models and traces (ARGS for tests/fuzz/run.py)
 	$(Q)$(PY) tests/fuzz/run.py $(ARGS)

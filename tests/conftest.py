@@ -3,6 +3,7 @@
 import locale
 import signal
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -33,3 +34,25 @@ def locale_of_before() -> Iterator[None]:
     before = locale.setlocale(locale.LC_CTYPE)
     yield
     locale.setlocale(locale.LC_CTYPE, before)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print what tests counted by ``record_property("conformance", line)``, and the node tests of ONNX."""
+    lines = [
+        value
+        for kind in ("passed", "failed")
+        for report in terminalreporter.stats.get(kind, [])
+        for name, value in report.user_properties
+        if name == "conformance"
+    ]
+    ran = {
+        kind: [report for report in terminalreporter.stats.get(kind, []) if "::test_node_case[" in report.nodeid]
+        for kind in ("passed", "failed")
+    }
+    if any(ran.values()):
+        lines.append(f"of {sum(map(len, ran.values()))} node tests of ONNX {len(ran['passed'])} are right")
+        lines += [f"  wrong: {report.nodeid.partition('[')[2][:-1]}" for report in ran["failed"]]
+    if lines:
+        terminalreporter.section("conformance")
+        for line in lines:
+            terminalreporter.write_line(str(line))
