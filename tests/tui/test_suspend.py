@@ -3,7 +3,11 @@ it."""
 
 from __future__ import annotations
 
+import ctypes
+import os
 import re
+import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +29,13 @@ def debugger(settings: Path) -> Iterator[Terminal]:
         found.wait(lambda seen: "q quit" in plain(seen) and "before iteration 0" in plain(seen))
         found.quiet()
         yield found
+
+
+def at_its_inputs(folder: Path) -> tuple[str, ...]:
+    """A model that asks for its inputs: apart from those that lie beside it."""
+    for suffix in (".xml", ".bin"):
+        (folder / f"lstm{suffix}").write_bytes((SAMPLES / f"lstm{suffix}").read_bytes())
+    return (str(folder / "lstm.xml"),)
 
 
 def suspended_and_back(found: Terminal, foot: str) -> str:
@@ -67,18 +78,39 @@ def test_the_mouse_stays_the_terminals_after_the_shell(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "head", "foot"),
-    [((), "open a model", "esc leave"), ((str(SAMPLES / "lstm.xml"),), "needs inputs", "esc quit")],
+    ("model", "head", "foot"),
+    [(False, "open a model", "esc leave"), (True, "needs inputs", "esc quit")],
 )
-def test_so_it_is_before_the_debugger(tmp_path: Path, arguments: tuple[str, ...], head: str, foot: str) -> None:
-    if arguments:
-        # Apart from the inputs that lie beside it.
-        for suffix in (".xml", ".bin"):
-            (tmp_path / f"lstm{suffix}").write_bytes(Path(arguments[0]).with_suffix(suffix).read_bytes())
-        arguments = (str(tmp_path / "lstm.xml"),)
-    with terminal(tmp_path, *arguments) as found:
+def test_so_it_is_before_the_debugger(tmp_path: Path, model: bool, head: str, foot: str) -> None:
+    with terminal(tmp_path, *(at_its_inputs(tmp_path) if model else ())) as found:
         found.wait(lambda seen: head in plain(seen) and foot in plain(seen))
         found.quiet()
         assert head in plain(suspended_and_back(found, foot))
         found.press("\x1b")
         assert found.ended() in (0, 130)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a signal for one thread of another process")
+def test_a_signal_that_another_thread_takes_is_heard(tmp_path: Path) -> None:
+    """Nothing else wakes the event loop there: no cursor blinks."""
+    send = getattr(ctypes.CDLL(None), "tgkill", None)
+    if send is None:
+        pytest.skip("a C library without tgkill")
+    with terminal(tmp_path, *at_its_inputs(tmp_path)) as found:
+        found.wait(lambda seen: "needs inputs" in plain(seen) and "esc quit" in plain(seen))
+        found.quiet()
+        others = {int(name) for name in os.listdir(f"/proc/{found.pid}/task")} - {found.pid}
+        assert send(found.pid, max(others), signal.SIGCONT) == 0
+        found.wait(lambda seen: ALTERNATE in seen, 20)
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_ended_from_outside_it_gives_the_terminal_back(tmp_path: Path, asks: bool) -> None:
+    arguments = at_its_inputs(tmp_path) if asks else (str(SAMPLES / "newton_sqrt.onnx"),)
+    with terminal(tmp_path, *arguments) as found:
+        found.wait(lambda seen: ("needs inputs" if asks else "before iteration 0") in plain(seen))
+        found.quiet()
+        os.kill(found.pid, signal.SIGTERM)
+        assert found.ended() == -signal.SIGTERM
+        assert NORMAL in found.seen
+        assert "Traceback" not in found.seen

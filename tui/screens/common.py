@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import signal
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 from weakref import WeakSet
 
 from textual import events
@@ -31,6 +34,7 @@ class CommonApp(App[Result]):
     def __init__(self, place: Place, actions: Sequence[Action]) -> None:
         super().__init__()
         self.actions = tuple(actions)
+        self._terminated = False
         self._bindings = bindings(place, self.actions)
         suspend = by_id(self.actions)["suspend"]
         for key in suspend.keys:
@@ -71,6 +75,23 @@ class CommonApp(App[Result]):
             self.register_theme(theme)
         self.theme = LIGHT.name if settings.theme() == LIGHT.name else DARK.name
         self.app_resume_signal.subscribe(self, self._resumed)
+        # A signal may reach a thread other than the one that waits in the event loop. Python leaves its handlers to the
+        # latter, which sleeps on unless asyncio is told to wake it up at signals, as it does from the first handler on
+        # that it is given: else fg leads to a dead screen, once in a hundred times.
+        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # Windows; not in the main thread
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self._terminate)
+
+    def _terminate(self) -> None:
+        """The terminal is given back before the process ends."""
+        self._terminated = True
+        self.exit()
+
+    def run(self, *args: Any, **kwargs: Any) -> Result | None:
+        """See :class:`~textual.app.App`; SIGTERM ends the process, after the screen."""
+        result = super().run(*args, **kwargs)
+        if self._terminated:
+            signal.raise_signal(signal.SIGTERM)
+        return result
 
     def _resumed(self, app: App[object]) -> None:
         """Back from the shell, which wrote over all of it: what did not change meanwhile is drawn as well."""
