@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from ..kernels.kernel cimport Call
+from ..kernels.call cimport Call
 from .growing.varying cimport Growing
 from .memory.memory cimport Memory
 from .memory.state cimport Instr, State

@@ -5,7 +5,8 @@ from libc.string cimport memcmp, memcpy
 cimport numpy as np
 from numpy cimport npy_intp
 
-from ..kernels.kernel cimport Call, drop_block, follow_stream, set_call
+from ..kernels.call cimport Call
+from ..kernels.drivers cimport drop_block, follow_stream, set_call
 from ..kernels.renewal cimport Journal, Renewal, loopdbg_forget
 from ..kernels.stream cimport Stream
 from .groups.group cimport ask_for_groups
@@ -22,8 +23,9 @@ import contextvars
 
 import numpy as np
 
-from ..plan import bind as binding
 from ..plan import ranges
+from ..plan.bind import bind
+from ..plan.bound import Bound, Input, Listed, ListInput
 from ..errors import ExecutionError, LoopdbgError, one_line
 from ..graph import MAIN
 from .memory.memory import aligned, shapes_of
@@ -141,7 +143,7 @@ cdef class Binder:
         if not lists:
             varied = self.growing.varied(pc, instruction, inputs, self.block)
         if varied is None:
-            bound = binding.bind(instruction.op, inputs, self.block)
+            bound = bind(instruction.op, inputs, self.block)
         else:
             followed, bound, appended = varied
             if appended is not None:
@@ -153,11 +155,11 @@ cdef class Binder:
         if len(bound.outputs) < len(instruction.outputs):
             return 0     # where it runs says so
         for slot, out in zip(instruction.outputs, bound.outputs):
-            if isinstance(out, binding.Listed):
+            if isinstance(out, Listed):
                 if slot < 0:
                     return 0
                 self.memory.hold_sequence(slot)
-            if slot < 0 or isinstance(out, binding.Listed):
+            if slot < 0 or isinstance(out, Listed):
                 continue
             if out.known is not None and out.dtype.hasobject:
                 return 0
@@ -178,9 +180,9 @@ cdef class Binder:
     cdef object input(self, int slot):
         """A slot that holds a tensor or a sequence, as an input to bind on."""
         if self.s.slots[slot].spec == 0:
-            return binding.ListInput(slot, None, (), None, lambda: self.memory.look(slot))
+            return ListInput(slot, None, (), None, lambda: self.memory.look(slot))
         dtype, shape = self.memory.specs[self.s.slots[slot].spec]
-        return binding.Input(slot, dtype, shape, self.memory.known[slot], lambda: self.memory.look(slot).copy())
+        return Input(slot, dtype, shape, self.memory.known[slot], lambda: self.memory.look(slot).copy())
 
     cdef int add_instruction(self) except -1:
         """Room for one more bound instruction, which the plan does not have; its position."""
@@ -230,7 +232,7 @@ cdef class Binder:
             call = ins.calls + k
             for j, buffer in enumerate(spec.buffers):
                 call.offset[j] = buffer.offset
-                if isinstance(buffer, binding.Listed):
+                if isinstance(buffer, Listed):
                     slot = buffer.index if buffer.kind == "slot" else slot_of_temp[buffer.index]
                     call.cell[j] = <char **>&self.s.slots[<int>slot].owner
                 elif buffer.kind == "slot":
@@ -358,7 +360,7 @@ cdef class Binder:
         if self.s.slots[slot].spec and self.native:
             self.s.slots[slot].flags |= FOLDED
             self.memory.set_known(slot, value)
-            self.install(pc, self.plan.code[pc], binding.Bound([], [], [], {}, 1))
+            self.install(pc, self.plan.code[pc], Bound([], [], [], {}, 1))
         else:
             self.memory.set_known(slot, None)
         return 0

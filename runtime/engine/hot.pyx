@@ -12,7 +12,7 @@ cimport numpy as np
 from .growing.follow cimport fit
 from .groups.group cimport GROUP_DONE, GROUP_TICK, is_looked_into, run_group
 from .history.history cimport note
-from ..kernels.kernel cimport Call
+from ..kernels.call cimport Call
 from .scalar.programs cimport enter_program, next_break, run_program
 from .memory.clock cimport clock_in, now
 from .memory.specs cimport extent_of

@@ -1,4 +1,4 @@
-from ..plan.bind import Buffer
+from ..plan.bound import Buffer
 from ..plan.plan import Plan
 
 LEAST_BYTES: int

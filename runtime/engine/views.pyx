@@ -20,7 +20,7 @@ from .groups.group cimport turn_back, turn_forth
 from .memory.memory cimport Memory
 from .memory.passed cimport close, run_passed, wake_node
 from .memory.state cimport *
-from ..kernels.kernel cimport Call
+from ..kernels.call cimport Call
 
 from ..plan.plan import Opcode
 from ..plan.through import bind_through

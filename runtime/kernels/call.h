@@ -1,4 +1,4 @@
-/* One bound kernel call. kernels.pxd says what it is to Cython; C macros in scalars.h need it too. */
+/* One bound kernel call. call.pxd says what it is to Cython; C macros in scalars.h need it too. */
 #ifndef LOOPDBG_CALL_H
 #define LOOPDBG_CALL_H
 
@@ -7,6 +7,14 @@
 enum { LOOPDBG_MAX_ARGS = 8, LOOPDBG_MAX_DIMS = 4, LOOPDBG_MAX_STEPS = 12, LOOPDBG_MAX_EXTRA = 12 };
 
 typedef void (*loopdbg_loop)(char **args, npy_intp const *dims, npy_intp const *steps, void *data);
+
+/* An elementwise loop for float32, and with what it goes through which type (narrow.h). */
+typedef struct {
+    loopdbg_loop loop, fold;
+    void *data, *fold_data;
+    /* narrow: the result is of that type as well, else it is a bool; operation: of loopdbg_half (narrow.h), or -1 */
+    int inputs, brain, narrow, operation;
+} loopdbg_through;
 
 typedef struct loopdbg_call {
     /* 0; below 0 to pass over so many calls of the node; above 0 when the call could not be done as bound: then the

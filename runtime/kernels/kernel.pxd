@@ -1,40 +1,29 @@
-"""Kernel calls: what the engine runs without the GIL. Shared structs only; call.h says what their fields are."""
+"""What a kernel is, for those who make calls of it."""
 
-from .stream cimport CStream
+from .call cimport MAX_ARGS, Call, inner_loop, run_call
 from numpy cimport npy_intp
 
 
-cdef extern from "call.h":
-    cdef enum:
-        MAX_ARGS "LOOPDBG_MAX_ARGS"
-        MAX_DIMS "LOOPDBG_MAX_DIMS"
-        MAX_STEPS "LOOPDBG_MAX_STEPS"
-        MAX_EXTRA "LOOPDBG_MAX_EXTRA"
-
-    ctypedef void (*inner_loop "loopdbg_loop")(
-        char **args, const npy_intp *dims, const npy_intp *steps, void *data) noexcept nogil
-
-    ctypedef struct Call "loopdbg_call":
-        int (*run)(Call *call) noexcept nogil
-        inner_loop loop
+cdef extern from "call.h" nogil:
+    ctypedef struct Through "loopdbg_through":
+        inner_loop loop, fold
         void *data
-        int nargs
-        int status
-        int elementwise
-        char **cell[MAX_ARGS]
-        npy_intp offset[MAX_ARGS]
-        npy_intp dims[MAX_DIMS]
-        npy_intp steps[MAX_STEPS]
-        int nouter
-        npy_intp *outer
-        npy_intp extra[MAX_EXTRA]
-        void *renewal
+        void *fold_data
+        int inputs, brain, narrow, operation
 
-    ctypedef int (*run_call "loopdbg_run")(Call *call) noexcept nogil
 
-cdef int set_call(Call *call, object spec, npy_intp *outer) except -1
+cdef class Kernel:
+    cdef inner_loop loop
+    cdef void *data
+    cdef run_call one
+    cdef inner_loop fold, rows, sums
+    cdef readonly str driver
+    cdef readonly object out
+    cdef readonly bint elementwise
+    cdef readonly bint exact
+    cdef npy_intp sizes[MAX_ARGS]
+    cdef run_call routine
+    cdef Through through
+    cdef object floats
+
 cdef int opcode(const Call *call) noexcept nogil
-cdef bint is_single(const Call *call) noexcept nogil
-cdef void follow_stream(Call *call, const CStream *stream) noexcept nogil
-cdef void drop_block(Call *call) noexcept nogil
-cdef bint is_gather(const Call *call) noexcept nogil

@@ -1,7 +1,7 @@
 """What computes an elementwise function, a reduction or a product, and how it walks over its arguments.
 
-The binder (bind.py) makes calls of it that the engine runs; in Python (ops/eager.py) the same kernels run on arrays at
-once. Both ask here, so that where a node runs never changes a bit of what it gives.
+The binder (plan/emitting.py) makes calls of it that the engine runs; in Python (ops/eager.py) the same kernels run on
+arrays at once. Both ask here, so that where a node runs never changes a bit of what it gives.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from ..graph import Array
+from ..kernels import drivers
 from ..kernels import kernel as kernels
 from ..kernels.walks import broadcast_shapes, stride_along, walk
 from .primitives import Elementwise, OwnLoop
 
 Shape = tuple[int, ...]
 Dtype = np.dtype[Any]
-#: Outer axes that a call can have (``run_outer`` in kernel.pyx); NumPy's arrays may have 64 axes.
+#: Outer axes that a call can have (``run_outer`` in drivers.pyx); NumPy's arrays may have 64 axes.
 MAX_OUTER = 32
 
 #: What reductions start from, as NumPy's do.
@@ -99,10 +100,10 @@ def routine(name: str) -> kernels.Kernel:
 
 def compute(kernel: kernels.Kernel, *inputs: Array) -> Array | None:
     """What an elementwise kernel gives for arrays that broadcast; None: it could not be done."""
-    result: Array | None = kernels.mapped(kernel, inputs)
+    result: Array | None = drivers.mapped(kernel, inputs)
     if result is not NotImplemented:
         return result
-    arrays = tuple(map(kernels.tidy, inputs))
+    arrays = tuple(map(drivers.tidy, inputs))
     shape = broadcast_shapes(*(x.shape for x in arrays))
     out = np.empty(shape, kernel.out)
     if not out.size:
@@ -113,7 +114,7 @@ def compute(kernel: kernels.Kernel, *inputs: Array) -> Array | None:
     if len(outer) > MAX_OUTER or not (kernel.exact or in_order(steps, arrays)):
         arrays = tuple(np.array(x, order="C") for x in arrays)
         dims, steps, outer = walk(shape, [layout(x) for x in (*arrays, out)], kernel.short_rows)
-    return out if kernels.run(kernel, (*arrays, out), dims, steps, outer) else None
+    return out if drivers.run(kernel, (*arrays, out), dims, steps, outer) else None
 
 
 # ------------------------------------------------------------------ walks: shapes and strides, of buffers or of arrays
@@ -184,7 +185,7 @@ def running_walk(out: Any, axis: int) -> tuple[Shape, Shape, tuple[Shape, ...]]:
 
 
 def extreme_numbers(which: str, x: Any, axis: int, last: bool) -> Shape:
-    """What the driver "arg" takes (kernel.pyx)."""
+    """What the driver "arg" takes (drivers.pyx)."""
     outer, inner = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
     return (ord(kernels.type_char(x.dtype)), outer, x.shape[axis], inner, int(which == "max"), int(last))
 

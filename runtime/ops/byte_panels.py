@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..graph import Array
-from ..kernels import kernel as kernels
-from ..kernels import pages
+from ..kernels import drivers, pages
 from ..kernels.routines import int8
 from . import arithmetic
 
@@ -34,7 +33,7 @@ def panels(weights: Array) -> Array:
 
 def _pack(matrix: Array, row: Array) -> None:
     k, n = matrix.shape
-    kernels.run(arithmetic.routine("int8.pack"), (matrix, row), extra=(k, n, int(matrix.dtype == np.int8)))
+    drivers.run(arithmetic.routine("int8.pack"), (matrix, row), extra=(k, n, int(matrix.dtype == np.int8)))
 
 
 def packed_size(k: Any, n: Any) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import ModelError
 from ..graph import Array
-from ..kernels import kernel as kernels
+from ..kernels import drivers
 from ..kernels.walks import walk
 from . import arithmetic
 from .primitives import Elementwise, IterationFunction, OwnLoop, View
@@ -44,7 +44,7 @@ class Eager:
         kernel = arithmetic.fold(ufunc, x.dtype)
         if kernel is None or (not x.size and ufunc in arithmetic.IDEMPOTENT):
             return np.asarray(ufunc.reduce(x, axis=tuple(axes), keepdims=keepdims, dtype=x.dtype))
-        x = kernels.tidy(x)
+        x = drivers.tidy(x)
         out = np.empty([1 if d in axes else extent for d, extent in enumerate(x.shape)], x.dtype)
         if ufunc in arithmetic.IDENTITY:
             out.fill(arithmetic.IDENTITY[ufunc](x.dtype))
@@ -52,7 +52,7 @@ class Eager:
             out[...] = x[tuple([slice(extent) for extent in out.shape])]
         if x.size:
             spread = (x.shape, arithmetic.spread(out, axes))
-            kernels.run(kernel, (out, x, out), *walk(x.shape, (spread, arithmetic.layout(x), spread)))
+            drivers.run(kernel, (out, x, out), *walk(x.shape, (spread, arithmetic.layout(x), spread)))
         return out if keepdims else out.reshape([extent for d, extent in enumerate(x.shape) if d not in axes])
 
     def accumulate(self, ufunc: np.ufunc, x: Array, axis: int) -> Array:
@@ -62,14 +62,14 @@ class Eager:
         out = np.array(x, order="C")
         if out.size and out.shape[axis] > 1:
             ahead = out[(*(slice(None),) * axis, slice(1, None))]
-            kernels.run(kernel, (out, ahead, ahead), *arithmetic.running_walk(out, axis))
+            drivers.run(kernel, (out, ahead, ahead), *arithmetic.running_walk(out, axis))
         return out
 
     def arg(self, which: str, x: Array, axis: int, last: bool) -> Array:
         if arithmetic.has_extremes(x):
             out = np.empty([1 if d == axis else extent for d, extent in enumerate(x.shape)], np.int64)
             kernel = arithmetic.special("arg", out.dtype)
-            kernels.run(kernel, (_in_order(x), out), extra=arithmetic.extreme_numbers(which, x, axis, last))
+            drivers.run(kernel, (_in_order(x), out), extra=arithmetic.extreme_numbers(which, x, axis, last))
             return out
         find = np.argmax if which == "max" else np.argmin
         if not last:
@@ -81,7 +81,7 @@ class Eager:
         kernel = arithmetic.product(a.dtype, b.dtype)
         if kernel is None or not a.ndim or not b.ndim:
             return np.asarray(np.matmul(a, b))
-        a2, b2 = kernels.tidy(a), kernels.tidy(b)
+        a2, b2 = drivers.tidy(a), drivers.tidy(b)
         if a.ndim == 1:
             a2 = _in_order(a2).reshape(1, -1)
         if b.ndim == 1:
@@ -89,14 +89,14 @@ class Eager:
         shape = arithmetic.product_shape(a2, b2)
         out = np.empty(shape, kernel.out)
         if out.size:
-            kernels.run(kernel, (a2, b2, out), *arithmetic.product_walk(a2, b2, out))
+            drivers.run(kernel, (a2, b2, out), *arithmetic.product_walk(a2, b2, out))
         if a.ndim > 1 and b.ndim > 1:
             return out
         return out.reshape(shape[:-2] + (shape[-2:-1] if a.ndim > 1 else ()) + (shape[-1:] if b.ndim > 1 else ()))
 
     def weighted(self, a: Array, b: Array, start: Array | None = None) -> Array:
         if fits(a, b):
-            return np.asarray(kernels.rows_product(a, b, start))
+            return np.asarray(drivers.rows_product(a, b, start))
         result = self.matmul(a, b)
         return result if start is None else self.map(np.add, result, start)
 
@@ -175,10 +175,10 @@ class Eager:
         onto: bool = False,
     ) -> tuple[Array, ...]:
         results = tuple([np.empty(tuple(shape), dtype) for shape, dtype in outputs])
-        arrays = (*[_in_order(kernels.tidy(x)) for x in inputs], *results)
+        arrays = (*[_in_order(drivers.tidy(x)) for x in inputs], *results)
         if scratch:
             arrays = (*arrays, np.empty(scratch, np.uint8))
-        if not kernels.run(arithmetic.routine(name), arrays, extra=tuple(numbers)):
+        if not drivers.run(arithmetic.routine(name), arrays, extra=tuple(numbers)):
             raise ModelError(failure or f"{name} failed")
         return results
 

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..graph import Array, Operation, System
-from ..kernels import kernel as kernels
-from ..kernels import pages
+from ..kernels import drivers, pages
 from .registry import Op
 
 #: Weights of so many bytes go to panels: smaller ones take no longer with BLAS, and of larger ones a copy is too much.
@@ -108,7 +107,7 @@ def _are_columns(a: Sequence[int], b: Sequence[int]) -> bool:
     least, most = COLUMN_BYTES
     if len(b) < 2 or any(extent != 1 for extent in (*a[:-2], *b[:-2])) or a[-2] < LEAST_ROWS:
         return False
-    return b[-1] % kernels.PANEL == 0 and least <= b[-2] * b[-1] * 4 <= most
+    return b[-1] % drivers.PANEL == 0 and least <= b[-2] * b[-1] * 4 <= most
 
 
 class Weighted:
@@ -134,9 +133,9 @@ def fits(a: Any, b: Any) -> bool:
     if len(b.shape) != 2 or not len(a.shape) or not a.dtype == b.dtype == np.float32:
         return False
     k, n = b.shape
-    if n % kernels.PANEL == 0 or n % kernels.PANEL >= kernels.PANEL * 3 // 4:
+    if n % drivers.PANEL == 0 or n % drivers.PANEL >= drivers.PANEL * 3 // 4:
         least = min(least, FULL_PANEL_BYTES)
-    return bool(a.shape[-1] == k and least <= k * n * 4 <= most and 0 < a.size <= kernels.PANEL_ROWS * k)
+    return bool(a.shape[-1] == k and least <= k * n * 4 <= most and 0 < a.size <= drivers.PANEL_ROWS * k)
 
 
 def panels_for(rows: int) -> Callable[[Array], Array]:
@@ -153,11 +152,11 @@ def panels(weights: Array) -> Array:
 
     Of bytes or float16 where these hold all its numbers: models of fewer bits widen their weights.
     """
-    if weights.nbytes >= SCALED_BYTES and kernels.takes_bytes():
+    if weights.nbytes >= SCALED_BYTES and drivers.takes_bytes():
         scaled = _byte_panels(weights)
         if scaled is not None:
             return scaled
-    if weights.nbytes >= HALVED_BYTES and kernels.takes_halves() and are_halves(weights):
+    if weights.nbytes >= HALVED_BYTES and drivers.takes_halves() and are_halves(weights):
         weights = weights.astype(np.float16)
     return _panels(weights)
 
@@ -165,9 +164,9 @@ def panels(weights: Array) -> Array:
 def _panels(weights: Array) -> Array:
     """As they are, and in their type."""
     k, n = weights.shape
-    packed = pages.zeros((-(-n // kernels.PANEL), k, kernels.PANEL), weights.dtype)
+    packed = pages.zeros((-(-n // drivers.PANEL), k, drivers.PANEL), weights.dtype)
     for panel in range(len(packed)):
-        columns = weights[:, panel * kernels.PANEL : (panel + 1) * kernels.PANEL]
+        columns = weights[:, panel * drivers.PANEL : (panel + 1) * drivers.PANEL]
         packed[panel, :, : columns.shape[1]] = columns
     return packed
 
@@ -175,17 +174,17 @@ def _panels(weights: Array) -> Array:
 def _byte_panels(weights: Array) -> Array | None:
     """Each panel: scales, zeros, and the bytes; None where not all are such. One after the other: each fits a cache."""
     k, n = weights.shape
-    count, head = -(-n // kernels.PANEL), 2 * kernels.PANEL * 4
+    count, head = -(-n // drivers.PANEL), 2 * drivers.PANEL * 4
     packed = None
     for panel in range(count):
-        columns = np.ascontiguousarray(weights[:, panel * kernels.PANEL : (panel + 1) * kernels.PANEL])
+        columns = np.ascontiguousarray(weights[:, panel * drivers.PANEL : (panel + 1) * drivers.PANEL])
         scaled = scaled_bytes(columns)
         if scaled is None:
             return None
         if packed is None:  # most weights are not such, and the first panel tells
-            packed = pages.zeros((count, head + k * kernels.PANEL), np.dtype(np.uint8))
-            bytes_ = packed[:, head:].reshape(count, k, kernels.PANEL)
-            heads = packed[:, :head].view(np.float32).reshape(count, 2, kernels.PANEL)
+            packed = pages.zeros((count, head + k * drivers.PANEL), np.dtype(np.uint8))
+            bytes_ = packed[:, head:].reshape(count, k, drivers.PANEL)
+            heads = packed[:, :head].view(np.float32).reshape(count, 2, drivers.PANEL)
         width = columns.shape[1]
         bytes_[panel, :, :width], heads[panel, 0, :width], heads[panel, 1, :width] = scaled
     return packed

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels import kernel as kernels
+from ..kernels import drivers
 from ..kernels.extents import now
 from ..ops import arithmetic
-from .bind import Bound, Buffer, CallSpec, Input, Varied
+from .bound import Bound, Buffer, CallSpec, Input, Varied
 
 
 def decide(bound: Bound) -> None:
     """Take the decisions that turning calls into C takes, so that the range is one in which they stay."""
     for call in bound.calls:
-        kernels.decide(call.kernel, call.dims, call.steps, call.outer)
+        drivers.decide(call.kernel, call.dims, call.steps, call.outer)
 
 
 def settled(bound: Bound, inputs: Sequence[Input | None]) -> Bound:

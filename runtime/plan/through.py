@@ -12,7 +12,8 @@ from dataclasses import replace
 from ..ops.arithmetic import MAX_OUTER
 from ..ops.primitives import REFUSALS
 from ..ops.registry import Op
-from .bind import Bound, Buffer, CallSpec, Input, Shape, _Binder, respread, walked
+from .bind import _Binder
+from .bound import Bound, Buffer, CallSpec, Input, Shape, respread, walked
 
 
 class _Through(_Binder):

@@ -11,6 +11,7 @@ import pytest
 
 import loopdbg
 from loopdbg.runtime.graph import Graph, Operation, System, TensorType, Value
+from loopdbg.runtime.kernels import drivers
 from loopdbg.runtime.kernels import kernel as kernels
 from loopdbg.runtime.kernels.routines import conv
 from loopdbg.runtime.model import Model
@@ -293,7 +294,7 @@ class Guarded(Eager):
         out, room = np.full(int(np.prod(shape)) + 32, 7, dtype), np.full(scratch + 64, 77, np.uint8)
         result = out[:-32].reshape(shape)
         arrays = (*map(np.ascontiguousarray, inputs), result, room[:scratch])
-        assert kernels.run(kernels.routine_kernel(name), arrays, extra=tuple(numbers))
+        assert drivers.run(kernels.routine_kernel(name), arrays, extra=tuple(numbers))
         assert (out[-32:] == 7).all() and (room[scratch:] == 77).all()
         return (result,)
 

@@ -9,6 +9,7 @@ import pytest
 
 from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.graph import System
+from loopdbg.runtime.kernels import drivers
 from loopdbg.runtime.kernels import kernel as kernels
 from loopdbg.runtime.kernels.routines import rows
 
@@ -110,11 +111,11 @@ def test_processors_give_the_same_bits(length: int) -> None:
                 continue
             for name, logarithm in (("softmax", 0), ("logarithm", 1)):
                 out = np.empty_like(x)
-                assert kernels.run(kernels.routine_kernel("rows.softmax"), (x, out), extra=(len(x), length, logarithm))
+                assert drivers.run(kernels.routine_kernel("rows.softmax"), (x, out), extra=(len(x), length, logarithm))
                 found[name].append(np.where(np.isnan(out), F32(np.nan), out).tobytes())  # whatever the sign of a NaN
             out, mean, inverse = np.empty_like(x), np.empty(len(x), F32), np.empty(len(x), F32)
             kernel = kernels.routine_kernel("rows.normalize")
-            assert kernels.run(kernel, (x, scale, bias, out, mean, inverse), extra=(len(x), length, bits, 15))
+            assert drivers.run(kernel, (x, scale, bias, out, mean, inverse), extra=(len(x), length, bits, 15))
             found["normalize"].append(out.tobytes() + mean.tobytes() + inverse.tobytes())
     finally:
         rows.use_lanes(0)

@@ -16,7 +16,8 @@ from loopdbg.runtime.graph import Array, Graph, Operation, System, TensorType, V
 from loopdbg.runtime.model import Model
 from loopdbg.runtime.ops.eager import Eager
 from loopdbg.runtime.ops.primitives import NotNative
-from loopdbg.runtime.plan.bind import Input, bind
+from loopdbg.runtime.plan.bind import bind
+from loopdbg.runtime.plan.bound import Input
 
 DTYPES = ("bool", "int8", "uint8", "int16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64")
 

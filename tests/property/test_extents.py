@@ -13,7 +13,9 @@ from loopdbg.runtime.graph import Operation, System, TensorType, Value
 from loopdbg.runtime.kernels.extents import Extent, Span, now, share, whole
 from loopdbg.runtime.kernels.walks import broadcast_shapes
 from loopdbg.runtime.ops.registry import resolve
-from loopdbg.runtime.plan import bind, ranges
+from loopdbg.runtime.plan import ranges
+from loopdbg.runtime.plan.bind import bind
+from loopdbg.runtime.plan.bound import CallSpec, Input, Varied
 
 small = st.integers(-12, 12)
 positive = st.integers(1, 12)
@@ -177,14 +179,14 @@ def _bind(op: Any, inputs: list[Any], number: Any) -> Any:
     given = []
     for slot, spec in enumerate(inputs):
         if isinstance(spec, np.ndarray):
-            given.append(bind.Input(slot, spec.dtype, spec.shape, spec, lambda spec=spec: spec))
+            given.append(Input(slot, spec.dtype, spec.shape, spec, lambda spec=spec: spec))
             continue
         shape = tuple(number + 1 if d == "n+1" else number if d == "n" else d for d in spec)
-        given.append(bind.Input(slot, np.dtype(np.float32), shape, None, lambda: np.zeros(())))
-    return bind.bind(op, given)
+        given.append(Input(slot, np.dtype(np.float32), shape, None, lambda: np.zeros(())))
+    return bind(op, given)
 
 
-def _buffers(call: bind.CallSpec) -> list[tuple[str, int, int]]:
+def _buffers(call: CallSpec) -> list[tuple[str, int, int]]:
     return [(b.kind, b.index, b.offset) for b in call.buffers]
 
 
@@ -214,7 +216,7 @@ def test_a_binding_for_a_range_is_the_binding_of_each_number(
     varied = _bind(op, inputs, Extent(span))
     ranges.decide(varied)
     assert span.low <= number <= span.high
-    if any(isinstance(temp, bind.Varied) for temp in varied.temps):
+    if any(isinstance(temp, Varied) for temp in varied.temps):
         # A count is a constant there, and is converted here.
         assert [out.shape for out in ranges.settled(varied, ()).outputs] == [out.shape for out in plain.outputs]
         return

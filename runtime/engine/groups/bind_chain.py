@@ -17,7 +17,8 @@ from ...kernels.walks import broadcast_shapes
 from ...ops.arithmetic import elementwise
 from ...ops.primitives import Elementwise, NotNative
 from ...ops.registry import Op
-from ...plan.bind import Buffer, _Binder, respread, walked
+from ...plan.bind import _Binder
+from ...plan.bound import Buffer, respread, walked
 
 Shape = tuple[int, ...]
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from ...graph import Array
 from ...kernels.walks import stride_along
-from ...plan.bind import Buffer, CallSpec, _Binder
+from ...plan.bound import Buffer, CallSpec
+from ...plan.emitting import Emitting
 from .bind_chain import ChainStep, Joint, Shape
 
 #: Bytes of one tensor in a block. Inputs, outputs and what lies between share the 32 KB or more of the nearest cache;
@@ -64,7 +65,7 @@ class Emitter:
         self._settle_memory()
         for height, calls in ((count, self.calls), (extent % count, self.tail)):
             if height:
-                emitter = _Binder(())
+                emitter = Emitting()
                 for step in self.joint.steps:
                     self._emit(step, height, emitter)
                 calls.extend(emitter.calls)
@@ -74,7 +75,7 @@ class Emitter:
     def _is_once(self, step: ChainStep) -> bool:
         return step.once and self.rows[step.out.index] is None
 
-    def _emit(self, step: ChainStep, height: int, emitter: _Binder) -> None:
+    def _emit(self, step: ChainStep, height: int, emitter: Emitting) -> None:
         shape = step.shape
         if not self._is_once(step):
             last = last_axis(shape, len(self.axes))

@@ -20,7 +20,7 @@ from ...kernels.routines import int8
 from ...ops.arithmetic import routine, strides_of
 from ...ops.byte_panels import narrowed, panels
 from ...ops.weights import prepared
-from ...plan.bind import Buffer, CallSpec
+from ...plan.bound import Buffer, CallSpec
 from .block_calls import Place
 from .fuse import Candidate, Group, Slots
 

@@ -24,7 +24,7 @@ from ...kernels.walks import choose_inner, coalesce, rows_of, stride_along
 from ...ops.arithmetic import IDEMPOTENT, layout, strides_of
 from ...ops.primitives import NotNative
 from ...ops.registry import Op
-from ...plan.bind import Buffer, CallSpec, walked
+from ...plan.bound import Buffer, CallSpec, walked
 from .bind_chain import ChainStep, Joint, Shape
 from .block_calls import BLOCK, Emitter, Place
 

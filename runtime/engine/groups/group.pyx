@@ -9,7 +9,8 @@ from libc.string cimport memcmp
 cimport numpy as np
 from numpy cimport npy_intp
 
-from ...kernels.kernel cimport Call, set_call
+from ...kernels.call cimport Call
+from ...kernels.drivers cimport set_call
 from ..memory.clock cimport clock_in
 from ..memory.pieces cimport hold, release, take
 from ..memory.state cimport *

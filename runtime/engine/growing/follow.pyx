@@ -5,7 +5,7 @@ Everything here gives up (0) where memory, a spec or another binding is needed; 
 
 from libc.stdint cimport int32_t, int64_t
 
-from ...kernels.kernel cimport drop_block
+from ...kernels.drivers cimport drop_block
 from ..memory.pieces cimport release
 from ..memory.specs cimport extent_of, spec_of
 from ..memory.state cimport *

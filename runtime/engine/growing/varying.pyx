@@ -17,7 +17,7 @@ cimport numpy as np
 from numpy cimport npy_intp
 
 from .follow cimport bytes_of, fit_calls, free_shelf, matches, select, shelve
-from ...kernels.kernel cimport Call
+from ...kernels.call cimport Call
 from ...kernels.renewal cimport Renewal
 from ..memory.memory cimport Memory
 from ..memory.pieces cimport release, take
@@ -28,8 +28,9 @@ import math
 
 import numpy as np
 
-from ...plan import bind as binding
 from ...plan import ranges
+from ...plan.bind import bind
+from ...plan.bound import Input, Varied
 from ...kernels.extents import Extent, axis_that_varies, follow, now
 from ...ops.primitives import REFUSALS
 
@@ -72,10 +73,10 @@ cdef class Growing:
             if i is not None and (shape is not old or k in followed.numbers):
                 if i.known is not None:
                     return None
-                i = binding.Input(i.slot, i.dtype, shape, None, i.peek, followed.numbers.get(k))
+                i = Input(i.slot, i.dtype, shape, None, i.peek, followed.numbers.get(k))
             given.append(i)
         try:
-            bound = binding.bind(instruction.op, given, block)
+            bound = bind(instruction.op, given, block)
         except REFUSALS:
             return None     # bound on plain shapes, it says what is wrong
         # Numbers that vary and that nothing asked about do no harm, but say nothing about the shapes either.
@@ -118,7 +119,7 @@ cdef class Growing:
             for j, value in enumerate([value for row in spec.outer for value in row]):
                 self.number(numbers, <size_t>&call.outer[j], value)
         for k, temp in enumerate(bound.temps):
-            if isinstance(temp, binding.Varied):
+            if isinstance(temp, Varied):
                 for j, value in enumerate(temp.numbers):
                     self.number(numbers, <size_t>ins.cells[k] + 8 * j, value)
         for k, guard in enumerate(bound.guards.values()):

@@ -4,7 +4,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint64_t
 from numpy cimport npy_intp
 
-from ...kernels.kernel cimport Call, inner_loop
+from ...kernels.call cimport Call, inner_loop
 from ...kernels.renewal cimport Journal
 from ...kernels.stream cimport CStream
 

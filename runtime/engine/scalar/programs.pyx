@@ -9,7 +9,9 @@ Mul, Add and Less takes 15 ns an iteration instead of 40.
 from libc.stdint cimport int64_t, INT64_MAX
 from libc.string cimport memcpy
 
-from ...kernels.kernel cimport Call, is_gather, is_single, opcode
+from ...kernels.call cimport Call
+from ...kernels.drivers cimport is_gather, is_single
+from ...kernels.kernel cimport opcode
 from ..memory.pieces cimport release, take
 from ..memory.state cimport *
 

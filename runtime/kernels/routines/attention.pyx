@@ -1,6 +1,6 @@
 """Attention of a few queries (attention.h)."""
 
-from ..kernel cimport Call, run_call
+from ..call cimport Call, run_call
 
 cdef extern from "lanes.h" nogil:
     int loopdbg_use_lanes(int wanted) noexcept

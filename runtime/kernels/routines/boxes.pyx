@@ -1,6 +1,6 @@
 """Boxes that overlap (boxes.h)."""
 
-from ..kernel cimport Call, run_call
+from ..call cimport Call, run_call
 
 cdef extern from "boxes.h" nogil:
     int loopdbg_boxes(Call *call) noexcept

@@ -1,6 +1,6 @@
 """Convolutions (conv.h)."""
 
-from ..kernel cimport Call, run_call
+from ..call cimport Call, run_call
 
 cdef extern from "conv.h" nogil:
     int loopdbg_conv_f32(Call *call) noexcept

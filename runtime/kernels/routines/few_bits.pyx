@@ -1,6 +1,6 @@
 """Rows of float32 with weights of a few bits (few_bits.h)."""
 
-from ..kernel cimport Call, run_call
+from ..call cimport Call, run_call
 
 cdef extern from "few_bits.h" nogil:
     enum:

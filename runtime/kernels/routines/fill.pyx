@@ -1,6 +1,6 @@
 """Tensors that are made from numbers alone: see fill.h."""
 
-from ..kernel cimport Call, run_call
+from ..call cimport Call, run_call
 
 cdef extern from "fill.h" nogil:
     int loopdbg_range(Call *call) noexcept

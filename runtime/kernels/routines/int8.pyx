@@ -1,7 +1,7 @@
 """Products of matrices of 8-bit integers, with what stands around them, and convolutions (int8.h, int8_chain.h,
 int8_conv.h)."""
 
-from ..kernel cimport Call, run_call
+from ..call cimport Call, run_call
 
 cdef extern from "int8.h" nogil:
     enum:

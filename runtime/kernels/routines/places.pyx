@@ -1,6 +1,6 @@
 """Reading and writing at indices that are data (places.h), and the extremes of rows (picks.h)."""
 
-from ..kernel cimport Call, run_call
+from ..call cimport Call, run_call
 
 cdef extern from "places.h" nogil:
     int loopdbg_gather_elements(Call *call) noexcept

@@ -1,6 +1,6 @@
 """Maxima and sums over windows (pool.h)."""
 
-from ..kernel cimport Call, run_call
+from ..call cimport Call, run_call
 
 cdef extern from "pool.h" nogil:
     int loopdbg_pool_max_f32(Call *call) noexcept

@@ -1,6 +1,6 @@
 """Numbers to few bits and back (quantize.h)."""
 
-from ..kernel cimport Call, run_call
+from ..call cimport Call, run_call
 
 cdef extern from "quantize.h" nogil:
     int loopdbg_quantize(Call *call) noexcept

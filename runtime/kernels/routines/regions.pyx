@@ -1,6 +1,6 @@
 """Regions of images (regions.h)."""
 
-from ..kernel cimport Call, run_call
+from ..call cimport Call, run_call
 
 cdef extern from "regions.h" nogil:
     int loopdbg_regions(Call *call) noexcept

@@ -15,7 +15,7 @@ from libc.string cimport memcpy
 cimport numpy as np
 from numpy cimport npy_intp
 
-from ..kernel cimport Call, MAX_EXTRA, run_call
+from ..call cimport Call, MAX_EXTRA, run_call
 
 import numpy as np
 

@@ -510,9 +510,10 @@ def test_a_hook_sees_what_only_a_group_reads() -> None:
     same(m.run(inputs, on_iteration=look), outputs)
     x = inputs["start"]
     assert len(seen) == 9
-    for b in seen:
-        np.testing.assert_array_equal(b, x * x + x)
-        x = np.abs(b) - x
+    with np.errstate(all="ignore"):  # the last squares are infinite
+        for b in seen:
+            np.testing.assert_array_equal(b, x * x + x)
+            x = np.abs(b) - x
     assert ["a", "b", "d", "y"] in groups[0]
     # What is looked at again and again is written by the group: nothing is computed twice.
     engine = m._engine

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from loopdbg.runtime.graph import Array
+from loopdbg.runtime.kernels import drivers
 from loopdbg.runtime.kernels import kernel as kernels
 from loopdbg.runtime.ops import arithmetic
 from loopdbg.runtime.ops.primitives import Elementwise, OwnLoop
@@ -81,7 +82,7 @@ def run_on(function: Elementwise, x: Array, out: Array) -> None:
     """As a call walks over views of any strides."""
     kernel = arithmetic.elementwise(function, (FLOAT,))
     assert kernel is not None
-    assert kernels.run(kernel, (x, out), (x.size,), (x.strides[0], out.strides[0]))
+    assert drivers.run(kernel, (x, out), (x.size,), (x.strides[0], out.strides[0]))
 
 
 @names

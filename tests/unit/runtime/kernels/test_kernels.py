@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from loopdbg.runtime.graph import Array, Graph, Operation, System, TensorType, Value
-from loopdbg.runtime.kernels.kernel import Kernel, run
+from loopdbg.runtime.kernels.drivers import run
+from loopdbg.runtime.kernels.kernel import Kernel
 from loopdbg.runtime.model import Model
 from loopdbg.runtime.ops import arithmetic
 from loopdbg.runtime.ops.eager import Eager

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from loopdbg.runtime.graph import Array
+from loopdbg.runtime.kernels import drivers
 from loopdbg.runtime.kernels import kernel as kernels
 from loopdbg.runtime.kernels.routines import rows
 from loopdbg.runtime.ops import arithmetic
@@ -138,7 +139,7 @@ def test_rows_that_share_memory(function: np.ufunc, ahead: int, dtype: Any) -> N
     a, out = memory[:320].reshape(20, 16), memory[ahead : ahead + 320].reshape(20, 16)
     kernel = arithmetic.elementwise(function, (a.dtype, a.dtype))
     assert kernel is not None and kernel.short_rows == 2
-    assert kernels.run(kernel, (a, other, out), (16,), (2, 0, 2), ((20, 32, 2, 32),))
+    assert drivers.run(kernel, (a, other, out), (16,), (2, 0, 2), ((20, 32, 2, 32),))
     np.testing.assert_array_equal(numbers(memory), numbers(wanted))
 
 

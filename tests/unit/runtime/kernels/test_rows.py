@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from loopdbg.runtime.kernels import drivers
 from loopdbg.runtime.kernels import kernel as kernels
 from loopdbg.runtime.kernels.routines import rows
 
@@ -24,7 +25,7 @@ def test_rows_of_every_short_length(kind: int, logarithm: int) -> None:
             x = np.concatenate([rng.standard_normal(size), np.full(BEHIND, 1e30)]).astype(np.float32)
             out = np.full(size + BEHIND, 7, np.float32)
             given = (x[:size].reshape(ROWS, length), out[:size].reshape(ROWS, length))
-            assert kernels.run(kernels.routine_kernel("rows.softmax"), given, extra=(ROWS, length, logarithm))
+            assert drivers.run(kernels.routine_kernel("rows.softmax"), given, extra=(ROWS, length, logarithm))
             assert (out[size:] == 7).all(), f"it wrote behind rows of {length}"
             wide = given[0].astype(np.float64)
             powers = np.exp(wide - wide.max(1, keepdims=True))
@@ -48,7 +49,7 @@ def test_log_sum_exp(inner: int) -> None:
             behind = np.full(ROWS * inner + BEHIND, 7, np.float32)
             out = behind[: ROWS * inner].reshape(ROWS, inner)
             try:
-                assert kernels.run(kernels.routine_kernel("rows.log_sum_exp"), (x, out), extra=(ROWS, n, inner))
+                assert drivers.run(kernels.routine_kernel("rows.log_sum_exp"), (x, out), extra=(ROWS, n, inner))
             finally:
                 rows.use_lanes(0)
             assert (behind[ROWS * inner :] == 7).all()
@@ -70,7 +71,7 @@ def test_powers_of_all_sizes(kind: int) -> None:
     x = np.concatenate([x, [[0, -np.inf]]], dtype=np.float32)
     out = np.empty_like(x)
     try:
-        assert kernels.run(kernels.routine_kernel("rows.softmax"), (x, out), extra=(*x.shape, 0))
+        assert drivers.run(kernels.routine_kernel("rows.softmax"), (x, out), extra=(*x.shape, 0))
     finally:
         rows.use_lanes(0)
     wanted = np.exp(x.astype(np.float64))[:, 1]

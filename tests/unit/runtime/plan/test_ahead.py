@@ -9,7 +9,7 @@ import pytest
 
 import loopdbg
 from loopdbg.runtime.engine.engine import Engine
-from loopdbg.runtime.kernels import kernel as kernels
+from loopdbg.runtime.kernels import drivers
 from loopdbg.runtime.ops import weights as panels
 from loopdbg.runtime.plan import batch, bind
 from models import cell_model, floats, with_weights
@@ -231,7 +231,7 @@ def test_every_value_of_every_iteration(rows_read: list[int]) -> None:
 
 def panels_product(x: Any, weights: Any) -> Any:
     """Sums in the order of the weights' rows."""
-    return kernels.rows_product(x, weights)
+    return drivers.rows_product(x, weights)
 
 
 def test_a_row_that_is_changed_is_the_one_that_is_multiplied() -> None:

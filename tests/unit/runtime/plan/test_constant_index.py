@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from loopdbg.runtime.graph import Operation, System, TensorType, Value
-from loopdbg.runtime.kernels import kernel as kernels
+from loopdbg.runtime.kernels import drivers
 from loopdbg.runtime.ops.eager import Eager
 from loopdbg.runtime.ops.primitives import NotNative
 from loopdbg.runtime.ops.registry import Op, resolve
-from loopdbg.runtime.plan.bind import Bound, Input, bind
+from loopdbg.runtime.plan.bind import bind
+from loopdbg.runtime.plan.bound import Bound, Input
 
 X = np.arange(2 * 3 * 4 * 5, dtype=np.float32).reshape(2, 3, 4, 5)
 
@@ -33,7 +34,7 @@ def result(bound: Bound, x: Any) -> Any:
     source, target = call.buffers
     out = np.full(target.shape, np.nan, np.float32)
     shifted = x.reshape(-1)[source.offset // 4 :]
-    assert kernels.run(call.kernel, (shifted, out), call.dims, call.steps, call.outer, call.extra)
+    assert drivers.run(call.kernel, (shifted, out), call.dims, call.steps, call.outer, call.extra)
     return out
 
 
