@@ -20,6 +20,9 @@ from twins import NoTwinError
 
 # A runner's turn in a round lasts at least this long: shorter runs are repeated.
 TURN_SECONDS = 0.01
+# So many runs settle how often a runner runs in its turn. The first of a turn finds the caches full of the others' weights:
+# whoever had fewer than they would be slower by that alone.
+SETTLING_RUNS = 4
 # On several threads, workers of the one that just ran may spin for a while and take a core from the next; and it takes
 # longer until they are where they stay.
 SETTLE_SECONDS = 0.1
@@ -98,8 +101,8 @@ def rounds(runs: Mapping[str, FirstRun], iterations: int, threads: int | None, e
     prepared = {key: run.prepared for key, run in runs.items()}
     seconds = {key: run.seconds for key, run in runs.items()}
     for key, runner in prepared.items():
-        if seconds[key] < 0.5:  # the first run also bound, allocated and warmed up
-            seconds[key] = _timed(runner, 1, pause)
+        if seconds[key] < 0.5:  # the first runs also bound, allocated and warmed up
+            seconds[key] = min(_timed(runner, 1, pause) for _ in range(SETTLING_RUNS))
     turn = TURN_SECONDS * (1 if threads == 1 else SEVERAL_THREADS)
     repeats = {key: max(1, math.ceil(turn / seconds[key])) for key in prepared}
     one_round = sum(seconds[key] * repeats[key] + pause for key in prepared) or 1.0
