@@ -152,8 +152,8 @@ def _table(
 
 @lru_cache(maxsize=1024)
 def _blocks(transposed: bool, groups: int, found: Windows, dtype: Dtype) -> Callable[[Array], Array]:
-    """What puts weights into the order in which conv.h reads them: by residue, by group, then in blocks of 8, 4, 2 or 1
-    channels ``[taps, channels]``."""
+    """What puts weights into the order in which conv.h reads them: by residue, by group, then in blocks of 8
+    channels, of 4, and what is left, ``[taps, channels]``."""
     taps = _taps(found, transposed)
 
     def layout(w: Array) -> Array:
@@ -168,10 +168,9 @@ def _blocks(transposed: bool, groups: int, found: Windows, dtype: Dtype) -> Call
             whole = ocg // 8 * 8
             eights = met[:, :whole].reshape(groups, whole // 8, 8, taps_met).swapaxes(2, 3)
             parts = [eights.reshape(groups, whole * taps_met)]
-            for rows in (4, 2, 1):
-                if ocg & rows:
-                    parts.append(met[:, whole : whole + rows].swapaxes(1, 2).reshape(groups, rows * taps_met))
-                    whole += rows
+            for rows in (ocg & 4, ocg & 3):
+                parts.append(met[:, whole : whole + rows].swapaxes(1, 2).reshape(groups, rows * taps_met))
+                whole += rows
             out.append(np.concatenate(parts, 1).reshape(-1))
         return np.concatenate(out)
 

@@ -31,7 +31,7 @@ from .block_calls import BLOCK, Emitter, Place
 Spec = tuple[np.dtype[Any], Shape]
 
 #: Tensors with fewer elements are left alone: they stay in the nearest cache anyhow.
-LEAST = 8192
+LEAST = 4096
 #: Axes that blocks can run along.
 MAX_AXES = 8
 #: Bytes of an element, where there are several types.

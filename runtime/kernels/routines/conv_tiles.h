@@ -54,20 +54,27 @@ typedef void (*NAME(tile))(T const *, npy_intp const *, npy_intp, T const *, npy
 
 TILE(1, 1) TILE(1, 2) TILE(1, 3) TILE(1, 4) TILE(1, 8)
 TILE(2, 1) TILE(2, 2) TILE(2, 3) TILE(2, 4)
+TILE(3, 1) TILE(3, 2) TILE(3, 3) TILE(3, 4)
 TILE(4, 1) TILE(4, 2) TILE(4, 3)
 #if ROWS == 8
 TILE(8, 1) TILE(8, 2) TILE(8, 3)
 #endif
 
-/* By rows (1, 2, 4, 8) and vectors. */
-static NAME(tile) const NAME(tiles)[4][9] = {
-    {0, NAME(tile_1_1), NAME(tile_1_2), NAME(tile_1_3), NAME(tile_1_4), 0, 0, 0, NAME(tile_1_8)},
-    {0, NAME(tile_2_1), NAME(tile_2_2), NAME(tile_2_3), NAME(tile_2_4)},
-    {0, NAME(tile_4_1), NAME(tile_4_2), NAME(tile_4_3)},
+/* By rows and vectors. */
+static NAME(tile) const NAME(tiles)[9][9] = {
+    [1] = {0, NAME(tile_1_1), NAME(tile_1_2), NAME(tile_1_3), NAME(tile_1_4), 0, 0, 0, NAME(tile_1_8)},
+    [2] = {0, NAME(tile_2_1), NAME(tile_2_2), NAME(tile_2_3), NAME(tile_2_4)},
+    [3] = {0, NAME(tile_3_1), NAME(tile_3_2), NAME(tile_3_3), NAME(tile_3_4)},
+    [4] = {0, NAME(tile_4_1), NAME(tile_4_2), NAME(tile_4_3)},
 #if ROWS == 8
-    {0, NAME(tile_8_1), NAME(tile_8_2), NAME(tile_8_3)},
+    [8] = {0, NAME(tile_8_1), NAME(tile_8_2), NAME(tile_8_3)},
 #endif
 };
+
+/* Channels of the next tile, and of the next block of weights, of those that are left: 3 take one tile, as images' colours. */
+static inline npy_intp NAME(rows)(npy_intp left, npy_intp most) {
+    return left >= most ? most : left >= 4 ? 4 : left;
+}
 #undef TILE
 #undef TAP
 
@@ -333,9 +340,7 @@ ATTRIBUTES static void NAME(multiply)(conv const *c, T const *x, npy_intp const 
                     wide = n, source = panel, taps = along, at = rows_of;
                 }
                 for (npy_intp r = begun, rows; r < c->ocg; r += rows, sums += rows * n * L) {
-                    npy_intp left = c->ocg - r;
-                    int kind = left >= ROWS ? (ROWS == 8 ? 3 : 2) : left >= 4 ? 2 : left >= 2 ? 1 : 0;
-                    rows = 1 << kind;
+                    rows = NAME(rows)(c->ocg - r, ROWS);
                     /* The block of the weights, and the channel in it. */
                     npy_intp ld = (r & ~(npy_intp)7) + 8 <= c->ocg ? 8 : rows, inside = ld == 8 ? r & 7 : 0;
                     npy_intp apart_here = n * L;
@@ -349,7 +354,7 @@ ATTRIBUTES static void NAME(multiply)(conv const *c, T const *x, npy_intp const 
                     } else {
                         for (int q = 0; q < n; q++) to[q] = buffer + q * L;
                     }
-                    NAME(tiles)[kind][n](source, taps, size, w + (r - inside) * K + k * ld + inside, ld, at,
+                    NAME(tiles)[rows][n](source, taps, size, w + (r - inside) * K + k * ld + inside, ld, at,
                                          turn ? sums : NULL, shift, to, apart_here, first == group);
                     if (whole || !last) continue;
                     for (int q = 0; q < n; q++)
@@ -385,11 +390,11 @@ ATTRIBUTES static void NAME(multiply)(conv const *c, T const *x, npy_intp const 
 #undef EACH
 #undef FEW
 
-/* Weights [ocg, kernel] of a group as tiles read them: blocks of 8, 4, 2, 1 channels, [taps, channels] each. */
+/* Weights [ocg, kernel] of a group as tiles read them: blocks of 8 channels, then of 4, and what is left, [taps, channels] each. */
 ATTRIBUTES static void NAME(gather)(conv const *c, residue const *r, T const *w, npy_intp K, T *to) {
     npy_intp const kernel = c->kernel[0] * c->kernel[1] * c->kernel[2];
     for (npy_intp m = 0, rows; m < c->ocg; m += rows, to += rows * K) {
-        rows = c->ocg - m >= 8 ? 8 : c->ocg - m >= 4 ? 4 : c->ocg - m >= 2 ? 2 : 1;
+        rows = NAME(rows)(c->ocg - m, 8);
         for (npy_intp k = 0; k < rows; k++) {
             T *next = to + k;
             T const *from = w + (m + k) * c->icg * kernel;

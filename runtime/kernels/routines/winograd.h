@@ -143,7 +143,7 @@ ATTRIBUTES static int NAME(winograd)(conv const *c, winograd const *how, T const
                         to[q] = sums + e * WINOGRAD_APART(8 * vectors * L) + (p + q) * L;
                     }
                     for (int r = 0; r < 8; r += ROWS) {
-                        NAME(tiles)[ROWS == 8 ? 3 : 2][n](values, off, icg, ready + (m * 2 + e) * icg * 8 + r, 8, at, NULL,
+                        NAME(tiles)[ROWS][n](values, off, icg, ready + (m * 2 + e) * icg * 8 + r, 8, at, NULL,
                                                          NULL, to, vectors * L, !p && !first);
                         for (int q = 0; q < n; q++) to[q] += ROWS * vectors * L;
                     }
