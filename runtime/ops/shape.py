@@ -343,7 +343,7 @@ def _non_zero(x: Array) -> Array:
     if x.ndim == 0:
         return np.zeros((0, int(bool(x))), INT64)
     places = x.nonzero()
-    return places[0].reshape(1, -1).astype(INT64, copy=False) if x.ndim == 1 else np.array(places, INT64)
+    return places[0][None] if x.ndim == 1 and np.intp is np.int64 else np.array(places, INT64)
 
 
 @onnx("NonZero", since=9, native=False)

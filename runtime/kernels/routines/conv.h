@@ -226,6 +226,19 @@ __attribute__((target("avx512f"))) static inline __mmask16 conv_lanes16(npy_intp
     return _mm512_cmplt_epu32_mask(at, _mm512_set1_epi32((int32_t)(high - low)));
 }
 
+/* Some lanes into every other element. */
+__attribute__((target("avx512f"))) static inline void conv_apart16(float *to, int first, int count, __m512 from) {
+    uint32_t const lanes = ((1u << count) - 1) << first;
+    __m512i const twice = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+    __m512i const upper = _mm512_add_epi32(twice, _mm512_set1_epi32(8)), bits = _mm512_set1_epi32((int32_t)lanes);
+    __m512i const one = _mm512_set1_epi32(1);
+    to -= 2 * first;
+    _mm512_mask_storeu_ps(to, 0x5555 & _mm512_test_epi32_mask(bits, _mm512_sllv_epi32(one, twice)),
+                          _mm512_permutexvar_ps(twice, from));
+    _mm512_mask_storeu_ps(to + 16, 0x5555 & _mm512_test_epi32_mask(bits, _mm512_sllv_epi32(one, upper)),
+                          _mm512_permutexvar_ps(upper, from));
+}
+
 #define T float
 #define V conv_f8
 #define L 8
@@ -275,6 +288,7 @@ __attribute__((target("avx512f"))) static inline __mmask16 conv_lanes16(npy_intp
 #define SPLAT(x) ((conv_f16)_mm512_set1_ps(x))
 #define STORE(to, first, count, from)                                                                                   \
     _mm512_mask_storeu_ps((to) - (first), (__mmask16)(((1u << (count)) - 1) << (first)), _mm512_loadu_ps(from))
+#define STORE_APART(to, first, count, from) conv_apart16(to, first, count, _mm512_loadu_ps(from))
 #define MASK __mmask16
 #define LANES conv_lanes16
 #define MASKED(from, mask) ((conv_f16)_mm512_maskz_loadu_ps(mask, from))

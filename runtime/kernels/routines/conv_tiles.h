@@ -1,5 +1,6 @@
 /* Convolution for one element type and one instruction set: included once for each, with
- * T (element), V (vector), L (elements in V), FMA(a, b, c), SPLAT(x), STORE(to, first, count, from), LOAD(from, low, high)
+ * T (element), V (vector), L (elements in V), FMA(a, b, c), SPLAT(x), STORE(to, first, count, from), STORE_APART (the same,
+ * into every other element, if it is fast), LOAD(from, low, high)
  * (some lanes, zeros for the others) or MASKED(from, mask) with a MASK of LANES(low, high), NARROWER (what
  * half as wide vectors make of depthwise convolutions, if there are such), ATTRIBUTES, NAME(x),
  * ROWS (most channels of a tile: its sums and what they read fit into the registers); H, HL, H_FMA, H_SPLAT for vectors of
@@ -365,6 +366,10 @@ ATTRIBUTES static void NAME(multiply)(conv const *c, T const *x, npy_intp const 
                                 T *place = out + (r + i) * apart + s->out;
                                 if (out_step == 1)
                                     STORE(place, s->lane, s->count, from);
+#ifdef STORE_APART
+                                else if (out_step == 2)
+                                    STORE_APART(place, s->lane, s->count, from);
+#endif
                                 else
                                     for (int j = 0; j < s->count; j++) place[j * out_step] = from[s->lane + j];
                             }
@@ -480,6 +485,7 @@ ATTRIBUTES static int NAME(run)(loopdbg_call *call, conv *c) {
 #undef FMA
 #undef SPLAT
 #undef STORE
+#undef STORE_APART
 #undef LOAD
 #undef NARROWER
 #undef MASK
