@@ -203,9 +203,9 @@ def _tiles(n: int, groups: int, icg: int, ocg: int, found: Windows, dtype: Dtype
     high, wide = -(-height // 2), -(-width // 2)
     vectors = -(-n * high * wide // lane)
     # In vector operations: the products, what makes and reads the transforms, and the weights that are fetched.
-    transformed = vectors * (16 * icg * ocg + 300 * icg + 240 * ocg) + 16 * icg * ocg
+    transformed = vectors * (16 * icg * ocg + 220 * icg + 180 * ocg) + 16 * icg * ocg
     plainly = (-(-n * height * (width + 2) // lane) + 1) * 9 * icg * ocg
-    if 9 * transformed > 8 * plainly:
+    if transformed > plainly:
         return None
     lines = max(1, min(n * high, _BAND // (64 * icg * wide)))
     widest = -(-lines * wide // lane) * lane
