@@ -291,7 +291,7 @@ LOOP(erf_f64) {
     }
 /* The shortest rows of all, brought side by side, so many elements at a time: 6x for the extremes of rows of 2. Only where
  * the output's rows lie side by side and no input shares other memory with it than the very element. */
-enum { LOOPDBG_SHORTEST = 7, LOOPDBG_FEW_ROWS = 16, LOOPDBG_ROWS_BLOCK = 512 };
+enum { LOOPDBG_SHORTEST = 7, LOOPDBG_FEW_ROWS = 16, LOOPDBG_ROWS_BLOCK = 256 };
 #define ROWS_MOVE(BYTES) for (npy_intp r = 0; r < some; r++, from += around) memcpy(to + r * (BYTES), from, BYTES)
 /* One element of each row, so many times: rows of known length take a third of the time. */
 #define ROWS_STRETCH(N)                                                                                       \
