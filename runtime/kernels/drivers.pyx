@@ -5,7 +5,7 @@ from libc.string cimport memset
 cimport numpy as np
 from numpy cimport npy_intp
 
-from .call cimport MAX_ARGS, Call
+from .call cimport MAX_ARGS, Call, inner_loop
 from .kernel cimport Kernel
 from .stream cimport CStream, loopdbg_wait
 
@@ -24,6 +24,15 @@ cdef extern from "extremes.h" nogil:
     int loopdbg_arg(char type, const char *x, int64_t *out, npy_intp outer, npy_intp n, npy_intp inner, int max,
                     int last) noexcept
 
+cdef extern from "products.h" nogil:
+    ctypedef struct Edges "loopdbg_edges":
+        pass
+    bint loopdbg_is_small(const Edges *edges, npy_intp m, npy_intp k, npy_intp n, bint neighbours) noexcept
+    void loopdbg_product(const Edges *edges, const float *x, const float *b, float *out, npy_intp m, npy_intp k, npy_intp n,
+                         const float *start, npy_intp step) noexcept
+    void loopdbg_products(const Edges *edges, char **args, const npy_intp *dims, const npy_intp *steps,
+                          const npy_intp *axis) noexcept
+
 cdef extern from "panels.h" nogil:
     enum:
         LOOPDBG_PANEL
@@ -31,11 +40,10 @@ cdef extern from "panels.h" nogil:
         int most_rows
         const Tiling *halves
         const Tiling *bytes
+        const Edges *edges
     const Tiling *loopdbg_find_tiling(int kind) noexcept
     void loopdbg_panels(const Tiling *tiling, const float *x, const void *weights, float *out, npy_intp m, npy_intp k,
                         npy_intp n, int backwards, const float *start, npy_intp step) noexcept
-    void loopdbg_unpacked(const Tiling *tiling, const float *x, const float *weights, float *out, npy_intp m, npy_intp k,
-                          npy_intp n, const float *start, npy_intp step) noexcept
 
 cdef extern from "bytes.h" nogil:
     void loopdbg_bytes(char *target, const char *source, size_t n) noexcept
@@ -88,8 +96,8 @@ def rows_product(a, b, start=None):
         begin = np.ascontiguousarray(np.broadcast_to(start, (<object>out).shape))
         first = <const float *>np.PyArray_DATA(begin)
     with nogil:
-        loopdbg_unpacked(_tiling, <const float *>np.PyArray_DATA(x), <const float *>np.PyArray_DATA(weights),
-                         <float *>np.PyArray_DATA(out), m, k, n, first, n)
+        loopdbg_product(_tiling.edges, <const float *>np.PyArray_DATA(x), <const float *>np.PyArray_DATA(weights),
+                        <float *>np.PyArray_DATA(out), m, k, n, first, n)
     return out
 
 def run(Kernel kernel, tuple arrays, tuple dims=(), tuple steps=(), tuple outer=(), tuple extra=()):
@@ -197,7 +205,7 @@ cdef int run_loop(Call *c) noexcept nogil:
     return 0
 
 
-cdef inline int odometer(Call *c, int nouter, void *data) noexcept nogil:
+cdef inline int odometer(Call *c, int nouter, inner_loop loop, void *data) noexcept nogil:
     """Over the first so many outer axes; the inner loop does the rest."""
     cdef char *args[MAX_ARGS]
     cdef npy_intp index[MAX_OUTER]
@@ -208,7 +216,7 @@ cdef inline int odometer(Call *c, int nouter, void *data) noexcept nogil:
     for d in range(nouter):
         index[d] = 0
     while True:
-        c.loop(args, c.dims, c.steps, data)
+        loop(args, c.dims, c.steps, data)
         d = nouter - 1
         while d >= 0:
             axis = c.outer + d * width
@@ -226,12 +234,25 @@ cdef inline int odometer(Call *c, int nouter, void *data) noexcept nogil:
 
 
 cdef int run_outer(Call *c) noexcept nogil:
-    return odometer(c, c.nouter, c.data)
+    return odometer(c, c.nouter, c.loop, c.data)
 
 
 cdef int run_rows(Call *c) noexcept nogil:
     """A loop over the inner axis and the one around it."""
-    return odometer(c, c.nouter - 1, c.outer + (c.nouter - 1) * (c.nargs + 1))
+    return odometer(c, c.nouter - 1, c.loop, c.outer + (c.nouter - 1) * (c.nargs + 1))
+
+
+cdef void stack_of_products(char **args, const npy_intp *dims, const npy_intp *steps, void *axis) noexcept nogil:
+    loopdbg_products(_tiling.edges, args, dims, steps, <const npy_intp *>axis)
+
+
+cdef int run_product(Call *c) noexcept nogil:
+    """A product of stacks of matrices: the call's loop is that of BLAS."""
+    if not loopdbg_is_small(_tiling.edges, c.dims[1], c.dims[2], c.dims[3], c.steps[6] == sizeof(float)):
+        return run_outer(c) if c.nouter else run_loop(c)
+    if c.nouter:
+        return odometer(c, c.nouter - 1, stack_of_products, c.outer + (c.nouter - 1) * (c.nargs + 1))
+    return odometer(c, 0, stack_of_products, NULL)
 
 
 cdef int run_checked(Call *c) noexcept nogil:
@@ -294,7 +315,7 @@ cdef int run_panels(Call *c) noexcept nogil:
     if last == 3:
         start = <const float *>(c.cell[2][0] + c.offset[2])
     if not c.extra[0]:
-        loopdbg_unpacked(_tiling, x, weights, out, c.dims[0], c.dims[1], c.dims[2], start, c.extra[1])
+        loopdbg_product(_tiling.edges, x, weights, out, c.dims[0], c.dims[1], c.dims[2], start, c.extra[1])
         return 0
     if tiling == NULL:
         return 1
@@ -490,6 +511,8 @@ cdef int set_kernel(Call *call, object kernel) except -1:
         if k.fold != NULL and folds(call):
             call.loop, call.elementwise = k.fold, False
         call.run = run_outer if call.nouter else run_loop
+    elif k.driver == "product":
+        call.run = run_product
     elif k.driver == "checked":
         call.data = &call.status
         call.run = run_checked

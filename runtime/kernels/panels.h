@@ -23,6 +23,7 @@
 #endif
 #include <numpy/npy_common.h>
 #include "processor.h"
+#include "products.h"
 
 enum { LOOPDBG_PANEL = 64, LOOPDBG_BYTES_HEAD = 2 * LOOPDBG_PANEL * (int)sizeof(float) };
 
@@ -66,16 +67,9 @@ enum { LOOPDBG_AHEAD = 1024, LOOPDBG_NEAR = 1 << 20 };
                 UNROLL for (int q = 0; q < W; q++) STORE(y + r * n + first + q * N, sum[r][q]);                        \
         }                                                                                                              \
     }
-/* One element: sum + x[0..k-1] @ w[0, stride, 2 * stride, ...]. */
-#define ONE(name, attributes, ADD_PRODUCT)                                                                             \
-    attributes static float name(float const *w, float const *x, npy_intp k, npy_intp stride, float sum) {             \
-        for (npy_intp j = 0; j < k; j++) sum = ADD_PRODUCT(x[j], w[j * stride], sum);                                  \
-        return sum;                                                                                                    \
-    }
 
 typedef void (*loopdbg_tile)(void const *panel, float const *x, float *y, npy_intp k, npy_intp n, npy_intp stride,
                              float const *start, npy_intp row, npy_intp ahead);
-typedef float (*loopdbg_one)(float const *w, float const *x, npy_intp k, npy_intp stride, float sum);
 
 /* Tiles by their rows, how many rows the next tile takes of so many that are left (of more: of the last number), the same
  * where weights are far, and up to how many rows tiles are no slower than BLAS on one thread. */
@@ -83,12 +77,12 @@ enum { LOOPDBG_TILE_ROWS = 8 };
 typedef struct loopdbg_tiling {
     loopdbg_tile tiles[LOOPDBG_TILE_ROWS + 1];
     int takes[LOOPDBG_TILE_ROWS + 2], takes_far[LOOPDBG_TILE_ROWS + 2];
-    loopdbg_one one;
     /* One row with two whole panels beside each other, where that hides what an addition takes; or NULL. */
     void (*pair)(void const *panel, float const *x, float *y, npy_intp k, float const *start, npy_intp ahead);
     int most_rows;
     int size, head; /* bytes of a weight, and what a panel has before them */
     struct loopdbg_tiling const *halves, *bytes; /* for weights that are float16, or scaled bytes; or NULL */
+    loopdbg_edges const *edges;
 } loopdbg_tiling;
 
 /* Rows that stay in the second-level cache while all panels pass by, in bytes. */
@@ -104,10 +98,10 @@ TILE(loopdbg_tile_6, , float, 0, NOTHING, WEIGHTS4, loopdbg_v4, 4, 2, 6, SPREAD4
 TILE(loopdbg_tile_4, , float, 0, NOTHING, WEIGHTS4, loopdbg_v4, 4, 2, 4, SPREAD4, LOAD4, STORE4, ROUND_EACH)
 TILE(loopdbg_tile_2, , float, 0, NOTHING, WEIGHTS4, loopdbg_v4, 4, 4, 2, SPREAD4, LOAD4, STORE4, ROUND_EACH)
 TILE(loopdbg_tile_1, , float, 0, NOTHING, WEIGHTS4, loopdbg_v4, 4, 8, 1, SPREAD4, LOAD4, STORE4, ROUND_EACH)
-ONE(loopdbg_one_any, , ROUND_EACH)
 static loopdbg_tiling const loopdbg_any = {
     {NULL, loopdbg_tile_1, loopdbg_tile_2, NULL, loopdbg_tile_4, NULL, loopdbg_tile_6},
-    {0, 1, 2, 2, 4, 4, 6, 6, 6, 6}, {0, 1, 2, 2, 4, 4, 6, 6, 6, 6}, loopdbg_one_any, NULL, 8, sizeof(float), 0, NULL, NULL};
+    {0, 1, 2, 2, 4, 4, 6, 6, 6, 6}, {0, 1, 2, 2, 4, 4, 6, 6, 6, 6}, NULL, 8, sizeof(float), 0, NULL, NULL,
+    &loopdbg_edges_any};
 
 #if defined(__x86_64__)
 #define AVX2 __attribute__((target("avx2,fma,f16c")))
@@ -124,11 +118,10 @@ TILE2(loopdbg_tile_4, 2, 4)
 TILE2(loopdbg_tile_3, 4, 3)
 TILE2(loopdbg_tile_2, 4, 2)
 TILE2(loopdbg_tile_1, 8, 1)
-ONE(loopdbg_one_fma, AVX2, __builtin_fmaf)
 #define TILING2(name, size, halves)                                                                                    \
     {{NULL, loopdbg_tile_1_##name, loopdbg_tile_2_##name, loopdbg_tile_3_##name, loopdbg_tile_4_##name,                \
       loopdbg_tile_5_##name, loopdbg_tile_6_##name},                                                                   \
-     {0, 1, 2, 3, 4, 5, 6, 4, 5, 6}, {0, 1, 2, 3, 4, 5, 6, 4, 5, 6}, loopdbg_one_fma, NULL, 4096, size, 0, halves, NULL}
+     {0, 1, 2, 3, 4, 5, 6, 4, 5, 6}, {0, 1, 2, 3, 4, 5, 6, 4, 5, 6}, NULL, 4096, size, 0, halves, NULL, &loopdbg_edges_avx2}
 static loopdbg_tiling const loopdbg_avx2_half = TILING2(avx2_half, sizeof(npy_half), NULL);
 static loopdbg_tiling const loopdbg_avx2 = TILING2(avx2, sizeof(float), &loopdbg_avx2_half);
 #define AVX512 __attribute__((target("avx512f")))
@@ -199,7 +192,8 @@ PAIR(loopdbg_pair_avx512_byte, npy_ubyte, LOOPDBG_BYTES_HEAD, BYTES_HEADS, BYTES
 #define TILING5(name, near, far, size, head, halves, bytes)                                                                 \
     {{NULL, loopdbg_tile_1_##name, loopdbg_tile_2_##name, loopdbg_tile_3_##name, loopdbg_tile_4_##name,                \
       loopdbg_tile_5_##name, loopdbg_tile_6_##name, loopdbg_tile_7_##name, loopdbg_tile_8_##name},                     \
-     near, far, loopdbg_one_fma, loopdbg_pair_##name, 4096, size, head, halves, bytes}
+     near, far, loopdbg_pair_##name, 4096, size, head, halves, bytes,                          \
+     &loopdbg_edges_avx512}
 static loopdbg_tiling const loopdbg_avx512_half = TILING5(avx512_half, SIXES, SIXES_FAR, sizeof(npy_half), 0, NULL, NULL);
 static loopdbg_tiling const loopdbg_avx512_byte = TILING5(avx512_byte, EIGHTS, EIGHTS, 1, LOOPDBG_BYTES_HEAD, NULL, NULL);
 static loopdbg_tiling const loopdbg_avx512 = TILING5(avx512, SIXES, SIXES_FAR, sizeof(float), 0, &loopdbg_avx512_half,
@@ -246,6 +240,13 @@ static void loopdbg_rows_of_panels(loopdbg_tiling const *tiling, float const *x,
                 continue;
             }
         }
+        if (left < LOOPDBG_PANEL && tiling->size == sizeof(float)) {
+            /* Only the vectors that there are. */
+            loopdbg_lying last = {x, (float const *)panel, start ? start + first : NULL, out + first, k, k, 1, LOOPDBG_PANEL,
+                                  n, step};
+            loopdbg_lying_product(tiling->edges, &last, m, left);
+            continue;
+        }
         for (int rows; row < m; row += rows) {
             rows = loopdbg_next_rows(far ? tiling->takes_far : tiling->takes, m - row);
             float *y = out + row * n + first;
@@ -273,21 +274,6 @@ static void loopdbg_panels(loopdbg_tiling const *tiling, float const *x, void co
     for (npy_intp row = 0; row < m; row += most, backwards = !backwards)
         loopdbg_rows_of_panels(tiling, x + row * k, weights, out + row * n, m - row < most ? m - row : most, k, n,
                                backwards, start ? start + row * step : NULL, step);
-}
-
-/* The same with weights [k, n] as they are. */
-static void loopdbg_unpacked(loopdbg_tiling const *tiling, float const *x, float const *weights, float *out, npy_intp m,
-                             npy_intp k, npy_intp n, float const *start, npy_intp step) {
-    npy_intp whole = n / LOOPDBG_PANEL * LOOPDBG_PANEL, row = 0;
-    for (int rows; row < m; row += rows) {
-        rows = loopdbg_next_rows(tiling->takes, m - row);
-        for (npy_intp first = 0; first < whole; first += LOOPDBG_PANEL)
-            tiling->tiles[rows](weights + first, x + row * k, out + row * n + first, k, n, n,
-                                start ? start + row * step + first : NULL, step, 0);
-    }
-    for (row = 0; row < m; row++)
-        for (npy_intp c = whole; c < n; c++)
-            out[row * n + c] = tiling->one(weights + c, x + row * k, k, n, start ? start[row * step + c] : 0);
 }
 
 #endif

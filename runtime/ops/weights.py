@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,15 +18,11 @@ from ..graph import Array, Operation, System
 from ..kernels import drivers, pages
 from .registry import Op
 
-#: Weights of so many bytes go to panels: smaller ones take no longer with BLAS, and of larger ones a copy is too much.
+#: Weights of so many bytes go to panels: one column takes no longer with BLAS, and of larger ones a copy is too much.
 PANEL_BYTES = (1 << 15, 1 << 26)
-#: Smaller ones, too, from so many bytes on, that leave no more than a quarter of a panel empty: [16,32] @ [32,128]
-#: takes 0.9 us, and with BLAS 2.7 where the weights are transposed, as exporters write them. [16,128] @
-#: [128,8] would take 3 times as long.
-FULL_PANEL_BYTES = 1 << 12
-
-#: Matrices of so many bytes that are no weights are multiplied as they are by so many rows at least.
-COLUMN_BYTES, LEAST_ROWS = (1 << 15, 1 << 18), 4
+#: Smaller ones, too, from so many bytes on, unless they are one column: [16,32] @ [32,128] takes 0.9 us, and with BLAS
+#: 2.7 where the weights are transposed, as exporters write them.
+SMALL_PANEL_BYTES = 1 << 12
 
 #: Weights of so many bytes are kept as float16 where they can be: smaller ones stay near the processor anyhow.
 HALVED_BYTES = 1 << 18
@@ -47,9 +43,7 @@ def weighted(node: Operation, op: Op, system: System, settled: Sequence[bool]) -
     """The operator of ``node`` as plans run it; ``settled``: of each input whether it follows from constants alone."""
     if not op.native or not is_weighted(node, system):
         return op
-    if any(settled[1:]):
-        return on_weights(op)
-    return replace(op, function=partial(_on_columns, op.function)) if node.op_type == "MatMul" else op
+    return on_weights(op) if any(settled[1:]) else op
 
 
 def is_weighted(node: Operation, system: System) -> bool:
@@ -70,44 +64,6 @@ def on_weights(op: Op) -> Op:
 
 def _on_weights(function: Callable[..., Any], p: Any, *inputs: Any, **keywords: Any) -> Any:
     return function(Weighted(p), *inputs, **keywords)
-
-
-def _on_columns(function: Callable[..., Any], p: Any, *inputs: Any, **keywords: Any) -> Any:
-    return function(_Columns(p), *inputs, **keywords)
-
-
-class _Columns:
-    """Other primitives. Products with a matrix that lies like panels do, and stays in the cache, are done as with
-    weights: [200,200] @ [200,64] takes 46 us instead of 74."""
-
-    def __init__(self, p: Any) -> None:
-        self._p = p
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._p, name)
-
-    def matmul(self, a: Any, b: Any) -> Any:
-        shape = tuple(b.shape[-2:])
-        if len(a.shape) < 2 or not _are_columns(a.shape, b.shape) or not fits(a, _Shaped(b.dtype, shape)):
-            return self._p.matmul(a, b)
-        rows = self._p.reshape(a, a.shape[-2:])
-        result = self._p.weighted(rows, self._p.reshape(b, shape))
-        rank = max(len(a.shape), len(b.shape))
-        return self._p.reshape(result, (*(1,) * (rank - 2), *result.shape))
-
-
-@dataclass(frozen=True)
-class _Shaped:
-    dtype: np.dtype[Any]
-    shape: tuple[int, ...]
-
-
-def _are_columns(a: Sequence[int], b: Sequence[int]) -> bool:
-    """One product, of a few rows at least, with a matrix of whole panels that a cache holds."""
-    least, most = COLUMN_BYTES
-    if len(b) < 2 or any(extent != 1 for extent in (*a[:-2], *b[:-2])) or a[-2] < LEAST_ROWS:
-        return False
-    return b[-1] % drivers.PANEL == 0 and least <= b[-2] * b[-1] * 4 <= most
 
 
 class Weighted:
@@ -133,8 +89,8 @@ def fits(a: Any, b: Any) -> bool:
     if len(b.shape) != 2 or not len(a.shape) or not a.dtype == b.dtype == np.float32:
         return False
     k, n = b.shape
-    if n % drivers.PANEL == 0 or n % drivers.PANEL >= drivers.PANEL * 3 // 4:
-        least = min(least, FULL_PANEL_BYTES)
+    if n > 1:
+        least = min(least, SMALL_PANEL_BYTES)
     return bool(a.shape[-1] == k and least <= k * n * 4 <= most and 0 < a.size <= drivers.PANEL_ROWS * k)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from loopdbg.runtime.kernels import drivers
 from loopdbg.runtime.kernels.routines import int8
 
 
@@ -17,3 +18,12 @@ def way(request: Any) -> Iterator[None]:
         pytest.skip("this processor cannot")
     yield
     int8.use(0)
+
+
+@pytest.fixture(params=[1, 2, 3], ids=["any", "AVX2", "AVX-512"])
+def tiling(request: Any) -> Iterator[int]:
+    """Each way to multiply matrices of float32 that this processor has."""
+    if not drivers.use_tiling(request.param):
+        pytest.skip("this processor has no such instructions")
+    yield request.param
+    drivers.use_tiling(0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,14 +14,6 @@ from loopdbg.runtime.ops.weights import HALVED_BYTES, SCALED_BYTES, are_halves, 
 F32 = np.dtype(np.float32)
 RNG = np.random.default_rng(0)
 ANY, AVX2, AVX512 = 1, 2, 3
-
-
-@pytest.fixture(params=[ANY, AVX2, AVX512], ids=["any", "AVX2", "AVX-512"])
-def tiling(request: pytest.FixtureRequest) -> Iterator[int]:
-    if not drivers.use_tiling(request.param):
-        pytest.skip("this processor has no such instructions")
-    yield request.param
-    drivers.use_tiling(0)
 
 
 def packed_product(x: Any, weights: Any, layout: Any = panels) -> Any:

@@ -1,0 +1,223 @@
+/* Products of float32 matrices as they lie: stacks of small ones, and those with few columns.
+ *
+ * BLAS prepares what it multiplies, which takes longer than a small product: [8,8] @ [8,8] 80 ns, and here 28. Every element
+ * is summed in the order that panels.h has, whatever the strides are, and columns beyond the last one are masked: nothing is
+ * computed for them but what a vector computes anyhow.
+ */
+#ifndef LOOPDBG_PRODUCTS_H
+#define LOOPDBG_PRODUCTS_H
+
+#include <string.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+#include <numpy/npy_common.h>
+#include "processor.h"
+#include "turn.h"
+
+#ifndef UNROLL
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+/* Strides count floats; columns of `b`, `out` and `start` are neighbours. start: where sums begin; NULL: 0. */
+typedef struct {
+    float const *a, *b, *start;
+    float *out;
+    npy_intp k, a_row, a_column, b_row, out_row, start_row;
+} loopdbg_lying;
+
+/* R rows with W vectors of N columns, of the last of which there are as many as are left of `columns`. */
+#define EDGE(name, attributes, V, N, W, R, SPREAD, LOAD, STORE, ADD_PRODUCT, MASK, LOAD_SOME, STORE_SOME)              \
+    attributes static void name(loopdbg_lying const *p, int columns) {                                                 \
+        float const *a[R], *b = p->b;                                                                                  \
+        npy_intp const column = p->a_column, step = p->b_row;                                                          \
+        MASK(mask, columns - N * (W - 1))                                                                              \
+        V sum[R][W];                                                                                                   \
+        UNROLL for (int r = 0; r < R; r++) {                                                                           \
+            float const *s = p->start ? p->start + r * p->start_row : NULL;                                            \
+            a[r] = p->a + r * p->a_row;                                                                                \
+            UNROLL for (int q = 0; q < W; q++)                                                                         \
+                sum[r][q] = !p->start ? SPREAD(0.0f) : q < W - 1 ? LOAD(s + q * N) : LOAD_SOME(mask, s + q * N);       \
+        }                                                                                                              \
+        _Pragma("GCC unroll 2") for (npy_intp j = 0, i = 0; j < p->k; j++, i += column, b += step) {                   \
+            V v[W];                                                                                                    \
+            UNROLL for (int q = 0; q < W; q++) v[q] = q < W - 1 ? LOAD(b + q * N) : LOAD_SOME(mask, b + q * N);        \
+            UNROLL for (int r = 0; r < R; r++) {                                                                       \
+                V one = SPREAD(a[r][i]);                                                                               \
+                UNROLL for (int q = 0; q < W; q++) sum[r][q] = ADD_PRODUCT(one, v[q], sum[r][q]);                      \
+            }                                                                                                          \
+        }                                                                                                              \
+        UNROLL for (int r = 0; r < R; r++) {                                                                           \
+            float *y = p->out + r * p->out_row;                                                                        \
+            UNROLL for (int q = 0; q < W - 1; q++) STORE(y + q * N, sum[r][q]);                                        \
+            STORE_SOME(y + (W - 1) * N, mask, sum[r][W - 1]);                                                          \
+        }                                                                                                              \
+    }
+
+typedef void (*loopdbg_edge)(loopdbg_lying const *p, int columns);
+
+/* Tiles by their vectors, less one, and their rows; how many columns a vector has, a tile of many rows at most, and one of
+ * one or two rows; and the rows of tiles with all these columns, and of others; and what weights may be at most of which
+ * products take no longer than with BLAS. */
+enum { LOOPDBG_EDGE_VECTORS = 4, LOOPDBG_EDGE_ROWS = 8 };
+typedef struct {
+    loopdbg_edge tiles[LOOPDBG_EDGE_VECTORS][LOOPDBG_EDGE_ROWS + 1];
+    int vector, columns, columns_few, rows_wide, rows;
+    npy_intp most;
+} loopdbg_edges;
+
+#define EDGES_2(name, W) {NULL, name(W, 1), name(W, 2)}
+#define EDGES_6(name, W) {NULL, name(W, 1), name(W, 2), name(W, 3), name(W, 4), name(W, 5), name(W, 6)}
+#define EDGES_8(name, W)                                                                                               \
+    {NULL, name(W, 1), name(W, 2), name(W, 3), name(W, 4), name(W, 5), name(W, 6), name(W, 7), name(W, 8)}
+#define EACH_2(DO, W) DO(W, 1) DO(W, 2)
+#define EACH_6(DO, W) EACH_2(DO, W) DO(W, 3) DO(W, 4) DO(W, 5) DO(W, 6)
+#define EACH_8(DO, W) EACH_6(DO, W) DO(W, 7) DO(W, 8)
+
+typedef float loopdbg_e4 __attribute__((vector_size(16), aligned(4), may_alias));
+static inline loopdbg_e4 loopdbg_load_some(int count, float const *p) {
+    loopdbg_e4 v = {0};
+    for (int k = 0; k < count; k++) v[k] = p[k];
+    return v;
+}
+static inline void loopdbg_store_some(float *p, int count, loopdbg_e4 v) {
+    for (int k = 0; k < count; k++) p[k] = v[k];
+}
+#define EDGE_SPREAD(x) ((loopdbg_e4){x, x, x, x})
+#define EDGE_LOAD(p) (*(loopdbg_e4 const *)(p))
+#define EDGE_STORE(p, v) (*(loopdbg_e4 *)(p) = (v))
+#define EDGE_ROUND_EACH(a, b, sum) ((sum) + (a) * (b))
+#define EDGE_COUNT(mask, count) int mask = count;
+#define EDGE_ANY(W, R)                                                                                                 \
+    EDGE(loopdbg_edge_##W##_##R, , loopdbg_e4, 4, W, R, EDGE_SPREAD, EDGE_LOAD, EDGE_STORE, EDGE_ROUND_EACH,           \
+         EDGE_COUNT, loopdbg_load_some, loopdbg_store_some)
+EACH_6(EDGE_ANY, 1)
+EACH_6(EDGE_ANY, 2)
+EACH_2(EDGE_ANY, 3)
+EACH_2(EDGE_ANY, 4)
+#define EDGE_NAME(W, R) loopdbg_edge_##W##_##R
+static loopdbg_edges const loopdbg_edges_any = {
+    {EDGES_6(EDGE_NAME, 1), EDGES_6(EDGE_NAME, 2), EDGES_2(EDGE_NAME, 3), EDGES_2(EDGE_NAME, 4)}, 4, 8, 16, 6, 6, 16};
+
+#if defined(__x86_64__)
+#define EDGE_MASK2(mask, count)                                                                                        \
+    __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+#define EDGE_SOME2(mask, p) _mm256_maskload_ps(p, mask)
+#define EDGE_AVX2(W, R)                                                                                                \
+    EDGE(loopdbg_edge_avx2_##W##_##R, __attribute__((target("avx2,fma"))), __m256, 8, W, R, _mm256_set1_ps,            \
+         _mm256_loadu_ps, _mm256_storeu_ps, _mm256_fmadd_ps, EDGE_MASK2, EDGE_SOME2, _mm256_maskstore_ps)
+EACH_6(EDGE_AVX2, 1)
+EACH_6(EDGE_AVX2, 2)
+EACH_2(EDGE_AVX2, 3)
+EACH_2(EDGE_AVX2, 4)
+#define EDGE_NAME2(W, R) loopdbg_edge_avx2_##W##_##R
+static loopdbg_edges const loopdbg_edges_avx2 = {
+    {EDGES_6(EDGE_NAME2, 1), EDGES_6(EDGE_NAME2, 2), EDGES_2(EDGE_NAME2, 3), EDGES_2(EDGE_NAME2, 4)},
+    8, 16, 32, 6, 6, 1 << 16};
+
+#define EDGE_MASK5(mask, count) __mmask16 mask = (__mmask16)((1u << (count)) - 1);
+#define EDGE_AVX512(W, R)                                                                                              \
+    EDGE(loopdbg_edge_avx512_##W##_##R, __attribute__((target("avx512f"))), __m512, 16, W, R, _mm512_set1_ps,          \
+         _mm512_loadu_ps, _mm512_storeu_ps, _mm512_fmadd_ps, EDGE_MASK5, _mm512_maskz_loadu_ps, _mm512_mask_storeu_ps)
+EACH_8(EDGE_AVX512, 1)
+EACH_8(EDGE_AVX512, 2)
+EACH_8(EDGE_AVX512, 3)
+EACH_6(EDGE_AVX512, 4)
+#define EDGE_NAME5(W, R) loopdbg_edge_avx512_##W##_##R
+static loopdbg_edges const loopdbg_edges_avx512 = {
+    {EDGES_8(EDGE_NAME5, 1), EDGES_8(EDGE_NAME5, 2), EDGES_8(EDGE_NAME5, 3), EDGES_6(EDGE_NAME5, 4)},
+    16, 64, 64, 6, 8, 1 << 18};
+#endif
+
+/* Whether BLAS takes longer. Dot products, each of a row and a column that lie in one piece, it does in vectors. */
+static int loopdbg_is_small(loopdbg_edges const *edges, npy_intp m, npy_intp k, npy_intp n, int neighbours) {
+    if (n == 1 || (m == 1 && !neighbours)) return m * k * n <= 64;
+    return k * n <= (m == 1 ? edges->most / 64 : edges->most);
+}
+
+/* So many rows and columns, of a matrix b whose columns are neighbours. */
+static void loopdbg_lying_product(loopdbg_edges const *edges, loopdbg_lying const *p, npy_intp m, npy_intp n) {
+    int widest = m <= 2 ? edges->columns_few : edges->columns;
+    for (npy_intp first = 0; first < n; first += widest) {
+        int columns = n - first < widest ? (int)(n - first) : widest;
+        int vectors = (columns + edges->vector - 1) / edges->vector;
+        int most = vectors * edges->vector == edges->columns ? edges->rows_wide : edges->rows;
+        loopdbg_lying part = *p;
+        part.b += first, part.out += first;
+        if (part.start) part.start += first;
+        for (npy_intp left = m; left;) {
+            int rows = left < most ? (int)left : most;
+            edges->tiles[vectors - 1][rows](&part, columns);
+            part.a += rows * p->a_row, part.out += rows * p->out_row;
+            if (part.start) part.start += rows * p->start_row;
+            left -= rows;
+        }
+    }
+}
+
+/* Columns of b that are no neighbours become such, so many numbers of each at a time: what a first-level cache holds. So do
+ * short rows, which lie across cache lines, where many rows of a meet them. */
+enum { LOOPDBG_LAID = 128, LOOPDBG_LAID_COLUMNS = 64, LOOPDBG_LAY_ROWS = 32 };
+
+static void loopdbg_lay(float const *b, npy_intp row, npy_intp column, float *laid, npy_intp k, npy_intp n, npy_intp width) {
+    npy_intp const size = sizeof(float);
+    npy_intp whole = row == 1 ? k / 4 * 4 : 0, c = 0;
+    for (; c + 4 <= n; c += 4) {
+        for (npy_intp j = 0; j < whole; j += 4)
+            loopdbg_turn_block_4((char const *)(b + c * column + j), column * size, (char *)(laid + j * width + c), width * size);
+        for (npy_intp j = whole; j < k; j++)
+            for (npy_intp i = c; i < c + 4; i++) laid[j * width + i] = b[j * row + i * column];
+    }
+    for (; c < n; c++)
+        for (npy_intp j = 0; j < k; j++) laid[j * width + c] = b[j * row + c * column];
+}
+
+/* The same of a matrix b that lies in any way. */
+static void loopdbg_any_product(loopdbg_edges const *edges, loopdbg_lying const *p, npy_intp b_column, npy_intp m, npy_intp n) {
+    float laid[LOOPDBG_LAID * LOOPDBG_LAID_COLUMNS];
+    if (n == 1 || (b_column == 1 && (m < LOOPDBG_LAY_ROWS || n >= 16))) {
+        loopdbg_lying_product(edges, p, m, n);
+        return;
+    }
+    for (npy_intp first = 0; first < n; first += LOOPDBG_LAID_COLUMNS) {
+        npy_intp columns = n - first < LOOPDBG_LAID_COLUMNS ? n - first : LOOPDBG_LAID_COLUMNS;
+        npy_intp width = (columns + 15) / 16 * 16, j = 0;
+        do {
+            loopdbg_lying part = *p;
+            part.k = p->k - j < LOOPDBG_LAID ? p->k - j : LOOPDBG_LAID;
+            loopdbg_lay(p->b + j * p->b_row + first * b_column, p->b_row, b_column, laid, part.k, columns, width);
+            part.a += j * p->a_column, part.b = laid, part.b_row = width, part.out += first;
+            if (j) part.start = part.out, part.start_row = part.out_row;
+            else if (part.start) part.start += first;
+            loopdbg_lying_product(edges, &part, m, columns);
+            j += LOOPDBG_LAID;
+        } while (j < p->k);
+    }
+}
+
+/* out[m, n] = start[m, n] + x[m, k] @ b[k, n]; all contiguous, but that rows of `start` are `step` floats apart (0: there is
+ * one for all). NULL: 0. */
+static void loopdbg_product(loopdbg_edges const *edges, float const *x, float const *b, float *out, npy_intp m, npy_intp k,
+                            npy_intp n, float const *start, npy_intp step) {
+    loopdbg_lying p = {x, b, start, out, k, k, 1, n, n, step};
+    loopdbg_any_product(edges, &p, 1, m, n);
+}
+
+/* A stack of products, as NumPy's matmul has its arguments. axis: how many, and a stride for each argument; NULL: one. */
+static void loopdbg_products(loopdbg_edges const *edges, char **args, npy_intp const *dims, npy_intp const *steps,
+                             npy_intp const *axis) {
+    npy_intp const size = sizeof(float), one[4] = {1, 0, 0, 0};
+    npy_intp m = dims[1], n = dims[3], count;
+    loopdbg_lying p = {(float const *)args[0], (float const *)args[1], NULL, (float *)args[2], dims[2],
+                       steps[3] / size, steps[4] / size, steps[5] / size, steps[7] / size, 0};
+    axis = axis ? axis : one;
+    count = axis[0];
+    /* One matrix b for all: rows of all, where they follow each other. */
+    if (count > 1 && !axis[2] && axis[1] == m * steps[3] && axis[3] == m * steps[7]) m *= count, count = 1;
+    for (; count; count--) {
+        loopdbg_any_product(edges, &p, steps[6] / size, m, n);
+        p.a += axis[1] / size, p.b += axis[2] / size, p.out += axis[3] / size;
+    }
+}
+
+#endif
