@@ -7,6 +7,7 @@
 enum { LOOPDBG_MAX_ARGS = 8, LOOPDBG_MAX_DIMS = 4, LOOPDBG_MAX_STEPS = 12, LOOPDBG_MAX_EXTRA = 12 };
 
 typedef void (*loopdbg_loop)(char **args, npy_intp const *dims, npy_intp const *steps, void *data);
+#define LOOP(name) static void name(char **args, npy_intp const *dims, npy_intp const *steps, void *data)
 
 /* An elementwise loop for float32, and with what it goes through which type (narrow.h). */
 typedef struct {

@@ -255,6 +255,11 @@ cdef int run_product(Call *c) noexcept nogil:
     return odometer(c, 0, stack_of_products, NULL)
 
 
+cdef int run_planes(Call *c) noexcept nogil:
+    """A loop over the inner axis and the two around it."""
+    return odometer(c, c.nouter - 2, c.outer + (c.nouter - 2) * (c.nargs + 1))
+
+
 cdef int run_checked(Call *c) noexcept nogil:
     c.status = 0
     if c.nouter:
@@ -414,6 +419,20 @@ cdef bint folds(const Call *call) noexcept:
     return call.steps[0] == 0 and call.steps[2] == 0 and call.cell[0] == call.cell[2] and call.offset[0] == call.offset[2]
 
 
+cdef bint folds_around(Call *call, int depth) noexcept:
+    """True where a call reduces along an outer axis, so many from the inner one, but not along those between."""
+    cdef npy_intp *axis
+    cdef int d
+    if call.nargs != 3 or call.nouter < depth or call.cell[0] != call.cell[2] or call.offset[0] != call.offset[2] or \
+            call.steps[0] == 0 or call.steps[0] != call.steps[2]:
+        return False
+    for d in range(1, depth + 1):
+        axis = call.outer + (call.nouter - d) * 4
+        if axis[1] != axis[3] or (axis[1] == 0) != (d == depth):
+            return False
+    return True
+
+
 cdef bint short_rows(Call *call, Kernel k) noexcept:
     """True where a loop over two axes fits what is called: a map, or a sum into where it reads."""
     cdef npy_intp size
@@ -452,6 +471,9 @@ def decide(Kernel k, dims, steps, outer):
         dims[0] == 1
     if k.fold != NULL:
         steps[0] == 0, steps[2] == 0
+    if k.fold_around != NULL and outer:
+        for row in (steps, *[row[1:] for row in outer]):
+            row[0] == 0, row[0] == row[2]
     if k.driver == "copy" and outer:
         for step in steps:
             step == k.out.itemsize
@@ -495,6 +517,10 @@ cdef int set_kernel(Call *call, object kernel) except -1:
             call.steps[j] = k.sizes[j]
     if k.one != NULL and call.dims[0] == 1 and not call.nouter:
         call.run = k.one
+    elif k.fold_around != NULL and folds_around(call, 1):
+        call.loop, call.run, call.elementwise = k.fold_around, run_rows, False
+    elif k.fold_rows != NULL and folds_around(call, 2):
+        call.loop, call.run, call.elementwise = k.fold_rows, run_planes, False
     elif short_rows(call, k):
         # 5x for rows of 16, 2x for rows of 64: NumPy's loop is called once a row.
         call.loop = k.sums if call.steps[2] == 0 else k.rows

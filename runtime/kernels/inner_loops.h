@@ -16,14 +16,14 @@
 
 #include "bytes.h"
 #include "call.h"
-#include "narrow.h"
+#include "folds.h"
 #include "functions.h"
+#include "narrow.h"
 #include "numbers.h"
 #include "processor.h"
 #include "scalar_ops.h"
 #include "wide.h"
 
-#define LOOP(name) static void name(char **args, npy_intp const *dims, npy_intp const *steps, void *data)
 
 /* copy: data = element size in bytes */
 #define COPY_BODY(T)                                                                                          \

@@ -19,6 +19,7 @@ cdef extern from "inner_loops.h" nogil:
     inner_loop loopdbg_cast(char from_type, char to_type) noexcept
     inner_loop loopdbg_rows(const char *name, char type) noexcept
     inner_loop loopdbg_map(const char *name, char type) noexcept
+    inner_loop loopdbg_fold(const char *name, char type, int rows) noexcept
     inner_loop loopdbg_own(const char *name, char type) noexcept
 
 cdef extern from "narrow.h" nogil:
@@ -88,7 +89,8 @@ cdef class Kernel:
 
     ``sizes``: of the arguments' elements, where it is not exact. ``one``: what to run instead where there is one element;
     ``fold``: the loop to run instead where the output is one element that is read as well; ``rows`` and ``sums``: the same
-    where the inner axis is short.
+    where the inner axis is short; ``fold_around`` and ``fold_rows``: where the output stays along the axis around the inner
+    one, or along the one around that.
     """
 
     @property
@@ -146,6 +148,8 @@ def ufunc_kernel(np.ufunc ufunc, tuple dtypes):
                     kernel.loop, kernel.exact = instead, True
                 if len(wanted) == 2:
                     kernel.rows = loopdbg_rows(ufunc.__name__.encode(), ord(wanted[0]))
+                    kernel.fold_around = loopdbg_fold(ufunc.__name__.encode(), ord(wanted[0]), False)
+                    kernel.fold_rows = loopdbg_fold(ufunc.__name__.encode(), ord(wanted[0]), True)
                     if instead != NULL:
                         # NumPy's loop reduces: several elements at once, or in pairs.
                         kernel.fold, kernel.loop, kernel.exact = kernel.loop, instead, True

@@ -1,0 +1,129 @@
+"""Reductions whose results lie side by side: each is that of one number after the other, however many are under way."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopdbg.runtime.graph import Array, Graph, Operation, System, TensorType, Value
+from loopdbg.runtime.kernels.drivers import run
+from loopdbg.runtime.kernels.walks import walk
+from loopdbg.runtime.model import Model
+from loopdbg.runtime.ops import arithmetic
+from loopdbg.runtime.ops.eager import Eager
+
+FUNCTIONS = {"ReduceSum": np.add, "ReduceProd": np.multiply, "ReduceMax": np.maximum, "ReduceMin": np.minimum}
+#: Of rows that results are made of, of rows into a row, and of short rows into one; some for each of the ways.
+SHAPES = [
+    *[((70, n), 1) for n in range(1, 8)],
+    *[((3, 30, n), 2) for n in (2, 3, 5)],
+    *[((n, m), 0) for n, m in itertools.product((1, 2, 7, 8, 40), (8, 16, 21, 64, 91, 300))],
+    *[((37, n, m), 1) for n, m in itertools.product((2, 8, 16, 35), (2, 3, 4, 5, 7, 11, 64))],
+]
+
+
+def one_by_one(function: np.ufunc, x: Array, axis: int, begin: Array | None = None) -> Array:
+    """What comes of a reduction that takes one number after the other; of two NaNs, and of two zeros, the first one."""
+    result = x.take([0], axis) if begin is None else begin.copy()
+    if begin is None and function in arithmetic.IDENTITY:
+        result[...] = arithmetic.IDENTITY[function](x.dtype)
+    with np.errstate(all="ignore"):
+        for k in range(x.shape[axis]):
+            b = x.take([k], axis)
+            kept = np.isnan(result)
+            if function in arithmetic.IDEMPOTENT:
+                kept |= result >= b if function is np.maximum else result <= b
+            result = np.where(kept, result, b if function in arithmetic.IDEMPOTENT else function(result, b))
+    return result
+
+
+def numbers(shape: tuple[int, ...], dtype: Any, odd: bool, seed: int = 0) -> Array:
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal(shape).astype(dtype)
+    if odd:
+        some = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan, np.finfo(dtype).tiny / 8], dtype)
+        x = np.where(rng.random(shape) < 0.3, rng.choice(some, shape), x)
+    return x
+
+
+def folded(function: np.ufunc, x: Array, axis: int, out: Array) -> Array:
+    """Into ``out``, which has any strides and holds what to begin with."""
+    kernel = arithmetic.fold(function, x.dtype)
+    spread = (x.shape, arithmetic.spread(out, (axis,)))
+    assert run(kernel, (out, x, out), *walk(x.shape, (spread, arithmetic.layout(x), spread)))  # type: ignore[arg-type]
+    return out
+
+
+def same(actual: Array, expected: Array) -> None:
+    assert actual.dtype == expected.dtype and actual.shape == expected.shape
+    np.testing.assert_array_equal(actual, expected)
+    assert actual.tobytes() == expected.tobytes()  # the same zeros and NaNs
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("op_type", FUNCTIONS)
+@pytest.mark.parametrize("odd", [False, True])
+def test_one_number_after_the_other(dtype: Any, op_type: str, odd: bool) -> None:
+    for (shape, axis), seed in itertools.product(SHAPES, range(2)):
+        x = numbers(shape, dtype, odd, seed)
+        expected = one_by_one(FUNCTIONS[op_type], x, axis)
+        native = reduced(op_type, x, axis)
+        eager = Eager().reduce(FUNCTIONS[op_type], x, (axis,), True)
+        same(native, expected)
+        assert native.tobytes() == eager.tobytes()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("function", FUNCTIONS.values())
+def test_any_strides_and_beginnings(dtype: Any, function: np.ufunc) -> None:
+    for shape, axis in (((70, 3), 1), ((70, 6), 1), ((40, 70), 0), ((37, 20, 3), 1), ((37, 20, 16), 1)):
+        wide = numbers((*(2 * n + 3 for n in shape[:-1]), 2 * shape[-1] + 1), dtype, True)
+        begin = numbers(tuple(1 if d == axis else 2 * n for d, n in enumerate(shape)), dtype, False, 1)
+        for cut in (
+            np.s_[..., : shape[-1]],
+            np.s_[..., 1 : 1 + shape[-1]],
+            np.s_[..., : 2 * shape[-1] : 2],
+            np.s_[::-1, ..., : shape[-1]],
+            np.s_[..., shape[-1] - 1 :: -1],
+        ):
+            x = wide[cut][tuple([slice(n) for n in shape])] if shape else wide
+            kept = tuple([1 if d == axis else n for d, n in enumerate(shape)])
+            for spaced in (1, 2):
+                out = begin.copy()[tuple([slice(None, n * spaced if n > 1 else 1, spaced) for n in kept])]
+                expected = one_by_one(function, x, axis, out)
+                same(folded(function, x, axis, out), expected)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS.values())
+def test_results_among_what_is_folded(function: np.ufunc) -> None:
+    """Each number is read when its turn comes, after what was written before."""
+    kernel = arithmetic.fold(function, np.dtype(np.float32))
+    assert kernel is not None
+    for shift, (m, along), (n, step) in itertools.product((0, 1, 5), ((16, 3), (70, 1)), ((3, 1), (3, 70), (20, 70))):
+        memory = numbers((6000,), np.float32, False)
+        expected = memory.copy()
+        for i, r in itertools.product(range(n), range(m)):
+            expected[r + shift] = function(expected[r + shift], expected[i * step + r * along])
+        run(kernel, (memory[shift:], memory, memory[shift:]), (m,), (4, 4 * along, 4), ((n, 0, 4 * step, 0),))
+        same(memory, expected)
+
+
+@pytest.mark.parametrize("op_type", FUNCTIONS)
+def test_nothing_to_fold(op_type: str) -> None:
+    for shape, axis in (((0, 3), 1), ((40, 3, 0), 1), ((0, 64), 1)):
+        x = np.zeros(shape, np.float32)
+        assert reduced(op_type, x, axis).shape == tuple(1 if d == axis else n for d, n in enumerate(shape))
+    if op_type in ("ReduceSum", "ReduceProd"):
+        same(reduced(op_type, np.zeros((40, 0), np.float32), 1), np.full((40, 1), op_type == "ReduceProd", np.float32))
+
+
+def reduced(op_type: str, x: Array, axis: int) -> Array:
+    """As a node gives it that runs without Python."""
+    values = [Value("x", TensorType(x.dtype, x.shape)), Value("axes", TensorType(np.dtype(np.int64), (1,)))]
+    node = Operation("node", op_type, "", 21, list(values), [Value("out")], {"keepdims": 1})
+    graph = Graph("one_node", inputs=values, outputs=[node.outputs[0]], nodes=[node], system=System.ONNX)
+    (result,) = Model(graph).run({"x": x, "axes": np.array([axis])}).values()
+    return np.asarray(result)
