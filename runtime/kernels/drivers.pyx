@@ -257,7 +257,7 @@ cdef int run_product(Call *c) noexcept nogil:
 
 cdef int run_planes(Call *c) noexcept nogil:
     """A loop over the inner axis and the two around it."""
-    return odometer(c, c.nouter - 2, c.outer + (c.nouter - 2) * (c.nargs + 1))
+    return odometer(c, c.nouter - 2, c.loop, c.outer + (c.nouter - 2) * (c.nargs + 1))
 
 
 cdef int run_checked(Call *c) noexcept nogil:
