@@ -17,7 +17,7 @@ from models import model
 
 TEXT = """
 g (int64 M, float[16,32] x0, float[16,32] w, bool which) => (float[16,32] x_last, float[N,16] s) {
-  shape = Constant <value_ints = [2, 8, 32]> ()
+  shape = Constant <value_ints = [8, 2, 32]> ()
   back = Constant <value_ints = [16, 32]> ()
   one = Constant <value_ints = [1]> ()
   x_last, s = Loop <
@@ -67,6 +67,16 @@ def test_who_is_passed_over(m: loopdbg.Model) -> None:
     engine = started(m, inputs())
     assert engine.resume() == ("end", -1)
     assert names(engine) == ["apart", "turned", "again"]
+    same(m.results(engine), by_nodes(m, inputs()))
+    same(m.results(engine), by_nodes(m, inputs(), native=False))
+
+
+def test_small_matrices_are_turned_by_a_copy() -> None:
+    """To read them as they lie takes a call a row."""
+    m = model(TEXT.replace("[8, 2, 32]", "[2, 8, 32]"))
+    engine = started(m, inputs())
+    engine.resume()
+    assert names(engine) == ["apart", "again"]
     same(m.results(engine), by_nodes(m, inputs()))
     same(m.results(engine), by_nodes(m, inputs(), native=False))
 
