@@ -27,8 +27,6 @@
 
 enum { LOOPDBG_PANEL = 64, LOOPDBG_BYTES_HEAD = 2 * LOOPDBG_PANEL * (int)sizeof(float) };
 
-typedef float loopdbg_v4 __attribute__((vector_size(16), aligned(4), may_alias));
-
 /* How far ahead weights are asked for, in bytes. Those that stay in the second-level cache are near: they come fast enough
  * unasked, and asking takes a load each time ([1,256] @ [256,1024]: 9 us, asked for ahead 15). */
 enum { LOOPDBG_AHEAD = 1024, LOOPDBG_NEAR = 1 << 20 };
@@ -37,7 +35,6 @@ enum { LOOPDBG_AHEAD = 1024, LOOPDBG_NEAR = 1 << 20 };
  * y[r * n + 0..63] = start[r * row + 0..63] + x[r * k + 0..k-1] @ panel, whose rows are `stride` weights apart; NULL: 0.
  * What lies `ahead` bytes further is asked for (0: nothing).
  * T: what weights are stored as, after HEAD bytes; WEIGHTS(where, q): how they become floats, from what BEGIN declared. */
-#define UNROLL _Pragma("GCC unroll 16")
 #define TILE(name, attributes, T, HEAD, BEGIN, WEIGHTS, V, N, W, R, SPREAD, LOAD, STORE, ADD_PRODUCT)                  \
     attributes static void name(void const *panel, float const *x, float *y, npy_intp k, npy_intp n, npy_intp stride,  \
                                 float const *start, npy_intp row, npy_intp ahead) {                                    \
@@ -88,12 +85,8 @@ typedef struct loopdbg_tiling {
 /* Rows that stay in the second-level cache while all panels pass by, in bytes. */
 enum { LOOPDBG_CHUNK = 1 << 20 };
 
-#define SPREAD4(x) ((loopdbg_v4){x, x, x, x})
-#define LOAD4(p) (*(loopdbg_v4 const *)(p))
 #define WEIGHTS4(p, q) LOAD4(p)
 #define NOTHING(panel, W)
-#define STORE4(p, v) (*(loopdbg_v4 *)(p) = (v))
-#define ROUND_EACH(a, b, sum) ((sum) + (a) * (b))
 TILE(loopdbg_tile_6, , float, 0, NOTHING, WEIGHTS4, loopdbg_v4, 4, 2, 6, SPREAD4, LOAD4, STORE4, ROUND_EACH)
 TILE(loopdbg_tile_4, , float, 0, NOTHING, WEIGHTS4, loopdbg_v4, 4, 2, 4, SPREAD4, LOAD4, STORE4, ROUND_EACH)
 TILE(loopdbg_tile_2, , float, 0, NOTHING, WEIGHTS4, loopdbg_v4, 4, 4, 2, SPREAD4, LOAD4, STORE4, ROUND_EACH)
@@ -192,8 +185,7 @@ PAIR(loopdbg_pair_avx512_byte, npy_ubyte, LOOPDBG_BYTES_HEAD, BYTES_HEADS, BYTES
 #define TILING5(name, near, far, size, head, halves, bytes)                                                                 \
     {{NULL, loopdbg_tile_1_##name, loopdbg_tile_2_##name, loopdbg_tile_3_##name, loopdbg_tile_4_##name,                \
       loopdbg_tile_5_##name, loopdbg_tile_6_##name, loopdbg_tile_7_##name, loopdbg_tile_8_##name},                     \
-     near, far, loopdbg_pair_##name, 4096, size, head, halves, bytes,                          \
-     &loopdbg_edges_avx512}
+     near, far, loopdbg_pair_##name, 4096, size, head, halves, bytes, &loopdbg_edges_avx512}
 static loopdbg_tiling const loopdbg_avx512_half = TILING5(avx512_half, SIXES, SIXES_FAR, sizeof(npy_half), 0, NULL, NULL);
 static loopdbg_tiling const loopdbg_avx512_byte = TILING5(avx512_byte, EIGHTS, EIGHTS, 1, LOOPDBG_BYTES_HEAD, NULL, NULL);
 static loopdbg_tiling const loopdbg_avx512 = TILING5(avx512, SIXES, SIXES_FAR, sizeof(float), 0, &loopdbg_avx512_half,
