@@ -20,8 +20,8 @@ from twins import NoTwinError
 
 # A runner's turn in a round lasts at least this long: shorter runs are repeated.
 TURN_SECONDS = 0.01
-# So many runs settle how often a runner runs in its turn. The first of a turn finds the caches full of the others' weights:
-# whoever had fewer than they would be slower by that alone.
+# So many runs settle how often a runner runs in its turn. The first of a turn finds the caches full of the others'
+# weights: whoever had fewer than they would be slower by that alone.
 SETTLING_RUNS = 4
 # On several threads, workers of the one that just ran may spin for a while and take a core from the next; and it takes
 # longer until they are where they stay.

@@ -101,7 +101,10 @@ cdef class Kernel:
 
 cdef Kernel _kernel(inner_loop loop, void *data, str driver, object out, bint elementwise, run_call one=NULL):
     cdef Kernel kernel = Kernel.__new__(Kernel)
-    kernel.loop, kernel.data, kernel.driver, kernel.out, kernel.one = loop, data, driver, out, one
+    char = type_char(out)
+    # Kernels are kept by dtype, and two that are equal may go by different characters.
+    kernel.out = out if char in ("", _BRAIN) else np.dtype(char)
+    kernel.loop, kernel.data, kernel.driver, kernel.one = loop, data, driver, one
     kernel.elementwise = kernel.exact = elementwise
     return kernel
 

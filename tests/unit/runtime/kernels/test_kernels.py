@@ -11,7 +11,7 @@ import pytest
 
 from loopdbg.runtime.graph import Array, Graph, Operation, System, TensorType, Value
 from loopdbg.runtime.kernels.drivers import run
-from loopdbg.runtime.kernels.kernel import Kernel
+from loopdbg.runtime.kernels.kernel import Kernel, cast_kernel, copy_kernel, where_kernel
 from loopdbg.runtime.model import Model
 from loopdbg.runtime.ops import arithmetic
 from loopdbg.runtime.ops.eager import Eager
@@ -261,3 +261,11 @@ def test_elements_lie_any_steps_apart(function: np.ufunc, kernel: Kernel, dtype:
         assert run(kernel, (*x, out), (n,), tuple(step * size for step, size in zip(apart, sizes, strict=True)))
         assert out[::far].tobytes() == expected.tobytes(), apart
         assert not np.delete(out, np.s_[::far]).any(), apart
+
+
+@pytest.mark.parametrize("char", "lqLQ")
+def test_equal_dtypes_of_several_names_are_one(char: str) -> None:
+    """Kernels are kept by dtype: who asks first must not decide under which name others find what comes of them."""
+    dtype = np.dtype(char)
+    kernels = (cast_kernel(np.dtype(np.float32), dtype), copy_kernel(dtype), where_kernel(dtype))
+    assert {kernel.out.char for kernel in kernels} == {np.dtype(f"{dtype.kind}8").char}
