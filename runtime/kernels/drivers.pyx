@@ -59,9 +59,8 @@ cdef const Tiling *_tiling = loopdbg_find_tiling(0)
 PANEL = LOOPDBG_PANEL
 PANEL_ROWS = _tiling.most_rows
 
-# Rows up to this long go to loops over two axes. Sums not above 128: there NumPy's pairwise sum splits.
+# Rows up to this long go to loops over two axes.
 cdef int SHORT = 512
-cdef int SHORT_SUM = 64
 
 
 def use_tiling(int kind):
@@ -437,12 +436,13 @@ cdef bint short_rows(Call *call, Kernel k) noexcept:
     """True where a loop over two axes fits what is called: a map, or a sum into where it reads."""
     cdef npy_intp size
     cdef npy_intp *step = call.steps
-    if k.rows == NULL or not call.nouter or call.dims[0] > SHORT:
+    if k.rows == NULL or not call.nouter:
         return False
     size = k.out.itemsize
     if step[2] == 0:
-        return k.sums != NULL and call.dims[0] <= SHORT_SUM and folds(call) and step[1] == size
-    return step[2] == size and step[0] + step[1] >= size and step[0] in (0, size) and step[1] in (0, size)
+        return k.sums != NULL and folds(call) and step[1] == size
+    return call.dims[0] <= SHORT and step[2] == size and step[0] + step[1] >= size and \
+        step[0] in (0, size) and step[1] in (0, size)
 
 
 cdef bint turns(Call *call, Kernel k) noexcept:
@@ -470,7 +470,7 @@ def decide(Kernel k, dims, steps, outer):
     if not k.exact and dims and not outer:
         dims[0] == 1
     if k.fold != NULL:
-        steps[0] == 0, steps[2] == 0
+        steps[0] == 0, steps[2] == 0, steps[1] == k.out.itemsize
     if k.fold_around != NULL and outer:
         for row in (steps, *[row[1:] for row in outer]):
             row[0] == 0, row[0] == row[2]
@@ -522,7 +522,7 @@ cdef int set_kernel(Call *call, object kernel) except -1:
     elif k.fold_rows != NULL and folds_around(call, 2):
         call.loop, call.run, call.elementwise = k.fold_rows, run_planes, False
     elif short_rows(call, k):
-        # 5x for rows of 16, 2x for rows of 64: NumPy's loop is called once a row.
+        # 5x for rows of 16, 2x for rows of 64: other loops are called once a row.
         call.loop = k.sums if call.steps[2] == 0 else k.rows
         call.run = run_rows
     elif turns(call, k):
@@ -535,7 +535,8 @@ cdef int set_kernel(Call *call, object kernel) except -1:
         call.run = run_copy_rows
     elif k.driver in ("loop", "copy", "where"):
         if k.fold != NULL and folds(call):
-            call.loop, call.elementwise = k.fold, False
+            call.loop = k.sum if k.sum != NULL and call.steps[1] == k.out.itemsize else k.fold
+            call.elementwise = False
         call.run = run_outer if call.nouter else run_loop
     elif k.driver == "product":
         call.run = run_product

@@ -22,6 +22,7 @@
 #include "numbers.h"
 #include "processor.h"
 #include "scalar_ops.h"
+#include "sums.h"
 #include "wide.h"
 
 
@@ -454,29 +455,6 @@ static loopdbg_loop loopdbg_map(char const *name, char type) {
     return type == 'f' ? loopdbg_function(name) : NULL;
 }
 
-/* NumPy's pairwise sum of up to 128 neighbours, to the bit: eight sums side by side, then added in pairs. */
-#define ROWS_SUM(NAME, T)                                                                                     \
-    LOOP(NAME) {                                                                                              \
-        npy_intp const *axis = (npy_intp const *)data, n = dims[0];                                           \
-        char const *b = args[1];                                                                              \
-        char *out = args[2];                                                                                  \
-        for (npy_intp r = 0; r < axis[0]; r++, b += axis[2], out += axis[3]) {                                \
-            T const *x = (T const *)b;                                                                        \
-            T sum = (T)-0.0, s[8];                                                                            \
-            npy_intp i = 0;                                                                                   \
-            if (n >= 8) {                                                                                     \
-                for (int k = 0; k < 8; k++) s[k] = x[k];                                                      \
-                for (i = 8; i < n - n % 8; i += 8)                                                            \
-                    for (int k = 0; k < 8; k++) s[k] += x[i + k];                                             \
-                sum = ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));                      \
-            }                                                                                                 \
-            for (; i < n; i++) sum += x[i];                                                                   \
-            *(T *)out += sum;                                                                                 \
-        }                                                                                                     \
-    }
-#define ROWS_SUMS(C, N, T) ROWS_SUM(rows_sum_##N, T)
-FLOATS(ROWS_SUMS)
-
 #define ROWS_PICK_EACH(N)                                                                                     \
     if (!strcmp(name, "add")) return rows_add_##N;                                                            \
     if (!strcmp(name, "subtract")) return rows_subtract_##N;                                                  \
@@ -487,9 +465,11 @@ FLOATS(ROWS_SUMS)
 #define ROWS_PICK(C, N, T)                                                                                    \
     case C:                                                                                                   \
         ROWS_PICK_EACH(N)                                                                                     \
-        if (!strcmp(name, "sum")) return rows_sum_##N;                                                        \
+        if (!strcmp(name, "sum")) return fold_sum_##N;                                                        \
+        if (!strcmp(name, "sums")) return rows_sum_##N;                                                       \
         break;
-/* What does two axes at once for a ufunc of two inputs of a type, or NULL. "sum": add, into where it reads. */
+/* What does two axes at once for a ufunc of two inputs of a type, or NULL. "sum" and "sums": add, into where it
+ * reads, along one axis and two. */
 static loopdbg_loop loopdbg_rows(char const *name, char type) {
     switch (type) {
         FLOATS(ROWS_PICK)

@@ -16,7 +16,7 @@ cdef class Kernel:
     cdef inner_loop loop
     cdef void *data
     cdef run_call one
-    cdef inner_loop fold, rows, sums, fold_around, fold_rows
+    cdef inner_loop fold, rows, sum, sums, fold_around, fold_rows
     cdef readonly str driver
     cdef readonly object out
     cdef readonly bint elementwise

@@ -88,9 +88,9 @@ cdef class Kernel:
     nothing else, not on the steps either.
 
     ``sizes``: of the arguments' elements, where it is not exact. ``one``: what to run instead where there is one element;
-    ``fold``: the loop to run instead where the output is one element that is read as well; ``rows`` and ``sums``: the same
-    where the inner axis is short; ``fold_around`` and ``fold_rows``: where the output stays along the axis around the inner
-    one, or along the one around that.
+    ``fold``: the loop to run instead where the output is one element that is read as well, ``sum``: where the others are
+    neighbours besides; ``rows`` and ``sums``: over two axes, ``rows`` where the inner one is short; ``fold_around`` and
+    ``fold_rows``: where the output stays along the axis around the inner one, or along the one around that.
     """
 
     @property
@@ -157,7 +157,8 @@ def ufunc_kernel(np.ufunc ufunc, tuple dtypes):
                         # NumPy's loop reduces: several elements at once, or in pairs.
                         kernel.fold, kernel.loop, kernel.exact = kernel.loop, instead, True
                 if ufunc is np.add:
-                    kernel.sums = loopdbg_rows(b"sum", ord(wanted[0]))
+                    kernel.sums = loopdbg_rows(b"sums", ord(wanted[0]))
+                    kernel.sum = loopdbg_rows(b"sum", ord(wanted[0]))
             return kernel
     return None
 

@@ -111,6 +111,31 @@ def test_results_among_what_is_folded(function: np.ufunc) -> None:
         same(memory, expected)
 
 
+#: Where halves of halves come out unlike, or rest on numbers beyond whole vectors.
+LENGTHS = (*range(1, 300), *range(500, 1200, 3), *range(1016, 1050), *range(2040, 2100), 4096, 18432, 40000, 70001)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("odd", [False, True])
+def test_sums_are_those_of_numpy(dtype: Any, odd: bool) -> None:
+    for n in LENGTHS:
+        rows = 1 + n % 19 if n < 2000 else 2
+        x = numbers((rows, n + 3), dtype, odd and n % 4 == 0, n)
+        for part in (x[:, :n], x[:, 3:], x[0, 1 : n + 1], x[:, : n - n % 2 : 2]):
+            with np.errstate(all="ignore"):
+                expected = np.add.reduce(part, part.ndim - 1, keepdims=True)
+            np.testing.assert_array_equal(Eager().reduce(np.add, part, (part.ndim - 1,), True), expected)
+
+
+@pytest.mark.parametrize("shape", [(12, 16), (200, 200), (3, 5, 700), (40000,), (1, 18432), (7, 1000), (2, 4, 129)])
+def test_sums_without_python(shape: tuple[int, ...]) -> None:
+    x = numbers(shape, np.float32, False)
+    expected = np.add.reduce(x, x.ndim - 1, keepdims=True)
+    assert reduced("ReduceSum", x, x.ndim - 1).tobytes() == expected.tobytes()
+    everything = x.reshape(1, -1)
+    assert reduced("ReduceSum", everything, 1).tobytes() == np.add.reduce(everything, 1, keepdims=True).tobytes()
+
+
 @pytest.mark.parametrize("op_type", FUNCTIONS)
 def test_nothing_to_fold(op_type: str) -> None:
     for shape, axis in (((0, 3), 1), ((40, 3, 0), 1), ((0, 64), 1)):
