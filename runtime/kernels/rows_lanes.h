@@ -136,16 +136,28 @@ ATTR static inline __attribute__((always_inline)) void NAME(log_sum_exp_columns)
     for (npy_intp k = 0; k < count; k++) out[k] = logf(sums[k]) + below[k];
 }
 
+/* Of rows of n. What each row waits for, its extreme and its sum, is found of several at a time. */
+ATTR static void NAME(log_sum_exp_rows)(float const *x, float *out, npy_intp rows, npy_intp n) {
+    float highest[LOOPDBG_LANES], sums[LOOPDBG_LANES];
+    for (npy_intp row = 0; row < rows; row += LOOPDBG_LANES) {
+        npy_intp count = rows - row < LOOPDBG_LANES ? rows - row : LOOPDBG_LANES;
+        for (npy_intp r = 0; r < count; r++) {
+            highest[r] = NAME(greatest)(x + (row + r) * n, n);
+            highest[r] = isfinite(highest[r]) ? highest[r] : 0;
+        }
+        for (npy_intp r = 0; r < count; r++) sums[r] = NAME(powers)(x + (row + r) * n, n, highest[r], NULL);
+        for (npy_intp r = 0; r < count; r++) out[row + r] = logf(sums[r]) + highest[r];
+    }
+}
+
 /* The logarithm of a sum of exponentials over the middle axis of x [rows, n, inner]. */
 ATTR static void NAME(log_sum_exp)(float const *x, float *out, npy_intp rows, npy_intp n, npy_intp inner) {
+    if (inner == 1) {
+        NAME(log_sum_exp_rows)(x, out, rows, n);
+        return;
+    }
     for (npy_intp row = 0; row < rows; row++, x += n * inner, out += inner) {
         npy_intp c = 0;
-        if (inner == 1) {
-            float highest = NAME(greatest)(x, n);
-            highest = isfinite(highest) ? highest : 0;
-            *out = logf(NAME(powers)(x, n, highest, NULL)) + highest;
-            continue;
-        }
         /* Whole cache lines beside one another, whose extremes do not wait for each other. */
         for (; c + 4 * LOOPDBG_LANES <= inner; c += 4 * LOOPDBG_LANES)
             NAME(log_sum_exp_columns)(x + c, out + c, n, inner, 4 * LOOPDBG_LANES, 4);
