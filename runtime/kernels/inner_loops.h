@@ -296,7 +296,7 @@ enum { LOOPDBG_SHORTEST = 7, LOOPDBG_FEW_ROWS = 16, LOOPDBG_ROWS_BLOCK = 256 };
 #define ROWS_MOVE(BYTES) for (npy_intp r = 0; r < some; r++, from += around) memcpy(to + r * (BYTES), from, BYTES)
 /* One element of each row, so many times: rows of known length take a third of the time. */
 #define ROWS_STRETCH(N)                                                                                       \
-    INDEPENDENT for (npy_intp r = 0; r < rows; r++)                                                           \
+    for (npy_intp r = 0; r < rows; r++)                                                                       \
         for (int i = 0; i < (N); i++) memcpy(to + (r * (N) + i) * size, from + r * around, (size_t)size)
 static inline __attribute__((always_inline)) void loopdbg_side_by_side(char *restrict to, char const *restrict from,
                                                                        npy_intp step, npy_intp around, npy_intp rows,
