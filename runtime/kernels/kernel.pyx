@@ -83,9 +83,9 @@ cdef class Kernel:
     """One C function bound to dtypes: an inner loop with its data, and how it is driven.
 
     ``driver``: "loop" (inner loop with outer axes), "copy" and "where" (the same, of rows too), "checked" (the same; the
-    loop reports failure), "product" (the loop, or what suits small ones), or one that needs no loop (``special_kernel``). ``out``: dtype of the result. ``elementwise``: the
-    loop computes each element from those in its place; a gufunc's does not. ``exact``: what comes of an element depends on
-    nothing else, not on the steps either.
+    loop reports failure), "product" (the loop, or what suits small ones), or one that needs no loop (``special_kernel``).
+    ``out``: dtype of the result. ``elementwise``: the loop computes each element from those in its place; a gufunc's does
+    not. ``exact``: what comes of an element depends on nothing else, not on the steps either.
 
     ``sizes``: of the arguments' elements, where it is not exact. ``one``: what to run instead where there is one element;
     ``fold``: the loop to run instead where the output is one element that is read as well, ``sum``: where the others are
