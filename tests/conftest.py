@@ -1,8 +1,10 @@
 """Shared by all tests: a binder that fails for any reason but NotNative fails the test."""
 
+import itertools
 import locale
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,11 +15,17 @@ from loopdbg.runtime.engine import binder as nodes
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.fixture(autouse=True, scope="session")
-def settings_of_nobody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What a person has set for their own screen changes no test, and no test changes it."""
+@pytest.fixture(scope="session")
+def settings_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("settings")
+    return (folder / str(number) for number in itertools.count())
+
+
+@pytest.fixture(autouse=True)
+def settings_of_nobody(settings_folders: Iterator[Path]) -> Iterator[None]:
+    """What a person has set for their own screen changes no test, no test changes it, nor what another test finds."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LOOPDBG_CONFIG_DIR", str(tmp_path_factory.mktemp("settings")))
+        patch.setenv("LOOPDBG_CONFIG_DIR", str(next(settings_folders)))
         yield
 
 
