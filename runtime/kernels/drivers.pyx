@@ -38,6 +38,7 @@ cdef extern from "panels.h" nogil:
         LOOPDBG_PANEL
     ctypedef struct Tiling "loopdbg_tiling":
         int most_rows
+        int strip
         const Tiling *halves
         const Tiling *bytes
         const Edges *edges
@@ -73,6 +74,11 @@ def use_tiling(int kind):
     if found != NULL:
         _tiling = found
     return found != NULL
+
+
+def strip():
+    """How many columns of a panel lie beside each other."""
+    return _tiling.strip
 
 
 def takes_halves():

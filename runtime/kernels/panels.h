@@ -1,6 +1,7 @@
 /* The product of rows with a weight matrix that is used again and again.
  *
- * The weights lie in panels of 64 columns, each panel one stretch of memory. One row times a matrix reads each weight once
+ * The weights lie in panels of 64 columns, each panel one stretch of memory, in strips of so many columns as a tile reads
+ * at a time. One row times a matrix reads each weight once
  * and does two operations with it, so that what counts is how fast the weights arrive: those from beyond the second-level
  * cache are asked for ahead, and every other call goes through the panels backwards, and begins with those that the last
  * one left in the cache. [1,256] @ [256,1024], whose 1 MiB of weights just fits into a second-level cache: 6.5 us. Many
@@ -31,28 +32,31 @@ enum { LOOPDBG_PANEL = 64, LOOPDBG_BYTES_HEAD = 2 * LOOPDBG_PANEL * (int)sizeof(
  * unasked, and asking takes a load each time ([1,256] @ [256,1024]: 9 us, asked for ahead 15). */
 enum { LOOPDBG_AHEAD = 1024, LOOPDBG_NEAR = 1 << 20 };
 
+/* Where a column of a row lies in a panel of strips. */
+#define AT(column, STRIP) ((column) / STRIP * STRIP * k + (column) % STRIP)
+
 /* R rows with one panel, W vectors of N floats at a time; sums stay in registers where R * W of them fit.
- * y[r * n + 0..63] = start[r * row + 0..63] + x[r * k + 0..k-1] @ panel, whose rows are `stride` weights apart; NULL: 0.
+ * y[r * n + 0..63] = start[r * row + 0..63] + x[r * k + 0..k-1] @ panel, which lies in strips of STRIP columns; NULL: 0.
  * What lies `ahead` bytes further is asked for (0: nothing).
  * T: what weights are stored as, after HEAD bytes; WEIGHTS(where, q): how they become floats, from what BEGIN declared. */
-#define TILE(name, attributes, T, HEAD, BEGIN, WEIGHTS, V, N, W, R, SPREAD, LOAD, STORE, ADD_PRODUCT)                  \
-    attributes static void name(void const *panel, float const *x, float *y, npy_intp k, npy_intp n, npy_intp stride,  \
+#define TILE(name, attributes, T, STRIP, HEAD, BEGIN, WEIGHTS, V, N, W, R, SPREAD, LOAD, STORE, ADD_PRODUCT)           \
+    attributes static void name(void const *panel, float const *x, float *y, npy_intp k, npy_intp n,                   \
                                 float const *start, npy_intp row, npy_intp ahead) {                                    \
         for (int first = 0; first < LOOPDBG_PANEL; first += N * W) {                                                   \
-            T const *w = (T const *)((char const *)panel + HEAD) + first;                                              \
+            T const *w = (T const *)((char const *)panel + HEAD) + AT(first, STRIP);                                   \
             BEGIN((float const *)panel + first, W) V sum[R][W];                                                        \
             UNROLL for (int r = 0; r < R; r++)                                                                         \
                 UNROLL for (int q = 0; q < W; q++)                                                                     \
                     sum[r][q] = start ? LOAD(start + r * row + first + q * N) : SPREAD(0.0f);                          \
-            _Pragma("GCC unroll 2") for (npy_intp j = 0; j < k; j++, w += stride) {                                    \
+            _Pragma("GCC unroll 2") for (npy_intp j = 0; j < k; j++, w += STRIP) {                                     \
                 for (int b = 0; ahead && b < N * W; b += 64 / (int)sizeof(T))                                          \
-                    __builtin_prefetch((char const *)(w + b) + ahead);                                                 \
+                    __builtin_prefetch((char const *)(w + AT(b, STRIP)) + ahead);                                      \
                 /* Registers hold the numbers of all rows, or all weights, whichever are fewer. */                     \
                 V one[R], v[W];                                                                                        \
                 if (R < W) UNROLL for (int r = 0; r < R; r++) one[r] = SPREAD(x[r * k + j]);                           \
-                else UNROLL for (int q = 0; q < W; q++) v[q] = WEIGHTS(w + q * N, q);                                  \
+                else UNROLL for (int q = 0; q < W; q++) v[q] = WEIGHTS(w + AT(q * N, STRIP), q);                       \
                 UNROLL for (int a = 0; a < (R < W ? W : R); a++) {                                                     \
-                    if (R < W) v[a] = WEIGHTS(w + a * N, a);                                                           \
+                    if (R < W) v[a] = WEIGHTS(w + AT(a * N, STRIP), a);                                                \
                     else one[a] = SPREAD(x[a * k + j]);                                                                \
                     UNROLL for (int b = 0; b < (R < W ? R : W); b++) {                                                 \
                         int r = R < W ? b : a, q = R < W ? a : b;                                                      \
@@ -65,8 +69,8 @@ enum { LOOPDBG_AHEAD = 1024, LOOPDBG_NEAR = 1 << 20 };
         }                                                                                                              \
     }
 
-typedef void (*loopdbg_tile)(void const *panel, float const *x, float *y, npy_intp k, npy_intp n, npy_intp stride,
-                             float const *start, npy_intp row, npy_intp ahead);
+typedef void (*loopdbg_tile)(void const *panel, float const *x, float *y, npy_intp k, npy_intp n, float const *start,
+                             npy_intp row, npy_intp ahead);
 
 /* Tiles by their rows, how many rows the next tile takes of so many that are left (of more: of the last number), the same
  * where weights are far, and up to how many rows tiles are no slower than BLAS on one thread. */
@@ -77,7 +81,7 @@ typedef struct loopdbg_tiling {
     /* One row with two whole panels beside each other, where that hides what an addition takes; or NULL. */
     void (*pair)(void const *panel, float const *x, float *y, npy_intp k, float const *start, npy_intp ahead);
     int most_rows;
-    int size, head; /* bytes of a weight, and what a panel has before them */
+    int size, head, strip; /* bytes of a weight, what a panel has before them, and columns of a strip */
     struct loopdbg_tiling const *halves, *bytes; /* for weights that are float16, or scaled bytes; or NULL */
     loopdbg_edges const *edges;
 } loopdbg_tiling;
@@ -87,22 +91,26 @@ enum { LOOPDBG_CHUNK = 1 << 20 };
 
 #define WEIGHTS4(p, q) LOAD4(p)
 #define NOTHING(panel, W)
-TILE(loopdbg_tile_6, , float, 0, NOTHING, WEIGHTS4, loopdbg_v4, 4, 2, 6, SPREAD4, LOAD4, STORE4, ROUND_EACH)
-TILE(loopdbg_tile_4, , float, 0, NOTHING, WEIGHTS4, loopdbg_v4, 4, 2, 4, SPREAD4, LOAD4, STORE4, ROUND_EACH)
-TILE(loopdbg_tile_2, , float, 0, NOTHING, WEIGHTS4, loopdbg_v4, 4, 4, 2, SPREAD4, LOAD4, STORE4, ROUND_EACH)
-TILE(loopdbg_tile_1, , float, 0, NOTHING, WEIGHTS4, loopdbg_v4, 4, 8, 1, SPREAD4, LOAD4, STORE4, ROUND_EACH)
+TILE(loopdbg_tile_6, , float, LOOPDBG_PANEL, 0, NOTHING, WEIGHTS4, loopdbg_v4, 4, 2, 6, SPREAD4, LOAD4, STORE4, ROUND_EACH)
+TILE(loopdbg_tile_4, , float, LOOPDBG_PANEL, 0, NOTHING, WEIGHTS4, loopdbg_v4, 4, 2, 4, SPREAD4, LOAD4, STORE4, ROUND_EACH)
+TILE(loopdbg_tile_2, , float, LOOPDBG_PANEL, 0, NOTHING, WEIGHTS4, loopdbg_v4, 4, 4, 2, SPREAD4, LOAD4, STORE4, ROUND_EACH)
+TILE(loopdbg_tile_1, , float, LOOPDBG_PANEL, 0, NOTHING, WEIGHTS4, loopdbg_v4, 4, 8, 1, SPREAD4, LOAD4, STORE4, ROUND_EACH)
 static loopdbg_tiling const loopdbg_any = {
     {NULL, loopdbg_tile_1, loopdbg_tile_2, NULL, loopdbg_tile_4, NULL, loopdbg_tile_6},
-    {0, 1, 2, 2, 4, 4, 6, 6, 6, 6}, {0, 1, 2, 2, 4, 4, 6, 6, 6, 6}, NULL, 8, sizeof(float), 0, NULL, NULL,
-    &loopdbg_edges_any};
+    {0, 1, 2, 2, 4, 4, 6, 6, 6, 6}, {0, 1, 2, 2, 4, 4, 6, 6, 6, 6}, NULL, 8, sizeof(float), 0,
+    LOOPDBG_PANEL, NULL, NULL, &loopdbg_edges_any};
 
 #if defined(__x86_64__)
 #define AVX2 __attribute__((target("avx2,fma,f16c")))
-#define TILE2(name, W, R)                                                                                              \
-    TILE(name##_avx2, AVX2, float, 0, NOTHING, FLOATS2, __m256, 8, W, R, _mm256_set1_ps, _mm256_loadu_ps,                  \
-         _mm256_storeu_ps, _mm256_fmadd_ps)                                                                            \
-    TILE(name##_avx2_half, AVX2, npy_half, 0, NOTHING, HALVES2, __m256, 8, W, R, _mm256_set1_ps, _mm256_loadu_ps,                  \
+/* Many rows read two vectors of a row at a time. In one piece, those of one row after those of the other, they arrive at
+ * 98 GFLOPS from beyond the second-level cache, and out of rows of 64 columns at 86. */
+enum { LOOPDBG_STRIP2 = 16 };
+#define TILE2_OF(name, T, WEIGHTS, W, R)                                                                               \
+    TILE(name, AVX2, T, LOOPDBG_STRIP2, 0, NOTHING, WEIGHTS, __m256, 8, W, R, _mm256_set1_ps, _mm256_loadu_ps,         \
          _mm256_storeu_ps, _mm256_fmadd_ps)
+#define TILE2(name, W, R)                                                                                              \
+    TILE2_OF(name##_avx2, float, FLOATS2, W, R)                                                                        \
+    TILE2_OF(name##_avx2_half, npy_half, HALVES2, W, R)
 #define FLOATS2(p, q) _mm256_loadu_ps(p)
 #define HALVES2(p, q) _mm256_cvtph_ps(_mm_loadu_si128((__m128i const *)(p)))
 TILE2(loopdbg_tile_6, 2, 6)
@@ -114,12 +122,13 @@ TILE2(loopdbg_tile_1, 8, 1)
 #define TILING2(name, size, halves)                                                                                    \
     {{NULL, loopdbg_tile_1_##name, loopdbg_tile_2_##name, loopdbg_tile_3_##name, loopdbg_tile_4_##name,                \
       loopdbg_tile_5_##name, loopdbg_tile_6_##name},                                                                   \
-     {0, 1, 2, 3, 4, 5, 6, 4, 5, 6}, {0, 1, 2, 3, 4, 5, 6, 4, 5, 6}, NULL, 4096, size, 0, halves, NULL, &loopdbg_edges_avx2}
+     {0, 1, 2, 3, 4, 5, 6, 4, 5, 6}, {0, 1, 2, 3, 4, 5, 6, 4, 5, 6}, NULL, 4096, size, 0, LOOPDBG_STRIP2, \
+     halves, NULL, &loopdbg_edges_avx2}
 static loopdbg_tiling const loopdbg_avx2_half = TILING2(avx2_half, sizeof(npy_half), NULL);
 static loopdbg_tiling const loopdbg_avx2 = TILING2(avx2, sizeof(float), &loopdbg_avx2_half);
 #define AVX512 __attribute__((target("avx512f")))
 #define TILE5_OF(name, T, HEAD, BEGIN, WEIGHTS, W, R)                                                                  \
-    TILE(name, AVX512, T, HEAD, BEGIN, WEIGHTS, __m512, 16, W, R, _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps,   \
+    TILE(name, AVX512, T, LOOPDBG_PANEL, HEAD, BEGIN, WEIGHTS, __m512, 16, W, R, _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps,   \
          _mm512_fmadd_ps)
 #define TILE5(name, W, R)                                                                                              \
     TILE5_OF(name##_avx512, float, 0, NOTHING, FLOATS5, W, R)                                                          \
@@ -185,7 +194,7 @@ PAIR(loopdbg_pair_avx512_byte, npy_ubyte, LOOPDBG_BYTES_HEAD, BYTES_HEADS, BYTES
 #define TILING5(name, near, far, size, head, halves, bytes)                                                                 \
     {{NULL, loopdbg_tile_1_##name, loopdbg_tile_2_##name, loopdbg_tile_3_##name, loopdbg_tile_4_##name,                \
       loopdbg_tile_5_##name, loopdbg_tile_6_##name, loopdbg_tile_7_##name, loopdbg_tile_8_##name},                     \
-     near, far, loopdbg_pair_##name, 4096, size, head, halves, bytes, &loopdbg_edges_avx512}
+     near, far, loopdbg_pair_##name, 4096, size, head, LOOPDBG_PANEL, halves, bytes, &loopdbg_edges_avx512}
 static loopdbg_tiling const loopdbg_avx512_half = TILING5(avx512_half, SIXES, SIXES_FAR, sizeof(npy_half), 0, NULL, NULL);
 static loopdbg_tiling const loopdbg_avx512_byte = TILING5(avx512_byte, EIGHTS, EIGHTS, 1, LOOPDBG_BYTES_HEAD, NULL, NULL);
 static loopdbg_tiling const loopdbg_avx512 = TILING5(avx512, SIXES, SIXES_FAR, sizeof(float), 0, &loopdbg_avx512_half,
@@ -232,11 +241,14 @@ static void loopdbg_rows_of_panels(loopdbg_tiling const *tiling, float const *x,
                 continue;
             }
         }
-        if (left < LOOPDBG_PANEL && tiling->size == sizeof(float)) {
-            /* Only the vectors that there are. */
-            loopdbg_lying last = {x, (float const *)panel, start ? start + first : NULL, out + first, k, k, 1, LOOPDBG_PANEL,
-                                  n, step};
-            loopdbg_lying_product(tiling->edges, &last, m, left);
+        if (left < LOOPDBG_PANEL && tiling->size == sizeof(float) && (m > 2 || left <= tiling->strip)) {
+            /* Only the vectors that there are; one or two rows would have too few sums at a time in narrow strips. */
+            npy_intp strip = tiling->strip;
+            for (npy_intp c0 = 0; c0 < left; c0 += strip) {
+                loopdbg_lying last = {x, (float const *)panel + c0 * k, start ? start + first + c0 : NULL,
+                                      out + first + c0, k, k, 1, strip, n, step};
+                loopdbg_lying_product(tiling->edges, &last, m, left - c0 < strip ? left - c0 : strip);
+            }
             continue;
         }
         for (int rows; row < m; row += rows) {
@@ -244,13 +256,12 @@ static void loopdbg_rows_of_panels(loopdbg_tiling const *tiling, float const *x,
             float *y = out + row * n + first;
             float const *s = start ? start + row * step + first : NULL;
             if (left >= LOOPDBG_PANEL) {
-                tiling->tiles[rows](panel, x + row * k, y, k, n, LOOPDBG_PANEL, s, step, row ? 0 : ahead);
+                tiling->tiles[rows](panel, x + row * k, y, k, n, s, step, row ? 0 : ahead);
                 continue;
             }
             for (int r = 0; s && r < rows; r++)
                 memcpy(from + r * LOOPDBG_PANEL, s + r * step, (size_t)left * sizeof(float));
-            tiling->tiles[rows](panel, x + row * k, rest, k, LOOPDBG_PANEL, LOOPDBG_PANEL, s ? from : NULL, LOOPDBG_PANEL,
-                                row ? 0 : ahead);
+            tiling->tiles[rows](panel, x + row * k, rest, k, LOOPDBG_PANEL, s ? from : NULL, LOOPDBG_PANEL, row ? 0 : ahead);
             for (int r = 0; r < rows; r++)
                 memcpy(y + r * n, rest + r * LOOPDBG_PANEL, (size_t)left * sizeof(float));
         }

@@ -104,7 +104,7 @@ def _floats_at_hand(weights: Array) -> Array:
 
 
 def panels(weights: Array) -> Array:
-    """A matrix ``[k, n]`` as panels.h wants it: ``[n / PANEL, k, PANEL]``, zeros beyond n, each row in a cache line.
+    """A matrix ``[k, n]`` as panels.h wants it: ``[n / PANEL, PANEL / strip, k, strip]``, zeros beyond n.
 
     Of bytes or float16 where these hold all its numbers: models of fewer bits widen their weights.
     """
@@ -120,10 +120,12 @@ def panels(weights: Array) -> Array:
 def _panels(weights: Array) -> Array:
     """As they are, and in their type."""
     k, n = weights.shape
-    packed = pages.zeros((-(-n // drivers.PANEL), k, drivers.PANEL), weights.dtype)
-    for panel in range(len(packed)):
-        columns = weights[:, panel * drivers.PANEL : (panel + 1) * drivers.PANEL]
-        packed[panel, :, : columns.shape[1]] = columns
+    wide = drivers.strip()
+    packed = pages.zeros((-(-n // drivers.PANEL), drivers.PANEL // wide, k, wide), weights.dtype)
+    strips = packed.reshape(-1, k, wide)
+    for strip, first in enumerate(range(0, n, wide)):
+        columns = weights[:, first : first + wide]
+        strips[strip, :, : columns.shape[1]] = columns
     return packed
 
 
