@@ -137,15 +137,16 @@ ATTRIBUTES static int NAME(winograd)(conv const *c, winograd const *how, T const
                 for (npy_intp p = 0, n; p < vectors; p += n) {
                     npy_intp at[3];
                     T *to[3];
-                    n = vectors - p == 4 || vectors - p == 2 ? 2 : vectors - p < 3 ? 1 : 3;
+                    n = vectors - p == 4 || vectors - p == 2 ? 2 : vectors - p < WIDE ? 1 : WIDE;
                     for (int q = 0; q < n; q++) {
                         at[q] = e * WINOGRAD_APART(WINOGRAD_ROW(vectors) * icg) + (p + q) * L;
                         to[q] = sums + e * WINOGRAD_APART(8 * vectors * L) + (p + q) * L;
                     }
-                    for (int r = 0; r < 8; r += ROWS) {
-                        NAME(tiles)[ROWS][n](values, off, icg, ready + (m * 2 + e) * icg * 8 + r, 8, at, NULL,
+                    int const rows = n == 1 ? 8 : ROWS;
+                    for (int r = 0; r < 8; r += rows) {
+                        NAME(tiles)[rows][n](values, off, icg, ready + (m * 2 + e) * icg * 8 + r, 8, at, NULL,
                                                          NULL, to, vectors * L, !p && !first);
-                        for (int q = 0; q < n; q++) to[q] += ROWS * vectors * L;
+                        for (int q = 0; q < n; q++) to[q] += rows * vectors * L;
                     }
                 }
             NAME(winograd_outputs)(c, how, sums, bias ? bias + m : NULL, out + m * c->out[1] * c->out[2], first, last, rows,
