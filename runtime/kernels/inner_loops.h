@@ -400,8 +400,8 @@ SCALAR_FLOATS(MAP)
  * in NumPy 2.4 for some steps: negative for elements of four bytes, 16 bytes from each other, whose results are 8 bytes or
  * more from each other, and isfinite where results are not neighbours. */
 #define EACH_OF(X)                                                                                            \
-    X(sign_f32, "sign", 'f', float, float, a > 0 ? 1.0f : a < 0 ? -1.0f : a + 0.0f)                           \
-    X(sign_f64, "sign", 'd', double, double, a > 0 ? 1.0 : a < 0 ? -1.0 : a + 0.0)                            \
+    X(sign_f32, "sign", 'f', float, float, a > 0 ? 1.0f : a < 0 ? -1.0f : a == 0 ? 0.0f : a)                   \
+    X(sign_f64, "sign", 'd', double, double, a > 0 ? 1.0 : a < 0 ? -1.0 : a == 0 ? 0.0 : a)                    \
     X(negative_f32, "negative", 'f', float, float, -a)                                                        \
     X(negative_i32, "negative", 'i', int32_t, int32_t, 0 - (uint32_t)a)                                       \
     X(negative_u32, "negative", 'I', uint32_t, uint32_t, 0 - a)                                               \
