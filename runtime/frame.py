@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ from .engine.engine import Engine
 from .errors import UsageError
 from .graph import MAIN, Array, Loop, Node, StoppedBy, Value, ValueType, visible
 from .plan.plan import LoopPlan, Opcode, Plan
+from .record import record
 from .text import did_you_mean
 
 _T = TypeVar("_T")
@@ -30,7 +31,7 @@ class NodeState(StrEnum):
     SKIPPED = "skipped"
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class CarriedValue:
     """What a back edge carries.
 
@@ -47,7 +48,7 @@ class CarriedValue:
     ready: bool = True
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class BodyNode:
     """One node of the body, in order. ``branch``: then or else inside an If; ``depth`` counts Ifs around it."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,7 @@ from .graph import (
 from .graph.short_names import shorten
 from .notes import observed
 from .plan.plan import LoopPlan, Plan, compile_graph
+from .record import record
 
 if TYPE_CHECKING:
     from .engine.wavefront.wavefront import Follower, Wavefront
@@ -47,7 +48,7 @@ OnIteration = Callable[[Frame], object]
 MOST_SHAPES = 1000
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Port:
     """One input or output of a model. ``dtype`` and ``shape`` are None where the model does not tell."""
 
@@ -69,7 +70,7 @@ class Port:
         return f"{self.name} {self.type}"
 
 
-@dataclass(frozen=True, repr=False)
+@record(frozen=True, repr=False)
 class LoopNode:
     """A loop of the model in the tree of loops; ``path`` says where it stands: ``main ▸ outer ▸ inner``."""
 
@@ -86,7 +87,7 @@ class LoopNode:
         return self.loop.name
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class LoopTotals:
     """How often a loop ran in one run: iterations over all its entries, and why entries ended."""
 
@@ -104,7 +105,7 @@ class LoopTotals:
     notes: tuple[str, ...] = ()
 
 
-@dataclass
+@record
 class Run:
     """One headless run: what it gave, and how its loops went."""
 

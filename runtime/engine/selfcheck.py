@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..errors import LoopdbgError
+from ..record import record
 from .checkpoints import Checkpoints
 from .loops import Loops
 
 
-@dataclass
+@record
 class Expected:
     """What a boundary has to leave behind."""
 

@@ -10,13 +10,13 @@ import base64
 import json
 import math
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..dtypes import dtype as dtype_of
 from ..errors import LoopdbgError, ModelError, one_line
+from ..record import record
 from .encoding import decode, encode
 from .records import (
     Array,
@@ -48,7 +48,7 @@ VERSION = 1
 SMALL = 1 << 16
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Omitted:
     """Stands for an attribute that was too large to be kept."""
 

@@ -8,12 +8,14 @@ simply a value of an enclosing graph used inside a body.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from ..record import record
 
 #: A dimension: a number, a name (``"N"``), or None where nothing is known.
 Dim = int | str | None
@@ -40,7 +42,7 @@ class StoppedBy(StrEnum):
     ERROR = "error"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class TensorType:
     """A tensor's declared type. ``dtype`` None: any; ``shape`` None: any rank. Strings have dtype object.
 
@@ -68,7 +70,7 @@ class TensorType:
         return "?" if dim is None else str(dim)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class SequenceType:
     """A list of elements of one type."""
 
@@ -78,7 +80,7 @@ class SequenceType:
         return f"seq({self.element})"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class OptionalType:
     """A value of the element type, or nothing (None)."""
 
@@ -94,7 +96,7 @@ ValueType = TensorType | SequenceType | OptionalType
 ANY = TensorType()
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Value:
     """One named value of one scope. ``constant`` holds the data of initializers and Constants.
 
@@ -115,7 +117,7 @@ class Value:
         return f"Value({self.name!r}, {self.type})"
 
 
-@dataclass(eq=False, repr=False)
+@record(eq=False, repr=False)
 class Node:
     """What all nodes have: ``name`` is the model's own, or made from type and position where it has none."""
 
@@ -146,14 +148,14 @@ class Node:
         return f"{self.op_type} '{self.name}' ({domain}opset {self.version})"
 
 
-@dataclass(eq=False, repr=False)
+@record(eq=False, repr=False)
 class Operation(Node):
     """A node without control flow. ONNX attributes are Python values and arrays; OpenVINO's are strings."""
 
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(eq=False, repr=False)
+@record(eq=False, repr=False)
 class If(Node):
     """``inputs[0]`` is the condition; output k is ``branch.outputs[k]`` of the branch taken."""
 
@@ -161,7 +163,7 @@ class If(Node):
     else_branch: Graph
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class SlicedInput:
     """An outer tensor cut along ``axis``; iteration i gets part i.
 
@@ -183,7 +185,7 @@ class SlicedInput:
     from_trip_count: bool = False
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class BackEdge:
     """``result`` of iteration i becomes ``param`` of iteration i+1.
 
@@ -196,7 +198,7 @@ class BackEdge:
     result: Value
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Invariant:
     """``inner`` is ``outer`` in every iteration (OpenVINO's invariant inputs)."""
 
@@ -204,7 +206,7 @@ class Invariant:
     inner: Value
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class LastValueOutput:
     """``outer`` is ``result`` of the last iteration; with zero trips the initial value of its back edge.
 
@@ -216,7 +218,7 @@ class LastValueOutput:
     edge: BackEdge | None = None
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class ScanOutput:
     """``outer`` collects ``result`` of every iteration.
 
@@ -236,7 +238,7 @@ class ScanOutput:
     valid: Value | None = None
 
 
-@dataclass(eq=False, repr=False)
+@record(eq=False, repr=False)
 class Loop(Node):
     """A loop of any system. Which fields are set says what kind it is.
 
@@ -283,7 +285,7 @@ class Loop(Node):
         return last.edge or next((edge for edge in self.back_edges if edge.result is last.result), None)
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Variable:
     """State that a model keeps from run to run (OpenVINO's ReadValue and Assign).
 
@@ -297,7 +299,7 @@ class Variable:
     assigned: Value | None = None
 
 
-@dataclass(eq=False, repr=False)
+@record(eq=False, repr=False)
 class Graph:
     """Nodes in an order in which they can run, with the graph's own inputs and outputs.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from ..errors import ModelError
 from ..graph import Array
 from ..kernels.routines.attention import MOST_HEAD
 from ..kernels.walks import broadcast_shapes
+from ..record import record
 from .axes import volume
 from .matmul import product
 from .normalize import softmax_over
@@ -33,7 +33,7 @@ MOST_QUERIES = 8
 _INFINITY = float("inf")
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Window:
     """Which keys a query sees: those up to ``left`` before and ``right`` after its own place (-1: all); the first
     query's place among the keys is ``offset``."""
@@ -60,6 +60,9 @@ class Window:
         return allowed is not None and not allowed.any(1).all()
 
 
+_EVERYTHING = Window()
+
+
 def attend(
     p: P,
     q: T,
@@ -68,7 +71,7 @@ def attend(
     *,
     scale: float,
     bias: T | None = None,
-    window: Window = Window(),
+    window: Window = _EVERYTHING,
     softcap: float = 0.0,
     zeros: bool = True,
     late: tuple[bool, bool, bool] = (False, False, False),
@@ -184,7 +187,7 @@ def _heads_first(p: P, x: T, late: bool) -> T:
 # --- Shapes.
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class _Shape:
     batch: Any
     heads: Any

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from ..errors import ModelError
 from ..graph import Array
+from ..record import record
 from .axes import unknown_word
 from .eager import Eager
 from .registry import onnx, openvino
@@ -45,7 +45,7 @@ def overlap(box: Array, others: Array, more: float = 0.0, apart: bool = True) ->
     return np.where((own > 0) & (areas > 0) & (union > 0), shared / np.where(union == 0, 1, union), 0)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Suppression:
     """What a suppression of one class goes by."""
 
@@ -329,7 +329,7 @@ def nms_rotated(
 # --- Many classes at once
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class _Found:
     """What one image gave, one entry a box: class, score, which box, and its corners."""
 

@@ -8,12 +8,12 @@ body, where gates can be looked at by these names.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from ..errors import ModelError, UnsupportedError
+from ..record import record
 from .activations import RECURRENT
 from .choice import bounded
 from .matmul import product, transposed
@@ -28,7 +28,7 @@ STATES = {"LSTM": ("h", "c"), "GRU": ("h",), "RNN": ("h",)}
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Activation:
     """One of the functions that recurrent operators name, with its parameters (alpha, beta)."""
 
@@ -80,7 +80,7 @@ class Steps(Protocol[T]):
     def activate(self, function: Activation, x: T, name: str) -> T: ...
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Computed:
     """:class:`Steps` over primitives ``p``."""
 
@@ -120,7 +120,7 @@ def clipped(p: P, x: Any, limit: float) -> Any:
     return bounded(p, x, constant(p, -limit, x.dtype), constant(p, limit, x.dtype))
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Step:
     """One time step of one direction: the kind of cell and what its attributes say.
 

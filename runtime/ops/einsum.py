@@ -7,12 +7,12 @@ the inner dimension of a product; in one alone, before it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..errors import ModelError
+from ..record import record
 from .axes import text, volume
 from .registry import onnx, openvino
 from .support import cast, working_dtype
@@ -23,7 +23,7 @@ T = Any
 Labels = tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class _Labelled:
     """A tensor with a label for each axis, none twice."""
 

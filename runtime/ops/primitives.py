@@ -8,13 +8,13 @@ them (an output shape, an axis) holds until they change, and the engine checks t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from ..errors import LoopdbgError
 from ..graph import Array
+from ..record import record
 
 
 class NotNative(Exception):
@@ -32,7 +32,7 @@ REFUSALS: tuple[type[Exception], ...] = (
 )
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class OwnLoop:
     """An elementwise function that NumPy's ufuncs lack: the name of our inner loop for it (inner_loops.h says what it
     means), or, for types that have none, what computes it in Python."""

@@ -8,7 +8,6 @@ draws the same numbers, and two iterations draw different ones. The numbers are 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from ..dtypes import from_onnx
 from ..errors import ModelError
 from ..graph import Array
+from ..record import record
 from .axes import check_shape
 from .registry import Ints, onnx, openvino
 from .support import Dtype, is_float, is_integer
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 P = Any
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Draws:
     """The random numbers of one execution of one node."""
 

@@ -6,10 +6,10 @@ Biases are sums already. The gates' order in the weights is f, i, c, o for LSTM 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ModelError
+from ..record import record
 from .cells import GATES, Activation, Computed, Step, activations, columns, of_shape, weights_of
 from .registry import Floats, openvino
 
@@ -75,7 +75,7 @@ def _cell(
 CELLS = {"lstmcell": 2, "grucell": 1, "rnncell": 1}
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class _Input:
     """X where a cell is to give no more than its products with W, biases added."""
 
@@ -86,7 +86,7 @@ class _Input:
         return tuple(self.x.shape)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class _Multiplied:
     """X where these products are known. ``shape`` is X's."""
 
@@ -94,7 +94,7 @@ class _Multiplied:
     shape: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class _Like:
     """A state of which only the shape is known."""
 

@@ -18,7 +18,7 @@ import importlib
 import inspect
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from types import UnionType
 from typing import Any, get_args, get_type_hints
@@ -28,6 +28,7 @@ import numpy as np
 from ..dtypes import from_openvino
 from ..errors import ModelError, UnsupportedError
 from ..graph import Array, Node, Operation, System, Value
+from ..record import record
 from ..text import counted
 from .custom import custom, packages
 from .index import INDEX
@@ -39,7 +40,7 @@ Ints = tuple[int, ...]
 Floats = tuple[float, ...]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Definition:
     """One operator from one opset on."""
 
@@ -59,7 +60,7 @@ class Definition:
         return "draws" in _signature(self.function).attributes
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Op:
     """An operator as one node uses it: attributes settled, only inputs missing."""
 
@@ -78,7 +79,7 @@ class Op:
         return result if isinstance(result, tuple) else (result,)
 
 
-@dataclass(eq=False, repr=False)
+@record(eq=False, repr=False)
 class ResolvedOperation(Operation):
     """A node that no model has: it was made of others, and brings its operator along."""
 
@@ -326,7 +327,7 @@ def _standard(
     return resolve(Operation(op_type, op_type, "", version, inputs, outputs, kept), System.ONNX)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class _Signature:
     """What an operator's function takes. ``optional``: for each input whether it may be absent; ``variadic``: it takes
     any number of inputs, and they may not."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..errors import ModelError
 from ..graph import Array
+from ..record import record
 from .axes import check_shape, ints, normal_axes, text, unknown_word
 from .registry import Ints, attributes_of, onnx, openvino
 from .support import cast, constant, is_float
@@ -24,7 +24,7 @@ T = Any
 _FLOAT32 = np.dtype(np.float32)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Taps:
     """For each output element the places that it is made of, and their weights: both ``[out, taps]``."""
 
@@ -284,7 +284,7 @@ def resize(
 _OPENVINO_MODES = ("nearest", "linear", "linear_onnx", "cubic", "bilinear_pillow", "bicubic_pillow")
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class _Interpolation:
     """The attributes of an Interpolate layer."""
 

@@ -5,12 +5,12 @@ states, weights and outputs by direction, written over the primitives.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..errors import ModelError
+from ..record import record
 from ..text import counted
 from .cells import GATES, STATES, Step, columns, of_shape, weights_of
 from .recurrent_openvino import split_bias, split_peepholes
@@ -22,7 +22,7 @@ P = Any  # Primitives[T]; T is an array or a buffer description, and stays anony
 T = Any
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Shape:
     """How the tensors of one recurrent operator lie, by its attributes.
 

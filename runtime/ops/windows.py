@@ -6,17 +6,17 @@ onnx.reference gives other shapes than the specification for ``SAME_LOWER`` and 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from ..errors import ModelError
+from ..record import record
 from .axes import text, unknown_word
 
 Shape = tuple[int, ...]
 AUTO_PADS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Windows:
     """One number a spatial axis. ``after`` does not count what only ``ceil_mode`` reaches."""
 

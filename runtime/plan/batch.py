@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..graph import Array
 from ..ops.primitives import Elementwise, NotNative
+from ..record import record
 
 #: A product with fewer weights than this takes about as long as finding its row.
 LEAST_WEIGHTS = 2048
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class Rows:
     """A tensor as one iteration sees it; ``all`` has one more axis, the first: the iterations."""
 

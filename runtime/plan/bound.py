@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,13 +14,14 @@ import numpy as np
 from ..graph import Array
 from ..kernels import kernel as kernels
 from ..ops.arithmetic import strides_of
+from ..record import record
 
 Shape = tuple[int, ...]
 #: The dtype of a sequence.
 OBJECT = np.dtype(object)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Buffer:
     """Where a tensor's bytes are: memory (``kind`` "slot" or "temp", and its index), byte offset, shape, strides."""
 
@@ -47,14 +47,14 @@ class Buffer:
         return self.strides == strides_of(self.shape, self.dtype.itemsize) or self.size <= 1
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Listed(Buffer):
     """A sequence that a slot holds or, of kind "temp", that a call gives. ``look``: its elements now."""
 
     look: Callable[[], list[Array]] = list
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class CallSpec:
     """One kernel call. ``buffers``: inputs, then the output. ``outer``: rows of extent and one stride an argument.
 
@@ -70,14 +70,14 @@ class CallSpec:
     onto: int = -1
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Varied:
     """A temp that holds integers, some of which vary, as int64."""
 
     numbers: tuple[Any, ...]
 
 
-@dataclass
+@record
 class Bound:
     """An operator bound to dtypes and shapes.
 
@@ -97,7 +97,7 @@ class Bound:
     views: tuple[Buffer, ...] = ()
 
 
-@dataclass
+@record
 class Input:
     """An input as the binder sees it: memory, and a way to look at the numbers."""
 
@@ -118,7 +118,7 @@ class Input:
         return Buffer("slot", self.slot, self.dtype, self.shape, strides, known=self.known)
 
 
-@dataclass
+@record
 class ListInput(Input):
     """An input that is a sequence; ``peek`` gives its elements."""
 

@@ -10,7 +10,7 @@ them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 
 from ..errors import ModelError
@@ -32,6 +32,7 @@ from ..graph import (
 from ..graph.origins import Origins
 from ..ops.registry import Op, ResolvedOperation, resolve, resolve_or_refuse
 from ..ops.weights import weighted
+from ..record import record
 from .rows_ahead import iteration_of, run_ahead
 from .trips import can_change
 
@@ -51,7 +52,7 @@ class Opcode(IntEnum):
     TEST = 11
 
 
-@dataclass
+@record
 class Instruction:
     """``loop``: index of the loop that it belongs to as a control instruction; ``target``: where BRANCH and JUMP go."""
 
@@ -73,7 +74,7 @@ class Instruction:
     once: int = -1
 
 
-@dataclass
+@record
 class EdgePlan:
     """A back edge. ``initial`` is -1 where iteration 0 gets part 0 of ``sliced`` instead."""
 
@@ -86,14 +87,14 @@ class EdgePlan:
     sliced: SlicedInput | None = None
 
 
-@dataclass
+@record
 class SlicePlan:
     sliced: SlicedInput
     outer: int
     inner: int
 
 
-@dataclass
+@record
 class LastPlan:
     """``edge``: index into the loop's edges; -1: no back edge feeds it, so that zero trips leave it without a value."""
 
@@ -103,7 +104,7 @@ class LastPlan:
     edge: int
 
 
-@dataclass
+@record
 class ScanPlan:
     output: ScanOutput
     result: int
@@ -112,7 +113,7 @@ class ScanPlan:
     length: int = -1
 
 
-@dataclass
+@record
 class LoopPlan:
     """One loop's instructions and slots; -1 stands for an absent slot."""
 
@@ -144,7 +145,7 @@ class LoopPlan:
     endless_from: int = -1
 
 
-@dataclass
+@record
 class Plan:
     """What the engine runs. ``slots[k]`` is the value that slot k holds; an alias shares its target's slot."""
 
@@ -199,7 +200,7 @@ def compile_graph(graph: Graph, settled: Set[Value] = frozenset()) -> Plan:
     return plan
 
 
-@dataclass
+@record
 class _Compiler:
     plan: Plan
     origins: Origins

@@ -10,7 +10,7 @@ A recurrent cell of OpenVINO is cut in two for that: the product of its input, a
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Any
 
@@ -23,6 +23,7 @@ from ..ops.primitives import NotNative, View
 from ..ops.recurrent_openvino import CELLS, input_half, state_half
 from ..ops.registry import Op, ResolvedOperation, resolve
 from ..ops.weights import Weighted, fits, is_large, on_weights
+from ..record import record
 from .batch import Rows
 from .trips import runs_to_its_count
 
@@ -86,7 +87,7 @@ def resolved(node: Node, op: Op, inputs: list[Value | None] | None = None) -> Re
     return ResolvedOperation(node.name, node.op_type, node.domain, node.version, inputs, node.outputs, op=op)
 
 
-@dataclass
+@record
 class Source:
     """Rows of a tensor outside, one an iteration. ``index``: the iteration number as a Gather gets it."""
 
@@ -109,7 +110,7 @@ def _gathered(x: Array, axis: int, ndim: int) -> Array:
     return np.expand_dims(rows, tuple(range(axis + 1, axis + 1 + ndim)))
 
 
-@dataclass
+@record
 class Chain:
     """Nodes that are computed together for a block of iterations; the last one's output is what they are for."""
 
@@ -117,7 +118,7 @@ class Chain:
     sources: list[Source]
 
 
-@dataclass
+@record
 class Finder:
     """The products of one loop's body that can be computed for many iterations at once, each with the nodes before it;
     only such that give the same as alone."""
@@ -287,7 +288,7 @@ class Finder:
         return resolved(last, Op(block, {}), [number, loop.trip_count, *tensors, *indices, *others])
 
 
-@dataclass
+@record
 class Block:
     """The operator of a chain: ``(iteration, trip count, sources, their indices, others) -> last output``."""
 

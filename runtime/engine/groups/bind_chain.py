@@ -7,7 +7,6 @@ NotNative here.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,11 +18,12 @@ from ...ops.primitives import Elementwise, NotNative
 from ...ops.registry import Op
 from ...plan.bind import _Binder
 from ...plan.bound import Buffer, respread, walked
+from ...record import record
 
 Shape = tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class ChainStep:
     """One elementwise kernel over whole tensors; ``fold``: a reduction into ``out``, whose strides may be 0."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from ...graph import Array
 from ...kernels.walks import stride_along
 from ...plan.bound import Buffer, CallSpec
 from ...plan.emitting import Emitting
+from ...record import record
 from .bind_chain import ChainStep, Joint, Shape
 
 #: Bytes of one tensor in a block. Inputs, outputs and what lies between share the 32 KB or more of the nearest cache;
@@ -19,7 +19,7 @@ from .bind_chain import ChainStep, Joint, Shape
 BLOCK = 8192
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Place:
     """Where an argument of a block's calls is: in a slot, in a constant, or in the group's own memory (``kind`` "slot",
     "constant", "own"; its index; for "own" the offset is all). ``steps``: bytes from block to block along each axis."""

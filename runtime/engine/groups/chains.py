@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from ...ops.arithmetic import routine, strides_of
 from ...ops.byte_panels import narrowed, panels
 from ...ops.weights import prepared
 from ...plan.bound import Buffer, CallSpec
+from ...record import record
 from .block_calls import Place
 from .fuse import Candidate, Group, Slots
 
@@ -33,7 +34,7 @@ _FLOAT32, _INT32 = np.dtype(np.float32), np.dtype(np.int32)
 _UINT8 = np.dtype(np.uint8)
 
 
-@dataclass
+@record
 class Chain:
     """A product's chain as far as it is one. ``x``: what its rows are made of."""
 
@@ -64,7 +65,7 @@ def plan_chains(nodes: Sequence[Candidate], slots: Slots) -> list[Group]:
     return groups
 
 
-@dataclass
+@record
 class _Finder:
     """Finds the chain of a product."""
 
@@ -344,7 +345,7 @@ def _group(chain: Chain, finder: _Finder) -> Group | None:
     )
 
 
-@dataclass
+@record
 class _Call:
     """Makes a call of slots, constants and memory of the group's own."""
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from ...ops.arithmetic import IDEMPOTENT, layout, strides_of
 from ...ops.primitives import NotNative
 from ...ops.registry import Op
 from ...plan.bound import Buffer, CallSpec, walked
+from ...record import record
 from .bind_chain import ChainStep, Joint, Shape
 from .block_calls import BLOCK, Emitter, Place
 
@@ -40,7 +41,7 @@ ITEMSIZE = 4
 MOST = 1 << 16
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Candidate:
     """A bound node. ``guarded``: it runs by itself, since it rests on numbers or on the condition input; ``idle``:
     nothing is left to call, its results are constants; ``once``: it runs once an entry of a loop."""
@@ -55,7 +56,7 @@ class Candidate:
     once: bool = False
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Slots:
     """What the planner asks about slots."""
 
@@ -67,7 +68,7 @@ class Slots:
     ports: Collection[int]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Check:
     """A slot whose numbers, being the extremes of floats, may not be zero or NaN: then which zero, or which NaN, would
     depend on the order in which blocks were combined."""
@@ -77,7 +78,7 @@ class Check:
     size: int
 
 
-@dataclass
+@record
 class Group:
     """Nodes that run together, from the position ``first`` to before ``end``.
 
@@ -118,7 +119,7 @@ def plan_groups(nodes: Sequence[Candidate], slots: Slots, unfolded: Collection[i
     return _plan(nodes, slots, unfolded, {node.pc: _alone(node, slots) for node in nodes})
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class _Alone:
     """What a node does where it is bound by itself: over which shapes its steps run, and the shapes of its results."""
 
@@ -211,7 +212,7 @@ class _Unfit(Exception):
     """A step cannot run block by block together with the others."""
 
 
-@dataclass
+@record
 class _Grouper:
     """Collects the nodes that can run in blocks along ``axes``, all but the last one element by element."""
 

@@ -14,7 +14,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,7 @@ from ...kernels.stream import Stream
 from ...plan.plan import Plan, compile_graph
 from ...plan.rows_ahead import Finder, Source
 from ...plan.trips import runs_to_its_count
+from ...record import record
 from ..engine import Engine
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def threads() -> int:
     return min([cores, *allowed])
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Link:
     """A loop that can begin while another one runs, both on the graph's top level.
 

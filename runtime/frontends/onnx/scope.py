@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from ...errors import ModelError
 from ...graph import ANY, Graph, Value
+from ...record import record
 from ...text import did_you_mean
 from .proto import AttributeProto, FunctionProto, GraphProto, NodeProto, TypeProto
 from .values import domain_of, value_type
@@ -21,7 +21,7 @@ def function_key(proto: FunctionProto | NodeProto) -> FunctionKey:
     return domain_of(proto.domain), name, proto.overload
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Context:
     """What all graphs of one function call share; the model's own graphs are outside of any."""
 

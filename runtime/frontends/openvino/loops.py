@@ -7,7 +7,6 @@ Written specs: docs.openvino.ai, "Loop-5" and "TensorIterator-1"; what they leav
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -24,11 +23,12 @@ from ...graph import (
     TensorType,
     Value,
 )
+from ...record import record
 from .notes import notes
 from .xml import BackEdgeEntry, Document, Entry, Layer, Network, ids
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class LayerScope:
     """A graph that has been built, with its Parameters and Results by layer id, in document order."""
 

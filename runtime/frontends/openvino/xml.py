@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lxml import etree
 
 from ...errors import ModelError, UnsupportedError, one_line
+from ...record import record
 
 Element = Any  # lxml.etree._Element; lxml has no type information of its own
 #: A port of a layer: layer id and port id.
@@ -24,7 +24,7 @@ _OPSET = re.compile(r"opset(\d+)", re.ASCII)
 _DIM = re.compile(r"\?|-1|\d{1,18}|\d*\.\.\d*", re.ASCII)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class PortInfo:
     """One ``<port>``. ``names``: the tensor's names, with OpenVINO's escape of commas undone."""
 
@@ -34,7 +34,7 @@ class PortInfo:
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class Layer:
     """One ``<layer>``. ``opset`` is the number in ``version="opsetN"``, 0 for versions of another form."""
 
@@ -57,7 +57,7 @@ class Layer:
         return f"{self.type} '{self.name}'"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Network:
     """The layers of one graph in document order; for every connected input port the output port it reads."""
 
@@ -65,7 +65,7 @@ class Network:
     sources: dict[Port, Port]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Entry:
     """One ``<input>`` or ``<output>`` of a port map. ``axis`` None: not sliced, not concatenated."""
 
@@ -84,7 +84,7 @@ class Entry:
         return f'port_map {tag} external_port_id="{self.external}" internal_layer_id="{self.internal}"'
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class BackEdgeEntry:
     """One ``<edge>`` of ``<back_edges>``: body Result id -> body Parameter id."""
 

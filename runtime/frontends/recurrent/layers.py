@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -21,11 +21,12 @@ from ...ops.sequences import (
     openvino_weights,
     quantized_weights,
 )
+from ...record import record
 
 V = Value | None
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Layer:
     """A recurrent operator in the words of both systems. ``states`` are initial ones; ``weights``: which of
     ``ops/sequences`` takes W, R, B and peepholes apart."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from ...graph.origins import Origins
 from ...ops.cells import STATES
 from ...ops.eager import Eager
 from ...ops.registry import keywords_of, resolve
+from ...record import record
 from .layers import Layer, layer_function
 from .writer import Writer, tensor_type
 
@@ -36,7 +37,7 @@ def open_loops(graph: Graph) -> None:
     _Opener(Origins.of(graph), graph.system).open(graph)
 
 
-@dataclass
+@record
 class _Opener:
     origins: Origins
     system: System

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -35,6 +35,7 @@ from ...ops.sequences import (
     initial_states,
     joined,
 )
+from ...record import record
 from .layers import Layer
 from .nodes import Nodes
 
@@ -43,7 +44,7 @@ V = Value | None
 _ONNX_VERSIONS = (1, 7, 14, 22)
 
 
-@dataclass
+@record
 class Writer:
     """The nodes for one operator. ``constant``: the numbers of a value that follows from constants; ``names``: those
     that the graph's values have."""

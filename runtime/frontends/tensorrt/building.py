@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ...errors import UnsupportedError
+from ...record import record
 from .network import INetworkDefinition
 from .place import place
 from .profile import IOptimizationProfile
@@ -17,7 +18,7 @@ class NoEngineError(UnsupportedError):
     """A script has come to where it uses an engine: what it builds is complete by then."""
 
 
-@dataclass
+@record
 class Building:
     """``built``: the networks that were given to ``build_serialized_network``, with the profiles of their configs."""
 

@@ -8,9 +8,10 @@ needed. What neither holds for stands as far outside as it can.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ...graph.order import in_order
+from ...record import record
 from .conditional import IConditionLayer, IIfConditional, IIfConditionalInputLayer, IIfConditionalOutputLayer
 from .layer import ILayer, ITensor
 from .loop import IIteratorLayer, ILoop, ILoopBoundaryLayer, ILoopOutputLayer, IRecurrenceLayer, ITripLimitLayer
@@ -20,7 +21,7 @@ from .network import INetworkDefinition
 Item = ILayer | ILoop | IIfConditional
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Place:
     """A graph to be: the main one, the body of a loop, a branch of a conditional."""
 

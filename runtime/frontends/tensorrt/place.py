@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import ModelError
+from ...record import record
 
 _HERE = str(Path(__file__).parent)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Place:
     """A line of a script."""
 

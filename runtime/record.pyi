@@ -1,0 +1,3 @@
+from dataclasses import dataclass as record
+
+__all__ = ["record"]

@@ -1,0 +1,119 @@
+"""Records are dataclasses to all that ask."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from dataclasses import FrozenInstanceError, dataclass, field, fields, is_dataclass, replace
+from typing import Any
+
+import pytest
+
+from loopdbg.runtime.record import record
+
+
+@record
+class Plain:
+    """One that may be changed."""
+
+    name: str
+    numbers: list[int] = field(default_factory=list)
+    #: Not what makes two differ.
+    note: str = field(default="", compare=False, repr=False)
+    last: int = field(default=0, kw_only=True)
+    count: int = 1
+
+
+@record(frozen=True)
+class Frozen:
+    a: int
+    b: str = "b"
+
+
+@record(frozen=True)
+class Derived(Frozen):
+    c: float = 0.5
+
+
+@record(eq=False, repr=False)
+class Node:
+    name: str
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+
+@record
+class Prepared:
+    given: int
+    doubled: int = 0
+
+    def __post_init__(self) -> None:
+        self.doubled = 2 * self.given
+
+
+def test_arguments_come_by_place_by_name_and_by_default() -> None:
+    one = Plain("x", [1], "noted", 5, last=7)
+    assert (one.name, one.numbers, one.note, one.count, one.last) == ("x", [1], "noted", 5, 7)
+    assert vars(Plain(name="x", count=2)) == {"name": "x", "numbers": [], "note": "", "count": 2, "last": 0}
+    assert Plain("x").numbers is not Plain("x").numbers
+    assert vars(Derived(1, c=2.0)) == {"a": 1, "b": "b", "c": 2.0}
+    assert Prepared(4).doubled == 8
+
+
+@pytest.mark.parametrize(
+    ("args", "keywords", "message"),
+    [
+        ((), {}, r"Plain.__init__\(\) lacks its argument 'name'"),
+        (("x", [], "", 1, 2), {}, "takes 4 positional arguments but 5 were given"),
+        (("x",), {"name": "y"}, "multiple values for argument 'name'"),
+        (("x",), {"nme": "y"}, "unexpected keyword argument 'nme'"),
+    ],
+)
+def test_wrong_arguments(args: tuple[Any, ...], keywords: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        Plain(*args, **keywords)
+
+
+def test_equality_and_hashes() -> None:
+    assert Plain("x", note="1") == Plain("x", note="2") != Plain("y")
+    assert Frozen(1) == Frozen(1, "b") != Frozen(1, "c")
+    assert Frozen(1) != Derived(1)
+    assert Node("n") != Node("n")
+    assert len({Frozen(1), Frozen(1), Frozen(2), Node("n"), Node("n")}) == 4
+    assert Plain.__hash__ is None
+
+
+def test_frozen_ones_stay_as_they_are() -> None:
+    one = Derived(1)
+    with pytest.raises(FrozenInstanceError, match="cannot assign to field 'a'"):
+        one.a = 2  # type: ignore[misc]
+    with pytest.raises(FrozenInstanceError, match="cannot delete field 'b'"):
+        del one.b
+    assert one == Derived(1)
+
+
+def test_how_they_are_shown() -> None:
+    @dataclass
+    class Other:
+        inner: object
+
+    one = Plain("x", [1])
+    assert repr(one) == "Plain(name='x', numbers=[1], last=0, count=1)"
+    assert repr(Other(one)).endswith(f"Other(inner={one!r})")
+    assert repr(Node("n")) == "<n>"
+    one.numbers.append(one)  # type: ignore[arg-type]
+    assert repr(one) == "Plain(name='x', numbers=[1, ...], last=0, count=1)"
+
+
+def test_what_takes_dataclasses_takes_them() -> None:
+    one = Plain("x", [1], last=3)
+    assert is_dataclass(one)
+    assert [entry.name for entry in fields(Derived)] == ["a", "b", "c"]
+    assert replace(one, name="y") == Plain("y", [1], last=3)
+    assert replace(Derived(1), c=1.0) == Derived(1, c=1.0)
+    assert copy.deepcopy(one) == one
+    assert pickle.loads(pickle.dumps(Derived(1))) == Derived(1)
+    match Frozen(3):
+        case Frozen(a, b):
+            assert (a, b) == (3, "b")
