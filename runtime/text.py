@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from itertools import islice
 
@@ -28,6 +27,8 @@ def plural(count: int, one: str, many: str = "") -> str:
 
 def near(name: str, names: Iterable[str], most: int = 3) -> list[str]:
     """Up to ``most`` names that ``name`` may be a slip of."""
+    import difflib  # a run without mistakes needs it not
+
     pool = [other for other in islice(names, _NEAR_AMONG) if len(other) <= _NEAR_LENGTH]
     found = difflib.get_close_matches(name, pool, most) if len(name) <= _NEAR_LENGTH else []
     if not found and name:

@@ -13,13 +13,13 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..record import record
 
 #: A dimension: a number, a name (``"N"``), or None where nothing is known.
 Dim = int | str | None
-Array = npt.NDArray[Any]
+#: As numpy.typing.NDArray has it, which takes a millisecond to import.
+Array = np.ndarray[tuple[Any, ...], np.dtype[Any]]
 
 
 class System(StrEnum):

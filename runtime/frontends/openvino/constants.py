@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ... import dtypes
 from ...errors import UnsupportedError, one_line
 from ...graph import Array, TensorType
 from .xml import Document, Layer
 
+Bytes = np.ndarray[tuple[Any, ...], np.dtype[np.uint8]]
 #: Two to a byte, the first one in the low four bits (SEMANTICS 4.4).
 _NIBBLES = ("int4", "uint4", "float4_e2m1fn")
 #: Levels of nf4: quantiles of the normal distribution.
@@ -44,7 +44,7 @@ class Blobs:
     def __init__(self, document: Document, weights: Path | None = None) -> None:
         self.document = document
         self.path = document.path.with_suffix(".bin") if weights is None else weights
-        self._bytes: npt.NDArray[np.uint8] | None = None
+        self._bytes: Bytes | None = None
 
     def constant(self, layer: Layer) -> Array:
         """The data of a ``Const`` (or ``Constant``) layer: a read-only view of the file where it can be.
@@ -91,7 +91,7 @@ class Blobs:
         array.flags.writeable = False
         return array.reshape(dims)
 
-    def _blob(self, layer: Layer, needed: int, declared: TensorType) -> npt.NDArray[np.uint8]:
+    def _blob(self, layer: Layer, needed: int, declared: TensorType) -> Bytes:
         """The bytes of a constant, checked against what its type needs and what the file has."""
         document = self.document
         offset, size = (self._number(layer, word) for word in ("offset", "size"))
@@ -119,7 +119,7 @@ class Blobs:
             raise self.document.error(layer.element, f"{layer} lacks its <data> with offset and size")
         return self.document.integer(data, word, str(layer))
 
-    def _open(self, layer: Layer) -> npt.NDArray[np.uint8]:
+    def _open(self, layer: Layer) -> Bytes:
         try:
             if self.path.stat().st_size == 0:  # which cannot be mapped
                 return np.empty(0, np.uint8)
@@ -155,7 +155,7 @@ def _word(layer: Layer) -> str:
     return layer.data.get("element_type") or (port.precision if port else None) or ""
 
 
-def _unpacked(word: str, raw: npt.NDArray[np.uint8]) -> Array:
+def _unpacked(word: str, raw: Bytes) -> Array:
     """Numbers of less than a byte, or of one and a part (SEMANTICS 4.4)."""
     if word in ("u1", "bin"):
         return np.unpackbits(raw)
