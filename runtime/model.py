@@ -14,7 +14,6 @@ from .declared import contradicted
 from .engine.engine import Engine
 from .engine.memory.memory import fitting
 from .errors import InputError, InterruptError, LimitError, ModelError, Remedy
-from .frame import Frame
 from .graph import (
     MAIN,
     Array,
@@ -39,10 +38,11 @@ from .record import record
 
 if TYPE_CHECKING:
     from .engine.wavefront.wavefront import Follower, Wavefront
+    from .frame import Frame
 
 #: What a model takes and gives: an array, a list of them (a sequence), None (an empty optional).
 Data = Any
-OnIteration = Callable[[Frame], object]
+OnIteration = Callable[["Frame"], object]
 
 #: A run on ever new shapes binds anew in any case; an engine that met so many is put away with what it keeps of them.
 MOST_SHAPES = 1000
@@ -408,6 +408,8 @@ def _input(graph: Graph, value: Value) -> Port:
 
 
 def _hook(engine: Engine, on_iteration: OnIteration) -> Callable[[int], None]:
+    from .frame import Frame  # a run without hooks needs none
+
     def hook(index: int) -> None:
         on_iteration(Frame(engine, index))  # whatever it returns stops nothing
 

@@ -31,7 +31,7 @@ from ..graph import MAIN
 from .memory.memory import aligned, shapes_of
 from ..ops.eager import Eager
 from ..ops.primitives import NotNative
-from ..ops.random_numbers import Draws
+from ..ops.draws import Draws
 from ..plan.plan import Opcode
 
 np.import_array()

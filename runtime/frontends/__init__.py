@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+# Not the module around it, which makes an enum of every number: a millisecond.
+import _signal as signal
 import importlib
 import os
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -10,9 +10,9 @@ import numpy as np
 
 from ..errors import ModelError, UnsupportedError
 from .choice import bounded
+from .draws import Draws
 from .elementwise import erf
 from .primitives import NotNative, OwnLoop
-from .random_numbers import Draws
 from .registry import onnx, openvino
 from .support import by_own_loop, constant, full, one_way, through_reals
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 from functools import cache
-from importlib.machinery import PathFinder
-from importlib.util import find_spec, module_from_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,6 +15,9 @@ _NAME = "onnx.onnx_cpp2py_export"
 @cache
 def _module() -> Any:
     """The compiled half of the package; it is the one that ``import onnx`` finds later on."""
+    from importlib.machinery import PathFinder
+    from importlib.util import find_spec, module_from_spec
+
     package = find_spec("onnx") if _NAME not in sys.modules and "onnx" not in sys.modules else None
     found = PathFinder.find_spec(_NAME, package.submodule_search_locations) if package is not None else None
     if found is not None and found.loader is not None:

@@ -72,7 +72,7 @@ def _cell(
 # --- A cell in two halves: what the input alone decides can be computed for many steps at once (plan/rows_ahead.py).
 
 #: How many states a cell has; they stand between X and the weights.
-CELLS = {"lstmcell": 2, "grucell": 1, "rnncell": 1}
+STATES = {"lstmcell": 2, "grucell": 1, "rnncell": 1}
 
 
 @record(frozen=True)

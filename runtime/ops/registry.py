@@ -8,7 +8,7 @@ kernels that ``ops.arithmetic`` names.
 ``@onnx("Add", since=7)`` registers it for ONNX from that opset on, ``@openvino("Add")`` for OpenVINO. Attributes
 arrive as keyword arguments; for OpenVINO, whose XML attributes are text, the annotation says how to read them.
 An absent optional input is None. A keyword ``n_outputs`` receives the number of outputs that the node has; one named
-``draws`` receives the random numbers of each execution (``random_numbers.Draws``).
+``draws`` receives the random numbers of each execution (``draws.Draws``).
 """
 
 from __future__ import annotations
@@ -196,9 +196,10 @@ def _load(family: str) -> None:
 def _families() -> dict[tuple[System, str, str], list[str]]:
     """The families of each operator, by the keys of the table."""
     found: dict[tuple[System, str, str], list[str]] = {}
-    for system, domain, family, names in INDEX:
-        for name in (names.lower() if system == System.OPENVINO else names).split():
-            found.setdefault((System(system), domain, name), []).append(family)
+    for word, domain, family, names in INDEX:
+        system = System(word)
+        for name in (names.lower() if system is System.OPENVINO else names).split():
+            found.setdefault((system, domain, name), []).append(family)
     return found
 
 

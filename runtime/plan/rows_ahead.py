@@ -20,7 +20,6 @@ from ..graph import Array, Loop, Node, Operation, SlicedInput, System, TensorTyp
 from ..graph.dependence import made_in
 from ..graph.slices import cut, from_start
 from ..ops.primitives import NotNative, View
-from ..ops.recurrent_openvino import CELLS, input_half, state_half
 from ..ops.registry import Op, ResolvedOperation, resolve
 from ..ops.weights import Weighted, fits, is_large, on_weights
 from ..record import record
@@ -43,6 +42,7 @@ _EXACT = _words(
 _RESHAPES = _words("identity squeeze unsqueeze reshape")
 _CONVERSIONS = {"cast": ("to", (6, 7)), "convert": ("destination_type", ("i32", "i64"))}
 _PRODUCTS = _words("matmul gemm")
+_CELLS = _words("lstmcell grucell rnncell")
 
 
 def is_ours(node: Node, system: System) -> bool:
@@ -151,8 +151,8 @@ class Finder:
             if node.foreign:
                 continue
             word = node.op_type.lower()
-            if word in CELLS and self.system is System.OPENVINO:
-                products += self._halves(node, CELLS[word])
+            if word in _CELLS and self.system is System.OPENVINO:
+                products += self._halves(node)
                 continue
             if len(node.outputs) != 1 or node.outputs[0] is None:
                 continue
@@ -177,8 +177,11 @@ class Finder:
     def _inside(self, values: Iterable[Value | None]) -> bool:
         return any(value in self.inside for value in values if value is not None)
 
-    def _halves(self, cell: Node, states: int) -> list[ResolvedOperation]:
+    def _halves(self, cell: Node) -> list[ResolvedOperation]:
         """The product of a cell's input where that is known beforehand; the cell itself is to use it."""
+        from ..ops.recurrent_openvino import STATES, input_half, state_half
+
+        states = STATES[cell.op_type.lower()]
         x, weights = cell.inputs[0], cell.inputs[1 + states :]
         if x not in self.rows or self._inside(weights) or len(weights) < 2:
             return []

@@ -7,7 +7,39 @@ initial states (and the weights by direction, unless they are constants), behind
 shorter than the others keeps its state, and gives 0, in the steps that it does not have.
 """
 
-from .layers import layer_function
-from .opener import open_loops
+from collections.abc import Callable
+from typing import Any
+
+from ...graph import Graph, System, walk
 
 __all__ = ["layer_function", "open_loops"]
+
+#: Models without such operators need nothing of what they mean.
+_WORDS = ("LSTM", "GRU", "RNN")
+
+
+def layer_function(system: System, domain: str, op_type: str, version: int) -> Callable[..., Any] | None:
+    """The function whose keywords are the attributes of an operator that becomes loops; None for any other."""
+    if not _may_be(op_type):
+        return None
+    from . import layers
+
+    return layers.layer_function(system, domain, op_type, version)
+
+
+def open_loops(graph: Graph) -> None:
+    """Put loops where a graph, or a graph inside it, has recurrent operators.
+
+    Raises:
+        ModelError: attributes or inputs that the operator's specification rejects.
+        UnsupportedError: an activation that no specification has.
+    """
+    if any(_may_be(node.op_type) for node in walk(graph)):
+        from . import opener
+
+        opener.open_loops(graph)
+
+
+def _may_be(op_type: str) -> bool:
+    upper = op_type.upper()
+    return any(word in upper for word in _WORDS)

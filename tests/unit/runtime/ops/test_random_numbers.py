@@ -11,8 +11,8 @@ import loopdbg
 from engine_state import finish, step, visible
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.graph import Operation, System, Value
+from loopdbg.runtime.ops.draws import Draws
 from loopdbg.runtime.ops.eager import Eager
-from loopdbg.runtime.ops.random_numbers import Draws
 from loopdbg.runtime.ops.registry import is_random, resolve
 from models import model, run
 
