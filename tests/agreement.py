@@ -57,6 +57,8 @@ def every_way(
         same("never hot", ways.by_engine(model, feeds, ways.never_hot), first)
         same("node by node", ways.by_engine(model, feeds, drive=ways.by_nodes(80)), first)
         same("in Python", ways.by_engine(model, feeds, ways.python_only), first)
+        with ways.shared_by(3):
+            same("by three threads", ways.by_engine(model, feeds), first)
         ran, called = ways.c_hooked(model, feeds)
         same("with a hook in C", ran, first)
         same("boundaries of a hook in C", called, [(state[0], state[2]) for state in seen])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from loopdbg.debugger.session.stop import Reason
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.errors import LoopdbgError, UsageError
 from loopdbg.runtime.frame import Frame
+from loopdbg.runtime.kernels import team
 from plain import all_bits, bits
 from strategies.draws import Draw
 
@@ -25,6 +27,17 @@ from strategies.draws import Draw
 FIRST, EVERY = 12, 89
 
 Outcome = tuple[Any, ...]
+
+
+@contextmanager
+def shared_by(threads: int) -> Iterator[None]:
+    """Products and convolutions are cut into pieces for so many threads, however small they are."""
+    size = team.size()
+    team.use(threads, 0)
+    try:
+        yield
+    finally:
+        team.use(size)
 
 
 def told(loops: list[loopdbg.LoopTotals]) -> list[Any]:

@@ -25,6 +25,7 @@
 #include <numpy/npy_common.h>
 #include "processor.h"
 #include "products.h"
+#include "team.h"
 
 enum { LOOPDBG_PANEL = 64, LOOPDBG_BYTES_HEAD = 2 * LOOPDBG_PANEL * (int)sizeof(float) };
 
@@ -220,23 +221,41 @@ static inline int loopdbg_next_rows(int const *takes, npy_intp left) {
     return takes[left > LOOPDBG_TILE_ROWS ? LOOPDBG_TILE_ROWS + 1 : left];
 }
 
-/* Some rows with all panels; see below. */
-static void loopdbg_rows_of_panels(loopdbg_tiling const *tiling, float const *x, void const *weights, float *out,
-                                   npy_intp m, npy_intp k, npy_intp n, int backwards, float const *start,
-                                   npy_intp step) {
-    npy_intp count = (n + LOOPDBG_PANEL - 1) / LOOPDBG_PANEL;
-    int far = k * n * tiling->size > LOOPDBG_NEAR;
+/* The product, cut into pieces of so many rows with so many panels; there are so many groups of panels. Every sum is the same
+ * however it is cut. */
+typedef struct {
+    loopdbg_tiling const *tiling;
+    float const *x;
+    void const *weights;
+    float *out;
+    npy_intp m, k, n, rows, panels, groups;
+    int backwards;
+    float const *start;
+    npy_intp step;
+} loopdbg_panels_job;
+
+static void loopdbg_panels_piece(void const *what, npy_intp piece, int worker) {
+    loopdbg_panels_job const *job = (loopdbg_panels_job const *)what;
+    loopdbg_tiling const *tiling = job->tiling;
+    npy_intp const k = job->k, n = job->n, step = job->step, above = piece / job->groups * job->rows;
+    npy_intp const m = job->m - above < job->rows ? job->m - above : job->rows;
+    npy_intp const low = piece % job->groups * job->panels, all = (n + LOOPDBG_PANEL - 1) / LOOPDBG_PANEL - low;
+    npy_intp const count = all < job->panels ? all : job->panels;
+    float const *x = job->x + above * k, *start = job->start ? job->start + above * step : NULL;
+    float *out = job->out + above * n;
+    int const backwards = job->backwards ^ (int)(piece / job->groups & 1), far = k * n * tiling->size > LOOPDBG_NEAR;
     npy_intp ahead = far ? LOOPDBG_AHEAD : 0;
     float rest[LOOPDBG_TILE_ROWS * LOOPDBG_PANEL], from[LOOPDBG_TILE_ROWS * LOOPDBG_PANEL] = {0};
+    (void)worker;
     for (npy_intp c = 0; c < count; c++) {
-        npy_intp first = (backwards ? count - 1 - c : c) * LOOPDBG_PANEL, row = 0, left = n - first;
+        npy_intp first = (low + (backwards ? count - 1 - c : c)) * LOOPDBG_PANEL, row = 0, left = n - first;
         npy_intp apart = tiling->head + k * LOOPDBG_PANEL * tiling->size;
-        char const *panel = (char const *)weights + first / LOOPDBG_PANEL * apart;
+        char const *panel = (char const *)job->weights + first / LOOPDBG_PANEL * apart;
         if (m == 1 && tiling->pair && c + 1 < count) {
-            npy_intp low = backwards ? first - LOOPDBG_PANEL : first;
-            if (n - low >= 2 * LOOPDBG_PANEL) {
-                tiling->pair((char const *)weights + low / LOOPDBG_PANEL * apart, x, out + low, k,
-                             start ? start + low : NULL, ahead);
+            npy_intp both = backwards ? first - LOOPDBG_PANEL : first;
+            if (n - both >= 2 * LOOPDBG_PANEL) {
+                tiling->pair((char const *)job->weights + both / LOOPDBG_PANEL * apart, x, out + both, k,
+                             start ? start + both : NULL, ahead);
                 c++;
                 continue;
             }
@@ -272,11 +291,16 @@ static void loopdbg_rows_of_panels(loopdbg_tiling const *tiling, float const *x,
  * is one for all). NULL: 0. */
 static void loopdbg_panels(loopdbg_tiling const *tiling, float const *x, void const *weights, float *out, npy_intp m,
                            npy_intp k, npy_intp n, int backwards, float const *start, npy_intp step) {
-    npy_intp most = LOOPDBG_CHUNK / (k * (npy_intp)sizeof(float)) / 8 * 8;
-    if (most < 64) most = 64;
-    for (npy_intp row = 0; row < m; row += most, backwards = !backwards)
-        loopdbg_rows_of_panels(tiling, x + row * k, weights, out + row * n, m - row < most ? m - row : most, k, n,
-                               backwards, start ? start + row * step : NULL, step);
+    npy_intp most = LOOPDBG_CHUNK / (k * (npy_intp)sizeof(float)) / 8 * 8, count = (n + LOOPDBG_PANEL - 1) / LOOPDBG_PANEL;
+    double const work = (double)m * (double)k * (double)n;
+    loopdbg_panels_job job = {tiling, x, weights, out, m, k, n, most < 64 ? 64 : most, count, 1, backwards, start, step};
+    if (loopdbg_is_shared(work)) {
+        /* One row takes two panels at once. Where there are few, pieces have fewer rows: whole tiles of six and of eight. */
+        job.panels = m == 1 ? 2 : 1;
+        job.groups = (count + job.panels - 1) / job.panels;
+        if (job.groups < 16 && job.rows > 48) job.rows = 48;
+    }
+    loopdbg_share(loopdbg_panels_piece, &job, loopdbg_pieces(m, job.rows) * job.groups, work, backwards);
 }
 
 #endif

@@ -13,6 +13,7 @@
 #endif
 #include <numpy/npy_common.h>
 #include "processor.h"
+#include "team.h"
 #include "turn.h"
 
 typedef float loopdbg_v4 __attribute__((vector_size(16), aligned(4), may_alias));
@@ -241,12 +242,37 @@ static void loopdbg_any_product(loopdbg_edges const *edges, loopdbg_lying const 
     }
 }
 
+/* A stack of products, cut into pieces of so many rows of one; there are so many pieces of each. */
+typedef struct {
+    loopdbg_edges const *edges;
+    loopdbg_lying p;
+    npy_intp b_column, m, n, rows, pieces, a_next, b_next, out_next;
+} loopdbg_products_job;
+
+static void loopdbg_products_piece(void const *what, npy_intp piece, int worker) {
+    loopdbg_products_job const *job = (loopdbg_products_job const *)what;
+    npy_intp const which = piece / job->pieces, first = piece % job->pieces * job->rows;
+    loopdbg_lying p = job->p;
+    (void)worker;
+    p.a += which * job->a_next, p.b += which * job->b_next, p.out += which * job->out_next;
+    loopdbg_pass_rows(&p, first);
+    loopdbg_any_product(job->edges, &p, job->b_column, job->m - first < job->rows ? job->m - first : job->rows, job->n);
+}
+
+/* ``count`` products; rows are cut where that makes no more pieces than are needed, by whole tiles of any height. */
+static void loopdbg_share_products(loopdbg_products_job *job, npy_intp count) {
+    double const work = (double)count * (double)job->m * (double)job->n * (double)job->p.k;
+    if (loopdbg_is_shared(work) && count < 4 * loopdbg_team->workers && job->m >= 96) job->rows = 48;
+    job->pieces = loopdbg_pieces(job->m, job->rows);
+    loopdbg_share(loopdbg_products_piece, job, count * job->pieces, work, 0);
+}
+
 /* out[m, n] = start[m, n] + x[m, k] @ b[k, n]; all contiguous, but that rows of `start` are `step` floats apart (0: there is
  * one for all). NULL: 0. */
 static void loopdbg_product(loopdbg_edges const *edges, float const *x, float const *b, float *out, npy_intp m, npy_intp k,
                             npy_intp n, float const *start, npy_intp step) {
-    loopdbg_lying p = {x, b, start, out, k, k, 1, n, n, step};
-    loopdbg_any_product(edges, &p, 1, m, n);
+    loopdbg_products_job job = {edges, {x, b, start, out, k, k, 1, n, n, step}, 1, m, n, m, 1, 0, 0, 0};
+    if (m) loopdbg_share_products(&job, 1);
 }
 
 /* A stack of products, as NumPy's matmul has its arguments. axis: how many, and a stride for each argument; NULL: one. */
@@ -260,15 +286,18 @@ static void loopdbg_products(loopdbg_edges const *edges, char **args, npy_intp c
     count = axis[0];
     /* One matrix b for all: rows of all, where they follow each other. */
     if (count > 1 && !axis[2] && axis[1] == m * steps[3] && axis[3] == m * steps[7]) m *= count, count = 1;
+    if (!m || !count) return;
     /* One tile: [16,8,3] @ [16,3,8] takes half of the time so. */
-    loopdbg_edge tile = NULL;
-    if (n && m && m <= edges->rows && n < edges->columns && (steps[6] == size || n == 1))
-        tile = edges->tiles[(n - 1) / edges->vector][m];
-    for (; count; count--) {
-        if (tile) tile(&p, (int)n);
-        else loopdbg_any_product(edges, &p, steps[6] / size, m, n);
-        p.a += axis[1] / size, p.b += axis[2] / size, p.out += axis[3] / size;
+    if (n && m <= edges->rows && n < edges->columns && (steps[6] == size || n == 1)) {
+        loopdbg_edge const tile = edges->tiles[(n - 1) / edges->vector][m];
+        for (; count; count--) {
+            tile(&p, (int)n);
+            p.a += axis[1] / size, p.b += axis[2] / size, p.out += axis[3] / size;
+        }
+        return;
     }
+    loopdbg_products_job job = {edges, p, steps[6] / size, m, n, m, 1, axis[1] / size, axis[2] / size, axis[3] / size};
+    loopdbg_share_products(&job, count);
 }
 
 #endif

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..graph import Array
+from ..kernels import team
 from ..kernels.routines import int8
 from .byte_panels import byte_form
 from .windows import Windows
@@ -77,13 +78,13 @@ def _narrowed(weights: Array) -> Array:
 
 def _geometry(x: T, w: T, groups: int, found: Windows) -> tuple[Array, int, tuple[int, ...]]:
     n, icg, ocg = int(x.shape[0]), int(w.shape[1]), int(w.shape[0]) // groups
-    table, scratch = _table(n, groups, icg, ocg, found)
+    table, scratch = _table(n, groups, icg, ocg, found, team.size())
     return table, scratch, (n, groups * ocg, *found.out)
 
 
 @lru_cache(maxsize=1024)
-def _table(n: int, groups: int, icg: int, ocg: int, found: Windows) -> tuple[Array, int]:
-    """What int8_conv.h reads of the windows, and how many bytes it needs."""
+def _table(n: int, groups: int, icg: int, ocg: int, found: Windows, workers: int) -> tuple[Array, int]:
+    """What int8_conv.h reads of the windows, and how many bytes it needs where so many threads share them."""
     missing = (1,) * (_MOST_AXES - len(found.kernel))
     kernel, size, out = missing + found.kernel, missing + found.size, missing + found.out
     strides, dilations = missing + found.strides, missing + found.dilations
@@ -107,9 +108,9 @@ def _table(n: int, groups: int, icg: int, ocg: int, found: Windows) -> tuple[Arr
 
     taps = [place(tap) for tap in np.ndindex(*kernel)]
     firsts = [phase - first for of, first in zip(phases, before, strict=True) for phase in of]
-    head = [n, groups, icg, ocg, *size, *out, *strides, *plane, *map(len, phases), len(taps)]
+    head = [n, groups, icg, ocg, *size, *out, *strides, *plane, *map(len, phases), len(taps), workers]
     k = icg * len(taps)
-    panel = -(-k // 4) * 4 * int8.PANEL + int8.BEYOND
+    panels = workers * (-(-k // 4) * 4 * int8.PANEL + int8.BEYOND)
     rows = ocg * (k + int8.TAIL + 8)
-    parts = rows + 8 * k + 4 * (channel + int8.PANEL) + int8.PANEL + icg * channel + int8.PANEL + panel
+    parts = rows + 8 * k + 4 * (channel + int8.PANEL) + int8.PANEL + icg * channel + int8.PANEL + panels
     return np.array([*head, *firsts, *taps], np.int64), parts + 10 * _ALIGNED

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..errors import ModelError, UnsupportedError
 from ..graph import Array
+from ..kernels import team
 from ..kernels.routines.conv import GROUP, PART, WIDEST
 from .axes import ints, text, unknown_word
 from .byte_convolution import byte_sums, wide_sums
@@ -93,9 +94,9 @@ def _taps(found: Windows, transposed: bool) -> list[_Taps]:
 
 @lru_cache(maxsize=1024)
 def _table(
-    transposed: bool, n: int, groups: int, icg: int, ocg: int, found: Windows, itemsize: int
+    transposed: bool, n: int, groups: int, icg: int, ocg: int, found: Windows, itemsize: int, workers: int
 ) -> tuple[Array, int]:
-    """What conv.h reads, and how many bytes it needs."""
+    """What conv.h reads, and how many bytes it needs where so many threads share it."""
     size, kernel, out = _padded(found.size), _padded(found.kernel), _padded(found.out)
     taps = _taps(found, transposed)
     reach, most = [t.reach for t in taps], [t.count for t in taps]
@@ -128,26 +129,33 @@ def _table(
     weights = icg * math.prod(kernel)
     channel = phases * (band[0] * math.prod(plane) + WIDEST)
     # Channels by themselves: several at a time, which a first-level cache holds.
-    together = max(1, min(groups, _NARROW_BAND // (channel * itemsize))) if icg == ocg == 1 else 1
+    by_themselves = icg == ocg == 1
+    together = max(1, min(groups, _NARROW_BAND // (channel * itemsize))) if by_themselves else 1
+    packed = 0 if direct else _lines((icg * together * channel + widest) * itemsize)
     parts = [  # bytes, in the order of conv.h
-        0 if direct else (icg * together * channel + widest) * itemsize,
+        packed * (workers if by_themselves else 1),
         ocg * weights * itemsize,
         weights * 8,
         vectors * 8,
         (vectors + 1) * 4,
         (vectors + 2 * rows + widest) * 24,
-        GROUP * widest * itemsize * ocg if weights > PART else 0,
+        GROUP * widest * itemsize * ocg * workers if weights > PART else 0,
     ]
     places = [0]
     for part in parts:
-        places.append(places[-1] + -(-part // 64) * 64)
+        places.append(places[-1] + _lines(part))
     head = [n, groups, icg, ocg, *size, *out, *kernel, *(t.step for t in taps), *(t.out_step for t in taps), *plane]
-    head += [*most, *band, int(direct), *places[:-1], together]
+    head += [*most, *band, int(direct), *places[:-1], together, workers, packed]
     for t in taps:
         head += [len(t.first), *t.first, len(t.residues)]
         for start, count, met in t.residues:
             head += [start, count, len(met), *(number for tap in met for number in tap)]
     return np.array(head, np.int64), places[-1]
+
+
+def _lines(size: int) -> int:
+    """Whole cache lines, in bytes."""
+    return -(-size // 64) * 64
 
 
 @lru_cache(maxsize=1024)
@@ -194,8 +202,8 @@ class _Tiles:
 
 
 @lru_cache(maxsize=1024)
-def _tiles(n: int, groups: int, icg: int, ocg: int, found: Windows, dtype: Dtype) -> _Tiles | None:
-    """How winograd.h does a convolution; None where it cannot, or takes longer."""
+def _tiles(n: int, groups: int, icg: int, ocg: int, found: Windows, dtype: Dtype, workers: int) -> _Tiles | None:
+    """How winograd.h does a convolution with memory for so many threads; None where it cannot, or takes longer."""
     plain = found.kernel == (3, 3) and found.strides == found.dilations == (1, 1) and groups == 1 and dtype == _FLOAT32
     if not plain or min(found.before + found.after) < 0 or ocg % 8 or min(icg, ocg) < _FEW_CHANNELS:
         return None
@@ -209,8 +217,8 @@ def _tiles(n: int, groups: int, icg: int, ocg: int, found: Windows, dtype: Dtype
         return None
     lines = max(1, min(n * high, _BAND // (64 * icg * wide)))
     widest = -(-lines * wide // lane) * lane
-    floats = 16 * (icg * (widest + 32) + 16) + 16 * (8 * widest + 16) + 8 * (lines * wide + wide + 32) + 4 * widest
-    floats += 2 * (lines + 1) * (2 * wide + 50) + 16 * icg * ocg
+    of_each = 16 * (8 * widest + 16) + 8 * (lines * wide + wide + 32) + 4 * widest + 2 * (lines + 1) * (2 * wide + 50)
+    floats = 16 * (icg * (widest + 32) + 16) + workers * _lines(of_each * 4) // 4 + 16 * icg * ocg
     above, left = found.before
     return _Tiles(high, wide, lines, above, left, floats * 4 + icg * 8 + 128)
 
@@ -246,8 +254,9 @@ def _convolve(
     shape = (n, groups * ocg, *found.out)
     if not math.prod(shape):
         return p.constant(np.zeros(shape, dtype))
-    table, scratch = _table(transposed, n, groups, icg, ocg, found, dtype.itemsize)
-    tiles = None if transposed else _tiles(n, groups, icg, ocg, found, dtype)
+    workers = team.size()
+    table, scratch = _table(transposed, n, groups, icg, ocg, found, dtype.itemsize, workers)
+    tiles = None if transposed else _tiles(n, groups, icg, ocg, found, dtype, workers)
     first = cast(p, x, dtype)
     behind = [*([] if bias is None else [cast(p, bias, dtype)]), p.constant(table)]
     numbers: tuple[int, ...] = (int(bias is not None),)

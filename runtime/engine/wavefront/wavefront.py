@@ -24,6 +24,7 @@ import numpy as np
 from ...errors import LoopdbgError
 from ...graph import Array, Graph, Loop, Value, captured
 from ...graph.dependence import uses
+from ...kernels import team
 from ...kernels.stream import Stream
 from ...plan.plan import Plan, compile_graph
 from ...plan.rows_ahead import Finder, Source
@@ -42,14 +43,6 @@ LEAST_WORK = 1 << 23
 Data = Any
 #: How often somebody who waits looks whether Ctrl-C was pressed, in seconds.
 _LOOK = 0.05
-_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-
-
-def threads() -> int:
-    """How many threads a run may use: as many as there are cores, unless a variable that BLAS heeds allows fewer."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    allowed = [int(text) for text in map(os.environ.get, _VARIABLES) if text and text.isdecimal() and int(text)]
-    return min([cores, *allowed])
 
 
 @record(frozen=True)
@@ -163,6 +156,7 @@ class Follower:
 
     def _run(self, free: int) -> bool:
         """In another thread: run the loop. False: it did not get to its end."""
+        team.lend(1)  # this thread's core is taken
         try:
             if free > 0 and self.then is not None:
                 self.engine.stop_at(0, 1)
@@ -174,6 +168,8 @@ class Follower:
             return self.engine.resume()[0] == "end"
         except (LoopdbgError, MemoryError):
             return False  # the engine of the whole graph runs the loop itself, and says what is wrong
+        finally:
+            team.lend(-1)
 
     def finish(self, engine: Engine, stopped: Callable[[], bool]) -> bool:
         """Hand the results to the engine of the whole graph, which stands where the loop begins; False: there are none,
@@ -231,7 +227,7 @@ class Wavefront:
     def resume(self, engine: Engine) -> tuple[str, int]:
         """As :meth:`Engine.resume`, for a run to the end."""
         self.taken = []
-        if not self._followers or threads() < 2:
+        if not self._followers or team.threads() < 2:
             return engine.resume()
         with self._ctrl_c(engine):
             return self._resume(engine)
@@ -280,7 +276,7 @@ class Wavefront:
                 elif index in waiting:
                     waiting.discard(index)
                     follower = self._led[index]
-                    if self._prepare(follower, engine) and follower.launch(engine, index, threads() - 1):
+                    if self._prepare(follower, engine) and follower.launch(engine, index, team.threads() - 1):
                         running[follower.index] = follower
         finally:
             for follower in running.values():

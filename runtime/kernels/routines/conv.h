@@ -16,6 +16,7 @@
 #include <string.h>
 #include "call.h"
 #include "processor.h"
+#include "team.h"
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -40,6 +41,7 @@ typedef struct {
     npy_intp cn, cd, ch; /* how much of the batch and of the two outer axes makes a band */
     npy_intp direct;
     npy_intp together; /* groups that are packed at a time */
+    npy_intp workers, packed_apart; /* who have sums of their own in the scratch memory, and channels by themselves */
     npy_intp whole, channel; /* floats of an image's channel, and of one as packed (or as it lies) */
     npy_intp phase, image; /* from one phase to the next one, and from image to image */
     npy_intp packed, gathered, off, at, first, parts, partial; /* where in the scratch memory */
@@ -74,7 +76,7 @@ typedef struct {
     int joined; /* are a vector's parts one behind the other in the output, and full */
 } vectors;
 
-enum { CONV_HEAD = 37, CONV_PART = 192, CONV_GROUP = 12, CONV_MANY = 32, CONV_WIDEST = 16 };
+enum { CONV_HEAD = 39, CONV_PART = 192, CONV_GROUP = 12, CONV_MANY = 32, CONV_WIDEST = 16 };
 
 static void conv_read(conv *c, loopdbg_call *call) {
     int64_t const *t = (int64_t const *)LOOPDBG_ARG(call, call->extra[0] ? 3 : 2);
@@ -87,7 +89,7 @@ static void conv_read(conv *c, loopdbg_call *call) {
     }
     c->cn = t[25], c->cd = t[26], c->ch = t[27], c->direct = t[28];
     c->packed = t[29], c->gathered = t[30], c->off = t[31], c->at = t[32], c->first = t[33], c->parts = t[34], c->partial = t[35];
-    c->together = t[36];
+    c->together = t[36], c->workers = t[37], c->packed_apart = t[38];
     t += CONV_HEAD;
     for (int a = 0; a < 3; a++) {
         c->axes[a].phases = *t++, c->axes[a].first = t, t += c->axes[a].phases;
@@ -101,6 +103,9 @@ static void conv_read(conv *c, loopdbg_call *call) {
     c->phase = c->cn * one + CONV_WIDEST;
     c->channel = c->direct ? c->whole : c->phase * c->axes[0].phases * c->axes[1].phases * c->axes[2].phases;
 }
+
+/* Whether threads share so much: there is scratch memory for as many as there were when the node was bound. */
+static int conv_shares(conv const *c, double work) { return loopdbg_is_shared(work) && loopdbg_team->workers <= c->workers; }
 
 static void conv_residues(conv const *c, int job, residue *r) {
     for (int a = 2; a >= 0; a--) {

@@ -173,49 +173,85 @@ static NAME(sharing) NAME(depth_shared)(conv const *c, residue const *r, NAME(pl
                        : NULL;
 }
 
-/* All channels; 0: they are not by themselves. Several are packed before they are read: a wide read waits for other writes to
- * what it reads. */
-ATTRIBUTES static int NAME(depthwise)(conv const *c, T const *x, T const *w, T const *bias, T *out, T *packed, npy_intp *off) {
-    npy_intp const *plane = c->plane, *o = c->out, in_slice = plane[1] * plane[2], out_slice = o[1] * o[2];
-    residue r[3];
-    NAME(plane) in;
-#ifdef NARROWER
-    if (o[2] <= L / 2) return NARROWER(c, x, w, bias, out, packed, off);
-#endif
-    conv_residues(c, 0, r);
-    npy_intp const K = r[0].taps * r[1].taps * r[2].taps;
-    /* Weights lie in order, if all of them are taken. */
-    if (c->icg != 1 || c->ocg != 1 || (!c->blocks && K != c->kernel[0] * c->kernel[1] * c->kernel[2])) return 0;
-    NAME(sharing) const shared = NAME(depth_shared)(c, r, &in);
+/* Channels by themselves, cut into pieces of so many of an image; there are so many stretches of channels. Planes are packed
+ * into memory of each worker's own, several before they are read: a wide read waits for other writes to what it reads. */
+typedef struct {
+    conv const *c;
+    T const *x, *w, *bias;
+    T *out, *packed;
+    npy_intp const *off;
+    npy_intp K, most, stretches;
+    NAME(sharing) shared;
+    NAME(plane) plane;
+} NAME(depths);
+
 #ifdef MASK
-    for (npy_intp n = 0; shared && n < c->n; n++) {
-        in.x = x + n * c->groups * c->whole;
-        shared(&in, c->groups, c->whole, w, bias, out + n * c->groups * out_slice, o[1], o[2]);
-    }
-    if (shared) return 1;
+ATTRIBUTES static void NAME(depth_in_place)(void const *what, npy_intp piece, int worker) {
+    NAME(depths) const *job = (NAME(depths) const *)what;
+    conv const *c = job->c;
+    npy_intp const g = piece % job->stretches * job->most, at = piece / job->stretches * c->groups + g;
+    NAME(plane) in = job->plane;
+    (void)worker;
+    in.x = job->x + at * c->whole;
+    job->shared(&in, c->groups - g < job->most ? c->groups - g : job->most, c->whole, job->w + g * job->K,
+                job->bias ? job->bias + g : NULL, job->out + at * c->out[1] * c->out[2], c->out[1], c->out[2]);
+}
 #endif
-    conv_offsets(c, r, off);
+
+ATTRIBUTES static void NAME(depth_packed)(void const *what, npy_intp piece, int worker) {
+    NAME(depths) const *job = (NAME(depths) const *)what;
+    conv const *c = job->c;
+    npy_intp const *plane = c->plane, *o = c->out, in_slice = plane[1] * plane[2], out_slice = o[1] * o[2];
+    npy_intp const low = piece * job->most, high = low + job->most < c->groups ? low + job->most : c->groups;
+    T *packed = (T *)((char *)job->packed + worker * c->packed_apart);
+    NAME(plane) in = job->plane;
     for (npy_intp n0 = 0; n0 < c->n; n0 += c->cn)
         for (npy_intp d0 = 0; d0 < o[0]; d0 += c->cd)
             for (npy_intp h0 = 0; h0 < o[1]; h0 += c->ch) {
                 npy_intp const bn = c->n - n0 < c->cn ? c->n - n0 : c->cn;
                 npy_intp const nd = o[0] - d0 < c->cd ? o[0] - d0 : c->cd, nh = o[1] - h0 < c->ch ? o[1] - h0 : c->ch;
-                T const *from = x + n0 * c->groups * c->whole;
-                T *to = out + n0 * c->groups * o[0] * out_slice + d0 * out_slice + h0 * o[2];
-                for (npy_intp g = 0; g < c->groups; g++, to += o[0] * out_slice, from += c->channel) {
-                    if (!c->direct && g % c->together == 0) {
-                        npy_intp const many = c->groups - g < c->together ? c->groups - g : c->together;
-                        NAME(pack)(c, x + g * c->whole, many, packed, n0, bn, d0, h0), from = packed;
+                T const *from = job->x + (n0 * c->groups + low) * c->whole;
+                T *to = job->out + (n0 * c->groups + low) * o[0] * out_slice + d0 * out_slice + h0 * o[2];
+                for (npy_intp g = low; g < high; g++, to += o[0] * out_slice, from += c->channel) {
+                    if (!c->direct && (g - low) % c->together == 0) {
+                        npy_intp const many = high - g < c->together ? high - g : c->together;
+                        NAME(pack)(c, job->x + g * c->whole, many, packed, n0, bn, d0, h0), from = packed;
                     }
                     for (npy_intp b = 0; b < bn; b++)
                         for (npy_intp d = 0; d < nd; d++) {
-                            T const *shift = bias ? bias + g : NULL;
+                            T const *shift = job->bias ? job->bias + g : NULL;
                             T *there = to + b * c->groups * o[0] * out_slice + d * out_slice;
                             in.x = from + b * c->image + d * in_slice;
-                            if (shared && nh >= 4) shared(&in, 1, 0, w + g * K, shift, there, nh, o[2]);
-                            else NAME(depth)(in.x, plane[2], off, K, w + g * K, shift, there, nh, o[2]);
+                            if (job->shared && nh >= 4) job->shared(&in, 1, 0, job->w + g * job->K, shift, there, nh, o[2]);
+                            else NAME(depth)(in.x, plane[2], job->off, job->K, job->w + g * job->K, shift, there, nh, o[2]);
                         }
                 }
             }
+}
+
+/* All channels; 0: they are not by themselves. */
+ATTRIBUTES static int NAME(depthwise)(conv const *c, T const *x, T const *w, T const *bias, T *out, T *packed, npy_intp *off) {
+    NAME(depths) job = {c, x, w, bias, out, packed, off, 0, c->groups, 1, NULL, {0}};
+    residue r[3];
+#ifdef NARROWER
+    if (c->out[2] <= L / 2) return NARROWER(c, x, w, bias, out, packed, off);
+#endif
+    conv_residues(c, 0, r);
+    job.K = r[0].taps * r[1].taps * r[2].taps;
+    /* Weights lie in order, if all of them are taken. */
+    if (c->icg != 1 || c->ocg != 1 || (!c->blocks && job.K != c->kernel[0] * c->kernel[1] * c->kernel[2])) return 0;
+    /* They read as much as they compute. */
+    double const work = 4.0 * (double)(job.K * c->n * c->groups) * (double)(c->out[0] * c->out[1] * c->out[2]);
+    if (conv_shares(c, work)) job.most = loopdbg_in_a_piece(c->groups, 4);
+    job.stretches = loopdbg_pieces(c->groups, job.most);
+    job.shared = NAME(depth_shared)(c, r, &job.plane);
+#ifdef MASK
+    if (job.shared) {
+        loopdbg_share(NAME(depth_in_place), &job, c->n * job.stretches, work, 0);
+        return 1;
+    }
+#endif
+    conv_offsets(c, r, off);
+    loopdbg_share(NAME(depth_packed), &job, job.stretches, work, 0);
     return 1;
 }

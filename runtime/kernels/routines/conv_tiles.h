@@ -187,6 +187,29 @@ ATTRIBUTES static void NAME(pack)(conv const *c, T const *x, npy_intp channels, 
     }
 }
 
+/* The same, of all channels. */
+typedef struct {
+    conv const *c;
+    T const *x;
+    T *packed;
+    npy_intp n0, bn, d0, h0, most;
+} NAME(packing);
+
+ATTRIBUTES static void NAME(pack_piece)(void const *what, npy_intp piece, int worker) {
+    NAME(packing) const *job = (NAME(packing) const *)what;
+    npy_intp const first = piece * job->most, left = job->c->icg - first;
+    (void)worker;
+    NAME(pack)(job->c, job->x + first * job->c->whole, left < job->most ? left : job->most, job->packed + first * job->c->channel,
+               job->n0, job->bn, job->d0, job->h0);
+}
+
+ATTRIBUTES static void NAME(pack_all)(conv const *c, T const *x, T *packed, npy_intp n0, npy_intp bn, npy_intp d0, npy_intp h0) {
+    NAME(packing) job = {c, x, packed, n0, bn, d0, h0, c->icg};
+    double const work = 8.0 * (double)(c->icg * c->channel); /* each is read and written, in pieces of rows */
+    if (conv_shares(c, work)) job.most = loopdbg_in_a_piece(c->icg, 4);
+    loopdbg_share(NAME(pack_piece), &job, loopdbg_pieces(c->icg, job.most), work, 0);
+}
+
 /* The last vector's positions go one by one if they are no more than these, and all channels do. */
 #define FEW(ocg) ((ocg) % 8 ? 0 : L / 4)
 
@@ -311,9 +334,31 @@ ATTRIBUTES static void NAME(panel_of_parts)(T const *x, npy_intp const *off, npy
         for (npy_intp p = 0; p < count; p++) *(V *)(to + lane[p]) = *(V const *)(x + in[p] + off[k]);
 }
 
-/* All channels of a group at the vectors of a band. */
-ATTRIBUTES static void NAME(multiply)(conv const *c, T const *x, npy_intp const *off, npy_intp K, T const *w,
-                                      T const *bias, vectors const *v, npy_intp count, T *partial, T *out, npy_intp out_step) {
+/* A group's channels at the vectors of a band, cut into pieces of so many vectors and channels; there are so many stretches of
+ * channels. Of the sums that wait meanwhile each worker has its own. */
+typedef struct {
+    conv const *c;
+    T const *x, *w, *bias;
+    npy_intp const *off;
+    npy_intp K, count, most, channels, stretches, apart;
+    vectors const *v;
+    T *partial, *out;
+    npy_intp out_step;
+} NAME(multiplied);
+
+ATTRIBUTES static void NAME(multiply_piece)(void const *what, npy_intp piece, int worker) {
+    NAME(multiplied) const *job = (NAME(multiplied) const *)what;
+    conv const *c = job->c;
+    T const *x = job->x, *w = job->w, *bias = job->bias;
+    npy_intp const *off = job->off;
+    npy_intp const K = job->K, count = job->count, out_step = job->out_step;
+    vectors const *v = job->v;
+    T *partial = job->partial + worker * job->apart, *out = job->out;
+    npy_intp const low = piece % job->stretches * job->channels, first_group = piece / job->stretches * job->most;
+    npy_intp const high = low + job->channels < c->ocg ? low + job->channels : c->ocg;
+    npy_intp const last_group = first_group + job->most < count ? first_group + job->most : count;
+    /* Where those begin that write anew what goes beyond a part, but are of another piece. */
+    npy_intp const beyond = last_group < count && v->end >= 0 ? v->parts[v->first[last_group]].out : v->end;
     npy_intp const apart = c->out[0] * c->out[1] * c->out[2];
     T buffer[8 * 8 * L];
     __attribute__((aligned(64))) T panel[(3 * CONV_PART + 1) * L];
@@ -322,12 +367,12 @@ ATTRIBUTES static void NAME(multiply)(conv const *c, T const *x, npy_intp const 
     int wide = 0; /* of how many vectors ``along`` says where their taps are in the panel */
     int const few = conv_positions(v, count - 1) <= (count == 1 ? 4 : FEW(c->ocg));
     npy_intp const one_by_one = few ? c->ocg & ~(npy_intp)7 : 0, all = one_by_one == c->ocg ? count - 1 : count;
-    npy_intp const begun = all < count ? 0 : one_by_one;
+    npy_intp const begun = all < count || low > one_by_one ? low : one_by_one;
     int const widest = NAME(widest)[c->ocg < 4 ? c->ocg : 4];
     /* So much of the sums at a time that what a tile reads stays in a first-level cache while all channels use it, and the
      * weights of that part in a second-level one for the tiles of a group. */
     npy_intp const turns = K > CONV_PART && count > few ? (K + CONV_PART - 1) / CONV_PART : 1, part_size = (K + turns - 1) / turns;
-    for (npy_intp group = 0; group < count; group += CONV_GROUP)
+    for (npy_intp group = first_group; group < last_group; group += CONV_GROUP)
         for (npy_intp turn = 0; turn < turns; turn++) {
             npy_intp const k = turn * part_size, size = k + part_size < K ? part_size : K - k;
             npy_intp const end = group + CONV_GROUP < all ? group + CONV_GROUP : all;
@@ -342,19 +387,19 @@ ATTRIBUTES static void NAME(multiply)(conv const *c, T const *x, npy_intp const 
                     int32_t p = v->first[first + q];
                     part const *s = v->parts + p;
                     /* What goes beyond a part is written anew by those behind it. */
-                    if (v->dense ? !v->joined : v->first[first + q + 1] != p + 1 || (s->count != L && (s->lane || s->out + L > v->end))) whole = 0;
+                    if (v->dense ? !v->joined : v->first[first + q + 1] != p + 1 || (s->count != L && (s->lane || s->out + L > beyond))) whole = 0;
                     else target[q] = out + s->out;
                 }
                 T const *source = x;
                 npy_intp const *taps = off + k, *at = v->at + first;
-                if (c->ocg - begun >= CONV_MANY && n <= 3) { /* neighbours, for as many channels as there are */
+                if ((v->dense || high - begun >= CONV_MANY) && n <= 3) { /* neighbours, for as many channels as there are */
                     if (v->dense) NAME(panel_of_parts)(x, taps, size, v, first, n, panel);
                     else NAME(panel)(x, taps, size, at, n, panel);
                     if (wide != n)
                         for (npy_intp j = 0; j < CONV_PART; j++) along[j] = j * n * L;
                     wide = n, source = panel, taps = along, at = rows_of;
                 }
-                for (npy_intp r = begun, rows; r < c->ocg; r += rows, sums += rows * n * L) {
+                for (npy_intp r = begun, rows; r < high; r += rows, sums += rows * n * L) {
                     rows = NAME(rows)(c->ocg - r, n == 1 ? 8 : ROWS);
                     /* The block of the weights, and the channel in it. */
                     npy_intp ld = (r & ~(npy_intp)7) + 8 <= c->ocg ? 8 : rows, inside = ld == 8 ? r & 7 : 0;
@@ -392,8 +437,9 @@ ATTRIBUTES static void NAME(multiply)(conv const *c, T const *x, npy_intp const 
                 first += n;
             }
             T *sums = partial + (count - 1 - group) * L * c->ocg;
-            for (npy_intp r = 0, rows; r < (group + CONV_GROUP < count ? 0 : one_by_one); r += rows) {
-                rows = one_by_one - r >= 32 ? 32 : 8;
+            npy_intp const single = group + CONV_GROUP < count ? low : high < one_by_one ? high : one_by_one;
+            for (npy_intp r = low, rows; r < single; r += rows) {
+                rows = single - r >= 32 ? 32 : 8;
                 for (int32_t p = v->first[count - 1]; p < v->first[count]; p++) {
                     part const *s = v->parts + p;
                     T const *from = x + (v->dense ? s->in : v->at[count - 1] + s->lane);
@@ -404,6 +450,27 @@ ATTRIBUTES static void NAME(multiply)(conv const *c, T const *x, npy_intp const 
                 }
             }
         }
+}
+
+ATTRIBUTES static void NAME(multiply)(conv const *c, T const *x, npy_intp const *off, npy_intp K, T const *w,
+                                      T const *bias, vectors const *v, npy_intp count, T *partial, T *out, npy_intp out_step) {
+    NAME(multiplied) job = {c, x, w, bias, off, K, count, count, c->ocg, 1, CONV_GROUP * L * c->ocg, v, partial, out, out_step};
+    double const work = (double)(count * L) * (double)K * (double)c->ocg;
+    if (!conv_shares(c, work)) {
+        NAME(multiply_piece)(&job, 0, 0);
+        return;
+    }
+    npy_intp const groups = loopdbg_pieces(count, CONV_GROUP);
+    job.most = CONV_GROUP;
+    /* Vectors that are put together of parts are put together for each stretch. */
+    npy_intp const pieces = v->dense ? loopdbg_team->workers : 4 * loopdbg_team->workers;
+    if (groups < pieces) {
+        npy_intp const wanted = (pieces + groups - 1) / groups, least = (c->ocg + 15) / 16;
+        job.stretches = wanted < least ? wanted : least;
+        job.channels = ((c->ocg + job.stretches - 1) / job.stretches + 7) / 8 * 8;
+        job.stretches = loopdbg_pieces(c->ocg, job.channels);
+    }
+    loopdbg_share(NAME(multiply_piece), &job, groups * job.stretches, work, 0);
 }
 
 #undef EACH
@@ -456,7 +523,7 @@ ATTRIBUTES static int NAME(run)(loopdbg_call *call, conv *c) {
                 npy_intp bn = c->n - n0 < c->cn ? c->n - n0 : c->cn, count = 0, K = 0;
                 for (npy_intp g = 0; g < c->groups; g++) {
                     T const *from = x + (n0 * c->groups + g) * c->icg * c->whole, *blocks = w;
-                    if (!c->direct) NAME(pack)(c, x + g * c->icg * c->whole, c->icg, packed, n0, bn, d0, h0), from = packed;
+                    if (!c->direct) NAME(pack_all)(c, x + g * c->icg * c->whole, packed, n0, bn, d0, h0), from = packed;
                     for (int job = 0; job < jobs; job++, blocks += c->groups * c->ocg * K) {
                         residue r[3];
                         npy_intp n[3];

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "call.h"
+#include "team.h"
 #include "wide.h"
 
 enum {
@@ -248,41 +249,67 @@ static int loopdbg_amx_there(void) {
             at += way->rows[w];                                                                               \
         }
 
-INLINE void loopdbg_int8_run(loopdbg_int8_way const *way, loopdbg_int8_numbers const *by, char const *a, char const *b,
-                             char const *a_zeros, char const *b_zeros, char *out, char *scratch) {
-    npy_intp m = by->m, k = by->k, n = by->n, stride = k + LOOPDBG_INT8_TAIL, quads = (k + 3) / 4;
-    npy_intp count = (n + LOOPDBG_INT8_PANEL - 1) / LOOPDBG_INT8_PANEL;
-    uint8_t *rows = (uint8_t *)scratch;
-    char *after = (char *)(((uintptr_t)scratch + (uintptr_t)(m * stride) + 63) & ~(uintptr_t)63);
-    uint32_t *row_sums = (uint32_t *)after, *a_zero = row_sums + m;
-    char *panels = (char *)(((uintptr_t)(a_zero + m) + 63) & ~(uintptr_t)63);
+/* Pieces of so many panels, of which there are ``count``, with rows that were copied. */
+typedef struct {
+    npy_intp m, k, n, stride, quads, count, most;
+    uint8_t const *rows;
+    uint32_t const *row_sums, *a_zero;
+    char const *packed, *b_zeros;
+    npy_intp b_step;
+    int b_signed;
+    char *out;
+} loopdbg_int8_job;
+
+INLINE void loopdbg_int8_some(loopdbg_int8_way const *way, loopdbg_int8_job const *job, npy_intp piece) {
+    npy_intp const m = job->m, k = job->k, n = job->n, stride = job->stride, quads = job->quads;
+    npy_intp const low = piece * job->most, high = low + job->most < job->count ? low + job->most : job->count;
+    uint8_t const *rows = job->rows;
     int32_t sums[32 * LOOPDBG_INT8_PANEL] __attribute__((aligned(64)));
     int32_t b_zero[LOOPDBG_INT8_PANEL];
     npy_intp begun = 0;
     (void)begun;
-    for (npy_intp t = 0; t < by->batch; t++, a += m * k, out += 4 * m * n) {
-        char const *packed = by->packed ? b + t * by->packed_step : panels;
-        if (!by->packed && (t == 0 || !by->shared))
-            loopdbg_int8_panels(b + (by->shared ? 0 : t * k * n), panels, k, n, by->b_signed);
+    for (npy_intp p = low; p < high; p++) {
+        char const *panel = job->packed + p * quads * LOOPDBG_INT8_QUAD;
+        int32_t const *columns = (int32_t const *)(job->packed + job->count * quads * LOOPDBG_INT8_QUAD) + p * LOOPDBG_INT8_PANEL;
+        npy_intp first = p * LOOPDBG_INT8_PANEL;
+        npy_intp width = n - first < LOOPDBG_INT8_PANEL ? n - first : LOOPDBG_INT8_PANEL;
+        loopdbg_int8_zeros(job->b_zeros + first * job->b_step, width, job->b_step, job->b_signed, b_zero);
+#define INT8_FINISH(r, R)                                                                                     \
+    loopdbg_int8_finish(sums, columns, b_zero, job->row_sums + r, job->a_zero + r, k, R, width, n,            \
+                        job->out + 4 * (r * n + first));
+        INT8_ROWS(INT8_FINISH)
+    }
+#if defined(LOOPDBG_AMX)
+    if (begun) loopdbg_amx_end();
+#endif
+}
+
+/* How many panels make a piece of work of m * k products with each. What is exact takes about half as long as floats. */
+static npy_intp loopdbg_int8_piece(npy_intp count, double work) {
+    return loopdbg_is_shared(work / 2) ? loopdbg_in_a_piece(count, 4) : count;
+}
+
+INLINE void loopdbg_int8_run(loopdbg_piece some, loopdbg_int8_numbers const *by, char const *a, char const *b,
+                             char const *a_zeros, char const *b_zeros, char *out, char *scratch) {
+    npy_intp m = by->m, k = by->k, n = by->n, stride = k + LOOPDBG_INT8_TAIL;
+    npy_intp count = (n + LOOPDBG_INT8_PANEL - 1) / LOOPDBG_INT8_PANEL;
+    double const work = (double)m * (double)k * (double)n;
+    uint8_t *rows = (uint8_t *)scratch;
+    char *after = (char *)(((uintptr_t)scratch + (uintptr_t)(m * stride) + 63) & ~(uintptr_t)63);
+    uint32_t *row_sums = (uint32_t *)after, *a_zero = row_sums + m;
+    char *panels = (char *)(((uintptr_t)(a_zero + m) + 63) & ~(uintptr_t)63);
+    loopdbg_int8_job job = {m, k, n, stride, (k + 3) / 4, count, loopdbg_int8_piece(count, work), rows, row_sums, a_zero,
+                            panels, b_zeros, by->b_step, by->b_signed, out};
+    for (npy_intp t = 0; t < by->batch; t++, a += m * k, job.out += 4 * m * n, job.b_zeros += by->b_batch_step) {
+        if (by->packed) job.packed = b + t * by->packed_step;
+        else if (t == 0 || !by->shared) loopdbg_int8_panels(b + (by->shared ? 0 : t * k * n), panels, k, n, by->b_signed);
         loopdbg_int8_rows(a, rows, (int32_t *)row_sums, m, k, by->a_signed);
         for (npy_intp r = 0; r < m; r++) {
             char const *zero = a_zeros + (t * m + r) * by->a_step;
             a_zero[r] = (uint32_t)(by->a_signed ? *(int8_t const *)zero + 128 : *(uint8_t const *)zero);
         }
-        for (npy_intp p = 0; p < count; p++) {
-            char const *panel = packed + p * quads * LOOPDBG_INT8_QUAD;
-            int32_t const *columns = (int32_t const *)(packed + count * quads * LOOPDBG_INT8_QUAD) + p * LOOPDBG_INT8_PANEL;
-            npy_intp first = p * LOOPDBG_INT8_PANEL;
-            npy_intp width = n - first < LOOPDBG_INT8_PANEL ? n - first : LOOPDBG_INT8_PANEL;
-            loopdbg_int8_zeros(b_zeros + t * by->b_batch_step + first * by->b_step, width, by->b_step, by->b_signed, b_zero);
-#define INT8_FINISH(r, R)                                                                                     \
-    loopdbg_int8_finish(sums, columns, b_zero, row_sums + r, a_zero + r, k, R, width, n, out + 4 * (r * n + first));
-            INT8_ROWS(INT8_FINISH)
-        }
+        loopdbg_share(some, &job, loopdbg_pieces(count, job.most), work / 2, 0);
     }
-#if defined(LOOPDBG_AMX)
-    if (begun) loopdbg_amx_end();
-#endif
 }
 
 #include "int8_chain.h"
@@ -296,24 +323,33 @@ typedef void (*loopdbg_int8_packer)(char const *b, char *packed, npy_intp k, npy
     INT8_TILE(NAME##_4, ATTRIBUTES, V, N, W4, 4, DOT)                                                         \
     INT8_TILE(NAME##_2, ATTRIBUTES, V, N, W2, 2, DOT)                                                         \
     INT8_TILE(NAME##_1, ATTRIBUTES, V, N, W1, 1, DOT)                                                         \
+    static loopdbg_int8_way const NAME##_way = {{6, 4, 2, 1}, {NAME##_6, NAME##_4, NAME##_2, NAME##_1}, AMX}; \
+    ATTRIBUTES static void NAME##_some(void const *job, npy_intp piece, int worker) {                         \
+        (void)worker;                                                                                         \
+        loopdbg_int8_some(&NAME##_way, (loopdbg_int8_job const *)job, piece);                                 \
+    }                                                                                                         \
     ATTRIBUTES static void NAME(loopdbg_int8_numbers const *by, char const *a, char const *b, char const *a_zeros, \
                                 char const *b_zeros, char *out, char *scratch) {                              \
-        loopdbg_int8_way const way = {{6, 4, 2, 1}, {NAME##_6, NAME##_4, NAME##_2, NAME##_1}, AMX};           \
-        loopdbg_int8_run(&way, by, a, b, a_zeros, b_zeros, out, scratch);                                     \
+        loopdbg_int8_run(NAME##_some, by, a, b, a_zeros, b_zeros, out, scratch);                              \
     }                                                                                                         \
     ATTRIBUTES static void NAME##_pack(char const *b, char *packed, npy_intp k, npy_intp n, int is_signed) {  \
         loopdbg_int8_panels(b, packed, k, n, is_signed);                                                      \
     }                                                                                                         \
+    ATTRIBUTES static void NAME##_conv_some(void const *job, npy_intp piece, int worker) {                    \
+        loopdbg_int8_conv_some(&NAME##_way, (loopdbg_int8_conv_job const *)job, piece, worker);               \
+    }                                                                                                         \
     ATTRIBUTES static void NAME##_conv(loopdbg_int8_windows const *by, char const *x, char const *w, char const *x_zero, \
                                        char const *w_zeros, int32_t *out, char *scratch) {                    \
-        loopdbg_int8_way const way = {{6, 4, 2, 1}, {NAME##_6, NAME##_4, NAME##_2, NAME##_1}, AMX};           \
-        loopdbg_int8_convolve(&way, by, x, w, x_zero, w_zeros, out, scratch);                                 \
+        loopdbg_int8_convolve(NAME##_conv_some, by, x, w, x_zero, w_zeros, out, scratch);                     \
+    }                                                                                                         \
+    ATTRIBUTES static void NAME##_chain_some(void const *job, npy_intp piece, int worker) {                   \
+        (void)worker;                                                                                         \
+        loopdbg_int8_chain_some(&NAME##_way, (loopdbg_int8_chain_job const *)job, piece);                     \
     }                                                                                                         \
     ATTRIBUTES static int NAME##_chain(loopdbg_int8_chain_numbers const *by, char const *x, char const *packed, \
                                        char const *a_zero, char const *b_zeros, float const *scales, float const *addend, \
                                        float *out, char *scratch) {                                           \
-        loopdbg_int8_way const way = {{6, 4, 2, 1}, {NAME##_6, NAME##_4, NAME##_2, NAME##_1}, AMX};           \
-        return loopdbg_int8_chained(&way, by, x, packed, a_zero, b_zeros, scales, addend, out, scratch);      \
+        return loopdbg_int8_chained(NAME##_chain_some, by, x, packed, a_zero, b_zeros, scales, addend, out, scratch);      \
     }
 
 /* Any processor: one of the four products after the other. Unsigned, for they wrap around. */

@@ -2,6 +2,7 @@
 int8_conv.h)."""
 
 from ..call cimport Call, run_call
+from ..team cimport loopdbg_share, loopdbg_team, team_crew, team_share
 
 cdef extern from "int8.h" nogil:
     enum:
@@ -38,3 +39,4 @@ def use(int kind):
 
 
 use(0)
+loopdbg_share, loopdbg_team = team_share(), team_crew()

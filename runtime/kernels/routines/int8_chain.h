@@ -121,36 +121,65 @@ INLINE void loopdbg_int8_reals(int32_t const *sums, int32_t const *columns, int3
     }
 }
 
-INLINE int loopdbg_int8_chained(loopdbg_int8_way const *way, loopdbg_int8_chain_numbers const *by, char const *x,
-                                char const *packed, char const *a_zero, char const *b_zeros, float const *scales,
-                                float const *addend, float *out, char *scratch) {
-    npy_intp m = by->m, k = by->k, n = by->n, stride = k + LOOPDBG_INT8_TAIL, quads = (k + 3) / 4;
-    npy_intp count = (n + LOOPDBG_INT8_PANEL - 1) / LOOPDBG_INT8_PANEL, begun = 0;
-    uint8_t *rows = (uint8_t *)scratch;
-    uint32_t *row_sums = (uint32_t *)(((uintptr_t)scratch + (uintptr_t)(m * stride) + 63) & ~(uintptr_t)63), za;
+/* Pieces as those of loopdbg_int8_job. */
+typedef struct {
+    loopdbg_int8_chain_numbers const *by;
+    npy_intp stride, quads, count, most;
+    uint8_t const *rows;
+    uint32_t const *row_sums;
+    uint32_t za;
+    float a_scale;
+    char const *packed, *b_zeros;
+    float const *scales, *addend;
+    float *out;
+} loopdbg_int8_chain_job;
+
+INLINE void loopdbg_int8_chain_some(loopdbg_int8_way const *way, loopdbg_int8_chain_job const *job, npy_intp piece) {
+    loopdbg_int8_chain_numbers const *by = job->by;
+    npy_intp const m = by->m, k = by->k, n = by->n, stride = job->stride, quads = job->quads;
+    npy_intp const low = piece * job->most, high = low + job->most < job->count ? low + job->most : job->count;
+    uint8_t const *rows = job->rows;
+    float const *addend = job->addend;
     int32_t sums[32 * LOOPDBG_INT8_PANEL] __attribute__((aligned(64)));
     int32_t b_zero[LOOPDBG_INT8_PANEL];
-    float a_scale, factors[LOOPDBG_INT8_PANEL];
+    float factors[LOOPDBG_INT8_PANEL];
+    npy_intp begun = 0;
     (void)begun;
-    if (loopdbg_int8_chain_rows(by, x, a_zero, rows, row_sums, &za, &a_scale)) return LOOPDBG_CHAIN_APART;
-    for (npy_intp p = 0; p < count; p++) {
-        char const *panel = packed + p * quads * LOOPDBG_INT8_QUAD;
-        int32_t const *columns = (int32_t const *)(packed + count * quads * LOOPDBG_INT8_QUAD) + p * LOOPDBG_INT8_PANEL;
+    for (npy_intp p = low; p < high; p++) {
+        char const *panel = job->packed + p * quads * LOOPDBG_INT8_QUAD;
+        int32_t const *columns = (int32_t const *)(job->packed + job->count * quads * LOOPDBG_INT8_QUAD) + p * LOOPDBG_INT8_PANEL;
         npy_intp first = p * LOOPDBG_INT8_PANEL;
         npy_intp width = n - first < LOOPDBG_INT8_PANEL ? n - first : LOOPDBG_INT8_PANEL;
-        if (p == 0 || by->zero_step) loopdbg_int8_zeros(b_zeros + first * by->zero_step, width, by->zero_step, by->b_signed, b_zero);
+        if (p == low || by->zero_step)
+            loopdbg_int8_zeros(job->b_zeros + first * by->zero_step, width, by->zero_step, by->b_signed, b_zero);
         if (by->scale_step)
-            for (npy_intp c = 0; c < width; c++) factors[c] = a_scale * scales[first + c];
-        else if (p == 0)
-            for (npy_intp c = 0; c < LOOPDBG_INT8_PANEL; c++) factors[c] = a_scale * scales[0];
+            for (npy_intp c = 0; c < width; c++) factors[c] = job->a_scale * job->scales[first + c];
+        else if (p == low)
+            for (npy_intp c = 0; c < LOOPDBG_INT8_PANEL; c++) factors[c] = job->a_scale * job->scales[0];
 #define INT8_REALS(r, R)                                                                                      \
-    loopdbg_int8_reals(sums, columns, b_zero, factors, row_sums + r, za, k, R, width,                         \
-                       by->addend ? addend + r * by->addend_row + first : NULL, by->addend_row, n, out + r * n + first);
+    loopdbg_int8_reals(sums, columns, b_zero, factors, job->row_sums + r, job->za, k, R, width,               \
+                       by->addend ? addend + r * by->addend_row + first : NULL, by->addend_row, n,            \
+                       job->out + r * n + first);
         INT8_ROWS(INT8_REALS)
     }
 #if defined(LOOPDBG_AMX)
     if (begun) loopdbg_amx_end();
 #endif
+}
+
+INLINE int loopdbg_int8_chained(loopdbg_piece some, loopdbg_int8_chain_numbers const *by, char const *x,
+                                char const *packed, char const *a_zero, char const *b_zeros, float const *scales,
+                                float const *addend, float *out, char *scratch) {
+    npy_intp m = by->m, k = by->k, n = by->n, stride = k + LOOPDBG_INT8_TAIL;
+    npy_intp count = (n + LOOPDBG_INT8_PANEL - 1) / LOOPDBG_INT8_PANEL;
+    double const work = (double)m * (double)k * (double)n;
+    uint8_t *rows = (uint8_t *)scratch;
+    uint32_t *row_sums = (uint32_t *)(((uintptr_t)scratch + (uintptr_t)(m * stride) + 63) & ~(uintptr_t)63), za;
+    float a_scale;
+    if (loopdbg_int8_chain_rows(by, x, a_zero, rows, row_sums, &za, &a_scale)) return LOOPDBG_CHAIN_APART;
+    loopdbg_int8_chain_job job = {by, stride, (k + 3) / 4, count, loopdbg_int8_piece(count, work), rows, row_sums, za, a_scale,
+                                  packed, b_zeros, scales, addend, out};
+    loopdbg_share(some, &job, loopdbg_pieces(count, job.most), work / 2, 0);
     return 0;
 }
 

@@ -8,7 +8,7 @@
 
 /* Axes are depth, height, width. first: where each plane begins in x; taps: where they begin in a channel's planes. */
 typedef struct {
-    npy_intp n, groups, icg, ocg, size[3], out[3], step[3], plane[3], phases[3], ntaps;
+    npy_intp n, groups, icg, ocg, size[3], out[3], step[3], plane[3], phases[3], ntaps, workers;
     npy_intp const *first[3], *taps;
     int x_signed, w_signed;
     npy_intp w_step;
@@ -16,8 +16,8 @@ typedef struct {
 
 static loopdbg_int8_windows loopdbg_int8_geometry(npy_intp const *table, npy_intp const *numbers) {
     loopdbg_int8_windows by;
-    memcpy(&by, table, 20 * sizeof(npy_intp));
-    npy_intp const *next = table + 20;
+    memcpy(&by, table, 21 * sizeof(npy_intp));
+    npy_intp const *next = table + 21;
     for (int d = 0; d < 3; d++) {
         by.first[d] = next;
         next += by.phases[d];
@@ -77,7 +77,8 @@ typedef struct {
     uint32_t *row_sums, *w_zero;
     npy_intp *places;
     int32_t *sums; /* over all channels of what is at a place of their planes */
-    char *panel;
+    char *panel;      /* of each worker, so many bytes apart */
+    npy_intp apart;
 } loopdbg_int8_memory;
 
 static char *loopdbg_int8_take(char **memory, npy_intp bytes) {
@@ -100,7 +101,8 @@ static loopdbg_int8_memory loopdbg_int8_parts(loopdbg_int8_windows const *by, ch
     m.sums = (int32_t *)loopdbg_int8_take(&scratch, 4 * (m.channel + LOOPDBG_INT8_PANEL));
     m.none = (uint8_t *)loopdbg_int8_take(&scratch, LOOPDBG_INT8_PANEL);
     m.planes = (uint8_t *)loopdbg_int8_take(&scratch, by->icg * m.channel + LOOPDBG_INT8_PANEL);
-    m.panel = loopdbg_int8_take(&scratch, m.quads * LOOPDBG_INT8_QUAD + LOOPDBG_INT8_BEYOND);
+    m.apart = m.quads * LOOPDBG_INT8_QUAD + LOOPDBG_INT8_BEYOND;
+    m.panel = loopdbg_int8_take(&scratch, by->workers * m.apart);
     return m;
 }
 
@@ -125,15 +127,49 @@ INLINE void loopdbg_int8_outputs(loopdbg_int8_windows const *by, loopdbg_int8_me
     }
 }
 
-INLINE void loopdbg_int8_convolve(loopdbg_int8_way const *way, loopdbg_int8_windows const *by, char const *x, char const *w,
+/* An image's positions, 64 a piece. */
+typedef struct {
+    loopdbg_int8_windows const *by;
+    loopdbg_int8_memory const *t;
+    uint32_t zero;
+    int32_t *out;
+} loopdbg_int8_conv_job;
+
+INLINE void loopdbg_int8_conv_some(loopdbg_int8_way const *way, loopdbg_int8_conv_job const *job, npy_intp piece, int worker) {
+    loopdbg_int8_windows const *by = job->by;
+    loopdbg_int8_memory const *t = job->t;
+    npy_intp const m = by->ocg, quads = t->quads, stride = t->stride, first = piece * LOOPDBG_INT8_PANEL;
+    npy_intp const width = t->span - first < LOOPDBG_INT8_PANEL ? t->span - first : LOOPDBG_INT8_PANEL;
+    uint8_t const *rows = t->rows;
+    int32_t sums[32 * LOOPDBG_INT8_PANEL] __attribute__((aligned(64)));
+    int32_t columns[LOOPDBG_INT8_PANEL] = {0};
+    char *panel = t->panel + worker * t->apart;
+    npy_intp begun = 0;
+    (void)begun;
+    for (npy_intp tap = 0; tap < by->ntaps; tap++) {
+        int32_t const *there = t->sums + by->taps[tap] + first;
+        for (int c = 0; c < LOOPDBG_INT8_PANEL; c++) columns[c] += there[c];
+    }
+    for (npy_intp j = 0; j < quads; j++) {
+        uint8_t const *four[4];
+        for (npy_intp q = 0; q < 4; q++) four[q] = 4 * j + q < t->k ? t->planes + t->places[4 * j + q] + first : t->none;
+        loopdbg_int8_quad(four[0], four[1], four[2], four[3], panel + j * LOOPDBG_INT8_QUAD);
+    }
+#define INT8_OUTPUTS(r, R) loopdbg_int8_outputs(by, t, sums, columns, job->zero, r, R, first, width, job->out);
+    INT8_ROWS(INT8_OUTPUTS)
+#if defined(LOOPDBG_AMX)
+    if (begun) loopdbg_amx_end();
+#endif
+}
+
+INLINE void loopdbg_int8_convolve(loopdbg_piece some, loopdbg_int8_windows const *by, char const *x, char const *w,
                                   char const *x_zero, char const *w_zeros, int32_t *out, char *scratch) {
     loopdbg_int8_memory const t = loopdbg_int8_parts(by, scratch);
-    npy_intp m = by->ocg, quads = t.quads, stride = t.stride, begun = 0;
-    npy_intp image = by->size[0] * by->size[1] * by->size[2], whole = by->out[0] * by->out[1] * by->out[2];
-    uint8_t const flip = by->x_signed ? 0 : 0x80, *rows = t.rows;
-    uint32_t const zero = (uint32_t)(by->x_signed ? *(int8_t const *)x_zero : *(uint8_t const *)x_zero - 128);
-    int32_t sums[32 * LOOPDBG_INT8_PANEL] __attribute__((aligned(64)));
-    (void)begun;
+    npy_intp m = by->ocg, image = by->size[0] * by->size[1] * by->size[2], whole = by->out[0] * by->out[1] * by->out[2];
+    uint8_t const flip = by->x_signed ? 0 : 0x80;
+    loopdbg_int8_conv_job job = {by, &t, (uint32_t)(by->x_signed ? *(int8_t const *)x_zero : *(uint8_t const *)x_zero - 128), out};
+    double const work = (double)(m * t.k) * (double)t.span / 2;
+    loopdbg_sharing const share = loopdbg_is_shared(work) && loopdbg_team->workers <= by->workers ? loopdbg_share : loopdbg_share_alone;
     memset(t.none, 0, LOOPDBG_INT8_PANEL);
     for (npy_intp c = 0, j = 0; c < by->icg; c++)
         for (npy_intp tap = 0; tap < by->ntaps; tap++) t.places[j++] = c * t.channel + by->taps[tap];
@@ -151,30 +187,10 @@ INLINE void loopdbg_int8_convolve(loopdbg_int8_way const *way, loopdbg_int8_wind
                 loopdbg_int8_planes(by, from + c * image, planes, flip, (uint8_t)*x_zero ^ flip);
                 for (npy_intp j = 0; j < t.channel; j++) t.sums[j] += (int8_t)planes[j];
             }
-            for (npy_intp first = 0; first < t.span; first += LOOPDBG_INT8_PANEL) {
-                int32_t columns[LOOPDBG_INT8_PANEL] = {0};
-                char *panel = t.panel;
-                npy_intp width = t.span - first < LOOPDBG_INT8_PANEL ? t.span - first : LOOPDBG_INT8_PANEL;
-                for (npy_intp tap = 0; tap < by->ntaps; tap++) {
-                    int32_t const *there = t.sums + by->taps[tap] + first;
-                    for (int c = 0; c < LOOPDBG_INT8_PANEL; c++) columns[c] += there[c];
-                }
-                for (npy_intp j = 0; j < quads; j++, panel += LOOPDBG_INT8_QUAD) {
-                    uint8_t const *four[4];
-                    for (npy_intp q = 0; q < 4; q++)
-                        four[q] = 4 * j + q < t.k ? t.planes + t.places[4 * j + q] + first : t.none;
-                    loopdbg_int8_quad(four[0], four[1], four[2], four[3], panel);
-                }
-                panel = t.panel;
-#define INT8_OUTPUTS(r, R)                                                                                    \
-    loopdbg_int8_outputs(by, &t, sums, columns, zero, r, R, first, width, out + (i * by->groups + g) * m * whole);
-                INT8_ROWS(INT8_OUTPUTS)
-            }
+            job.out = out + (i * by->groups + g) * m * whole;
+            share(some, &job, (t.span + LOOPDBG_INT8_PANEL - 1) / LOOPDBG_INT8_PANEL, work, 0);
         }
     }
-#if defined(LOOPDBG_AMX)
-    if (begun) loopdbg_amx_end();
-#endif
 }
 
 typedef void (*loopdbg_int8_convolver)(loopdbg_int8_windows const *by, char const *x, char const *w, char const *x_zero,

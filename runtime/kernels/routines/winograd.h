@@ -27,10 +27,10 @@ ATTRIBUTES static void NAME(winograd_weights)(conv const *c, T const *w, T *to) 
  * odd number of vectors, so that channels do not all want one set of a cache. */
 #define WINOGRAD_ROW(vectors) ((((vectors) + 1) | 1) * L)
 
-/* Lines first to last - 1 of tiles, of all images one after the other, as [4 x 4, channel, tiles]. Each step is done for all
+/* Lines first to last - 1 of tiles, of all images one after the other, as [4 x 4, channel, tiles]; some channels of them. Each step is done for all
  * lines of an image before the next one reads what it wrote: a wide read waits for narrower writes. */
-ATTRIBUTES static void NAME(winograd_inputs)(conv const *c, winograd const *how, T const *x, npy_intp first, npy_intp last,
-                                             T *plane, T *lines, T *to) {
+ATTRIBUTES static void NAME(winograd_inputs)(conv const *c, winograd const *how, T const *x, npy_intp low, npy_intp below,
+                                             npy_intp first, npy_intp last, T *plane, T *lines, T *to) {
     npy_intp const high = how->high, wide = how->wide, width = 2 * wide + 50, count = c->in[2], whole = c->in[1] * count;
     npy_intp const vectors = ((last - first) * wide + L - 1) / L, length = (last - first + 1) * wide + 2 * L;
     npy_intp const apart = WINOGRAD_APART(WINOGRAD_ROW(vectors) * c->icg);
@@ -43,7 +43,7 @@ ATTRIBUTES static void NAME(winograd_inputs)(conv const *c, winograd const *how,
         if (begin != first)
             for (npy_intp k = 0; k < rows; k++)
                 if (top + k < 0 || top + k >= c->in[1]) memset(plane + k * width, 0, (size_t)width * sizeof(T));
-        for (npy_intp i = 0; i < c->icg; i++) {
+        for (npy_intp i = low; i < below; i++) {
             T const *from = x + (image * c->icg + i) * whole + top * count, *at = plane, *d = lines;
             T *row = plane + how->left, *next = to + i * WINOGRAD_ROW(vectors) + (begin - first) * wide;
             for (npy_intp k = 0; k < rows; k++, from += count, row += width) {
@@ -115,46 +115,77 @@ ATTRIBUTES static void NAME(winograd_outputs)(conv const *c, winograd const *how
     }
 }
 
+/* Some lines of tiles. First pieces of so many channels in, then of 8 channels out; memory of each worker lies ``apart``
+ * elements from the one before. */
+typedef struct {
+    conv const *c;
+    winograd const *how;
+    T const *x, *ready, *bias;
+    npy_intp const *off;
+    T *out, *values, *sums, *lines, *rows, *plane;
+    npy_intp apart, first, last, vectors, most;
+    int *infinite;
+} NAME(tiled);
+
+ATTRIBUTES static void NAME(winograd_in)(void const *what, npy_intp piece, int worker) {
+    NAME(tiled) const *job = (NAME(tiled) const *)what;
+    npy_intp const low = piece * job->most, left = job->c->icg - low;
+    NAME(winograd_inputs)(job->c, job->how, job->x, low, left < job->most ? low + left : low + job->most, job->first, job->last,
+                          job->plane + worker * job->apart, job->lines + worker * job->apart, job->values);
+}
+
+ATTRIBUTES static void NAME(winograd_out)(void const *what, npy_intp piece, int worker) {
+    NAME(tiled) const *job = (NAME(tiled) const *)what;
+    conv const *c = job->c;
+    npy_intp const icg = c->icg, vectors = job->vectors, m = piece * 8;
+    T *sums = job->sums + worker * job->apart;
+    V bad = SPLAT(0);
+    for (int e = 0; e < 16; e++)
+        for (npy_intp p = 0, n; p < vectors; p += n) {
+            npy_intp at[3];
+            T *to[3];
+            n = vectors - p == 4 || vectors - p == 2 ? 2 : vectors - p < WIDE ? 1 : WIDE;
+            for (int q = 0; q < n; q++) {
+                at[q] = e * WINOGRAD_APART(WINOGRAD_ROW(vectors) * icg) + (p + q) * L;
+                to[q] = sums + e * WINOGRAD_APART(8 * vectors * L) + (p + q) * L;
+            }
+            int const rows = n == 1 ? 8 : ROWS;
+            for (int r = 0; r < 8; r += rows) {
+                NAME(tiles)[rows][n](job->values, job->off, icg, job->ready + (m * 2 + e) * icg * 8 + r, 8, at, NULL, NULL, to,
+                                     vectors * L, !p && !job->first);
+                for (int q = 0; q < n; q++) to[q] += rows * vectors * L;
+            }
+        }
+    NAME(winograd_outputs)(c, job->how, sums, job->bias ? job->bias + m : NULL, job->out + m * c->out[1] * c->out[2], job->first,
+                           job->last, job->rows + worker * job->apart, &bad);
+    for (int i = 0; i < L; i++)
+        if (!(bad[i] == 0)) __atomic_store_n(job->infinite, 1, __ATOMIC_RELAXED);
+}
+
 /* False where something is not finite. ``ready``: the weights, transformed already. */
 ATTRIBUTES static int NAME(winograd)(conv const *c, winograd const *how, T const *x, T const *w, T const *ready,
                                      T const *bias, T *out, char *scratch) {
     npy_intp const icg = c->icg, all = c->n * how->high, most = how->lines * how->wide, widest = (most + 15) / 16 * 16;
+    int infinite = 0;
     /* In order, as _tiles in ops/convolution.py counts them. */
     T *values = (T *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
     T *sums = values + 16 * WINOGRAD_APART(icg * (widest + 32)), *lines = sums + 16 * WINOGRAD_APART(8 * widest);
     T *rows = lines + 8 * (most + how->wide + 32), *plane = rows + 4 * widest;
-    T *made = plane + 2 * (how->lines + 1) * (2 * how->wide + 50);
+    npy_intp const apart = (plane + 2 * (how->lines + 1) * (2 * how->wide + 50) - sums + 15) / 16 * 16;
+    T *made = sums + c->workers * apart;
     npy_intp *off = (npy_intp *)(((uintptr_t)(made + (ready ? 0 : 16 * icg * c->ocg)) + 7) & ~(uintptr_t)7);
-    V bad = SPLAT(0);
     if (!ready) NAME(winograd_weights)(c, w, made), ready = made;
+    NAME(tiled) job = {c, how, x, ready, bias, off, out, values, sums, lines, rows, plane, apart, 0, 0, 0, icg, &infinite};
     for (npy_intp first = 0; first < all; first += how->lines) {
-        npy_intp const last = first + how->lines < all ? first + how->lines : all;
-        npy_intp const vectors = ((last - first) * how->wide + L - 1) / L;
-        NAME(winograd_inputs)(c, how, x, first, last, plane, lines, values);
-        for (npy_intp k = 0; k < icg; k++) off[k] = k * WINOGRAD_ROW(vectors);
-        for (npy_intp m = 0; m < c->ocg; m += 8) {
-            for (int e = 0; e < 16; e++)
-                for (npy_intp p = 0, n; p < vectors; p += n) {
-                    npy_intp at[3];
-                    T *to[3];
-                    n = vectors - p == 4 || vectors - p == 2 ? 2 : vectors - p < WIDE ? 1 : WIDE;
-                    for (int q = 0; q < n; q++) {
-                        at[q] = e * WINOGRAD_APART(WINOGRAD_ROW(vectors) * icg) + (p + q) * L;
-                        to[q] = sums + e * WINOGRAD_APART(8 * vectors * L) + (p + q) * L;
-                    }
-                    int const rows = n == 1 ? 8 : ROWS;
-                    for (int r = 0; r < 8; r += rows) {
-                        NAME(tiles)[rows][n](values, off, icg, ready + (m * 2 + e) * icg * 8 + r, 8, at, NULL,
-                                                         NULL, to, vectors * L, !p && !first);
-                        for (int q = 0; q < n; q++) to[q] += rows * vectors * L;
-                    }
-                }
-            NAME(winograd_outputs)(c, how, sums, bias ? bias + m : NULL, out + m * c->out[1] * c->out[2], first, last, rows,
-                                   &bad);
-        }
+        job.first = first, job.last = first + how->lines < all ? first + how->lines : all;
+        job.vectors = ((job.last - first) * how->wide + L - 1) / L;
+        for (npy_intp k = 0; k < icg; k++) off[k] = k * WINOGRAD_ROW(job.vectors);
+        double const work = 16.0 * (double)(job.vectors * L) * (double)icg;
+        int const shares = conv_shares(c, work * (double)c->ocg);
+        if (shares) job.most = loopdbg_in_a_piece(icg, 2);
+        (shares ? loopdbg_share : loopdbg_share_alone)(NAME(winograd_in), &job, loopdbg_pieces(icg, job.most), 8 * work, 0);
+        (shares ? loopdbg_share : loopdbg_share_alone)(NAME(winograd_out), &job, c->ocg / 8, work * (double)c->ocg, 0);
     }
-    for (int i = 0; i < L; i++)
-        if (!(bad[i] == 0)) return 0;
-    return 1;
+    return !infinite;
 }
 #undef WINOGRAD_ROW

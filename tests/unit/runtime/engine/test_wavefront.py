@@ -15,6 +15,7 @@ from loopdbg.runtime.engine.wavefront import wavefront
 from loopdbg.runtime.engine.wavefront.wavefront import find_links
 from loopdbg.runtime.errors import ExecutionError
 from loopdbg.runtime.graph import Loop, StoppedBy
+from loopdbg.runtime.kernels import team
 from loopdbg.runtime.model import Run
 from loopdbg.runtime.ops import weights as panels
 from loopdbg.runtime.plan import batch, bind
@@ -33,7 +34,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def use(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
-    monkeypatch.setattr(wavefront, "threads", lambda: threads)
+    monkeypatch.setattr(team, "threads", lambda: threads)
 
 
 def layer(
@@ -273,15 +274,3 @@ def test_ctrl_c(waiting: bool) -> None:
     assert run.message.startswith(f"interrupted in loop 'Loop_{int(waiting)}', iteration ")
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     check(m, given(40), 1)
-
-
-@pytest.mark.parametrize(
-    ("variables", "most"), [({}, 10**6), ({"OMP_NUM_THREADS": "1"}, 1), ({"OPENBLAS_NUM_THREADS": "1"}, 1)]
-)
-def test_how_many_threads(variables: dict[str, str], most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    assert wavefront.threads() == min(len(os.sched_getaffinity(0)), most)

@@ -1,0 +1,56 @@
+"""The threads that share large products and convolutions (threads.h)."""
+
+from libc.stdint cimport uint64_t
+
+import os
+
+cdef extern from "threads.h" nogil:
+    enum:
+        LOOPDBG_MOST_WORKERS
+    Crew loopdbg_everybody
+    int loopdbg_team_elsewhere
+    uint64_t loopdbg_team_shared
+    sharing loopdbg_share_job
+    void loopdbg_team_forget() noexcept
+
+_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
+
+def threads():
+    """How many threads a run may use: as many as there are cores, unless a variable that BLAS heeds allows fewer."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    allowed = [int(text) for text in map(os.environ.get, _VARIABLES) if text and text.isdecimal() and int(text)]
+    return min(allowed + [cores])
+
+
+def size():
+    """How many threads share, the caller's included."""
+    return loopdbg_everybody.workers
+
+
+def use(int count, double least=loopdbg_everybody.least):
+    """Let so many share what is at least so much work (products) from now on. Nobody may share anything meanwhile."""
+    loopdbg_everybody.workers, loopdbg_everybody.least = min(max(count, 1), LOOPDBG_MOST_WORKERS), least
+    loopdbg_team_forget()
+
+
+def lend(int count):
+    """So many of them work elsewhere from now on; below 0: they are back."""
+    global loopdbg_team_elsewhere
+    loopdbg_team_elsewhere += count
+
+
+def shared():
+    """How many jobs were shared so far."""
+    return loopdbg_team_shared
+
+
+cdef sharing team_share() noexcept:
+    return loopdbg_share_job
+
+
+cdef const Crew *team_crew() noexcept:
+    return &loopdbg_everybody
+
+
+use(threads())
