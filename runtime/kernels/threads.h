@@ -46,6 +46,7 @@ enum {
     LOOPDBG_SPINS = 1 << 11,      /* some 50 us, before a thread sleeps */
     LOOPDBG_WAIT_SPINS = 1 << 12, /* before who waits for the last piece lets others run */
     LOOPDBG_SPIN_WORK = 2000,     /* the work of a spin */
+    LOOPDBG_MOST_RELUCTANT = 256,
     LOOPDBG_WAKING = 25,          /* times the least work that is shared: what it costs to wake threads */
 };
 
@@ -66,17 +67,18 @@ static struct {
     unsigned rounding;                                /* how the caller rounds, and what it flushes to zero */
     uint32_t busy;                                    /* somebody has a job */
     double alone;                                     /* work until others may help again */
-    double owed;                                      /* work that was done alone since threads sleep */
+    double owed, shared;                              /* work alone since threads sleep, and shared since they were woken */
+    double reluctance;                                /* how many times as much is owed before they are woken */
     uint32_t begun;                                   /* threads that there are */
     __attribute__((aligned(128))) uint32_t generation; /* counts jobs */
     uint32_t open, inside, sleeping;
     pthread_mutex_t lock;
     pthread_cond_t wake;
     loopdbg_stretch stretches[LOOPDBG_MOST_WORKERS];
-} loopdbg_threads = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
+} loopdbg_threads = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER, .reluctance = 1};
 
 /* That somebody else needed the cores. */
-static void loopdbg_team_forget(void) { loopdbg_threads.alone = 0; }
+static void loopdbg_team_forget(void) { loopdbg_threads.alone = 0, loopdbg_threads.reluctance = 1; }
 
 static void loopdbg_team_work(int worker) {
     int const workers = loopdbg_threads.workers;
@@ -136,31 +138,46 @@ static void loopdbg_team_begin(void) {
     pthread_sigmask(SIG_SETMASK, &all, &before);
     while ((int)loopdbg_threads.begun + 1 < loopdbg_everybody.workers) {
         pthread_t thread;
-        if (pthread_create(&thread, NULL, loopdbg_team_thread, (void *)(intptr_t)(loopdbg_threads.begun + 1))) break;
+        if (pthread_create(&thread, NULL, loopdbg_team_thread, (void *)(intptr_t)(loopdbg_threads.begun + 1))) {
+            loopdbg_everybody.workers = (int)loopdbg_threads.begun + 1; /* there are no more to be had */
+            break;
+        }
         pthread_detach(thread);
         loopdbg_threads.begun++;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+/* Whether others take part in so much work: not while they have no core, nor as long as it is not worth waking them. Jobs
+ * that come so seldom that threads fall asleep between them never are, unless they are large. */
+static int loopdbg_team_helps(double work, int *wake) {
+    double const waking = LOOPDBG_WAKING * loopdbg_everybody.least, more = 2 * loopdbg_threads.reluctance;
+    uint32_t sleeping;
+    if (loopdbg_threads.alone > 0) {
+        loopdbg_threads.alone -= work;
+        return 0;
+    }
+    if ((int)loopdbg_threads.begun + 1 < loopdbg_everybody.workers) loopdbg_team_begin();
+    sleeping = GET(loopdbg_threads.sleeping);
+    loopdbg_threads.owed = sleeping ? loopdbg_threads.owed + work : 0;
+    *wake = sleeping && (work >= waking || loopdbg_threads.owed >= waking * loopdbg_threads.reluctance);
+    if (*wake) {
+        int const seldom = loopdbg_threads.shared < waking;
+        loopdbg_threads.reluctance = !seldom ? 1 : more < LOOPDBG_MOST_RELUCTANT ? more : LOOPDBG_MOST_RELUCTANT;
+        loopdbg_threads.owed = loopdbg_threads.shared = 0;
+    }
+    return loopdbg_threads.begun && (sleeping < loopdbg_threads.begun || *wake);
+}
+
 static void loopdbg_share_job(loopdbg_piece piece, void const *job, npy_intp pieces, double work, int backwards) {
-    int workers = loopdbg_everybody.workers - GET(loopdbg_team_elsewhere);
+    int workers = loopdbg_everybody.workers - GET(loopdbg_team_elsewhere), wake = 0;
+    int64_t spins = 0, most_spins = LOOPDBG_WAIT_SPINS + (int64_t)(work / LOOPDBG_SPIN_WORK);
     if (workers > pieces) workers = (int)pieces;
     if (workers < 2 || work < loopdbg_everybody.least || __atomic_exchange_n(&loopdbg_threads.busy, 1, __ATOMIC_SEQ_CST)) {
         loopdbg_share_alone(piece, job, pieces, work, backwards);
         return;
     }
-    if (loopdbg_threads.alone > 0) {
-        loopdbg_threads.alone -= work;
-        SET(loopdbg_threads.busy, 0);
-        loopdbg_share_alone(piece, job, pieces, work, backwards);
-        return;
-    }
-    if ((int)loopdbg_threads.begun + 1 < loopdbg_everybody.workers) loopdbg_team_begin();
-    uint32_t const sleeping = GET(loopdbg_threads.sleeping);
-    loopdbg_threads.owed = sleeping ? loopdbg_threads.owed + work : 0;
-    int const wake = sleeping && loopdbg_threads.owed >= LOOPDBG_WAKING * loopdbg_everybody.least;
-    if (!loopdbg_threads.begun || (sleeping == loopdbg_threads.begun && !wake)) {
+    if (!loopdbg_team_helps(work, &wake)) {
         SET(loopdbg_threads.busy, 0);
         loopdbg_share_alone(piece, job, pieces, work, backwards);
         return;
@@ -171,24 +188,22 @@ static void loopdbg_share_job(loopdbg_piece piece, void const *job, npy_intp pie
         loopdbg_stretch *s = loopdbg_threads.stretches + k;
         s->first = s->next = pieces * k / workers, s->end = pieces * (k + 1) / workers;
     }
-    loopdbg_team_shared++;
+    loopdbg_team_shared++, loopdbg_threads.shared += work;
     SET(loopdbg_threads.open, 1);
     ADD(loopdbg_threads.generation, 1);
     if (wake) {
-        loopdbg_threads.owed = 0;
         pthread_mutex_lock(&loopdbg_threads.lock);
         pthread_cond_broadcast(&loopdbg_threads.wake);
         pthread_mutex_unlock(&loopdbg_threads.lock);
     }
     loopdbg_team_work(0);
     SET(loopdbg_threads.open, 0);
-    int spins = 0;
     for (; GET(loopdbg_threads.inside); spins++) {
         if (spins < LOOPDBG_WAIT_SPINS) LOOPDBG_PAUSE();
         else sched_yield();
     }
     /* Where a thread was stopped with a piece in hand, others need its core: that should take a fifth of the time at most. */
-    loopdbg_threads.alone = spins > LOOPDBG_WAIT_SPINS + (int)(work / LOOPDBG_SPIN_WORK) ? 4.0 * LOOPDBG_SPIN_WORK * (double)spins : 0;
+    loopdbg_threads.alone = spins > most_spins ? 4.0 * LOOPDBG_SPIN_WORK * (double)spins : 0;
     SET(loopdbg_threads.busy, 0);
 }
 #undef GET

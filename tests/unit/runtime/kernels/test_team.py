@@ -12,6 +12,7 @@ import pytest
 
 from loopdbg.runtime.graph import Array
 from loopdbg.runtime.kernels import drivers, team
+from loopdbg.runtime.kernels.routines import conv as routines
 from loopdbg.runtime.ops import arithmetic, convolution, weights
 from loopdbg.runtime.ops.byte_convolution import wide_sums
 from loopdbg.runtime.ops.eager import Eager
@@ -63,7 +64,15 @@ def stack(*shapes: tuple[int, ...], turned: bool = False) -> Job:
 
 
 def conv(
-    n: int, channels: int, size: int, out: int, kernel: int, stride: int, pad: int, groups: int = 1, dtype: Any = np.float32
+    n: int,
+    channels: int,
+    size: int,
+    out: int,
+    kernel: int,
+    stride: int,
+    pad: int,
+    groups: int = 1,
+    dtype: Any = np.float32,
 ) -> Job:
     x = numbers(n, channels, size, size).astype(dtype)
     w = numbers(out, channels // groups, kernel, kernel, seed=1).astype(dtype)
@@ -114,12 +123,15 @@ JOBS: dict[str, Callable[[], Job]] = {
     "depthwise": lambda: conv(2, 20, 33, 20, 3, 1, 1, groups=20),
     "depthwise, packed": lambda: conv(2, 20, 33, 20, 4, 3, 2, groups=20),
     "depthwise, narrow": lambda: conv(2, 20, 5, 20, 3, 1, 1, groups=20),
-    "doubles": lambda: conv(2, 8, 20, 16, 3, 1, 1, dtype=np.float64),
+    "doubles": lambda: conv(2, 8, 20, 16, 3, 1, 1, dtype="d"),
     "transposed": lambda: transposed(24, 9, 20),
     "bytes": lambda: bytes_product(9, 70, 300),
     "bytes, a stack": lambda: bytes_product(5, 70, 200, 3),
     "bytes, windows": lambda: bytes_conv(8, 19, 12),
 }
+
+
+CONVOLUTIONS = ("1 x", "3 x", "long", "wino", "depth", "doubles")
 
 
 def assert_same(got: Array, wanted: Array) -> None:
@@ -146,10 +158,10 @@ def test_bits_of_each_processor(name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [1, 2, 3], ids=["any", "AVX2", "AVX-512"])
-@pytest.mark.parametrize("name", [name for name in JOBS if name.startswith(("1 x", "3 x", "long", "wino", "depth", "doubles"))])
+@pytest.mark.parametrize(
+    "name", [name for name in JOBS if name.startswith(("1 x", "3 x", "long", "wino", "depth", "doubles"))]
+)
 def test_convolutions_of_each_processor(name: str, kind: int) -> None:
-    from loopdbg.runtime.kernels.routines import conv as routines
-
     if not routines.choose(kind):
         pytest.skip("this processor has no such instructions")
     try:
@@ -174,7 +186,7 @@ def test_memory_for_fewer_threads() -> None:
     """A convolution that was bound for fewer threads than there are does not use more memory than it has."""
     x, w = numbers(1, 24, 21, 21), numbers(36, 24, 3, 3, seed=1)
     found = windows((21, 21), (3, 3), [2, 2], [1] * 4)
-    table, scratch = convolution._table(False, 1, 1, 24, 36, found, 4, 1)  # noqa: SLF001
+    table, scratch = convolution._table(False, 1, 1, 24, 36, found, 4, 1)
     team.use(1)
     wanted = np.asarray(convolution.conv(Eager(), x, w, pads=[1] * 4, strides=[2, 2]))
     team.use(4, 0)
