@@ -6,6 +6,7 @@ python benchmarks/run.py --case lstm --no-sizes
 python benchmarks/run.py --json report.json --figure docs/benchmarks.svg
 python benchmarks/run.py --real                models as people export them; --real 'lstm*' vision llama/onnx/int8: some
 python benchmarks/run.py --real --check        only whether they run right
+python benchmarks/run.py --real --threads default    with all cores
 python benchmarks/run.py --recurrent           LSTM, GRU and RNN of ONNX by hidden size, batch and steps
 python benchmarks/run.py --screen              what the screen costs: keys, stopping, live updates, 10^8 elements
 
@@ -107,7 +108,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _real(options: argparse.Namespace) -> int:
-    """Models as people export them: on one thread."""
+    """Models as people export them."""
     try:
         import onnxscript  # noqa: F401
         import torch  # noqa: F401

@@ -10,6 +10,7 @@ import time
 STARTED = time.perf_counter()
 
 import json  # noqa: E402
+import os  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
 
@@ -18,6 +19,8 @@ import numpy as np  # noqa: E402
 
 from peers import RUNNERS, Job  # noqa: E402
 
+#: Of each runtime; None: as many as it takes by itself. run.py settles what BLAS has.
+THREADS = 1 if os.environ.get("OMP_NUM_THREADS") == "1" else None
 #: Further runs after the first one, before memory is read.
 MORE_RUNS = 3
 
@@ -25,7 +28,7 @@ MORE_RUNS = 3
 def cold(runner: str, model: str, inputs: str) -> dict[str, Any]:
     """Seconds from the first line of this script to the end of the first run; bytes."""
     given = dict(np.load(inputs).items())
-    prepared = RUNNERS[runner].prepare(Job(Path(model), given, 1))
+    prepared = RUNNERS[runner].prepare(Job(Path(model), given, THREADS))
     prepared.run()
     seconds = time.perf_counter() - STARTED
     for _ in range(MORE_RUNS):
@@ -52,12 +55,12 @@ def measured(task: dict[str, Any], seconds: float) -> dict[str, Any]:
 
     inputs = dict(np.load(task["inputs"]).items())
     expected = list(np.load(task["expected"]).values())
-    runs, failed = first_runs({key: Job(Path(path), inputs, 1) for key, path in task["models"].items()})
+    runs, failed = first_runs({key: Job(Path(path), inputs, THREADS) for key, path in task["models"].items()})
     results = {key: list(run.outputs.values()) for key, run in runs.items()}
     errors = {key: error(values, expected) for key, values in results.items()}
     own = results.get("loopdbg")
     apart = [error(own, results[key]) for key in results if key != "loopdbg" and own]
-    times = rounds(runs, 1, 1, Effort(seconds, 3, 15)) if seconds else {}
+    times = rounds(runs, 1, THREADS, Effort(seconds, 3, 15)) if seconds else {}
     return {"errors": errors, "apart": min(apart, default=None), "times": times, "failed": failed}
 
 

@@ -189,8 +189,9 @@ _WIDTHS = (34, 6, 8, 10, 11, 11, 11, 8, 8, 8)
 def _header(check: bool) -> str:
     names = ["model", "system", "variant", "error", *(RUNNERS[key].title for key in ("loopdbg", *PEERS))]
     names = [*names[:4]] if check else [*names, "ratio", "cold", "memory"]
+    threads = "1 thread each" if os.environ.get("OMP_NUM_THREADS") == "1" else "as many threads as each takes"
     lines = [
-        "Microseconds a run, 1 thread each: the fastest round. error: from what PyTorch or NumPy gives.",
+        f"Microseconds a run, {threads}: the fastest round. error: from what PyTorch or NumPy gives.",
         "ratio: the faster peer's time by that of loopdbg. cold: import, load and first run in a new process,",
         "memory: the most that a process took, each of loopdbg by the better peer.",
         "",
