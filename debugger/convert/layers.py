@@ -455,9 +455,11 @@ class Layers:
         scratch: int = 0,
         failure: str = "",
         rows: Sequence[int] = (),
+        onto: bool = False,
+        along: Sequence[int] = (),
     ) -> tuple[Tensor, ...]:
         if (arrays := self._arrays(*inputs)) is not None:
-            found = self._eager.routine(name, arrays, outputs, numbers, scratch, failure, rows)
+            found = self._eager.routine(name, arrays, outputs, numbers, scratch, failure, rows, onto, along)
             return tuple(map(self.made, found))
         raise UnsupportedError("no TensorRT layer is known to do this")
 

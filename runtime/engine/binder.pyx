@@ -25,7 +25,7 @@ import numpy as np
 
 from ..plan import ranges
 from ..plan.bind import bind
-from ..plan.bound import Bound, Input, Listed, ListInput
+from ..plan.bound import Bound, Counted, Input, Listed, ListInput
 from ..errors import ExecutionError, LoopdbgError, one_line
 from ..graph import MAIN
 from .memory.memory import aligned, shapes_of
@@ -163,7 +163,7 @@ cdef class Binder:
                 continue
             if out.known is not None and out.dtype.hasobject:
                 return 0
-            if out.known is None:
+            if out.known is None and not isinstance(out, Counted):
                 self.memory.own(slot, self.memory.spec(out.dtype, out.shape))
             self.memory.set_known(slot, out.known)
             if out.known is not None:
@@ -175,6 +175,7 @@ cdef class Binder:
             self.growing.vary(pc, instruction, followed, loose, appended, self.keep[pc])
             self.keep[pc] = None
             return self.growing.provide(pc)
+        self.growing.make_room(pc)
         return 1
 
     cdef object input(self, int slot):
@@ -211,7 +212,11 @@ cdef class Binder:
             # Buffers with versions that it gave may be written in other ways now.
             loopdbg_forget(self.s.journal)
             ins.renews = 0
-        ins.calls = <Call *>take(self.s.own, len(bound.calls), sizeof(Call))
+        counted = [(slot, out) for slot, out in zip(instruction.outputs, bound.outputs)
+                   if slot >= 0 and isinstance(out, Counted)]
+        ins.counts = len(counted)
+        ins.ncalls = len(bound.calls) + 2 * ins.counts
+        ins.calls = <Call *>take(self.s.own, ins.ncalls, sizeof(Call))
         ins.cells = <char **>take(ins.calls, len(bound.temps), sizeof(char *))
         ins.guards = <Guard *>take(ins.calls, len(bound.guards), sizeof(Guard))
         for spec in bound.calls:
@@ -229,7 +234,7 @@ cdef class Binder:
         self.keep[pc] = arrays
         rows = 0
         for k, spec in enumerate(bound.calls):
-            call = ins.calls + k
+            call = ins.calls + ins.counts + k
             for j, buffer in enumerate(spec.buffers):
                 call.offset[j] = buffer.offset
                 if isinstance(buffer, Listed):
@@ -247,7 +252,8 @@ cdef class Binder:
             for slot in instruction.inputs if self.streams else ():
                 if slot in self.streams:
                     follow_stream(call, &(<Stream>self.streams[slot]).c)
-        ins.ncalls = len(bound.calls)
+        for k, (slot, out) in enumerate(counted):
+            self.growing.count(ins, k, slot, out)
         for k, (position, expected) in enumerate(bound.guards.items()):
             expected = np.ascontiguousarray(expected)
             ins.guards[k].slot = instruction.inputs[position]
@@ -306,6 +312,9 @@ cdef class Binder:
                     return 0
                 self.growing.forget(pc)
             self.growing.put_aside(pc)
+        if was_native and self.native and self.growing.make_room(pc) and call_native(self.s, ins):
+            self.s.pc = pc + 1
+            return 0
         ins.kind = UNBOUND
         if was_native:
             ins.calm = 0     # guards or a kernel's own check failed
@@ -423,7 +432,7 @@ cdef class Binder:
 cdef void free_calls(Instr *ins) noexcept:
     release(ins.calls)
     ins.calls, ins.guards, ins.cells, ins.outer, ins.varying = NULL, NULL, NULL, NULL, NULL
-    ins.ncalls = ins.nguards = ins.passed = ins.through = 0
+    ins.ncalls = ins.nguards = ins.counts = ins.passed = ins.through = 0
 
 
 cdef int call_native(State *s, Instr *ins) except -1:

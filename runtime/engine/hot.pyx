@@ -275,7 +275,7 @@ cdef inline void exchange(State *s, int param, Slot *other, int result) noexcept
     spec_changed(s, param, least)
     if result >= 0:
         spec_changed(s, result, least)
-        if s.writer[result] >= 0 and s.code[s.writer[result]].varying == NULL:
+        if s.writer[result] >= 0 and s.code[s.writer[result]].varying == NULL and not s.code[s.writer[result]].counts:
             s.code[s.writer[result]].kind = UNBOUND
 
 

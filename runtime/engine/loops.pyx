@@ -14,6 +14,7 @@ from ..kernels.routines.sequences cimport sequence_of
 from ..kernels.stream cimport Stream
 from .binder cimport Binder
 from .groups.fuser cimport Fuser
+from .growing.follow cimport tally_of
 from .history.history cimport Histories
 from .hot cimport LOOPDBG_CHECKED, can_cross, cross, enter, is_checked, leave_loop, takes_copy
 from .memory.clock cimport now
@@ -337,6 +338,11 @@ cdef class Loops:
         """The family that both values of a back edge are of, which its result's node has found; NULL: none."""
         cdef int k, pc = self.s.writer[e.result]
         cdef Varying *v = NULL if pc < 0 else self.s.code[pc].varying
+        cdef Tally *t
+        for k in range(0 if pc < 0 else self.s.code[pc].counts):
+            t = tally_of(self.s.code + pc, k)
+            if t.slot == e.result and extent_of(t.family, self.s.slots[e.param].spec) >= 0:
+                return t.family
         if v != NULL:
             for k in range(v.noutputs):
                 if v.outputs[k].slot == e.result and v.outputs[k].family != NULL and \

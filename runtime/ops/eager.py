@@ -7,6 +7,7 @@ like.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -173,13 +174,20 @@ class Eager:
         failure: str = "",
         rows: Sequence[int] = (),
         onto: bool = False,
+        along: Sequence[int] = (),
     ) -> tuple[Array, ...]:
         results = tuple([np.empty(tuple(shape), dtype) for shape, dtype in outputs])
         arrays = (*[_in_order(drivers.tidy(x)) for x in inputs], *results)
+        if along:
+            count = np.empty((), np.int64)
+            arrays = (*arrays, count)
         if scratch:
             arrays = (*arrays, np.empty(scratch, np.uint8))
         if not drivers.run(arithmetic.routine(name), arrays, extra=tuple(numbers)):
             raise ModelError(failure or f"{name} failed")
+        if along:
+            n = int(count)
+            return tuple([x if axis < 0 else _beginning(x, axis, n) for x, axis in zip(results, along, strict=True)])
         return results
 
     def constant(self, array: Array) -> Array:
@@ -201,6 +209,12 @@ class Eager:
 def _in_order(x: Array) -> Array:
     """An array in row-major order; NumPy's own function for that gives scalars an axis."""
     return x if x.flags.c_contiguous else np.array(x, order="C")
+
+
+def _beginning(x: Array, axis: int, length: int) -> Array:
+    """The elements that an array begins with, as one that is so long along an axis."""
+    shape = (*x.shape[:axis], length, *x.shape[axis + 1 :])
+    return x.reshape(-1)[: math.prod(shape)].reshape(shape).copy()
 
 
 def _without_kernel(function: Elementwise, inputs: Sequence[Array]) -> Array:

@@ -8,13 +8,17 @@ import numpy as np
 
 from ..errors import ModelError
 from ..graph import Array
+from ..kernels.kernel import type_char
 from .axes import ints, normal_axis, one_int, unknown_word
+from .primitives import NotNative
 from .registry import onnx, openvino
 from .support import Dtype, cast, constant, full, working_dtype
 
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
 INT64 = np.dtype(np.int64)
+#: Types whose elements the routine for Unique puts in order.
+_ORDERED = "?bBhHiIlLefd"
 
 
 # --- Sorted boundaries
@@ -44,11 +48,19 @@ def search_sorted(p: P, boundaries: Array, x: Array, *, right_mode: bool = False
     return found.reshape(x.shape)
 
 
-def _unique(x: Array, axis: int | None, ordered: bool, index: Dtype, count: Dtype) -> tuple[Array, ...]:
+def _unique(p: P, x: T, axis: int | None, ordered: bool, index: Dtype, count: Dtype) -> tuple[T, ...]:
     """Elements (or parts along ``axis``), their first places, which one each was, and how often each comes.
 
     ``ordered``: ascending; otherwise as they first come.
     """
+    n, char = x.size, type_char(x.dtype)
+    if axis is None and char and char in _ORDERED and index.itemsize >= 4 and count.itemsize >= 4:
+        numbers = (n, x.dtype.itemsize, ord(char), int(ordered), index.itemsize, count.itemsize)
+        outputs = (((n,), x.dtype), ((n,), index), ((n,), index), ((n,), count))
+        found: tuple[T, ...] = p.routine("counted.unique", (x,), outputs, numbers, 32 * n + 8, along=(0, 0, -1, 0))
+        return found
+    if not isinstance(x, np.ndarray):
+        raise NotNative
     along = None if axis is None else normal_axis(axis, x.ndim)
     values, first, inverse, counts = np.unique(x, True, True, True, axis=along)
     inverse = inverse.reshape(-1)
@@ -61,11 +73,11 @@ def _unique(x: Array, axis: int | None, ordered: bool, index: Dtype, count: Dtyp
     return values, first.astype(index), inverse.astype(index), counts.astype(count)
 
 
-@openvino("Unique", since=10, native=False)
+@openvino("Unique", since=10)
 def openvino_unique(
     p: P,
-    x: Array,
-    axis: Array | None = None,
+    x: T,
+    axis: T | None = None,
     *,
     sorted: bool = True,
     index_element_type: Dtype = INT64,
@@ -73,12 +85,12 @@ def openvino_unique(
     n_outputs: int = 4,
 ) -> Any:
     along = None if axis is None else one_int(p, axis, "axis")
-    return _unique(x, along, sorted, index_element_type, count_element_type)[:n_outputs]
+    return _unique(p, x, along, sorted, index_element_type, count_element_type)[:n_outputs]
 
 
-@onnx("Unique", since=11, native=False)
-def unique(p: P, x: Array, *, axis: int | None = None, sorted: int = 1, n_outputs: int = 4) -> Any:
-    return _unique(x, axis, bool(sorted), INT64, INT64)[:n_outputs]
+@onnx("Unique", since=11)
+def unique(p: P, x: T, *, axis: int | None = None, sorted: int = 1, n_outputs: int = 4) -> Any:
+    return _unique(p, x, axis, bool(sorted), INT64, INT64)[:n_outputs]
 
 
 @openvino("Eye", since=9)

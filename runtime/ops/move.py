@@ -12,8 +12,9 @@ import numpy as np
 from ..errors import ModelError
 from ..graph import Array
 from .axes import check_shape, ints, normal_axes, normal_axis, one_int, text, unknown_word
+from .primitives import NotNative
 from .registry import Ints, onnx, openvino
-from .support import Dtype, constant
+from .support import Dtype, constant, is_float, tells_zeros
 
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
@@ -404,7 +405,18 @@ def trilu(p: P, x: T, k: T | None = None, *, upper: int = 1) -> T:
     return p.where(p.constant(~below if upper else below), x, constant(p, 0, x.dtype))
 
 
-@onnx("Compress", since=9, native=False)
-def compress(p: P, x: Array, condition: Array, *, axis: int | None = None) -> Array:
-    # np.compress takes twice as long for a few elements.
-    return x.take(condition.reshape(-1).nonzero()[0], axis if axis is None else normal_axis(axis, x.ndim))
+@onnx("Compress", since=9)
+def compress(p: P, x: T, condition: T, *, axis: int | None = None) -> T:
+    """The parts along ``axis`` (None: the elements) for which the condition is true; more of them it may not be."""
+    along = 0 if axis is None else normal_axis(axis, x.ndim)
+    before, length, after = ((), x.size, ()) if axis is None else (x.shape[:along], x.shape[along], x.shape[along + 1 :])
+    if isinstance(x, np.ndarray):
+        # np.compress takes twice as long for a few elements.
+        return x.take(condition.reshape(-1).nonzero()[0], axis if axis is None else along)
+    if not tells_zeros(condition.dtype):
+        raise NotNative
+    n, block = condition.size, math.prod(after) * x.dtype.itemsize
+    numbers = (math.prod(before), length, block, n, condition.dtype.itemsize, int(is_float(condition.dtype)))
+    output = ((*before, min(n, length), *after), x.dtype)
+    (kept,) = p.routine("counted.compress", (x, condition), (output,), numbers, n + 8, along=(along,))
+    return kept

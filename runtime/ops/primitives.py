@@ -137,6 +137,7 @@ class Primitives(Protocol[T]):
         failure: str = "",
         rows: Sequence[int] = (),
         onto: bool = False,
+        along: Sequence[int] = (),
     ) -> tuple[T, ...]:
         """A C function of kernels/routines ("module.name"; its package says how it is called) that fills ``outputs``
         (shape and dtype of each) from ``inputs``, all of them in row-major order.
@@ -145,6 +146,9 @@ class Primitives(Protocol[T]):
         ``failure``: what is wrong where it fails (ModelError); ``rows``: inputs of which it takes any number of rows,
         each for itself, as many as the first number says: those of many iterations may come one after the other.
         ``onto``: it writes a few places of a copy of its first input, which is its one output, and says so (renewal.h).
+        ``along``: for each output the axis along which its shape only says how long it may be, -1: none. The routine writes
+        how long they all are behind the outputs, as an int64, and their elements one after the other. Such a result can
+        only be one of the operator's own.
         """
 
     def sequence(

@@ -23,11 +23,15 @@ from .axes import (
     unknown_word,
     volume,
 )
+from .primitives import NotNative
 from .registry import onnx, openvino
+from .support import is_float, tells_zeros
 
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
 INT64 = np.dtype(np.int64)
+#: Axes that the routine for NonZero takes: their extents are numbers of its call.
+_MOST_AXES = 8
 
 
 def _reshaped(shape: Sequence[int], wanted: Sequence[int], copied: Sequence[int]) -> tuple[int, ...]:
@@ -338,19 +342,24 @@ def eye_like(p: P, x: T, *, dtype: int | None = None, k: int = 0) -> T:
     return p.constant(np.eye(x.shape[0], x.shape[1], k).astype(kind))
 
 
-def _non_zero(x: Array) -> Array:
+def _non_zero(p: P, x: T, dtype: np.dtype[Any]) -> T:
     """Indices as [rank, count]; a scalar has rank 0 and so gives shape [0, count]."""
+    if tells_zeros(x.dtype) and x.ndim <= _MOST_AXES and dtype in (np.int32, np.int64):
+        numbers = (x.size, x.dtype.itemsize, int(is_float(x.dtype)), x.ndim, dtype.itemsize, *x.shape[1:])
+        (places,) = p.routine("counted.non_zero", (x,), (((x.ndim, x.size), dtype),), numbers, x.size + 8, along=(1,))
+        return places
+    if not isinstance(x, np.ndarray):
+        raise NotNative
     if x.ndim == 0:
-        return np.zeros((0, int(bool(x))), INT64)
-    places = x.nonzero()
-    return places[0][None] if x.ndim == 1 and np.intp is np.int64 else np.array(places, INT64)
+        return np.zeros((0, int(bool(x))), dtype)
+    return np.array(x.nonzero(), INT64).astype(dtype)
 
 
-@onnx("NonZero", since=9, native=False)
-def non_zero(p: P, x: Array) -> Array:
-    return _non_zero(x)
+@onnx("NonZero", since=9)
+def non_zero(p: P, x: T) -> T:
+    return _non_zero(p, x, INT64)
 
 
-@openvino("NonZero", native=False)
-def openvino_non_zero(p: P, x: Array, *, output_type: np.dtype[Any] = INT64) -> Array:
-    return _non_zero(x).astype(output_type)
+@openvino("NonZero")
+def openvino_non_zero(p: P, x: T, *, output_type: np.dtype[Any] = INT64) -> T:
+    return _non_zero(p, x, output_type)

@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import ModelError, UnsupportedError
 from ..graph import Array
 from ..kernels.extents import Extent
+from ..kernels.kernel import type_char
 from ..kernels.walks import broadcast_shapes
 from .arithmetic import elementwise
 from .axes import axis_of
@@ -28,6 +29,12 @@ def is_float(dtype: Dtype) -> bool:
 
 
 @cache
+@cache
+def tells_zeros(dtype: Dtype) -> bool:
+    """Is a number of this type 0 where all its bits are, but for a float's sign?"""
+    return type_char(dtype) != ""
+
+
 def is_integer(dtype: Dtype) -> bool:
     """A signed or unsigned integer type, NumPy's or one of ``ml_dtypes``."""
     return dtype.name.startswith(("int", "uint"))

@@ -194,9 +194,10 @@ class Batched:
         failure: str = "",
         rows: Sequence[int] = (),
         onto: bool = False,
+        along: Sequence[int] = (),
     ) -> Any:
         if not any(isinstance(x, Rows) for x in inputs):
-            return self.p.routine(name, inputs, outputs, numbers, scratch, failure, rows, onto)
+            return self.p.routine(name, inputs, outputs, numbers, scratch, failure, rows, onto, along)
         if any(isinstance(x, Rows) and k not in rows for k, x in enumerate(inputs)):
             raise NotNative
         spread = [self._all(x) if k in rows else x for k, x in enumerate(inputs)]

@@ -24,7 +24,7 @@ from ..ops.eager import Eager
 from ..ops.primitives import IterationFunction, NotNative, View
 from ..ops.registry import Op
 from .batch import Batched, Rows
-from .bound import Bound, Buffer, CallSpec, Input, Listed, Shape, Varied
+from .bound import Bound, Buffer, CallSpec, Counted, Input, Listed, Shape, Varied
 from .emitting import Emitting, clipped
 
 _EAGER = Eager()
@@ -87,7 +87,7 @@ class _Binder(Emitting):
             known = result.known
             if isinstance(result, Listed):
                 result = result if result.kind == "temp" else self.sequence("same", (result,))
-            elif known is None and not self._owns_whole(result, taken):
+            elif known is None and not isinstance(result, Counted) and not self._owns_whole(result, taken):
                 if result.kind == "slot":
                     views.append(result)
                 result = self._copy(result)

@@ -55,6 +55,15 @@ class Listed(Buffer):
 
 
 @record(frozen=True)
+class Counted(Buffer):
+    """A result that is shorter than its shape along ``axis``: as long as the number in the temp ``count`` says once the
+    calls have run. It can only be an output."""
+
+    axis: int = 0
+    count: int = 0
+
+
+@record(frozen=True)
 class CallSpec:
     """One kernel call. ``buffers``: inputs, then the output. ``outer``: rows of extent and one stride an argument.
 

@@ -22,11 +22,13 @@ from ..ops.arithmetic import IDENTITY, layout, strides_of
 from ..ops.eager import Eager
 from ..ops.primitives import Elementwise, NotNative
 from ..ops.weights import fits, panels_for, prepared
-from .bound import OBJECT, Buffer, CallSpec, Listed, Shape, Varied
+from .bound import OBJECT, Buffer, CallSpec, Counted, Listed, Shape, Varied
 
 _EAGER = Eager()
 #: How a kernel is told of what weights in panels are stored as, by their bytes.
 _STORED = {4: 1, 2: 2, 1: 3}
+#: Room for a result that may turn out shorter is taken up to so many bytes; beyond, Python takes what it needs.
+MOST_ROOM = 1 << 28
 
 
 class Emitting:
@@ -295,16 +297,23 @@ class Emitting:
         failure: str = "",
         rows: Sequence[int] = (),
         onto: bool = False,
+        along: Sequence[int] = (),
     ) -> tuple[Buffer, ...]:
         if any(x.dtype.hasobject for x in inputs):
             raise NotNative
         arguments = [self._contiguous(x) for x in inputs]
         results = tuple([self._new(shape, dtype) for shape, dtype in outputs])
+        if any(axis >= 0 and x.size * x.dtype.itemsize > MOST_ROOM for x, axis in zip(results, along, strict=False)):
+            raise NotNative
+        count = [self._new((), np.dtype(np.int64))] if along else []
         memory = [self._new((scratch,), np.dtype(np.uint8))] if scratch else []
         self.cost += 20 + sum(share(x.size, 1) for x in (*arguments, *results))
-        buffers = (*arguments, *results, *memory)
+        buffers = (*arguments, *results, *count, *memory)
         begun = len(arguments) if onto else -1
         self.calls.append(CallSpec(arithmetic.routine(name), buffers, extra=tuple(numbers), onto=begun))
+        if along:
+            pairs = zip(results, along, strict=True)
+            return tuple([x if axis < 0 else _counted(x, axis, count[0].index) for x, axis in pairs])
         return results
 
     def sequence(
@@ -354,6 +363,10 @@ def _need(kernel: kernels.Kernel | None) -> kernels.Kernel:
     if kernel is None:
         raise NotNative
     return kernel
+
+
+def _counted(x: Buffer, axis: int, count: int) -> Counted:
+    return Counted(x.kind, x.index, x.dtype, x.shape, x.strides, axis=axis, count=count)
 
 
 def _plain(shape: Shape, strides: Shape, itemsize: int) -> Shape:

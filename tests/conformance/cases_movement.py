@@ -241,6 +241,47 @@ def triangles(dtype: str, version: int) -> Iterator[Case]:
         yield Case([data(dtype, *shape), np.array(k)], {"upper": upper})
 
 
+def sparse(dtype: str, *shape: int, every: int) -> Array:
+    """Odd values, all but each ``every``-th one a zero, of either sign."""
+    x = data(dtype, *shape).reshape(-1)
+    x[np.arange(x.size) % every != 0] = 0
+    x[1::4] *= np.array(-1).astype(dtype)
+    return x.reshape(shape)
+
+
+def placed(attributes: Sequence[dict[str, Any]]) -> Cases:
+    """Tensors whose elements that are not 0 are asked for: words of marks that are full, empty and in between."""
+
+    def each(dtype: str, version: int) -> Iterator[Case]:
+        for shape, given in product((*SHAPES, (200,), (7, 64), (3, 2, 1, 31)), attributes):
+            for x in (data(dtype, *shape), sparse(dtype, *shape, every=3), np.ones(shape, dtype), np.zeros(shape, dtype)):
+                yield Case([x], given)
+
+    return each
+
+
+def compressed(dtype: str, version: int) -> Iterator[Case]:
+    for n in (0, 1, 5, 64, 130):
+        for condition in (sparse("bool", n, every=3), np.ones(n, bool), np.zeros(n, bool)):
+            yield Case([data(dtype, n), condition])
+            for shape, axis in (((n, 3), 0), ((2, n), 1), ((2, n, 2), -2), ((n, 0), 0), ((n, 16), 0)):
+                yield Case([data(dtype, *shape), condition], {"axis": axis})
+    short, long = np.array([False, True, True]), np.array([True, False, True, *[False] * 70])
+    for condition in (short, long):
+        yield Case([data(dtype, 4, 3), condition])
+        yield Case([data(dtype, 4, 3), condition], {"axis": 0})
+
+
+def uniques(attributes: Sequence[dict[str, Any]]) -> Cases:
+    def each(dtype: str, version: int) -> Iterator[Case]:
+        for given in attributes:
+            for x in (data(dtype, 3, 70), tame(dtype, 60), np.ones((7, 9), dtype), data(dtype, 40), *map(data, [dtype] * 3, (0, 1, 5))):
+                yield Case([x], given, 4)
+            yield Case([np.array(1).astype(dtype)], given, 4)
+
+    return each
+
+
 def flattened(dtype: str, version: int) -> Iterator[Case]:
     for shape, axis in (((2, 3, 4), 0), ((2, 3, 4), 2), ((5,), 1), ((0, 3), 1)):
         yield Case([data(dtype, *shape)], {"axis": axis})

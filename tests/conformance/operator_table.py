@@ -113,6 +113,7 @@ def _rows_of_onnx() -> dict[str, Row]:
     add("SimplifiedLayerNormalization", FLOATS, products.rms_norms)
     add("LRN", FLOATS, products.neighbours)
 
+    add("Compress", MOVED, movement.compressed)
     add("Concat", MOVED, movement.concats)
     add("Constant", MOVED, movement.constants)
     add("ConstantOfShape", MOVED, movement.constants_of_shapes)
@@ -120,6 +121,7 @@ def _rows_of_onnx() -> dict[str, Row]:
     add("EyeLike", NUMBERS, movement.eyes)
     add("Flatten", MOVED, movement.flattened)
     add("Gather", MOVED, movement.gathers)
+    add("NonZero", ALL, movement.placed([{}]))
     add("OneHot", MOVED, movement.one_hots)
     add("Pad", MOVED, movement.padded)
     add("Range", ("float32", "float64", "int16", "int32", "int64"), movement.ranges({}))
@@ -140,6 +142,7 @@ def _rows_of_onnx() -> dict[str, Row]:
     add("Tile", MOVED, either(movement.tiles, movement.tiles_1, 6))
     add("Transpose", MOVED, movement.turned_about)
     add("Trilu", MOVED, movement.triangles)
+    add("Unique", ALL, movement.uniques([{}, {"sorted": 0}]))
     add("DepthToSpace", MOVED, movement.blocks(True))
     add("SpaceToDepth", MOVED, movement.blocks(False))
     add("ReverseSequence", MOVED, movement.reversed_sequences)
@@ -220,6 +223,7 @@ def _rows_of_openvino() -> dict[str, Row]:
     add("Broadcast", MOVED, movement.broadcasts)
     add("Concat", MOVED, movement.concats)
     add("Gather", MOVED, movement.openvino_gathers)
+    add("NonZero", ALL, movement.placed([{}, {"output_type": "i32"}]))
     add("OneHot", MOVED, movement.openvino_one_hots)
     add("Pad", MOVED, movement.openvino_padded)
     add(
@@ -237,6 +241,8 @@ def _rows_of_openvino() -> dict[str, Row]:
     add("Unsqueeze", MOVED, movement.axes_given(movement.UNSQUEEZED, True))
     add("Tile", MOVED, movement.tiles)
     add("Transpose", MOVED, movement.openvino_turned)
+    narrow = {"sorted": False, "index_element_type": "i32", "count_element_type": "i32"}
+    add("Unique", ALL, movement.uniques([{}, narrow, {"sorted": False, "count_element_type": "i32"}]))
     add("Assign", MOVED, each_way(one, {"variable_id": "h"}))
     add("ReadValue", MOVED, read)
     for name in TRIED.split():

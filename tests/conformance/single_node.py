@@ -29,7 +29,8 @@ Result = Any  # an array, a list (sequence), None (an empty optional)
 
 #: Operators that have kernels for some types and attributes alone.
 _PARTLY_NATIVE = "GatherElements GatherND Scatter ScatterElements ScatterND"
-PARTLY_NATIVE = frozenset(f"{_PARTLY_NATIVE} ScatterElementsUpdate ScatterNDUpdate ScatterUpdate".split())
+_PARTLY_NATIVE += " ScatterElementsUpdate ScatterNDUpdate ScatterUpdate NonZero Unique"
+PARTLY_NATIVE = frozenset(_PARTLY_NATIVE.split())
 
 
 class Described:

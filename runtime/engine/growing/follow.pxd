@@ -2,7 +2,8 @@
 
 from libc.stdint cimport int64_t
 
-from ..memory.state cimport Instr, Port, State, Varying
+from ...kernels.call cimport Call
+from ..memory.state cimport Instr, Port, State, Tally, Varying
 
 cdef int matches(State *s, Varying *v, int64_t *extent) noexcept nogil
 cdef void shelve(Instr *ins) noexcept nogil
@@ -10,6 +11,13 @@ cdef int select(State *s, Instr *ins) noexcept nogil
 cdef int fit_calls(State *s, Instr *ins) noexcept nogil
 cdef int fit(State *s, Instr *ins) noexcept nogil
 cdef void free_shelf(Instr *ins) noexcept
+cdef int has_room(Call *call) noexcept nogil
+cdef int settle(Call *call) noexcept nogil
+
+
+cdef inline Tally *tally_of(const Instr *ins, int k) noexcept nogil:
+    """What is known of a result that is as long as the calls say."""
+    return <Tally *>ins.calls[k].data
 
 
 cdef inline Py_ssize_t bytes_of(const Port *p, int64_t extent) noexcept nogil:

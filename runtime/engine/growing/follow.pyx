@@ -5,6 +5,7 @@ Everything here gives up (0) where memory, a spec or another binding is needed; 
 
 from libc.stdint cimport int32_t, int64_t
 
+from ...kernels.call cimport Call
 from ...kernels.drivers cimport drop_block
 from ..memory.pieces cimport release
 from ..memory.specs cimport extent_of, spec_of
@@ -46,10 +47,10 @@ cdef void shelve(Instr *ins) noexcept nogil:
     cdef int k
     for k in range(ins.ncalls):
         drop_block(ins.calls + k)
-    v.ncalls, v.nguards = ins.ncalls, ins.nguards
+    v.ncalls, v.nguards, v.counts = ins.ncalls, ins.nguards, ins.counts
     v.calls, v.guards, v.cells, v.outer = ins.calls, ins.guards, ins.cells, ins.outer
     ins.calls, ins.guards, ins.cells, ins.outer, ins.varying = NULL, NULL, NULL, NULL, NULL
-    ins.ncalls = ins.nguards = 0
+    ins.ncalls = ins.nguards = ins.counts = 0
     v.next = ins.shelf
     ins.shelf = v
     ins.nshelf += 1
@@ -72,7 +73,7 @@ cdef int select(State *s, Instr *ins) noexcept nogil:
         ins.nshelf -= 1
         if ins.varying != NULL:
             shelve(ins)
-        ins.ncalls, ins.nguards = v.ncalls, v.nguards
+        ins.ncalls, ins.nguards, ins.counts = v.ncalls, v.nguards, v.counts
         ins.calls, ins.guards, ins.cells, ins.outer = v.calls, v.guards, v.cells, v.outer
         ins.varying = v
         s.generation += 1
@@ -141,6 +142,8 @@ cdef int fit(State *s, Instr *ins) noexcept nogil:
         slot = s.slots + p.slot
         if slot.flags & FOLDED:
             return 0     # whoever reads it rests on numbers that were known
+        if p.counted:
+            continue     # its own calls see to it
         if p.append >= 0:
             source = s.slots + p.append
             nbytes = bytes_of(p, v.extent)
@@ -157,6 +160,28 @@ cdef int fit(State *s, Instr *ins) noexcept nogil:
             slot.spec, slot.nbytes = p.spec, nbytes
             spec_changed(s, p.slot, min(before, nbytes))
     return 1
+
+
+cdef int has_room(Call *call) noexcept nogil:
+    """Before a node's calls: may a result be as long as they can make it?"""
+    cdef const Tally *t = <const Tally *>call.data
+    cdef const Slot *slot = t.state.slots + t.slot
+    return slot.flags != OWN or slot.capacity < t.most
+
+
+cdef int settle(Call *call) noexcept nogil:
+    """After a node's calls: a result gets the length that they say."""
+    cdef Tally *t = <Tally *>call.data
+    cdef Slot *slot = t.state.slots + t.slot
+    cdef int64_t extent = (<int64_t *>call.cell[0][0])[0]
+    cdef int spec = spec_of(t.family, extent)
+    cdef Py_ssize_t before = slot.nbytes
+    if not spec:
+        return 1
+    if slot.spec != spec:
+        slot.spec, slot.nbytes = spec, t.family.unit * extent
+        spec_changed(t.state, t.slot, min(before, slot.nbytes))
+    return 0
 
 
 cdef void free_shelf(Instr *ins) noexcept:

@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t
 
 from ..memory.memory cimport Memory
-from ..memory.state cimport Port, State, Varying
+from ..memory.state cimport Instr, Port, State, Varying
 
 cdef class Growing:
     cdef Memory memory
@@ -19,6 +19,8 @@ cdef class Growing:
     cdef int port(self, Port *p, int slot, object shape, object dtype) except -1
     cdef int note_looks(self, int pc, list inputs, object looked) except -1
     cdef int begin(self) except -1
+    cdef int count(self, Instr *ins, int k, int slot, object out) except -1
+    cdef int make_room(self, int pc) except -1
     cdef int put_aside(self, int pc) except -1
     cdef int forget(self, int pc) except -1
     cdef int provide(self, int pc) except -1

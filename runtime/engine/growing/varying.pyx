@@ -7,6 +7,10 @@ bindings for other ranges are kept: a loop that is entered again starts small ag
 A node that appends to a carried value, and whose result the back edge carries to the next iteration, writes behind the
 value into the very buffer that holds it, so that an append costs what is appended. Nothing is lost by that: the value
 is the beginning of the result. The buffer has room for half as much again when it is made.
+
+A result that is as long as the numbers say (NonZero) has a buffer for the longest that it can be. Its node's calls begin
+with one that looks whether it is there, and end with one that gives the slot its spec, so that whoever runs them need not
+know.
 """
 
 from cpython.object cimport PyObject
@@ -16,12 +20,12 @@ from libc.string cimport memcpy
 cimport numpy as np
 from numpy cimport npy_intp
 
-from .follow cimport bytes_of, fit_calls, free_shelf, matches, select, shelve
+from .follow cimport bytes_of, fit_calls, free_shelf, has_room, matches, select, settle, shelve, tally_of
 from ...kernels.call cimport Call
 from ...kernels.renewal cimport Renewal
 from ..memory.memory cimport Memory
 from ..memory.pieces cimport release, take
-from ..memory.specs cimport spec_of
+from ..memory.specs cimport extent_of, spec_of
 from ..memory.state cimport *
 
 import math
@@ -30,7 +34,7 @@ import numpy as np
 
 from ...plan import ranges
 from ...plan.bind import bind
-from ...plan.bound import Input, Varied
+from ...plan.bound import Counted, Input, Varied
 from ...kernels.extents import Extent, axis_that_varies, follow, now
 from ...ops.primitives import REFUSALS
 
@@ -82,7 +86,7 @@ cdef class Growing:
         # Numbers that vary and that nothing asked about do no harm, but say nothing about the shapes either.
         if any(axis_that_varies(given[k].shape) != -1 for k in bound.guards) or \
                 (followed.element >= 0 and followed.leading not in bound.guards) or \
-                any(out.known is not None or axis_that_varies(out.shape) == -2 for out in bound.outputs):
+                any(out.known is not None or not varies_alone(out) for out in bound.outputs):
             return None
         ranges.decide(bound)
         appended = None
@@ -104,7 +108,7 @@ cdef class Growing:
         ins.varying = v
         numbers = []
         for k, spec in enumerate(bound.calls):
-            call = ins.calls + k
+            call = ins.calls + ins.counts + k
             if call.renewal != NULL:
                 # How much is copied varies.
                 (<Renewal *>call.renewal).source = NULL
@@ -135,6 +139,8 @@ cdef class Growing:
         temps = [(k, size) for k, size in enumerate(bound.temps) if type(size) is Extent and k not in own]
         slots = {slot: k for k, slot in enumerate(instruction.inputs) if slot >= 0}
         outputs = [(slot, out) for slot, out in zip(instruction.outputs, bound.outputs) if slot >= 0]
+        for k, (slot, out) in enumerate([(slot, out) for slot, out in outputs if isinstance(out, Counted)]):
+            self.number(numbers, <size_t>&tally_of(ins, k).most, out.size * out.dtype.itemsize)
         v.numbers = <Number *>take(v, len(numbers), sizeof(Number))
         v.rooms = <Room *>take(v, len(temps), sizeof(Room))
         v.inputs = <Port *>take(v, len(slots), sizeof(Port))
@@ -156,6 +162,7 @@ cdef class Growing:
         v.narrow = self.memory.specs[self.s.slots[<int>instruction.inputs[followed.leading]].spec][0] == np.int32
         for k, (slot, out) in enumerate(outputs):
             self.port(v.outputs + k, slot, out.shape, out.dtype)
+            v.outputs[k].counted = isinstance(out, Counted)
             if appended is not None and slot == appended[0]:
                 v.outputs[k].append = appended[1]
         v.noutputs = len(outputs)
@@ -180,6 +187,39 @@ cdef class Growing:
             p.family = self.memory.specs.family(dtype, tuple([now(extent) for extent in shape]), axis)
             p.base, p.slope = shape[axis].base, shape[axis].slope
         return 0
+
+    cdef int count(self, Instr *ins, int k, int slot, object out) except -1:
+        """The calls around those of a node that make its result number k of those that they count."""
+        cdef Call *before = ins.calls + k
+        cdef Call *after = ins.calls + (ins.ncalls - ins.counts + k)
+        cdef Tally *t = <Tally *>take(ins.calls, 1, sizeof(Tally))
+        t.state, t.slot, t.most = self.s, slot, now(out.size) * out.dtype.itemsize
+        t.family = self.memory.specs.family(out.dtype, tuple([now(extent) for extent in out.shape]), out.axis)
+        before.run, after.run = has_room, settle
+        before.data = after.data = t
+        after.nargs, after.cell[0] = 1, &ins.cells[<int>out.count]
+        return 0
+
+    cdef int make_room(self, int pc) except -1:
+        """Give results that are as long as the calls say room for the most; 0: they had it."""
+        cdef Instr *ins = self.s.code + pc
+        cdef Tally *t
+        cdef Slot *slot
+        cdef int64_t extent, longest
+        cdef int k, made = 0
+        for k in range(ins.counts):
+            t = tally_of(ins, k)
+            slot = self.s.slots + t.slot
+            if slot.flags == OWN and slot.capacity >= t.most:
+                continue
+            longest = t.most // t.family.unit if t.family.unit else 0
+            extent = extent_of(t.family, slot.spec)
+            if not 0 <= extent <= longest:
+                extent = longest
+            room = np.empty(t.most if ins.varying == NULL else spacious(t.most), np.uint8)
+            self.memory.put_room(t.slot, room, spec_of(t.family, extent), t.family.unit * extent, OWN)
+            made = 1
+        return made
 
     cdef int note_looks(self, int pc, list inputs, object looked) except -1:
         """Remember the integers that a binding looked at: the next one may see how they change."""
@@ -272,6 +312,7 @@ cdef class Growing:
             return 0
         for k in range(v.noutputs):
             self.provide_output(v.outputs + k, v)
+        self.make_room(pc)
         return 1
 
     cdef int provide_output(self, Port *p, Varying *v) except -1:
@@ -280,6 +321,8 @@ cdef class Growing:
         nbytes = bytes_of(p, v.extent)
         # The node may have been bound on plain shapes since, whose numbers are known.
         self.memory.set_known(p.slot, None)
+        if p.counted:
+            return 0
         if p.append >= 0:
             return self.grow_into(p, nbytes)
         if slot.flags != OWN or slot.capacity < nbytes:
@@ -308,6 +351,12 @@ cdef bint was_used(Varying *v) noexcept:
     cdef bint used = v.fitted - v.seen > 2
     v.seen = v.fitted
     return used
+
+
+def varies_alone(out):
+    """Is a result of one family of specs?"""
+    cdef int axis = axis_that_varies(out.shape)
+    return axis in (-1, out.axis) if isinstance(out, Counted) else axis != -2
 
 
 def integers_of(i):

@@ -246,6 +246,7 @@ cdef struct Port:
     int slot
     int spec              # for which the numbers are right now
     int append            # outputs: the slot whose buffer this value goes on in; -1: none
+    int counted           # outputs: the calls say how long it is
     Family *family        # NULL: the spec does not vary
     Py_ssize_t nbytes     # where it does not
     int64_t base
@@ -281,6 +282,7 @@ cdef struct Varying:
     int64_t key           # its arrays are kept under this
     int ncalls
     int nguards
+    int counts
     Call *calls           # all memory of a binding belongs to this piece
     Guard *guards
     char **cells
@@ -385,6 +387,7 @@ cdef struct Instr:
     int passed           # calls that are left out: all who read the results look through them (views.pyx)
     int through          # it is bound to read what inputs are copies of
     int stale            # what they rest on changed: none of them holds any more
+    int counts           # results that are as long as the calls say; as many calls come before, and after
     int64_t waited       # Python executions since it was last bound, and how many to wait before it is tried again
     int64_t pause
 
@@ -621,6 +624,13 @@ cdef struct State:
     scalar_record **records
     boundary_hook c_hook
     void *c_context
+
+# A result that is as long as the calls that made it say (growing/follow.pyx).
+cdef struct Tally:
+    State *state
+    int slot
+    Family *family       # of the specs that it may have
+    npy_intp most        # bytes that it may take
 
 
 cdef inline int top_of(const LoopState *loop) noexcept nogil:

@@ -255,6 +255,103 @@ g (int64 M, float[2] e) => (seq(float[2]) o0, float[n,2] o1, int64[k] o2) {
 }"""
 
 
+# As many as the numbers say, of a tensor that keeps its shape.
+FOUND = loop(
+    """f = Cast <to = 1> (i)
+    moved = Add (x, f)
+    rest = Mod <fmod = 1> (moved, three)
+    at = NonZero (rest)
+    flat = Squeeze (at, first)
+    taken = Gather <axis = 0> (x, flat)
+    t = ReduceSum <keepdims = 0> (taken)
+    many = Size (at)
+    y = Neg (x)""",
+    "float[n] x",
+    "float[n] y; float t; int64 many",
+    "float[k] v0",
+    "float[a] o0; float[b] o1; int64[c] o2",
+    "<float three = {3}, int64[1] first = {0}>",
+)
+
+
+# What is kept is carried: less and less, and in the end nothing.
+KEPT = loop(
+    """f = Cast <to = 1> (i)
+    column = Gather <axis = 1> (x, one)
+    above = Greater (column, f)
+    y = Compress <axis = 0> (x, above)
+    all = Compress (x, above)
+    t = ReduceSum <keepdims = 0> (y)
+    s = ReduceSum <keepdims = 0> (all)""",
+    "float[n,2] x",
+    "float[m,2] y; float t; float s",
+    "float[k,2] v0",
+    "float[a,2] o0; float[b] o1; float[c] o2",
+    "<int64 one = {1}>",
+)
+
+
+# What is carried is as long as it comes, whatever it was before; an inner loop runs as often.
+CHOSEN = """
+g (int64 M, float[k] v0, float[l] e) => (float[a] o0, float[b] o1, float[c] o2) <float four = {4}, float zero = {0}> {
+  o0, o1, o2 = Loop <body = outer (int64 i, bool c, float[n] x) => (bool c2, float[m] y, float s, float t) {
+    c2 = Identity (c)
+    f = Cast <to = 1> (i)
+    moved = Add (e, f)
+    rest = Mod <fmod = 1> (moved, four)
+    some = Cast <to = 9> (rest)
+    y = Compress (e, some)
+    s = ReduceSum <keepdims = 0> (x)
+    many = Size (y)
+    t = Loop <body = inner (int64 j, bool d, float u) => (bool d2, float w) {
+      d2 = Identity (d)
+      one = Gather (y, j)
+      w = Add (u, one)
+    }> (many, , zero)
+  }> (M, , v0)
+}"""
+
+
+DIFFERENT = loop(
+    """n = Add (i, two)
+    n7 = Mod (n, seven)
+    n1 = Add (n7, one)
+    rest = Mod (x, n1)
+    values, first, which, times = Unique <sorted = 1> (rest)
+    values2, first2, which2, times2 = Unique <sorted = 0> (rest)
+    t = ReduceSum <keepdims = 0> (values)
+    both = Concat <axis = 0> (values2, times, first2)
+    a = ReduceMax <keepdims = 0> (both)
+    y = Add (which, which2)
+    z = Add (y, x)""",
+    "int64[n] x",
+    "int64[m] z; int64 t; int64 a",
+    "int64[k] v0",
+    "int64[l] o0; int64[b] o1; int64[c] o2",
+    "<int64 one = {1}, int64 two = {2}, int64 seven = {7}>",
+)
+
+
+BRANCHES = loop(
+    """rest = Mod (i, two)
+    odd = Cast <to = 9> (rest)
+    f = Cast <to = 1> (i)
+    moved = Add (x, f)
+    left = Mod <fmod = 1> (moved, three)
+    at = If <then_branch = found () => (int64[1,p] up) { up = NonZero (left) },
+             else_branch = same () => (int64[1,q] down) { down = NonZero (x) }> (odd)
+    flat = Squeeze (at, first)
+    y = Gather <axis = 0> (x, flat)
+    z = Concat <axis = 0> (y, e)
+    t = ReduceSum <keepdims = 0> (y)""",
+    "float[n] x",
+    "float[m] z; float t",
+    "float[k] v0; float[3] e",
+    "float[a] o0; float[b] o1",
+    "<int64 two = {2}, float three = {3}, int64[1] first = {0}>",
+)
+
+
 STRINGS = loop(
     "y = Concat <axis = 0> (x, e)", "string[n] x", "string[m] y", "string[k] v0; string[1] e", "string[a] o0"
 )
@@ -288,6 +385,11 @@ CASES: dict[str, tuple[str, Inputs]] = {
     "counted": (COUNTED, {"K": np.array(150), "v0": np.array([5])}),
     "sequence": (SEQUENCE, {"e": numbers(2)}),
     "fibonacci": (FIBONACCI, {"v0": numbers(1), "v1": numbers(2)}),
+    "found": (FOUND, {"v0": numbers(40)}),
+    "kept": (KEPT, {"v0": np.abs(numbers(30, 2)) * 9}),
+    "chosen": (CHOSEN, {"v0": numbers(3), "e": numbers(25)}),
+    "different": (DIFFERENT, {"v0": np.array([3, -1, 4, 1, 3, 9, 2, 4, 4])}),
+    "branches": (BRANCHES, {"v0": numbers(20), "e": numbers(3)}),
     "strings": (STRINGS, {"v0": np.array(["a"], object), "e": np.array(["b"], object)}),
 }
 

@@ -1,0 +1,1 @@
+ROUTINES: dict[str, int]

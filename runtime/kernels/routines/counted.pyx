@@ -1,0 +1,14 @@
+"""Results that are as long as the numbers in the inputs say (counted.h)."""
+
+from ..call cimport Call, run_call
+
+cdef extern from "counted.h" nogil:
+    int loopdbg_non_zero(Call *call) noexcept
+    int loopdbg_compress(Call *call) noexcept
+    int loopdbg_unique(Call *call) noexcept
+
+ROUTINES = {
+    "compress": <size_t><run_call>loopdbg_compress,
+    "non_zero": <size_t><run_call>loopdbg_non_zero,
+    "unique": <size_t><run_call>loopdbg_unique,
+}
