@@ -125,7 +125,7 @@ class _Net:
                 rank = len(node.inputs[0].type.shape) if node.operator == "Sum" else 1
                 operand("axes", np.arange(rank))
                 data["keep_dims"] = "false"
-            case "Shape":
+            case "Shape" | "NonZero":
                 data["output_type"] = "i64"
             case "Gather":
                 operand("axis", np.array(node.attributes.get("axis", 0)))

@@ -26,7 +26,7 @@ class Loops(Nodes):
         ]
         kinds += [self.logic]
         if self.features & {"rows", "growing", "delayed", "nested"} and "hot" not in self.features:
-            kinds += [self.concat, self.some_rows, self.reduce, self.reduce, self.shape]
+            kinds += [self.concat, self.some_rows, self.reduce, self.reduce, self.shape, self.found]
         if "products" in self.features:
             kinds += [self.product] * 3
         if "strings" in self.features:

@@ -190,6 +190,19 @@ class Nodes:
         self.emit(scope, "Rows", [a], "float32", (self.token(scope), 2), start=start, stop=stop)
         return True
 
+    def found(self, scope: Scope) -> bool:
+        """As many elements as the numbers say."""
+        a = self.late(scope.of(lambda v: v.type.dtype != STRING and len(v.type.shape) > 0))
+        conditions = scope.of(lambda v: v.type.dtype == "bool" and v.type.shape == a.type.shape[:1])
+        if conditions and not self.openvino and self.draw.chance(60):
+            shape = (self.token(scope), *a.type.shape[1:])
+            self.emit(scope, "Compress", [a, self.late(conditions)], a.type.dtype, shape)
+        elif a.type.dtype != "bool" and not self.openvino and self.draw.chance(30):
+            self.emit(scope, "Unique", [a], a.type.dtype, (self.token(scope),))
+        else:
+            self.emit(scope, "NonZero", [a], "int64", (len(a.type.shape), self.token(scope)))
+        return True
+
     def reduce(self, scope: Scope) -> bool:
         a = self.late(scope.of(lambda v: v.type.dtype in ("float32", "int64") and len(v.type.shape) > 0))
         a = self.small(scope, a)

@@ -88,7 +88,7 @@ class _Writer:
                 attributes["fmod"] = 1
             case "Cast":
                 attributes["to"] = _TYPES[node.attributes["to"]]
-            case "Concat":
+            case "Concat" | "Compress":
                 attributes["axis"] = 0
             case "Rows":
                 operand("start", np.array([node.attributes["start"]]))

@@ -64,6 +64,11 @@ def _gemm(a: Any, b: Any, c: Any) -> Any:
     return np.matmul(a, b) + c
 
 
+def _unique(x: Any) -> Any:
+    """Of equal elements (zeros of either sign) the first one."""
+    return np.unique(x, return_index=True)[0]
+
+
 def _strings(a: Any, b: Any) -> Any:
     return np.asarray(a + b, object)
 
@@ -100,6 +105,9 @@ OPERATORS: dict[str, Operator] = {
     "SumRows": Operator(lambda x: np.sum(x, 0, dtype=x.dtype), "ReduceSum", ("ReduceSum", "opset1")),
     "Shape": Operator(_shape, "Shape", ("ShapeOf", "opset3")),
     "Gather": Operator(_gather, "Gather", ("Gather", "opset8")),
+    "NonZero": Operator(lambda x: np.array(np.nonzero(x), np.int64), "NonZero", ("NonZero", "opset3")),
+    "Compress": Operator(lambda x, condition: np.compress(condition, x, 0), "Compress"),
+    "Unique": Operator(_unique, "Unique"),
     "MatMul": Operator(_matmul, "MatMul", ("MatMul", "opset1")),
     "Gemm": Operator(_gemm, "Gemm"),
     "Reshape": Operator(lambda x, shape: x.reshape(shape), "Reshape", ("Reshape", "opset1")),

@@ -14,7 +14,7 @@ from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.plan.plan import Opcode
 from models import model
 
-from .growing import APPEND, CASES, ROWS, F, Inputs, inputs_of, loop
+from .growing import CASES, ROWS, F, Inputs, inputs_of, loop
 
 
 def addresses(text: str, inputs: Inputs, edge: int = 0) -> list[int]:
@@ -95,10 +95,11 @@ def test_thousands_of_shapes_take_no_memory() -> None:
     assert peak < 5 * 4 * trips
 
 
-def test_bindings_are_kept_for_when_a_loop_starts_small_again() -> None:
+@pytest.mark.parametrize("case", ["append", "found", "kept", "chosen", "different", "branches"])
+def test_bindings_are_kept_for_when_a_loop_starts_small_again(case: str) -> None:
     """After two runs of every length a third one binds nothing: the operators' own functions are not called."""
-    m = model(APPEND)
-    inputs = inputs_of("append", 200)
+    m = model(CASES[case][0], 23)
+    inputs = inputs_of(case, 200)
     calls = 0
     for instruction in m.plan.code:
         op = instruction.op
