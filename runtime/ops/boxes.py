@@ -13,21 +13,32 @@ from ..graph import Array
 from ..record import record
 from .axes import unknown_word
 from .eager import Eager
+from .primitives import NotNative
 from .registry import onnx, openvino
-from .support import Dtype, working_dtype
+from .support import Dtype, constant, working_dtype
 
-P = Any
+P = Any  # Primitives[T]; T is an array or a buffer description
+T = Any
 INT64 = np.dtype(np.int64)
 _EAGER = Eager()
 
 
-def _corners(boxes: Array, centred: bool) -> Array:
+def _corners(p: P, boxes: T, scores: T, centred: bool) -> T:
     """(y1, x1, y2, x2) in any order of corners, or (x, y, width, height) around a centre, as ordered corners."""
+    if boxes.shape[2:] != (4,):
+        raise _unfit(boxes, scores)
+    extents = (*boxes.shape[:2], 2)
+    first, second = (p.slice(boxes, (0, 0, k), (1, 1, 1), extents) for k in (0, 2))
     if centred:
-        half = boxes[..., 2:] / 2
-        return np.concatenate([boxes[..., :2] - half, boxes[..., :2] + half], -1)
-    first, second = boxes[..., :2], boxes[..., 2:]
-    return np.concatenate([np.minimum(first, second), np.maximum(first, second)], -1)
+        half = p.map(np.divide, second, constant(p, 2, boxes.dtype))
+        low, high = p.map(np.subtract, first, half), p.map(np.add, first, half)
+    else:
+        low, high = p.map(np.minimum, first, second), p.map(np.maximum, first, second)
+    return p.assemble(boxes.shape, boxes.dtype, [(low, (0, 0, 0)), (high, (0, 0, 2))])
+
+
+def _unfit(boxes: T, scores: T) -> ValueError:
+    return ValueError(f"boxes of shape {boxes.shape} do not fit scores of shape {scores.shape}")
 
 
 def overlap(box: Array, others: Array, more: float = 0.0, apart: bool = True) -> Array:
@@ -91,26 +102,27 @@ class Suppression:
         return kept, chosen
 
 
-def _kept(boxes: Array, scores: Array, how: Suppression, more: float = 0.0) -> Array:
+def _kept(p: P, boxes: T, scores: T, how: Suppression, more: float = 0.0) -> T:
     """(batch, class, box) of all that stay: what ``select`` gives with :func:`overlap`."""
     kind, (batches, classes, n) = scores.dtype, scores.shape
     if boxes.shape != (batches, n, 4):
-        raise ValueError(f"boxes of shape {boxes.shape} do not fit scores of shape {scores.shape}")
+        raise _unfit(boxes, scores)
     most = min(max(how.most, 0), n)
-    rows, count = _EAGER.routine(
+    (rows,) = p.routine(
         "boxes.kept",
-        (boxes, scores, np.array((how.threshold, how.score_threshold, more), kind)),
-        (((batches * classes * most, 3), INT64), ((), INT64)),
+        (boxes, scores, p.constant(np.array((how.threshold, how.score_threshold, more), kind))),
+        (((batches * classes * most, 3), INT64),),
         (batches, classes, n, most, ord(kind.char), int(how.at_threshold)),
         16 * (n + 1) + 5 * most * kind.itemsize,
+        along=(0,),
     )
-    return rows[: int(count)].copy()
+    return rows
 
 
 def kept_of_sorted(boxes: Array, threshold: float, most: int, more: float) -> Array:
     """Which boxes stay, of those that are sorted by score; ``more`` is that of :func:`overlap`."""
     ranks = -np.arange(len(boxes), dtype=boxes.dtype)
-    return _kept(boxes[None], ranks[None, None], Suppression(most, threshold, -np.inf), more)[:, 2]
+    return np.asarray(_kept(_EAGER, boxes[None], ranks[None, None], Suppression(most, threshold, -np.inf), more)[:, 2])
 
 
 def _suppressed(
@@ -120,9 +132,9 @@ def _suppressed(
 
     ``overlaps``: None is that of corners."""
     if boxes.ndim != 3 or scores.ndim != 3 or boxes.shape[0] != scores.shape[0] or boxes.shape[1] != scores.shape[2]:
-        raise ValueError(f"boxes of shape {boxes.shape} do not fit scores of shape {scores.shape}")
-    if overlaps is None and not how.sigma > 0 and boxes.dtype == scores.dtype and scores.dtype.char in "fd":
-        indices = _kept(boxes, scores, how)
+        raise _unfit(boxes, scores)
+    if overlaps is None and not how.sigma > 0 and _has_kernel(boxes, scores):
+        indices = _kept(_EAGER, boxes, scores, how)
         best = scores[tuple(indices.T)]
     else:
         indices, best = _selected(boxes, scores, how, overlaps or _plain_overlap)
@@ -144,31 +156,41 @@ def _selected(
     return np.array(found, INT64).reshape(-1, 3), np.array(values, scores.dtype)
 
 
-def _number(value: Array | None, otherwise: float) -> float:
-    return otherwise if value is None else float(value.reshape(-1)[0])
+def _has_kernel(boxes: T, scores: T) -> bool:
+    return bool(boxes.dtype == scores.dtype and scores.dtype.char in "fd")
+
+
+def _number(p: P, value: T | None, otherwise: float) -> float:
+    return otherwise if value is None else float(p.value(value).reshape(-1)[0])
 
 
 def _plain_overlap(table: Array, k: int, others: Array) -> Array:
     return overlap(table[k], table[others])
 
 
-@onnx("NonMaxSuppression", since=10, native=False)
+@onnx("NonMaxSuppression", since=10)
 def non_max_suppression(
     p: P,
-    boxes: Array,
-    scores: Array,
-    max_output_boxes_per_class: Array | None = None,
-    iou_threshold: Array | None = None,
-    score_threshold: Array | None = None,
+    boxes: T,
+    scores: T,
+    max_output_boxes_per_class: T | None = None,
+    iou_threshold: T | None = None,
+    score_threshold: T | None = None,
     *,
     center_point_box: int = 0,
-) -> Array:
-    most = int(_number(max_output_boxes_per_class, 0))
-    how = Suppression(most, _number(iou_threshold, 0), _number(score_threshold, -np.inf))
-    return _suppressed(_corners(boxes, bool(center_point_box)), scores, how, None, ranked=False)[0]
+) -> T:
+    most = int(_number(p, max_output_boxes_per_class, 0))
+    how = Suppression(most, _number(p, iou_threshold, 0), _number(p, score_threshold, -np.inf))
+    corners = _corners(p, boxes, scores, bool(center_point_box))
+    if isinstance(corners, np.ndarray):
+        return _suppressed(corners, scores, how, None, ranked=False)[0]
+    if scores.ndim != 3 or not _has_kernel(corners, scores):
+        raise NotNative
+    return _kept(p, corners, scores, how)
 
 
 def _openvino_nms(
+    p: P,
     boxes: Array,
     scores: Array,
     most: Array | None,
@@ -182,9 +204,13 @@ def _openvino_nms(
         raise unknown_word("box_encoding", box_encoding, ("corner", "center"))
     wide = working_dtype(scores.dtype)
     how = Suppression(
-        int(_number(most, 0)), _number(threshold, 0), _number(score_threshold, 0), _number(sigma, 0), at_threshold=True
+        int(_number(p, most, 0)),
+        _number(p, threshold, 0),
+        _number(p, score_threshold, 0),
+        _number(p, sigma, 0),
+        at_threshold=True,
     )
-    corners = _corners(boxes.astype(wide), box_encoding.lower() == "center")
+    corners = _corners(p, boxes.astype(wide), scores, box_encoding.lower() == "center")
     return _suppressed(corners, scores.astype(wide), how, None, ranked)
 
 
@@ -203,6 +229,7 @@ def openvino_nms_1(
 ) -> Array:
     """As many rows as there may be; those that are not used hold -1."""
     indices, _ = _openvino_nms(
+        p,
         boxes,
         scores,
         max_output_boxes_per_class,
@@ -232,6 +259,7 @@ def openvino_nms_5(
 ) -> Any:
     """Rows (batch, class, box), rows (batch, class, score), and how many."""
     indices, best = _openvino_nms(
+        p,
         boxes,
         scores,
         max_output_boxes_per_class,
@@ -315,9 +343,9 @@ def nms_rotated(
         return np.where(union > 0, found / np.where(union == 0, 1, union), 0)
 
     how = Suppression(
-        int(_number(max_output_boxes_per_class, 0)),
-        _number(iou_threshold, 0),
-        _number(score_threshold, 0),
+        int(_number(p, max_output_boxes_per_class, 0)),
+        _number(p, iou_threshold, 0),
+        _number(p, score_threshold, 0),
         at_threshold=True,
     )
     wide = working_dtype(scores.dtype)

@@ -409,7 +409,9 @@ def trilu(p: P, x: T, k: T | None = None, *, upper: int = 1) -> T:
 def compress(p: P, x: T, condition: T, *, axis: int | None = None) -> T:
     """The parts along ``axis`` (None: the elements) for which the condition is true; more of them it may not be."""
     along = 0 if axis is None else normal_axis(axis, x.ndim)
-    before, length, after = ((), x.size, ()) if axis is None else (x.shape[:along], x.shape[along], x.shape[along + 1 :])
+    before, length, after = (
+        ((), x.size, ()) if axis is None else (x.shape[:along], x.shape[along], x.shape[along + 1 :])
+    )
     if isinstance(x, np.ndarray):
         # np.compress takes twice as long for a few elements.
         return x.take(condition.reshape(-1).nonzero()[0], axis if axis is None else along)

@@ -146,9 +146,9 @@ class Primitives(Protocol[T]):
         ``failure``: what is wrong where it fails (ModelError); ``rows``: inputs of which it takes any number of rows,
         each for itself, as many as the first number says: those of many iterations may come one after the other.
         ``onto``: it writes a few places of a copy of its first input, which is its one output, and says so (renewal.h).
-        ``along``: for each output the axis along which its shape only says how long it may be, -1: none. The routine writes
-        how long they all are behind the outputs, as an int64, and their elements one after the other. Such a result can
-        only be one of the operator's own.
+        ``along``: for each output the axis along which its shape only says how long it may be, -1: none. The routine
+        writes their elements one after the other, and behind the outputs how long they all are, as an int64. Such a
+        result can only be one of the operator's own.
         """
 
     def sequence(

@@ -254,7 +254,12 @@ def placed(attributes: Sequence[dict[str, Any]]) -> Cases:
 
     def each(dtype: str, version: int) -> Iterator[Case]:
         for shape, given in product((*SHAPES, (200,), (7, 64), (3, 2, 1, 31)), attributes):
-            for x in (data(dtype, *shape), sparse(dtype, *shape, every=3), np.ones(shape, dtype), np.zeros(shape, dtype)):
+            for x in (
+                data(dtype, *shape),
+                sparse(dtype, *shape, every=3),
+                np.ones(shape, dtype),
+                np.zeros(shape, dtype),
+            ):
                 yield Case([x], given)
 
     return each
@@ -272,10 +277,29 @@ def compressed(dtype: str, version: int) -> Iterator[Case]:
         yield Case([data(dtype, 4, 3), condition], {"axis": 0})
 
 
+def suppressed(dtype: str, version: int) -> Iterator[Case]:
+    limits = np.array(0.4, dtype), np.array(0.1, dtype)
+    for centred, n in product((0, 1), (0, 1, 7, 60)):
+        boxes, scores = abs(tame(dtype, 2, n, 4)), tame(dtype, 2, 3, n)
+        for given in (
+            (boxes, scores),
+            (data(dtype, 2, n, 4), data(dtype, 2, 3, n)),
+            (np.round(boxes), np.round(scores)),
+        ):
+            for most in (0, 3, 1 << 40):
+                yield Case([*given, np.array([most]), *limits], {"center_point_box": centred})
+
+
 def uniques(attributes: Sequence[dict[str, Any]]) -> Cases:
     def each(dtype: str, version: int) -> Iterator[Case]:
         for given in attributes:
-            for x in (data(dtype, 3, 70), tame(dtype, 60), np.ones((7, 9), dtype), data(dtype, 40), *map(data, [dtype] * 3, (0, 1, 5))):
+            for x in (
+                data(dtype, 3, 70),
+                tame(dtype, 60),
+                np.ones((7, 9), dtype),
+                data(dtype, 40),
+                *map(data, [dtype] * 3, (0, 1, 5)),
+            ):
                 yield Case([x], given, 4)
             yield Case([np.array(1).astype(dtype)], given, 4)
 

@@ -121,6 +121,7 @@ def _rows_of_onnx() -> dict[str, Row]:
     add("EyeLike", NUMBERS, movement.eyes)
     add("Flatten", MOVED, movement.flattened)
     add("Gather", MOVED, movement.gathers)
+    add("NonMaxSuppression", ("float32", "float64"), movement.suppressed)
     add("NonZero", ALL, movement.placed([{}]))
     add("OneHot", MOVED, movement.one_hots)
     add("Pad", MOVED, movement.padded)

@@ -44,11 +44,14 @@ COMPUTED = (
 _COLUMN = "{n}c = Gather <axis = 1> ({x}, zero0)\n {n}l = Mod <fmod = 1> ({n}c, three)\n "
 COUNTED = (
     _COLUMN + "{n}b = Cast <to = 9> ({n}l)\n {n} = Compress <axis = 0> ({x}, {n}b)",
-    _COLUMN + "{n}b = Cast <to = 9> ({n}l)\n {n}k = Compress ({x}, {n}b)\n {n}u = Unsqueeze ({n}k, one)\n {n} = Add ({n}u, row)",
-    _COLUMN + """{n}z = NonZero ({n}l)\n {n}p = Transpose <perm = [1, 0]> ({n}z)\n {n}f = Cast <to = 1> ({n}p)
+    _COLUMN + "{n}b = Cast <to = 9> ({n}l)\n {n}k = Compress ({x}, {n}b)\n "
+    "{n}u = Unsqueeze ({n}k, one)\n {n} = Add ({n}u, row)",
+    _COLUMN
+    + """{n}z = NonZero ({n}l)\n {n}p = Transpose <perm = [1, 0]> ({n}z)\n {n}f = Cast <to = 1> ({n}p)
          {n}m = Mod <fmod = 1> ({n}f, five)\n {n} = Add ({n}m, row)""",
     _COLUMN + "{n}z = NonZero ({n}l)\n {n}q = Squeeze ({n}z, zero)\n {n} = Gather <axis = 0> ({x}, {n}q)",
-    _COLUMN + """{n}v, {n}h, {n}w, {n}a = Unique <sorted = 1> ({n}l)\n {n}u = Unsqueeze ({n}v, one)
+    _COLUMN
+    + """{n}v, {n}h, {n}w, {n}a = Unique <sorted = 1> ({n}l)\n {n}u = Unsqueeze ({n}v, one)
          {n}g = Gather <axis = 0> ({x}, {n}h)\n {n} = Add ({n}u, {n}g)""",
     _COLUMN + "{n}v, {n}h, {n}w = Unique <sorted = 0> ({n}l)\n {n} = Gather <axis = 0> ({x}, {n}w)",
 )
@@ -111,7 +114,8 @@ def programs(draw: st.DrawFn) -> Program:
         ({", ".join(f"float[l{k},2] o{k}" for k in range(count))}, {_stacked(kind)} s)
     <int64[1] zero = {{0}}, int64[1] one = {{1}}, int64[1] two = {{2}}, int64[1] minus = {{-1}},
      int64 zero0 = {{0}}, int64 one0 = {{1}}, int64[2] pairs = {{-1, 2}}, int64[1] nine = {{9}},
-     int64[1] minus9 = {{-9}}, int64[1] end = {{9223372036854775807}}, int64 last = {{-1}}, float five = {{5}}, float three = {{3}}> {{
+     int64[1] minus9 = {{-9}}, int64[1] end = {{9223372036854775807}}, int64 last = {{-1}}, float five = {{5}},
+     float three = {{3}}> {{
       {", ".join(f"o{k}" for k in range(count))}, s = Loop <
         body = body (int64 i, bool c, {params}) => (bool keep, {outs}, {kind} view) {{
           {chr(10).join(lines)}

@@ -89,7 +89,8 @@ FLOATS(BOXES)
                                          scratch, batch, k, rows + 3 * count);                                \
         break;
 /* Boxes as ordered corners [batches, n, 4], scores [batches, classes, n], limits (overlap, score, more) -> (batch, class, box) of
- * those that stay, of each class the best first, and how many; scratch: 16 bytes a box, and five numbers for each that may stay.
+ * those that stay, of each class the best first, as many as there are; scratch: 16 bytes a box, and five numbers for each that
+ * may stay.
  * extra: batches, classes, n, most, the type's character, whether an overlap of just the limit is too much. */
 static int loopdbg_boxes(loopdbg_call *call) {
     npy_intp batches = call->extra[0], classes = call->extra[1], n = call->extra[2], most = call->extra[3];

@@ -11,6 +11,7 @@ import pytest
 from loopdbg.runtime.graph import Array
 from loopdbg.runtime.ops import boxes as subject
 from loopdbg.runtime.ops.boxes import Suppression, overlap
+from loopdbg.runtime.ops.eager import Eager
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 KINDS = pytest.mark.parametrize("kind", [np.float32, np.float64])
@@ -47,7 +48,7 @@ def test_it_keeps_what_the_formula_keeps(kind: Any, more: float, at_threshold: b
             for threshold in (0.0, 0.25, 1 / 3, 0.9, 1.0, -0.1):
                 how = Suppression(most, threshold, float(rng.choice([-np.inf, 0, 0.3])), at_threshold=at_threshold)
                 table, scores = _boxes(rng, n, kind), _scores(rng, n, kind)
-                kept = subject._kept(table[None], scores[None, None], how, more)
+                kept = subject._kept(Eager(), table[None], scores[None, None], how, more)
                 assert kept[:, 2].tolist() == _formula(table, scores, how, more)
 
 
@@ -77,4 +78,6 @@ def test_sorted_boxes_and_their_pixels() -> None:
 
 def test_boxes_of_another_shape() -> None:
     with pytest.raises(ValueError, match="do not fit"):
-        subject._kept(np.zeros((1, 3, 1), np.float32), np.zeros((1, 1, 3), np.float32), Suppression(1, 0.5, 0.0))
+        subject._kept(
+            Eager(), np.zeros((1, 3, 1), np.float32), np.zeros((1, 1, 3), np.float32), Suppression(1, 0.5, 0.0)
+        )
