@@ -161,7 +161,8 @@ cdef class Binder:
                 self.memory.hold_sequence(slot)
             if slot < 0 or isinstance(out, Listed):
                 continue
-            if out.known is not None and out.dtype.hasobject:
+            if (out.known is not None and out.dtype.hasobject) or \
+                    (isinstance(out, Counted) and not self.growing.can_count(out)):
                 return 0
             if out.known is None and not isinstance(out, Counted):
                 self.memory.own(slot, self.memory.spec(out.dtype, out.shape))

@@ -303,7 +303,7 @@ class Emitting:
             raise NotNative
         arguments = [self._contiguous(x) for x in inputs]
         results = tuple([self._new(shape, dtype) for shape, dtype in outputs])
-        if any(axis >= 0 and x.size * x.dtype.itemsize > MOST_ROOM for x, axis in zip(results, along, strict=False)):
+        if along and any(size > MOST_ROOM for size in (scratch, *(x.size * x.dtype.itemsize for x in results))):
             raise NotNative
         count = [self._new((), np.dtype(np.int64))] if along else []
         memory = [self._new((scratch,), np.dtype(np.uint8))] if scratch else []

@@ -19,6 +19,7 @@ cdef class Growing:
     cdef int port(self, Port *p, int slot, object shape, object dtype) except -1
     cdef int note_looks(self, int pc, list inputs, object looked) except -1
     cdef int begin(self) except -1
+    cdef bint can_count(self, object out) except -1
     cdef int count(self, Instr *ins, int k, int slot, object out) except -1
     cdef int make_room(self, int pc) except -1
     cdef int put_aside(self, int pc) except -1

@@ -188,6 +188,10 @@ cdef class Growing:
             p.base, p.slope = shape[axis].base, shape[axis].slope
         return 0
 
+    cdef bint can_count(self, object out) except -1:
+        """Are there numbers for all specs that a result may have?"""
+        return spec_of(self.memory.specs.family(out.dtype, out.shape, out.axis), out.shape[out.axis]) != 0
+
     cdef int count(self, Instr *ins, int k, int slot, object out) except -1:
         """The calls around those of a node that make its result number k of those that they count."""
         cdef Call *before = ins.calls + k

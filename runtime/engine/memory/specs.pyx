@@ -9,7 +9,7 @@ from bisect import bisect_right
 
 from libc.stdint cimport int64_t
 
-from .pieces cimport release, retake
+from .pieces cimport release, retake, take
 from .state cimport Family, Segment
 
 import math
@@ -24,6 +24,8 @@ cdef class Kin:
     def __init__(self, dtype, tuple before, tuple after):
         self.dtype, self.before, self.after = dtype, before, after
         self.c.unit = math.prod((*before, *after)) * dtype.itemsize
+        # One that is empty, for who looks before there is another.
+        self.c.segments = <Segment *>take(NULL, 0, sizeof(Segment))
 
     def __dealloc__(self):
         release(self.c.segments)
