@@ -26,7 +26,9 @@ class Loops(Nodes):
         ]
         kinds += [self.logic]
         if self.features & {"rows", "growing", "delayed", "nested"} and "hot" not in self.features:
-            kinds += [self.concat, self.some_rows, self.reduce, self.reduce, self.shape, self.found]
+            kinds += [self.concat, self.some_rows, self.reduce, self.reduce, self.shape]
+        if "counted" in self.features and "hot" not in self.features:
+            kinds += [self.found] * 3 + [self.reduce, self.shape]
         if "products" in self.features:
             kinds += [self.product] * 3
         if "strings" in self.features:

@@ -21,6 +21,7 @@ from .programs import STRING, Body, Program, Type, Value, pruned
 FEATURES: Mapping[str, str] = {
     "rows": "tensors of any number of rows, which differs from run to run",
     "growing": "carried values that get more or fewer rows",
+    "counted": "values that are as long as the numbers say",
     "delayed": "back edges that take what another one had, or take the same as another one, in any order",
     "direct": "parameters, iteration numbers and captures as results and scan outputs of a body",
     "products": "MatMul and Gemm, of one element as well",
@@ -120,7 +121,7 @@ class _Maker(Loops):
             made += [Value("v", Type("float32", (3,))), Value("row", Type("float32", (1, 2)))]
             if self.has("products"):
                 made.append(Value("W2", Type("float32", (2, 2))))
-            if self.features & {"rows", "growing", "delayed", "nested", "scan", "openvino"}:
+            if self.features & {"rows", "growing", "counted", "delayed", "nested", "scan", "openvino"}:
                 made += [Value("x", Type("float32", ("n", 2))), Value("z", Type("float32", ("m", 2)))]
                 made += [Value("w", Type("float32", ("n", 2)))]
         if self.has("strings") and not self.openvino:
