@@ -166,8 +166,8 @@ cdef class Fuser:
         cdef int kind, first = self.s.loops[index].head if index >= 0 else -1
         for pc, instruction in enumerate(self.memory.plan.code):
             kind = self.s.code[<int>pc].kind
-            # Nodes that follow an extent change their calls by themselves, those that count give others. Those that decide before an iteration whether
-            # it runs are few.
+            # Nodes that follow an extent change their calls by themselves, and those that count settle their results. Those
+            # that decide before an iteration whether it runs are few.
             bound = instruction.inside == index and instruction.kind == Opcode.NODE and pc > first and \
                 (kind == NATIVE or kind == FUSED) and self.s.code[<int>pc].varying == NULL and \
                 not self.s.code[<int>pc].counts and \
