@@ -100,7 +100,8 @@ class LoopWriter:
         code.line()
         code.comment(f"the end of '{loop.name}'")
         for found, result in self.open:
-            self._close(found, result)
+            # A loop is inside of those that its back edges read from, too.
+            self.outside |= self._close(found, result).loops
         for last in loop.last_values:
             self._last(last)
         for scan in loop.scan_outputs:
@@ -191,8 +192,8 @@ class LoopWriter:
         inside = initial.loops | {self.name}
         return Recurrence(layer, Tensor(output, initial.shape, initial.dtype, loops=inside))
 
-    def _close(self, found: Recurrence, result: Value) -> None:
-        """The back edge."""
+    def _close(self, found: Recurrence, result: Value) -> Tensor:
+        """The back edge; what it carries."""
         following, first = self.scope.tensor(result), found.output
         if first.dtype == _FLAG and not first.shape and following.shape == (1,):
             self.layers.hint = f"{result.name}_scalar"
@@ -208,6 +209,7 @@ class LoopWriter:
                 " IRecurrenceLayer have one type"
             )
         self.code.line(f"{found.layer}.set_input(1, {self.layers.name(following)})")
+        return following
 
     def _iteration(self) -> Tensor | None:
         """The iteration number, where something needs it: TensorRT has none."""
