@@ -263,7 +263,7 @@ def by_tiles(seed: int) -> tuple[Array, Array, Array, dict[str, Any]]:
 
 def is_by_tiles(x: Array, w: Array, pads: Sequence[int]) -> bool:
     found = windows(x.shape[2:], (3, 3), pads=pads)
-    return convolution._tiles(x.shape[0], 1, x.shape[1], w.shape[0], found, x.dtype) is not None
+    return convolution._tiles(x.shape[0], 1, x.shape[1], w.shape[0], found, x.dtype, 1) is not None
 
 
 @pytest.mark.parametrize("kind", [1, 2, 3])
