@@ -35,6 +35,7 @@ cdef class Binder:
     cdef int run_anyhow(self, int pc) except -1
     cdef int renew(self, int pc, Call *call, object spec, dict slot_of_temp) except -1
     cdef int run_node(self, int pc) except -1
-    cdef int open(self, object instruction, Instr *ins) except -1
+    cdef int open(self, object instruction, int pc) except -1
+    cdef int look_anew(self, object instruction, Instr *ins, bint passed) except -1
     cdef int replace_constant(self, int pc, int slot) except -1
     cdef int run_in_python(self, int pc, object instruction) except -1

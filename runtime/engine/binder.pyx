@@ -12,7 +12,7 @@ from ..kernels.stream cimport Stream
 from .groups.group cimport ask_for_groups
 from .growing.varying cimport Growing
 from .memory.memory cimport Memory
-from .memory.passed cimport close, wake_node, wake_writer
+from .memory.passed cimport close, pass_node, show_inputs, show_slot, wake_node
 from .memory.pieces cimport release, retake, take
 from .memory.state cimport *
 
@@ -171,9 +171,10 @@ cdef class Binder:
                 self.memory.show_known(slot)
         self.growing.put_aside(pc)
         self.install(pc, instruction, bound)
-        self.views[pc] = bound.views if varied is None else ()
+        # Where there is nothing to copy yet, it is what it is a copy of later on.
+        self.views[pc] = bound.views if varied is None else loose.views or self.views[pc]
         if varied is not None:
-            self.growing.vary(pc, instruction, followed, loose, appended, self.keep[pc])
+            self.growing.vary(pc, instruction, followed, loose, appended, self.keep[pc], {}, {})
             self.keep[pc] = None
             return self.growing.provide(pc)
         self.growing.make_room(pc)
@@ -297,21 +298,24 @@ cdef class Binder:
 
     cdef int run_anyhow(self, int pc) except -1:
         cdef Instr *ins = self.s.code + pc
+        cdef bint passed = ins.passed and ins.varying != NULL and not ins.stale
         instruction = self.plan.code[pc]
         trouble = None
         was_native = ins.kind == NATIVE
-        if self.s.passing and pc < len(self.plan.code):
-            self.open(instruction, ins)
+        # One that goes on with what it was bound to for a range is looked through as before.
+        if ins.varying == NULL or ins.stale or not self.native:
+            self.open(instruction, pc)
         if ins.stale:
             self.growing.forget(pc)
         if self.native and (ins.varying != NULL or ins.shelf != NULL):
             if ins.varying == NULL:
                 free_calls(ins)     # of no use any more: one from the shelf may take its place
             if self.growing.provide(pc):
-                if call_native(self.s, ins):
+                if (ins.passed or not ins.looks or not show_inputs(self.s, ins)) and call_native(self.s, ins):
                     self.s.pc = pc + 1
                     return 0
                 self.growing.forget(pc)
+            self.open(instruction, pc)
             self.growing.put_aside(pc)
         if was_native and self.native and self.growing.make_room(pc) and call_native(self.s, ins):
             self.s.pc = pc + 1
@@ -328,6 +332,7 @@ cdef class Binder:
             ins.waited = 0
             try:
                 if self.bind_node(pc):
+                    self.look_anew(instruction, ins, passed)
                     ins.rebound = 0 if ins.calm >= CALM or self.is_general(pc) else ins.rebound + 1
                     if call_native(self.s, ins):
                         self.s.pc = pc + 1
@@ -345,22 +350,37 @@ cdef class Binder:
             ins.waited += 1
         self.growing.put_aside(pc)
         ins.kind = UNBOUND
+        self.look_anew(instruction, ins, False)
         self.run_in_python(pc, instruction)
         if trouble is not None and strict_binding:
             raise trouble
         self.s.pc = pc + 1
         return 0
 
-    cdef int open(self, object instruction, Instr *ins) except -1:
+    cdef int open(self, object instruction, int pc) except -1:
         """Before a node is bound or run in Python: it looks through no other, and nobody through it."""
+        cdef Instr *ins = self.s.code + pc
         cdef int slot
+        if not self.s.passing or pc >= len(self.plan.code):
+            return 0
         wake_node(ins)
         for slot in instruction.outputs:
             if slot >= 0:
-                close(self.s, slot)
+                close(self.s, slot, ins.stale)
         for slot in instruction.inputs:
             if slot >= 0:
-                wake_writer(self.s, slot)
+                show_slot(self.s, slot)
+        return 0
+
+    cdef int look_anew(self, object instruction, Instr *ins, bint passed) except -1:
+        """A node was bound anew, or runs in Python: those for a range ask for what they read and are ``passed`` over as they
+        were, but else whoever writes what it reads runs again."""
+        cdef int slot
+        if ins.varying != NULL and ins.varying.shows and passed:
+            pass_node(ins)
+        for slot in instruction.inputs if self.s.passing and (ins.varying == NULL or not ins.looks) else ():
+            if slot >= 0 and self.s.writer[slot] >= 0:
+                wake_node(self.s.code + self.s.writer[slot])
         return 0
 
     cdef int replace_constant(self, int pc, int slot) except -1:

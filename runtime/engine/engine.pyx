@@ -129,6 +129,9 @@ cdef class Engine:
             self.s.loops[k].edited = 0
             self.s.loops[k].iterations = self.s.loops[k].entries = 0
             self.s.loops[k].seconds = 0
+            if self.s.loops[k].views_at:
+                # It goes on from execution to execution.
+                self.s.loops[k].views_at = max(self.s.loops[k].views_at - self.s.loops[k].boundaries, -1) or -1
             self.s.loops[k].boundaries, self.s.loops[k].hot_at = 0, self.s.hot_after
             for j in range(4):
                 self.s.loops[k].by_reason[j] = 0
@@ -344,7 +347,7 @@ cdef class Engine:
         """Make scalar programs for the running loops where that is possible; the others are looked at again later."""
         cdef int k, index = self.s.stack[self.s.depth - 1]
         cdef LoopState *loop = self.s.loops + index
-        if loop.boundaries == loop.fuse_at and self.s.fusing:
+        if (loop.boundaries == loop.fuse_at or loop.boundaries == loop.views_at) and self.s.fusing:
             self.fuser.look(index)
         if loop.boundaries != loop.hot_at:
             return 0

@@ -45,8 +45,8 @@ cdef inline void put(char *target, const char *source, Py_ssize_t nbytes) noexce
 
 
 cdef inline int is_warm(const LoopState *loop) noexcept nogil:
-    """Did the loop just run often enough to be looked at for a program or for groups?"""
-    return loop.boundaries == loop.hot_at or loop.boundaries == loop.fuse_at
+    """Did the loop just run often enough to be looked at for a program, for groups or for views?"""
+    return loop.boundaries == loop.hot_at or loop.boundaries == loop.fuse_at or loop.boundaries == loop.views_at
 
 
 cdef inline int is_checked(const LoopState *loop) noexcept nogil:

@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t
 
 from .binder cimport Binder
 from .memory.memory cimport Memory
-from .memory.state cimport State
+from .memory.state cimport State, Varying
 
 cdef class Views:
     cdef Memory memory
@@ -16,15 +16,33 @@ cdef class Views:
     cdef frozenset watched       # slots that are read at boundaries
     cdef set fixed               # slots that something other than a node reads
     cdef set within              # positions within Ifs
+    cdef dict sources            # reader that is bound for ranges -> slots that it reads in place of others, in any of them
+    cdef dict refused            # a node that could not be passed over -> how it and its readers were bound then
+    cdef dict waits              # loop -> after how many iterations it is looked at again for readers bound for ranges
+    cdef set candidates          # while a body is looked at: nodes that may be passed over
+    cdef dict tried              # and readers -> how they are bound through all of them, None: they cannot be
     cdef dict lenders            # nodes of the main graph that lend memory in place of copying -> what they are bound to
     cdef int64_t lending         # the generation for which they were found; -1: they copy
 
     cdef int look(self, int index, set members) except -1
-    cdef int pass_over(self, int pc, set members) except -1
+    cdef list timely(self, int index, list varied)
+    cdef bint is_worth_it(self, int pc, set members) except -1
+    cdef list readers_of(self, int pc)
+    cdef int pass_over(self, int pc) except -1
     cdef bint can_be_passed(self, int pc) except -1
+    cdef bint is_small(self, int pc, int slot) except -1
     cdef bint looks_alike(self, int reader, int pc, set members) except -1
-    cdef object bind_reader(self, int reader, dict seen)
-    cdef int install(self, int reader, dict seen, object bound) except -1
+    cdef bint looks_through(self, int reader, outputs) except -1
+    cdef object bind_reader(self, int reader, int pc)
+    cdef object bind_for_range(self, int reader, int pc)
+    cdef object bind_through_all(self, int reader, set candidates)
+    cdef list writers_of(self, int reader)
+    cdef bint is_passed(self, int slot, set candidates) except -1
+    cdef object input_at(self, Varying *v, int slot, object number)
+    cdef object view_of(self, int pc, int slot, tuple shape, dict rests, set candidates)
+    cdef bint rests_on(self, int pc, dict rests, set candidates) except -1
+    cdef int install_for_range(self, int reader, object found) except -1
+    cdef int install(self, int reader, object found) except -1
     cdef int lend(self, set members) except -1
     cdef bint can_lend(self, int pc) except -1
     cdef int take_back(self, bint for_good) except -1

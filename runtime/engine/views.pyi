@@ -2,6 +2,7 @@ from ..plan.bound import Buffer
 from ..plan.plan import Plan
 
 LEAST_BYTES: int
+patience: int
 
 class Views:
     @property

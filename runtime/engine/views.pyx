@@ -4,6 +4,9 @@ A Reshape, a Transpose or a Slice copies. Where all who read its result are kern
 other strides (plan/through.py), they are bound so, and the node is passed over: it leaves its calls out. That is so for
 nodes of a loop's body that run in each iteration, and whose results only nodes of that body read.
 
+Where extents vary, a reader is bound for a range of them (growing/), and one binding may look through a node while those
+for other ranges do not. Such a one asks for the value when its turn comes, and the calls run then (memory/passed.pxd).
+
 Who else wants such a value gets it all the same: the calls run then, on what the iteration had. Where a reader is bound
 anew, or runs in Python, the node runs again as any other does (memory/passed.pxd).
 
@@ -18,19 +21,28 @@ cimport numpy as np
 from .binder cimport Binder
 from .groups.group cimport turn_back, turn_forth
 from .memory.memory cimport Memory
-from .memory.passed cimport close, run_passed, wake_node
+from .memory.passed cimport pass_node, run_passed, shut, wake_node
 from .memory.state cimport *
 from ..kernels.call cimport Call
 
+from ..kernels.extents import Extent, Followed, Span, varies
+from ..plan import ranges
+from ..plan.bound import Input
 from ..plan.plan import Opcode
-from ..plan.through import bind_through
+from ..plan.through import bind_through, views_through
 
 np.import_array()
 
 #: Results of fewer bytes are copied in no time.
 LEAST_BYTES = 512
+#: So many of what an extent counts are a small value, where it grows.
+FEW = 16
 #: Rows of so many elements take longer by a call each than a copy does: 16 turned [8,8] are added in 0.3 us, and were in 1.4.
 SHORT_ROW = 32
+
+#: So often has a loop to run before readers are bound for ranges once more, to look through nodes: 0.3 ms each, for one
+#: microsecond an iteration.
+patience = 200
 
 # Whether what a node would have given can be had.
 cdef enum ResultIs:
@@ -65,9 +77,10 @@ cdef class Views:
 
     def __init__(self, Memory memory not None, Binder binder not None):
         self.memory, self.binder, self.s = memory, binder, &memory.s
-        self.seen, self.passed, self.shown = {}, set(), {}
+        self.seen, self.passed, self.shown, self.sources = {}, set(), {}, {}
         self.watched = frozenset()
-        self.lenders, self.lending = {}, -1
+        self.lenders, self.lending, self.refused = {}, -1, {}
+        self.candidates, self.tried, self.waits = set(), {}, {}
 
     # -- who is passed over
 
@@ -79,41 +92,85 @@ cdef class Views:
             return 0
         if self.fixed is None:
             self.fixed, self.within = ports_of(self.memory.plan), within_branches(self.memory.plan)
+        cdef int pc
         self.s.fusing = 0       # what is bound here is no reason to look again
+        self.tried.clear()
         try:
-            for pc in self.memory.plan.inside(index):
-                if self.binder.views[<int>pc] and pc > self.s.loops[index].head and pc not in members:
-                    self.pass_over(pc, members)
+            found = [pc for pc in self.memory.plan.inside(index)
+                     if self.binder.views[pc] and pc > self.s.loops[index].head and pc not in members and
+                     self.can_be_passed(pc) and self.is_worth_it(pc, members)]
+            # Readers for a range are bound when it is known what all the others see.
+            varied = [pc for pc in found if any([self.s.code[<int>k].varying != NULL for k in self.readers_of(pc)])]
+            found = [pc for pc in found if pc not in varied] + self.timely(index, varied)
+            self.candidates = set(found)
+            for pc in found:
+                self.pass_over(pc)
         finally:
             self.s.fusing = fusing
         return 0
 
-    cdef int pass_over(self, int pc, set members) except -1:
+    cdef list timely(self, int index, list varied):
+        """Nodes whose readers are bound for ranges that last, where the loop ran often enough. For others it is looked at
+        again."""
+        cdef LoopState *loop = self.s.loops + index
+        if varied and not loop.views_at:
+            loop.views_at = loop.boundaries + patience
+        if loop.views_at > loop.boundaries:
+            return []
+        found = [pc for pc in varied if not any([is_pinned(self.s.code + <int>k) for k in (pc, *self.readers_of(pc))])]
+        if len(found) < len(varied):
+            self.waits[index] = 3 * self.waits.get(index, 1)
+            loop.views_at = loop.boundaries + <int64_t>self.waits[index]
+        return found
+
+    cdef bint is_worth_it(self, int pc, set members) except -1:
+        """Might all who read what a node gives look through it, and gain by that?"""
+        cdef int reader
+        readers = self.readers_of(pc)
+        # What lies apart is slower to read: once, it takes no longer than the copy.
+        if any([lies_apart(view) and (len(readers) > 1 or is_turned_fast(view)) for view in self.binder.views[pc]]):
+            return False
+        return all([self.looks_alike(reader, pc, members) for reader in readers])
+
+    cdef list readers_of(self, int pc):
+        return sorted({reader for slot in self.memory.plan.code[pc].outputs for reader in self.memory.consumers[slot]})
+
+    cdef int pass_over(self, int pc) except -1:
         """Bind all who read what a node gives to what it is a copy of, if that is possible."""
         cdef Instr *ins = self.s.code + pc
-        if ins.passed or not self.can_be_passed(pc):
+        cdef int reader
+        if not self.binder.views[pc]:
+            return 0        # what it reads now lies so that it has to compute
+        readers = self.readers_of(pc)
+        key = (ins.binding, [self.s.code[reader].binding for reader in readers])
+        if self.refused.get(pc) == key:
             return 0
-        views = self.binder.views[pc]
-        outputs = self.memory.plan.code[pc].outputs
-        readers = sorted({reader for slot in outputs for reader in self.memory.consumers[slot]})
         found = []
         for reader in readers:
-            if not self.looks_alike(reader, pc, members):
+            if self.s.code[reader].passed:
                 return 0
-            seen = dict(self.seen[reader]) if self.s.code[<int>reader].through else {}
-            for slot, view in zip(outputs, views):
-                if slot in self.memory.plan.code[reader].inputs:
-                    # What lies apart is slower to read: once, it takes no longer than the copy.
-                    if lies_apart(view) and (len(readers) > 1 or is_turned_fast(view)):
-                        return 0
-                    seen[slot] = view
-            bound = self.bind_reader(reader, seen)
+            if self.s.code[reader].varying == NULL:
+                if ins.passed:
+                    continue
+                bound = self.bind_reader(reader, pc)
+            elif self.looks_through(reader, self.memory.plan.code[pc].outputs):
+                continue
+            else:
+                bound = self.bind_for_range(reader, pc)
             if bound is None:
+                self.refused[pc] = key
                 return 0
-            found.append((reader, seen, bound))
-        for reader, seen, bound in found:
-            self.install(reader, seen, bound)
-        ins.passed, ins.ncalls = ins.ncalls, 0
+            found.append((reader, bound))
+        for reader, bound in found:
+            if self.s.code[reader].varying == NULL:
+                self.install(reader, bound)
+            else:
+                self.install_for_range(reader, bound)
+        if ins.passed:
+            return 0
+        for reader in readers:
+            self.s.code[reader].looks = 1
+        pass_node(ins)
         self.passed.add(pc)
         self.shown[pc] = self.moment(pc)
         self.s.passing = 1
@@ -123,13 +180,23 @@ cdef class Views:
     cdef bint can_be_passed(self, int pc) except -1:
         cdef Instr *ins = self.s.code + pc
         cdef int slot
-        if ins.kind != NATIVE or ins.varying != NULL or ins.once >= 0 or ins.nguards or pc in self.within:
+        if ins.kind != NATIVE or ins.once >= 0 or ins.nguards or pc in self.within:
+            return False
+        if ins.varying != NULL and (ins.varying.element >= 0 or not ins.varying.shows):
             return False
         for slot in self.memory.plan.code[pc].outputs:
-            if slot < 0 or self.s.slots[slot].nbytes < LEAST_BYTES or self.memory.known[slot] is not None or \
+            if slot < 0 or self.is_small(pc, slot) or self.memory.known[slot] is not None or \
                     slot in self.fixed or slot in self.watched or not self.memory.consumers[slot]:
                 return False
         return True
+
+    cdef bint is_small(self, int pc, int slot) except -1:
+        cdef Varying *v = self.s.code[pc].varying
+        cdef int k
+        for k in range(0 if v == NULL else v.noutputs):
+            if v.outputs[k].slot == slot and v.outputs[k].family != NULL:
+                return FEW * v.outputs[k].family.unit < LEAST_BYTES
+        return self.s.slots[slot].nbytes < LEAST_BYTES
 
     cdef bint looks_alike(self, int reader, int pc, set members) except -1:
         """May a reader be bound anew, to run where and when it does?"""
@@ -137,12 +204,29 @@ cdef class Views:
         instruction = self.memory.plan.code[reader] if reader < len(self.memory.plan.code) else None
         if instruction is None or instruction.inside != self.memory.plan.code[pc].inside or instruction.ahead is not None:
             return False
-        return ins.kind == NATIVE and ins.varying == NULL and ins.once < 0 and not ins.nguards and not ins.passed and \
-            reader > pc and reader not in members
+        if ins.kind != NATIVE or ins.once >= 0 or ins.nguards or ins.passed or reader <= pc or reader in members:
+            return False
+        return ins.varying == NULL or ins.varying.element < 0
 
-    cdef object bind_reader(self, int reader, dict seen):
+    cdef bint looks_through(self, int reader, outputs) except -1:
+        """Does the binding in use of a reader, one for a range, read other memory in place of a node's results?"""
+        cdef Varying *v = self.s.code[reader].varying
+        cdef int k
+        for k in range(v.ninputs):
+            if v.inputs[k].slot in outputs and not v.inputs[k].seen:
+                return False
+        return True
+
+    cdef object bind_reader(self, int reader, int pc):
+        """A reader bound to look through a node, too: (what it sees, Bound); None where it cannot be."""
         cdef int slot
+        if self.s.code[pc].varying != NULL:
+            return None
         instruction = self.memory.plan.code[reader]
+        seen = dict(self.seen[reader]) if self.s.code[reader].through else {}
+        for slot, view in zip(self.memory.plan.code[pc].outputs, self.binder.views[pc]):
+            if slot in instruction.inputs:
+                seen[slot] = view
         for slot in instruction.inputs:
             if slot >= 0 and self.s.slots[slot].spec == 0:
                 return None
@@ -154,13 +238,150 @@ cdef class Views:
             if slot >= 0 and (self.s.slots[slot].flags != OWN or
                               self.s.slots[slot].spec != self.memory.spec(out.dtype, out.shape)):
                 return None
-        return bound
+        return seen, bound
 
-    cdef int install(self, int reader, dict seen, object bound) except -1:
+    cdef int install(self, int reader, object found) except -1:
+        seen, bound = found
         self.binder.install(reader, self.memory.plan.code[reader], bound)
         self.binder.views[reader] = bound.views
         self.s.code[reader].through = 1
         self.seen[reader] = seen
+        return 0
+
+    # -- readers that are bound for a range
+
+    cdef object bind_for_range(self, int reader, int pc):
+        """The same for one that follows an extent: bound for a range, to look through all nodes that may be passed over or,
+        where that cannot be, through this one more."""
+        if reader not in self.tried:
+            self.tried[reader] = self.bind_through_all(reader, self.candidates)
+        if self.tried[reader] is None and self.candidates.intersection(self.writers_of(reader)) != {pc}:
+            return self.bind_through_all(reader, {pc})
+        return self.tried[reader]
+
+    cdef list writers_of(self, int reader):
+        return [self.s.writer[<int>slot] for slot in self.memory.plan.code[reader].inputs if slot >= 0]
+
+    cdef object bind_through_all(self, int reader, set candidates):
+        cdef Varying *v = self.s.code[reader].varying
+        cdef int slot, leading = -1
+        instruction = self.memory.plan.code[reader]
+        span = Span(v.extent)
+        given, seen, rests = [], {}, {}
+        for k, slot in enumerate(instruction.inputs):
+            if slot < 0:
+                given.append(None)
+                continue
+            found = self.input_at(v, slot, Extent(span))
+            if found is None:
+                return None
+            given.append(found)
+            if slot == v.inputs[v.leading].slot and leading < 0:
+                leading = k
+            if self.is_passed(slot, candidates):
+                seen[slot] = self.view_of(self.s.writer[slot], slot, found.shape, rests, candidates)
+                if seen[slot] is None:
+                    return None
+        bound = bind_through(instruction.op, given, seen, self.binder.block)
+        if bound is None or len(bound.outputs) < len(instruction.outputs):
+            return None
+        followed = Followed(span, leading, [None if i is None else i.shape for i in given], {}, -1)
+        ready = self.binder.growing.finished(instruction, followed, given, bound)
+        own = {slot: i.shape for slot, i in zip(instruction.inputs, given) if i is not None}
+        if ready is None or any([own.get(slot, shape) != shape for slot, shape in rests.items()]):
+            return None
+        # Where the range begins later, the binding of now stays for what is before.
+        if span.high < v.high or not span.low <= v.extent <= span.high:
+            return None
+        beyond = {slot: shape for slot, shape in rests.items() if slot not in own}
+        return ready, given, seen, beyond
+
+    cdef bint is_passed(self, int slot, set candidates) except -1:
+        """Is a slot written by a node that is passed over, or may be?"""
+        cdef int writer = self.s.writer[slot]
+        return writer >= 0 and (writer in candidates or self.s.code[writer].passed)
+
+    cdef object input_at(self, Varying *v, int slot, object number):
+        """An input of a node that is bound for a range, where ``number`` is what it follows; None: it cannot be told."""
+        cdef Port *p = NULL
+        cdef int k
+        for k in range(v.ninputs):
+            if v.inputs[k].slot == slot:
+                p = v.inputs + k
+        if p == NULL or p.spec == 0:
+            return None
+        dtype, shape = self.memory.specs[p.spec]
+        if p.family == NULL:
+            return self.binder.input(slot)
+        if self.memory.known[slot] is not None:
+            return None
+        shape = (*shape[:p.axis], p.base + p.slope * number, *shape[p.axis + 1:])
+        return Input(slot, dtype, shape, None, lambda: self.memory.look(slot).copy())
+
+    cdef object view_of(self, int pc, int slot, tuple shape, dict rests, set candidates):
+        """What a node shows in a result of this shape, some of which may vary; None: it cannot be told. ``rests`` gets the
+        shapes of the slots that this follows from."""
+        cdef Varying *v = self.s.code[pc].varying
+        cdef int other
+        instruction = self.memory.plan.code[pc]
+        if v == NULL and not varies(shape) and self.rests_on(pc, rests, candidates):
+            return self.binder.views[pc][instruction.outputs.index(slot)]
+        number = None if v == NULL else number_at(v, slot, shape)
+        if (v != NULL and number is None) or (v == NULL and varies(shape)):
+            return None
+        given, seen = [], {}
+        for other in instruction.inputs:
+            if other < 0:
+                given.append(None)
+                continue
+            found = self.binder.input(other) if v == NULL else self.input_at(v, other, number)
+            if found is None or rests.setdefault(other, found.shape) != found.shape:
+                return None
+            given.append(found)
+            if self.is_passed(other, candidates):
+                seen[other] = self.view_of(self.s.writer[other], other, found.shape, rests, candidates)
+                if seen[other] is None:
+                    return None
+        views = views_through(instruction.op, given, seen)
+        return views[instruction.outputs.index(slot)] if views else None
+
+    cdef bint rests_on(self, int pc, dict rests, set candidates) except -1:
+        """Collect what the view of a node whose shapes do not vary follows from; False: it is to be passed over in another
+        way than it was bound."""
+        cdef int slot
+        for slot in self.memory.plan.code[pc].inputs:
+            if slot < 0:
+                continue
+            if self.s.code[pc].through and slot in self.seen[pc]:
+                if not self.rests_on(self.s.writer[slot], rests, candidates):
+                    return False
+            elif self.is_passed(slot, candidates):
+                return False
+            shape = self.binder.input(slot).shape
+            if rests.setdefault(slot, shape) != shape:
+                return False
+        return True
+
+    cdef int install_for_range(self, int reader, object found) except -1:
+        """In place of the binding in use."""
+        cdef Instr *ins = self.s.code + reader
+        cdef int64_t fitted = ins.varying.fitted, before = ins.varying.seen
+        (followed, bound, appended), given, seen, beyond = found
+        if followed.span.low > ins.varying.low:
+            ins.varying.high = followed.span.low - 1
+            self.binder.growing.put_aside(reader)
+        else:
+            self.binder.growing.arrays.pop((reader, ins.varying.key), None)
+        if appended is not None:
+            bound.calls.pop(appended[2])
+        instruction = self.memory.plan.code[reader]
+        self.binder.install(reader, instruction, ranges.settled(bound, given))
+        self.binder.views[reader] = bound.views
+        self.binder.growing.vary(reader, instruction, followed, bound, appended, self.binder.keep[reader], seen, beyond)
+        self.binder.keep[reader] = None
+        ins.varying.fitted, ins.varying.seen = fitted, before
+        ins.through = ins.looks = 1
+        self.sources.setdefault(reader, set()).update([view.index for view in seen.values()])
         return 0
 
     cdef list readers(self, int slot):
@@ -170,6 +391,7 @@ cdef class Views:
         for reader, seen in self.seen.items():
             if self.s.code[reader].through and any([view.index == slot for view in seen.values()]):
                 found.append(reader)
+        found += [reader for reader, sources in self.sources.items() if slot in sources]
         return found
 
     # -- who lends
@@ -263,7 +485,9 @@ cdef class Views:
             return False
         if status == BEFORE:
             turn_back(self.s, loop, loop.i - 1)
-        failed = run_passed(ins)
+        # The extent may be another since it ran: the execution was taken elsewhere.
+        failed = ins.varying != NULL and not self.binder.growing.provide(pc)
+        failed = failed or not ins.passed or run_passed(self.s, ins)
         if status == BEFORE:
             turn_forth(self.s, loop)
         if failed:
@@ -320,15 +544,15 @@ cdef class Views:
     cdef int wake_by_hand(self) except -1:
         """Something is to be changed: what was computed before does not follow it. Those whose turn has not come read what
         was shown before them."""
-        cdef int slot
+        cdef int reader
         passed = [pc for pc in self.passed if self.s.code[<int>pc].passed]
         for pc in passed:
             if not self.show(pc):
                 self.shown[pc] = None
         for pc in passed:
             wake_node(self.s.code + <int>pc)
-            for slot in self.memory.plan.code[pc].outputs:
-                close(self.s, slot)
+        for reader in (*self.seen, *self.sources):
+            shut(self.s, reader, True)
         return 0
 
     cdef int watch(self, frozenset slots) except -1:
@@ -355,6 +579,25 @@ cdef class Views:
             if all([self.s.slots[<int>slot].owner != NULL for slot in self.memory.plan.code[pc].outputs]):
                 self.shown[pc] = self.moment(pc)
         return 0
+
+
+cdef bint is_pinned(Instr *ins) noexcept:
+    """Is it bound for one extent alone?"""
+    return ins.varying != NULL and ins.varying.low == ins.varying.high
+
+
+cdef object number_at(Varying *v, int slot, tuple shape):
+    """The number that a node follows, as it follows from the shape of a result; None: it does not."""
+    cdef Port *p
+    cdef int k
+    for k in range(v.noutputs):
+        p = v.outputs + k
+        if p.slot == slot and p.family != NULL:
+            extent = shape[p.axis]
+            if type(extent) is Extent and not (extent.base - p.base) % p.slope and not extent.slope % p.slope:
+                number = Extent(extent.span, (extent.base - p.base) // p.slope, extent.slope // p.slope)
+                return number if number.now == v.extent else None
+    return None
 
 
 def lies_apart(view):

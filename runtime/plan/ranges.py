@@ -100,5 +100,10 @@ def whole_copy(bound: Bound, output: int, slot: int) -> int | None:
     return None
 
 
+def only_copies(bound: Bound) -> bool:
+    """Is there nothing in it that could fail, or that looks at numbers?"""
+    return not bound.guards and all(call.kernel is arithmetic.copy(call.buffers[-1].dtype) for call in bound.calls)
+
+
 def _is_in(buffer: Buffer, out: Buffer) -> bool:
     return buffer.kind == out.kind and buffer.index == out.index

@@ -44,6 +44,18 @@ def bind_through(op: Op, inputs: Sequence[Input | None], seen: Mapping[int, Buff
     return bound
 
 
+def views_through(op: Op, inputs: Sequence[Input | None], seen: Mapping[int, Buffer]) -> tuple[Buffer, ...]:
+    """What the results of ``op`` are copies of, where some slots are read so; nothing where it does more."""
+    try:
+        return (
+            _Through([i if i is None or i.slot not in seen else replace(i, seen=seen[i.slot]) for i in inputs])
+            .bind(op)
+            .views
+        )
+    except REFUSALS:
+        return ()
+
+
 def _is_same(call: CallSpec, plain: CallSpec) -> bool:
     """Does a call give the same bits as the one that reads a copy?"""
     if call.kernel is not plain.kernel or len(call.buffers) != len(plain.buffers) or call.onto != plain.onto:

@@ -7,6 +7,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from ...kernels.call cimport Call
 from ...kernels.drivers cimport drop_block
+from ..memory.passed cimport pass_node, show_inputs, wake_node
 from ..memory.pieces cimport release
 from ..memory.specs cimport extent_of, spec_of
 from ..memory.state cimport *
@@ -45,12 +46,13 @@ cdef void shelve(Instr *ins) noexcept nogil:
     """Put a node's binding aside, without what it computed for a block of iterations."""
     cdef Varying *v = ins.varying
     cdef int k
+    wake_node(ins)
     for k in range(ins.ncalls):
         drop_block(ins.calls + k)
     v.ncalls, v.nguards, v.counts = ins.ncalls, ins.nguards, ins.counts
     v.calls, v.guards, v.cells, v.outer = ins.calls, ins.guards, ins.cells, ins.outer
     ins.calls, ins.guards, ins.cells, ins.outer, ins.varying = NULL, NULL, NULL, NULL, NULL
-    ins.ncalls = ins.nguards = ins.counts = 0
+    ins.ncalls = ins.nguards = ins.counts = ins.through = 0
     v.next = ins.shelf
     ins.shelf = v
     ins.nshelf += 1
@@ -59,6 +61,7 @@ cdef void shelve(Instr *ins) noexcept nogil:
 cdef int select(State *s, Instr *ins) noexcept nogil:
     """Take the binding that fits the inputs, where there is one; an unbound node is NATIVE then."""
     cdef int64_t n = 0
+    cdef int passed = ins.passed
     cdef Varying *v
     cdef Varying **link = &ins.shelf
     if ins.stale:
@@ -76,6 +79,9 @@ cdef int select(State *s, Instr *ins) noexcept nogil:
         ins.ncalls, ins.nguards, ins.counts = v.ncalls, v.nguards, v.counts
         ins.calls, ins.guards, ins.cells, ins.outer = v.calls, v.guards, v.cells, v.outer
         ins.varying = v
+        ins.through = v.through
+        if passed and v.shows:
+            pass_node(ins)
         s.generation += 1
         ins.binding = s.generation
     if ins.kind != NATIVE:
@@ -159,7 +165,7 @@ cdef int fit(State *s, Instr *ins) noexcept nogil:
             before = slot.nbytes
             slot.spec, slot.nbytes = p.spec, nbytes
             spec_changed(s, p.slot, min(before, nbytes))
-    return 1
+    return not (ins.looks and not ins.passed and show_inputs(s, ins))
 
 
 cdef int has_room(Call *call) noexcept nogil:

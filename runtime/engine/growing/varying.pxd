@@ -14,7 +14,9 @@ cdef class Growing:
     cdef int64_t keys
 
     cdef object varied(self, int pc, object instruction, list inputs, object block)
-    cdef int vary(self, int pc, object instruction, object followed, object bound, object appended, list arrays) except -1
+    cdef object finished(self, object instruction, object followed, list given, object bound)
+    cdef int vary(self, int pc, object instruction, object followed, object bound, object appended, list arrays, dict seen,
+                  dict beyond) except -1
     cdef int number(self, list numbers, size_t where, object value, bint narrow=?) except -1
     cdef int port(self, Port *p, int slot, object shape, object dtype) except -1
     cdef int note_looks(self, int pc, list inputs, object looked) except -1

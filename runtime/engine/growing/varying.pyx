@@ -83,6 +83,10 @@ cdef class Growing:
             bound = bind(instruction.op, given, block)
         except REFUSALS:
             return None     # bound on plain shapes, it says what is wrong
+        return self.finished(instruction, followed, given, bound)
+
+    cdef object finished(self, object instruction, object followed, list given, object bound):
+        """A node bound for a range, as ``varied`` gives it; None where it does not follow the extent alone."""
         # Numbers that vary and that nothing asked about do no harm, but say nothing about the shapes either.
         if any(axis_that_varies(given[k].shape) != -1 for k in bound.guards) or \
                 (followed.element >= 0 and followed.leading not in bound.guards) or \
@@ -99,8 +103,9 @@ cdef class Growing:
         return followed, bound, appended
 
     cdef int vary(self, int pc, object instruction, object followed, object bound, object appended,
-                  list arrays) except -1:
-        """Note how what ``install`` made of a bound node follows the extent."""
+                  list arrays, dict seen, dict beyond) except -1:
+        """Note how what ``install`` made of a bound node follows the extent. ``seen``: slots in place of which it reads
+        other memory; ``beyond``: the shapes of others on which it rests."""
         cdef Instr *ins = self.s.code + pc
         cdef Varying *v = <Varying *>take(ins.calls, 1, sizeof(Varying))
         cdef Call *call
@@ -143,7 +148,7 @@ cdef class Growing:
             self.number(numbers, <size_t>&tally_of(ins, k).most, out.size * out.dtype.itemsize)
         v.numbers = <Number *>take(v, len(numbers), sizeof(Number))
         v.rooms = <Room *>take(v, len(temps), sizeof(Room))
-        v.inputs = <Port *>take(v, len(slots), sizeof(Port))
+        v.inputs = <Port *>take(v, len(slots) + len(beyond), sizeof(Port))
         v.outputs = <Port *>take(v, len(outputs), sizeof(Port))
         for k, (where, base, slope, narrow) in enumerate(numbers):
             v.numbers[k].where = <npy_intp *><size_t>where
@@ -158,7 +163,12 @@ cdef class Growing:
             self.port(v.inputs + k, slot, followed.shapes[j], None)
             if slot == instruction.inputs[followed.leading]:
                 v.leading = k
-        v.ninputs, v.element = len(slots), followed.element
+            v.inputs[k].seen = slot in seen
+        for k, (slot, shape) in enumerate(beyond.items(), len(slots)):
+            self.port(v.inputs + k, slot, shape, None)
+            v.inputs[k].seen = 1
+        v.ninputs, v.element = len(slots) + len(beyond), followed.element
+        v.shows, v.through = ranges.only_copies(bound), len(seen) > 0
         v.narrow = self.memory.specs[self.s.slots[<int>instruction.inputs[followed.leading]].spec][0] == np.int32
         for k, (slot, out) in enumerate(outputs):
             self.port(v.outputs + k, slot, out.shape, out.dtype)
@@ -179,13 +189,15 @@ cdef class Growing:
 
     cdef int port(self, Port *p, int slot, object shape, object dtype) except -1:
         cdef int axis = axis_that_varies(shape)
-        p.slot, p.append = slot, -1
+        p.slot, p.append, p.axis = slot, -1, axis
         p.spec, p.nbytes = self.s.slots[slot].spec, self.s.slots[slot].nbytes
         if axis >= 0:
             if dtype is None:
                 dtype = self.memory.specs[p.spec][0]
             p.family = self.memory.specs.family(dtype, tuple([now(extent) for extent in shape]), axis)
             p.base, p.slope = shape[axis].base, shape[axis].slope
+            # What is bound at a boundary is so for the iteration before.
+            p.spec = spec_of(p.family, shape[axis].now)
         return 0
 
     cdef bint can_count(self, object out) except -1:

@@ -247,6 +247,8 @@ cdef struct Port:
     int spec              # for which the numbers are right now
     int append            # outputs: the slot whose buffer this value goes on in; -1: none
     int counted           # outputs: the calls say how long it is
+    int seen              # inputs: other memory is read in place of the slot's (views.pyx)
+    int axis              # that varies
     Family *family        # NULL: the spec does not vary
     Py_ssize_t nbytes     # where it does not
     int64_t base
@@ -269,7 +271,9 @@ cdef struct Varying:
     int leading           # the input whose extent it is
     int element           # or in which it is this element, an integer; -1: an extent
     int narrow            # which has 32 bits, not 64
-    int ninputs
+    int shows             # it only copies: its node may be passed over
+    int through           # it reads what inputs are copies of
+    int ninputs           # with what decides how that lies
     int noutputs
     int nnumbers
     int nrooms
@@ -384,8 +388,9 @@ cdef struct Instr:
     Varying *shelf       # bindings for other ranges of the extent
     int nshelf
     int renews           # it was bound to a call that gives versions
-    int passed           # calls that are left out: all who read the results look through them (views.pyx)
+    int passed           # 1 and the calls that are left out: who reads the results looks through them (views.pyx)
     int through          # it is bound to read what inputs are copies of
+    int looks            # it was so in one of its bindings; others ask for what nodes that are passed over would give
     int stale            # what they rest on changed: none of them holds any more
     int counts           # results that are as long as the calls say; as many calls come before, and after
     int64_t waited       # Python executions since it was last bound, and how many to wait before it is tried again
@@ -542,6 +547,7 @@ cdef struct LoopState:
     # groups: as for hot_at, after nodes were bound; how long to wait, for binding may go on
     int64_t fuse_at
     int64_t fuse_wait
+    int64_t views_at     # as for fuse_at: for those who look through nodes whose extents vary; 0: there were none
     # totals of the run
     int64_t iterations
     int64_t entries
