@@ -8,7 +8,7 @@ from numpy cimport npy_intp
 from .call cimport MAX_ARGS, Call, inner_loop
 from .kernel cimport Kernel
 from .stream cimport CStream, loopdbg_wait
-from .team cimport loopdbg_share, loopdbg_team, team_crew, team_share
+from .team cimport loopdbg_share, loopdbg_team, team_members, team_share
 
 import numpy as np
 
@@ -51,7 +51,7 @@ cdef extern from "bytes.h" nogil:
     void loopdbg_bytes(char *target, const char *source, size_t n) noexcept
 
 np.import_array()
-loopdbg_share, loopdbg_team = team_share(), team_crew()
+loopdbg_share, loopdbg_team = team_share(), team_members()
 
 cdef enum:
     MAX_OUTER = 32     # outer axes of a call

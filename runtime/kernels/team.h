@@ -20,12 +20,12 @@ static void loopdbg_share_alone(loopdbg_piece piece, void const *job, npy_intp p
 typedef struct {
     int workers;
     double least;
-} loopdbg_crew;
+} loopdbg_members;
 
 /* Of each module that includes this; team.pyx gives it what knows the threads. */
-static loopdbg_crew const loopdbg_nobody_else = {1, 0};
+static loopdbg_members const loopdbg_nobody_else = {1, 0};
 __attribute__((unused)) static loopdbg_sharing loopdbg_share = loopdbg_share_alone;
-__attribute__((unused)) static loopdbg_crew const *loopdbg_team = &loopdbg_nobody_else;
+__attribute__((unused)) static loopdbg_members const *loopdbg_team = &loopdbg_nobody_else;
 
 /* Whether it pays to cut so much work into pieces. */
 static inline int loopdbg_is_shared(double work) { return work >= loopdbg_team->least && loopdbg_team->workers > 1; }

@@ -7,7 +7,7 @@ import os
 cdef extern from "threads.h" nogil:
     enum:
         LOOPDBG_MOST_WORKERS
-    Crew loopdbg_everybody
+    Members loopdbg_everybody
     int loopdbg_team_elsewhere
     uint64_t loopdbg_team_shared
     sharing loopdbg_share_job
@@ -49,7 +49,7 @@ cdef sharing team_share() noexcept:
     return loopdbg_share_job
 
 
-cdef const Crew *team_crew() noexcept:
+cdef const Members *team_members() noexcept:
     return &loopdbg_everybody
 
 

@@ -12,7 +12,7 @@
 
 enum { LOOPDBG_MOST_WORKERS = 16 };
 
-static loopdbg_crew loopdbg_everybody = {1, 100e3}; /* some 2 us */
+static loopdbg_members loopdbg_everybody = {1, 100e3}; /* some 2 us */
 /* How many of them somebody else has taken, and how often a job was shared. */
 static int loopdbg_team_elsewhere = 0;
 static uint64_t loopdbg_team_shared = 0;

@@ -1,7 +1,7 @@
 """Convolutions (conv.h)."""
 
 from ..call cimport Call, run_call
-from ..team cimport loopdbg_share, loopdbg_team, team_crew, team_share
+from ..team cimport loopdbg_share, loopdbg_team, team_members, team_share
 
 cdef extern from "conv.h" nogil:
     int loopdbg_conv_f32(Call *call) noexcept
@@ -34,4 +34,4 @@ def choose(int kind):
 
 
 choose(0)
-loopdbg_share, loopdbg_team = team_share(), team_crew()
+loopdbg_share, loopdbg_team = team_share(), team_members()

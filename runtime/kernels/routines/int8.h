@@ -249,6 +249,20 @@ static int loopdbg_amx_there(void) {
             at += way->rows[w];                                                                               \
         }
 
+/* One of b's panels, the sums of its columns, and which columns of the result are its. */
+typedef struct {
+    char const *panel;
+    int32_t const *columns;
+    npy_intp first, width;
+} loopdbg_int8_part;
+
+INLINE loopdbg_int8_part loopdbg_int8_panel(char const *packed, npy_intp which, npy_intp count, npy_intp quads, npy_intp n) {
+    npy_intp const first = which * LOOPDBG_INT8_PANEL, left = n - first;
+    int32_t const *columns = (int32_t const *)(packed + count * quads * LOOPDBG_INT8_QUAD) + first;
+    return (loopdbg_int8_part){packed + which * quads * LOOPDBG_INT8_QUAD, columns, first,
+                               left < LOOPDBG_INT8_PANEL ? left : LOOPDBG_INT8_PANEL};
+}
+
 /* Pieces of so many panels, of which there are ``count``, with rows that were copied. */
 typedef struct {
     npy_intp m, k, n, stride, quads, count, most;
@@ -269,13 +283,12 @@ INLINE void loopdbg_int8_some(loopdbg_int8_way const *way, loopdbg_int8_job cons
     npy_intp begun = 0;
     (void)begun;
     for (npy_intp p = low; p < high; p++) {
-        char const *panel = job->packed + p * quads * LOOPDBG_INT8_QUAD;
-        int32_t const *columns = (int32_t const *)(job->packed + job->count * quads * LOOPDBG_INT8_QUAD) + p * LOOPDBG_INT8_PANEL;
-        npy_intp first = p * LOOPDBG_INT8_PANEL;
-        npy_intp width = n - first < LOOPDBG_INT8_PANEL ? n - first : LOOPDBG_INT8_PANEL;
+        loopdbg_int8_part const part = loopdbg_int8_panel(job->packed, p, job->count, quads, n);
+        char const *panel = part.panel;
+        npy_intp const first = part.first, width = part.width;
         loopdbg_int8_zeros(job->b_zeros + first * job->b_step, width, job->b_step, job->b_signed, b_zero);
 #define INT8_FINISH(r, R)                                                                                     \
-    loopdbg_int8_finish(sums, columns, b_zero, job->row_sums + r, job->a_zero + r, k, R, width, n,            \
+    loopdbg_int8_finish(sums, part.columns, b_zero, job->row_sums + r, job->a_zero + r, k, R, width, n,            \
                         job->out + 4 * (r * n + first));
         INT8_ROWS(INT8_FINISH)
     }

@@ -2,7 +2,7 @@
 int8_conv.h)."""
 
 from ..call cimport Call, run_call
-from ..team cimport loopdbg_share, loopdbg_team, team_crew, team_share
+from ..team cimport loopdbg_share, loopdbg_team, team_members, team_share
 
 cdef extern from "int8.h" nogil:
     enum:
@@ -39,4 +39,4 @@ def use(int kind):
 
 
 use(0)
-loopdbg_share, loopdbg_team = team_share(), team_crew()
+loopdbg_share, loopdbg_team = team_share(), team_members()

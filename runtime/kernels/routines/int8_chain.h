@@ -146,10 +146,9 @@ INLINE void loopdbg_int8_chain_some(loopdbg_int8_way const *way, loopdbg_int8_ch
     npy_intp begun = 0;
     (void)begun;
     for (npy_intp p = low; p < high; p++) {
-        char const *panel = job->packed + p * quads * LOOPDBG_INT8_QUAD;
-        int32_t const *columns = (int32_t const *)(job->packed + job->count * quads * LOOPDBG_INT8_QUAD) + p * LOOPDBG_INT8_PANEL;
-        npy_intp first = p * LOOPDBG_INT8_PANEL;
-        npy_intp width = n - first < LOOPDBG_INT8_PANEL ? n - first : LOOPDBG_INT8_PANEL;
+        loopdbg_int8_part const part = loopdbg_int8_panel(job->packed, p, job->count, quads, n);
+        char const *panel = part.panel;
+        npy_intp const first = part.first, width = part.width;
         if (p == low || by->zero_step)
             loopdbg_int8_zeros(job->b_zeros + first * by->zero_step, width, by->zero_step, by->b_signed, b_zero);
         if (by->scale_step)
@@ -157,7 +156,7 @@ INLINE void loopdbg_int8_chain_some(loopdbg_int8_way const *way, loopdbg_int8_ch
         else if (p == low)
             for (npy_intp c = 0; c < LOOPDBG_INT8_PANEL; c++) factors[c] = job->a_scale * job->scales[0];
 #define INT8_REALS(r, R)                                                                                      \
-    loopdbg_int8_reals(sums, columns, b_zero, factors, job->row_sums + r, job->za, k, R, width,               \
+    loopdbg_int8_reals(sums, part.columns, b_zero, factors, job->row_sums + r, job->za, k, R, width,               \
                        by->addend ? addend + r * by->addend_row + first : NULL, by->addend_row, n,            \
                        job->out + r * n + first);
         INT8_ROWS(INT8_REALS)
