@@ -10,7 +10,7 @@ from ..kernels.drivers cimport drop_block, follow_stream, set_call
 from ..kernels.renewal cimport Journal, Renewal, loopdbg_forget
 from ..kernels.stream cimport Stream
 from .groups.group cimport ask_for_groups
-from .growing.varying cimport Growing
+from .growing.varying cimport MOST, Growing
 from .memory.memory cimport Memory
 from .memory.passed cimport close, pass_node, show_inputs, show_slot, wake_node
 from .memory.pieces cimport release, retake, take
@@ -24,8 +24,7 @@ import contextvars
 import numpy as np
 
 from ..plan import ranges
-from ..plan.bind import bind
-from ..plan.bound import Bound, Counted, Input, Listed, ListInput
+from ..plan.bound import Bound, Counted, Input, Listed, ListInput, Roomy
 from ..errors import ExecutionError, LoopdbgError, one_line
 from ..graph import MAIN
 from .memory.memory import aligned, shapes_of
@@ -33,6 +32,7 @@ from ..ops.eager import Eager
 from ..ops.primitives import NotNative
 from ..ops.draws import Draws
 from ..plan.plan import Opcode
+from ..plan.through import bind_to_memory
 
 np.import_array()
 
@@ -40,8 +40,6 @@ _EAGER = Eager()
 # A node that had to be bound this often runs in Python until its shapes have stayed the same for CALM executions.
 cdef int RESTLESS = 3
 cdef int CALM = 8
-# Bindings for ranges of an extent that a node may need before it counts as restless.
-cdef int MOST = 8
 
 #: Tests set this: an operator that fails to bind for any other reason than NotNative, but runs, is a bug of ours.
 strict_binding = False
@@ -143,10 +141,10 @@ cdef class Binder:
         if not lists:
             varied = self.growing.varied(pc, instruction, inputs, self.block)
         if varied is None:
-            bound = bind(instruction.op, inputs, self.block)
+            bound = bind_to_memory(instruction.op, inputs, self.block)
         else:
             followed, bound, appended = varied
-            if appended is not None:
+            if appended is not None and appended[2] is not None:
                 # Where provide puts the result, what it begins with stands already.
                 bound.calls.pop(appended[2])
             loose, bound = bound, ranges.settled(bound, inputs)
@@ -165,7 +163,8 @@ cdef class Binder:
                     (isinstance(out, Counted) and not self.growing.can_count(out)):
                 return 0
             if out.known is None and not isinstance(out, Counted):
-                self.memory.own(slot, self.memory.spec(out.dtype, out.shape))
+                room = out.room if isinstance(out, Roomy) else None
+                self.memory.own(slot, self.memory.spec(out.dtype, out.shape, room))
             self.memory.set_known(slot, out.known)
             if out.known is not None:
                 self.memory.show_known(slot)
@@ -185,7 +184,8 @@ cdef class Binder:
         if self.s.slots[slot].spec == 0:
             return ListInput(slot, None, (), None, lambda: self.memory.look(slot))
         dtype, shape = self.memory.specs[self.s.slots[slot].spec]
-        return Input(slot, dtype, shape, self.memory.known[slot], lambda: self.memory.look(slot).copy())
+        return Input(slot, dtype, shape, self.memory.known[slot], lambda: self.memory.look(slot).copy(),
+                     room=self.memory.specs.room(self.s.slots[slot].spec))
 
     cdef int add_instruction(self) except -1:
         """Room for one more bound instruction, which the plan does not have; its position."""
@@ -407,7 +407,8 @@ cdef class Binder:
             if slot < 0:
                 arguments.append(None)
             elif self.s.slots[slot].spec:
-                arguments.append(self.memory.tensor(self.s.slots[slot].data, self.s.slots[slot].spec))
+                # Sums in NumPy go another way where elements do not follow each other.
+                arguments.append(without_gaps(self.memory.tensor(self.s.slots[slot].data, self.s.slots[slot].spec)))
             else:
                 arguments.append(self.memory.look(slot))
         try:
@@ -470,6 +471,10 @@ cdef int call_native(State *s, Instr *ins) except -1:
                 return 0
             k += 1 - failed     # a call may leave out some that follow it
     return 1
+
+
+cdef object without_gaps(np.ndarray array):
+    return array if np.PyArray_ISCARRAY_RO(array) else array.copy()
 
 
 cdef list kept_elements(list result, list arguments):

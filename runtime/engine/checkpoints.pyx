@@ -21,6 +21,7 @@ from .memory.clock cimport now
 from .loops cimport Loops
 from .memory.memory cimport Memory
 from .memory.pieces cimport release, take
+from .memory.specs cimport Specs
 from .memory.state cimport *
 from .scans cimport Scans
 
@@ -453,7 +454,7 @@ cdef class Checkpoints:
         if spec <= 0 or layout.specs is self.memory.specs:
             return spec
         dtype, shape = layout.specs[spec]
-        return self.memory.spec(dtype, shape)
+        return self.memory.spec(dtype, shape, (<Specs>layout.specs).room(spec))
 
     cdef int restore_slot(self, Reader reader, int k) except -1:
         cdef Layout layout = reader.c.layout
@@ -537,7 +538,7 @@ cdef class Checkpoints:
             self.base_of(index, k)
         if keeping == PART:
             self.memory.put_owner(s.inner, self.loops.slice_arrays[index, k], self.translate(layout, mark.shown_spec), 0)
-            slot.nbytes = self.memory.bytes_of_spec(slot.spec)
+            slot.nbytes = self.memory.specs.nbytes(slot.spec)
             slot.data = s.base + mark.at * s.step
         elif keeping == STALE and slot.owner != NULL and slot.spec != 0:
             slot.data = np.PyArray_BYTES(<object>slot.owner)

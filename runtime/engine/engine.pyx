@@ -117,7 +117,7 @@ cdef class Engine:
         """
         cdef int k
         self.changes.begin()
-        self.growing.begin()
+        self.growing.begin(unseen)
         self.fuser.begin(unseen)
         for slot, value in inputs.items():
             self.memory.put_input(slot, value)

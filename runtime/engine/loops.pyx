@@ -210,7 +210,7 @@ cdef class Loops:
         c.offset = <Py_ssize_t>c.base - <Py_ssize_t>self.s.slots[c.outer].data if c.direct else 0
         c.step = parts.strides[0] if len(parts) else 0
         self.memory.put_owner(c.inner, parts, c.part_spec, 0)
-        self.s.slots[c.inner].nbytes = self.memory.bytes_of_spec(c.part_spec)
+        self.s.slots[c.inner].nbytes = self.memory.specs.nbytes(c.part_spec)
         return 0
 
     cdef int find_pieces(self, Slice *c, array, parts, int axis) except -1:
@@ -244,7 +244,7 @@ cdef class Loops:
             return self.memory.put_owner(c.inner, parts[part:part + 1].reshape(parts.shape[1:]), 0, 0)
         if slot.spec != c.part_spec:
             self.memory.put_owner(c.inner, parts, c.part_spec, 0)
-            slot.nbytes = self.memory.bytes_of_spec(c.part_spec)
+            slot.nbytes = self.memory.specs.nbytes(c.part_spec)
         slot.data = c.base + <Py_ssize_t>part * c.step
         return 0
 

@@ -256,7 +256,7 @@ cdef class Observers:
                 slot = self.s.slots + loop.first_derived + k
                 spec = previous_of(self.s, e).spec
                 if slot.spec != spec:
-                    slot.spec, slot.nbytes = spec, self.memory.bytes_of_spec(spec)
+                    slot.spec, slot.nbytes = spec, self.memory.specs.nbytes(spec)
                     self.memory.unbind_consumers(loop.first_derived + k)
             show_previous(self.s, loop)
         for recording in list(self.recordings.values()):
@@ -391,7 +391,7 @@ cdef class Observers:
             record.row = 16
             for j in range(record.nvalues):
                 record.specs[j] = self.s.slots[record.slots[j]].spec
-                record.nbytes[j] = self.memory.bytes_of_spec(record.specs[j])
+                record.nbytes[j] = self.memory.specs.nbytes(record.specs[j])
                 record.offsets[j] = record.row
                 record.row += (record.nbytes[j] + 7) // 8 * 8
             self.s.generation += 1

@@ -282,18 +282,21 @@ cdef class Views:
                 seen[slot] = self.view_of(self.s.writer[slot], slot, found.shape, rests, candidates)
                 if seen[slot] is None:
                     return None
-        bound = bind_through(instruction.op, given, seen, self.binder.block)
+        place = self.binder.growing.place_for(instruction, given)
+        bound = bind_through(instruction.op, given, seen, self.binder.block, place)
         if bound is None or len(bound.outputs) < len(instruction.outputs):
             return None
         followed = Followed(span, leading, [None if i is None else i.shape for i in given], {}, -1)
+        followed.rooms = [None if i is None else i.room for i in given]
         ready = self.binder.growing.finished(instruction, followed, given, bound)
-        own = {slot: i.shape for slot, i in zip(instruction.inputs, given) if i is not None}
-        if ready is None or any([own.get(slot, shape) != shape for slot, shape in rests.items()]):
+        own = {slot: (i.shape, i.room) for slot, i in zip(instruction.inputs, given) if i is not None}
+        if ready is None or any([own.get(slot, lies) != lies for slot, lies in rests.items()]):
             return None
-        # Where the range begins later, the binding of now stays for what is before.
-        if span.high < v.high or not span.low <= v.extent <= span.high:
+        # Where the range begins later, the binding of now stays for what is before. Where it ends earlier, who goes beyond
+        # is bound anew.
+        if span.high < min(v.high, v.extent + FEW) or not span.low <= v.extent <= span.high:
             return None
-        beyond = {slot: shape for slot, shape in rests.items() if slot not in own}
+        beyond = {slot: lies for slot, lies in rests.items() if slot not in own}
         return ready, given, seen, beyond
 
     cdef bint is_passed(self, int slot, set candidates) except -1:
@@ -316,11 +319,12 @@ cdef class Views:
         if self.memory.known[slot] is not None:
             return None
         shape = (*shape[:p.axis], p.base + p.slope * number, *shape[p.axis + 1:])
-        return Input(slot, dtype, shape, None, lambda: self.memory.look(slot).copy())
+        room = self.memory.specs.room(p.spec)
+        return Input(slot, dtype, shape, None, lambda: self.memory.look(slot).copy(), room=room)
 
     cdef object view_of(self, int pc, int slot, tuple shape, dict rests, set candidates):
         """What a node shows in a result of this shape, some of which may vary; None: it cannot be told. ``rests`` gets the
-        shapes of the slots that this follows from."""
+        shapes and rooms of the slots that this follows from."""
         cdef Varying *v = self.s.code[pc].varying
         cdef int other
         instruction = self.memory.plan.code[pc]
@@ -335,7 +339,7 @@ cdef class Views:
                 given.append(None)
                 continue
             found = self.binder.input(other) if v == NULL else self.input_at(v, other, number)
-            if found is None or rests.setdefault(other, found.shape) != found.shape:
+            if found is None or rests.setdefault(other, (found.shape, found.room)) != (found.shape, found.room):
                 return None
             given.append(found)
             if self.is_passed(other, candidates):
@@ -357,8 +361,8 @@ cdef class Views:
                     return False
             elif self.is_passed(slot, candidates):
                 return False
-            shape = self.binder.input(slot).shape
-            if rests.setdefault(slot, shape) != shape:
+            found = self.binder.input(slot)
+            if rests.setdefault(slot, (found.shape, found.room)) != (found.shape, found.room):
                 return False
         return True
 
@@ -372,7 +376,7 @@ cdef class Views:
             self.binder.growing.put_aside(reader)
         else:
             self.binder.growing.arrays.pop((reader, ins.varying.key), None)
-        if appended is not None:
+        if appended is not None and appended[2] is not None:
             bound.calls.pop(appended[2])
         instruction = self.memory.plan.code[reader]
         self.binder.install(reader, instruction, ranges.settled(bound, given))

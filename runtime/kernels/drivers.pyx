@@ -27,8 +27,13 @@ cdef extern from "extremes.h" nogil:
 
 cdef extern from "products.h" nogil:
     ctypedef struct Edges "loopdbg_edges":
-        pass
-    bint loopdbg_is_small(const Edges *edges, npy_intp m, npy_intp k, npy_intp n, bint neighbours) noexcept
+        npy_intp few
+        npy_intp most_few
+        npy_intp most
+    bint loopdbg_is_small(const Edges *edges, npy_intp m, npy_intp k, npy_intp n) noexcept
+    enum:
+        LOOPDBG_FEW_PRODUCTS
+        LOOPDBG_HEAD
     void loopdbg_product(const Edges *edges, const float *x, const float *b, float *out, npy_intp m, npy_intp k, npy_intp n,
                          const float *start, npy_intp step) noexcept
     void loopdbg_products(const Edges *edges, char **args, const npy_intp *dims, const npy_intp *steps,
@@ -91,6 +96,17 @@ def takes_halves():
 def takes_bytes():
     """Whether products with panels take weights that are scaled bytes."""
     return _tiling.bytes != NULL
+
+
+def is_small(Kernel kernel, m, k, n):
+    """Is a product summed in one order, however its matrices lie? The numbers may be extents that vary."""
+    if kernel.driver != "product":
+        return False
+    if n == 1:
+        return m * k <= LOOPDBG_FEW_PRODUCTS
+    if m == 1 and k > LOOPDBG_HEAD and n > LOOPDBG_HEAD:
+        return False
+    return k * n <= (_tiling.edges.most_few if m <= _tiling.edges.few else _tiling.edges.most)
 
 
 def rows_product(a, b, start=None):
@@ -255,7 +271,7 @@ cdef void stack_of_products(char **args, const npy_intp *dims, const npy_intp *s
 
 cdef int run_product(Call *c) noexcept nogil:
     """A product of stacks of matrices: the call's loop is that of BLAS."""
-    if not loopdbg_is_small(_tiling.edges, c.dims[1], c.dims[2], c.dims[3], c.steps[6] == sizeof(float)):
+    if not loopdbg_is_small(_tiling.edges, c.dims[1], c.dims[2], c.dims[3]):
         return run_outer(c) if c.nouter else run_loop(c)
     if c.nouter:
         return odometer(c, c.nouter - 1, stack_of_products, c.outer + (c.nouter - 1) * (c.nargs + 1))

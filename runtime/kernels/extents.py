@@ -211,6 +211,11 @@ def varies(extents: Iterable[Any]) -> bool:
     return any(type(extent) is Extent for extent in extents)
 
 
+def span_of(shapes: Iterable[Sequence[Any]]) -> Span:
+    """The number that shapes follow; where none varies, one that nothing follows."""
+    return next((extent.span for shape in shapes for extent in shape if type(extent) is Extent), Span(0))
+
+
 def follow(
     before: Sequence[tuple[int, ...] | None],
     after: Sequence[tuple[int, ...] | None],
@@ -263,6 +268,8 @@ class Followed:
         self, span: Span, leading: int, shapes: list[Any], numbers: dict[int, tuple[Any, ...]], element: int
     ) -> None:
         self.span, self.leading, self.shapes, self.numbers, self.element = span, leading, shapes, numbers, element
+        #: Along which axis an input's memory has room for more, and for how much (plan/bound.py).
+        self.rooms: list[tuple[int, int] | None] = [None] * len(shapes)
 
 
 def axis_that_varies(shape: Sequence[Any]) -> int:

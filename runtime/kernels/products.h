@@ -58,15 +58,21 @@ typedef struct {
 typedef void (*loopdbg_edge)(loopdbg_lying const *p, int columns);
 
 /* Tiles by their vectors, less one, and their rows; how many columns a vector has, a tile of many rows at most, and one of
- * one or two rows; and the rows of tiles with all these columns, and of others; and what weights may be at most of which
- * products take no longer than with BLAS. */
-enum { LOOPDBG_EDGE_VECTORS = 4, LOOPDBG_EDGE_ROWS = 8 };
+ * one or two rows; and the rows of tiles with all these columns, and of others; and what weights may be at most, in floats,
+ * of which products take no longer than with BLAS. */
+enum { LOOPDBG_EDGE_VECTORS = 4, LOOPDBG_EDGE_ROWS = 8, LOOPDBG_TURNED_ROWS = 4 };
+/* Of one element a product of so many numbers, and what a head of an attention has at most. */
+enum { LOOPDBG_FEW_PRODUCTS = 64, LOOPDBG_HEAD = 128 };
+typedef void (*loopdbg_turned_tile)(loopdbg_lying const *p, npy_intp column, npy_intp n);
 typedef struct {
     loopdbg_edge tiles[LOOPDBG_EDGE_VECTORS][LOOPDBG_EDGE_ROWS + 1];
     int vector, columns, columns_few, rows_wide, rows;
-    npy_intp most;
+    npy_intp few, most_few, most; /* rows that are few, and what weights may be at most with these */
     loopdbg_edge sixteen; /* sixteen rows with up to 8 columns, of which there is memory for 8; or NULL */
+    loopdbg_turned_tile turned[LOOPDBG_TURNED_ROWS + 1]; /* by their rows (products_turned.h); NULL: there are none */
 } loopdbg_edges;
+
+#include "products_turned.h"
 
 #define EDGES_2(name, W) {NULL, name(W, 1), name(W, 2)}
 #define EDGES_6(name, W) {NULL, name(W, 1), name(W, 2), name(W, 3), name(W, 4), name(W, 5), name(W, 6)}
@@ -98,7 +104,7 @@ EACH_2(EDGE_ANY, 3)
 EACH_2(EDGE_ANY, 4)
 #define EDGE_NAME(W, R) loopdbg_edge_##W##_##R
 static loopdbg_edges const loopdbg_edges_any = {
-    {EDGES_6(EDGE_NAME, 1), EDGES_6(EDGE_NAME, 2), EDGES_2(EDGE_NAME, 3), EDGES_2(EDGE_NAME, 4)}, 4, 8, 16, 6, 6, 16, NULL};
+    {EDGES_6(EDGE_NAME, 1), EDGES_6(EDGE_NAME, 2), EDGES_2(EDGE_NAME, 3), EDGES_2(EDGE_NAME, 4)}, 4, 8, 16, 6, 6, 0, 0, 16, NULL, {NULL}};
 
 #if defined(__x86_64__)
 #define EDGE_MASK2(mask, count)                                                                                        \
@@ -111,10 +117,18 @@ EACH_6(EDGE_AVX2, 1)
 EACH_6(EDGE_AVX2, 2)
 EACH_2(EDGE_AVX2, 3)
 EACH_2(EDGE_AVX2, 4)
+#define TURNED_AVX2(R)                                                                                                 \
+    TURNED(loopdbg_turned_avx2_##R, __attribute__((target("avx2,fma"))), __m256, 8, R, _mm256_setzero_ps,              \
+           _mm256_set1_ps, _mm256_fmadd_ps, _mm256_storeu_ps, TURN8)
+TURNED_AVX2(1)
+TURNED_AVX2(2)
+TURNED_AVX2(3)
+TURNED_AVX2(4)
 #define EDGE_NAME2(W, R) loopdbg_edge_avx2_##W##_##R
 static loopdbg_edges const loopdbg_edges_avx2 = {
     {EDGES_6(EDGE_NAME2, 1), EDGES_6(EDGE_NAME2, 2), EDGES_2(EDGE_NAME2, 3), EDGES_2(EDGE_NAME2, 4)},
-    8, 16, 32, 6, 6, 1 << 16, NULL};
+    8, 16, 32, 6, 6, 4, 1 << 20, 1 << 16, NULL,
+    {NULL, loopdbg_turned_avx2_1, loopdbg_turned_avx2_2, loopdbg_turned_avx2_3, loopdbg_turned_avx2_4}};
 
 #define EDGE_MASK5(mask, count) __mmask16 mask = (__mmask16)((1u << (count)) - 1);
 #define EDGE_AVX512(W, R)                                                                                              \
@@ -162,16 +176,27 @@ __attribute__((target("avx512f"))) static void loopdbg_sixteen_rows(loopdbg_lyin
         _mm512_mask_storeu_ps(y + p->out_row - 8, high, sum[r]);
     }
 }
+#define TURNED_AVX512(R)                                                                                               \
+    TURNED(loopdbg_turned_avx512_##R, __attribute__((target("avx512f"))), __m512, 16, R, _mm512_setzero_ps,            \
+           _mm512_set1_ps, _mm512_fmadd_ps, _mm512_storeu_ps, TURN16)
+TURNED_AVX512(1)
+TURNED_AVX512(2)
+TURNED_AVX512(3)
+TURNED_AVX512(4)
 #define EDGE_NAME5(W, R) loopdbg_edge_avx512_##W##_##R
 static loopdbg_edges const loopdbg_edges_avx512 = {
     {EDGES_8(EDGE_NAME5, 1), EDGES_8(EDGE_NAME5, 2), EDGES_8(EDGE_NAME5, 3), EDGES_6(EDGE_NAME5, 4)},
-    16, 64, 64, 6, 8, 1 << 18, loopdbg_sixteen_rows};
+    16, 64, 64, 6, 8, 16, 1 << 22, 1 << 18, loopdbg_sixteen_rows,
+    {NULL, loopdbg_turned_avx512_1, loopdbg_turned_avx512_2, loopdbg_turned_avx512_3, loopdbg_turned_avx512_4}};
 #endif
 
-/* Whether BLAS takes longer. Dot products, each of a row and a column that lie in one piece, it does in vectors. */
-static int loopdbg_is_small(loopdbg_edges const *edges, npy_intp m, npy_intp k, npy_intp n, int neighbours) {
-    if (n == 1 || (m == 1 && !neighbours)) return m * k * n <= 64;
-    return k * n <= (m == 1 ? edges->most / 64 : edges->most);
+/* Whether BLAS takes longer, however the matrices lie: who reads them in place of a copy has to get the same bits. Dot
+ * products it does in vectors; of one row with many columns, those of an attention are done here, where nothing has to be
+ * copied. */
+static int loopdbg_is_small(loopdbg_edges const *edges, npy_intp m, npy_intp k, npy_intp n) {
+    if (n == 1) return m * k <= LOOPDBG_FEW_PRODUCTS;
+    if (m == 1 && k > LOOPDBG_HEAD && n > LOOPDBG_HEAD) return 0;
+    return k * n <= (m <= edges->few ? edges->most_few : edges->most);
 }
 
 static inline void loopdbg_pass_rows(loopdbg_lying *p, npy_intp rows) {
@@ -220,6 +245,10 @@ static void loopdbg_any_product(loopdbg_edges const *edges, loopdbg_lying const 
     float laid[LOOPDBG_LAID * LOOPDBG_LAID_COLUMNS];
     if (n == 1 || (b_column == 1 && (m < LOOPDBG_LAY_ROWS || n >= 16))) {
         loopdbg_lying_product(edges, p, m, n);
+        return;
+    }
+    if (m <= LOOPDBG_TURNED_ROWS && edges->turned[m] && n >= edges->vector && p->b_row == 1 && p->k % 4 == 0 && !p->start) {
+        edges->turned[m](p, b_column, n);
         return;
     }
     for (npy_intp first = 0; first < n; first += LOOPDBG_LAID_COLUMNS) {

@@ -24,7 +24,7 @@ from ..ops.eager import Eager
 from ..ops.primitives import IterationFunction, NotNative, View
 from ..ops.registry import Op
 from .batch import Batched, Rows
-from .bound import Bound, Buffer, CallSpec, Counted, Input, Listed, Shape, Varied
+from .bound import Bound, Buffer, CallSpec, Counted, Input, Listed, Place, Roomy, Shape, Varied, with_room
 from .emitting import Emitting, clipped
 
 _EAGER = Eager()
@@ -51,7 +51,15 @@ def bind(op: Op, inputs: Sequence[Input | None], block: int | None = None) -> Bo
         raise NotNative
     if op.pure and not op.sequences and all(i is None or i.known is not None for i in inputs):
         return _fold(op, [i if i is None else i.known for i in inputs])
-    bound = _Binder(inputs, block=block).bind(op)
+    return walkable(_Binder(inputs, block=block).bind(op))
+
+
+def walkable(bound: Bound) -> Bound:
+    """The same.
+
+    Raises:
+        NotNative: a call would have more axes than calls can have.
+    """
     if any(len(call.outer) > MAX_OUTER for call in bound.calls):
         raise NotNative
     return bound
@@ -71,16 +79,18 @@ def _fold(op: Op, arrays: Sequence[Array | None]) -> Bound:
 class _Binder(Emitting):
     """Implements :class:`~..ops.primitives.Primitives` on buffers, and knows which of them are inputs."""
 
-    def __init__(self, inputs: Sequence[Input | None], block: int | None = None) -> None:
+    def __init__(self, inputs: Sequence[Input | None], block: int | None = None, place: Place | None = None) -> None:
         super().__init__()
         self.inputs = inputs
         self.block = block
+        #: Where a result that is put together of pieces goes on.
+        self.place = place
+        self.in_place = False
         self.guards: dict[int, Array | tuple[Any, ...]] = {}
         self.looked: set[int] = set()
 
     def bind(self, op: Op) -> Bound:
-        arguments = [None if i is None else i.seen or i.whole for i in self.inputs]
-        results = op.apply(self, arguments)
+        results = op.apply(self, [None if i is None else self._argument(i) for i in self.inputs])
         taken: set[int] = set()
         outputs, views = [], []
         for result in results:
@@ -100,10 +110,36 @@ class _Binder(Emitting):
                 self.temps[k] = 0  # only what was made of it is read: weights before they were packed
         plain = len(views) == len(outputs) == len(self.calls) and not self.guards
         looked = frozenset(self.looked)
-        return Bound(outputs, self.calls, self.temps, self.guards, self.cost, looked, tuple(views) if plain else ())
+        seen = tuple(views) if plain else ()
+        return Bound(outputs, self.calls, self.temps, self.guards, self.cost, looked, seen, self.in_place)
+
+    def _argument(self, i: Input) -> Buffer:
+        return i.seen or i.whole
+
+    def assemble(
+        self,
+        shape: Sequence[int],
+        dtype: np.dtype[Any],
+        pieces: Sequence[tuple[Buffer, Sequence[int]]],
+        fill: Any = None,
+    ) -> Buffer:
+        if self.place is None or fill is not None:
+            return super().assemble(shape, dtype, pieces, fill)
+        slot, room = self.place
+        memory = self._new(with_room(tuple(shape), room), dtype)
+        out = Roomy("temp", memory.index, dtype, tuple(shape), memory.strides, room=room)
+        before = next(i for i in self.inputs if i is not None and i.slot == slot)
+        self.in_place = before.room == room and pieces[0][0] == before.whole
+        for piece, starts in pieces[self.in_place :]:
+            if piece.size:
+                target = self.slice(out, starts, [1] * out.ndim, piece.shape)
+                self._elementwise(arithmetic.copy(dtype), (piece,), target)
+        return out
 
     def _owns_whole(self, buffer: Buffer, taken: set[int]) -> bool:
         """True where a result fills a fresh temp from end to end, so that the temp can be the output itself."""
+        if isinstance(buffer, Roomy):
+            return True
         if buffer.kind != "temp" or buffer.index in taken or not buffer.contiguous or buffer.offset:
             return False
         size = self.temps[buffer.index]

@@ -17,6 +17,10 @@ from ..ops.arithmetic import strides_of
 from ..record import record
 
 Shape = tuple[int, ...]
+#: The axis along which a value's memory has room for more, and the extent that there is memory for.
+Room = tuple[int, int]
+#: The slot of a value that a result goes on in, where it begins with that, and the room that it has.
+Place = tuple[int, Room]
 #: The dtype of a sequence.
 OBJECT = np.dtype(object)
 
@@ -64,6 +68,13 @@ class Counted(Buffer):
 
 
 @record(frozen=True)
+class Roomy(Buffer):
+    """An output whose memory has room for more along an axis."""
+
+    room: Room = (0, 0)
+
+
+@record(frozen=True)
 class CallSpec:
     """One kernel call. ``buffers``: inputs, then the output. ``outer``: rows of extent and one stride an argument.
 
@@ -104,6 +115,8 @@ class Bound:
     looked: frozenset[int] = frozenset()
     #: Where all that the calls do is to copy an input, or parts of it: what each output is a copy of.
     views: tuple[Buffer, ...] = ()
+    #: The result begins with the value that it goes on in, which nothing copies: it has to be there.
+    in_place: bool = False
 
 
 @record
@@ -119,11 +132,12 @@ class Input:
     numbers: tuple[Any, ...] | None = None
     #: The memory that the slot's value is a copy of, to be read in its place.
     seen: Buffer | None = None
+    room: Room | None = None
 
     @property
     def whole(self) -> Buffer:
         """The slot as memory."""
-        strides = strides_of(self.shape, self.dtype.itemsize)
+        strides = strides_of(with_room(self.shape, self.room), self.dtype.itemsize)
         return Buffer("slot", self.slot, self.dtype, self.shape, strides, known=self.known)
 
 
@@ -136,6 +150,11 @@ class ListInput(Input):
     @property
     def whole(self) -> Listed:
         return Listed("slot", self.slot, OBJECT, (), (), look=self.peek)
+
+
+def with_room(shape: Shape, room: Room | None) -> Shape:
+    """The shape of all that a value has memory for."""
+    return shape if room is None else (*shape[: room[0]], room[1], *shape[room[0] + 1 :])
 
 
 def respread(x: Buffer, shape: Shape) -> Buffer:

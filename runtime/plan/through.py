@@ -1,7 +1,8 @@
 """Nodes bound to read the memory that an input is a copy of, with its strides, in place of the copy.
 
 A Reshape, a Transpose or a Slice between two nodes then moves no data. It is done only where every number comes out of
-the same kernel in the same order: elementwise, one by one, or in a product whose matrices lie as they did.
+the same kernel in the same order: elementwise, one by one, or in a product whose order does not depend on how its
+matrices lie.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from ..kernels import drivers
+from ..kernels.extents import span_of
 from ..ops.arithmetic import MAX_OUTER
-from ..ops.primitives import REFUSALS
+from ..ops.primitives import REFUSALS, NotNative
 from ..ops.registry import Op
-from .bind import _Binder
-from .bound import Bound, Buffer, CallSpec, Input, Shape, respread, walked
+from .bind import _Binder, bind, walkable
+from .bound import Bound, Buffer, CallSpec, Input, Place, Shape, respread, walked
 
 
 class _Through(_Binder):
@@ -25,11 +28,50 @@ class _Through(_Binder):
         return respread(x, tuple(shape))
 
 
-def bind_through(op: Op, inputs: Sequence[Input | None], seen: Mapping[int, Buffer], block: int | None) -> Bound | None:
+class _Closing(_Binder):
+    """Inputs whose memory has room for more are copied first."""
+
+    def _argument(self, i: Input) -> Buffer:
+        whole = super()._argument(i)
+        return whole if i.room is None or i.seen is not None else self._copy(whole)
+
+
+def bind_to_memory(op: Op, inputs: Sequence[Input | None], block: int | None, place: Place | None = None) -> Bound:
+    """Bind ``op`` as :func:`~.bind.bind` does, where the memory of some inputs may have room for more: it is read as it
+    lies, where that gives the same bits, else copied first.
+
+    ``place``: where the result goes on, of an operator that does nothing but to copy its inputs.
+    """
+    if place is not None:
+        return walkable(_Through(inputs, block=block, place=place).bind(op))
+    if all(i is None or i.room is None for i in inputs):
+        return bind(op, inputs, block)
+    if not op.native:
+        raise NotNative
+    span = span_of([i.shape for i in inputs if i is not None])
+    before = (span.low, span.high)
+    bound = bind_through(op, inputs, {}, block)
+    if bound is None:
+        span.low, span.high = before  # what it refused to do decides nothing
+        bound = walkable(_Closing(inputs, block=block).bind(op))
+    return bound
+
+
+def bind_through(
+    op: Op,
+    inputs: Sequence[Input | None],
+    seen: Mapping[int, Buffer],
+    block: int | None,
+    place: Place | None = None,
+) -> Bound | None:
     """``op`` bound to read other memory in place of some slots; None where that gains nothing, or is not the same."""
     given = [i if i is None or i.slot not in seen else replace(i, seen=seen[i.slot]) for i in inputs]
+    closed = (
+        inputs if place is not None else [i if i is None or i.room is None else replace(i, room=None) for i in inputs]
+    )
     try:
-        plain, bound = _Binder(inputs, block=block).bind(op), _Through(given, block=block).bind(op)
+        plain = _Binder(closed, block=block, place=place).bind(op)
+        bound = _Through(given, block=block, place=place).bind(op)
     except REFUSALS:
         return None
     if any(len(call.outer) > MAX_OUTER for call in bound.calls):
@@ -66,8 +108,9 @@ def _is_same(call: CallSpec, plain: CallSpec) -> bool:
         *inputs, out = call.buffers
         return all((x.kind, x.index) != (out.kind, out.index) for x in inputs)
     is_product = len(call.dims) == 4 and len(call.buffers) == 3 and not call.extra
-    same = (call.dims, call.steps, _apart(call.outer)) == (plain.dims, plain.steps, _apart(plain.outer))
-    return is_product and same
+    if not is_product or (call.dims, _apart(call.outer)) != (plain.dims, _apart(plain.outer)):
+        return False
+    return drivers.is_small(call.kernel, *call.dims[1:]) or call.steps == plain.steps
 
 
 def _apart(outer: Sequence[Shape]) -> list[int]:

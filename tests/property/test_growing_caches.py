@@ -1,5 +1,5 @@
-"""Random loops that append on an inner axis: nodes passed over between what grows and its readers change nothing that
-anybody sees."""
+"""Random loops that append on an inner axis: values with room for more, and nodes passed over between what grows and
+its readers, change nothing that anybody sees."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from agreement import runs
 from fusing import by_nodes, hooks_agree, same
 from loopdbg.runtime.engine import views
 from loopdbg.runtime.engine.engine import Engine
+from loopdbg.runtime.engine.growing import varying
 from models import model
 from strategies.caches import programs
 from strategies.draws import FromSeed
@@ -26,6 +27,7 @@ LIMITS = settings(max_examples=100, deadline=None, suppress_health_check=list(He
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(views, "patience", 0)
+    monkeypatch.setattr(varying, "least_room", 4)
 
 
 def told(engine: Engine) -> str:

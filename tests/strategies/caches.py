@@ -28,13 +28,15 @@ CONSTANTS = """axis0 = Constant <value_ints = [0]> ()
 
 @st.composite
 def programs(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
-    """A loop that carries a tensor [2, n, 8] or [1, 2, n, 8] that grows, and two of them stacked."""
+    """A loop that carries a tensor [2, n, 8] or [1, 2, n, 8] that grows, another that is only appended to, and two of
+    them stacked."""
     shape: tuple[Extent, ...] = draw(
         st.sampled_from([(2, GROWS, 8), (1, 2, GROWS, 8), (4, 8, GROWS), (3, 1, GROWS, 16)])
     )
     axis = shape.index(GROWS)
     stack = (2, *shape)
-    values: list[Value] = [("x", shape), ("both", stack)]
+    appended = tuple(("n", 1) if extent == GROWS else extent for extent in shape)
+    values: list[Value] = [("x", shape), ("both", stack), ("cache", shape), ("cache_out", appended)]
     lines: list[str] = []
 
     def add(text: str, of: tuple[Extent, ...]) -> Value:
@@ -101,10 +103,7 @@ def programs(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
 
     def grown() -> Value:
         alike = [v for v in values if v[1] == shape]
-        return add(
-            f"Concat <axis = {axis}> ({draw(st.sampled_from(alike))[0]}, row)",
-            tuple(("n", 1) if extent == GROWS else extent for extent in shape),
-        )
+        return add(f"Concat <axis = {axis}> ({draw(st.sampled_from(alike))[0]}, row)", appended)
 
     grown()
     for _ in range(draw(st.integers(2, 10))):
@@ -115,24 +114,25 @@ def programs(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     result = draw(st.sampled_from([v for v in values if v[1] == longer]))
     seen = pick()
     dims = ",".join("n" if extent == GROWS else str(extent) for extent in shape)
-    later = dims.replace("n", "l")
+    carried, later, ended = (dims.replace("n", name) for name in "klm")
     one = ",".join("1" if extent == GROWS else str(extent) for extent in shape)
     text = f"""
-    g (int64 M, float[{dims}] x0, float[2,{dims}] both0, float[{one}] e, float half)
-        => (float[{dims.replace("n", "m")}] x_last, float[2,{dims.replace("n", "m")}] both_last, float[N] s) {{
+    g (int64 M, float[{dims}] x0, float[2,{dims}] both0, float[{dims}] cache0, float[{one}] e, float half)
+        => (float[{ended}] x_last, float[2,{ended}] both_last, float[{ended}] cache_last, float[N] s) {{
       {CONSTANTS}
-      x_last, both_last, s = Loop <
-        body = body (int64 i, bool c, float[{dims.replace("n", "k")}] x, float[2,{dims.replace("n", "k")}] both)
-            => (bool c_out, float[{later}] x_out, float[2,{later}] both_out, float e_out) {{
+      x_last, both_last, cache_last, s = Loop <
+        body = body (int64 i, bool c, float[{carried}] x, float[2,{carried}] both, float[{carried}] cache)
+            => (bool c_out, float[{later}] x_out, float[2,{later}] both_out, float[{later}] cache_out, float e_out) {{
           f = Cast <to = 1> (i)
           row = Add (e, f)
+          cache_out = Concat <axis = {axis}> (cache, row)
           {chr(10).join(lines)}
           x_out = {"Identity" if draw(st.booleans()) else "Relu"} ({result[0]})
           both_out = Concat <axis = 0> ({up[0][0]}, {up[1][0]})
           e_out = ReduceSum <keepdims = 0> ({seen[0]})
           c_out = Identity (c)
         }}
-      > (M, , x0, both0)
+      > (M, , x0, both0, cache0)
     }}"""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     length = draw(st.integers(0, 4))
@@ -141,5 +141,6 @@ def programs(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
         return rng.uniform(-2, 2, [extent if isinstance(extent, int) else grows for extent in of]).astype(np.float32)
 
     inputs: dict[str, Any] = {"M": np.int64(draw(st.integers(3, 16))), "half": np.float32(0.5)}
-    inputs |= {"x0": numbers(shape, length), "both0": numbers(stack, length), "e": numbers(shape, 1)}
+    inputs |= {"x0": numbers(shape, length), "both0": numbers(stack, length), "cache0": numbers(shape, length)}
+    inputs["e"] = numbers(shape, 1)
     return text, inputs

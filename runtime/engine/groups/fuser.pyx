@@ -170,7 +170,7 @@ cdef class Fuser:
             # that decide before an iteration whether it runs are few.
             bound = instruction.inside == index and instruction.kind == Opcode.NODE and pc > first and \
                 (kind == NATIVE or kind == FUSED) and self.s.code[<int>pc].varying == NULL and \
-                not self.s.code[<int>pc].counts and \
+                not self.s.code[<int>pc].counts and not self.reads_room(instruction) and \
                 not (instruction.op.sequences and self.has_sequences(instruction))
             if run and not (bound and pc == run[len(run) - 1] + 1):
                 self.plan(run)
@@ -187,6 +187,11 @@ cdef class Fuser:
         for group in self.groups:
             found.update(group.members)
         return found
+
+    cdef bint reads_room(self, instruction) except -1:
+        """Do the elements of an input not follow each other?"""
+        return any([slot >= 0 and self.memory.specs.room(self.s.slots[<int>slot].spec) is not None
+                    for slot in instruction.inputs])
 
     cdef bint has_sequences(self, instruction) except -1:
         cdef int slot

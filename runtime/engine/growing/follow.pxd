@@ -22,4 +22,4 @@ cdef inline Tally *tally_of(const Instr *ins, int k) noexcept nogil:
 
 cdef inline Py_ssize_t bytes_of(const Port *p, int64_t extent) noexcept nogil:
     """What a value at a port needs."""
-    return p.nbytes if p.family == NULL else p.family.unit * (p.base + p.slope * extent)
+    return p.nbytes if p.family == NULL else p.family.whole + p.family.unit * (p.base + p.slope * extent)

@@ -8,6 +8,10 @@ A node that appends to a carried value, and whose result the back edge carries t
 value into the very buffer that holds it, so that an append costs what is appended. Nothing is lost by that: the value
 is the beginning of the result. The buffer has room for half as much again when it is made.
 
+Where something stands before the axis (the caches of a decoder: [1, heads, T, d]), that would move every row. Both values
+then have room along it (specs.pyx), which their readers step over. That is so in executions of which nobody looks at
+anything but the outputs: elsewhere values lie without gaps, for whoever is shown them.
+
 A result that is as long as the numbers say (NonZero) has a buffer for the longest that it can be. Its node's calls begin
 with one that looks whether it is there, and end with one that gives the slot its spec, so that whoever runs them need not
 know.
@@ -33,17 +37,20 @@ import math
 import numpy as np
 
 from ...plan import ranges
-from ...plan.bind import bind
-from ...plan.bound import Counted, Input, Varied
+from ...plan.bound import Counted, Input, Roomy, Varied
+from ...plan.plan import Opcode
+from ...plan.through import bind_to_memory
 from ...kernels.extents import Extent, axis_that_varies, follow, now
 from ...ops.primitives import REFUSALS
 
 np.import_array()
 
-# Bindings that a node keeps besides the one in use.
-cdef int MOST = 8
 # Integers of an input that are followed: shapes, axes, bounds.
 cdef int MOST_NUMBERS = 64
+#: Extents that there is memory for at first, where something stands before an axis that grows. Memory that nobody wrote
+#: to takes none of the machine's, so four times as much comes next, up to so many bytes: each time all readers are bound.
+least_room = 64
+cdef Py_ssize_t MUCH_ROOM = 1 << 20
 
 
 cdef class Growing:
@@ -54,6 +61,7 @@ cdef class Growing:
         plan = memory.plan
         self.last_bound = [None] * memory.ncode
         self.appends, self.arrays, self.keys = {}, {}, 0
+        self.carriers, self.unseen = None, False
         for loop in plan.loops:
             for edge in loop.edges:
                 if edge.swap:
@@ -77,13 +85,40 @@ cdef class Growing:
             if i is not None and (shape is not old or k in followed.numbers):
                 if i.known is not None:
                     return None
-                i = Input(i.slot, i.dtype, shape, None, i.peek, followed.numbers.get(k))
+                if i.room is not None and axis_that_varies(shape) not in (-1, i.room[0]):
+                    return None
+                i = Input(i.slot, i.dtype, shape, None, i.peek, followed.numbers.get(k), None, i.room)
             given.append(i)
+        followed.rooms = [None if i is None else i.room for i in given]
         try:
-            bound = bind(instruction.op, given, block)
+            bound = bind_to_memory(instruction.op, given, block, self.place_for(instruction, given))
         except REFUSALS:
             return None     # bound on plain shapes, it says what is wrong
         return self.finished(instruction, followed, given, bound)
+
+    cdef object place_for(self, object instruction, list given):
+        """Where a value that grows goes on with room for more: the slot of what it appends to, and the room; None: it
+        does not."""
+        cdef int axis
+        if not self.unseen or instruction.node.op_type != "Concat":
+            return None
+        if self.carriers is None:
+            self.carriers = carriers(self.memory.plan)
+        param = self.carriers.get((instruction.outputs[0], instruction.inside))
+        if param is None or instruction.inputs[0] != param:
+            return None
+        before = given[0]
+        axis = axis_that_varies(before.shape)
+        if axis < 1 or math.prod(before.shape[:axis]) < 2 or self.memory.known[param] is not None:
+            return None
+        extent = sum([now(i.shape[axis]) for i in given])
+        if before.room is not None and extent < before.room[1]:
+            return param, before.room
+        unit = math.prod([now(e) for d, e in enumerate(before.shape) if d != axis]) * before.dtype.itemsize
+        room = least_room
+        while room <= extent + extent // 4:
+            room *= 4 if room * unit < MUCH_ROOM else 2
+        return param, (axis, room)
 
     cdef object finished(self, object instruction, object followed, list given, object bound):
         """A node bound for a range, as ``varied`` gives it; None where it does not follow the extent alone."""
@@ -96,7 +131,10 @@ cdef class Growing:
         appended = None
         for k, slot in enumerate(instruction.outputs):
             param = self.appends.get((slot, instruction.inside), -1)
-            if param >= 0 and slot >= 0 and param in instruction.inputs:
+            if isinstance(bound.outputs[k], Roomy):
+                if bound.in_place:
+                    appended = (slot, param, None)
+            elif param >= 0 and slot >= 0 and param in instruction.inputs:
                 copied = ranges.whole_copy(bound, k, param)
                 if copied is not None:
                     appended = (slot, param, copied)
@@ -105,7 +143,7 @@ cdef class Growing:
     cdef int vary(self, int pc, object instruction, object followed, object bound, object appended,
                   list arrays, dict seen, dict beyond) except -1:
         """Note how what ``install`` made of a bound node follows the extent. ``seen``: slots in place of which it reads
-        other memory; ``beyond``: the shapes of others on which it rests."""
+        other memory; ``beyond``: the shapes and rooms of others on which it rests."""
         cdef Instr *ins = self.s.code + pc
         cdef Varying *v = <Varying *>take(ins.calls, 1, sizeof(Varying))
         cdef Call *call
@@ -160,18 +198,18 @@ cdef class Growing:
             v.rooms[k].base, v.rooms[k].slope, v.rooms[k].capacity = size.base, size.slope, size.now
         v.nrooms = len(temps)
         for k, (slot, j) in enumerate(slots.items()):
-            self.port(v.inputs + k, slot, followed.shapes[j], None)
+            self.input_port(v.inputs + k, slot, followed.shapes[j], followed.rooms[j])
             if slot == instruction.inputs[followed.leading]:
                 v.leading = k
             v.inputs[k].seen = slot in seen
-        for k, (slot, shape) in enumerate(beyond.items(), len(slots)):
-            self.port(v.inputs + k, slot, shape, None)
+        for k, (slot, (shape, room)) in enumerate(beyond.items(), len(slots)):
+            self.input_port(v.inputs + k, slot, shape, room)
             v.inputs[k].seen = 1
         v.ninputs, v.element = len(slots) + len(beyond), followed.element
         v.shows, v.through = ranges.only_copies(bound), len(seen) > 0
         v.narrow = self.memory.specs[self.s.slots[<int>instruction.inputs[followed.leading]].spec][0] == np.int32
         for k, (slot, out) in enumerate(outputs):
-            self.port(v.outputs + k, slot, out.shape, out.dtype)
+            self.port(v.outputs + k, slot, out.shape, out.dtype, out.room if isinstance(out, Roomy) else None)
             v.outputs[k].counted = isinstance(out, Counted)
             if appended is not None and slot == appended[0]:
                 v.outputs[k].append = appended[1]
@@ -187,17 +225,21 @@ cdef class Growing:
             numbers.append((where, value.base, value.slope, narrow))
         return 0
 
-    cdef int port(self, Port *p, int slot, object shape, object dtype) except -1:
+    cdef int input_port(self, Port *p, int slot, object shape, object room) except -1:
+        # What is bound at a boundary is so for the iteration before: the slot may hold another shape, with other room.
+        return self.port(p, slot, shape, self.memory.specs[self.s.slots[slot].spec][0], room)
+
+    cdef int port(self, Port *p, int slot, object shape, object dtype, object room) except -1:
         cdef int axis = axis_that_varies(shape)
+        shape_now = tuple([now(extent) for extent in shape])
         p.slot, p.append, p.axis = slot, -1, axis
-        p.spec, p.nbytes = self.s.slots[slot].spec, self.s.slots[slot].nbytes
-        if axis >= 0:
-            if dtype is None:
-                dtype = self.memory.specs[p.spec][0]
-            p.family = self.memory.specs.family(dtype, tuple([now(extent) for extent in shape]), axis)
-            p.base, p.slope = shape[axis].base, shape[axis].slope
-            # What is bound at a boundary is so for the iteration before.
-            p.spec = spec_of(p.family, shape[axis].now)
+        if axis < 0:
+            p.spec = self.memory.spec(dtype, shape_now, room)
+            p.nbytes = self.memory.specs.nbytes(p.spec)
+            return 0
+        p.family = self.memory.specs.family(dtype, shape_now, axis, None if room is None else room[1])
+        p.base, p.slope = shape[axis].base, shape[axis].slope
+        p.spec = spec_of(p.family, shape[axis].now)
         return 0
 
     cdef bint can_count(self, object out) except -1:
@@ -245,10 +287,13 @@ cdef class Growing:
                     self.last_bound[pc][2][k] = integers_of(inputs[k])
         return 0
 
-    cdef int begin(self) except -1:
+    cdef int begin(self, bint unseen) except -1:
         """An execution begins. Nodes that only met other shapes between executions are bound as if it were the first:
-        what stays the same can be run in groups."""
+        what stays the same can be run in groups. ``unseen``: nobody looks at anything but the outputs."""
         cdef int pc
+        if unseen != self.unseen:
+            self.unseen = unseen
+            self.lie_anew()
         cdef bint used
         cdef Instr *ins
         cdef Varying *v
@@ -266,6 +311,21 @@ cdef class Growing:
                 ins.calm = 0
             if not used:
                 self.last_bound[pc] = None
+        return 0
+
+    cdef int lie_anew(self) except -1:
+        """Values that grow lie in another way from now on."""
+        cdef int pc, slot
+        for result, index in self.carriers or ():
+            pc = self.s.writer[<int>result]
+            self.forget(pc)
+            self.last_bound[pc] = None
+            self.s.generation += 1
+            self.s.code[pc].kind = UNBOUND
+            self.s.code[pc].calm = 0
+            for slot in (result, self.carriers[result, index]):
+                if self.memory.specs.room(self.s.slots[slot].spec) is not None:
+                    self.memory.store(slot, self.memory.copy_of(slot))
         return 0
 
     cdef int put_aside(self, int pc) except -1:
@@ -341,12 +401,21 @@ cdef class Growing:
             return 0
         if p.append >= 0:
             return self.grow_into(p, nbytes)
+        if slot.flags & SHARED and slot.capacity >= nbytes and not self.is_shared(p.slot):
+            slot.flags = OWN
         if slot.flags != OWN or slot.capacity < nbytes:
-            return self.memory.put_room(p.slot, np.empty(spacious(nbytes), np.uint8), p.spec, nbytes, OWN)
+            return self.memory.put_room(p.slot, room_for(p, nbytes), p.spec, nbytes, OWN)
         if slot.spec != p.spec:
             before, slot.spec, slot.nbytes = slot.nbytes, p.spec, nbytes
             spec_changed(self.s, p.slot, min(before, nbytes))
         return 0
+
+    cdef bint is_shared(self, int slot):
+        """Is the other value of a back edge in the same buffer?"""
+        for (result, _), param in self.appends.items():
+            if slot == result:
+                return self.s.slots[<int>param].owner == self.s.slots[slot].owner
+        return True
 
     cdef int grow_into(self, Port *p, Py_ssize_t nbytes) except -1:
         """Put the result of an append where the carried value is, or both where there is more room."""
@@ -356,10 +425,36 @@ cdef class Growing:
             room = <object>source.owner
             source.flags = OWN | SHARED
         else:
-            room = np.empty(spacious(nbytes), np.uint8)
+            room = room_for(p, nbytes)
             memcpy(np.PyArray_BYTES(room), source.data, source.nbytes)
         self.memory.put_room(p.slot, room, p.spec, nbytes, OWN | SHARED)
         return 0
+
+
+cdef object room_for(Port *p, Py_ssize_t nbytes):
+    """A buffer for a value that grows."""
+    return np.empty(nbytes if p.family != NULL and p.family.whole else spacious(nbytes), np.uint8)
+
+
+def carriers(plan):
+    """(result slot, loop) -> parameter, of the back edges that exchange buffers, whose result a node of each iteration makes,
+    and whose two values nothing else reads but nodes, and outputs of the loop once it ended."""
+    used, makers, branches = [slot for _, slot in plan.outputs], {}, 0
+    for instruction in plan.code:
+        if instruction.kind == Opcode.NODE:
+            makers.update(dict.fromkeys(instruction.outputs if not branches else (), instruction.inside))
+        else:
+            branches += (instruction.kind == Opcode.BRANCH) - (instruction.kind == Opcode.JOIN)
+            used += [*instruction.inputs, *[source for source, _ in instruction.moves]]
+    for loop in plan.loops:
+        used += [loop.trip_count, loop.initial_condition, loop.condition, loop.yielded]
+        for edge in loop.edges:
+            used += [edge.initial, edge.param, edge.result]
+        used += [sliced.outer for sliced in loop.slices] + [scan.result for scan in loop.scans]
+        used += [source for source, _ in loop.kept]
+    return {(edge.result, loop.index): edge.param for loop in plan.loops for edge in loop.edges
+            if edge.swap and makers.get(edge.result, -1) == loop.index and
+            used.count(edge.result) == used.count(edge.param) == 1}
 
 
 cdef bint was_used(Varying *v) noexcept:

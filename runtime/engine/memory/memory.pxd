@@ -18,7 +18,7 @@ cdef class Memory:
     cdef dict lent               # slot -> the one in whose memory its value may be (views.pyx), and where there
 
     cdef int load_consumers(self) except -1
-    cdef int spec(self, dtype, tuple shape) except -1
+    cdef int spec(self, dtype, tuple shape, object room=?) except -1
     cdef int put_owner(self, int k, object owner, int spec, int flags) except -1
     cdef int put_room(self, int k, object owner, int spec, Py_ssize_t nbytes, int flags) except -1
     cdef int put_input(self, int k, object value) except -1
@@ -32,9 +32,8 @@ cdef class Memory:
     cdef int hand_on(self, int source, int target) except -1
     cdef bint is_sequence(self, int k)
     cdef int hold_sequence(self, int k) except -1
-    cdef Py_ssize_t bytes_of_spec(self, int spec) except -1
     cdef object tensor(self, char *data, int spec)
-    cdef object array_of(self, int spec, char *data)
+    cdef object array_of(self, object dtype, tuple shape, char *data)
     cdef object copy_of(self, int slot)
     cdef object plain_copy(self, object value)
     cdef object look(self, int k)

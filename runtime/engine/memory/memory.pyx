@@ -12,7 +12,7 @@ from numpy cimport npy_intp
 
 from .pieces cimport release, take
 from ...kernels.routines.sequences cimport Sequence, sequence_of
-from .specs cimport Specs
+from .specs cimport Specs, spec_of
 from .state cimport *
 
 import math
@@ -22,6 +22,7 @@ import numpy as np
 
 from ...errors import ExecutionError
 from ...graph import node_of_file
+from ...plan.bound import with_room
 
 cdef extern from "numpy/arrayobject.h":
     # It takes over the reference to the dtype.
@@ -85,8 +86,11 @@ cdef class Memory:
         self.s.readers[self.s.nslots] = n
         return 0
 
-    cdef int spec(self, dtype, tuple shape) except -1:
-        return self.specs.find(dtype, shape)
+    cdef int spec(self, dtype, tuple shape, object room=None) except -1:
+        """The spec of a value; ``room``: as ``Specs.room`` has it."""
+        if room is None:
+            return self.specs.find(dtype, shape)
+        return spec_of(self.specs.family(dtype, shape, room[0], room[1]), shape[room[0]])
 
     cdef int put_owner(self, int k, object owner, int spec, int flags) except -1:
         """Give a slot its memory; consumers of a changed spec are unbound."""
@@ -168,7 +172,9 @@ cdef class Memory:
             slot.flags = OWN
             return 0
         dtype, shape = self.specs[spec]
-        nbytes = math.prod(shape) * dtype.itemsize
+        nbytes = self.specs.nbytes(spec)
+        if self.specs.room(spec) is not None:
+            return self.put_room(k, np.empty(nbytes, np.uint8), spec, nbytes, OWN)
         if nbytes < LARGE:
             return self.put_owner(k, np.empty(shape, dtype), spec, OWN)
         who = lambda: f"{self.where(self.producers[k])}: its result" if k in self.producers else f"'{self.plan.slots[k].name}'"
@@ -225,23 +231,18 @@ cdef class Memory:
         """Make sure that a slot has a sequence, for a call to put its own there."""
         return 0 if self.s.slots[k].spec == 0 and self.is_sequence(k) else self.put_owner(k, sequence_of([]), 0, 0)
 
-    cdef Py_ssize_t bytes_of_spec(self, int spec) except -1:
-        if spec == 0:
-            return 0
-        dtype, shape = self.specs[spec]
-        return math.prod(shape) * dtype.itemsize
-
     cdef object tensor(self, char *data, int spec):
         """An array over memory that stays valid only until the engine goes on."""
-        return self.array_of(spec, data)
+        dtype, shape = self.specs[spec]
+        room = self.specs.room(spec)
+        array = self.array_of(dtype, with_room(shape, room), data)
+        return array if room is None else array[(slice(None),) * room[0] + (slice(0, shape[room[0]]),)]
 
-    cdef object array_of(self, int spec, char *data):
+    cdef object array_of(self, object dtype, tuple shape, char *data):
         """An array over memory, or with its own where that is NULL."""
         cdef npy_intp dims[64]
         cdef npy_intp n = 1
         cdef int k
-        cdef tuple shape
-        dtype, shape = self.specs[spec]
         for k in range(<int>len(shape)):
             dims[k] = shape[k]
             n *= dims[k]
@@ -256,6 +257,8 @@ cdef class Memory:
         cdef Slot *slot = self.s.slots + k
         if slot.spec == 0:
             return plain(slot.owner)
+        if self.specs.room(slot.spec) is not None:
+            return self.tensor(slot.data, slot.spec)
         if slot.owner != NULL and np.PyArray_BYTES(<object>slot.owner) == slot.data:
             owner = <object>slot.owner
             dtype, shape = self.specs[slot.spec]
@@ -280,8 +283,11 @@ cdef class Memory:
         cdef Slot *held = self.s.slots + slot
         if held.spec == 0:
             return self.plain_copy(self.look(slot))
-        array = self.array_of(held.spec, NULL)
-        if held.nbytes:
+        dtype, shape = self.specs[held.spec]
+        array = self.array_of(dtype, shape, NULL)
+        if self.specs.room(held.spec) is not None:
+            np.copyto(array, self.look(slot))
+        elif held.nbytes:
             memcpy(np.PyArray_BYTES(array), held.data, held.nbytes)
         return array
 
@@ -304,6 +310,11 @@ cdef class Memory:
         """Dtype and shape of the tensor that a slot holds; None where it holds none."""
         cdef Slot *at = self.s.slots + slot
         return self.specs[at.spec] if at.spec and at.owner != NULL else None
+
+    def room(self, int slot):
+        """The axis along which a slot's memory has room for more than the tensor in it, and the extent that there is memory
+        for; None: elements follow each other."""
+        return self.specs.room(self.s.slots[slot].spec)
 
     def where(self, int pc):
         """``Add 'h' (opset 13) in 'rnn', iteration 7``."""

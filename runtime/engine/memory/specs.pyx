@@ -1,4 +1,8 @@
-"""Specs: the pairs of dtype and shape that slots have, as numbers that C can compare.
+"""Specs: dtype, shape and where elements lie, of what slots have, as numbers that C can compare.
+
+Elements lie in row-major order, one after the other. A value that grows along an axis with others before it may have room
+there: its memory is that of a value with a larger extent, of which it is the beginning. Its spec says so (``room``: the
+axis, and the extent that there is memory for).
 
 Shapes that differ in the extent of one axis can form a family. It reserves runs of numbers, so that the spec of the next
 extent is found without Python, and thousands of shapes take no memory. Each shape has one number, whoever asks: what had
@@ -14,16 +18,21 @@ from .state cimport Family, Segment
 
 import math
 
+from ...plan.bound import with_room
+
 # Numbers are C ints.
 cdef int64_t LAST = 2**31 - 2**20
 
 
 cdef class Kin:
-    """A family: one dtype, and one shape but for the extent of an axis."""
+    """A family: one dtype, and one shape but for the extent of an axis; with ``room``, that for which there is memory
+    along it."""
 
-    def __init__(self, dtype, tuple before, tuple after):
-        self.dtype, self.before, self.after = dtype, before, after
+    def __init__(self, dtype, tuple before, tuple after, room):
+        self.dtype, self.before, self.after, self.room = dtype, before, after, room
         self.c.unit = math.prod((*before, *after)) * dtype.itemsize
+        if room is not None:
+            self.c.whole, self.c.unit = self.c.unit * <Py_ssize_t>room, 0
         # One that is empty, for who looks before there is another.
         self.c.segments = <Segment *>take(NULL, 0, sizeof(Segment))
 
@@ -37,6 +46,7 @@ cdef class Specs:
     def __init__(self):
         self.end = 1
         self.ids, self.shapes, self.kin = {}, {0: None}, {}
+        self.roomy = False
         self.starts, self.segments = [], []
 
     def __len__(self):
@@ -58,6 +68,21 @@ cdef class Specs:
         kin, low = self.segments[k]
         return kin.dtype, (*kin.before, low + spec - self.starts[k], *kin.after)
 
+    cdef object room(self, int spec):
+        """The axis along which a value has room for more, and the extent that there is memory for; None: none has."""
+        cdef Kin kin
+        if not self.roomy or spec in self.shapes:
+            return None
+        kin = self.segments[bisect_right(self.starts, spec) - 1][0]
+        return None if kin.room is None else (len(kin.before), kin.room)
+
+    cdef Py_ssize_t nbytes(self, int spec) except -1:
+        """Bytes of memory that a value takes."""
+        if spec == 0:
+            return 0
+        dtype, shape = self[spec]
+        return math.prod(with_room(shape, self.room(spec))) * dtype.itemsize
+
     cdef int find(self, object dtype, tuple shape) except -1:
         """The number of a pair, a new one where it has none."""
         cdef int axis
@@ -68,7 +93,7 @@ cdef class Specs:
             return found
         if self.kin:
             for axis in range(len(shape)):
-                kin = self.kin.get((dtype, shape[:axis], shape[axis + 1:]))
+                kin = self.kin.get((dtype, shape[:axis], shape[axis + 1:], None))
                 if kin is not None:
                     found = spec_of(&kin.c, shape[axis])
                     if found:
@@ -79,14 +104,16 @@ cdef class Specs:
         self.shapes[found] = key
         return found
 
-    cdef Family *family(self, object dtype, tuple shape, int axis) except NULL:
-        """The family of a shape with an axis that varies, with numbers for what comes next."""
+    cdef Family *family(self, object dtype, tuple shape, int axis, object room=None) except NULL:
+        """The family of a shape with an axis that varies, with numbers for what comes next. ``room``: the extent that
+        there is memory for along that axis, where it is more than the value takes."""
         cdef Kin kin
-        key = (dtype, shape[:axis], shape[axis + 1:])
+        key = (dtype, shape[:axis], shape[axis + 1:], room)
         kin = self.kin.get(key)
         if kin is None:
             kin = Kin(*key)
             self.kin[key] = kin
+            self.roomy = self.roomy or room is not None
         self.cover(kin, shape[axis])
         return &kin.c
 
@@ -104,7 +131,10 @@ cdef class Specs:
         cdef Segment *last = f.segments + f.nsegments - 1
         cdef int64_t low = last.low + last.count if f.nsegments else 0
         cdef int64_t high = 2 * extent + 64
-        if extent < low or high - low > LAST - self.end:
+        if kin.room is not None:
+            # What fills its room lies as any other value.
+            high = kin.room
+        if extent < low or high <= low or high - low > LAST - self.end:
             return 0
         for start, stop, spec in self.taken(kin, low, high):
             f.segments = <Segment *>retake(NULL, f.segments, f.nsegments, f.nsegments + 1, sizeof(Segment))
@@ -127,13 +157,15 @@ cdef class Specs:
         cdef int other_axis
         cdef Kin other
         have = {}
+        if kin.room is not None:
+            return [(low, high, 0)]     # nobody else has numbers for these
         for (dtype, shape), spec in self.ids.items():
             if dtype == kin.dtype and len(shape) == rank and shape[:axis] == kin.before and \
                     shape[axis + 1:] == kin.after and low <= shape[axis] < high:
                 have[shape[axis]] = spec
         for other in self.kin.values():
             other_axis = len(other.before)
-            if other.dtype != kin.dtype or other_axis == axis or other_axis + 1 + len(other.after) != rank:
+            if other.room is not None or other.dtype != kin.dtype or other_axis == axis or other_axis + 1 + len(other.after) != rank:
                 continue
             # Two lines through the shapes of a rank meet in one point at most.
             mine = (*kin.before, None, *kin.after)

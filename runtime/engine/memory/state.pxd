@@ -233,6 +233,7 @@ cdef struct Family:
     int nsegments
     int at                # where a number was found last
     Py_ssize_t unit       # bytes of an extent of 1
+    Py_ssize_t whole      # and of all, where there is room for more
     Segment *segments
 
 # How a bound node follows an extent that varies (varying.pyx): each number below is base + slope * it.

@@ -95,7 +95,7 @@ def test_thousands_of_shapes_take_no_memory() -> None:
     assert peak < 5 * 4 * trips
 
 
-@pytest.mark.parametrize("case", ["append", "found", "kept", "chosen", "different", "branches"])
+@pytest.mark.parametrize("case", ["append", "cache", "found", "kept", "chosen", "different", "branches"])
 def test_bindings_are_kept_for_when_a_loop_starts_small_again(case: str) -> None:
     """After two runs of every length a third one binds nothing: the operators' own functions are not called."""
     m = model(CASES[case][0], 23)

@@ -19,9 +19,13 @@ SIZES = (
     *((9, 5, n) for n in (2, 3, 8, 15, 16, 17, 31, 33, 48, 63, 64, 65, 130)),
     *((3, k, 20) for k in (1, 2, 127, 128, 129, 300)),
     *((40, 130, 6), (50, 7, 8), (37, 66, 2), (32, 260, 5), (2, 3, 70), (33, 4, 16), (7, 300, 70), (2, 16, 1000)),
+    *((1, k, n) for k in (7, 8, 9, 15, 16, 17, 33, 64) for n in (2, 15, 16, 17, 31, 32, 33, 100)),
+    *((m, k, 50) for m in (1, 2, 3, 4, 5) for k in (16, 20, 64, 130)),
 )
-#: What BLAS does: dot products, one row of many weights, and large ones.
-OTHERS = ((5, 30, 1), (1, 30, 1), (1, 100, 70), (3, 1000, 300))
+#: What BLAS does: dot products, and large ones.
+OTHERS = ((5, 30, 1), (1, 30, 1), (1, 1000, 3000), (3, 1000, 3000), (9, 1000, 300))
+#: What an attention over long caches multiplies, with few rows.
+LONG = ((1, 64, 5000), (1, 5000, 64), (4, 40, 7000), (3, 9000, 33))
 
 
 def numbers(*shape: int) -> Any:
@@ -59,6 +63,16 @@ def test_every_element_is_summed_in_order_wherever_it_lies(tiling: int, way_a: s
             for row in range(m):
                 wanted = drivers.rows_product(a[row : row + 1], b)
                 assert got[row : row + 1].tobytes() == wanted.tobytes(), (m, k, n)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("m", "k", "n"), LONG)
+def test_so_is_what_few_rows_meet_of_long_caches(tiling: int, way: str, m: int, k: int, n: int) -> None:
+    a, b = numbers(m, k), numbers(k, n)
+    got = Eager().matmul(a, lying(b, way))
+    np.testing.assert_allclose(got, a.astype(float) @ b, rtol=1e-3, atol=1e-3)
+    if tiling != ANY:
+        assert got.tobytes() == drivers.rows_product(a, b).tobytes()
 
 
 @pytest.mark.parametrize(("m", "k", "n"), OTHERS)

@@ -1,0 +1,96 @@
+"""Values that grow along an axis with others before it: their memory has room for more, so that no row moves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import loopdbg
+from fusing import by_nodes, same
+from loopdbg.runtime.engine.growing import varying
+from models import model
+
+from .growing import CACHE, inputs_of, loop, numbers
+
+# Whoever takes no strides reads a copy.
+COPIED = loop(
+    """y = Concat <axis = 1> (x, e)
+    sums = CumSum (y, second)
+    total = ReduceMax <keepdims = 0> (sums)
+    flat = Reshape (y, minus)
+    places = NonZero (flat)
+    many = Size (places)""",
+    "float[2,n] x",
+    "float[2,m] y; float total; int64 many",
+    "float[2,k] v0; float[2,3] e",
+    "float[2,a] o0; float[b] o1; int64[c] o2",
+    "<int64 second = {1}, int64[1] minus = {-1}>",
+)
+
+
+def rooms(m: loopdbg.Model) -> dict[str, tuple[int, int]]:
+    """Names of the values that have room, and how much."""
+    assert m._engine is not None
+    found = {value.name: m._engine.memory.room(k) for k, value in enumerate(m.plan.slots)}
+    return {name: room for name, room in found.items() if room is not None}
+
+
+def test_rows_stay_where_they_are() -> None:
+    m = model(CACHE)
+    for trips in (20, 80, 20, 300):
+        given = inputs_of("cache", trips)
+        same(m.run(given), by_nodes(m, given))
+        assert set(rooms(m)) == {"k", "v", "keys", "values"}
+        assert all(axis == 2 and extent > trips + 1 for axis, extent in rooms(m).values())
+
+
+def test_whoever_looks_sees_values_without_gaps() -> None:
+    m = model(CACHE)
+    given = inputs_of("cache", 30)
+    expected = m.run(given)
+    assert rooms(m)
+    seen = []
+    for _ in range(2):
+        same(m.run(given, on_iteration=lambda frame: seen.append(frame.carried["k"].copy())), expected)
+        assert not rooms(m)
+        same(m.run(given), expected)
+        assert rooms(m)
+    assert [k.shape[2] for k in seen[:31]] == list(range(1, 32))
+    assert all(np.array_equal(k, expected["o0"][:, :, : k.shape[2]]) for k in seen)
+
+
+@pytest.mark.parametrize("length", [0, 1, 3, 4, 5, 17])
+def test_more_room_is_taken_when_it_is_full(monkeypatch: pytest.MonkeyPatch, length: int) -> None:
+    monkeypatch.setattr(varying, "least_room", 4)
+    m = model(CACHE)
+    for trips in (12, 50, 0, 1, 7, 50):
+        given = inputs_of("cache", trips) | {v: numbers(1, 2, length, 4) for v in ("v0", "v1")}
+        same(m.run(given), by_nodes(m, given))
+        same(m.run(given), by_nodes(m, given, native=False))
+
+
+@pytest.mark.parametrize(
+    ("text", "shape"),
+    [
+        # Nothing stands before the axis; something else reads the value at the boundary; it comes first.
+        (CACHE.replace("1,2,", "1,1,"), (1, 1, 1, 4)),
+        (CACHE.replace("Concat <axis = 2> (k, half)", "Concat <axis = 2> (half, k)"), (1, 2, 1, 4)),
+    ],
+)
+def test_others_lie_as_ever(text: str, shape: tuple[int, ...]) -> None:
+    m = model(text)
+    given: dict[str, Any] = {"M": np.array(40)} | {name: numbers(*shape) for name in ("v0", "v1", "v2")}
+    same(m.run(given), by_nodes(m, given))
+    assert "keys" not in rooms(m)
+
+
+def test_readers_that_take_no_strides_get_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(varying, "least_room", 8)
+    m = model(COPIED)
+    given: dict[str, Any] = {"v0": numbers(2, 1), "e": numbers(2, 3)}
+    for trips in (30, 4, 30):
+        expected = by_nodes(m, given | {"M": np.array(trips)})
+        same(m.run(given | {"M": np.array(trips)}), expected)
+        assert "y" in rooms(m)
