@@ -7,9 +7,9 @@ from collections.abc import Callable
 from case import Case
 from cell_models import greedy, lstm, two_lstm
 from scalar_models import collatz, mandelbrot, scalar, scalar_scan
-from tensor_models import grow, heat, ssm
+from tensor_models import cache, grow, heat, ssm
 
 CASES: dict[str, Callable[[], Case]] = {
     function.__name__: function
-    for function in (scalar, scalar_scan, collatz, mandelbrot, heat, lstm, grow, ssm, two_lstm, greedy)
+    for function in (scalar, scalar_scan, collatz, mandelbrot, heat, lstm, grow, cache, ssm, two_lstm, greedy)
 }

@@ -86,6 +86,46 @@ def grow(iterations: int = 2000) -> Case:
     return Case("grow", "Concat one element to a carried tensor, ReduceSum", iterations, build, inputs, goal=2)
 
 
+def cache(heads: int = 8, width: int = 64, iterations: int = 1000) -> Case:
+    """One query an iteration, over the keys and values of all iterations so far."""
+    row = f"float[1,{heads},1,{width}]"
+
+    def grown(name: str) -> str:
+        return f"float[1,{heads},{name},{width}]"
+
+    def build() -> onnx.ModelProto:
+        return parse(
+            f"""
+            cache (int64 M, bool cond, {grown("t0")} k0, {grown("t0")} v0, {row} q0)
+                => ({grown("t1")} k_last, {grown("t1")} v_last, {row} q_last)
+            <float scale = {{0.125}}>
+            {{
+              k_last, v_last, q_last = Loop (M, cond, k0, v0, q0) <
+                body: graph = step (int64 i, bool more_in, {grown("t")} k, {grown("t")} v, {row} q)
+                    => (bool more, {grown("u")} keys, {grown("u")} values, {row} q_next) {{
+                  turned = Neg (q)
+                  keys = Concat <axis = 2> (k, turned)
+                  values = Concat <axis = 2> (v, q)
+                  across = Transpose <perm = [0, 1, 3, 2]> (keys)
+                  products = MatMul (q, across)
+                  scores = Mul (products, scale)
+                  weights = Softmax <axis = -1> (scores)
+                  mixed = MatMul (weights, values)
+                  q_next = Tanh (mixed)
+                  more = Identity (more_in)
+                }}>
+            }}
+        """
+        )
+
+    def inputs() -> Inputs:
+        numbers = {name: uniform(seed, 1, heads, 1, width, low=-1) for seed, name in enumerate(("k0", "v0", "q0"), 91)}
+        return {"M": i64(iterations), "cond": np.array(True), **numbers}
+
+    description = f"attention of {heads} heads over {iterations} keys and values, appended one by one"
+    return Case("cache", description, iterations, build, inputs, goal=1.5)
+
+
 def ssm(channels: int = 256, state: int = 16, iterations: int = 2000) -> Case:
     """A diagonal state-space layer, step by step; the numbers of each step by Gather(i)."""
     shape = f"1,{channels},{state}"

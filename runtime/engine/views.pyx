@@ -34,7 +34,7 @@ from ..plan.through import bind_through, views_through
 np.import_array()
 
 #: Results of fewer bytes are copied in no time.
-LEAST_BYTES = 512
+LEAST_BYTES = 256
 #: So many of what an extent counts are a small value, where it grows.
 FEW = 16
 #: Rows of so many elements take longer by a call each than a copy does: 16 turned [8,8] are added in 0.3 us, and were in 1.4.

@@ -32,6 +32,9 @@ enum { LOOPDBG_PANEL = 64, LOOPDBG_BYTES_HEAD = 2 * LOOPDBG_PANEL * (int)sizeof(
 /* How far ahead weights are asked for, in bytes. Those that stay in the second-level cache are near: they come fast enough
  * unasked, and asking takes a load each time ([1,256] @ [256,1024]: 9 us, asked for ahead 15). */
 enum { LOOPDBG_AHEAD = 1024, LOOPDBG_NEAR = 1 << 20 };
+/* Weights of so few bytes go through one panel at a time for one row: what half of them the first-level cache still has from
+ * the call before is then read first. [1,64] @ [64,256]: 0.55 us instead of 0.61. */
+enum { LOOPDBG_ALTERNATE = 1 << 17 };
 
 /* Where a column of a row lies in a panel of strips. */
 #define AT(column, STRIP) ((column) / STRIP * STRIP * k + (column) % STRIP)
@@ -251,7 +254,7 @@ static void loopdbg_panels_piece(void const *what, npy_intp piece, int worker) {
         npy_intp first = (low + (backwards ? count - 1 - c : c)) * LOOPDBG_PANEL, row = 0, left = n - first;
         npy_intp apart = tiling->head + k * LOOPDBG_PANEL * tiling->size;
         char const *panel = (char const *)job->weights + first / LOOPDBG_PANEL * apart;
-        if (m == 1 && tiling->pair && c + 1 < count) {
+        if (m == 1 && tiling->pair && c + 1 < count && k * n * tiling->size > LOOPDBG_ALTERNATE) {
             npy_intp both = backwards ? first - LOOPDBG_PANEL : first;
             if (n - both >= 2 * LOOPDBG_PANEL) {
                 tiling->pair((char const *)job->weights + both / LOOPDBG_PANEL * apart, x, out + both, k,
