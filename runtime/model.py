@@ -298,10 +298,11 @@ class Model:
         begin: Callable[[Engine], object] | None = None,
     ) -> tuple[str, int, Sequence[Follower]]:
         """Run until something ends it: what, the loop, and which loops ran beside others."""
-        unseen = on_iteration is None and begin is None and on_tick is None
+        # Ticks are told of iterations, and read no value.
+        unseen = on_iteration is None and begin is None
         engine.start(given, unseen)
         engine.set_limits(max_iterations, True)
-        if unseen and max_iterations is None and len(self.loops) < 2:
+        if unseen and on_tick is None and max_iterations is None and len(self.loops) < 2:
             return *engine.resume(), ()
         if begin is not None:
             begin(engine)

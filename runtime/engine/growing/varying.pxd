@@ -25,6 +25,7 @@ cdef class Growing:
     cdef int vary(self, int pc, object instruction, object followed, object bound, object appended, list arrays, dict seen,
                   dict beyond) except -1
     cdef int number(self, list numbers, size_t where, object value, bint narrow=?) except -1
+    cdef dict find_carriers(self)
     cdef object place_for(self, object instruction, list given)
     cdef int input_port(self, Port *p, int slot, object shape, object room) except -1
     cdef int port(self, Port *p, int slot, object shape, object dtype, object room) except -1

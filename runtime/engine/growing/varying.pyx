@@ -102,9 +102,7 @@ cdef class Growing:
         cdef int axis
         if not self.unseen or instruction.node.op_type != "Concat":
             return None
-        if self.carriers is None:
-            self.carriers = carriers(self.memory.plan)
-        param = self.carriers.get((instruction.outputs[0], instruction.inside))
+        param = self.find_carriers().get((instruction.outputs[0], instruction.inside))
         if param is None or instruction.inputs[0] != param:
             return None
         before = given[0]
@@ -119,6 +117,11 @@ cdef class Growing:
         while room <= extent + extent // 4:
             room *= 4 if room * unit < MUCH_ROOM else 2
         return param, (axis, room)
+
+    cdef dict find_carriers(self):
+        if self.carriers is None:
+            self.carriers = carriers(self.memory.plan)
+        return self.carriers
 
     cdef object finished(self, object instruction, object followed, list given, object bound):
         """A node bound for a range, as ``varied`` gives it; None where it does not follow the extent alone."""
@@ -316,7 +319,9 @@ cdef class Growing:
     cdef int lie_anew(self) except -1:
         """Values that grow lie in another way from now on."""
         cdef int pc, slot
-        for result, index in self.carriers or ():
+        if not any(self.last_bound):
+            return 0
+        for result, index in self.find_carriers():
             pc = self.s.writer[<int>result]
             self.forget(pc)
             self.last_bound[pc] = None

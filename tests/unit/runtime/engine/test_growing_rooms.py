@@ -57,6 +57,11 @@ def test_whoever_looks_sees_values_without_gaps() -> None:
         assert not rooms(m)
         same(m.run(given), expected)
         assert rooms(m)
+    first = model(CACHE)
+    first.run(given, on_iteration=lambda frame: None)
+    assert not rooms(first)
+    same(first.run(given), expected)
+    assert rooms(first)
     assert [k.shape[2] for k in seen[:31]] == list(range(1, 32))
     assert all(np.array_equal(k, expected["o0"][:, :, : k.shape[2]]) for k in seen)
 
