@@ -13,6 +13,7 @@ COLOURS = {
     "stepped": "#a9dcd8",
     "onnxruntime": "#8a8a8a",
     "openvino": "#4c6ef5",
+    "onnx.reference": "#c9a0dc",
     "c": "#e0a030",
 }
 
