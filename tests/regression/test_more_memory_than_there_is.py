@@ -1,4 +1,5 @@
-"""Scan outputs of terabytes grew until the machine had no memory left, and what grew was not named."""
+"""Scan outputs of terabytes grew until the machine had no memory left, and what grew was not named; carried values that grew
+ended in a traceback."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import resource
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import loopdbg
@@ -20,6 +22,13 @@ SCAN = """g (int64 n, bool go) => (float[m,k] y) {
     e = ConstantOfShape (s)
   }> (n, go)
 }"""
+#: What a back edge carries, on the first axis and on another one.
+GROWN = """g (int64 n, bool go, float[{before}a,65536] x0, float[{before}1,65536] e) => (float[{before}b,65536] y) {{
+  y = Loop <body = b (int64 i, bool c, float[{before}k,65536] x) => (bool c2, float[{before}l,65536] grown) {{
+    c2 = Identity (c)
+    grown = Concat <axis = {axis}> (x, e)
+  }}> (n, go, x0)
+}}"""
 #: One node each, asked for 4 TB.
 NODES = {
     "ConstantOfShape": "g (int64[k] s) => (float[n] y) { y = ConstantOfShape (s) }",
@@ -44,6 +53,18 @@ def test_a_scan_output_names_its_loop_and_what_it_needs(tmp_path: Path) -> None:
     ran = finish(start("run", path, "--input", f"n={2**40}", "--input", "go=true", preexec_fn=limit))
     assert ran.status == 1
     assert re.search(r"loop 'Loop_0', iteration \d+: scan output 'y' .*needs .* GB", ran.err), ran.err
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_value_that_grows_names_its_node(tmp_path: Path, axis: int) -> None:
+    path = save(tmp_path, GROWN.format(axis=axis, before="2," * axis))
+    np.savez(tmp_path / "in.npz", **{name: np.zeros((*[2] * axis, 1, 65536), np.float32) for name in ("x0", "e")})
+    limit = partial(resource.setrlimit, resource.RLIMIT_AS, (3 << 29, 3 << 29))
+    given = ("--input", f"n={2**40}", "--input", "go=true", "--inputs", tmp_path / "in.npz")
+    ran = finish(start("run", path, *given, preexec_fn=limit))
+    assert ran.status == 1
+    assert re.search(r"Concat .*in loop 'Loop_0', iteration \d+: .* (G|Gi|Mi)B", ran.err), ran.err
+    assert "Traceback" not in ran.err
 
 
 @pytest.mark.parametrize("op_type", NODES)

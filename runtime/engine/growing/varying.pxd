@@ -39,5 +39,7 @@ cdef class Growing:
     cdef int forget(self, int pc) except -1
     cdef int provide(self, int pc) except -1
     cdef int provide_output(self, Port *p, Varying *v) except -1
+    cdef object room_for(self, Port *p, Py_ssize_t nbytes)
+    cdef object buffer(self, int pc, Py_ssize_t nbytes)
     cdef bint is_shared(self, int slot)
     cdef int grow_into(self, Port *p, Py_ssize_t nbytes) except -1

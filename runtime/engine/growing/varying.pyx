@@ -42,6 +42,7 @@ from ...plan.plan import Opcode
 from ...plan.through import bind_to_memory
 from ...kernels.extents import Extent, axis_that_varies, follow, now
 from ...ops.primitives import REFUSALS
+from ..memory.memory import memory_for
 
 np.import_array()
 
@@ -277,7 +278,7 @@ cdef class Growing:
             extent = extent_of(t.family, slot.spec)
             if not 0 <= extent <= longest:
                 extent = longest
-            room = np.empty(t.most if ins.varying == NULL else spacious(t.most), np.uint8)
+            room = self.buffer(pc, t.most if ins.varying == NULL else spacious(t.most))
             self.memory.put_room(t.slot, room, spec_of(t.family, extent), t.family.unit * extent, OWN)
             made = 1
         return made
@@ -380,7 +381,7 @@ cdef class Growing:
             room = v.rooms + k
             need = room.base + room.slope * n
             if need > room.capacity:
-                array = np.empty(spacious(need), np.uint8)
+                array = self.buffer(pc, spacious(need))
                 arrays = self.arrays[pc, v.key]
                 arrays[:] = [a for a in arrays if np.PyArray_BYTES(a) != room.cell[0]]
                 arrays.append(array)
@@ -409,11 +410,18 @@ cdef class Growing:
         if slot.flags & SHARED and slot.capacity >= nbytes and not self.is_shared(p.slot):
             slot.flags = OWN
         if slot.flags != OWN or slot.capacity < nbytes:
-            return self.memory.put_room(p.slot, room_for(p, nbytes), p.spec, nbytes, OWN)
+            return self.memory.put_room(p.slot, self.room_for(p, nbytes), p.spec, nbytes, OWN)
         if slot.spec != p.spec:
             before, slot.spec, slot.nbytes = slot.nbytes, p.spec, nbytes
             spec_changed(self.s, p.slot, min(before, nbytes))
         return 0
+
+    cdef object room_for(self, Port *p, Py_ssize_t nbytes):
+        """A buffer for a result that grows."""
+        return self.buffer(self.s.writer[p.slot], nbytes if p.family != NULL and p.family.whole else spacious(nbytes))
+
+    cdef object buffer(self, int pc, Py_ssize_t nbytes):
+        return memory_for(nbytes, lambda: f"{self.memory.where(pc)}: its result")
 
     cdef bint is_shared(self, int slot):
         """Is the other value of a back edge in the same buffer?"""
@@ -430,15 +438,10 @@ cdef class Growing:
             room = <object>source.owner
             source.flags = OWN | SHARED
         else:
-            room = room_for(p, nbytes)
+            room = self.room_for(p, nbytes)
             memcpy(np.PyArray_BYTES(room), source.data, source.nbytes)
         self.memory.put_room(p.slot, room, p.spec, nbytes, OWN | SHARED)
         return 0
-
-
-cdef object room_for(Port *p, Py_ssize_t nbytes):
-    """A buffer for a value that grows."""
-    return np.empty(nbytes if p.family != NULL and p.family.whole else spacious(nbytes), np.uint8)
 
 
 def carriers(plan):

@@ -173,11 +173,11 @@ cdef class Memory:
             return 0
         dtype, shape = self.specs[spec]
         nbytes = self.specs.nbytes(spec)
+        who = lambda: f"{self.where(self.producers[k])}: its result" if k in self.producers else f"'{self.plan.slots[k].name}'"
         if self.specs.room(spec) is not None:
-            return self.put_room(k, np.empty(nbytes, np.uint8), spec, nbytes, OWN)
+            return self.put_room(k, memory_for(nbytes, who), spec, nbytes, OWN)
         if nbytes < LARGE:
             return self.put_owner(k, np.empty(shape, dtype), spec, OWN)
-        who = lambda: f"{self.where(self.producers[k])}: its result" if k in self.producers else f"'{self.plan.slots[k].name}'"
         return self.put_owner(k, memory_for(nbytes, who).view(dtype).reshape(shape), spec, OWN)
 
     cdef int set_constant(self, int k, object array) except -1:
