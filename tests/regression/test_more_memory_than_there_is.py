@@ -1,5 +1,5 @@
-"""Scan outputs of terabytes grew until the machine had no memory left, and what grew was not named; carried values that grew
-ended in a traceback."""
+"""Scan outputs of terabytes grew until the machine had no memory left, and what grew was not named; carried values that
+grew ended in a traceback."""
 
 from __future__ import annotations
 
