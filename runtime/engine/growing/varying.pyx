@@ -37,9 +37,9 @@ import math
 import numpy as np
 
 from ...plan import ranges
+from ...plan.bind import bind
 from ...plan.bound import Counted, Input, Roomy, Varied
 from ...plan.plan import Opcode
-from ...plan.through import bind_to_memory
 from ...kernels.extents import Extent, axis_that_varies, follow, now
 from ...ops.primitives import REFUSALS
 from ..memory.memory import memory_for
@@ -92,7 +92,7 @@ cdef class Growing:
             given.append(i)
         followed.rooms = [None if i is None else i.room for i in given]
         try:
-            bound = bind_to_memory(instruction.op, given, block, self.place_for(instruction, given))
+            bound = bind(instruction.op, given, block, self.place_for(instruction, given))
         except REFUSALS:
             return None     # bound on plain shapes, it says what is wrong
         return self.finished(instruction, followed, given, bound)
@@ -104,7 +104,7 @@ cdef class Growing:
         if not self.unseen or instruction.node.op_type != "Concat":
             return None
         param = self.find_carriers().get((instruction.outputs[0], instruction.inside))
-        if param is None or instruction.inputs[0] != param:
+        if param is None:
             return None
         before = given[0]
         axis = axis_that_varies(before.shape)
@@ -445,12 +445,13 @@ cdef class Growing:
 
 
 def carriers(plan):
-    """(result slot, loop) -> parameter, of the back edges that exchange buffers, whose result a node of each iteration makes,
-    and whose two values nothing else reads but nodes, and outputs of the loop once it ended."""
+    """(result slot, loop) -> parameter, of the back edges that exchange buffers, where a node appends to the parameter in each
+    iteration, and nothing else reads the two values but nodes, and outputs of the loop once it ended."""
     used, makers, branches = [slot for _, slot in plan.outputs], {}, 0
     for instruction in plan.code:
         if instruction.kind == Opcode.NODE:
-            makers.update(dict.fromkeys(instruction.outputs if not branches else (), instruction.inside))
+            if not branches and instruction.node.op_type == "Concat":
+                makers[instruction.outputs[0]] = instruction.inside, instruction.inputs[0]
         else:
             branches += (instruction.kind == Opcode.BRANCH) - (instruction.kind == Opcode.JOIN)
             used += [*instruction.inputs, *[source for source, _ in instruction.moves]]
@@ -461,7 +462,7 @@ def carriers(plan):
         used += [sliced.outer for sliced in loop.slices] + [scan.result for scan in loop.scans]
         used += [source for source, _ in loop.kept]
     return {(edge.result, loop.index): edge.param for loop in plan.loops for edge in loop.edges
-            if edge.swap and makers.get(edge.result, -1) == loop.index and
+            if edge.swap and makers.get(edge.result) == (loop.index, edge.param) and
             used.count(edge.result) == used.count(edge.param) == 1}
 
 

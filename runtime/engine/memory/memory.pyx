@@ -235,8 +235,9 @@ cdef class Memory:
         """An array over memory that stays valid only until the engine goes on."""
         dtype, shape = self.specs[spec]
         room = self.specs.room(spec)
-        array = self.array_of(dtype, with_room(shape, room), data)
-        return array if room is None else array[(slice(None),) * room[0] + (slice(0, shape[room[0]]),)]
+        if room is None:
+            return self.array_of(dtype, shape, data)
+        return self.array_of(dtype, with_room(shape, room), data)[(slice(None),) * room[0] + (slice(0, shape[room[0]]),)]
 
     cdef object array_of(self, object dtype, tuple shape, char *data):
         """An array over memory, or with its own where that is NULL."""

@@ -81,7 +81,8 @@ cdef class Specs:
         if spec == 0:
             return 0
         dtype, shape = self[spec]
-        return math.prod(with_room(shape, self.room(spec))) * dtype.itemsize
+        room = self.room(spec)
+        return math.prod(shape if room is None else with_room(shape, room)) * dtype.itemsize
 
     cdef int find(self, object dtype, tuple shape) except -1:
         """The number of a pair, a new one where it has none."""
