@@ -24,7 +24,6 @@ import contextvars
 import numpy as np
 
 from ..plan import ranges
-from ..plan.bind import bind
 from ..plan.bound import Bound, Counted, Input, Listed, ListInput, Roomy
 from ..errors import ExecutionError, LoopdbgError, one_line
 from ..graph import MAIN
@@ -33,6 +32,7 @@ from ..ops.eager import Eager
 from ..ops.primitives import NotNative
 from ..ops.draws import Draws
 from ..plan.plan import Opcode
+from ..plan.through import bind_to_memory
 
 np.import_array()
 
@@ -141,7 +141,7 @@ cdef class Binder:
         if not lists:
             varied = self.growing.varied(pc, instruction, inputs, self.block)
         if varied is None:
-            bound = bind(instruction.op, inputs, self.block)
+            bound = bind_to_memory(instruction.op, inputs, self.block)
         else:
             followed, bound, appended = varied
             if appended is not None and appended[2] is not None:

@@ -40,11 +40,8 @@ ROWS_ALONE, FEW_WEIGHTS = 8, 1 << 19
 MOST_BLOCK_BYTES = 1 << 26
 
 
-def bind(op: Op, inputs: Sequence[Input | None], block: int | None = None, place: Place | None = None) -> Bound:
-    """Bind ``op`` to inputs of these dtypes and shapes.
-
-    ``block``: see :data:`BLOCK`. ``place``: where the result goes on, of an operator that does nothing but to copy its
-    inputs.
+def bind(op: Op, inputs: Sequence[Input | None], block: int | None = None) -> Bound:
+    """Bind ``op`` to inputs of these dtypes and shapes. ``block``: see :data:`BLOCK`.
 
     Raises:
         NotNative: it has to run in Python.
@@ -52,10 +49,6 @@ def bind(op: Op, inputs: Sequence[Input | None], block: int | None = None, place
     """
     if not op.native:
         raise NotNative
-    if place is not None or any(i is not None and i.room is not None for i in inputs):
-        from .through import bind_to_memory
-
-        return bind_to_memory(op, inputs, block, place)
     if op.pure and not op.sequences and all(i is None or i.known is not None for i in inputs):
         return _fold(op, [i if i is None else i.known for i in inputs])
     return walkable(_Binder(inputs, block=block).bind(op))

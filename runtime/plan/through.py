@@ -15,7 +15,7 @@ from ..kernels.extents import span_of
 from ..ops.arithmetic import MAX_OUTER
 from ..ops.primitives import REFUSALS
 from ..ops.registry import Op
-from .bind import _Binder, walkable
+from .bind import _Binder, bind, walkable
 from .bound import Bound, Buffer, CallSpec, Input, Place, Shape, respread, walked
 
 
@@ -36,11 +36,16 @@ class _Closing(_Binder):
         return whole if i.room is None or i.seen is not None else self._copy(whole)
 
 
-def bind_to_memory(op: Op, inputs: Sequence[Input | None], block: int | None, place: Place | None) -> Bound:
-    """:func:`~.bind.bind` where the memory of some inputs has room for more: it is read as it lies, where that gives
-    the same bits, else copied first."""
+def bind_to_memory(op: Op, inputs: Sequence[Input | None], block: int | None, place: Place | None = None) -> Bound:
+    """Bind ``op`` as :func:`~.bind.bind` does, where the memory of some inputs may have room for more: it is read as it
+    lies, where that gives the same bits, else copied first.
+
+    ``place``: where the result goes on, of an operator that does nothing but to copy its inputs.
+    """
     if place is not None:
         return walkable(_Through(inputs, block=block, place=place).bind(op))
+    if not op.native or all(i is None or i.room is None for i in inputs):
+        return bind(op, inputs, block)
     span = span_of([i.shape for i in inputs if i is not None])
     before = (span.low, span.high)
     bound = bind_through(op, inputs, {}, block)

@@ -37,9 +37,9 @@ import math
 import numpy as np
 
 from ...plan import ranges
-from ...plan.bind import bind
 from ...plan.bound import Counted, Input, Roomy, Varied
 from ...plan.plan import Opcode
+from ...plan.through import bind_to_memory
 from ...kernels.extents import Extent, axis_that_varies, follow, now
 from ...ops.primitives import REFUSALS
 from ..memory.memory import memory_for
@@ -92,7 +92,7 @@ cdef class Growing:
             given.append(i)
         followed.rooms = [None if i is None else i.room for i in given]
         try:
-            bound = bind(instruction.op, given, block, self.place_for(instruction, given))
+            bound = bind_to_memory(instruction.op, given, block, self.place_for(instruction, given))
         except REFUSALS:
             return None     # bound on plain shapes, it says what is wrong
         return self.finished(instruction, followed, given, bound)
