@@ -144,9 +144,6 @@ cdef class Binder:
             bound = bind_to_memory(instruction.op, inputs, self.block)
         else:
             followed, bound, appended = varied
-            if appended is not None and appended[2] is not None:
-                # Where provide puts the result, what it begins with stands already.
-                bound.calls.pop(appended[2])
             loose, bound = bound, ranges.settled(bound, inputs)
         if bound.looked:
             self.growing.note_looks(pc, inputs, bound.looked)

@@ -376,8 +376,6 @@ cdef class Views:
             self.binder.growing.put_aside(reader)
         else:
             self.binder.growing.arrays.pop((reader, ins.varying.key), None)
-        if appended is not None and appended[2] is not None:
-            bound.calls.pop(appended[2])
         instruction = self.memory.plan.code[reader]
         self.binder.install(reader, instruction, ranges.settled(bound, given))
         self.binder.views[reader] = bound.views

@@ -99,9 +99,11 @@ def takes_bytes():
 
 
 def is_small(Kernel kernel, m, k, n):
-    """Is a product summed in one order, however its matrices lie? The numbers may be extents that vary."""
+    """Is a product summed in one order, however its matrices lie? As ``loopdbg_is_small``, of extents that may vary."""
     if kernel.driver != "product":
         return False
+    if type(m) is int and type(k) is int and type(n) is int:
+        return loopdbg_is_small(_tiling.edges, m, k, n)
     if n == 1:
         return m * k <= LOOPDBG_FEW_PRODUCTS
     if m == 1 and k > LOOPDBG_HEAD and n > LOOPDBG_HEAD:

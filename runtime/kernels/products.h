@@ -120,10 +120,7 @@ EACH_2(EDGE_AVX2, 4)
 #define TURNED_AVX2(R)                                                                                                 \
     TURNED(loopdbg_turned_avx2_##R, __attribute__((target("avx2,fma"))), __m256, 8, R, _mm256_setzero_ps,              \
            _mm256_set1_ps, _mm256_fmadd_ps, _mm256_storeu_ps, TURN8)
-TURNED_AVX2(1)
-TURNED_AVX2(2)
-TURNED_AVX2(3)
-TURNED_AVX2(4)
+EACH_TURNED(TURNED_AVX2)
 #define EDGE_NAME2(W, R) loopdbg_edge_avx2_##W##_##R
 static loopdbg_edges const loopdbg_edges_avx2 = {
     {EDGES_6(EDGE_NAME2, 1), EDGES_6(EDGE_NAME2, 2), EDGES_2(EDGE_NAME2, 3), EDGES_2(EDGE_NAME2, 4)},
@@ -179,10 +176,7 @@ __attribute__((target("avx512f"))) static void loopdbg_sixteen_rows(loopdbg_lyin
 #define TURNED_AVX512(R)                                                                                               \
     TURNED(loopdbg_turned_avx512_##R, __attribute__((target("avx512f"))), __m512, 16, R, _mm512_setzero_ps,            \
            _mm512_set1_ps, _mm512_fmadd_ps, _mm512_storeu_ps, TURN16)
-TURNED_AVX512(1)
-TURNED_AVX512(2)
-TURNED_AVX512(3)
-TURNED_AVX512(4)
+EACH_TURNED(TURNED_AVX512)
 #define EDGE_NAME5(W, R) loopdbg_edge_avx512_##W##_##R
 static loopdbg_edges const loopdbg_edges_avx512 = {
     {EDGES_8(EDGE_NAME5, 1), EDGES_8(EDGE_NAME5, 2), EDGES_8(EDGE_NAME5, 3), EDGES_6(EDGE_NAME5, 4)},

@@ -39,6 +39,8 @@
         if (first < n) name##_columns(p, column, n - N, 1);                                                            \
     }
 
+#define EACH_TURNED(DO) DO(1) DO(2) DO(3) DO(4)
+
 /* Of four numbers of as many columns as a register has, those of each; ``x``: of every fourth column, in quarters or halves. */
 #define TURN_QUARTERS(V, D, LOW, HIGH, LOW_D, HIGH_D, x, v)                                                            \
     D const low0 = (D)LOW(x[0], x[1]), low1 = (D)LOW(x[2], x[3]);                                                      \

@@ -25,7 +25,7 @@ from ..ops.primitives import IterationFunction, NotNative, View
 from ..ops.registry import Op
 from .batch import Batched, Rows
 from .bound import Bound, Buffer, CallSpec, Counted, Input, Listed, Place, Roomy, Shape, Varied, with_room
-from .emitting import Emitting, clipped
+from .emitting import Emitting, Piece, clipped
 
 _EAGER = Eager()
 #: Iterations that are computed at once where that is possible: a GEMM of 64 rows takes 5 % more a row than one of 500.
@@ -116,25 +116,17 @@ class _Binder(Emitting):
     def _argument(self, i: Input) -> Buffer:
         return i.seen or i.whole
 
-    def assemble(
-        self,
-        shape: Sequence[int],
-        dtype: np.dtype[Any],
-        pieces: Sequence[tuple[Buffer, Sequence[int]]],
-        fill: Any = None,
-    ) -> Buffer:
-        if self.place is None or fill is not None:
-            return super().assemble(shape, dtype, pieces, fill)
+    def _joined(
+        self, shape: Sequence[int], dtype: np.dtype[Any], pieces: Sequence[Piece]
+    ) -> tuple[Buffer, Sequence[Piece]]:
+        if self.place is None:
+            return super()._joined(shape, dtype, pieces)
         slot, room = self.place
         memory = self._new(with_room(tuple(shape), room), dtype)
         out = Roomy("temp", memory.index, dtype, tuple(shape), memory.strides, room=room)
         before = next(i for i in self.inputs if i is not None and i.slot == slot)
         self.in_place = before.room == room and pieces[0][0] == before.whole
-        for piece, starts in pieces[self.in_place :]:
-            if piece.size:
-                target = self.slice(out, starts, [1] * out.ndim, piece.shape)
-                self._elementwise(arithmetic.copy(dtype), (piece,), target)
-        return out
+        return out, pieces[self.in_place :]
 
     def _owns_whole(self, buffer: Buffer, taken: set[int]) -> bool:
         """True where a result fills a fresh temp from end to end, so that the temp can be the output itself."""

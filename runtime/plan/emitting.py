@@ -25,6 +25,8 @@ from ..ops.weights import fits, panels_for, prepared
 from .bound import OBJECT, Buffer, CallSpec, Counted, Listed, Shape, Varied
 
 _EAGER = Eager()
+#: What a result is put together of: a tensor, and where it begins there.
+Piece = tuple[Buffer, Sequence[int]]
 #: How a kernel is told of what weights in panels are stored as, by their bytes.
 _STORED = {4: 1, 2: 2, 1: 3}
 #: Room for a result that may turn out shorter is taken up to so many bytes; beyond, Python takes what it needs.
@@ -234,10 +236,10 @@ class Emitting:
         self,
         shape: Sequence[int],
         dtype: np.dtype[Any],
-        pieces: Sequence[tuple[Buffer, Sequence[int]]],
+        pieces: Sequence[Piece],
         fill: Any = None,
     ) -> Buffer:
-        out = self._new(shape, dtype)
+        out, pieces = self._joined(shape, dtype, pieces)
         copy = arithmetic.copy(dtype)
         if fill is not None:
             value = self.constant(np.array(fill, dtype))
@@ -253,6 +255,12 @@ class Emitting:
             if piece.size:
                 self._elementwise(copy, (piece,), self.slice(out, starts, [1] * out.ndim, piece.shape))
         return out
+
+    def _joined(
+        self, shape: Sequence[int], dtype: np.dtype[Any], pieces: Sequence[Piece]
+    ) -> tuple[Buffer, Sequence[Piece]]:
+        """Where pieces are put together, and those of them that are not there yet."""
+        return self._new(shape, dtype), pieces
 
     def gather(self, x: Buffer, indices: Buffer, axis: int) -> Buffer:
         if indices.dtype.kind != "i" or indices.dtype.itemsize < 4:

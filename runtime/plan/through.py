@@ -64,9 +64,7 @@ def bind_through(
 ) -> Bound | None:
     """``op`` bound to read other memory in place of some slots; None where that gains nothing, or is not the same."""
     given = [i if i is None or i.slot not in seen else replace(i, seen=seen[i.slot]) for i in inputs]
-    closed = (
-        inputs if place is not None else [i if i is None or i.room is None else replace(i, room=None) for i in inputs]
-    )
+    closed = [i if i is None or i.room is None or place is not None else replace(i, room=None) for i in inputs]
     try:
         plain = _Binder(closed, block=block, place=place).bind(op)
         bound = _Through(given, block=block, place=place).bind(op)

@@ -69,7 +69,8 @@ cdef class Growing:
                     self.appends[edge.result, loop.index] = edge.param
 
     cdef object varied(self, int pc, object instruction, list inputs, object block):
-        """A node bound for a range of shapes: (Followed, Bound, whole copy or None); None where that cannot be."""
+        """A node bound for a range of shapes: (Followed, Bound, (result, what it appends to) or None); None where that cannot
+        be. The call that would copy what stands there already is left out."""
         shapes = [None if i is None else i.shape for i in inputs]
         before, self.last_bound[pc] = self.last_bound[pc], (instruction, shapes, {})
         if before is None or before[0] is not instruction:
@@ -137,11 +138,13 @@ cdef class Growing:
             param = self.appends.get((slot, instruction.inside), -1)
             if isinstance(bound.outputs[k], Roomy):
                 if bound.in_place:
-                    appended = (slot, param, None)
+                    appended = (slot, param)
             elif param >= 0 and slot >= 0 and param in instruction.inputs:
                 copied = ranges.whole_copy(bound, k, param)
                 if copied is not None:
-                    appended = (slot, param, copied)
+                    # Where provide puts the result, what it begins with stands already.
+                    bound.calls.pop(copied)
+                    appended = (slot, param)
         return followed, bound, appended
 
     cdef int vary(self, int pc, object instruction, object followed, object bound, object appended,
@@ -295,12 +298,12 @@ cdef class Growing:
         """An execution begins. Nodes that only met other shapes between executions are bound as if it were the first:
         what stays the same can be run in groups. ``unseen``: nobody looks at anything but the outputs."""
         cdef int pc
-        if unseen != self.unseen:
-            self.unseen = unseen
-            self.lie_anew()
         cdef bint used
         cdef Instr *ins
         cdef Varying *v
+        if unseen != self.unseen:
+            self.unseen = unseen
+            self.lie_anew()
         for pc in range(len(self.last_bound)):
             ins = self.s.code + pc
             used = ins.varying != NULL and was_used(ins.varying)

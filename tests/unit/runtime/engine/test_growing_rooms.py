@@ -10,9 +10,11 @@ import pytest
 import loopdbg
 from fusing import by_nodes, same
 from loopdbg.runtime.engine.growing import varying
+from loopdbg.runtime.plan.bound import Bound, Input
+from loopdbg.runtime.plan.through import bind_to_memory
 from models import model
 
-from .growing import CACHE, inputs_of, loop, numbers
+from .growing import CACHE, F, inputs_of, loop, numbers
 
 # Whoever takes no strides reads a copy.
 COPIED = loop(
@@ -44,6 +46,20 @@ def test_rows_stay_where_they_are() -> None:
         same(m.run(given), by_nodes(m, given))
         assert set(rooms(m)) == {"k", "v", "keys", "values"}
         assert all(axis == 2 and extent > trips + 1 for axis, extent in rooms(m).values())
+
+
+def test_an_append_writes_its_rows_alone() -> None:
+    concat = next(i.op for i in model(CACHE).plan.code if i.node is not None and i.node.op_type == "Concat")
+    shapes, f32 = ((1, 2, 5, 4), (1, 2, 1, 4)), np.dtype(F)
+
+    def bound(room: tuple[int, int] | None) -> Bound:
+        inputs = [Input(k, f32, shape, None, list) for k, shape in enumerate(shapes)]
+        inputs[0].room = room
+        return bind_to_memory(concat, inputs, None, (0, (2, 64)))
+
+    there, elsewhere = bound((2, 64)), bound((2, 32))
+    assert there.in_place and [call.buffers[0].index for call in there.calls] == [1]
+    assert not elsewhere.in_place and [call.buffers[0].index for call in elsewhere.calls] == [0, 1]
 
 
 def test_whoever_looks_sees_values_without_gaps() -> None:
@@ -79,7 +95,7 @@ def test_more_room_is_taken_when_it_is_full(monkeypatch: pytest.MonkeyPatch, len
 @pytest.mark.parametrize(
     ("text", "shape"),
     [
-        # Nothing stands before the axis; something else reads the value at the boundary; it comes first.
+        # Nothing stands before the axis; what is appended to comes last.
         (CACHE.replace("1,2,", "1,1,"), (1, 1, 1, 4)),
         (CACHE.replace("Concat <axis = 2> (k, half)", "Concat <axis = 2> (half, k)"), (1, 2, 1, 4)),
     ],

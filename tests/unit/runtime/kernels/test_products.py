@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 
 from loopdbg.runtime.kernels import drivers
+from loopdbg.runtime.kernels.extents import Extent, Span
+from loopdbg.runtime.ops import arithmetic
 from loopdbg.runtime.ops.eager import Eager
 
 ANY, AVX2, AVX512 = 1, 2, 3
@@ -63,6 +66,19 @@ def test_every_element_is_summed_in_order_wherever_it_lies(tiling: int, way_a: s
             for row in range(m):
                 wanted = drivers.rows_product(a[row : row + 1], b)
                 assert got[row : row + 1].tobytes() == wanted.tobytes(), (m, k, n)
+
+
+def test_extents_that_vary_are_judged_as_numbers_are(tiling: int) -> None:
+    kernel = arithmetic.product(np.dtype(np.float32), np.dtype(np.float32))
+    sizes = (1, 2, 7, 63, 64, 65, 128, 129, 400, 3000, 40_000)
+    found = set()
+    for m, k, n in product((1, 2, 4, 5, 16, 17, 100), sizes, sizes):
+        small = drivers.is_small(kernel, m, k, n)
+        found.add(small)
+        assert drivers.is_small(kernel, m, Extent(Span(k)), n) == small, (m, k, n)
+        assert drivers.is_small(kernel, m, k, Extent(Span(n))) == small, (m, k, n)
+        assert drivers.is_small(kernel, Extent(Span(m)), k, n) == small, (m, k, n)
+    assert found == {False, True}
 
 
 @pytest.mark.parametrize("way", WAYS)
