@@ -9,10 +9,14 @@ enum { LOOPDBG_MAX_ARGS = 8, LOOPDBG_MAX_DIMS = 4, LOOPDBG_MAX_STEPS = 12, LOOPD
 typedef void (*loopdbg_loop)(char **args, npy_intp const *dims, npy_intp const *steps, void *data);
 #define LOOP(name) static void name(char **args, npy_intp const *dims, npy_intp const *steps, void *data)
 
+/* A function of so many neighbours of float16, or of bfloat16 (``brain``). */
+typedef void (*loopdbg_halves_loop)(unsigned short const *x, unsigned short *y, npy_intp n, int brain);
+
 /* An elementwise loop for float32, and with what it goes through which type (narrow.h). */
 typedef struct {
     loopdbg_loop loop, fold;
     void *data, *fold_data;
+    loopdbg_halves_loop halves; /* NULL, or what does the same in registers */
     /* narrow: the result is of that type as well, else it is a bool; operation: of loopdbg_half (narrow.h), or -1 */
     int inputs, brain, narrow, operation;
 } loopdbg_through;

@@ -13,6 +13,9 @@ cdef extern from "call.h":
     ctypedef void (*inner_loop "loopdbg_loop")(
         char **args, const npy_intp *dims, const npy_intp *steps, void *data) noexcept nogil
 
+    ctypedef void (*halves_loop "loopdbg_halves_loop")(
+        const unsigned short *x, unsigned short *y, npy_intp n, int brain) noexcept nogil
+
     ctypedef struct Call "loopdbg_call":
         int (*run)(Call *call) noexcept nogil
         inner_loop loop

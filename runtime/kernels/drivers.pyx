@@ -15,8 +15,6 @@ import numpy as np
 cdef extern from "two_axes.h" nogil:
     void loopdbg_copy_rows(char *dst, const char *src, npy_intp rows, npy_intp bytes, npy_intp dst_step,
                            npy_intp src_step) noexcept
-    void loopdbg_turn_4(char **, const npy_intp *, const npy_intp *, void *) noexcept
-    void loopdbg_turn_8(char **, const npy_intp *, const npy_intp *, void *) noexcept
     void loopdbg_where_rows(char **, const npy_intp *, const npy_intp *, void *) noexcept
     int loopdbg_gather(const char *x, const char *indices, char *out, npy_intp outer, npy_intp length, npy_intp block,
                        npy_intp n, npy_intp index_size) noexcept
@@ -472,14 +470,12 @@ cdef bint short_rows(Call *call, Kernel k) noexcept:
 
 
 cdef bint turns(Call *call, Kernel k) noexcept:
-    """True where a copy of elements of two or four bytes turns a matrix: neighbours of the source lie along the outer
-    axis."""
+    """True where a copy or a conversion turns a matrix: neighbours of the source lie along the outer axis."""
     cdef npy_intp *axis
-    cdef npy_intp size = <npy_intp>k.data
-    if k.driver != "copy" or (size != 4 and size != 2) or not call.nouter or call.dims[0] < 4:
+    if k.turned == NULL or not call.nouter or call.dims[0] < 4:
         return False
     axis = call.outer + (call.nouter - 1) * (call.nargs + 1)
-    return axis[0] >= 4 and axis[1] == size and call.steps[1] == size and call.steps[0] > size
+    return axis[0] >= 4 and axis[1] == k.sizes[0] and call.steps[1] == k.sizes[1] and call.steps[0] > k.sizes[0]
 
 
 cdef bint takes_rows(Call *call, Kernel k) noexcept:
@@ -552,8 +548,7 @@ cdef int set_kernel(Call *call, object kernel) except -1:
         call.loop = k.sums if call.steps[2] == 0 else k.rows
         call.run = run_rows
     elif turns(call, k):
-        call.loop = loopdbg_turn_4 if <npy_intp>k.data == 4 else loopdbg_turn_8
-        call.run = run_rows
+        call.loop, call.run = k.turned, run_rows
     elif takes_rows(call, k):
         call.loop = loopdbg_where_rows
         call.run = run_rows

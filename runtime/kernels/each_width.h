@@ -14,7 +14,7 @@
 #define V loopdbg_f8
 #define VI loopdbg_i8
 #define N 8
-#define ATTR __attribute__((target("avx2,fma")))
+#define ATTR __attribute__((target("avx2,fma,f16c")))
 #define NAME(x) loopdbg_##x##_avx2
 #include LANES_BODY
 #undef V

@@ -7,6 +7,7 @@
 
 #include "call.h"
 #include "lanes.h"
+#include "narrow_ways.h"
 
 /* exp, expm1, log and tanh, and power below, stand in for ufuncs of these names; the others are loops of our own. */
 #define LOOPDBG_FUNCTIONS(X) X(exp) X(expm1) X(log) X(tanh) X(sigmoid) X(softplus) X(erf) X(gelu)
@@ -32,6 +33,13 @@ static inline float loopdbg_power_one(float x, float c) {
     }
 LOOPDBG_FUNCTIONS(LOOPDBG_ANY_WIDTH)
 
+/* The same of float16 and bfloat16 (``brain``), neighbours. */
+#define LOOPDBG_ANY_WIDTH_HALVES(FUNCTION)                                                                   \
+    static void loopdbg_halves_##FUNCTION(uint16_t const *x, uint16_t *y, npy_intp n, int brain) {           \
+        LOOPDBG_WIDEST(FUNCTION##_halves)(x, y, n, brain);                                                   \
+    }
+LOOPDBG_FUNCTIONS(LOOPDBG_ANY_WIDTH_HALVES)
+
 /* x^c; a loop of two inputs. */
 static void loopdbg_each_power(char **args, npy_intp const *dims, npy_intp const *steps) {
     LOOPDBG_WIDEST(power_each)(args, dims, steps);
@@ -41,6 +49,13 @@ static void loopdbg_each_power(char **args, npy_intp const *dims, npy_intp const
 static loopdbg_loop loopdbg_function(char const *name) {
 #define LOOPDBG_PICK(FUNCTION) \
     if (!strcmp(name, #FUNCTION)) return loopdbg_each_##FUNCTION;
+    LOOPDBG_FUNCTIONS(LOOPDBG_PICK)
+#undef LOOPDBG_PICK
+    return NULL;
+}
+static loopdbg_halves_loop loopdbg_halves_function(char const *name) {
+#define LOOPDBG_PICK(FUNCTION) \
+    if (!strcmp(name, #FUNCTION)) return loopdbg_halves_##FUNCTION;
     LOOPDBG_FUNCTIONS(LOOPDBG_PICK)
 #undef LOOPDBG_PICK
     return NULL;

@@ -1,5 +1,6 @@
 /* Functions of float32, element by element, for one width: see lanes.h and functions.h. */
 #include "lanes_math.h"
+#include "halves_lanes.h"
 
 #define ALL(x) ((V){0} + (x))
 #define SIGN_OF(x) ((VI)(x) & INT32_MIN)
@@ -252,6 +253,47 @@ ATTR static void NAME(power_each)(char **args, npy_intp const *dims, npy_intp co
             NAME(store)(beside, LOOPDBG_LANES, v);                                                            \
             for (npy_intp k = 0; k < count; k++, to += steps[1]) *(float *)to = beside[k];                    \
         }                                                                                                     \
+    }
+LOOPDBG_FUNCTIONS(LOOPDBG_LOOP)
+#undef LOOPDBG_LOOP
+/* The same of float16 and bfloat16. Is there a NaN among these? Those go the way that leaves one as it is. */
+ATTR static inline __attribute__((always_inline)) int NAME(some_nan)(V const v[LOOPDBG_LANES / N]) {
+#if N == 16
+    return HALF_NAN_16((__m512)v[0]) != 0;
+#elif N == 8
+    return (HALF_NAN_8((__m256)v[0]) | HALF_NAN_8((__m256)v[1])) != 0;
+#else
+    (void)v;
+    return 0;
+#endif
+}
+#define LOOPDBG_LOOP(FUNCTION)                                                                                \
+    ATTR static __attribute__((noinline)) void NAME(FUNCTION##_with_nan)(uint16_t const *x, uint16_t *y, npy_intp count, \
+                                                                         int brain) {                         \
+        float near[LOOPDBG_LANES] = {0};                                                                      \
+        V v[LOOPDBG_LANES / N];                                                                               \
+        for (npy_intp k = 0; k < count; k++) near[k] = brain ? loopdbg_from_brain(x[k]) : loopdbg_from_half(x[k]); \
+        NAME(load)(near, LOOPDBG_LANES, 0, v);                                                                \
+        for (int q = 0; q < LOOPDBG_LANES / N; q++) v[q] = NAME(FUNCTION)(v[q]);                              \
+        NAME(store)(near, LOOPDBG_LANES, v);                                                                  \
+        for (npy_intp k = 0; k < count; k++) y[k] = brain ? loopdbg_to_brain(near[k]) : loopdbg_to_half_f32(near[k]); \
+    }                                                                                                         \
+    ATTR static inline __attribute__((always_inline)) void NAME(FUNCTION##_of)(uint16_t const *x, uint16_t *y, npy_intp n, \
+                                                                               int brain) {                   \
+        V v[LOOPDBG_LANES / N];                                                                               \
+        for (npy_intp i = 0; i < n; i += LOOPDBG_LANES) {                                                     \
+            NAME(load_halves)(x + i, n - i, 0, brain, v);                                                     \
+            if (__builtin_expect(NAME(some_nan)(v), 0)) {                                                     \
+                NAME(FUNCTION##_with_nan)(x + i, y + i, n - i < LOOPDBG_LANES ? n - i : LOOPDBG_LANES, brain); \
+                continue;                                                                                     \
+            }                                                                                                 \
+            for (int q = 0; q < LOOPDBG_LANES / N; q++) v[q] = NAME(FUNCTION)(v[q]);                          \
+            NAME(store_halves)(y + i, n - i, brain, v);                                                       \
+        }                                                                                                     \
+    }                                                                                                         \
+    ATTR static void NAME(FUNCTION##_halves)(uint16_t const *x, uint16_t *y, npy_intp n, int brain) {         \
+        if (brain) NAME(FUNCTION##_of)(x, y, n, 1);                                                           \
+        else NAME(FUNCTION##_of)(x, y, n, 0);                                                                 \
     }
 LOOPDBG_FUNCTIONS(LOOPDBG_LOOP)
 #undef LOOPDBG_LOOP

@@ -22,6 +22,7 @@
 #include "numbers.h"
 #include "processor.h"
 #include "scalar_ops.h"
+#include "side_by_side.h"
 #include "sums.h"
 #include "wide.h"
 
@@ -290,40 +291,9 @@ LOOP(erf_f64) {
         T *z = (T *)out;                                                                                      \
         MAP_BODY(T, A, B, EXPRESSION)                                                                         \
     }
-/* The shortest rows of all, brought side by side, so many elements at a time: 6x for the extremes of rows of 2. Only where
- * the output's rows lie side by side and no input shares other memory with it than the very element. */
-enum { LOOPDBG_SHORTEST = 7, LOOPDBG_FEW_ROWS = 16, LOOPDBG_ROWS_BLOCK = 256 };
-#define ROWS_MOVE(BYTES) for (npy_intp r = 0; r < some; r++, from += around) memcpy(to + r * (BYTES), from, BYTES)
-/* One element of each row, so many times: rows of known length take a third of the time. */
-#define ROWS_STRETCH(N)                                                                                       \
-    for (npy_intp r = 0; r < rows; r++)                                                                       \
-        for (int i = 0; i < (N); i++) memcpy(to + (r * (N) + i) * size, from + r * around, (size_t)size)
-static inline __attribute__((always_inline)) void loopdbg_side_by_side(char *restrict to, char const *restrict from,
-                                                                       npy_intp step, npy_intp around, npy_intp rows,
-                                                                       npy_intp n, npy_intp size) {
-    if (!step) {
-        switch (n) {
-            case 2: ROWS_STRETCH(2); return;
-            case 3: ROWS_STRETCH(3); return;
-            case 4: ROWS_STRETCH(4); return;
-            default: ROWS_STRETCH(n); return;
-        }
-    }
-    /* The same row again: what is there is doubled. */
-    npy_intp const some = around || rows < 16 ? rows : 16;
-    switch (n * size) {
-        case 8: ROWS_MOVE(8); break;
-        case 12: ROWS_MOVE(12); break;
-        case 16: ROWS_MOVE(16); break;
-        case 20: ROWS_MOVE(20); break;
-        case 24: ROWS_MOVE(24); break;
-        case 28: ROWS_MOVE(28); break;
-        case 32: ROWS_MOVE(32); break;
-        default: ROWS_MOVE((size_t)(n * size));
-    }
-    for (npy_intp have = some * n * size, all = rows * n * size; have < all; have *= 2)
-        memcpy(to + have, to, (size_t)(have < all - have ? have : all - have));
-}
+/* The shortest rows of all: 6x for the extremes of rows of 2. Only where the output's rows lie side by side and no input
+ * shares other memory with it than the very element. */
+enum { LOOPDBG_SHORTEST = 7 };
 #define ROWS_SHORTEST(T, EXPRESSION)                                                                          \
     {                                                                                                         \
         T nearx[LOOPDBG_ROWS_BLOCK], neary[LOOPDBG_ROWS_BLOCK];                                               \

@@ -1,6 +1,6 @@
 """What a kernel is, for those who make calls of it."""
 
-from .call cimport MAX_ARGS, Call, inner_loop, run_call
+from .call cimport MAX_ARGS, Call, halves_loop, inner_loop, run_call
 from numpy cimport npy_intp
 
 
@@ -9,6 +9,7 @@ cdef extern from "call.h" nogil:
         inner_loop loop, fold
         void *data
         void *fold_data
+        halves_loop halves
         int inputs, brain, narrow, operation
 
 
@@ -16,7 +17,7 @@ cdef class Kernel:
     cdef inner_loop loop
     cdef void *data
     cdef run_call one
-    cdef inner_loop fold, rows, sum, sums, fold_around, fold_rows
+    cdef inner_loop fold, rows, sum, sums, fold_around, fold_rows, turned
     cdef readonly str driver
     cdef readonly object out
     cdef readonly bint elementwise

@@ -7,7 +7,7 @@ cimport cython
 cimport numpy as np
 from numpy cimport npy_intp
 
-from .call cimport Call, inner_loop, run_call
+from .call cimport Call, halves_loop, inner_loop, run_call
 
 from importlib import import_module
 
@@ -24,6 +24,8 @@ cdef extern from "inner_loops.h" nogil:
 
 cdef extern from "narrow.h" nogil:
     void loopdbg_through_floats(char **, const npy_intp *, const npy_intp *, void *) noexcept
+    void loopdbg_turn_f16(char **, const npy_intp *, const npy_intp *, void *) noexcept
+    void loopdbg_turn_bf16(char **, const npy_intp *, const npy_intp *, void *) noexcept
     void loopdbg_fold_floats(char **, const npy_intp *, const npy_intp *, void *) noexcept
     void loopdbg_fold_directly(char **, const npy_intp *, const npy_intp *, void *) noexcept
     void loopdbg_fold_highest(char **, const npy_intp *, const npy_intp *, void *) noexcept
@@ -32,7 +34,12 @@ cdef extern from "narrow.h" nogil:
     int loopdbg_half_operation_of(const char *name) noexcept
 
 cdef extern from "functions.h" nogil:
+    halves_loop loopdbg_halves_function(const char *name) noexcept
     int loopdbg_use_lanes(int wanted) noexcept
+
+cdef extern from "two_axes.h" nogil:
+    void loopdbg_turn_4(char **, const npy_intp *, const npy_intp *, void *) noexcept
+    void loopdbg_turn_8(char **, const npy_intp *, const npy_intp *, void *) noexcept
 
 cdef extern from "scalars.h" nogil:
     run_call loopdbg_find_scalar(const char *name, char type) noexcept
@@ -87,10 +94,11 @@ cdef class Kernel:
     ``out``: dtype of the result. ``elementwise``: the loop computes each element from those in its place; a gufunc's does
     not. ``exact``: what comes of an element depends on nothing else, not on the steps either.
 
-    ``sizes``: of the arguments' elements, where it is not exact. ``one``: what to run instead where there is one element;
+    ``sizes``: of the arguments' elements, where it is not exact or turns. ``one``: what to run instead where there is one element;
     ``fold``: the loop to run instead where the output is one element that is read as well, ``sum``: where the others are
     neighbours besides; ``rows`` and ``sums``: over two axes, ``rows`` where the inner one is short; ``fold_around`` and
-    ``fold_rows``: where the output stays along the axis around the inner one, or along the one around that.
+    ``fold_rows``: where the output stays along the axis around the inner one, or along the one around that; ``turned``: over two
+    axes, of which the outer one is that of the input's neighbours.
     """
 
     @property
@@ -173,7 +181,7 @@ cdef Kernel _through_floats(np.ufunc ufunc, tuple dtypes):
     floats = ufunc_kernel(ufunc, (np.dtype(np.float32),) * len(dtypes))
     if floats is None or floats.out not in (np.float32, np.bool_):
         return None
-    kernel = _narrow(floats, dtypes[0], <int>len(dtypes))
+    kernel = _narrow(floats, dtypes[0], <int>len(dtypes), ufunc.__name__)
     # A loop of one input gets neighbours in any case.
     kernel.exact = len(dtypes) == 1 or ufunc in _EXACT or ufunc in (np.maximum, np.minimum)
     kernel.through.operation = loopdbg_half_operation_of(ufunc.__name__.encode())
@@ -193,8 +201,8 @@ cdef Kernel _through_floats(np.ufunc ufunc, tuple dtypes):
     return kernel
 
 
-cdef Kernel _narrow(Kernel floats, object dtype, int inputs):
-    """What computes ``floats`` on so many inputs of float16 or bfloat16."""
+cdef Kernel _narrow(Kernel floats, object dtype, int inputs, str name):
+    """What computes ``floats``, the function of that name, on so many inputs of float16 or bfloat16."""
     cdef int j
     cdef Kernel kernel = _kernel(<inner_loop>loopdbg_through_floats, NULL, "loop",
                                  dtype if floats.out == np.float32 else floats.out, True)
@@ -203,6 +211,8 @@ cdef Kernel _narrow(Kernel floats, object dtype, int inputs):
     kernel.through.inputs, kernel.through.brain = inputs, type_char(dtype) == _BRAIN
     kernel.through.narrow = floats.out == np.float32
     kernel.through.operation = -1
+    if inputs == 1:
+        kernel.through.halves = loopdbg_halves_function(name.encode())
     kernel.data = &kernel.through
     for j in range(inputs):
         kernel.sizes[j] = dtype.itemsize
@@ -238,7 +248,7 @@ def own_kernel(str name, dtype):
     cdef inner_loop loop = NULL
     if char == _BRAIN or char == "e":
         floats = own_kernel(name, np.dtype(np.float32))
-        return None if floats is None else _narrow(floats, dtype, 1)
+        return None if floats is None else _narrow(floats, dtype, 1, name)
     if char:
         loop = loopdbg_own(name.encode(), ord(char))
     return None if loop == NULL else _kernel(loop, NULL, "checked", dtype, True, _one(name, ord(char)))
@@ -247,7 +257,11 @@ def own_kernel(str name, dtype):
 def copy_kernel(dtype):
     """Copy elements of any fixed-size dtype, strides on both sides."""
     size = dtype.itemsize
-    return _kernel(<inner_loop>loopdbg_copy, <void *><npy_intp>size, "copy", dtype, True, _one("copy", size))
+    cdef Kernel kernel = _kernel(<inner_loop>loopdbg_copy, <void *><npy_intp>size, "copy", dtype, True, _one("copy", size))
+    kernel.sizes[0] = kernel.sizes[1] = size
+    if size == 4 or size == 2:
+        kernel.turned = <inner_loop>loopdbg_turn_4 if size == 4 else <inner_loop>loopdbg_turn_8
+    return kernel
 
 
 def where_kernel(dtype):
@@ -262,7 +276,13 @@ def cast_kernel(source, target):
     cdef inner_loop loop = NULL
     if a and b:
         loop = loopdbg_cast(ord(a), ord(b))
-    return None if loop == NULL else _kernel(loop, NULL, "loop", target, True, _one("cast " + b, ord(a)))
+    if loop == NULL:
+        return None
+    cdef Kernel kernel = _kernel(loop, NULL, "loop", target, True, _one("cast " + b, ord(a)))
+    if b == "f" and a in ("e", _BRAIN):
+        kernel.sizes[0], kernel.sizes[1] = 2, 4
+        kernel.turned = <inner_loop>loopdbg_turn_f16 if a == "e" else <inner_loop>loopdbg_turn_bf16
+    return kernel
 
 
 def special_kernel(str driver, out):

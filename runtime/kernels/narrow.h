@@ -11,6 +11,8 @@
 #include "call.h"
 #include "narrow_ways.h"
 #include "overlaps.h"
+#include "side_by_side.h"
+#include "turn.h"
 
 enum { LOOPDBG_NARROW_BLOCK = 256 };
 
@@ -74,6 +76,10 @@ static void loopdbg_through_floats(char **args, npy_intp const *dims, npy_intp c
         loopdbg_narrow_blocks(loopdbg_half->operations[by->brain][by->operation], args, n, steps, most);
         return;
     }
+    if (by->halves && most > 1 && steps[0] == 2 && step == 2) {
+        by->halves((uint16_t const *)args[0], (uint16_t *)result, n, by->brain);
+        return;
+    }
     if (most > 1)
         for (int k = 0; k < by->inputs; k++)
             if (!inner[k]) loopdbg_widened(by->brain, args[k], 2, in[k], 1);
@@ -88,6 +94,26 @@ static void loopdbg_through_floats(char **args, npy_intp const *dims, npy_intp c
     }
 }
 
+/* Rows that fill no vector, side by side: 12x for rows of 7. */
+enum { LOOPDBG_SHORT_HALVES = 16 };
+static void loopdbg_narrow_short(loopdbg_narrow_operation operation, loopdbg_narrow_rows const *x) {
+    uint16_t near[2][LOOPDBG_ROWS_BLOCK];
+    char const *in[2] = {x->a, x->b};
+    npy_intp const n = x->n, row = 2 * n, most = LOOPDBG_ROWS_BLOCK / n;
+    npy_intp const step[2] = {x->a_step, x->b_step}, around[2] = {x->a_row, x->b_row};
+    for (npy_intp first = 0; first < x->rows; first += most) {
+        npy_intp rows = x->rows - first < most ? x->rows - first : most;
+        char const *given[2];
+        for (int k = 0; k < 2; k++) {
+            given[k] = step[k] && around[k] == row ? in[k] + first * row : (char const *)near[k];
+            if (given[k] == (char const *)near[k] && (around[k] || !first))
+                loopdbg_side_by_side((char *)near[k], in[k] + first * around[k], step[k], around[k], rows, n, 2);
+        }
+        loopdbg_narrow_rows flat = {given[0], given[1], x->y + first * row, 2, 2, 0, 0, 0, 1, rows * n};
+        operation(&flat);
+    }
+}
+
 /* These operations over the inner axis and the one around it (data: as in Call.outer), where neighbours of the inner
  * one have steps of 2, or 0 for one of the inputs. */
 static void loopdbg_narrow_around(int brain, int which, char **args, npy_intp n, npy_intp const *steps, npy_intp const *axis) {
@@ -95,7 +121,8 @@ static void loopdbg_narrow_around(int brain, int which, char **args, npy_intp n,
     loopdbg_narrow_rows x = {args[0], args[1], args[2], steps[0], steps[1], axis[1], axis[2], axis[3], axis[0], n};
     if (operation && axis[3] == 2 * n && loopdbg_apart(x.a, x.a_step, x.a_row, x.y, x.rows, x.y_row, 2) &&
         loopdbg_apart(x.b, x.b_step, x.b_row, x.y, x.rows, x.y_row, 2)) {
-        operation(&x);
+        if (n < LOOPDBG_SHORT_HALVES && x.rows >= LOOPDBG_FEW_ROWS) loopdbg_narrow_short(operation, &x);
+        else operation(&x);
         return;
     }
     x.rows = 1;
@@ -226,5 +253,43 @@ static void loopdbg_fold_lowest(char **args, npy_intp const *dims, npy_intp cons
     }
 NARROW_CASTS(0, f16)
 NARROW_CASTS(1, bf16)
+
+/* To floats over two axes, of which the outer one is the source's neighbours (data: as in Call.outer): blocks are turned
+ * in registers first, so many rows at a time as stay at hand. 5x for a matrix of 256 x 256. */
+enum { LOOPDBG_TURNED_ROWS = 32 };
+static void loopdbg_turned_floats(int brain, char **args, npy_intp n, npy_intp step, npy_intp const *axis) {
+    uint16_t near[8][LOOPDBG_TURNED_ROWS];
+    loopdbg_widen const widen = brain ? loopdbg_widen_brain : loopdbg_half->widen;
+    npy_intp const m = axis[0];
+    for (npy_intp i = 0, rows; i < n; i += rows) {
+        rows = n - i < LOOPDBG_TURNED_ROWS ? n - i : LOOPDBG_TURNED_ROWS;
+        for (npy_intp j = 0, lines; j < m; j += lines) {
+            char const *from = args[0] + i * step + j * 2;
+            npy_intp whole = m - j >= 8 ? rows / 8 * 8 : 0;
+            lines = m - j < 8 ? m - j : 8;
+            for (npy_intp r = 0; r < whole; r += 8)
+                loopdbg_turn_block_8(from + r * step, step, (char *)(near[0] + r), sizeof near[0]);
+            for (npy_intp r = whole; r < rows; r++)
+                for (npy_intp l = 0; l < lines; l++) near[l][r] = *(uint16_t const *)(from + r * step + l * 2);
+            for (npy_intp l = 0; l < lines; l++)
+                widen(near[l], (float *)(args[1] + (j + l) * axis[2]) + i, rows);
+        }
+    }
+}
+/* Extents and strides may have changed. */
+#define TURN_FLOATS(BRAIN, N)                                                                                 \
+    LOOP(loopdbg_turn_##N) {                                                                                  \
+        npy_intp const *axis = (npy_intp const *)data;                                                        \
+        if (axis[1] == 2 && steps[1] == 4) {                                                                  \
+            loopdbg_turned_floats(BRAIN, args, dims[0], steps[0], axis);                                      \
+            return;                                                                                           \
+        }                                                                                                     \
+        for (npy_intp j = 0; j < axis[0]; j++) {                                                              \
+            char *row[2] = {args[0] + j * axis[1], args[1] + j * axis[2]};                                    \
+            cast_##N##_f32(row, dims, steps, NULL);                                                           \
+        }                                                                                                     \
+    }
+TURN_FLOATS(0, f16)
+TURN_FLOATS(1, bf16)
 
 #endif

@@ -10,18 +10,9 @@
 /* Rows of no more elements than this lie beside one another in vectors. */
 enum { LOOPDBG_NARROW = 8 };
 
-/* How float16 or bfloat16 is converted. */
-typedef struct {
-    loopdbg_widen widen;
-    loopdbg_narrow narrow;
-} loopdbg_rounding;
-
-/* A float as one of these. */
-static inline float loopdbg_rounded(loopdbg_rounding const *by, float x) {
-    uint16_t near;
-    by->narrow(&x, &near, 1);
-    by->widen(&near, &x, 1);
-    return x;
+/* A float as one of float16 or bfloat16. */
+static inline float loopdbg_rounded(float x, int brain) {
+    return brain ? loopdbg_from_brain(loopdbg_to_brain(x)) : loopdbg_from_half(loopdbg_to_half_f32(x));
 }
 
 #define LANES_BODY "rows_lanes.h"
@@ -34,22 +25,11 @@ static int loopdbg_softmax(loopdbg_call *call) {
     return 0;
 }
 
-/* x, of float16 or bfloat16 -> out; scratch for a row, up to whole lanes, and its bits. Differences, powers, their sum and
- * the logarithm of that are rounded to the type as they come. extra: as softmax, it is bfloat16. */
+/* x, of float16 or bfloat16 -> out. Differences, powers, their sum and the logarithm of that are rounded to the type as
+ * they come; of bfloat16 in rows of up to 8 each sum of them. extra: as softmax, it is bfloat16. */
 static int loopdbg_softmax_rounded(loopdbg_call *call) {
-    npy_intp rows = call->extra[0], n = call->extra[1], whole = (n + LOOPDBG_LANES - 1) / LOOPDBG_LANES * LOOPDBG_LANES;
-    int brain = (int)call->extra[3];
-    loopdbg_rounding const by = {brain ? loopdbg_widen_brain : loopdbg_half->widen,
-                                 brain ? loopdbg_narrow_brain : loopdbg_half->narrow};
-    uint16_t const *x = (uint16_t const *)LOOPDBG_ARG(call, 0);
-    uint16_t *out = (uint16_t *)LOOPDBG_ARG(call, 1);
-    float *row = (float *)LOOPDBG_ARG(call, 2);
-    uint16_t *near = (uint16_t *)(row + whole);
-    memset(near, 0, (size_t)whole * 2);
-    for (npy_intp r = 0; r < rows; r++, x += n, out += n) {
-        memcpy(near, x, (size_t)n * 2);
-        LOOPDBG_WIDEST(softmax_steps)(&by, row, near, n, whole, (int)call->extra[2], out);
-    }
+    LOOPDBG_WIDEST(softmax_halves)((uint16_t const *)LOOPDBG_ARG(call, 0), (uint16_t *)LOOPDBG_ARG(call, 1),
+                                   call->extra[0], call->extra[1], (int)call->extra[2], (int)call->extra[3]);
     return 0;
 }
 

@@ -1,5 +1,6 @@
 /* Rows of floats, for one width: see lanes.h and rows.h. */
 #include "lanes_math.h"
+#include "halves_lanes.h"
 
 /* Rows of up to 8 elements, 16 of them beside one another. */
 ATTR static inline __attribute__((always_inline)) void NAME(softmax_beside)(float const *x, float *out, npy_intp count,
@@ -73,43 +74,89 @@ ATTR static void NAME(softmax)(float const *x, float *out, npy_intp rows, npy_in
     }
 }
 
-/* float16 or bfloat16, with all that the formula rounds on the way; see loopdbg_softmax_rounded. One row, of n: x, and its
- * bits. What is converted has `whole` elements: those one by one that fill no vector took longer than all others. */
-ATTR static void NAME(softmax_steps)(loopdbg_rounding const *by, float *x, uint16_t *near, npy_intp n, npy_intp whole,
-                                     int logarithm, uint16_t *out) {
-    V v[LOOPDBG_LANES / N], total[LOOPDBG_LANES / N];
-    float most, below;
-    by->widen(near, x, whole);
-    most = NAME(greatest)(x, n);
+/* float16 or bfloat16, with all that the formula rounds on the way; see loopdbg_softmax_rounded. */
+ATTR static inline __attribute__((always_inline)) void NAME(softmax_row)(uint16_t const *x, uint16_t *out, npy_intp n,
+                                                                         int logarithm, int brain) {
+    uint16_t const lowest = brain ? 0xFF80 : 0xFC00; /* -inf */
+    V v[LOOPDBG_LANES / N], most[LOOPDBG_LANES / N], total[LOOPDBG_LANES / N];
+    for (int q = 0; q < LOOPDBG_LANES / N; q++) most[q] = (V){0} - __builtin_inff(), total[q] = (V){0};
     for (npy_intp i = 0; i < n; i += LOOPDBG_LANES) {
-        NAME(load)(x + i, n - i, 0, v);
-        for (int q = 0; q < LOOPDBG_LANES / N; q++) v[q] -= most;
-        NAME(store)(x + i, n - i, v);
+        NAME(load_halves)(x + i, n - i, lowest, brain, v);
+        for (int q = 0; q < LOOPDBG_LANES / N; q++) most[q] = NAME(larger)(v[q], most[q]);
     }
-    by->narrow(x, near, whole);
-    by->widen(near, x, whole);
-    if (logarithm) memcpy(out, near, (size_t)n * 2);
-    NAME(powers)(x, n, 0, x);
-    by->narrow(x, near, whole);
-    by->widen(near, x, whole);
-    for (int q = 0; q < LOOPDBG_LANES / N; q++) total[q] = (V){0};
+    float greatest = NAME(most)(most), below;
     for (npy_intp i = 0; i < n; i += LOOPDBG_LANES) {
-        NAME(load)(x + i, n - i, 0, v);
+        NAME(load_halves)(x + i, n - i, lowest, brain, v);
+        for (int q = 0; q < LOOPDBG_LANES / N; q++) v[q] -= greatest;
+        NAME(round_halves)(v, brain);
+        if (logarithm) NAME(store_halves)(out + i, n - i, brain, v);
+        for (int q = 0; q < LOOPDBG_LANES / N; q++) v[q] = NAME(exp)(v[q]);
+        NAME(round_halves)(v, brain);
+        if (!logarithm) NAME(store_halves)(out + i, n - i, brain, v);
         for (int q = 0; q < LOOPDBG_LANES / N; q++) total[q] += v[q];
     }
-    below = loopdbg_rounded(by, NAME(sum)(total));
-    if (logarithm) {
-        below = loopdbg_rounded(by, logf(below));
-        memcpy(near, out, (size_t)n * 2);
-        by->widen(near, x, whole);
-    }
+    below = loopdbg_rounded(NAME(sum)(total), brain);
+    if (logarithm) below = loopdbg_rounded(logf(below), brain);
     for (npy_intp i = 0; i < n; i += LOOPDBG_LANES) {
-        NAME(load)(x + i, n - i, 0, v);
+        NAME(load_halves)(out + i, n - i, 0, brain, v);
         for (int q = 0; q < LOOPDBG_LANES / N; q++) v[q] = logarithm ? v[q] - below : v[q] / below;
-        NAME(store)(x + i, n - i, v);
+        NAME(store_halves)(out + i, n - i, brain, v);
     }
-    by->narrow(x, near, whole);
-    memcpy(out, near, (size_t)n * 2);
+}
+
+/* Rows of up to 8, as NAME(softmax_beside). */
+ATTR static inline __attribute__((always_inline)) void NAME(softmax_halves_beside)(uint16_t const *x, uint16_t *out,
+                                                                                   npy_intp count, int n, int logarithm,
+                                                                                   int brain) {
+    enum { EACH = LOOPDBG_LANES / N };
+    uint16_t beside[LOOPDBG_NARROW][LOOPDBG_LANES];
+    float below[LOOPDBG_LANES];
+    V v[EACH], most[EACH], total[EACH];
+    for (int r = 0; r < LOOPDBG_LANES; r++)
+        for (int i = 0; i < n; i++) beside[i][r] = r < count ? x[r * n + i] : 0;
+    for (int q = 0; q < EACH; q++) most[q] = (V){0} - __builtin_inff(), total[q] = (V){0};
+    for (int i = 0; i < n; i++) {
+        NAME(from_halves)(beside[i], brain, v);
+        for (int q = 0; q < EACH; q++) most[q] = NAME(larger)(v[q], most[q]);
+    }
+    for (int i = 0; i < n; i++) {
+        NAME(from_halves)(beside[i], brain, v);
+        for (int q = 0; q < EACH; q++) v[q] -= most[q];
+        NAME(round_halves)(v, brain);
+        if (logarithm) NAME(to_halves)(v, brain, beside[i]);
+        for (int q = 0; q < EACH; q++) v[q] = NAME(exp)(v[q]);
+        NAME(round_halves)(v, brain);
+        if (!logarithm) NAME(to_halves)(v, brain, beside[i]);
+        for (int q = 0; q < EACH; q++) total[q] += v[q];
+        if (brain) NAME(round_halves)(total, brain);
+    }
+    NAME(round_halves)(total, brain);
+    if (logarithm) {
+        for (int q = 0; q < EACH; q++) *(V *)(below + q * N) = total[q];
+        for (int r = 0; r < LOOPDBG_LANES; r++) below[r] = logf(below[r]);
+        for (int q = 0; q < EACH; q++) total[q] = *(V const *)(below + q * N);
+        NAME(round_halves)(total, brain);
+    }
+    for (int i = 0; i < n; i++) {
+        NAME(from_halves)(beside[i], brain, v);
+        for (int q = 0; q < EACH; q++) v[q] = logarithm ? v[q] - total[q] : v[q] / total[q];
+        NAME(to_halves)(v, brain, beside[i]);
+    }
+    for (npy_intp r = 0; r < count; r++)
+        for (int i = 0; i < n; i++) out[r * n + i] = beside[i][r];
+}
+
+ATTR static inline __attribute__((always_inline)) void NAME(softmax_of_halves)(uint16_t const *x, uint16_t *out,
+                                                                               npy_intp rows, npy_intp n, int logarithm,
+                                                                               int brain) {
+    npy_intp const each = n <= LOOPDBG_NARROW ? LOOPDBG_LANES : 1;
+    for (npy_intp row = 0; row < rows; row += each, x += each * n, out += each * n)
+        if (each == 1) NAME(softmax_row)(x, out, n, logarithm, brain);
+        else NAME(softmax_halves_beside)(x, out, rows - row < each ? rows - row : each, (int)n, logarithm, brain);
+}
+ATTR static void NAME(softmax_halves)(uint16_t const *x, uint16_t *out, npy_intp rows, npy_intp n, int logarithm, int brain) {
+    if (brain) NAME(softmax_of_halves)(x, out, rows, n, logarithm, 1);
+    else NAME(softmax_of_halves)(x, out, rows, n, logarithm, 0);
 }
 
 /* ``blocks`` times 16 columns of x [n, inner], of which ``count`` are there. */

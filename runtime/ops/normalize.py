@@ -47,11 +47,9 @@ def softmax_over(p: P, x: T, axes: tuple[int, ...], logarithm: bool = False) -> 
         if x.dtype == FLOAT32:
             (result,) = p.routine("rows.softmax", [x], [(x.shape, FLOAT32)], (rows, length, int(logarithm)), rows=(0,))
             return result
-        if x.dtype.itemsize > 1 and length > _FEW:
+        if x.dtype.itemsize > 1:
             numbers = (rows, length, int(logarithm), int(x.dtype.name == "bfloat16"))
-            # A row and its bits, each up to 15 elements longer.
-            scratch = length * 6 + 96
-            (result,) = p.routine("rows.softmax_rounded", [x], [(x.shape, x.dtype)], numbers, scratch, rows=(0,))
+            (result,) = p.routine("rows.softmax_rounded", [x], [(x.shape, x.dtype)], numbers, rows=(0,))
             return result
 
     def step(value: T) -> T:
