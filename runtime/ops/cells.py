@@ -74,6 +74,9 @@ class Steps(Protocol[T]):
     def split(self, x: T, names: Sequence[str]) -> list[T]:
         """Parts of one size along the last axis."""
 
+    def part(self, x: T, first: int, end: int, of: int, name: str) -> T:
+        """Gates from ``first`` up to ``end``, of so many that lie along the last axis."""
+
     def clip(self, x: T, limit: float, name: str) -> T:
         """``x`` held in [-limit, limit]."""
 
@@ -100,8 +103,10 @@ class Computed:
         return one_minus(self.p, x)
 
     def split(self, x: Any, names: Sequence[str]) -> list[Any]:
-        size = x.shape[-1] // len(names)
-        return [columns(self.p, x, k * size, (k + 1) * size) for k in range(len(names))]
+        return [self.part(x, k, k + 1, len(names), name) for k, name in enumerate(names)]
+
+    def part(self, x: Any, first: int, end: int, of: int, name: str) -> Any:
+        return part_of(self.p, x, first, end, of)
 
     def clip(self, x: Any, limit: float, name: str) -> Any:
         return clipped(self.p, x, limit)
@@ -113,6 +118,12 @@ class Computed:
 def one_minus(p: P, x: Any) -> Any:
     """``1 - x``."""
     return p.map(np.subtract, constant(p, 1, x.dtype), x)
+
+
+def part_of(p: P, x: Any, first: int, end: int, of: int) -> Any:
+    """Of ``of`` gates along the last axis those from ``first`` up to ``end``."""
+    size = x.shape[-1] // of
+    return columns(p, x, first * size, end * size)
 
 
 def clipped(p: P, x: Any, limit: float) -> Any:
@@ -136,22 +147,17 @@ class Step:
     clip: float = 0.0
     linear_before_reset: bool = False
 
-    def inputs(self, m: Steps[T], x: T, weights: Mapping[str, T]) -> list[T]:
-        """What x [B, I] alone decides: its products with the weights W, biases added."""
-        return [m.affine(x, weights[f"W{s}"], weights.get(f"B{s}"), f"x_{part}") for s, part in self.products]
+    def inputs(self, m: Steps[T], x: T, weights: Mapping[str, T]) -> T:
+        """What x [B, I] alone decides: its product with the weights W, biases added."""
+        return m.affine(x, weights["W"], weights.get("B"), "x_gates")
 
-    @property
-    def products(self) -> list[tuple[str, str]]:
-        """The products with x: endings of their weights' names, and what they are for."""
-        return [("_zr", "zr"), ("_h", "h")] if self.kind == "GRU" else [("", "gates")]
-
-    def states(self, m: Steps[T], x: Sequence[T], state: Sequence[T], weights: Mapping[str, T]) -> tuple[T, ...]:
+    def states(self, m: Steps[T], x: T, state: Sequence[T], weights: Mapping[str, T]) -> tuple[T, ...]:
         """The new state, from what :meth:`inputs` gave, the state [B, H] and the weights R, Rb and P."""
         if self.kind == "LSTM":
-            return self._lstm(m, x[0], state[0], state[1], weights)
+            return self._lstm(m, x, state[0], state[1], weights)
         if self.kind == "GRU":
-            return (self._gru(m, x[0], x[1], state[0], weights),)
-        gate = m.affine(state[0], weights["R"], x[0], "h_in")
+            return (self._gru(m, x, state[0], weights),)
+        gate = m.affine(state[0], weights["R"], x, "h_in")
         return (self._gate(m, self.functions[0], gate, "h_next"),)
 
     def _gate(self, m: Steps[T], function: Activation, x: T, name: str) -> T:
@@ -177,15 +183,18 @@ class Step:
         o = gate("o", c_next)
         return m.multiply(o, m.activate(last, c_next, "c_out"), "h_next"), c_next
 
-    def _gru(self, m: Steps[T], x_zr: T, x_h: T, h: T, weights: Mapping[str, T]) -> T:
+    def _gru(self, m: Steps[T], x: T, h: T, weights: Mapping[str, T]) -> T:
         f, g = self.functions
+        x_zr = m.part(x, 0, 2, 3, "x_zr")
         z_in, r_in = m.split(m.affine(h, weights["R_zr"], x_zr, "gates"), ["z_in", "r_in"])
         z, r = self._gate(m, f, z_in, "z"), self._gate(m, f, r_in, "r")
         if self.linear_before_reset:
             recurrent = m.affine(h, weights["R_h"], weights.get("Rb_h"), "h_linear")
-            h_in = m.add(x_h, m.multiply(r, recurrent, "h_reset"), "h_in")
+            reset = m.multiply(r, recurrent, "h_reset")
+            h_in = m.add(m.part(x, 2, 3, 3, "x_h"), reset, "h_in")
         else:
-            h_in = m.affine(m.multiply(r, h, "h_reset"), weights["R_h"], x_h, "h_in")
+            reset = m.multiply(r, h, "h_reset")
+            h_in = m.affine(reset, weights["R_h"], m.part(x, 2, 3, 3, "x_h"), "h_in")
         candidate = self._gate(m, g, h_in, "h_gate")
         added = m.multiply(m.one_minus(z, "open"), candidate, "added")
         return m.add(added, m.multiply(z, h, "kept"), "h_next")
@@ -211,16 +220,12 @@ def weights_of(
 ) -> dict[str, Any]:
     """The weights by the names that the steps know. ``bias`` is added to x's products, ``recurrent_bias`` [H] to h's of
     a GRU's last gate."""
-    if step.kind != "GRU":
-        found = {"W": w, "R": r, "B": bias, **{f"P_{name}": part for name, part in peepholes.items()}}
-    else:
+    found = {"W": w, "B": bias}
+    if step.kind == "GRU":
         size = r.shape[-1]
-        found = {
-            f"{name}{ending}": None if whole is None else rows(p, whole, start * size, stop * size)
-            for name, whole in (("W", w), ("R", r), ("B", bias))
-            for ending, start, stop in (("_zr", 0, 2), ("_h", 2, 3))
-        }
-        found["Rb_h"] = recurrent_bias
+        found |= {"R_zr": rows(p, r, 0, 2 * size), "R_h": rows(p, r, 2 * size, 3 * size), "Rb_h": recurrent_bias}
+    else:
+        found |= {"R": r, **{f"P_{name}": part for name, part in peepholes.items()}}
     return {name: value for name, value in found.items() if value is not None}
 
 

@@ -62,11 +62,8 @@ def _cell(
     if isinstance(x, _Input):
         return (m.affine(x.x, w, bias, ""),)
     products = x.products if isinstance(x, _Multiplied) else m.affine(x, w, bias, "")
-    parts = [products]
-    if step.kind == "GRU":
-        parts = [columns(p, products, 0, 2 * hidden), columns(p, products, 2 * hidden, 3 * hidden)]
     weights = weights_of(p, step, w, r, None, recurrent_bias, split_peepholes(p, peepholes, "fio", hidden))
-    return step.states(m, parts, state, weights)
+    return step.states(m, products, state, weights)
 
 
 # --- A cell in two halves: what the input alone decides can be computed for many steps at once (plan/rows_ahead.py).

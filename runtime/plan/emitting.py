@@ -167,12 +167,18 @@ class Emitting:
         kernel = arithmetic.special("panels", a.dtype)
         step = 0
         if start is not None:
-            if start.shape[-1:] != (n,) or start.size != n:
-                start, step = self.broadcast(start, out.shape), n
-            start = self._contiguous(start)
+            start, step = self._row_by_row(self.broadcast(start, out.shape))
         buffers = (a, b, out) if start is None else (a, b, start, out)
         self.calls.append(CallSpec(kernel, buffers, (a.size // k, k, n), extra=(stored, step)))
         return out
+
+    def _row_by_row(self, x: Buffer) -> tuple[Buffer, int]:
+        """Rows along the last axis, and how many elements lie from one to the next; a copy where they are not apart alike."""
+        size, around = x.dtype.itemsize, [k for k, extent in enumerate(x.shape[:-1]) if extent != 1]
+        if len(around) > 1 or x.strides[-1] != size or any(x.strides[k] % size for k in around):
+            x = self._contiguous(x)
+            return x, x.shape[-1]
+        return x, x.strides[around[0]] // size if around else 0
 
     def _packed(self, b: Buffer, weights: Array, rows: int) -> Buffer:
         """Weights in panels; once, also where a block of iterations and a single one use them alike."""

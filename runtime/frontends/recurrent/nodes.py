@@ -14,7 +14,7 @@ from ...graph import (
     TensorType,
     Value,
 )
-from ...ops.cells import Activation, clipped, one_minus
+from ...ops.cells import Activation, clipped, one_minus, part_of
 from ...ops.registry import Op, ResolvedOperation
 from ...ops.support import constant
 
@@ -53,10 +53,10 @@ class Nodes:
         self.body.nodes.append(node if function is None else ResolvedOperation(**vars(node), op=Op(function, {})))
         return outputs
 
-    def _constant(self, name: str, number: float, dtype: Any = None) -> Value:
-        """A number, in the body's dtype where that is known."""
+    def _constant(self, name: str, number: Any, dtype: Any = None) -> Value:
+        """A number or several, in the body's dtype where that is known."""
         array = np.array(number, dtype or self.state.dtype or np.float32)
-        value = Value(name, TensorType(array.dtype, ()), array)
+        value = Value(name, TensorType(array.dtype, array.shape), array)
         self.body.constants.append(value)
         return value
 
@@ -110,6 +110,25 @@ class Nodes:
             return self._node(("", "Split"), [x, axis], names, {"num_splits": len(names)})
         count = {"num_outputs": len(names)} if self.version >= 18 else {}
         return self._node(("Split", ""), [x], names, {"axis": 1, **count})
+
+    def part(self, x: Value, first: int, end: int, of: int, name: str) -> Value:
+        size = self.state.shape[-1] if self.state.shape else None
+        ends = {"starts": 0, "ends": 0} if not isinstance(size, int) else {"starts": first * size, "ends": end * size}
+        # Where the size is known to the run alone.
+        function = None if isinstance(size, int) else lambda p, x, *_: part_of(p, x, first, end, of)
+        if self.openvino:
+            bounds = [self._constant(f"{name}_{word}", [0, at], np.int64) for word, at in ends.items()]
+            attributes = {"begin_mask": "1,0", "end_mask": "1,0"}
+            [out] = self._node(("", "StridedSlice"), [x, *bounds], [name], attributes, function)
+        elif self.version < 10:
+            attributes = {word: [at] for word, at in ends.items()}
+            [out] = self._node(("Slice", ""), [x], [name], {**attributes, "axes": [1]}, function)
+        else:
+            words = {**ends, "axes": 1}
+            bounds = [self._constant(f"{name}_{word}", [at], np.int64) for word, at in words.items()]
+            [out] = self._node(("Slice", ""), [x, *bounds], [name], None, function)
+        out.type = TensorType(self.state.dtype)
+        return out
 
     def clip(self, x: Value, limit: float, name: str) -> Value:
         function = lambda p, x, *_: clipped(p, x, limit)  # noqa: E731

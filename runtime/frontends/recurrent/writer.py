@@ -165,7 +165,7 @@ class Writer:
         outside = Graph("", system=self.graph.system, opsets=self.graph.opsets)
         m = Nodes(outside, self.node, TensorType(self.dtype))
         m.quantized = _quantized(weights)
-        [out] = self.layer.steps[0].inputs(m, self.layer.x, weights)
+        out = self.layer.steps[0].inputs(m, self.layer.x, weights)
         self.graph.constants += [value for value in weights.values() if value.constant is not None]
         for value in weights.values():
             value.name = self.value(f"{place}/{value.name}", ANY).name
@@ -215,7 +215,7 @@ class Writer:
                 invariants.append(Invariant(weight, own[name]))
         step = layer.steps[d]
         m.quantized = _quantized(own)
-        new = step.states(m, step.inputs(m, x, own) if products is None else [x], params, own)
+        new = step.states(m, step.inputs(m, x, own) if products is None else x, params, own)
         y = new[0]
         if alive is not None:
             y = m.where(now, new[0], None, "y")
@@ -272,8 +272,7 @@ def _last(value: Value) -> Dim:
 
 def _weight_names(step: Step, bias: bool, peepholes: bool) -> list[str]:
     """Those that ``weights_of`` gives."""
-    endings = ("_zr", "_h") if step.kind == "GRU" else ("",)
-    names = [f"{name}{ending}" for name in ("W", "R", *(["B"] if bias else [])) for ending in endings]
+    names = ["W", *(["R_zr", "R_h"] if step.kind == "GRU" else ["R"]), *(["B"] if bias else [])]
     if bias and step.linear_before_reset:
         names.append("Rb_h")
     return [*names, *(f"P_{gate}" for gate in "iof" if peepholes)]
