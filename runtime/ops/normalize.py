@@ -27,7 +27,7 @@ FLOAT32 = np.dtype(np.float32)
 # --- Softmax.
 
 
-#: So few bfloat16 are added one by one, and rows of so few gain nothing by a routine.
+#: So few bfloat16 are added one by one (rows.h does so too).
 _FEW = 8
 
 

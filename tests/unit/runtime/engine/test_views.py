@@ -92,6 +92,39 @@ def test_a_second_execution_passes_them_from_its_first_iteration_on(m: loopdbg.M
     same(m.results(engine), by_nodes(m, other))
 
 
+STARTS = """
+g (int64 M, float[R,64] h0, float[R,96] x) => (float[R,64] h) <float[64,64] w> {
+  h = Loop <
+    body = body (int64 i, bool c, float[R,64] a) => (bool c_out, float[R,64] b) {
+      first = Constant <value_ints = [16]> ()
+      last = Constant <value_ints = [80]> ()
+      axis = Constant <value_ints = [1]> ()
+      step = Cast <to = 1> (i)
+      grown = Mul (x, step)
+      part = Slice (grown, first, last, axis)
+      b_in = Gemm <transB = 1> (a, w, part)
+      b = Tanh (b_in)
+      c_out = Identity (c)
+    }
+  > (M, , h0)
+}"""
+
+
+@pytest.mark.parametrize("rows", [1, 2, 8, 33])
+def test_sums_start_with_rows_that_lie_apart(rows: int) -> None:
+    """What a product is added to needs no copy, of however many rows."""
+    weights = ", ".join(str(round(float(number), 3)) for number in np.random.default_rng(1).standard_normal(4096) / 8)
+    m = model(STARTS.replace("[R,", f"[{rows},").replace("<float[64,64] w>", f"<float[64,64] w = {{{weights}}}>"))
+    rng = np.random.default_rng(2)
+    given = {"M": np.int64(7), "h0": rng.standard_normal((rows, 64)), "x": rng.standard_normal((rows, 96))}
+    given = {name: value if name == "M" else value.astype(np.float32) for name, value in given.items()}
+    engine = started(m, given)
+    engine.resume()
+    assert names(engine) == ["part"]
+    same(m.results(engine), by_nodes(m, given))
+    same(m.results(engine), by_nodes(m, given, native=False))
+
+
 OUTSIDE = """
 g (int64 M, float[16,32] x, float[32,32] w) => (float[16,32] y, float z) {
   shape = Constant <value_ints = [2, 8, 32]> ()
