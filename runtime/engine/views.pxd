@@ -4,23 +4,21 @@ from libc.stdint cimport int64_t
 
 from .binder cimport Binder
 from .memory.memory cimport Memory
-from .memory.state cimport State, Varying
+from .memory.state cimport State
+from .readers cimport Readers
 
 cdef class Views:
     cdef Memory memory
     cdef Binder binder
     cdef State *s
-    cdef dict seen               # reader -> slots that it looks through, and the memory that it reads for each
+    cdef Readers readers
     cdef set passed              # nodes that are passed over, or were since they were found
     cdef dict shown              # such a node -> of which iteration its slots have the values
     cdef frozenset watched       # slots that are read at boundaries
     cdef set fixed               # slots that something other than a node reads
     cdef set within              # positions within Ifs
-    cdef dict sources            # reader that is bound for ranges -> slots that it reads in place of others, in any of them
     cdef dict refused            # a node that could not be passed over -> how it and its readers were bound then
     cdef dict waits              # loop -> after how many iterations it is looked at again for readers bound for ranges
-    cdef set candidates          # while a body is looked at: nodes that may be passed over
-    cdef dict tried              # and readers -> how they are bound through all of them, None: they cannot be
     cdef dict lenders            # nodes of the main graph that lend memory in place of copying -> what they are bound to
     cdef int64_t lending         # the generation for which they were found; -1: they copy
 
@@ -32,17 +30,6 @@ cdef class Views:
     cdef bint can_be_passed(self, int pc) except -1
     cdef bint is_small(self, int pc, int slot) except -1
     cdef bint looks_alike(self, int reader, int pc, set members) except -1
-    cdef bint looks_through(self, int reader, outputs) except -1
-    cdef object bind_reader(self, int reader, int pc)
-    cdef object bind_for_range(self, int reader, int pc)
-    cdef object bind_through_all(self, int reader, set candidates)
-    cdef list writers_of(self, int reader)
-    cdef bint is_passed(self, int slot, set candidates) except -1
-    cdef object input_at(self, Varying *v, int slot, object number)
-    cdef object view_of(self, int pc, int slot, tuple shape, dict rests, set candidates)
-    cdef bint rests_on(self, int pc, dict rests, set candidates) except -1
-    cdef int install_for_range(self, int reader, object found) except -1
-    cdef int install(self, int reader, object found) except -1
     cdef int lend(self, set members) except -1
     cdef bint can_lend(self, int pc) except -1
     cdef int take_back(self, bint for_good) except -1
@@ -57,4 +44,3 @@ cdef class Views:
     cdef bint is_there(self, int slot) except -1
     cdef set gone(self)
     cdef int watch(self, frozenset slots) except -1
-    cdef list readers(self, int slot)

@@ -4,8 +4,8 @@ A Reshape, a Transpose or a Slice copies. Where all who read its result are kern
 other strides (plan/through.py), they are bound so, and the node is passed over: it leaves its calls out. That is so for
 nodes of a loop's body that run in each iteration, and whose results only nodes of that body read.
 
-Where extents vary, a reader is bound for a range of them (growing/), and one binding may look through a node while those
-for other ranges do not. Such a one asks for the value when its turn comes, and the calls run then (memory/passed.pxd).
+Where extents vary, one binding of a reader may look through a node while those for other ranges do not (readers.pyx). Such
+a one asks for the value when its turn comes, and the calls run then (memory/passed.pxd).
 
 Who else wants such a value gets it all the same: the calls run then, on what the iteration had. Where a reader is bound
 anew, or runs in Python, the node runs again as any other does (memory/passed.pxd).
@@ -23,13 +23,10 @@ from .groups.group cimport turn_back, turn_forth
 from .memory.memory cimport Memory
 from .memory.passed cimport pass_node, run_passed, shut, wake_node
 from .memory.state cimport *
+from .readers cimport Readers
 from ..kernels.call cimport Call
 
-from ..kernels.extents import Extent, Followed, Span, varies
-from ..plan import ranges
-from ..plan.bound import Input
 from ..plan.plan import Opcode
-from ..plan.through import bind_through, views_through
 
 np.import_array()
 
@@ -77,10 +74,10 @@ cdef class Views:
 
     def __init__(self, Memory memory not None, Binder binder not None):
         self.memory, self.binder, self.s = memory, binder, &memory.s
-        self.seen, self.passed, self.shown, self.sources = {}, set(), {}, {}
+        self.readers = Readers(memory, binder)
+        self.passed, self.shown = set(), {}
         self.watched = frozenset()
-        self.lenders, self.lending, self.refused = {}, -1, {}
-        self.candidates, self.tried, self.waits = set(), {}, {}
+        self.lenders, self.lending, self.refused, self.waits = {}, -1, {}, {}
 
     # -- who is passed over
 
@@ -94,7 +91,7 @@ cdef class Views:
             self.fixed, self.within = ports_of(self.memory.plan), within_branches(self.memory.plan)
         cdef int pc
         self.s.fusing = 0       # what is bound here is no reason to look again
-        self.tried.clear()
+        self.readers.begin()
         try:
             found = [pc for pc in self.memory.plan.inside(index)
                      if self.binder.views[pc] and pc > self.s.loops[index].head and pc not in members and
@@ -102,7 +99,7 @@ cdef class Views:
             # Readers for a range are bound when it is known what all the others see.
             varied = [pc for pc in found if any([self.s.code[<int>k].varying != NULL for k in self.readers_of(pc)])]
             found = [pc for pc in found if pc not in varied] + self.timely(index, varied)
-            self.candidates = set(found)
+            self.readers.candidates = set(found)
             for pc in found:
                 self.pass_over(pc)
         finally:
@@ -152,20 +149,20 @@ cdef class Views:
             if self.s.code[reader].varying == NULL:
                 if ins.passed:
                     continue
-                bound = self.bind_reader(reader, pc)
-            elif self.looks_through(reader, self.memory.plan.code[pc].outputs):
+                bound = self.readers.bind(reader, pc)
+            elif self.readers.look_through(reader, self.memory.plan.code[pc].outputs):
                 continue
             else:
-                bound = self.bind_for_range(reader, pc)
+                bound = self.readers.bind_for_range(reader, pc)
             if bound is None:
                 self.refused[pc] = key
                 return 0
             found.append((reader, bound))
         for reader, bound in found:
             if self.s.code[reader].varying == NULL:
-                self.install(reader, bound)
+                self.readers.install(reader, bound)
             else:
-                self.install_for_range(reader, bound)
+                self.readers.install_for_range(reader, bound)
         if ins.passed:
             return 0
         for reader in readers:
@@ -207,194 +204,6 @@ cdef class Views:
         if ins.kind != NATIVE or ins.once >= 0 or ins.nguards or ins.passed or reader <= pc or reader in members:
             return False
         return ins.varying == NULL or ins.varying.element < 0
-
-    cdef bint looks_through(self, int reader, outputs) except -1:
-        """Does the binding in use of a reader, one for a range, read other memory in place of a node's results?"""
-        cdef Varying *v = self.s.code[reader].varying
-        cdef int k
-        for k in range(v.ninputs):
-            if v.inputs[k].slot in outputs and not v.inputs[k].seen:
-                return False
-        return True
-
-    cdef object bind_reader(self, int reader, int pc):
-        """A reader bound to look through a node, too: (what it sees, Bound); None where it cannot be."""
-        cdef int slot
-        if self.s.code[pc].varying != NULL:
-            return None
-        instruction = self.memory.plan.code[reader]
-        seen = dict(self.seen[reader]) if self.s.code[reader].through else {}
-        for slot, view in zip(self.memory.plan.code[pc].outputs, self.binder.views[pc]):
-            if slot in instruction.inputs:
-                seen[slot] = view
-        for slot in instruction.inputs:
-            if slot >= 0 and self.s.slots[slot].spec == 0:
-                return None
-        inputs = [None if slot < 0 else self.binder.input(slot) for slot in instruction.inputs]
-        bound = bind_through(instruction.op, inputs, seen, self.binder.block)
-        if bound is None or len(bound.outputs) < len(instruction.outputs):
-            return None
-        for slot, out in zip(instruction.outputs, bound.outputs):
-            if slot >= 0 and (self.s.slots[slot].flags != OWN or
-                              self.s.slots[slot].spec != self.memory.spec(out.dtype, out.shape)):
-                return None
-        return seen, bound
-
-    cdef int install(self, int reader, object found) except -1:
-        seen, bound = found
-        self.binder.install(reader, self.memory.plan.code[reader], bound)
-        self.binder.views[reader] = bound.views
-        self.s.code[reader].through = 1
-        self.seen[reader] = seen
-        return 0
-
-    # -- readers that are bound for a range
-
-    cdef object bind_for_range(self, int reader, int pc):
-        """The same for one that follows an extent: bound for a range, to look through all nodes that may be passed over or,
-        where that cannot be, through this one more."""
-        if reader not in self.tried:
-            self.tried[reader] = self.bind_through_all(reader, self.candidates)
-        if self.tried[reader] is None and self.candidates.intersection(self.writers_of(reader)) != {pc}:
-            return self.bind_through_all(reader, {pc})
-        return self.tried[reader]
-
-    cdef list writers_of(self, int reader):
-        return [self.s.writer[<int>slot] for slot in self.memory.plan.code[reader].inputs if slot >= 0]
-
-    cdef object bind_through_all(self, int reader, set candidates):
-        cdef Varying *v = self.s.code[reader].varying
-        cdef int slot, leading = -1
-        instruction = self.memory.plan.code[reader]
-        span = Span(v.extent)
-        given, seen, rests = [], {}, {}
-        for k, slot in enumerate(instruction.inputs):
-            if slot < 0:
-                given.append(None)
-                continue
-            found = self.input_at(v, slot, Extent(span))
-            if found is None:
-                return None
-            given.append(found)
-            if slot == v.inputs[v.leading].slot and leading < 0:
-                leading = k
-            if self.is_passed(slot, candidates):
-                seen[slot] = self.view_of(self.s.writer[slot], slot, found.shape, rests, candidates)
-                if seen[slot] is None:
-                    return None
-        place = self.binder.growing.place_for(instruction, given)
-        bound = bind_through(instruction.op, given, seen, self.binder.block, place)
-        if bound is None or len(bound.outputs) < len(instruction.outputs):
-            return None
-        followed = Followed(span, leading, [None if i is None else i.shape for i in given], {}, -1)
-        followed.rooms = [None if i is None else i.room for i in given]
-        ready = self.binder.growing.finished(instruction, followed, given, bound)
-        own = {slot: (i.shape, i.room) for slot, i in zip(instruction.inputs, given) if i is not None}
-        if ready is None or any([own.get(slot, lies) != lies for slot, lies in rests.items()]):
-            return None
-        # Where the range begins later, the binding of now stays for what is before. Where it ends earlier, who goes beyond
-        # is bound anew.
-        if span.high < min(v.high, v.extent + FEW) or not span.low <= v.extent <= span.high:
-            return None
-        beyond = {slot: lies for slot, lies in rests.items() if slot not in own}
-        return ready, given, seen, beyond
-
-    cdef bint is_passed(self, int slot, set candidates) except -1:
-        """Is a slot written by a node that is passed over, or may be?"""
-        cdef int writer = self.s.writer[slot]
-        return writer >= 0 and (writer in candidates or self.s.code[writer].passed)
-
-    cdef object input_at(self, Varying *v, int slot, object number):
-        """An input of a node that is bound for a range, where ``number`` is what it follows; None: it cannot be told."""
-        cdef Port *p = NULL
-        cdef int k
-        for k in range(v.ninputs):
-            if v.inputs[k].slot == slot:
-                p = v.inputs + k
-        if p == NULL or p.spec == 0:
-            return None
-        dtype, shape = self.memory.specs[p.spec]
-        if p.family == NULL:
-            return self.binder.input(slot)
-        if self.memory.known[slot] is not None:
-            return None
-        shape = (*shape[:p.axis], p.base + p.slope * number, *shape[p.axis + 1:])
-        room = self.memory.specs.room(p.spec)
-        return Input(slot, dtype, shape, None, lambda: self.memory.look(slot).copy(), room=room)
-
-    cdef object view_of(self, int pc, int slot, tuple shape, dict rests, set candidates):
-        """What a node shows in a result of this shape, some of which may vary; None: it cannot be told. ``rests`` gets the
-        shapes and rooms of the slots that this follows from."""
-        cdef Varying *v = self.s.code[pc].varying
-        cdef int other
-        instruction = self.memory.plan.code[pc]
-        if v == NULL and not varies(shape) and self.rests_on(pc, rests, candidates):
-            return self.binder.views[pc][instruction.outputs.index(slot)]
-        number = None if v == NULL else number_at(v, slot, shape)
-        if (v != NULL and number is None) or (v == NULL and varies(shape)):
-            return None
-        given, seen = [], {}
-        for other in instruction.inputs:
-            if other < 0:
-                given.append(None)
-                continue
-            found = self.binder.input(other) if v == NULL else self.input_at(v, other, number)
-            if found is None or rests.setdefault(other, (found.shape, found.room)) != (found.shape, found.room):
-                return None
-            given.append(found)
-            if self.is_passed(other, candidates):
-                seen[other] = self.view_of(self.s.writer[other], other, found.shape, rests, candidates)
-                if seen[other] is None:
-                    return None
-        views = views_through(instruction.op, given, seen)
-        return views[instruction.outputs.index(slot)] if views else None
-
-    cdef bint rests_on(self, int pc, dict rests, set candidates) except -1:
-        """Collect what the view of a node whose shapes do not vary follows from; False: it is to be passed over in another
-        way than it was bound."""
-        cdef int slot
-        for slot in self.memory.plan.code[pc].inputs:
-            if slot < 0:
-                continue
-            if self.s.code[pc].through and slot in self.seen[pc]:
-                if not self.rests_on(self.s.writer[slot], rests, candidates):
-                    return False
-            elif self.is_passed(slot, candidates):
-                return False
-            found = self.binder.input(slot)
-            if rests.setdefault(slot, (found.shape, found.room)) != (found.shape, found.room):
-                return False
-        return True
-
-    cdef int install_for_range(self, int reader, object found) except -1:
-        """In place of the binding in use."""
-        cdef Instr *ins = self.s.code + reader
-        cdef int64_t fitted = ins.varying.fitted, before = ins.varying.seen
-        (followed, bound, appended), given, seen, beyond = found
-        if followed.span.low > ins.varying.low:
-            ins.varying.high = followed.span.low - 1
-            self.binder.growing.put_aside(reader)
-        else:
-            self.binder.growing.arrays.pop((reader, ins.varying.key), None)
-        instruction = self.memory.plan.code[reader]
-        self.binder.install(reader, instruction, ranges.settled(bound, given))
-        self.binder.views[reader] = bound.views
-        self.binder.growing.vary(reader, instruction, followed, bound, appended, self.binder.keep[reader], seen, beyond)
-        self.binder.keep[reader] = None
-        ins.varying.fitted, ins.varying.seen = fitted, before
-        ins.through = ins.looks = 1
-        self.sources.setdefault(reader, set()).update([view.index for view in seen.values()])
-        return 0
-
-    cdef list readers(self, int slot):
-        """Positions of the nodes that read a slot, through other nodes too."""
-        cdef int reader
-        found = list(self.memory.consumers[slot])
-        for reader, seen in self.seen.items():
-            if self.s.code[reader].through and any([view.index == slot for view in seen.values()]):
-                found.append(reader)
-        found += [reader for reader, sources in self.sources.items() if slot in sources]
-        return found
 
     # -- who lends
 
@@ -553,7 +362,7 @@ cdef class Views:
                 self.shown[pc] = None
         for pc in passed:
             wake_node(self.s.code + <int>pc)
-        for reader in (*self.seen, *self.sources):
+        for reader in self.readers.all_of_them():
             shut(self.s, reader, True)
         return 0
 
@@ -586,20 +395,6 @@ cdef class Views:
 cdef bint is_pinned(Instr *ins) noexcept:
     """Is it bound for one extent alone?"""
     return ins.varying != NULL and ins.varying.low == ins.varying.high
-
-
-cdef object number_at(Varying *v, int slot, tuple shape):
-    """The number that a node follows, as it follows from the shape of a result; None: it does not."""
-    cdef Port *p
-    cdef int k
-    for k in range(v.noutputs):
-        p = v.outputs + k
-        if p.slot == slot and p.family != NULL:
-            extent = shape[p.axis]
-            if type(extent) is Extent and not (extent.base - p.base) % p.slope and not extent.slope % p.slope:
-                number = Extent(extent.span, (extent.base - p.base) // p.slope, extent.slope // p.slope)
-                return number if number.now == v.extent else None
-    return None
 
 
 def lies_apart(view):

@@ -106,7 +106,8 @@ class Computed:
         return [self.part(x, k, k + 1, len(names), name) for k, name in enumerate(names)]
 
     def part(self, x: Any, first: int, end: int, of: int, name: str) -> Any:
-        return part_of(self.p, x, first, end, of)
+        size = x.shape[-1] // of
+        return columns(self.p, x, first * size, end * size)
 
     def clip(self, x: Any, limit: float, name: str) -> Any:
         return clipped(self.p, x, limit)
@@ -118,12 +119,6 @@ class Computed:
 def one_minus(p: P, x: Any) -> Any:
     """``1 - x``."""
     return p.map(np.subtract, constant(p, 1, x.dtype), x)
-
-
-def part_of(p: P, x: Any, first: int, end: int, of: int) -> Any:
-    """Of ``of`` gates along the last axis those from ``first`` up to ``end``."""
-    size = x.shape[-1] // of
-    return columns(p, x, first * size, end * size)
 
 
 def clipped(p: P, x: Any, limit: float) -> Any:

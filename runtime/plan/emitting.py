@@ -173,7 +173,7 @@ class Emitting:
         return out
 
     def _row_by_row(self, x: Buffer) -> tuple[Buffer, int]:
-        """Rows along the last axis, and how many elements lie from one to the next; a copy where they are not apart alike."""
+        """Rows along the last axis, and how many elements it is from one to the next; a copy where that differs."""
         size, around = x.dtype.itemsize, [k for k, extent in enumerate(x.shape[:-1]) if extent != 1]
         if len(around) > 1 or x.strides[-1] != size or any(x.strides[k] % size for k in around):
             x = self._contiguous(x)

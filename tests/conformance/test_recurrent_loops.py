@@ -334,6 +334,27 @@ def test_weights_that_are_computed_or_given() -> None:
     assert given.graph.system is System.ONNX
 
 
+@pytest.mark.parametrize("opset", [7, 11, 17])
+@pytest.mark.parametrize("after", [0, 1])
+def test_gates_of_a_size_that_the_run_alone_knows(after: int, opset: int) -> None:
+    """The parts of a GRU's product are told apart without it, and by nodes that say how."""
+    proto, inputs = layer("GRU", linear_before_reset=after)
+    right = loaded(proto).run({"X": inputs[0]})
+    proto.opset_import[0].version = opset
+    del proto.graph.node[0].attribute[:]
+    proto.graph.node[0].attribute.append(helper.make_attribute("linear_before_reset", after))
+    values = {init.name: numpy_helper.to_array(init) for init in proto.graph.initializer}
+    del proto.graph.initializer[:]
+    for name in values:
+        proto.graph.input.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, [None, None, None]))
+    proto.graph.input[-1].type.tensor_type.shape.dim.pop()
+    open_size = loaded(proto)
+    close(list(open_size.run({"X": inputs[0], **values}).values()), list(right.values()))
+    [loop] = [node for node in open_size.graph.nodes if isinstance(node, Loop)]
+    readers = [node.op_type for node in loop.body.nodes if any(x and x.name == "x_gates" for x in node.inputs)]
+    assert readers == ["Split", "Split"]
+
+
 def test_no_step_at_all() -> None:
     proto, inputs = layer("LSTM")
     proto.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "T"

@@ -256,7 +256,7 @@ cdef class Fuser:
         has others than those that follow would plan anew in each run."""
         used = sorted({slot for node in nodes for slot in (*node.inputs, *node.outputs) if slot >= 0})
         known = [self.memory.known[slot] for slot in used]
-        readers = tuple([tuple(self.views.readers(slot)) for node in nodes for slot in node.outputs if slot >= 0])
+        readers = tuple([tuple(self.views.readers.of(slot)) for node in nodes for slot in node.outputs if slot >= 0])
         key = (tuple([(node.pc, node.guarded, node.idle, node.once) for node in nodes]),
                tuple([self.memory.specs[self.s.slots[<int>slot].spec] for slot in used]),
                tuple([id(array) for array in known]), readers, frozenset(self.unfolded), frozenset(written))
@@ -271,7 +271,7 @@ cdef class Fuser:
         from . import fuse
 
         slots = fuse.Slots(lambda slot: self.memory.specs[self.s.slots[<int>slot].spec], lambda slot: self.memory.known[slot],
-                           lambda slot: self.views.readers(slot), self.ports | written)
+                           lambda slot: self.views.readers.of(slot), self.ports | written)
         planned = []
         if chained:
             from . import chains

@@ -14,7 +14,7 @@ from ...graph import (
     TensorType,
     Value,
 )
-from ...ops.cells import Activation, clipped, one_minus, part_of
+from ...ops.cells import Activation, clipped, one_minus
 from ...ops.registry import Op, ResolvedOperation
 from ...ops.support import constant
 
@@ -113,20 +113,25 @@ class Nodes:
 
     def part(self, x: Value, first: int, end: int, of: int, name: str) -> Value:
         size = self.state.shape[-1] if self.state.shape else None
-        ends = {"starts": 0, "ends": 0} if not isinstance(size, int) else {"starts": first * size, "ends": end * size}
-        # Where the size is known to the run alone.
-        function = None if isinstance(size, int) else lambda p, x, *_: part_of(p, x, first, end, of)
+        if not isinstance(size, int):
+            return self._joined(self.split(x, [f"{name}_{k}" for k in range(of)])[first:end], name)
+        ends = {"starts": first * size, "ends": end * size}
         if self.openvino:
             bounds = [self._constant(f"{name}_{word}", [0, at], np.int64) for word, at in ends.items()]
-            attributes = {"begin_mask": "1,0", "end_mask": "1,0"}
-            [out] = self._node(("", "StridedSlice"), [x, *bounds], [name], attributes, function)
+            masks = {"begin_mask": "1,0", "end_mask": "1,0"}
+            [out] = self._node(("", "StridedSlice"), [x, *bounds], [name], masks)
         elif self.version < 10:
-            attributes = {word: [at] for word, at in ends.items()}
-            [out] = self._node(("Slice", ""), [x], [name], {**attributes, "axes": [1]}, function)
+            along = {word: [at] for word, at in {**ends, "axes": 1}.items()}
+            [out] = self._node(("Slice", ""), [x], [name], along)
         else:
-            words = {**ends, "axes": 1}
-            bounds = [self._constant(f"{name}_{word}", [at], np.int64) for word, at in words.items()]
-            [out] = self._node(("Slice", ""), [x, *bounds], [name], None, function)
+            bounds = [self._constant(f"{name}_{word}", [at], np.int64) for word, at in {**ends, "axes": 1}.items()]
+            [out] = self._node(("Slice", ""), [x, *bounds], [name])
+        out.type = TensorType(self.state.dtype)
+        return out
+
+    def _joined(self, parts: Sequence[Value], name: str) -> Value:
+        """Parts whose size the run alone knows, side by side."""
+        [out] = self._node(("Concat", "Concat"), parts, [name], {"axis": 1})
         out.type = TensorType(self.state.dtype)
         return out
 

@@ -9,7 +9,7 @@ import pytest
 
 from engine_state import step
 from fusing import by_nodes, same
-from loopdbg.runtime.engine import views
+from loopdbg.runtime.engine import readers, views
 from loopdbg.runtime.engine.engine import Engine
 from models import model
 
@@ -55,7 +55,7 @@ def test_a_loop_has_to_run_often_first(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(4):
         same(m.run(given), expected)
     assert names(m) == PASSED
-    monkeypatch.setattr(views, "bind_through", None)
+    monkeypatch.setattr(readers, "bind_through", None)
     same(m.run(given), expected)
     assert names(m) == PASSED
 
