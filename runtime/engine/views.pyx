@@ -34,9 +34,6 @@ np.import_array()
 LEAST_BYTES = 256
 #: So many of what an extent counts are a small value, where it grows.
 FEW = 16
-#: Rows of so many elements take longer by a call each than a copy does: 16 turned [8,8] are added in 0.3 us, and were in 1.4.
-SHORT_ROW = 32
-
 #: So often has a loop to run before readers are bound for ranges once more, to look through nodes: 0.3 ms each, for one
 #: microsecond an iteration.
 patience = 200
@@ -125,7 +122,7 @@ cdef class Views:
         cdef int reader
         readers = self.readers_of(pc)
         # What lies apart is slower to read: once, it takes no longer than the copy.
-        if any([lies_apart(view) and (len(readers) > 1 or is_turned_fast(view)) for view in self.binder.views[pc]]):
+        if len(readers) > 1 and any([lies_apart(view) for view in self.binder.views[pc]]):
             return False
         return all([self.looks_alike(reader, pc, members) for reader in readers])
 
@@ -401,12 +398,6 @@ def lies_apart(view):
     """Are neighbours along the last axis none in memory?"""
     last = view.ndim - 1
     return last >= 0 and view.shape[last] > 1 and view.strides[last] != view.dtype.itemsize
-
-
-def is_turned_fast(view):
-    """Small matrices turned: the copy turns blocks in registers, and to read them takes a call a row."""
-    return view.ndim > 1 and 4 <= view.shape[view.ndim - 1] < SHORT_ROW and view.shape[view.ndim - 2] >= 4 and \
-        view.strides[view.ndim - 2] == view.dtype.itemsize and view.dtype.itemsize in (2, 4)
 
 
 def lies_whole(view):

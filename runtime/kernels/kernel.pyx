@@ -102,6 +102,11 @@ cdef class Kernel:
     """
 
     @property
+    def turns(self):
+        """Is there a loop that turns matrices by blocks?"""
+        return self.turned != NULL
+
+    @property
     def short_rows(self):
         """Bytes of an element where ``rows`` takes rows of any length, 0 where there is no such loop."""
         return 0 if self.rows == NULL else self.out.itemsize

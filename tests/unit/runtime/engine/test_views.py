@@ -41,9 +41,9 @@ def m() -> loopdbg.Model:
     return model(TEXT)
 
 
-def inputs(trips: int = 6) -> dict[str, Any]:
+def inputs(trips: int = 6, shape: tuple[int, int] = (16, 32)) -> dict[str, Any]:
     rng = np.random.default_rng(3)
-    x, w = (rng.standard_normal((16, 32)).astype(np.float32) for _ in range(2))
+    x, w = (rng.standard_normal(shape).astype(np.float32) for _ in range(2))
     return {"M": np.int64(trips), "x0": x, "w": w, "which": np.array(True)}
 
 
@@ -71,14 +71,19 @@ def test_who_is_passed_over(m: loopdbg.Model) -> None:
     same(m.results(engine), by_nodes(m, inputs(), native=False))
 
 
-def test_small_matrices_are_turned_by_a_copy() -> None:
-    """To read them as they lie takes a call a row."""
-    m = model(TEXT.replace("[8, 2, 32]", "[2, 8, 32]"))
-    engine = started(m, inputs())
+@pytest.mark.parametrize(("apart", "shape"), [("[2, 8, 32]", (16, 32)), ("[1, 64, 40]", (64, 40))], ids=str)
+def test_matrices_are_turned_by_a_copy(apart: str, shape: tuple[int, int]) -> None:
+    """To read them as they lie takes longer, of whoever computes one element after the other."""
+    rows, columns = shape
+    text = TEXT.replace("[8, 2, 32]", apart).replace("[16, 32]", str([rows, columns]))
+    text = text.replace("[16,32]", f"[{rows},{columns}]").replace("[16]", f"[{rows}]").replace("[N,16]", f"[N,{rows}]")
+    m = model(text)
+    given = inputs(shape=shape)
+    engine = started(m, given)
     engine.resume()
     assert names(engine) == ["apart", "again"]
-    same(m.results(engine), by_nodes(m, inputs()))
-    same(m.results(engine), by_nodes(m, inputs(), native=False))
+    same(m.results(engine), by_nodes(m, given))
+    same(m.results(engine), by_nodes(m, given, native=False))
 
 
 def test_a_second_execution_passes_them_from_its_first_iteration_on(m: loopdbg.Model) -> None:
