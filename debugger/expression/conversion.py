@@ -21,7 +21,7 @@ def converted(value: Any, dtype: np.dtype[Any]) -> Array:
         given = np.asarray(value)
     except (ValueError, OverflowError):
         raise Problem(f"not numbers of one shape, where {_name(dtype)} is needed") from None
-    if given.dtype.hasobject and all(isinstance(item, int) for item in given.flat):
+    if given.dtype.hasobject and given.size and all(isinstance(item, int) for item in given.flat):
         given = _beyond_int64(given, dtype)
     if dtype.kind in "OUST" or given.dtype.kind in "OUST":
         if dtype.kind in "OUST" and given.dtype.kind in "OUST" and _all_text(given):

@@ -45,20 +45,21 @@ static void loopdbg_each_power(char **args, npy_intp const *dims, npy_intp const
     LOOPDBG_WIDEST(power_each)(args, dims, steps);
 }
 
-/* The loop of that name, or NULL. */
-static loopdbg_loop loopdbg_function(char const *name) {
-#define LOOPDBG_PICK(FUNCTION) \
-    if (!strcmp(name, #FUNCTION)) return loopdbg_each_##FUNCTION;
-    LOOPDBG_FUNCTIONS(LOOPDBG_PICK)
-#undef LOOPDBG_PICK
-    return NULL;
+/* The loops of that name, or NULL. */
+typedef struct {
+    char const *name;
+    loopdbg_loop each;
+    loopdbg_halves_loop halves;
+} loopdbg_function_loops;
+static loopdbg_function_loops loopdbg_loops_of(char const *name) {
+#define LOOPDBG_ENTRY(FUNCTION) {#FUNCTION, loopdbg_each_##FUNCTION, loopdbg_halves_##FUNCTION},
+    static loopdbg_function_loops const all[] = {LOOPDBG_FUNCTIONS(LOOPDBG_ENTRY){NULL, NULL, NULL}};
+#undef LOOPDBG_ENTRY
+    loopdbg_function_loops const *found = all;
+    while (found->name && strcmp(name, found->name)) found++;
+    return *found;
 }
-static loopdbg_halves_loop loopdbg_halves_function(char const *name) {
-#define LOOPDBG_PICK(FUNCTION) \
-    if (!strcmp(name, #FUNCTION)) return loopdbg_halves_##FUNCTION;
-    LOOPDBG_FUNCTIONS(LOOPDBG_PICK)
-#undef LOOPDBG_PICK
-    return NULL;
-}
+static loopdbg_loop loopdbg_function(char const *name) { return loopdbg_loops_of(name).each; }
+static loopdbg_halves_loop loopdbg_halves_function(char const *name) { return loopdbg_loops_of(name).halves; }
 
 #endif

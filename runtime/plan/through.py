@@ -114,7 +114,7 @@ def _is_same(call: CallSpec, plain: CallSpec) -> bool:
 
 
 def _is_turned(x: Buffer) -> bool:
-    """Are matrices read column by column? A copy, which turns blocks in registers, takes a third with it."""
+    """Are matrices read column by column? To copy them first, turned by blocks in registers, takes a third of that."""
     if x.ndim < 2 or varies((*x.shape[-2:], *x.strides[-2:])) or min(x.shape[-2:]) < 4:
         return False
     size = x.dtype.itemsize

@@ -216,6 +216,7 @@ def test_well_formed_expressions_on_all_kinds_of_values(text: str) -> None:
 
 @settings(max_examples=400, deadline=5000)
 @given(st.one_of(_TEXTS, _TREES), st.one_of(_LEAF, _TREES))
+@example(place="h", new="s[n:, ...]")  # no string at all
 def test_assignments(place: str, new: str) -> None:
     try:
         target = parse_target(place)
