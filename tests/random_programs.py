@@ -163,6 +163,9 @@ def _openvino(program: Program, feeds: Mapping[str, Any], told: oracle.Told) -> 
             raise _Refused
         if not all(_computed(loop, value) for value in loop.results):
             raise _Refused
+        # Of parts that have so many rows as the run alone knows it writes over its memory, or gives none: it can crash.
+        if any(s.keep and not isinstance(s.result.type.shape[s.axis], int) for s in loop.scanned):
+            raise _Refused
         # Slices that nobody reads are taken out, and with them what counts the iterations.
         used = {*loop.results, *(value for node in loop.body.nodes for value in reads(node))}
         if loop.kind == "TensorIterator" and not any(part.param in used for part in loop.sliced):
