@@ -42,7 +42,9 @@ def model(draw: Draw, plain: bool = False) -> tuple[onnx.ModelProto, dict[str, A
         names += ["cosines", "sines"]
         attributes["do_rotary"] = 1
     for name in ("w_k", "w_v"):
-        constants[name] = (rng.standard_normal((heads * width, groups * width)) / 4).astype(np.float32)
+        # What is attended to comes back: weights of this size pass rounding on without making it grow.
+        weights = rng.standard_normal((heads * width, groups * width)) / np.sqrt(heads * width)
+        constants[name] = weights.astype(np.float32)
     make = helper.make_node
     nodes = [
         make("MatMul", ["x", "w_k"], ["k_new"]),
@@ -103,9 +105,8 @@ def test_all_ways_agree(seed: int) -> None:
 def test_onnxruntime_agrees(seed: int) -> None:
     proto, feeds = model(FromSeed(seed))
     theirs = in_onnxruntime.run(proto, feeds)
-    # What is attended to comes back some twenty times, and rounding with it.
     for name, ours in loaded(proto).run(feeds).items():
-        np.testing.assert_allclose(ours, theirs[name], rtol=1e-3, atol=5e-4)
+        np.testing.assert_allclose(ours, theirs[name], rtol=1e-4, atol=2e-5)
 
 
 def test_a_cache_that_grows_is_bound_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
