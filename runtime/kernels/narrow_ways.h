@@ -54,10 +54,10 @@ static inline uint16_t loopdbg_to_brain(float v) {
 typedef void (*loopdbg_widen)(uint16_t const *x, float *restrict y, npy_intp n);
 typedef void (*loopdbg_narrow)(float const *x, uint16_t *restrict y, npy_intp n);
 
-WIDE static void loopdbg_widen_brain(uint16_t const *x, float *restrict y, npy_intp n) {
+WIDE static inline void loopdbg_widen_brain(uint16_t const *x, float *restrict y, npy_intp n) {
     for (npy_intp i = 0; i < n; i++) y[i] = loopdbg_from_brain(x[i]);
 }
-WIDE static void loopdbg_narrow_brain(float const *x, uint16_t *restrict y, npy_intp n) {
+WIDE static inline void loopdbg_narrow_brain(float const *x, uint16_t *restrict y, npy_intp n) {
     for (npy_intp i = 0; i < n; i++) y[i] = loopdbg_to_brain(x[i]);
 }
 WIDE static void loopdbg_widen_half_any(uint16_t const *x, float *restrict y, npy_intp n) {

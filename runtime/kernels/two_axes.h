@@ -13,7 +13,7 @@
  * 64 x 100, 5x for one of float16. data = the outer axis: extent, and a stride for each argument. Extents and strides may
  * have changed. */
 #define TURN(T, B)                                                                                            \
-    static void loopdbg_turn_##B(char **args, npy_intp const *dims, npy_intp const *steps, void *data) {      \
+    static inline void loopdbg_turn_##B(char **args, npy_intp const *dims, npy_intp const *steps, void *data) {      \
         npy_intp const *axis = (npy_intp const *)data;                                                        \
         npy_intp n = dims[0], m = axis[0], whole = 0, lines = 0, column = axis[2];                            \
         npy_intp const size = sizeof(T);                                                                      \
@@ -67,7 +67,7 @@ static void loopdbg_copy_rows(char *dst, char const *src, npy_intp rows, npy_int
         case 8: GATHER_BODY(I, memcpy(out, x + i * 8, 8))                                                     \
         default: GATHER_BODY(I, loopdbg_bytes(out, x + i * block, (size_t)block))                             \
     }
-static int loopdbg_gather(char const *x, char const *indices, char *out, npy_intp outer, npy_intp length,
+static inline int loopdbg_gather(char const *x, char const *indices, char *out, npy_intp outer, npy_intp length,
                           npy_intp block, npy_intp n, npy_intp index_size) {
     if (index_size == 8) GATHER_SIZES(int64_t)
     GATHER_SIZES(int32_t)
@@ -75,7 +75,7 @@ static int loopdbg_gather(char const *x, char const *indices, char *out, npy_int
 
 /* where over two axes, of rows that lie in one piece and are taken whole, as a cache takes what is new at one place: rows
  * of one source that follow each other are copied at once. data = the outer axis, as of loopdbg_turn. 4x for 512 rows of 32. */
-static void loopdbg_where_rows(char **args, npy_intp const *dims, npy_intp const *steps, void *data) {
+static inline void loopdbg_where_rows(char **args, npy_intp const *dims, npy_intp const *steps, void *data) {
     npy_intp const *axis = (npy_intp const *)data;
     npy_intp m = axis[0], bytes = dims[0] * steps[3];
     for (npy_intp j = 0, count; j < m; j += count) {

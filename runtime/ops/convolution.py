@@ -13,8 +13,8 @@ import numpy as np
 
 from ..errors import ModelError, UnsupportedError
 from ..graph import Array
-from ..kernels import team
-from ..kernels.routines.conv import GROUP, PART, WIDEST
+from ..kernels import pages, team
+from ..kernels.routines.conv import GROUP, PART, WIDEST, transform
 from .axes import ints, text, unknown_word
 from .byte_convolution import byte_sums, wide_sums
 from .choice import bounded
@@ -224,14 +224,11 @@ def _tiles(n: int, groups: int, icg: int, ocg: int, found: Windows, dtype: Dtype
 
 
 def _transformed(w: Array) -> Array:
-    """3 x 3 taps as winograd.h wants them, to the bit what it makes of them itself."""
-    w = w.reshape(-1, 8, *w.shape[1:]).astype(_FLOAT32)
-    half = np.float32(0.5)
-    for axis in (3, 4):
-        first, mid, last = (w.take(k, axis) for k in range(3))
-        both = first + last
-        w = np.stack([first, (both + mid) * half, (both - mid) * half, last], axis)
-    return np.ascontiguousarray(w.transpose(0, 3, 4, 2, 1))
+    """3 x 3 taps as winograd.h wants them."""
+    channels, inputs = w.shape[:2]
+    ready = pages.zeros((channels // 8, 16, inputs, 8), _FLOAT32)
+    transform(np.ascontiguousarray(w, _FLOAT32), ready)
+    return ready
 
 
 def _wide(dtype: Dtype) -> Dtype:

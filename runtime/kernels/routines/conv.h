@@ -158,6 +158,27 @@ static inline __attribute__((always_inline)) void conv_few(char *to, char const 
     if (bytes & 4) memcpy(to + at, from + at, 4);
 }
 
+/* Taps [ocg, icg, 3, 3] as winograd.h wants them: [ocg / 8, 4 x 4, icg, 8]. */
+static void conv_winograd_taps(float const *w, npy_intp ocg, npy_intp icg, float *to) {
+    conv_f8 const half = {0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f};
+    for (npy_intp m = 0; m < ocg; m += 8, w += 8 * icg * 9, to += 16 * icg * 8)
+        for (npy_intp i = 0; i < icg; i++) {
+            conv_f8 x[3][3], t[4][3];
+            for (int r = 0; r < 8; r++)
+                for (int k = 0; k < 9; k++) x[k / 3][k % 3][r] = w[(r * icg + i) * 9 + k];
+            for (int j = 0; j < 3; j++) {
+                conv_f8 sum = x[0][j] + x[2][j];
+                t[0][j] = x[0][j], t[1][j] = (sum + x[1][j]) * half, t[2][j] = (sum - x[1][j]) * half, t[3][j] = x[2][j];
+            }
+            for (int r = 0; r < 4; r++) {
+                float *next = to + (4 * r * icg + i) * 8;
+                conv_f8 sum = t[r][0] + t[r][2];
+                *(conv_f8 *)next = t[r][0], *(conv_f8 *)(next + icg * 8) = (sum + t[r][1]) * half;
+                *(conv_f8 *)(next + 2 * icg * 8) = (sum - t[r][1]) * half, *(conv_f8 *)(next + 3 * icg * 8) = t[r][2];
+            }
+        }
+}
+
 /* A lane, or the one nearest to it, or the end. */
 static inline npy_intp conv_among(npy_intp lane, npy_intp lanes) { return lane < 0 ? 0 : lane < lanes ? lane : lanes; }
 

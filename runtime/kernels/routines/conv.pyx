@@ -8,6 +8,7 @@ cdef extern from "conv.h" nogil:
     int loopdbg_conv_f64(Call *call) noexcept
     int loopdbg_conv_winograd(Call *call) noexcept
     int loopdbg_conv_choose(int kind) noexcept
+    void conv_winograd_taps(const float *w, Py_ssize_t ocg, Py_ssize_t icg, float *to) noexcept
     enum:
         CONV_PART
         CONV_GROUP
@@ -31,6 +32,16 @@ def choose(int kind):
     False where this processor cannot.
     """
     return loopdbg_conv_choose(kind) != 0
+
+
+def transform(const float[:, :, :, ::1] taps, float[:, :, :, ::1] out):
+    """Taps ``[channels out, channels in, 3, 3]`` into the ``[channels out / 8, 16, channels in, 8]`` of winograd.h."""
+    if out.shape[0] * 8 != taps.shape[0] or out.shape[2] != taps.shape[1] or taps.shape[2] * taps.shape[3] != 9 or \
+            out.shape[1] * out.shape[3] != 128:
+        raise ValueError("the shapes do not fit")
+    if out.size:
+        with nogil:
+            conv_winograd_taps(&taps[0, 0, 0, 0], taps.shape[0], taps.shape[1], &out[0, 0, 0, 0])
 
 
 choose(0)

@@ -5,24 +5,6 @@
  * All factors are powers of two: what small whole numbers give stays exact. A tile depends on the inputs of its own windows
  * alone, but of infinite ones it makes NaN: where anything is not finite, the caller computes everything as it stands. */
 
-/* The taps [ocg, icg, 3, 3] as [ocg / 8, 4 x 4, icg, 8]; ops/convolution.py does the same, in the same order. */
-ATTRIBUTES static void NAME(winograd_weights)(conv const *c, T const *w, T *to) {
-    npy_intp const icg = c->icg;
-    for (npy_intp m = 0; m < c->ocg; m++)
-        for (npy_intp i = 0; i < icg; i++, w += 9) {
-            T t[4][3], *next = to + (m / 8) * 16 * icg * 8 + i * 8 + m % 8;
-            for (int j = 0; j < 3; j++) {
-                T sum = w[j] + w[6 + j];
-                t[0][j] = w[j], t[1][j] = (sum + w[3 + j]) * (T)0.5, t[2][j] = (sum - w[3 + j]) * (T)0.5, t[3][j] = w[6 + j];
-            }
-            for (int r = 0; r < 4; r++, next += 4 * icg * 8) {
-                T sum = t[r][0] + t[r][2];
-                next[0] = t[r][0], next[icg * 8] = (sum + t[r][1]) * (T)0.5;
-                next[2 * icg * 8] = (sum - t[r][1]) * (T)0.5, next[3 * icg * 8] = t[r][2];
-            }
-        }
-}
-
 /* Floats from channel to channel: at least a vector is left over, which what goes beyond an image's tiles may fill, and an
  * odd number of vectors, so that channels do not all want one set of a cache. */
 #define WINOGRAD_ROW(vectors) ((((vectors) + 1) | 1) * L)
@@ -174,7 +156,7 @@ ATTRIBUTES static int NAME(winograd)(conv const *c, winograd const *how, T const
     npy_intp const apart = (plane + 2 * (how->lines + 1) * (2 * how->wide + 50) - sums + 15) / 16 * 16;
     T *made = sums + c->workers * apart;
     npy_intp *off = (npy_intp *)(((uintptr_t)(made + (ready ? 0 : 16 * icg * c->ocg)) + 7) & ~(uintptr_t)7);
-    if (!ready) NAME(winograd_weights)(c, w, made), ready = made;
+    if (!ready) conv_winograd_taps(w, c->ocg, icg, made), ready = made;
     NAME(tiled) job = {c, how, x, ready, bias, off, out, values, sums, lines, rows, plane, apart, 0, 0, 0, icg, &infinite};
     for (npy_intp first = 0; first < all; first += how->lines) {
         job.first = first, job.last = first + how->lines < all ? first + how->lines : all;
