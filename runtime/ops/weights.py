@@ -28,7 +28,7 @@ SMALL_PANEL_BYTES = 1 << 12
 HALVED_BYTES = 1 << 18
 #: With so many rows, as steps of a batch have, and weights of so many bytes as floats, to widen them each time takes
 #: longer than to read them. Blocks of iterations read them seldom.
-BATCH, WIDENED_BYTES = range(4, 17), 1 << 20
+BATCH, WIDENED_BYTES = range(2, 17), 1 << 20
 #: Weights of so many bytes are kept as scaled bytes where they can be. They take 1.8 times as long as floats that stay
 #: in the second-level cache ([1,256] @ [256,1024]: 13 us for 7.4), and a third of those that do not ([1,512] @
 #: [512,2048]: 52 us for 139).
