@@ -99,6 +99,8 @@ typedef void (*loopdbg_narrow_operation)(loopdbg_narrow_rows const *x);
     }
 #define HALF_BITS_8(P) _mm_loadu_si128((__m128i const *)(P))
 #define HALF_LOAD_8(P) _mm256_cvtph_ps(HALF_BITS_8(P))
+/* One number as often as a vector has some. */
+#define HALF_SPREAD_8(P) _mm256_cvtph_ps(_mm_set1_epi16(*(int16_t const *)(P)))
 #define HALF_NAN_8(V) _mm256_movemask_ps(_mm256_cmp_ps(V, V, _CMP_UNORD_Q))
 #define HALF_QUIET_8(BITS, UP) _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_slli_epi32(BITS, UP)))
 #define HALF_LOUD_8(P, V) (HALF_NAN_8(V) && HALF_NAN_8(V) & ~HALF_QUIET_8(_mm256_cvtepu16_epi32(HALF_BITS_8(P)), 22))
@@ -107,6 +109,7 @@ typedef void (*loopdbg_narrow_operation)(loopdbg_narrow_rows const *x);
 HALF_WAYS(f16c, "avx2,f16c", 8, __m256, HALF_LOAD_8, HALF_LOUD_8, _mm256_storeu_ps, _mm256_loadu_ps, HALF_LOUD_WIDE_8, HALF_STORE_8)
 #define HALF_BITS_16(P) _mm256_loadu_si256((__m256i const *)(P))
 #define HALF_LOAD_16(P) _mm512_cvtph_ps(HALF_BITS_16(P))
+#define HALF_SPREAD_16(P) _mm512_cvtph_ps(_mm256_set1_epi16(*(int16_t const *)(P)))
 #define HALF_NAN_16(V) _mm512_cmp_ps_mask(V, V, _CMP_UNORD_Q)
 #define HALF_QUIET_16(BITS, BIT) _mm512_test_epi32_mask(BITS, _mm512_set1_epi32(1 << (BIT)))
 #define HALF_LOUD_16(P, V) (HALF_NAN_16(V) && HALF_NAN_16(V) & ~HALF_QUIET_16(_mm512_cvtepu16_epi32(HALF_BITS_16(P)), 9))
@@ -117,6 +120,7 @@ HALF_WAYS(avx512, "avx512f", 16, __m512, HALF_LOAD_16, HALF_LOUD_16, _mm512_stor
 
 /* bfloat16 the same way. */
 #define BRAIN_LOAD_8(P) _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(HALF_BITS_8(P)), 16))
+#define BRAIN_SPREAD_8(P) _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_set1_epi32(*(uint16_t const *)(P)), 16))
 __attribute__((target("avx2"))) static inline void loopdbg_brain_store_8(void *p, __m256 v) {
     __m256i bits = _mm256_castps_si256(v), upper = _mm256_srli_epi32(bits, 16), odd, rounded, none;
     odd = _mm256_and_si256(upper, _mm256_set1_epi32(1));
@@ -127,6 +131,7 @@ __attribute__((target("avx2"))) static inline void loopdbg_brain_store_8(void *p
     _mm_storeu_si128((__m128i *)p, _mm256_castsi256_si128(rounded));
 }
 #define BRAIN_LOAD_16(P) _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(HALF_BITS_16(P)), 16))
+#define BRAIN_SPREAD_16(P) _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_set1_epi32(*(uint16_t const *)(P)), 16))
 __attribute__((target("avx512f"))) static inline void loopdbg_brain_store_16(void *p, __m512 v) {
     __m512i bits = _mm512_castps_si512(v), upper = _mm512_srli_epi32(bits, 16), odd, rounded, none;
     odd = _mm512_and_si512(upper, _mm512_set1_epi32(1));
@@ -138,7 +143,7 @@ __attribute__((target("avx512f"))) static inline void loopdbg_brain_store_16(voi
 
 /* Operations without the way through memory, over two axes: 3x for many neighbours, 8x for rows of 16. Steps are
  * 2, or 0 for what is one number in a row. */
-#define NARROW_DIRECT(NAME, TARGET, N, V, LOAD, STORE, OPERATION)                                             \
+#define NARROW_DIRECT(NAME, TARGET, N, V, LOAD, SPREAD, STORE, OPERATION)                                     \
     __attribute__((target(TARGET))) static void NAME(loopdbg_narrow_rows const *x) {                          \
         char const *a = x->a, *b = x->b;                                                                      \
         char *y = x->y;                                                                                       \
@@ -146,19 +151,21 @@ __attribute__((target("avx512f"))) static inline void loopdbg_brain_store_16(voi
         for (npy_intp r = 0; r < x->rows; r++, a += x->a_row, b += x->b_row, y += x->y_row) {                 \
             npy_intp i = 0;                                                                                   \
             uint16_t few[3][N];                                                                               \
+            V last_a = {0}, last_b = {0};                                                                              \
             if (n >= N) {                                                                                     \
                 /* What fills no vector is computed with some before it, read before these are written. */    \
-                V one_a, one_b, last_a, last_b;                                                               \
-                for (int k = 0; k < N; k++) few[0][k] = *(uint16_t const *)a, few[1][k] = *(uint16_t const *)b;\
-                one_a = LOAD(few[0]), one_b = LOAD(few[1]);                                                   \
-                last_a = x->a_step ? LOAD(a + last) : one_a, last_b = x->b_step ? LOAD(b + last) : one_b;     \
-                if (x->a_step && x->b_step)                                                                   \
+                if (n % N) last_a = x->a_step ? LOAD(a + last) : SPREAD(a);                                   \
+                if (n % N) last_b = x->b_step ? LOAD(b + last) : SPREAD(b);                                   \
+                if (x->a_step && x->b_step) {                                                                 \
                     for (; i + N <= n; i += N) STORE(y + 2 * i, OPERATION(LOAD(a + 2 * i), LOAD(b + 2 * i))); \
-                else if (x->a_step)                                                                           \
-                    for (; i + N <= n; i += N) STORE(y + 2 * i, OPERATION(LOAD(a + 2 * i), one_b));           \
-                else                                                                                          \
+                } else if (x->a_step) {                                                                       \
+                    V one = SPREAD(b);                                                                        \
+                    for (; i + N <= n; i += N) STORE(y + 2 * i, OPERATION(LOAD(a + 2 * i), one));             \
+                } else {                                                                                      \
+                    V one = SPREAD(a), other = SPREAD(b);                                                     \
                     for (; i + N <= n; i += N)                                                                \
-                        STORE(y + 2 * i, OPERATION(one_a, x->b_step ? LOAD(b + 2 * i) : one_b));              \
+                        STORE(y + 2 * i, OPERATION(one, x->b_step ? LOAD(b + 2 * i) : other));                \
+                }                                                                                             \
                 if (i < n) STORE(y + last, OPERATION(last_a, last_b));                                        \
                 continue;                                                                                     \
             }                                                                                                 \
@@ -190,14 +197,14 @@ NARROW_CHOICES(16, "avx512f", __m512, NARROW_FIRST_16, _mm512_add_ps, _mm512_mul
 #define loopdbg_sub_16 _mm512_sub_ps
 #define loopdbg_div_16 _mm512_div_ps
 #define NARROW_DIRECTS(OPERATION)                                                                             \
-    NARROW_DIRECT(loopdbg_half_##OPERATION##_f16c, "avx2,f16c", 8, __m256, HALF_LOAD_8, HALF_STORE_8,         \
-                  loopdbg_##OPERATION##_8)                                                                    \
-    NARROW_DIRECT(loopdbg_half_##OPERATION##_avx512, "avx512f", 16, __m512, HALF_LOAD_16, HALF_STORE_16,      \
-                  loopdbg_##OPERATION##_16)                                                                    \
-    NARROW_DIRECT(loopdbg_brain_##OPERATION##_f16c, "avx2,f16c", 8, __m256, BRAIN_LOAD_8, loopdbg_brain_store_8, \
-                  loopdbg_##OPERATION##_8)                                                                    \
-    NARROW_DIRECT(loopdbg_brain_##OPERATION##_avx512, "avx512f", 16, __m512, BRAIN_LOAD_16, loopdbg_brain_store_16, \
-                  loopdbg_##OPERATION##_16)
+    NARROW_DIRECT(loopdbg_half_##OPERATION##_f16c, "avx2,f16c", 8, __m256, HALF_LOAD_8, HALF_SPREAD_8,        \
+                  HALF_STORE_8, loopdbg_##OPERATION##_8)                                                      \
+    NARROW_DIRECT(loopdbg_half_##OPERATION##_avx512, "avx512f", 16, __m512, HALF_LOAD_16, HALF_SPREAD_16,     \
+                  HALF_STORE_16, loopdbg_##OPERATION##_16)                                                    \
+    NARROW_DIRECT(loopdbg_brain_##OPERATION##_f16c, "avx2,f16c", 8, __m256, BRAIN_LOAD_8, BRAIN_SPREAD_8,     \
+                  loopdbg_brain_store_8, loopdbg_##OPERATION##_8)                                             \
+    NARROW_DIRECT(loopdbg_brain_##OPERATION##_avx512, "avx512f", 16, __m512, BRAIN_LOAD_16, BRAIN_SPREAD_16,  \
+                  loopdbg_brain_store_16, loopdbg_##OPERATION##_16)
 NARROW_DIRECTS(add)
 NARROW_DIRECTS(sub)
 NARROW_DIRECTS(mul)
