@@ -457,14 +457,14 @@ cdef bint folds_around(Call *call, int depth) noexcept:
 
 
 cdef bint short_rows(Call *call, Kernel k) noexcept:
-    """True where a loop over two axes fits what is called: a map, or a sum into where it reads."""
+    """True where a loop over two axes fits what is called: a map, or a fold into where it reads."""
     cdef npy_intp size
     cdef npy_intp *step = call.steps
     if k.rows == NULL or not call.nouter:
         return False
     size = k.out.itemsize
     if step[2] == 0:
-        return k.sums != NULL and folds(call) and step[1] == size
+        return k.fold_neighbours_rows != NULL and folds(call) and step[1] == size
     return call.dims[0] <= SHORT and step[2] == size and step[0] + step[1] >= size and \
         step[0] in (0, size) and step[1] in (0, size)
 
@@ -492,7 +492,7 @@ def decide(Kernel k, dims, steps, outer):
     if not k.exact and dims and not outer:
         dims[0] == 1
     if k.fold != NULL:
-        steps[0] == 0, steps[2] == 0, steps[1] == k.out.itemsize
+        steps[0] == 0, steps[2] == 0, steps[1] == k.out.itemsize, steps[0] == steps[1]
     if k.fold_around != NULL and outer:
         for row in (steps, *[row[1:] for row in outer]):
             row[0] == 0, row[0] == row[2]
@@ -539,13 +539,14 @@ cdef int set_kernel(Call *call, object kernel) except -1:
             call.steps[j] = k.sizes[j]
     if k.one != NULL and call.dims[0] == 1 and not call.nouter:
         call.run = k.one
-    elif k.fold_around != NULL and folds_around(call, 1):
+    elif k.fold_around != NULL and folds_around(call, 1) and \
+            (not k.beside or call.steps[0] == call.steps[1] == k.out.itemsize):
         call.loop, call.run, call.elementwise = k.fold_around, run_rows, False
     elif k.fold_rows != NULL and folds_around(call, 2):
         call.loop, call.run, call.elementwise = k.fold_rows, run_planes, False
     elif short_rows(call, k):
         # 5x for rows of 16, 2x for rows of 64: other loops are called once a row.
-        call.loop = k.sums if call.steps[2] == 0 else k.rows
+        call.loop = k.fold_neighbours_rows if call.steps[2] == 0 else k.rows
         call.run = run_rows
     elif turns(call, k):
         call.loop, call.run = k.turned, run_rows
@@ -556,7 +557,8 @@ cdef int set_kernel(Call *call, object kernel) except -1:
         call.run = run_copy_rows
     elif k.driver in ("loop", "copy", "where"):
         if k.fold != NULL and folds(call):
-            call.loop = k.sum if k.sum != NULL and call.steps[1] == k.out.itemsize else k.fold
+            neighbours = k.fold_neighbours != NULL and call.steps[1] == k.out.itemsize
+            call.loop = k.fold_neighbours if neighbours else k.fold
             call.elementwise = False
         call.run = run_outer if call.nouter else run_loop
     elif k.driver == "product":

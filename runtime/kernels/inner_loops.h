@@ -18,6 +18,7 @@
 #include "call.h"
 #include "folds.h"
 #include "functions.h"
+#include "highs.h"
 #include "narrow.h"
 #include "numbers.h"
 #include "processor.h"
@@ -435,16 +436,30 @@ static loopdbg_loop loopdbg_map(char const *name, char type) {
 #define ROWS_PICK(C, N, T)                                                                                    \
     case C:                                                                                                   \
         ROWS_PICK_EACH(N)                                                                                     \
-        if (!strcmp(name, "sum")) return fold_sum_##N;                                                        \
-        if (!strcmp(name, "sums")) return rows_sum_##N;                                                       \
         break;
-/* What does two axes at once for a ufunc of two inputs of a type, or NULL. "sum" and "sums": add, into where it
- * reads, along one axis and two. */
+/* What does two axes at once for a ufunc of two inputs of a type, or NULL. */
 static loopdbg_loop loopdbg_rows(char const *name, char type) {
     switch (type) {
         FLOATS(ROWS_PICK)
         case 'e': ROWS_PICK_EACH(f16) break;
         case 'E': ROWS_PICK_EACH(bf16) break;
+    }
+    return NULL;
+}
+
+#define FOLD_NEIGHBOURS(C, N, T)                                                                              \
+    case C:                                                                                                   \
+        if (!strcmp(name, "add")) return rows ? rows_sum_##N : fold_sum_##N;                                  \
+        if (!strcmp(name, "maximum")) return rows ? rows_max_##N : fold_max_##N;                              \
+        if (!strcmp(name, "minimum")) return rows ? rows_min_##N : fold_min_##N;                              \
+        break;
+#define FOLD_NARROW(N) !strcmp(name, "maximum") ? rows_max_##N : !strcmp(name, "minimum") ? rows_min_##N : NULL
+/* What folds neighbours by a ufunc of two inputs of a type into where it reads: one row of them, or rows; or NULL. */
+static loopdbg_loop loopdbg_fold_neighbours(char const *name, char type, int rows) {
+    switch (type) {
+        FLOATS(FOLD_NEIGHBOURS)
+        case 'e': return rows ? FOLD_NARROW(f16) : NULL;
+        case 'E': return rows ? FOLD_NARROW(bf16) : NULL;
     }
     return NULL;
 }

@@ -17,11 +17,12 @@ cdef class Kernel:
     cdef inner_loop loop
     cdef void *data
     cdef run_call one
-    cdef inner_loop fold, rows, sum, sums, fold_around, fold_rows, turned
+    cdef inner_loop fold, rows, fold_neighbours, fold_neighbours_rows, fold_around, fold_rows, turned
     cdef readonly str driver
     cdef readonly object out
     cdef readonly bint elementwise
     cdef readonly bint exact
+    cdef bint beside
     cdef npy_intp sizes[MAX_ARGS]
     cdef run_call routine
     cdef Through through

@@ -20,6 +20,8 @@ cdef extern from "inner_loops.h" nogil:
     inner_loop loopdbg_rows(const char *name, char type) noexcept
     inner_loop loopdbg_map(const char *name, char type) noexcept
     inner_loop loopdbg_fold(const char *name, char type, int rows) noexcept
+    inner_loop loopdbg_fold_neighbours(const char *name, char type, int rows) noexcept
+    inner_loop loopdbg_narrow_fold_of(const char *name, int brain) noexcept
     inner_loop loopdbg_own(const char *name, char type) noexcept
 
 cdef extern from "narrow.h" nogil:
@@ -95,9 +97,10 @@ cdef class Kernel:
     not. ``exact``: what comes of an element depends on nothing else, not on the steps either.
 
     ``sizes``: of the arguments' elements, where it is not exact or turns. ``one``: what to run instead where there is one element;
-    ``fold``: the loop to run instead where the output is one element that is read as well, ``sum``: where the others are
-    neighbours besides; ``rows`` and ``sums``: over two axes, ``rows`` where the inner one is short; ``fold_around`` and
-    ``fold_rows``: where the output stays along the axis around the inner one, or along the one around that; ``turned``: over two
+    ``fold``: the loop to run instead where the output is one element that is read as well, ``fold_neighbours``: where the
+    others are neighbours besides, ``fold_neighbours_rows``: over two axes; ``rows``: over two, where the inner one is short; ``fold_around`` and
+    ``fold_rows``: where the output stays along the axis around the inner one, or along the one around that, ``beside``:
+    if what is along the inner one are neighbours; ``turned``: over two
     axes, of which the outer one is that of the input's neighbours.
     """
 
@@ -169,9 +172,11 @@ def ufunc_kernel(np.ufunc ufunc, tuple dtypes):
                     if instead != NULL:
                         # NumPy's loop reduces: several elements at once, or in pairs.
                         kernel.fold, kernel.loop, kernel.exact = kernel.loop, instead, True
-                if ufunc is np.add:
-                    kernel.sums = loopdbg_rows(b"sums", ord(wanted[0]))
-                    kernel.sum = loopdbg_rows(b"sum", ord(wanted[0]))
+                    kernel.fold_neighbours = loopdbg_fold_neighbours(ufunc.__name__.encode(), ord(wanted[0]), False)
+                    kernel.fold_neighbours_rows = loopdbg_fold_neighbours(ufunc.__name__.encode(), ord(wanted[0]), True)
+                    if ufunc in (np.maximum, np.minimum) and kernel.fold_neighbours != NULL:
+                        # Which zero NumPy hands on follows from where the others are.
+                        kernel.fold = kernel.fold_neighbours
             return kernel
     return None
 
@@ -192,6 +197,8 @@ cdef Kernel _through_floats(np.ufunc ufunc, tuple dtypes):
     kernel.through.operation = loopdbg_half_operation_of(ufunc.__name__.encode())
     if len(dtypes) == 2 and kernel.through.narrow:
         kernel.rows = loopdbg_rows(ufunc.__name__.encode(), ord(type_char(dtypes[0])))
+        kernel.fold_neighbours_rows = loopdbg_fold_neighbours(ufunc.__name__.encode(), ord(type_char(dtypes[0])), True)
+        kernel.fold_around, kernel.beside = loopdbg_narrow_fold_of(ufunc.__name__.encode(), brain), True
         kernel.through.fold, kernel.through.fold_data = floats.loop if floats.fold == NULL else floats.fold, floats.data
         kernel.fold = <inner_loop>loopdbg_fold_floats
         if not brain and ufunc is np.maximum:

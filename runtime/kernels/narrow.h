@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "call.h"
+#include "folds.h"
+#include "highs.h"
 #include "narrow_ways.h"
 #include "overlaps.h"
 #include "side_by_side.h"
@@ -157,6 +159,33 @@ static void loopdbg_narrow_around(int brain, int which, char **args, npy_intp n,
 NARROW_ROWS_OF(0, f16)
 NARROW_ROWS_OF(1, bf16)
 
+/* Rows into one, where the results, and what goes into each, are neighbours. */
+static void loopdbg_narrow_fold_around(int brain, int which, char **args, npy_intp const *dims, npy_intp const *steps,
+                                       npy_intp const *axis) {
+    loopdbg_narrow_fold fold = loopdbg_half->folds[brain][which];
+    if (fold && dims[0] >= LOOPDBG_FOLD_HALVES && loopdbg_fold_apart(args, dims, steps, axis, 1, 2))
+        fold(args[1], axis[2], axis[0], args[0], dims[0]);
+    else
+        loopdbg_narrow_around(brain, which, args, dims[0], steps, axis);
+}
+#define NARROW_FOLD_AROUND(BRAIN, TYPE, WHICH, NAME)                                                          \
+    static void fold_around_##NAME##_##TYPE(char **args, npy_intp const *dims, npy_intp const *steps, void *data) { \
+        loopdbg_narrow_fold_around(BRAIN, WHICH, args, dims, steps, (npy_intp const *)data);                  \
+    }
+#define NARROW_FOLDS_AROUND(BRAIN, TYPE)                                                                      \
+    NARROW_FOLD_AROUND(BRAIN, TYPE, 0, add) NARROW_FOLD_AROUND(BRAIN, TYPE, 2, multiply)                      \
+    NARROW_FOLD_AROUND(BRAIN, TYPE, 4, maximum) NARROW_FOLD_AROUND(BRAIN, TYPE, 5, minimum)
+NARROW_FOLDS_AROUND(0, f16)
+NARROW_FOLDS_AROUND(1, bf16)
+/* What does that for a ufunc of float16 ('e') or bfloat16, or NULL. */
+static loopdbg_loop loopdbg_narrow_fold_of(char const *name, int brain) {
+    if (!strcmp(name, "add")) return brain ? fold_around_add_bf16 : fold_around_add_f16;
+    if (!strcmp(name, "multiply")) return brain ? fold_around_multiply_bf16 : fold_around_multiply_f16;
+    if (!strcmp(name, "maximum")) return brain ? fold_around_maximum_bf16 : fold_around_maximum_f16;
+    if (!strcmp(name, "minimum")) return brain ? fold_around_minimum_bf16 : fold_around_minimum_f16;
+    return NULL;
+}
+
 /* The same where the result is one number that is read as well: it stays a float until the end. */
 static void loopdbg_fold_floats(char **args, npy_intp const *dims, npy_intp const *steps, void *data) {
     loopdbg_through const *by = (loopdbg_through const *)data;
@@ -219,6 +248,54 @@ static void loopdbg_fold_lowest(char **args, npy_intp const *dims, npy_intp cons
     (void)data;
     loopdbg_fold_halves(args, dims[0], steps[1], 0);
 }
+
+/* The extreme of a row and of what it goes into. */
+static void loopdbg_narrow_high(int brain, int max, char **args, npy_intp n) {
+    float wide[LOOPDBG_NARROW_BLOCK], found;
+    char *given[3] = {(char *)&found, (char *)wide, (char *)&found};
+    npy_intp const near[3] = {0, sizeof(float), 0};
+    if (!brain) {
+        loopdbg_fold_halves(args, n, 2, max);
+        return;
+    }
+    loopdbg_widened(brain, args[2], 2, &found, 1);
+    for (npy_intp i = 0, count; i < n; i += count) {
+        count = n - i < LOOPDBG_NARROW_BLOCK ? n - i : LOOPDBG_NARROW_BLOCK;
+        loopdbg_widened(brain, args[1] + 2 * i, 2, wide, count);
+        (max ? fold_max_f32 : fold_min_f32)(given, &count, near, NULL);
+    }
+    loopdbg_narrowed(brain, &found, args[2], 2, 1);
+}
+/* Of rows (data: as in Call.outer): of short ones as floats, many at a time. */
+static void loopdbg_narrow_highs(int brain, int max, char **args, npy_intp n, npy_intp const *axis) {
+    enum { MOST = 8 * LOOPDBG_HIGH_LONG };
+    float wide[MOST], found[LOOPDBG_NARROW_BLOCK];
+    char *given[3] = {(char *)found, (char *)wide, (char *)found};
+    npy_intp const most = n > LOOPDBG_HIGH_LONG ? 1 : n > MOST / LOOPDBG_NARROW_BLOCK ? MOST / n : LOOPDBG_NARROW_BLOCK;
+    for (npy_intp r = 0; n && r < axis[0]; r += most) {
+        npy_intp const rows = axis[0] - r < most ? axis[0] - r : most;
+        npy_intp const around[4] = {rows, sizeof(float), n * (npy_intp)sizeof(float), sizeof(float)};
+        char *row[3] = {args[0] + r * axis[1], args[1] + r * axis[2], args[2] + r * axis[3]};
+        if (n > LOOPDBG_HIGH_LONG) {
+            loopdbg_narrow_high(brain, max, row, n);
+            continue;
+        }
+        loopdbg_widened(brain, row[2], axis[3], found, rows);
+        if (axis[2] == 2 * n) loopdbg_widened(brain, row[1], 2, wide, rows * n);
+        else for (npy_intp k = 0; k < rows; k++) loopdbg_widened(brain, row[1] + k * axis[2], 2, wide + k * n, n);
+        (max ? rows_max_f32 : rows_min_f32)(given, &n, NULL, (void *)around);
+        loopdbg_narrowed(brain, found, row[2], axis[3], rows);
+    }
+}
+#define NARROW_HIGHS(BRAIN, TYPE, MAX, NAME)                                                                  \
+    static void rows_##NAME##_##TYPE(char **args, npy_intp const *dims, npy_intp const *steps, void *data) {  \
+        (void)steps;                                                                                          \
+        loopdbg_narrow_highs(BRAIN, MAX, args, dims[0], (npy_intp const *)data);                              \
+    }
+NARROW_HIGHS(0, f16, 1, max)
+NARROW_HIGHS(0, f16, 0, min)
+NARROW_HIGHS(1, bf16, 1, max)
+NARROW_HIGHS(1, bf16, 0, min)
 
 #define NARROW_CASTS(BRAIN, N)                                                                                \
     static void cast_##N##_f32(char **args, npy_intp const *dims, npy_intp const *steps, void *data) {        \

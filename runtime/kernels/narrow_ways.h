@@ -74,6 +74,9 @@ typedef struct {
     npy_intp a_step, b_step, a_row, b_row, y_row, rows, n;
 } loopdbg_narrow_rows;
 typedef void (*loopdbg_narrow_operation)(loopdbg_narrow_rows const *x);
+/* n rows, so many bytes apart, folded into one of m results; as many as a vector has at least, all of them neighbours. */
+typedef void (*loopdbg_narrow_fold)(char const *x, npy_intp step, npy_intp n, char *z, npy_intp m);
+enum { LOOPDBG_FOLD_HALVES = 16 };
 
 #if defined(__x86_64__)
 /* The processor makes NaNs quiet, NumPy does not: those that are not go one by one. Which they are is asked where there
@@ -177,6 +180,37 @@ __attribute__((target("avx512f"))) static inline void loopdbg_brain_store_16(voi
             memcpy(y, few[2], 2 * (size_t)n);                                                                 \
         }                                                                                                     \
     }
+#define NARROW_FOLD(NAME, TARGET, N, V, LOAD, KEEP, STORE, OPERATION)                                         \
+    /* So many vectors of results, which stay in registers. */                                                \
+    __attribute__((target(TARGET))) static inline __attribute__((always_inline)) void NAME##_columns(         \
+        char const *x, npy_intp step, npy_intp n, V *z, int const count) {                                    \
+        for (npy_intp i = 0; i < n; i++, x += step)                                                           \
+            for (int q = 0; q < count; q++) z[q] = KEEP(OPERATION(z[q], LOAD(x + 2 * q * N)), LOAD, STORE, N);   \
+    }                                                                                                         \
+    __attribute__((target(TARGET))) static void NAME(char const *x, npy_intp step, npy_intp n, char *z, npy_intp m) { \
+        npy_intp const last = 2 * (m - N);                                                                    \
+        /* What fills no vector goes with results before it, which are read before they are written. */       \
+        V all[4], tail = LOAD(z + last);                                                                      \
+        if (m % N) NAME##_columns(x + last, step, n, &tail, 1);                                               \
+        for (npy_intp k = 0, count; k + N <= m; k += count * N) {                                             \
+            count = k + 4 * N <= m ? 4 : 1;                                                                   \
+            for (npy_intp q = 0; q < count; q++) all[q] = LOAD(z + 2 * (k + q * N));                          \
+            if (count == 4) NAME##_columns(x + 2 * k, step, n, all, 4);                                       \
+            else NAME##_columns(x + 2 * k, step, n, all, 1);                                                  \
+            for (npy_intp q = 0; q < count; q++) STORE(z + 2 * (k + q * N), all[q]);                          \
+        }                                                                                                     \
+        if (m % N) STORE(z + last, tail);                                                                     \
+    }
+#define KEEP_HALVES_8(V, LOAD, STORE, N) _mm256_cvtph_ps(_mm256_cvtps_ph(V, _MM_FROUND_TO_NEAREST_INT))
+#define KEEP_HALVES_16(V, LOAD, STORE, N) _mm512_cvtph_ps(_mm512_cvtps_ph(V, _MM_FROUND_TO_NEAREST_INT))
+#define KEEP_BRAIN(V, LOAD, STORE, N)                                                                         \
+    __extension__({                                                                                           \
+        uint16_t near[N];                                                                                     \
+        STORE(near, V);                                                                                       \
+        LOAD(near);                                                                                           \
+    })
+/* One of two numbers of the type is such. */
+#define KEEP_EXACT(V, LOAD, STORE, N) V
 /* As scalar_ops.h has them: of two NaNs and of two zeros the first one is handed on. */
 #define NARROW_CHOICES(NAME, TARGET, V, FIRST, ADD, MUL)                                                      \
     __attribute__((target(TARGET))) static inline V loopdbg_add_##NAME(V a, V b) { return ADD(a, FIRST(a, b, _CMP_UNORD_Q, a)); } \
@@ -211,6 +245,19 @@ NARROW_DIRECTS(mul)
 NARROW_DIRECTS(div)
 NARROW_DIRECTS(max)
 NARROW_DIRECTS(min)
+#define NARROW_FOLDS(OPERATION, HALVES_8, HALVES_16, BRAIN)                                                   \
+    NARROW_FOLD(loopdbg_half_fold_##OPERATION##_f16c, "avx2,f16c", 8, __m256, HALF_LOAD_8, HALVES_8,          \
+                HALF_STORE_8, loopdbg_##OPERATION##_8)                                                        \
+    NARROW_FOLD(loopdbg_half_fold_##OPERATION##_avx512, "avx512f", 16, __m512, HALF_LOAD_16, HALVES_16,       \
+                HALF_STORE_16, loopdbg_##OPERATION##_16)                                                      \
+    NARROW_FOLD(loopdbg_brain_fold_##OPERATION##_f16c, "avx2,f16c", 8, __m256, BRAIN_LOAD_8, BRAIN,           \
+                loopdbg_brain_store_8, loopdbg_##OPERATION##_8)                                               \
+    NARROW_FOLD(loopdbg_brain_fold_##OPERATION##_avx512, "avx512f", 16, __m512, BRAIN_LOAD_16, BRAIN,         \
+                loopdbg_brain_store_16, loopdbg_##OPERATION##_16)
+NARROW_FOLDS(add, KEEP_HALVES_8, KEEP_HALVES_16, KEEP_BRAIN)
+NARROW_FOLDS(mul, KEEP_HALVES_8, KEEP_HALVES_16, KEEP_BRAIN)
+NARROW_FOLDS(max, KEEP_EXACT, KEEP_EXACT, KEEP_EXACT)
+NARROW_FOLDS(min, KEEP_EXACT, KEEP_EXACT, KEEP_EXACT)
 #endif
 
 typedef struct {
@@ -218,17 +265,22 @@ typedef struct {
     loopdbg_narrow narrow;
     /* of float16 and bfloat16: add, subtract, multiply, divide, maximum, minimum; or NULL */
     loopdbg_narrow_operation operations[2][6];
+    loopdbg_narrow_fold folds[2][6];
 } loopdbg_halves;
 
-static loopdbg_halves const loopdbg_halves_any = {loopdbg_widen_half_any, loopdbg_narrow_half_any, {{NULL}}};
+static loopdbg_halves const loopdbg_halves_any = {loopdbg_widen_half_any, loopdbg_narrow_half_any, {{NULL}}, {{NULL}}};
 #if defined(__x86_64__)
 #define NARROW_OPERATIONS(TYPE, NAME)                                                                         \
     {loopdbg_##TYPE##_add_##NAME, loopdbg_##TYPE##_sub_##NAME, loopdbg_##TYPE##_mul_##NAME,                   \
      loopdbg_##TYPE##_div_##NAME, loopdbg_##TYPE##_max_##NAME, loopdbg_##TYPE##_min_##NAME}
+#define NARROW_FOLDED(TYPE, NAME)                                                                             \
+    {loopdbg_##TYPE##_fold_add_##NAME, NULL, loopdbg_##TYPE##_fold_mul_##NAME, NULL,                          \
+     loopdbg_##TYPE##_fold_max_##NAME, loopdbg_##TYPE##_fold_min_##NAME}
 #define HALVES(NAME)                                                                                          \
     static loopdbg_halves const loopdbg_halves_##NAME = {                                                     \
         loopdbg_widen_half_##NAME, loopdbg_narrow_half_##NAME,                                                \
-        {NARROW_OPERATIONS(half, NAME), NARROW_OPERATIONS(brain, NAME)}};
+        {NARROW_OPERATIONS(half, NAME), NARROW_OPERATIONS(brain, NAME)},                                      \
+        {NARROW_FOLDED(half, NAME), NARROW_FOLDED(brain, NAME)}};
 HALVES(f16c)
 HALVES(avx512)
 #endif

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -109,6 +110,28 @@ def test_results_among_what_is_folded(function: np.ufunc) -> None:
             expected[r + shift] = function(expected[r + shift], expected[i * step + r * along])
         run(kernel, (memory[shift:], memory, memory[shift:]), (m,), (4, 4 * along, 4), ((n, 0, 4 * step, 0),))
         same(memory, expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
+@pytest.mark.parametrize("op_type", ["ReduceMax", "ReduceMin"])
+def test_extremes_of_rows(dtype: Any, op_type: str) -> None:
+    """However long rows are, wherever they lie, and however many there are: of zeros it is the first one."""
+    function = FUNCTIONS[op_type]
+    for n in (*range(1, 40), 63, 64, 65, 127, 128, 129, 300, 1100):
+        for odd, rows in ((0.0, 19), (0.02, 19), (0.3, 8), (0.02, 1)):
+            x = numbers((rows, n + 3), np.float32, False, n)
+            rng = np.random.default_rng(n)
+            few = np.array([0.0, -0.0, np.inf, -np.inf, np.nan], np.float32)
+            x = np.where(rng.random(x.shape) < odd, rng.choice(few, x.shape), x)
+            if n % 2:
+                x = np.minimum(x, 0) if function is np.maximum else np.maximum(x, 0)
+            x = x.astype(dtype)
+            for part in (x[:, :n], x[:, 3:], x[:, : n - n % 2 : 2], np.asfortranarray(x)[:, :n]):
+                if part.shape[1]:
+                    found = Eager().reduce(function, part, (1,), True).astype(np.float64)
+                    wide = one_by_one(function, part.astype(np.float64), 1)
+                    np.testing.assert_array_equal(found, wide)
+                    assert (np.signbit(found) == np.signbit(wide))[~np.isnan(wide)].all()
 
 
 #: Where halves of halves come out unlike, or rest on numbers beyond whole vectors.

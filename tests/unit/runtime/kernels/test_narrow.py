@@ -14,6 +14,7 @@ from loopdbg.runtime.graph import Array
 from loopdbg.runtime.kernels import drivers
 from loopdbg.runtime.kernels import kernel as kernels
 from loopdbg.runtime.kernels.routines import rows
+from loopdbg.runtime.kernels.walks import walk
 from loopdbg.runtime.ops import arithmetic
 from loopdbg.runtime.ops.activations import GELU, SIGMOID, SOFTPLUS
 from loopdbg.runtime.ops.eager import Eager
@@ -234,6 +235,41 @@ def test_reductions(function: np.ufunc, dtype: Any) -> None:
         np.testing.assert_allclose(result.astype(np.float64), wide, rtol=0.03)
     if dtype == HALF:
         np.testing.assert_array_equal(Eager().reduce(function, x, (1,), False), function.reduce(x, 1))
+
+
+@types
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("function", [np.add, np.multiply, np.maximum, np.minimum], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("m", [5, 15, 16, 17, 31, 64, 90, 600])
+def test_rows_folded_into_one(m: int, function: np.ufunc, dtype: Any) -> None:
+    rng, kernel = np.random.default_rng(m), arithmetic.fold(function, dtype)
+    odd = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 6e-8], dtype)
+    for n, spaced, down in ((1, 1, 1), (2, 1, 1), (9, 1, -1), (40, 1, 1), (9, 2, 1)):
+        x = (rng.standard_normal((n, 2 * m)) * 2).astype(dtype)
+        x[rng.random(x.shape) < 0.05] = rng.choice(odd)
+        x = x[::down, : spaced * m : spaced]
+        begin = rng.standard_normal((1, 2 * m)).astype(dtype)
+        out, result = begin[:, :m].copy(), begin[:, :m]
+        spread = (x.shape, arithmetic.spread(out, (0,)))
+        layouts = (spread, arithmetic.layout(x), spread)
+        assert drivers.run(kernel, (out, x, out), *walk(x.shape, layouts))  # type: ignore[arg-type]
+        for row in x:
+            result = computed(function, result, np.ascontiguousarray(row[None]))
+        np.testing.assert_array_equal(numbers(out), numbers(result))
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("function", [np.add, np.maximum], ids=lambda f: f.__name__)
+def test_results_among_what_is_folded(function: np.ufunc) -> None:
+    kernel = arithmetic.fold(function, HALF)
+    for shift in (0, 1, 16, 70):
+        memory = np.random.default_rng(shift).standard_normal(2000).astype(HALF)
+        expected = memory.copy()
+        for i in range(9):
+            for r in range(70):
+                expected[r + shift] = function(expected[r + shift], expected[i * 70 + r])
+        drivers.run(kernel, (memory[shift:], memory, memory[shift:]), (70,), (2, 2, 2), ((9, 0, 140, 0),))  # type: ignore[arg-type]
+        np.testing.assert_array_equal(memory, expected)
 
 
 @pytest.mark.parametrize("function", [np.maximum, np.minimum], ids=lambda f: f.__name__)
