@@ -62,7 +62,7 @@ def compare_live(
         result.note(f"free-running: not compared, since '{drawn[0]}' draws random numbers, and each runtime its own")
         found = [result]
     elif free:
-        found.append(run_free(side, inputs, peer, options, profile))
+        found.append(run_free(side, side.inputs, peer, options, profile))
     if model.graph.system is System.TENSORRT:
         found[0].note(f"{peer.name} is given the network in ONNX's words")
     return Live(peer.name, peer.version, found)

@@ -79,6 +79,10 @@ class ModelSide:
         self.limit = limit
         self.limited = False
         self._given = model.check(inputs)
+        ports = zip(model.plan.inputs, model.inputs, strict=False)
+        named = model.named(inputs)
+        #: What it is given, by name and in the types that it declares.
+        self.inputs = {port.name: self._given[slot] for (_, slot), port in ports if port.name in named}
         self._observed: dict[str, list[str]] = {}
 
     def boundaries(self) -> Iterator[Boundary]:

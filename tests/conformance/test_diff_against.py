@@ -74,6 +74,12 @@ def test_sample_models_are_the_same(peers: dict[str, Peer], name: str, who: str)
     assert not lockstep.notes and not free.notes
 
 
+def test_numbers_are_given_as_a_run_takes_them(peers: dict[str, Peer]) -> None:
+    model = loopdbg.load(SAMPLES / "newton_sqrt.onnx")
+    found = compare_live(model, {"a": 2.0, "tol": 1e-6}, peers["onnxruntime"], Options())
+    assert found.same and len(found.comparisons) == 2, found
+
+
 # ------------------------------------------------------------------ what is predicted
 
 

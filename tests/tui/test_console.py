@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from loopdbg.tui.screens.panel import LeaveScreen, PanelScreen
 from models import sample
 from screens import opened
@@ -202,10 +204,11 @@ async def test_what_a_key_opened_for_a_line_closes() -> None:
         assert screen.session.frame.iteration == 4
 
 
-async def test_what_is_typed_ahead_is_for_the_line_that_was_opened() -> None:
+@pytest.mark.parametrize("enter", ["enter", "ctrl+j"])  # the latter is what comes of it before the terminal is ours
+async def test_what_is_typed_ahead_is_for_the_line_that_was_opened(enter: str) -> None:
     async with opened(*sample("newton_sqrt.onnx")) as screen:
         # All at once, as where somebody pastes: most of these letters are actions as well.
-        for key in ("colon", *"branch", "enter"):
+        for key in ("colon", *"branch", enter):
             screen.app.simulate_key(key)
         await screen.pilot.pause(0.5)
         await screen.settle()

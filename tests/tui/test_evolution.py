@@ -55,6 +55,14 @@ async def test_what_moves_by_rounding_is_flat() -> None:
         assert "v: norm moves by" in rows[3]
 
 
+async def test_rounding_before_a_nan_is_drawn_level() -> None:
+    async with opened(*sample("vanishing_scale.onnx"), size=(120, 36)) as screen:
+        await screen.press("c")
+        drawn = [row for row in screen.lines("scans") if "×" in row]
+        assert drawn
+        assert all(set(row.strip()) <= set("×⣀⡀⢀▁ ") for row in screen.lines("scans")[2:] if row.strip())
+
+
 async def test_the_condition_says_how_far_and_about_when() -> None:
     async with opened(*sample("newton_sqrt.onnx"), size=(120, 60)) as screen:
         await screen.press("s", "s", "s")

@@ -35,6 +35,7 @@ commands:
   loopdbg info MODEL     show its signature and its loops
   loopdbg explain MODEL  show its loops as pseudo-code, and what ends them
   loopdbg diff A B       compare models, traces, or a model and another runtime
+  loopdbg convert MODEL  write a model as a script that builds it in TensorRT
   loopdbg export TRACE   write what was recorded as .npz or .csv
   loopdbg plot MODEL     draw a loop: values over iterations, condition, scan
   loopdbg learn          lessons on the loops inside model files

@@ -74,7 +74,11 @@ def _numbers(scan: ScanSnapshot, sample: Sample, width: int, height: int) -> Pic
     band, each = Band.of(numbers), per_cell(_total(scan), width)
     per = f", 1 cell = {each}" if each > 1 else ""
     low, high = band.span or (0.0, 0.0)
-    flat = not band.odd.any() and scan.count > 1 and is_rounding(low, high, sample.dtype.name)
+    still = scan.count > 1 and is_rounding(low, high, sample.dtype.name)
+    flat = still and not band.odd.any()
+    if still:
+        numbers = np.where(band.odd, numbers, low)
+        band = Band.of(numbers)
     seen = "nothing finite" if band.span is None else f"{number_text(low)} … {number_text(high)}"
     note = f"{_which(scan)}{per}   {f'flat: {number_text(low)}' if flat else seen}{_sampled(sample)}"
     wide = max(1, min(4, width // _total(scan))) if height >= 3 and each == 1 and not flat else 1

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
+
 from ...debugger.statistics.history import History, Numbers
 from ...debugger.why.course import course
 from ...debugger.why.trend import Estimate, estimate
@@ -36,10 +38,13 @@ def is_folded(history: History, room: int) -> bool:
 
 def is_flat(history: History, dtype: str) -> bool:
     """Does the value stay as it is, but for rounding?"""
+    return len(history) > 1 and not history.value.odd.any() and _is_still(history, dtype)
+
+
+def _is_still(history: History, dtype: str) -> bool:
+    """Do the finite ones move by rounding alone?"""
     found = band(history).span
-    if found is None or len(history) < 2 or history.value.odd.any():
-        return False
-    return is_rounding(*found, dtype)
+    return found is not None and is_rounding(*found, dtype)
 
 
 def is_rounding(low: float, high: float, dtype: str) -> bool:
@@ -53,9 +58,12 @@ def spark(history: History, room: int, dtype: str) -> str:
     if is_flat(history, dtype):
         count = min(room, max(len(history), len("─flat─")))
         return f"{'flat':─^{count}}" if count >= len("─flat─") else "─" * count
-    if is_folded(history, room):
-        return draw(band(history), room)[0]
-    return sparkline(history.value.last.tolist(), room)
+    seen = band(history)
+    last = history.value.last
+    if _is_still(history, dtype):
+        low = np.where(np.isnan(seen.low), seen.low, seen.span[0] if seen.span else 0.0)
+        seen, last = Band(low, low, seen.odd), np.where(np.isfinite(last), low, last)
+    return draw(seen, room)[0] if is_folded(history, room) else sparkline(last.tolist(), room)
 
 
 def flat_note(history: History) -> str:

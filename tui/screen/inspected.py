@@ -269,12 +269,15 @@ def _heat_page(tensor: TensorRef, look: Look, width: int, height: int, span: tup
     part = look.part
     if tensor.dtype.kind in "OUST":
         return Page((line(("strings have no heat map: m goes back", Role.DIM)),), 1, 0, range(0), range(0))
-    rows, columns = (1, part.size) if flat_part(part) else (part.rows, part.columns)
-    if flat_part(part) and columns > width:
-        columns, rows = width, -(-part.size // width)
-    label = len(str(rows - 1)) + 1
-    row_step = max(1, -(-rows // max(1, height)))
-    column_step = max(1, -(-columns // max(1, width - label)))
+    label = len(str((part.size if flat_part(part) else part.rows) - 1)) + 1
+    room = max(1, width - label)
+    if flat_part(part):
+        row_step, column_step = 1, -(-part.size // (room * max(1, height)))
+        columns = min(part.size, room * column_step)
+        rows = -(-part.size // columns)
+    else:
+        rows, columns = part.rows, part.columns
+        row_step, column_step = -(-rows // max(1, height)), -(-columns // room)
     shown: list[Array] = []
     heads = range(0, rows, row_step)
     for row in heads:
@@ -290,8 +293,9 @@ def _heat_page(tensor: TensorRef, look: Look, width: int, height: int, span: tup
     low, high = span
     scale = high / 2 - low / 2
     top = len(_SHADES) - 1
-    wide = max(1, min(4, (width - label) // max(1, -(-columns // column_step))))
-    each = "" if row_step == column_step == 1 else f"   1 cell = {row_step} × {column_step} elements, their first"
+    wide = max(1, min(4, room // -(-columns // column_step)))
+    many = f"{column_step}" if flat_part(part) else f"{row_step} × {column_step}"
+    each = "" if row_step == column_step == 1 else f"   1 cell = {many} elements, their first"
     lines = [line((f"{number_text(low)} {_SHADES} {number_text(high)}{each}", Role.DIM))]
     for row, one in zip(heads, shown, strict=True):
         signs = "".join(
@@ -300,7 +304,8 @@ def _heat_page(tensor: TensorRef, look: Look, width: int, height: int, span: tup
             else NOT_FINITE * wide
             for v in one
         )
-        lines.append(line((f"{row:>{label - 1}} ", Role.DIM), (signs, Role.PLOT)))
+        first = row * columns if flat_part(part) else row
+        lines.append(line((f"{first:>{label - 1}} ", Role.DIM), (signs, Role.PLOT)))
     return Page(tuple(lines), columns if flat_part(part) else 1, len(heads), range(len(heads)), range(columns))
 
 
@@ -369,10 +374,14 @@ def _bar(value: float, low: float, span: float, rows: int, base: int) -> str:
 def _axis(course: Course, here: int, margin: int, room: int) -> Line:
     first, last = course.iterations[0], course.iterations[-1]
     cells = list(" " * max(room, len(str(last)) + len(str(first)) + 2))
-    cells[: len(str(first))] = str(first)
-    cells[len(cells) - len(str(last)) :] = str(last)
     marks: list[Span] = [(" " * (margin + 1) + "└", Role.DIM)]
+    at = -1
     if here >= first and room:
         bucket = bisect.bisect_right(course.iterations, here) - 1
-        cells[min(room - 1, bucket * room // len(course.iterations))] = "▲"
+        at = min(room - 1, bucket * room // len(course.iterations))
+        cells[at] = "▲"
+    # A number of which the mark would hide a digit would be another number.
+    for start, text in ((0, str(first)), (len(cells) - len(str(last)), str(last))):
+        if not start <= at < start + len(text):
+            cells[start : start + len(text)] = text
     return Line((*marks, ("".join(cells), Role.DIM)))

@@ -62,6 +62,9 @@ class CommonApp(App[Result]):
 
     async def on_event(self, event: events.Event) -> None:
         """See :class:`~textual.app.App`."""
+        if isinstance(event, events.Key) and event.key == "ctrl+j" and not event.is_forwarded:
+            # What enter is until the terminal is ours: it was typed ahead.
+            event = events.Key("enter", "\r")
         if isinstance(event, events.Key) and not event.is_forwarded and isinstance(self.focused, Input):
             self._for_lines.add(event)
         await super().on_event(event)

@@ -378,5 +378,7 @@ class InspectorScreen(Above[str | None]):
             self._close_prompt()
         elif self.subject.item is not None:
             self.grid.show_item(self.subject.close_item())
+        elif self.has_class("-plot") and not self._large_plot:
+            self.action_plot()
         else:
             self.leave(None)

@@ -118,12 +118,17 @@ class PanesApp(CommonApp[int]):
         yield self.keys
 
     def on_mount(self) -> None:
-        self._pane.focus()
+        self._focus_pane()
+
+    def _focus_pane(self) -> None:
+        """At once, and not where a line was opened meanwhile: what is typed ahead is for that."""
+        if self._base.focused is not self.prompt.line:
+            self._base.set_focus(self._pane)
 
     def _show(self, shown: Shown) -> None:
         if self.shown is None and self._base.focused is None:
             # Where the first stop came quickly, the panes were not seen yet when the focus was asked for.
-            self.call_after_refresh(self._pane.focus)
+            self.call_after_refresh(self._focus_pane)
         self.shown = shown
         self._base.add_class("-ready")
         needs = {name: pane.need(shown) for name, pane in self.panes.items()}
