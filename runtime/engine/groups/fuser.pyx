@@ -225,6 +225,9 @@ cdef class Fuser:
         if self.ports is None:
             self.ports = ports_of(self.memory.plan)
         nodes, conditions = [], {loop.condition_input for loop in self.memory.plan.loops} | self.tested()
+        # A group may go beyond these nodes, where one behind them is not bound any more.
+        dropped = {pc for pc in run if self.s.code[<int>pc].group != NULL}
+        self.inner = {slot: leader for slot, leader in self.inner.items() if leader not in dropped}
         for pc in run:
             ins = self.s.code + <int>pc
             if ins.kind == FUSED:

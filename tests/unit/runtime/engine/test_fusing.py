@@ -660,3 +660,41 @@ def test_what_is_planned_for_shapes_that_come_back_is_kept(monkeypatch: pytest.M
     same(m.run(other), by_nodes(m, other))
     assert len(planned) == count
     assert members(m) == [["b", "d", "y"]]
+
+
+MOMENTUM = """g (int64 M, float[64,128] x0, float[64,128] y0, float[64,128] c) => (float[64,128] x9, float[64,128] y9) {
+  x9, y9 = Loop (M, , x0, y0) <body = b (int64 i, bool k, float[64,128] x, float[64,128] y)
+      => (bool kk, float[64,128] xn, float[64,128] yn) {
+    kk = Identity (k)
+    a = Sub (y, c)
+    d = Constant <value = float {0.25}> ()
+    e = Mul (a, d)
+    f = Sub (y, e)
+    s = Sign (f)
+    h = Abs (f)
+    r = Relu (h)
+    xn = Mul (s, r)
+    o = Cast <to = 1> (i)
+    three = Constant <value = float {3}> ()
+    p = Add (o, three)
+    q = Div (o, p)
+    v = Sub (xn, x)
+    w = Mul (v, q)
+    yn = Add (xn, w) }> }"""
+
+
+@pytest.mark.parametrize("back", range(1, 16))
+def test_a_group_of_which_nodes_were_bound_anew_is_gone_as_a_whole(back: int) -> None:
+    """Time travel stands in the middle of an iteration, and groups are made of the nodes that are bound there."""
+    m = model(MOMENTUM)
+    inputs = {"M": np.int64(30), **{name: numbers(64, 128, seed=k) for k, name in enumerate(("x0", "y0", "c"))}}
+    expected = m.run(inputs)
+    for to in (9, 23):
+        session = loopdbg.debug(m, inputs)
+        session.step()
+        session.back_node(back)
+        session.goto(to)
+        session.continue_()
+        assert session.outputs is not None
+        for name, value in expected.items():
+            assert session.outputs[name].tobytes() == value.tobytes()
