@@ -180,8 +180,10 @@ class _Writer:
             results = op.apply(primitives, given)
         except (UnsupportedError, NotNative):
             raise
-        except LoopdbgError as error:
+        except (LoopdbgError, ValueError, IndexError) as error:  # the node itself is wrong
             raise UnsupportedError(one_line(error)) from None
+        except (TypeError, AttributeError):  # it is computed on arrays, and there is none
+            raise NotNative from None
         if len(self.code.lines) == written:  # all of it is known from shapes and constants
             del self.code.lines[before:]
         for value, result in zip(node.outputs, results, strict=False):

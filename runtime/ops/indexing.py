@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ModelError
+from ..errors import ModelError, UnsupportedError
 from ..graph import Array
 from ..kernels import kernel as kernels
 from ..kernels.routines.places import MOST_AXES
@@ -145,6 +145,8 @@ def _at_places(p: P, name: str, inputs: Sequence[T], shape: Sequence[int], numbe
     outputs, failure, onto = [(shape, inputs[0].dtype)], "index outside", name.startswith("scatter")
     try:
         (result,) = p.routine(f"places.{name}", inputs, outputs, numbers, failure=failure, onto=onto)
+    except UnsupportedError:
+        raise
     except ModelError:
         if not p.emits:
             check()

@@ -11,11 +11,15 @@ import pytest
 
 import loopdbg
 from converting import carried, converted, differs, holds
+from loopdbg.debugger.convert.tensorrt import to_tensorrt
 from loopdbg.runtime.errors import LoopdbgError, UnsupportedError
-from models import SAMPLES, model, sample
+from loopdbg.runtime.graph import TensorType
+from models import SAMPLES, loaded, model, sample
 from random_programs import load
 from strategies.draws import FromSeed
 from strategies.models import feeds, program
+
+from .node_cases import collected, plain
 
 #: Samples that TensorRT cannot say, and the rule that says so.
 REFUSED = {
@@ -108,10 +112,27 @@ def test_refusals_name_the_node() -> None:
 
 
 def test_a_length_is_asked_for(tmp_path: Path) -> None:
-    from loopdbg.debugger.convert.tensorrt import to_tensorrt
-    from loopdbg.runtime.graph import TensorType
-
     original, inputs = sample("newton_sqrt.onnx")
     shapes = {name: TensorType(np.asarray(value).dtype, ()) for name, value in inputs.items()}
     with pytest.raises(UnsupportedError, match=r"Loop 'sqrt' .*says the longest that it may get"):
         to_tensorrt(original.graph, original.name, shapes)
+
+
+def test_node_tests_of_onnx_are_written_or_refused_in_words() -> None:
+    written = 0
+    for case in collected():
+        given = dict(zip((i.name for i in case.model.graph.input), case.data_sets[0][0], strict=True))
+        try:
+            original = loaded(case.model)
+            shapes = {name: TensorType(value.dtype, value.shape) for name, value in map(_array, given.items())}
+            to_tensorrt(original.graph, case.name, shapes, 64)
+        except LoopdbgError:
+            continue
+        written += 1
+    assert written > 400
+
+
+def _array(item: tuple[str, Any]) -> tuple[str, Any]:
+    """An input by its name; of sequences, which TensorRT does not have, whatever their first one is."""
+    value = plain(item[1])
+    return item[0], np.asarray(value[0] if isinstance(value, list) and value else value)
