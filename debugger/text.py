@@ -13,16 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..runtime.graph import Array
-from ..runtime.text import counted
+from ..runtime.text import counted, printable
 from .statistics.onepass import Statistics
 from .statistics.tensor import OverError, TensorRef
-
-
-def printable(text: str) -> str:
-    """Names and strings out of a file may hold anything: what would move a terminal's cursor is shown as an escape."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def dtype_name(dtype: np.dtype[Any] | str | None) -> str:

@@ -1,4 +1,4 @@
-"""How messages count things, write sizes and times, and guess what was meant: the one place for each."""
+"""How messages write names, count things, write sizes and times, and guess what was meant: the one place for each."""
 
 from __future__ import annotations
 
@@ -8,6 +8,13 @@ from itertools import islice
 #: Close matches are looked for among this many names, and of names up to this length: more would take longer than the
 #: answer is worth.
 _NEAR_AMONG, _NEAR_LENGTH = 5000, 200
+
+
+def printable(text: str) -> str:
+    """Names and strings out of a file may hold anything: what would move a terminal's cursor is shown as an escape."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def counted(count: int, one: str, many: str = "") -> str:

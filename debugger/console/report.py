@@ -12,14 +12,14 @@ from ...runtime.errors import UsageError
 from ...runtime.frame import BodyNode, NodeState
 from ...runtime.graph import Value
 from ...runtime.graph.slices import entry_parts
-from ...runtime.text import counted, plural, size_text
+from ...runtime.text import counted, plural, printable, size_text
 from ..breakpoints.collection import Breakpoint, Trigger
 from ..expression.language import show
 from ..frame import AnyFrame
 from ..session.boundary import Boundary
 from ..session.branches import Branch
 from ..session.debuggee import Debuggee
-from ..text import printable, value_text
+from ..text import value_text
 from ..values.scope import FrameScope
 from ..words.endings import stopper
 from ..words.listing import Listing, ShownStop

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 from ...runtime.errors import UsageError
-from ..text import printable
+from ...runtime.text import printable
 
 #: How much of a long expression a message shows around the character it is about.
 _SHOWN = 72

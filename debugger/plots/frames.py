@@ -8,10 +8,9 @@ import numpy as np
 
 from ...runtime.errors import UsageError
 from ...runtime.graph import Array, Loop, TensorType, ValueType, loops
-from ...runtime.text import did_you_mean
+from ...runtime.text import did_you_mean, printable
 from ..frame import AnyFrame
 from ..statistics.history import Evolution, History
-from ..text import printable
 from ..words.condition import compared
 from ..words.names import scan_names
 

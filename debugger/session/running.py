@@ -13,11 +13,11 @@ from ...runtime.errors import ExecutionError, InterruptError, LimitError, Loopdb
 from ...runtime.graph import Node
 from ...runtime.model import Data, LoopTotals, Model
 from ...runtime.plan.plan import Opcode
+from ...runtime.text import printable
 from ..breakpoints.arming import Arming
 from ..breakpoints.breakpoint import MAIN_GRAPH, Breakpoint, Trigger
 from ..breakpoints.places import Places
 from ..statistics.history import Evolution
-from ..text import printable
 from . import destinations
 from .debuggee import Debuggee
 from .frames import SessionFrame, StandingFrame

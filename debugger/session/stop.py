@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ...runtime.graph import Loop, Node
-from ...runtime.text import counted
+from ...runtime.text import counted, printable
 from ..frame import AnyFrame
-from ..text import printable
 from ..words.endings import why_ended
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ...runtime.graph import Loop, Value, own_values
+from ...runtime.text import printable
 from ..expression.tokens import mask, quote, quoted_name
-from ..text import printable
 
 __all__ = ["mask", "named", "quote", "scan_names", "short_name_rows", "short_names", "unquote"]
 

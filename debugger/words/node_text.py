@@ -12,7 +12,8 @@ from ...runtime.errors import UnsupportedError
 from ...runtime.graph import Array, If, Loop, Node, Operation, TensorType, Value
 from ...runtime.graph.origins import Origins
 from ...runtime.graph.slices import from_start
-from ..text import dtype_name, printable, scalar_text, value_text
+from ...runtime.text import printable
+from ..text import dtype_name, scalar_text, value_text
 from .names import named
 
 #: Operator -> sign, by the names of ONNX and of OpenVINO.

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..record import record
+from ..text import printable
 
 #: A dimension: a number, a name (``"N"``), or None where nothing is known.
 Dim = int | str | None
@@ -142,10 +143,11 @@ class Node:
 
     def describe(self) -> str:
         """``Add 'h_new' (opset 13)``: how messages name a node; of a script its line (``model.py:12``)."""
+        named = printable(f"{self.op_type} '{self.name}'")
         if self.origin:
-            return f"{self.op_type} '{self.name}' ({self.origin})"
+            return f"{named} ({self.origin})"
         domain = f"{self.domain} " if self.foreign else ""
-        return f"{self.op_type} '{self.name}' ({domain}opset {self.version})"
+        return f"{named} ({domain}opset {self.version})"
 
 
 @record(eq=False, repr=False)

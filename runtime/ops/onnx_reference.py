@@ -103,9 +103,9 @@ def _bind(proto: Any, version: int, types: Types) -> Any:
         return None
     except RuntimeContextError:
         raise
-    except RuntimeError as error:
-        if str(error).startswith("Attribute "):
-            raise ModelError(f"{proto.op_type}: {one_line(error)}") from None
+    except (RuntimeError, TypeError, ValueError) as error:
+        if isinstance(error, TypeError | ValueError) or str(error).startswith("Attribute "):
+            raise ModelError(f"{proto.op_type}: {one_line(error.__cause__ or error)}") from None
         if str(error).startswith("No "):  # "No implementation for operator ... version ..."
             return None
         raise

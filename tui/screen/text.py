@@ -13,9 +13,9 @@ import numpy as np
 
 from ...debugger.statistics.onepass import Statistics
 from ...debugger.statistics.tensor import OverError, TensorRef, tensor_of
-from ...debugger.text import dtype_name, number_text, printable, scalar_text, summary_text, value_text
+from ...debugger.text import dtype_name, number_text, scalar_text, summary_text, value_text
 from ...runtime.graph import Dim
-from ...runtime.text import plural
+from ...runtime.text import plural, printable
 
 __all__ = [
     "NOT_FINITE",

@@ -10,10 +10,12 @@ import numpy as np
 import onnx
 import pytest
 
+import models
 from command_line import run_code
 from loopdbg.runtime.errors import LoopdbgError, ModelError
 from loopdbg.runtime.frontends import read
 from loopdbg.runtime.frontends.onnx import reader as frontend
+from loopdbg.runtime.frontends.onnx.types import contradicted_shapes
 from loopdbg.runtime.graph import Graph, loops, walk
 from models import loop_text
 
@@ -177,3 +179,25 @@ def test_damaged_files_raise_nothing_else(tmp_path: Path, seed: int) -> None:
         except LoopdbgError as error:
             assert str(error).isprintable()
     assert read_any
+
+
+def test_a_name_with_a_line_break_is_told_in_one_line() -> None:
+    source = proto("g (float[2] x) => (float[2] y) { y = Add (x, x) }")
+    source.graph.node[0].name = "one\ntwo"
+    del source.graph.node[0].input[1]
+    with pytest.raises(ModelError, match=r"Add 'one\\ntwo' "):
+        models.loaded(source).run({"x": np.zeros(2, np.float32)})
+
+
+def test_more_results_than_a_split_says_do_not_end_the_process(tmp_path: Path) -> None:
+    source = proto(
+        "g (float[6] x) => (float[2] a, float[2] b, float[2] c) { a, b, c = Split <num_outputs = 2> (x) }", 18
+    )
+    onnx.save(source, tmp_path / "split.onnx")
+    assert contradicted_shapes(tmp_path / "split.onnx") == []
+
+
+def test_attributes_that_the_reference_cannot_take_are_an_error() -> None:
+    source = proto('g (int32[6] x) => (float[n] y) { y = TfIdfVectorizer <mode = "TF"> (x) }', 9)
+    with pytest.raises(LoopdbgError, match="TfIdfVectorizer"):
+        models.loaded(source).run({"x": np.zeros(6, np.int32)})
