@@ -21,7 +21,8 @@ ROOT = Path(__file__).parents[2]
 #: What a live run is made of.
 ENGINE = ("runtime/frame.py", "runtime/engine/", "debugger/session/frames.py", "debugger/values/")
 #: What draws and words what is drawn: it follows the update of the widgets.
-DRAWS = ("tui/widgets/", "tui/screen/", "debugger/words/", "debugger/text.py", "debugger/expression/tokens.py")
+WORDS = ("debugger/words/", "debugger/text.py", "runtime/text.py", "debugger/expression/tokens.py")
+DRAWS = ("tui/widgets/", "tui/screen/", *WORDS)
 #: What follows from the graph alone.
 SETTLED = (
     ("condition.py", "condition_slice"),
