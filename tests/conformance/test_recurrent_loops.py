@@ -112,6 +112,20 @@ def test_random_attributes_beside_openvino(seed: int) -> None:
     close_enough(ours, theirs)
 
 
+def test_what_a_layer_is_made_of_contradicts_no_declaration(tmp_path: Path) -> None:
+    import openvino
+    from openvino import opset13 as ops
+
+    x = ops.parameter([1, 3, 4], F32, name="x")
+    numbers = np.random.default_rng(0).normal
+    states = [np.zeros((1, 1, 5), F32)] * 2
+    weights = [numbers(size=shape).astype(F32) for shape in ((1, 20, 4), (1, 20, 5), (1, 20))]
+    node = ops.lstm_sequence(x, *states, np.array([3], np.int32), *weights, 5, "forward")
+    openvino.save_model(openvino.Model([node.output(0)], [x]), tmp_path / "lstm.xml", compress_to_fp16=False)
+    ran = loopdbg.load(tmp_path / "lstm.xml").execute({"x": numbers(size=(1, 3, 4)).astype(F32)})
+    assert ran.loops and not [note for loop in ran.loops for note in loop.notes if "declared" in note]
+
+
 @pytest.mark.parametrize("direction", ["forward", "bidirectional"])
 def test_dynamic_quantize_lstm(direction: str) -> None:
     rng = np.random.default_rng(0)

@@ -61,10 +61,9 @@ def test_an_onnx_model_needs_neither_the_onnx_package_nor_a_screen(command: str)
     assert imported(command, str(SAMPLES / "newton_sqrt.onnx")).isdisjoint(HEAVY)
 
 
-def test_what_onnx_infers_of_a_model_needs_neither_lxml_nor_a_screen() -> None:
+def test_what_onnx_infers_of_a_model_is_left_to_another_process() -> None:
     found = imported("info", str(SAMPLES / "newton_sqrt.onnx"))
-    assert "onnx" in found
-    assert found.isdisjoint(("lxml", "scipy", *SCREENS))
+    assert found.isdisjoint(("onnx", "lxml", "scipy", *SCREENS))
 
 
 DEBUGGER = """

@@ -5,10 +5,13 @@ Element types that an operator's version does not list (SEMANTICS 0.16), and sha
 
 from __future__ import annotations
 
+import pickle
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
-from os import PathLike
+from os import PathLike, fspath
 from typing import Any
 
 import numpy as np
@@ -16,9 +19,11 @@ import numpy as np
 from ...errors import LoopdbgError
 from ...graph import Graph, Node, SequenceType, TensorType, Value, ValueType, bodies, nodes_of_file
 from ...ops.onnx_definitions import definition
-from .proto import AttributeProto, GraphProto, NodeProto
+from .proto import AttributeProto, GraphProto
 from .values import value_type
 
+#: So many seconds are waited for what ONNX infers.
+_PATIENCE = 20
 #: NumPy's and ml_dtypes' names as schemas have them, where they differ.
 _NAMES = {
     "float32": "float",
@@ -83,37 +88,35 @@ def _word(kind: ValueType) -> str | None:
 
 
 def contradicted_shapes(path: str | PathLike[str]) -> list[tuple[str, TensorType, TensorType]]:
-    """Values whose declared shape is not what follows from shapes of inputs and weights: name, declared, computed."""
+    """Values whose declared shape is not what follows from shapes of inputs and weights: name, declared, computed.
+
+    Over some wrong models ONNX's inference ends the process that it runs in, or does not end: it gets one of its own.
+    """
+    program = f"from {__name__} import _tell; _tell()"
+    with suppress(Exception):  # what ONNX's inference cannot read it says nothing about
+        told = subprocess.run(
+            [sys.executable, "-P", "-c", program, fspath(path)], capture_output=True, timeout=_PATIENCE, check=True
+        )
+        found: list[tuple[str, TensorType, TensorType]] = pickle.loads(told.stdout)
+        return found
+    return []
+
+
+def _tell() -> None:
+    """What :func:`contradicted_shapes` asks its own process, which has the file as its argument."""
+    sys.stdout.buffer.write(pickle.dumps(_contradicted(sys.argv[1])))
+
+
+def _contradicted(path: str) -> list[tuple[str, TensorType, TensorType]]:
     import onnx
 
-    found = []
-    with suppress(Exception):  # what ONNX's inference cannot read it says nothing about
-        model = onnx.load(path, load_external_data=False)
-        if any(map(_ends_inference, _all_nodes(model.graph))):
-            return []
-        declared: dict[str, TensorType] = {}
-        _take(model.graph, declared, strip=True)
-        computed: dict[str, TensorType] = {}
-        _take(onnx.shape_inference.infer_shapes(model, data_prop=True).graph, computed, strip=False)
-        for name, kind in declared.items():
-            other = computed.get(name)
-            if other is not None and _contradicts(kind, other):
-                found.append((name, kind, other))
-    return found
-
-
-def _all_nodes(graph: GraphProto) -> Iterator[NodeProto]:
-    for node in graph.node:
-        yield node
-        for attribute in node.attribute:
-            if attribute.type == AttributeProto.GRAPH:
-                yield from _all_nodes(attribute.g)
-
-
-def _ends_inference(node: NodeProto) -> bool:
-    """ONNX's inference goes beyond its memory where a Split has more results than it says."""
-    counts = [attribute.i for attribute in node.attribute if attribute.name == "num_outputs"]
-    return node.op_type == "Split" and bool(counts) and counts[0] != len(node.output)
+    model = onnx.load(path, load_external_data=False)
+    declared: dict[str, TensorType] = {}
+    _take(model.graph, declared, strip=True)
+    computed: dict[str, TensorType] = {}
+    _take(onnx.shape_inference.infer_shapes(model, data_prop=True).graph, computed, strip=False)
+    pairs = ((name, kind, computed.get(name)) for name, kind in declared.items())
+    return [(name, kind, other) for name, kind, other in pairs if other is not None and _contradicts(kind, other)]
 
 
 def _take(graph: GraphProto, kinds: dict[str, TensorType], strip: bool) -> None:

@@ -61,16 +61,18 @@ class Nodes:
         return value
 
     def affine(self, x: Value, weights: Value, bias: Value | None, name: str) -> Value:
-        """A product of any width; its type is left open."""
+        """A product of any width; its type is left open, and that of what a bias is added to."""
         if weights in self.quantized:
             out = self._whole_numbers(x, weights, *self.quantized[weights], name if bias is None else f"{name}_product")
             if bias is not None:
+                out.type = TensorType(self.state.dtype)
                 [out] = self._node(("Add", ""), [out, bias], [name])
         elif self.openvino:
             [out] = self._node(
                 ("", "MatMul"), [x, weights], [name if bias is None else f"{name}_product"], {"transpose_b": True}
             )
             if bias is not None:
+                out.type = TensorType(self.state.dtype)
                 [out] = self._node(("", "Add"), [out, bias], [name])
         else:
             inputs = [x, weights] if bias is None or (self.version < 11 and bias is None) else [x, weights, bias]

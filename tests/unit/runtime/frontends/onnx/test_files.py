@@ -189,12 +189,22 @@ def test_a_name_with_a_line_break_is_told_in_one_line() -> None:
         models.loaded(source).run({"x": np.zeros(2, np.float32)})
 
 
-def test_more_results_than_a_split_says_do_not_end_the_process(tmp_path: Path) -> None:
-    source = proto(
-        "g (float[6] x) => (float[2] a, float[2] b, float[2] c) { a, b, c = Split <num_outputs = 2> (x) }", 18
-    )
-    onnx.save(source, tmp_path / "split.onnx")
-    assert contradicted_shapes(tmp_path / "split.onnx") == []
+@pytest.mark.parametrize(
+    "text",
+    [
+        "g (float[6] x) => (float[2] a, float[2] b, float[2] c) { a, b, c = Split <num_outputs = 2> (x) }",
+        "g (float[2,2] x, int64[2,1] i) => (float[2] y) { y = GatherND <batch_dims = -5> (x, i) }",
+    ],
+)
+def test_what_ends_the_inference_of_onnx_does_not_end_the_process(text: str, tmp_path: Path) -> None:
+    onnx.save(proto(text, 18), tmp_path / "wrong.onnx")
+    assert contradicted_shapes(tmp_path / "wrong.onnx") == []
+
+
+def test_shapes_that_are_not_what_follows_are_told(tmp_path: Path) -> None:
+    onnx.save(proto("g (float[2,3] x) => (float[3,3] y) { y = Add (x, x) }"), tmp_path / "odd.onnx")
+    ((name, declared, computed),) = contradicted_shapes(tmp_path / "odd.onnx")
+    assert (name, declared.shape, computed.shape) == ("y", (3, 3), (2, 3))
 
 
 def test_attributes_that_the_reference_cannot_take_are_an_error() -> None:
