@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from command_line import run_code, save
 from loopdbg.runtime.model import MOST_SHAPES
 from models import model
 
@@ -36,20 +37,32 @@ def test_shapes_are_forgotten() -> None:
     assert min(met[100:]) < MOST_SHAPES // 4  # it began anew
 
 
-@pytest.mark.slow
-def test_memory_stays() -> None:
-    def megabytes() -> float:
-        return int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1]) * 4096 / 2**20
+#: In a process of its own, where no other test's memory comes and goes. Prints resident megabytes after each fifth.
+_TEN_THOUSAND_SHAPES = """
+import sys
+import numpy as np
+import loopdbg
 
-    if not Path("/proc/self/statm").exists():
-        pytest.skip("no /proc here")
-    m = model(GROWING)
-    m.run({"x": np.ones((100, 100), np.float32)})
-    used = []
-    for shapes in (
-        np.random.default_rng(0).permutation([(a, b) for a in range(1, 101) for b in range(1, 101)]).reshape(5, -1, 2)
-    ):
-        for rows, columns in shapes:
-            m.run({"x": np.ones((rows, columns), np.float32)})
-        used.append(megabytes())
+
+def megabytes():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096 / 2**20
+
+
+model = loopdbg.load(sys.argv[1])
+model.run({"x": np.ones((100, 100), np.float32)})
+shapes = np.random.default_rng(0).permutation([(a, b) for a in range(1, 101) for b in range(1, 101)])
+for fifth in shapes.reshape(5, -1, 2):
+    for rows, columns in fifth:
+        model.run({"x": np.ones((rows, columns), np.float32)})
+    print(megabytes())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads /proc")
+def test_memory_stays(tmp_path: Path) -> None:
+    ran = run_code(_TEN_THOUSAND_SHAPES, save(tmp_path, GROWING), seconds=600)
+    assert ran.status == 0, ran.err
+    used = [float(line) for line in ran.out.split()]
     assert used[-1] - used[0] < 5
