@@ -269,7 +269,7 @@ def _convolve(
         parts = p.reshape(weights, (groups, icg, ocg, math.prod(found.kernel)))
         weights = p.transpose(parts, (0, 2, 1, 3))
     name = "conv.f32" if dtype == _FLOAT32 else "conv.f64"
-    numbers += (int(blocks is not None),)
+    numbers += (int(blocks is not None), int(transposed))
     return p.routine(name, [first, weights, *behind], [(shape, dtype)], numbers, scratch)[0]
 
 

@@ -466,6 +466,33 @@ def test_constant_weights_of_tiles_give_the_same_bits(dtype: Any, infinite: bool
     assert given.tobytes() == constant.tobytes()
 
 
+@pytest.mark.parametrize("kind", [1, 2, 3])
+@pytest.mark.parametrize("seed", [s for s in range(3000, 3060) if some(s)[0]])
+def test_infinite_weights_of_transposed_ones_reach_what_they_meet(seed: int, kind: int) -> None:
+    """No output has a product of theirs with what lies outside the input, and the others keep their bits."""
+    _, x, w, bias, attributes, extra = some(seed)
+    more = {**attributes, "output_padding": extra}
+    broken = w.copy()
+    broken.flat[RNG(seed).integers(w.size, size=2)] = [np.nan, np.inf]
+    if not conv.choose(kind):
+        pytest.skip("this processor has no such instructions")
+    try:
+        with np.errstate(invalid="ignore"):
+            expected = by_hand(x, broken, *attributes.values(), True, extra)  # type: ignore[misc]
+            plain, arrays = (
+                {"x": x, "w": weights} if bias is None else {"x": x, "w": weights, "b": bias} for weights in (w, broken)
+            )
+            given, constant = results_of("ConvTranspose", arrays, more)
+            before = results_of("ConvTranspose", plain, more)[0]
+    finally:
+        conv.choose(0)
+    assert given.tobytes() == constant.tobytes()
+    finite = np.isfinite(expected)
+    np.testing.assert_array_equal(np.isnan(given), np.isnan(expected))
+    np.testing.assert_array_equal(np.isinf(given), np.isinf(expected))
+    assert given[finite].tobytes() == before[finite].tobytes()
+
+
 # --- Quantized
 
 

@@ -358,29 +358,40 @@ __attribute__((target("avx512f"))) static inline void conv_apart16(float *to, in
 /* For tests: 0: as this processor does it best; 1: any processor, 2: AVX2, 3: AVX-512. */
 static int conv_kind = 0;
 
-/* Inputs: x, weights (in blocks if extra[1]), bias (if extra[0]), table. Output: y. Scratch. */
 #if defined(__x86_64__)
-#define RUN(type)                                                                \
-    switch (conv_kind) {                                                         \
-    case 3: return conv_run_##type##_avx512(call, &c);                           \
-    case 2: return conv_run_##type##_avx2(call, &c);                             \
-    }                                                                            \
-    return conv_run_##type(call, &c)
+#define RUN(name, type)                                                                                                \
+    return conv_kind == 3 ? conv_##name##_##type##_avx512(call, &c)                                                    \
+           : conv_kind == 2 ? conv_##name##_##type##_avx2(call, &c)                                                    \
+                            : conv_##name##_##type(call, &c)
 #else
-#define RUN(type) return conv_run_##type(call, &c)
+#define RUN(name, type) return conv_##name##_##type(call, &c)
 #endif
+/* Whether products with the zeros of margins would be seen: those of infinite weights are NaN. ``bits``: of an exponent. */
+#define SEEN(type, bits)                                                                                               \
+    __extension__({                                                                                                    \
+        type const *weight = (type const *)LOOPDBG_ARG(call, 1), all = bits;                                           \
+        type seen = 0;                                                                                                 \
+        npy_intp const size = c.groups * c.icg * c.ocg * c.kernel[0] * c.kernel[1] * c.kernel[2];                      \
+        for (npy_intp i = 0; i < size; i++) seen |= (type)-((weight[i] & all) == all);                                 \
+        seen;                                                                                                          \
+    })
 
+/* Inputs: x, weights (in blocks if extra[1]), bias (if extra[0]), table. Output: y. Scratch. extra[2]: a transposed one. In
+ * one that is not, pads are zeros, to be multiplied as others are (ONNX's Conv pads its input). */
 static int loopdbg_conv_f32(loopdbg_call *call) {
     conv c;
     conv_read(&c, call);
-    RUN(f32);
+    if (call->extra[2] && !c.direct && SEEN(uint32_t, 0x7F800000)) RUN(run_within, f32);
+    RUN(run, f32);
 }
 
 static int loopdbg_conv_f64(loopdbg_call *call) {
     conv c;
     conv_read(&c, call);
-    RUN(f64);
+    if (call->extra[2] && !c.direct && SEEN(uint64_t, 0x7FF0000000000000)) RUN(run_within, f64);
+    RUN(run, f64);
 }
+#undef SEEN
 
 /* As above, and behind the table the transformed weights if extra[2]. The weights themselves are not in blocks: with them
  * everything is computed where something is not finite. extra[3...]: how. */
@@ -403,7 +414,7 @@ static int loopdbg_conv_winograd(loopdbg_call *call) {
 #else
     if (conv_winograd_f32(&c, &how, x, w, ready, bias, out, scratch)) return 0;
 #endif
-    RUN(f32);
+    RUN(run, f32);
 }
 #undef RUN
 

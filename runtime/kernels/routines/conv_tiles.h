@@ -555,6 +555,53 @@ ATTRIBUTES static int NAME(run)(loopdbg_call *call, conv *c) {
             }
     return 0;
 }
+/* A transposed convolution by weights that are not all finite. Where a weight's input would lie outside there is no product:
+ * with the 0 of a plane's margin it would be NaN. The same sums as above, one by one. */
+ATTRIBUTES static int NAME(run_within)(loopdbg_call *call, conv *c) {
+    T const *x = (T const *)LOOPDBG_ARG(call, 0), *blocks = (T const *)LOOPDBG_ARG(call, 1), *w = blocks;
+    T const *bias = c->bias ? (T const *)LOOPDBG_ARG(call, 2) : NULL;
+    T *out = (T *)LOOPDBG_ARG(call, c->result), *gathered = (T *)(LOOPDBG_ARG(call, c->result + 1) + c->gathered);
+    npy_intp const kernel = c->kernel[0] * c->kernel[1] * c->kernel[2], channels = c->groups * c->ocg;
+    npy_intp const *in = c->in, *o = c->out;
+    int jobs = 1;
+    for (int a = 0; a < 3; a++) jobs *= (int)c->axes[a].residues;
+    for (int job = 0; job < jobs; job++) {
+        residue r[3];
+        conv_residues(c, job, r);
+        npy_intp const K = c->icg * r[0].taps * r[1].taps * r[2].taps, positions = r[0].count * r[1].count * r[2].count;
+        for (npy_intp g = 0; g < c->groups; g++) {
+            T const *of_group = blocks + g * c->ocg * K;
+            if (!c->blocks) NAME(gather)(c, r, w + g * c->ocg * c->icg * kernel, K, gathered), of_group = gathered;
+            for (npy_intp first = 0, rows; first < c->ocg; first += rows, of_group += rows * K) {
+                rows = NAME(rows)(c->ocg - first, 8);
+                for (npy_intp k = 0; k < c->n * rows * positions; k++) {
+                    npy_intp const p = k % positions, r0 = k / positions % rows, n = k / positions / rows;
+                    npy_intp const at[3] = {p / (r[1].count * r[2].count), p / r[2].count % r[1].count, p % r[2].count};
+                    T const *from = x + (n * c->groups + g) * c->icg * c->whole, *weight = of_group + r0;
+                    V sum = {0};
+                    for (npy_intp i = 0; i < c->icg; i++, from += c->whole)
+                        for (npy_intp a = 0; a < r[0].taps; a++)
+                            for (npy_intp b = 0; b < r[1].taps; b++)
+                                for (npy_intp e = 0; e < r[2].taps; e++, weight += rows) {
+                                    npy_intp d = at[0] + r[0].tap[3 * a + 2] + c->axes[0].first[0];
+                                    npy_intp h = at[1] + r[1].tap[3 * b + 2] + c->axes[1].first[0];
+                                    npy_intp l = at[2] + r[2].tap[3 * e + 2] + c->axes[2].first[0];
+                                    if (d < 0 || d >= in[0] || h < 0 || h >= in[1] || l < 0 || l >= in[2]) continue;
+                                    V const factor = SPLAT(*weight), number = SPLAT(from[(d * in[1] + h) * in[2] + l]);
+                                    sum = FMA(factor, number, sum);
+                                }
+                    npy_intp const channel = g * c->ocg + first + r0;
+                    if (bias) sum += SPLAT(bias[channel]);
+                    npy_intp y = n * channels + channel;
+                    for (int a = 0; a < 3; a++) y = y * o[a] + r[a].start + at[a] * c->out_step[a];
+                    out[y] = sum[0];
+                }
+            }
+        }
+        blocks += channels * K;
+    }
+    return 0;
+}
 #ifdef LOWER
 #include "winograd.h"
 #undef LOWER
