@@ -314,7 +314,10 @@ class Evaluator(Walker):
         if node.when is not None:
             self.when = self.whole(node.when)
             if self.when < 0:
-                raise self.error(f"there is no iteration {self.when}", node.when.position)
+                # Where the number moves with the loop it is one that is not there yet; a constant is a mistake.
+                moves = any(isinstance(part, Name | State) for part in node.when.walk())
+                kind = NoValueError if moves else ExpressionError
+                raise kind(self.text, node.when.position, f"there is no iteration {self.when}")
         self.moment = node.moment
         try:
             return self.value(node.operand)

@@ -114,6 +114,38 @@ def test_on_a_condition() -> None:
     assert session.frame.iteration == 17
 
 
+def test_an_iteration_that_is_not_there_yet_is_no_hit() -> None:
+    session = count(M=6)
+    condition = session.breakpoints.add("if v_in@(iter - 2) + 2 == v_in")
+    assert stops(session) == [2, 3, 4, 5, 6]
+    session.restart()
+    session.breakpoints.delete(condition.number)
+    node = session.breakpoints.add("v_out if v_in@(iter - 4) == 5")
+    assert (stops(session), node.failure) == ([4], "")
+    session.breakpoints.delete(node.number)
+    session.restart()
+    session.watch("v_in@(iter - 2)")
+    assert stops(session) == [3, 4, 5, 6]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("v_in@(-2) == 5", "there is no iteration -2 at column 7"),
+        ("v_in@(iter / 2) == 5", "a number where a whole number is needed"),
+    ],
+)
+def test_a_number_that_no_iteration_can_have_is_an_error(text: str, problem: str) -> None:
+    session = count(M=6)
+    session.breakpoints.add(f"if {text}")
+    stop = session.continue_()
+    assert stop.reason is not Reason.DONE
+    assert problem in stop.text
+    with pytest.raises(loopdbg.UsageError, match="there is no iteration -1 at column 12"):
+        session.frame["v_in@(iter - 2)"]
+    assert session.frame.iteration == 1
+
+
 def test_an_extra_condition_ignore_counts_and_switching_off() -> None:
     session = count(M=20)
     breakpoint_ = session.breakpoints.add("v_out if v_in % 3 == 0")
