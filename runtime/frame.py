@@ -11,7 +11,7 @@ import numpy as np
 
 from .engine.engine import Engine
 from .errors import UsageError
-from .graph import MAIN, Array, Loop, Node, StoppedBy, Value, ValueType, visible
+from .graph import MAIN, Array, Loop, Node, StoppedBy, Value, ValueType, limiting, visible
 from .plan.plan import LoopPlan, Opcode, Plan
 from .record import record
 from .text import did_you_mean
@@ -149,10 +149,8 @@ class Frame:
     @property
     def trip_count(self) -> int | None:
         """The most iterations that this entry may run; None: no limit. Sliced inputs count where they decide."""
-        trip = self._state()[1]
-        if trip is None and self._plan is not None and self._plan.loop.counted_by_slices:
-            return self._engine.loops.parts(self._index)
-        return trip
+        self._state()
+        return None if self._plan is None else most_iterations(self._engine, self._plan)
 
     @property
     def condition(self) -> bool | None:

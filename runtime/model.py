@@ -518,7 +518,7 @@ def _tree(graph: Graph, path: str) -> list[LoopNode]:
 
 def _totals(plan: LoopPlan, engine: Engine, ended: StoppedBy | None) -> LoopTotals:
     iterations, entries, reasons, seconds = engine.loops.totals(plan.index)
-    _, trip_count, _, last, active = engine.loop_state(plan.index)
+    _, _, _, last, active = engine.loop_state(plan.index)
     return LoopTotals(
         plan.loop.name,
         plan.path,
@@ -526,7 +526,7 @@ def _totals(plan: LoopPlan, engine: Engine, ended: StoppedBy | None) -> LoopTota
         entries,
         (ended if active else last) if entries else None,
         reasons,
-        engine.loops.parts(plan.index) if plan.loop.counted_by_slices else trip_count,
+        most_iterations(engine, plan),
         seconds,
         tuple(plan.loop.notes),
     )

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .graph import Loop, System
+from .graph import Loop, System, limiting
 from .text import counted
 
 _PLUGIN = "OpenVINO's CPU plugin"
-_INT64_MAX = np.iinfo(np.int64).max
 
 
 def trip_count_note(loop: Loop, given: int, ran: int | None) -> str:
@@ -20,8 +19,10 @@ def trip_count_note(loop: Loop, given: int, ran: int | None) -> str:
 
     ``ran``: how many iterations ran; None of a constant trip count, which it reads in 64 bits.
     """
-    seen = given if ran is None or given == _INT64_MAX else int(np.array(given).astype(np.int32))
-    if given >= 0 and (seen == given or given == _INT64_MAX):
+    if limiting(given) is None:
+        return ""
+    seen = given if ran is None else int(np.array(given).astype(np.int32))
+    if given >= 0 and seen == given:
         return ""
     if seen < -1 and loop.scan_outputs:  # B14
         return f"{_PLUGIN} would return uninitialised memory for the trip count {given}."

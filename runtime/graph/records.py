@@ -240,6 +240,15 @@ class ScanOutput:
     valid: Value | None = None
 
 
+#: The largest int64 is what exporters write for "no trip count": no loop runs that often.
+_UNREACHABLE = (1 << 63) - 1
+
+
+def limiting(trip_count: int | None) -> int | None:
+    """A trip count where it limits anything; None where it is so large that no loop reaches it."""
+    return None if trip_count is None or trip_count >= _UNREACHABLE else trip_count
+
+
 @record(eq=False, repr=False)
 class Loop(Node):
     """A loop of any system. Which fields are set says what kind it is.

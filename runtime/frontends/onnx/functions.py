@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
+from ...errors import ModelError
 from ...graph import Node, System, TensorType, Value
+from ...ops.axes import unknown_word
 from ...ops.onnx_reference import type_proto
 from ...ops.registry import find
 from ..recurrent import layer_function
-from .proto import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TypeProto
+from .apart import apart
+from .proto import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
 
 Attributes = Mapping[str, AttributeProto]
+#: The words that an attribute may have, where ONNX makes the function whatever the word.
+_WORDS = {
+    "CausalConvWithState": ("activation", ("none", "silu", "swish")),
+    "LinearAttention": ("update_rule", ("linear", "gated", "delta", "gated_delta")),
+    "NegativeLogLikelihoodLoss": ("reduction", ("none", "sum", "mean")),
+    "SoftmaxCrossEntropyLoss": ("reduction", ("none", "sum", "mean")),
+}
 
 
-def function_of(proto: NodeProto, header: Node, bound: Attributes | None, types: InferredTypes) -> FunctionProto | None:
+def function_of(
+    proto: NodeProto, header: Node, bound: Attributes | None, types: InferredTypes, at: str
+) -> FunctionProto | None:
     """The function that ONNX defines a node by, where nothing here implements its operator; else None.
 
-    ``header``: the node as far as it was read. ``bound``: as for ``values.attributes``.
+    ``header``: the node as far as it was read. ``bound``: as for ``values.attributes``. ``at``: what errors begin with.
+
+    Raises:
+        ModelError: an attribute has a word that the operator does not know.
     """
     wanted = (System.ONNX, header.domain, header.op_type, header.version)
     # First what the registry lacks: to say so it imports all that it has.
@@ -29,6 +43,10 @@ def function_of(proto: NodeProto, header: Node, bound: Attributes | None, types:
     if not defs.has(header.op_type, header.version, header.domain):
         return None
     schema: Any = defs.get_schema(header.op_type, header.version, header.domain)
+    attribute, words = _WORDS.get(header.op_type, ("", ()))
+    for word in (a.s.decode(errors="replace") for a in _given(proto, bound) if a.name == attribute):
+        if word not in words:
+            raise ModelError(f"{at}: {unknown_word(attribute, word, words)}")
     if schema.has_function:
         made = schema.get_function_with_opset_version(_newest(schema.function_opset_versions, header.version))
     elif schema.has_context_dependent_function:
@@ -61,13 +79,19 @@ def _settled(proto: NodeProto, bound: Attributes | None) -> bytes:
 
     settled = onnx.NodeProto.FromString(proto.SerializeToString())
     del settled.attribute[:]
+    for given in _given(proto, bound):
+        settled.attribute.add().ParseFromString(_bytes(given))
+    return _bytes(settled)
+
+
+def _given(proto: NodeProto, bound: Attributes | None) -> Iterator[AttributeProto]:
+    """A node's attributes, each that refers to one of the function's caller as the caller gives it."""
     for attribute in proto.attribute:
         given = (bound or {}).get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
         if given is not None:
-            added = settled.attribute.add()
-            added.ParseFromString(given.SerializeToString())
-            added.name = attribute.name
-    return _bytes(settled)
+            own = AttributeProto.FromString(given.SerializeToString())
+            own.name = attribute.name
+            yield own
 
 
 def _kind(value: Value | None, name: str, types: InferredTypes) -> bytes | None:
@@ -75,8 +99,7 @@ def _kind(value: Value | None, name: str, types: InferredTypes) -> bytes | None:
     if value is None:
         return b""
     if isinstance(value.type, TensorType) and value.type.dtype is None:
-        found = types.of(name)
-        return None if found is None else _bytes(found)
+        return types.of(name)
     return _bytes(type_proto(value.type))
 
 
@@ -90,23 +113,28 @@ class InferredTypes:
 
     def __init__(self, model: ModelProto) -> None:
         self._model = model
-        self._types: dict[str, TypeProto] | None = None
+        self._types: dict[str, bytes] | None = None
 
-    def of(self, name: str) -> TypeProto | None:
+    def of(self, name: str) -> bytes | None:
+        """A value's type as the file format has it; None where ONNX does not know it either."""
         if self._types is None:
-            self._types = {}
-            from onnx import shape_inference
-
-            with suppress(Exception):  # a broken or a huge model; what is not known stays so
-                self._collect(shape_inference.infer_shapes(_bytes(self._model)).graph)
+            self._types = apart(_inferred, _bytes(self._model)) or {}
         return self._types.get(name)
 
-    def _collect(self, graph: GraphProto) -> None:
-        assert self._types is not None
-        for info in (*graph.input, *graph.value_info, *graph.output):
-            if info.type.WhichOneof("value") is not None:
-                self._types.setdefault(info.name, info.type)
-        for node in graph.node:
-            for attribute in node.attribute:
-                if attribute.type == AttributeProto.GRAPH:
-                    self._collect(attribute.g)
+
+def _inferred(model: bytes) -> dict[str, bytes]:
+    from onnx import shape_inference
+
+    types: dict[str, bytes] = {}
+    _collect(shape_inference.infer_shapes(model).graph, types)
+    return types
+
+
+def _collect(graph: GraphProto, types: dict[str, bytes]) -> None:
+    for info in (*graph.input, *graph.value_info, *graph.output):
+        if info.type.WhichOneof("value") is not None:
+            types.setdefault(info.name, _bytes(info.type))
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.type == AttributeProto.GRAPH:
+                _collect(attribute.g, types)

@@ -274,7 +274,7 @@ class _Reader:
             self.call(proto, function, header, scope, at)
             return
         if domain != "" or proto.op_type not in _CONTROL_FLOW:
-            function = function_of(proto, header, context.attributes, self.types)
+            function = function_of(proto, header, context.attributes, self.types, at)
             if function is not None:
                 self.call(proto, function, header, scope, at, defined=True)
                 return

@@ -5,9 +5,6 @@ Element types that an operator's version does not list (SEMANTICS 0.16), and sha
 
 from __future__ import annotations
 
-import pickle
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
@@ -19,11 +16,10 @@ import numpy as np
 from ...errors import LoopdbgError
 from ...graph import Graph, Node, SequenceType, TensorType, Value, ValueType, bodies, nodes_of_file
 from ...ops.onnx_definitions import definition
+from .apart import apart
 from .proto import AttributeProto, GraphProto
 from .values import value_type
 
-#: So many seconds are waited for what ONNX infers.
-_PATIENCE = 20
 #: NumPy's and ml_dtypes' names as schemas have them, where they differ.
 _NAMES = {
     "float32": "float",
@@ -88,23 +84,10 @@ def _word(kind: ValueType) -> str | None:
 
 
 def contradicted_shapes(path: str | PathLike[str]) -> list[tuple[str, TensorType, TensorType]]:
-    """Values whose declared shape is not what follows from shapes of inputs and weights: name, declared, computed.
-
-    Over some wrong models ONNX's inference ends the process that it runs in, or does not end: it gets one of its own.
-    """
-    program = f"from {__name__} import _tell; _tell()"
-    with suppress(Exception):  # what ONNX's inference cannot read it says nothing about
-        told = subprocess.run(
-            [sys.executable, "-P", "-c", program, fspath(path)], capture_output=True, timeout=_PATIENCE, check=True
-        )
-        found: list[tuple[str, TensorType, TensorType]] = pickle.loads(told.stdout)
-        return found
-    return []
-
-
-def _tell() -> None:
-    """What :func:`contradicted_shapes` asks its own process, which has the file as its argument."""
-    sys.stdout.buffer.write(pickle.dumps(_contradicted(sys.argv[1])))
+    """Values whose declared shape is not what follows from shapes of inputs and weights: name, declared, computed."""
+    # What ONNX's inference cannot read it says nothing about.
+    found: list[tuple[str, TensorType, TensorType]] | None = apart(_contradicted, fspath(path))
+    return found or []
 
 
 def _contradicted(path: str) -> list[tuple[str, TensorType, TensorType]]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import loopdbg
+from loopdbg.runtime.errors import LoopdbgError
 from loopdbg.runtime.frontends.onnx import reader as frontend
 from loopdbg.runtime.graph import loops, nodes_of_file, walk
 from loopdbg.runtime.model import Model
@@ -188,3 +190,31 @@ def test_functions_of_the_types_of_their_inputs() -> None:
     powers = np.exp(q @ k.swapaxes(2, 3) / 2 * 3)
     assert y.dtype == np.float64
     np.testing.assert_allclose(y, powers / powers.sum(-1, keepdims=True) @ v, rtol=1e-6)
+
+
+@pytest.mark.parametrize("word", ["none", "sum", "Mean", ""])
+def test_a_word_that_the_operator_does_not_know_is_an_error(word: str) -> None:
+    """ONNX makes a function of any; a function of the model may give it too."""
+    loss = f'SoftmaxCrossEntropyLoss <reduction = "{word}">'
+    told = f"cut' (opset 13): attribute reduction='{word}' is not one of none, sum, mean"
+    for text in (
+        f"g (float[2,3] x, int64[2] t) => (float y) {{ [cut] y = {loss} (x, t) }}",
+        f"""g (float[2,3] x, int64[2] t) => (float y) {{ y = f.loss <word = "{word}"> (x, t) }}
+        <domain: "f", opset_import: ["" : 13]>
+        loss <word> (a, b) => (c) {{ [cut] c = SoftmaxCrossEntropyLoss <reduction : string = @word> (a, b) }}""",
+    ):
+        if word in ("none", "sum"):
+            read(text, 13, IMPORTS)
+        else:
+            refused(text, *told.split(":"), imports=IMPORTS, opset=13)
+
+
+def test_an_inference_that_ends_its_process_is_not_ours() -> None:
+    """Types stay unknown then, until a run comes to what is wrong."""
+    graph = read(
+        """g (float[6] x, int64[2] t) => (float y) { a, b, c = Split <num_outputs = 2> (x)
+        d = Unsqueeze (a, t) y = SoftmaxCrossEntropyLoss (d, t) }""",
+        18,
+    )
+    with pytest.raises(LoopdbgError, match="Split"):
+        Model(graph).run({"x": np.zeros(6, np.float32), "t": np.zeros(2, np.int64)})
