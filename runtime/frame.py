@@ -11,7 +11,8 @@ import numpy as np
 
 from .engine.engine import Engine
 from .errors import UsageError
-from .graph import MAIN, Array, Loop, Node, StoppedBy, Value, ValueType, limiting, visible
+from .graph import MAIN, Array, Loop, Node, StoppedBy, Value, ValueType, visible
+from .limits import most_iterations
 from .plan.plan import LoopPlan, Opcode, Plan
 from .record import record
 from .text import did_you_mean

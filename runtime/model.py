@@ -32,6 +32,7 @@ from .graph import (
     loops,
 )
 from .graph.short_names import shorten
+from .limits import most_iterations
 from .notes import observed
 from .plan.plan import LoopPlan, Plan, compile_graph
 from .record import record

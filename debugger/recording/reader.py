@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from ...runtime.errors import ModelError, TraceError, UsageError
-from ...runtime.graph import MAIN, Graph, StoppedBy
+from ...runtime.graph import MAIN, Graph, StoppedBy, limiting
 from ...runtime.graph.as_json import from_json
 from ...runtime.model import Data, LoopTotals
 from ..session.boundary import Boundary
@@ -190,7 +190,7 @@ class Trace(Database):
             counts = {StoppedBy(word): whole(count) for word, count in json.loads(text(reasons)).items()}
             by = maybe(StoppedBy, stopped)
             numbers = whole(iterations), whole(entries)
-            told.append(LoopTotals(loop.name, loop.path, *numbers, by, counts, maybe(_integer, trips), real(seconds)))
+            told.append(LoopTotals(loop.name, loop.path, *numbers, by, counts, _trips(trips), real(seconds)))
         return told
 
     @checked
@@ -235,7 +235,7 @@ class Trace(Database):
 
     def _entry(self, number: Any, loop: Any, around: Any, trips: Any) -> Entry:
         index = whole(loop, 0, len(self.loops) - 1)
-        return Entry(whole(number), index, places(around, len(self.around(index)) - 1), maybe(_integer, trips))
+        return Entry(whole(number), index, places(around, len(self.around(index)) - 1), _trips(trips))
 
     def entries(self, loop: str | int | None = None) -> Iterator[Entry]:
         """The entries of a loop, or of all, in the order of time."""
@@ -419,6 +419,10 @@ def _size(boundary: Boundary) -> int:
 
 def _bytes(value: Any) -> int:
     return sum(map(_bytes, value)) if isinstance(value, list) else getattr(value, "nbytes", 0) + 100
+
+
+def _trips(cell: Any) -> int | None:
+    return limiting(maybe(_integer, cell))
 
 
 def _integer(cell: Any) -> int:

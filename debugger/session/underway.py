@@ -12,6 +12,7 @@ import numpy as np
 from ...runtime.engine.engine import Engine
 from ...runtime.graph import Array, ScanOutput
 from ...runtime.graph.slices import from_start, joined_shape
+from ...runtime.limits import most_iterations
 from ..statistics.history import Evolution
 from ..statistics.sample import Sample, evenly, sampled, sampled_numbers
 from ..statistics.tensor import LARGE
@@ -101,13 +102,11 @@ class Underways:
         entry: tuple[int, ...] = ()
         for index in engine.stack:
             plan = engine.plan.loops[index]
-            iteration, trip = engine.loop_state(index)[:2]
-            if trip is None and plan.loop.counted_by_slices:
-                trip = engine.loops.parts(index)
+            iteration, trips = engine.loop_state(index)[0], most_iterations(engine, plan)
             between = engine.pc == plan.head and iteration > 0
             carried = tuple(self._carried(index, k, one.param, between) for k, one in enumerate(plan.edges))
             scans = tuple(self._collected(index, k, one.output) for k, one in enumerate(plan.scans))
-            found[plan.path] = Underway(entry, iteration, trip, carried, scans, self._histories.of(index))
+            found[plan.path] = Underway(entry, iteration, trips, carried, scans, self._histories.of(index))
             entry = (*entry, iteration)
         return found
 

@@ -6,16 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-import numpy as np
-
 from ...runtime.errors import ExecutionError
-from ...runtime.graph import BackEdge, Loop, SlicedInput, StoppedBy, TensorType, Value
+from ...runtime.graph import BackEdge, Loop, SlicedInput, StoppedBy, TensorType, Value, limiting
 from ...runtime.graph.origins import Origins
 from ...runtime.graph.slices import parts_along
-
-#: What exporters write for "no trip count": nothing runs that often.
-_UNREACHABLE = int(np.iinfo(np.int64).max)
-
 
 #: What ended a loop, as a thing and as what happened: ``stopped by X``, ``ended: X``.
 _ENDED: Mapping[StoppedBy, tuple[str, str]] = {
@@ -69,8 +63,6 @@ class Ending:
     known: bool | None = None
     passed: bool = False
     initial: bool | None = True
-    #: The trip count is a constant that no loop reaches.
-    unreachable: bool = False
     #: The condition is that of the iteration itself, looked at before it (TensorRT's kWHILE).
     tested: bool = False
 
@@ -101,7 +93,6 @@ def ending(loop: Loop, origins: Origins) -> Ending:
     slices: tuple[SlicedInput, ...] = ()
     uneven: tuple[tuple[SlicedInput, int], ...] = ()
     given: int | None = None
-    unreachable = False
     if loop.counted_by_slices:
         slices = sliced_inputs(loop)
         known = tuple(
@@ -111,10 +102,9 @@ def ending(loop: Loop, origins: Origins) -> Ending:
         trips = known[0][1] if known and not uneven else None
     elif trips is None and loop.trip_count is not None:
         number = origins.integer(loop.trip_count)
-        unreachable = number is not None and number >= _UNREACHABLE
         if number is None:
             count = loop.trip_count
-        elif not unreachable and not (number == -1 and loop.minus_one_is_no_limit):
+        elif limiting(number) is not None and not (number == -1 and loop.minus_one_is_no_limit):
             given = number
             trips = max(given, 0)
     return Ending(
@@ -127,7 +117,6 @@ def ending(loop: Loop, origins: Origins) -> Ending:
         None if always is None else bool(always),
         passed,
         None if initial is None else bool(initial),
-        unreachable,
         tested,
     )
 

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from ...debugger.words.endings import LoopKind
 from ...runtime.text import counted
 from . import terminal
 from .command import Command
@@ -108,7 +109,10 @@ def _loop(loop: dict[str, Any]) -> Iterator[str]:
     yield from _section("made of", [(loop["made_of"], "")] if loop["made_of"] else [])
     yield from _section("kind", [(loop["kind"], "")])
     yield from _section("ends", [(text, "") for text in textwrap.wrap(loop["ends"], _WIDTH)])
-    yield from _section("trip count", [(_source(loop["trip_count"], "absent"), "")])
+    trips = _source(loop["trip_count"], "absent")
+    if loop["trip_count"] and loop["kind"] not in (LoopKind.FOR, LoopKind.FOR_WHILE):
+        trips += ": no limit"
+    yield from _section("trip count", [(trips, "")])
     if (loop["initial_condition"] or loop["condition"]) and not loop["tested_first"]:
         yield from _section("initial condition", [(_source(loop["initial_condition"], "absent: true"), "")])
     yield from _section("condition", [(_condition(loop), "")])

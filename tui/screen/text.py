@@ -44,7 +44,6 @@ _SHORT = {
     "object": "string",
 }
 NO_LIMIT = "no limit"
-_UNLIMITED = (1 << 63) - 1
 _BARS = "▁▂▃▄▅▆▇█"
 #: What a sparkline shows for NaN and Inf.
 NOT_FINITE = "×"
@@ -62,8 +61,8 @@ def type_text(dtype: np.dtype[Any] | str | None, shape: Sequence[Dim] | None) ->
 
 
 def limit_text(trip_count: int | None) -> str:
-    """``10``; exporters write the largest number that there is for no limit."""
-    return NO_LIMIT if trip_count is None or trip_count >= _UNLIMITED else str(trip_count)
+    """``10``, ``no limit``."""
+    return NO_LIMIT if trip_count is None else str(trip_count)
 
 
 def rate_text(rate: float) -> str:

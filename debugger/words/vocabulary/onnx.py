@@ -44,6 +44,8 @@ def _loop(context: Context, found: Terms) -> None:
     own = loop.system is System.ONNX
     if own:
         trips = '"" (absent: no limit)' if loop.trip_count is None else context.control(loop.trip_count)
+        if loop.trip_count is not None and not ending.limited:
+            trips += " (no limit)"
         condition = '"" (absent: the body\'s condition is ignored)'
         if loop.initial_condition is not None:
             condition = context.control(loop.initial_condition)

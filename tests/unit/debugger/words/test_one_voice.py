@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import sqlite3
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -15,12 +16,14 @@ import pytest
 
 import loopdbg
 from loopdbg.debugger.console.console import Console
+from loopdbg.debugger.recording.reader import Trace
 from loopdbg.debugger.session.session import Session
 from loopdbg.debugger.words.explain import explain
 from loopdbg.debugger.words.listing import BESIDE
 from loopdbg.runtime.graph import Loop
 from loopdbg.tui.cli import main
 from models import BRANCHES, COUNT, NESTED, SAMPLES, proto, renamed
+from recordings import record
 from screens import Screen, opened, sample
 
 MODELS = sorted(path.name for path in (*SAMPLES.glob("*.onnx"), *SAMPLES.glob("*.xml")))
@@ -175,6 +178,46 @@ def test_a_trip_count_that_nothing_reaches_is_said_to_be_none(tmp_path: Path) ->
     [(_, text, ends)] = explained(model)
     assert not any(str(2**63 - 1) in line for line in text)
     assert "there is no trip count" in ends
+    session = Session(model, {"go": np.bool_(True), "x0": np.float32(1)}, max_iterations=100)
+    said: list[str] = []
+    console = Console(session, said.append)
+    for line in (
+        "frame",
+        "why",
+        "print trip_count",
+        "step",
+        "set trip_count = 3",
+        "set trip_count = trip_count + 2**62",
+    ):
+        console.execute(line)
+    assert session.frame.trip_count == 2**62 + 3
+    for line in (f"set trip_count = {2**63 - 1}", "frame", "why", "print trip_count", "print iter < trip_count"):
+        console.execute(line)
+    assert not any(str(2**63 - 1) in line or "left" in line for line in said if not line.startswith("branch"))
+    assert said[-2:] == ["inf", "true"]
+    assert sum("(no trip count)" in line for line in said) == 2
+    assert "no limit" in session.frame._repr_html_()
+
+
+def test_info_says_that_a_trip_count_is_no_limit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model, _ = made("INT64_MAX trips", tmp_path)
+    assert main(["info", str(model.path)]) == 0
+    assert "9223372036854775807 (the constant 'most'): no limit" in capsys.readouterr().out
+
+
+def test_a_recording_has_no_trip_count_either(tmp_path: Path) -> None:
+    model, inputs = made("INT64_MAX trips", tmp_path)
+    trace, _, run = record(tmp_path / "run.loopdb", model, inputs)
+    assert run.loops[0].trip_count is None
+    assert [entry.trip_count for entry in trace.entries()] == [one.trip_count for one in trace.totals] == [None]
+    trace.close()
+    # As traces were written that had the number.
+    with sqlite3.connect(tmp_path / "run.loopdb") as written:
+        for table in ("entry", "total"):
+            written.execute(f"UPDATE {table} SET trip_count = {2**63 - 1}")
+    written.close()
+    with Trace.open(tmp_path / "run.loopdb") as trace:
+        assert [entry.trip_count for entry in trace.entries()] == [one.trip_count for one in trace.totals] == [None]
 
 
 def test_names_that_need_quotes_are_quoted(tmp_path: Path) -> None:
