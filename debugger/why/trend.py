@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
 
@@ -20,6 +20,7 @@ NEWEST = 6
 _STEADY = 0.15
 _FARTHEST = 1e15
 _ALMOST = 1 - 1e-12
+_LIKE_THIS = "if it goes on like this"
 
 
 class Trend(StrEnum):
@@ -43,6 +44,7 @@ class Estimate:
     """A trend; ``iterations``: about how many more until the comparison turns, None where it does not seem to.
 
     ``rate``: the step (linear) or the factor (others) of one iteration; ``limit``: what a settling gap tends to.
+    ``at_most``: it may well turn earlier; ``bound``: the text of one whose loop something else may end before.
     """
 
     trend: Trend
@@ -50,6 +52,12 @@ class Estimate:
     rate: float = 0.0
     limit: float = 0.0
     text: str = ""
+    at_most: bool = False
+    bound: str = ""
+
+    def bounded(self) -> Estimate:
+        """The same where something else may end the loop before."""
+        return replace(self, text=self.bound, at_most=True) if self.bound else self
 
 
 def estimate(
@@ -136,8 +144,9 @@ class _Fit:
             # Rounding may leave a hair above a whole number.
             near = round(ratio) if abs(ratio - round(ratio)) < 1e-9 * max(1.0, ratio) else ratio
             more = math.ceil(near) if self.sign in (">", "<") else math.floor(near) + 1
-        text = f"{_about(more)} (the gap of {number_text(gap)} falls by {number_text(-step)} each)"
-        return spread, Estimate(Trend.LINEAR, more, step, text=text)
+        how = f"the gap of {number_text(gap)} falls by {number_text(-step)} each"
+        exact = not spread and all(map(float.is_integer, (*self.left, *self.right)))
+        return spread, _turning(Trend.LINEAR, more, step, how, exact=exact)
 
     def _geometric(self) -> tuple[float, Estimate] | None:
         """One side is a fixed number, the other is multiplied by the same factor each time."""
@@ -159,7 +168,7 @@ class _Fit:
                 text = f"{side} {verb}, which hardly ever hits one value exactly"
                 return spread, Estimate(Trend.MISSES, None, factor, text=text)
             more = _count(math.log(towards) / math.log(factor))
-            return spread, Estimate(Trend.GEOMETRIC, more, factor, text=f"{_about(more)} ({side} {verb})")
+            return spread, _turning(Trend.GEOMETRIC, more, factor, f"{side} {verb}")
         if factor < 1:
             text = f"{side} {verb}: it tends to 0, which does not end it"
             return spread, Estimate(Trend.SETTLING, None, factor, 0.0, text)
@@ -180,7 +189,7 @@ class _Fit:
         how = f"its steps shrink by a factor of {number_text(factor)} each"
         if high < 0 and self.sign != "!=":
             more = _count(math.log(-limit / (gap - limit)) / math.log(factor))
-            return spread, Estimate(Trend.GEOMETRIC, more, factor, limit, f"{_about(more)} (the gap falls; {how})")
+            return spread, _turning(Trend.GEOMETRIC, more, factor, f"the gap falls; {how}", limit)
         if low > 0:
             text = f"the gap seems to settle near {number_text(limit)} ({how}); like this it never ends"
             return spread, Estimate(Trend.SETTLING, None, factor, limit, text)
@@ -190,8 +199,8 @@ class _Fit:
         """Nearer each time, in uneven steps: faster and faster, or slower and slower."""
         more = self._at_most() if self.sign != "!=" else None
         if more is not None:
-            text = f"nearer each time, and faster and faster: if it goes on like this, at most about {_more(more)}"
-            return Estimate(Trend.FASTER, more, self.steps[-1], text=text)
+            text = f"nearer each time, and faster and faster: {_LIKE_THIS}, at most about {_more(more)}"
+            return Estimate(Trend.FASTER, more, self.steps[-1], text=text, at_most=True)
         text = "nearer each time, but not at a steady rate: nothing can be said about when it ends"
         return Estimate(Trend.UNSTEADY, None, self.steps[-1], text=text)
 
@@ -217,5 +226,8 @@ def _more(count: int) -> str:
     return counted(count, "more iteration")
 
 
-def _about(count: int) -> str:
-    return f"if it goes on like this, about {_more(count)}"
+def _turning(trend: Trend, more: int, rate: float, how: str, limit: float = 0.0, exact: bool = False) -> Estimate:
+    """A comparison that turns; ``exact``: of whole numbers in equal steps, whose end is no guess where they go on."""
+    text = f"{_LIKE_THIS}, about {_more(more)} ({how})"
+    bound = f"{_LIKE_THIS}, at most {'' if exact else 'about '}{_more(more)} ({how})"
+    return Estimate(trend, more, rate, limit, text, bound=bound)

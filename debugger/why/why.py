@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from ...runtime.graph import Graph, If, Loop, Node, StoppedBy
+from ...runtime.graph import Graph, If, Loop, Node, StoppedBy, Value, walk
 from ...runtime.graph.origins import Origins
 from ...runtime.model import Model
 from ...runtime.text import counted
@@ -32,7 +32,7 @@ from ..words.moments import given_trip_count
 from ..words.names import named
 from ..words.node_text import Phrases
 from .evidence import Evidence, Recent
-from .trend import Estimate, estimate
+from .trend import Estimate, Trend, estimate
 
 _VALUE_WIDTH = 24
 #: So many of the newest values of a carried value are shown.
@@ -40,6 +40,10 @@ _SHOWN = 6
 _TITLE = 11
 #: Of larger values only the newest two are shown.
 _LARGE = 1
+#: Trends that do not tell how long a comparison will stay as it is.
+_UNTOLD = frozenset({Trend.STILL, Trend.FASTER, Trend.UNSTEADY})
+#: Parts of a decision, each with what it has to be for the loop to go on.
+_Parts = tuple[tuple[Decision, bool], ...]
 
 
 @runtime_checkable
@@ -106,6 +110,8 @@ class Why:
     repeats: int | None = None
     #: About so many more iterations until the condition ends the loop; None: no estimate, or it does not seem to.
     about: int | None = None
+    #: It may well end it earlier: another part of it has no trend, or a trend gets faster.
+    at_most: bool = False
     remarks: tuple[str, ...] = ()
 
     def lines(self) -> Iterator[str]:
@@ -198,7 +204,10 @@ class _Reasoner:
         never = self._never(repeats) if self.ended is None and truth is not False else ""
         body = self.decides is not None and (self.iteration > 0 or self.loop.tested is not None)
         sides = tuple(self._sides(self.decision, True)) if self.decision is not None and self.ending.decides else ()
+        if self.decision is not None:
+            sides = tuple(self._bounded(sides, dict(self._rivals(self.decision, True, ()))))
         about = None if never or self.ended is not None or not body else self._about(self.decision, True, sides)
+        at_most = any(e.at_most for side in sides if (e := side.estimate) is not None and e.iterations == about)
         return Why(
             self.frame.path,
             self.iteration,
@@ -214,7 +223,8 @@ class _Reasoner:
             never,
             repeats,
             about,
-            tuple(self._remarks(about, left)),
+            at_most,
+            tuple(self._remarks(about, at_most, left)),
         )
 
     # -- the headline
@@ -361,6 +371,61 @@ class _Reasoner:
             return max(known) if known and len(known) == len(times) else None
         return None
 
+    # -- what else may end it before
+
+    def _rivals(self, of: Decision, wanted: bool, others: _Parts) -> Iterator[tuple[DecidingComparison, _Parts]]:
+        """Every comparison that can end the loop by itself, and the other parts of the decision that can as well."""
+        if isinstance(of, DecidingComparison):
+            yield of, others
+        elif isinstance(of, Inverted):
+            yield from self._rivals(of.of, not wanted, others)
+        elif isinstance(of, Choice):
+            branch = self.evidence.taken(of)
+            if branch is not None:
+                yield from self._rivals(branch, wanted, (*others, (Plain(of.condition), True)))
+        elif isinstance(of, Joined):
+            if (of.word == "and") is wanted:
+                for k, part in enumerate(of.of):
+                    yield from self._rivals(part, wanted, (*others, (of.of[1 - k], wanted)))
+            else:
+                holding = [part for part in of.of if self.evidence.truth(part) is wanted]
+                if len(holding) == 1:
+                    yield from self._rivals(holding[0], wanted, others)
+
+    def _bounded(self, sides: tuple[Side, ...], rivals: Mapping[DecidingComparison, _Parts]) -> Iterator[Side]:
+        """The estimates as what they are where another part of the condition may turn first: the most that there is."""
+        known = {side.comparison: side.estimate for side in sides}
+        for side in sides:
+            found, others = side.estimate, rivals.get(side.comparison, ())
+            more = None if found is None else found.iterations
+            if found is not None and more is not None and any(self._sooner(*part, more, known) for part in others):
+                yield replace(side, estimate=found.bounded())
+            else:
+                yield side
+
+    def _sooner(
+        self, of: Decision, wanted: bool, more: int, known: Mapping[DecidingComparison, Estimate | None]
+    ) -> bool:
+        """Whether a part may stop being as wanted before so many more iterations."""
+        if isinstance(of, Inverted):
+            return self._sooner(of.of, not wanted, more, known)
+        if isinstance(of, Joined):
+            turn = [self._sooner(part, wanted, more, known) for part in of.of]
+            return any(turn) if (of.word == "and") is wanted else all(turn)
+        if not self._varies(of.value):
+            return False
+        found = known.get(of) if isinstance(of, DecidingComparison) else None
+        if found is None or found.trend in _UNTOLD:
+            return True
+        return found.iterations is not None and found.iterations < more
+
+    def _varies(self, value: Value) -> bool:
+        """Whether a value can differ between iterations."""
+        if value in self.loop.body.inputs or any(value in node.outputs for node in self.loop.body.nodes):
+            return condition_slice(replace(self.loop, condition=value)).can_change
+        # Of an If inside, or of the graph around.
+        return any(value in node.outputs for node in walk(self.loop.body))
+
     # -- whether it can end at all
 
     def _repeat(self) -> int | None:
@@ -449,9 +514,9 @@ class _Reasoner:
             there, data = self.evidence.value(value)
             yield Read(named(value), "unchanged", (data,) if there else ())
 
-    def _remarks(self, about: int | None, left: int | None) -> Iterator[str]:
+    def _remarks(self, about: int | None, at_most: bool, left: int | None) -> Iterator[str]:
         if about is not None and left is not None and left < about:
-            yield f"the trip count comes first: {left} left"
+            yield f"the trip count comes {'before that' if at_most else 'first'}: {left} left"
         ignored = self.loop.ignored_condition
         if ignored is not None and self.phrases.origins.scalar(ignored) is not True:
             yield f"{named(ignored)} is ignored, since the loop's cond is absent"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -284,6 +285,81 @@ def test_and_or_not() -> None:
     assert either.about is None  # the other one never turns
     inverted = text.replace("keep = And (above, below)", "low = Not (above)\n keep = Not (low)")
     assert stepped(inverted, 4, **inputs).about == 5
+
+
+#: A counter beside something without a trend: both have to hold.
+DECODER = """
+    high = Constant <value_float = 30.0> ()
+    one = Constant <value_int = 1> ()
+    m = Add (n, one)
+    f = Cast <to = 1> (m)
+    s = Sin (f)
+    y = Mul (s, s)
+    room = Less (m, most)
+    open = Greater (y, tol)
+    keep = And (room, open)"""
+COUNTER = "if it goes on like this, {} 15 more iterations (the gap of 15 falls by 1 each)"
+
+
+def decoder(*changes: str) -> Why:
+    """``why`` of it before iteration 5 of 20, lines of its body replaced by those of the same result."""
+    body = DECODER
+    for line in changes:
+        result = re.escape(line.split("\n")[-1].split("=")[0].strip())
+        body = re.sub(rf"\b{result} = .*", line, body)
+    carried = {"carried": "int64 n, float x", "results": "m, y", "inputs": "int64 n0, float x0, int64 most, float tol"}
+    return stepped(while_loop(body, **carried), 5, n0=0, x0=f32(1), most=20, tol=f32(1e-4))
+
+
+def estimates(found: Why) -> list[str]:
+    return [side.estimate.text for side in found.sides if side.estimate is not None]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        (),
+        ("nan = IsNaN (y)\n open = Not (nan)",),
+        ("full = Not (room)\n shut = Not (open)\n end = Or (full, shut)\n keep = Not (end)",),
+    ],
+)
+def test_where_another_part_may_end_it_first_an_estimate_is_a_bound(changes: tuple[str, ...]) -> None:
+    found = decoder(*changes)
+    assert estimates(found)[0] == COUNTER.format("at most")
+    assert (found.about, found.at_most) == (15, True)
+
+
+@pytest.mark.parametrize("line", ["open = Less (tol, high)", "open = Identity (c)", "open = Greater (f, tol)"])
+def test_what_nothing_comes_before_is_no_bound(line: str) -> None:
+    found = decoder(line)
+    assert estimates(found)[0] == COUNTER.format("about")
+    assert (found.about, found.at_most) == (15, False)
+
+
+def test_the_later_of_two_estimates_is_a_bound() -> None:
+    found = decoder("open = Less (f, high)")
+    first, second = estimates(found)
+    assert first == COUNTER.format("about") and "at most 25 more" in second
+    assert (found.about, found.at_most) == (15, False)
+
+
+def test_where_one_of_two_is_enough_to_go_on_there_is_no_bound() -> None:
+    found = decoder("keep = Or (room, open)")
+    assert estimates(found)[0] == COUNTER.format("about")
+    assert (found.about, found.at_most) == (None, False)
+
+
+def test_a_bound_of_numbers_with_fractions_is_about_that() -> None:
+    found = decoder("part = Div (f, high)\n room = Less (part, high)")
+    assert "at most about 895 more iterations" in estimates(found)[0]
+
+
+def test_the_trip_count_comes_before_a_bound() -> None:
+    body = DECODER.replace("\n", "\n ")
+    text = while_loop(body, "int64 n, float x", "m, y", "int64 n0, float x0, int64 most, float tol")
+    text = text.replace('("", yes', "(M, yes").replace("g (", "g (int64 M, ")
+    found = stepped(text, 5, M=9, n0=0, x0=f32(1), most=20, tol=f32(1e-4))
+    assert "the trip count comes before that: 4 left" in found.remarks
 
 
 def test_a_condition_of_shared_parts_stays_short() -> None:
