@@ -122,10 +122,12 @@ class Run:
 class Model:
     """What :func:`load` returns. ``graph`` is the loop graph as the front end read it."""
 
-    def __init__(self, graph: Graph, path: Path | None = None, function: str = "") -> None:
+    def __init__(self, graph: Graph, path: Path | None = None, function: str = "", weights: Path | None = None) -> None:
         shorten(graph)
         self.graph = graph
         self.path = path
+        #: Of an IR: the file with its constants, if one was named.
+        self.weights = weights
         #: Of a script: what builds the model, if it was named.
         self.function = function
         #: What runs assigned to variables, by name (OpenVINO's ReadValue and Assign); the next run reads it.
@@ -430,7 +432,7 @@ def load(path: str | Path, weights: str | Path | None = None) -> Model:
     from .frontends import read, split
 
     file, function = split(path)
-    return Model(read(file, weights, function), file, function)
+    return Model(read(file, weights, function), file, function, None if weights is None else Path(weights))
 
 
 def check_value(name: str, declared: ValueType, value: Data, named: dict[str, int] | None = None) -> Data:

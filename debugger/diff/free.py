@@ -14,7 +14,7 @@ import numpy as np
 
 from ...runtime.errors import UnsupportedError, one_line
 from ...runtime.graph import Graph, Loop, StoppedBy, System, TensorType, Value, bodies, captured
-from ...runtime.model import Data
+from ...runtime.model import Data, Model
 from ..peers.jobs import IrJob, Job, OnnxJob
 from ..peers.process import Peer, PeerError
 from ..session.boundary import Boundary
@@ -165,10 +165,14 @@ def whole_model(side: ModelSide) -> Job:
     """
     model = side.model
     if model.graph.system is System.OPENVINO:
-        return IrJob(str(model.path))
+        return IrJob(str(model.path), weights=_weights(model))
     if model.graph.system is System.ONNX and model.path is not None:
         return OnnxJob(path=str(model.path))
     return _written(model.graph, {})
+
+
+def _weights(model: Model) -> str:
+    return "" if model.weights is None else str(model.weights)
 
 
 def _written(graph: Graph, wanted: Mapping[Loop, Sequence[tuple[Value, TensorType]]]) -> Job:
@@ -313,5 +317,5 @@ def _followed(side: ModelSide, wanted: Mapping[Loop, Sequence[tuple[Value, Tenso
         followed = [
             (loop.name, loop.body.outputs.index(value)) for loop, values in wanted.items() for value, _ in values
         ]
-        return IrJob(str(side.model.path), followed)
+        return IrJob(str(side.model.path), followed, _weights(side.model))
     return _written(side.model.graph, wanted)

@@ -200,8 +200,9 @@ def is_trace(path: str | Path) -> bool:
         return False
 
 
-def open_side(path: str | Path) -> Model | TraceSide:
-    """What a file holds: a trace, told by its header, is a side at once; a model needs inputs first.
+def open_side(path: str | Path, weights: str | None = None) -> Model | TraceSide:
+    """What a file holds: a trace, told by its header, is a side at once; a model needs inputs first. ``weights``: the
+    file with the constants of an IR, if not the ``.bin`` beside it.
 
     Raises:
         ModelError: neither a model nor a trace that can be read.
@@ -210,4 +211,4 @@ def open_side(path: str | Path) -> Model | TraceSide:
         from ..recording.reader import Trace
 
         return TraceSide(Trace.open(path))
-    return load(path)
+    return load(path, weights)

@@ -24,10 +24,12 @@ class IrJob:
 
     Inputs are fed by position (``0``, ``1``, ...): a tensor of an IR need not have a name.
     ``trajectories``: pairs of a loop's name and the positions of its body's results; each adds one output, stacked.
+    ``weights``: the file with its constants, if not the ``.bin`` beside it.
     """
 
     path: str
     trajectories: Sequence[tuple[str, int]] = ()
+    weights: str = ""
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class IrBodyJob:
     graphs (``body``, ``then``, ``else``).
 
     Inputs are the body's Parameters by position (``0``, ``1``, ...), of the given dtypes and shapes (None: any length,
-    or any rank); outputs its Results by position, then the named values.
+    or any rank); outputs its Results by position, then the named values. ``weights`` as in :class:`IrJob`.
     """
 
     path: str
@@ -44,6 +46,7 @@ class IrBodyJob:
     shapes: Sequence[Sequence[int | None] | None]
     dtypes: Sequence[str]
     values: Sequence[tuple[str, int]] = field(default=())
+    weights: str = ""
 
 
 Job = OnnxJob | IrJob | IrBodyJob

@@ -32,11 +32,11 @@ class Runtime:
             else:
                 model = self._core.read_model(job.path)
         elif isinstance(job, IrJob):
-            model = self._core.read_model(job.path)
+            model = self._core.read_model(job.path, job.weights)
             for name, position in job.trajectories:
                 _follow(model, name, position)
         else:
-            model = _body(self._core.read_model(job.path), job)
+            model = _body(self._core.read_model(job.path, job.weights), job)
         by_position = isinstance(job, IrJob | IrBodyJob)
         return Compiled(self._core.compile_model(model, "CPU", _CONFIG), by_position)
 

@@ -237,12 +237,12 @@ def _count_before(engine: Engine, position: ResumePoint, trace: Trace) -> None:
 
 
 def model_hash(model: Model) -> str:
-    """SHA-256 of the model's file, of an IR's ``.bin``, and of the function that a script was asked for; empty where
+    """SHA-256 of the model's file, of an IR's weights, and of the function that a script was asked for; empty where
     the model came from no file."""
     if model.path is None or not model.path.is_file():
         return ""
     digest = hashlib.sha256()
-    for path in (model.path, model.path.with_suffix(".bin")):
+    for path in (model.path, model.weights or model.path.with_suffix(".bin")):
         if path == model.path or (model.path.suffix == ".xml" and path.is_file()):
             with path.open("rb") as file:
                 while piece := file.read(1 << 20):

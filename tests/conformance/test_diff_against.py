@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -370,6 +371,14 @@ def test_a_sequence_map_and_a_function(onnxruntime: Peer, tmp_path: Path) -> Non
     onnx.save(proto, tmp_path / "function.onnx")
     found = against(onnxruntime, loopdbg.load(tmp_path / "function.onnx"), {"m": np.int64(4), "v": np.float32(1)})
     assert found.same and found.comparisons[0].loops[0].iterations == 4
+
+
+def test_an_ir_with_its_weights_elsewhere(openvino: Peer, tmp_path: Path) -> None:
+    path = tmp_path / "lstm.xml"
+    shutil.copy(SAMPLES / "lstm.xml", path)
+    weights = shutil.copy(SAMPLES / "lstm.bin", tmp_path / "other.weights")
+    found = against(openvino, loopdbg.load(path, weights), inputs_of("lstm.xml"))
+    assert [(one.mode, one.same) for one in found.comparisons] == [("lockstep", True), ("free", True)]
 
 
 def test_a_model_without_a_file(onnxruntime: Peer) -> None:

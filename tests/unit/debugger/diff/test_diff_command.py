@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import models
@@ -60,6 +62,47 @@ def test_the_json_of_two_models(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     assert (trips["left"], trips["right"], trips["left_ended"]) == (4, 5, "condition")
     same = json.loads(command(capsys, "diff", SAMPLES / "counter.onnx", SAMPLES / "counter.onnx", "--json").out)
     assert same["same"] is True and same["first"] is None
+
+
+def apart(folder: Path, name: str, source: str = "lstm") -> tuple[Path, Path]:
+    """A copy of a sample IR whose constants are in a file of another name."""
+    path = Path(shutil.copy(SAMPLES / f"{source}.xml", folder / f"{name}.xml"))
+    return path, Path(shutil.copy(SAMPLES / f"{source}.bin", folder / f"{name}.weights"))
+
+
+def test_weights_of_one_and_of_two_irs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (left, first), (right, second) = apart(tmp_path, "left"), apart(tmp_path, "right")
+    given = ("--inputs", SAMPLES / "lstm.inputs.npz")
+    numbers = np.fromfile(second, np.float32)
+    numbers[len(numbers) // 2] += 1  # of a matrix, which takes most of the file
+    numbers.tofile(second)
+    assert command(capsys, "diff", left, left, "--weights", first, "--weights", first, *given).status == 0
+    # A's are the first.
+    ran = command(capsys, "diff", left, right, "--weights", first, "--weights", second, *given)
+    assert ran.status == 6 and "differ: left.xml and right.xml" in ran.out
+    ran = command(capsys, "diff", left, right, "--weights", first, *given)
+    assert ran.status == 1 and "right.bin, which does not exist" in ran.err
+    # Of a trace and a model they are the model's.
+    trace = recorded(capsys, tmp_path / "run.loopdb", left, "--weights", first, *given)
+    assert command(capsys, "diff", trace, left, "--weights", first).status == 0
+
+
+@pytest.mark.parametrize(
+    ("names", "given", "told"),
+    [
+        (["newton_sqrt.onnx", "newton_sqrt.onnx"], 1, "no OpenVINO IR is compared"),
+        (["newton_sqrt.onnx", "lstm.xml"], 2, "no OpenVINO IR but {lstm.xml} is compared"),
+        (["loop_for.xml", "lstm.xml"], 3, "no OpenVINO IR but {loop_for.xml} and {lstm.xml} is compared"),
+        (["newton_sqrt.onnx", "--against=openvino"], 1, "no OpenVINO IR is compared"),
+    ],
+)
+def test_more_weights_than_irs(capsys: pytest.CaptureFixture[str], names: list[str], given: int, told: str) -> None:
+    words = [word for k in range(given) for word in ("--weights", f"w{k}")]
+    ran = command(capsys, "diff", *(name if name.startswith("--") else SAMPLES / name for name in names), *words)
+    assert ran.status == 2
+    for name in names:
+        told = told.replace(f"{{{name}}}", str(SAMPLES / name))
+    assert f"--weights w{given - 1}: {told}" in ran.err
 
 
 def test_other_names_of_inputs_and_values(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

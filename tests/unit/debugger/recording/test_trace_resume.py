@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from command_line import loopdbg as command
 from loopdbg.debugger.recording import checkpoint
 from loopdbg.debugger.recording.reader import Trace
 from loopdbg.debugger.recording.recorder import Options, Recorder
-from loopdbg.debugger.recording.resume import go_to, newest
+from loopdbg.debugger.recording.resume import go_to, model_hash, newest
 from loopdbg.debugger.session.boundary import Boundary
 from loopdbg.runtime.errors import TraceError, UsageError
 from loopdbg.runtime.model import LoopTotals, Run
@@ -256,6 +257,15 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
         pytest.raises(UsageError, match="this run came to its end; there is nothing to go on"),
     ):
         newest(trace, loaded)
+
+
+def test_other_weights_make_another_model(tmp_path: Path) -> None:
+    path = Path(shutil.copy(SAMPLES / "lstm.xml", tmp_path))
+    weights = Path(shutil.copy(SAMPLES / "lstm.bin", tmp_path / "a.weights"))
+    other = tmp_path / "b.weights"
+    other.write_bytes(weights.read_bytes() + b"\x00")
+    hashes = [model_hash(loopdbg.load(path, one)) for one in (weights, other)]
+    assert hashes[0] == model_hash(loopdbg.load(SAMPLES / "lstm.xml")) != hashes[1]
 
 
 def test_a_trace_that_does_not_fit_the_run_is_no_endless_loop(tmp_path: Path) -> None:
