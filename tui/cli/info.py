@@ -89,7 +89,12 @@ def _opset(name: str, version: int) -> str:
 
 
 def _declared(port: dict[str, Any]) -> str:
-    return f"{port['type']}, has a default" if port.get("optional") else str(port["type"])
+    return f"{_type(port)}, has a default" if port.get("optional") else _type(port)
+
+
+def _type(port: dict[str, Any]) -> str:
+    """A type as text; in words where nothing at all is declared."""
+    return "type not declared" if port.get("dtype", "") is None and port["shape"] is None else str(port["type"])
 
 
 def _counts(operators: dict[str, int]) -> str:
@@ -118,14 +123,14 @@ def _loop(loop: dict[str, Any]) -> Iterator[str]:
     yield from _section("condition", [(_condition(loop), "")])
     iteration = loop["iteration"]
     yield from _section(
-        "iteration number", [(iteration["name"], iteration["type"])] if iteration else [("not used", "")]
+        "iteration number", [(iteration["name"], _type(iteration))] if iteration else [("not used", "")]
     )
     yield from _section("sliced inputs", [(f"{p['name']} ← {p['from']}", _cut(p)) for p in loop["sliced_inputs"]])
-    yield from _section("invariant inputs", [(f"{p['name']} ← {p['from']}", p["type"]) for p in loop["invariants"]])
+    yield from _section("invariant inputs", [(f"{p['name']} ← {p['from']}", _type(p)) for p in loop["invariants"]])
     yield from _section("captures", _captures(loop["captures"]))
     yield from _section("back edges", [_back_edge(edge) for edge in loop["back_edges"]])
     yield from _section(
-        "last-value outputs", [(f"{_output(p)} = {p['result']}", p["type"]) for p in loop["last_values"]]
+        "last-value outputs", [(f"{_output(p)} = {p['result']}", _type(p)) for p in loop["last_values"]]
     )
     yield from _section("scan outputs", [(f"{_output(p)} = {p['result']}", _joined(p)) for p in loop["scan_outputs"]])
     yield from _section("operators", [(_counts(loop["operators"]), "")])
@@ -162,13 +167,13 @@ def _cut(port: dict[str, Any]) -> str:
     where = f"axis {port['axis']}, start {port['start']}, end {port['end']}, stride {port['stride']}"
     if port["from_trip_count"]:
         where = f"axis {port['axis']}, backward from part trip count - 1"
-    return f"{port['type']}, {where}{part}{parts}"
+    return f"{_type(port)}, {where}{part}{parts}"
 
 
 def _captures(captures: list[dict[str, Any]]) -> Iterator[Row]:
     constants = [port for port in captures if port["constant"]]
-    yield from ((port["name"], port["type"]) for port in captures if not port["constant"])
-    yield from ((port["name"], f"{port['type']}, constant") for port in constants[:_CONSTANTS])
+    yield from ((port["name"], _type(port)) for port in captures if not port["constant"])
+    yield from ((port["name"], f"{_type(port)}, constant") for port in constants[:_CONSTANTS])
     if len(constants) > _CONSTANTS:
         yield f"... {len(constants) - _CONSTANTS} more constants", ""
 
@@ -176,7 +181,7 @@ def _captures(captures: list[dict[str, Any]]) -> Iterator[Row]:
 def _back_edge(edge: dict[str, Any]) -> Row:
     initial = edge["initial"]
     first = initial if isinstance(initial, str) else f"part 0 of {initial['from']}"
-    return f"{edge['name']} ← {first}, then {edge['result']}", edge["type"]
+    return f"{edge['name']} ← {first}, then {edge['result']}", _type(edge)
 
 
 def _output(port: dict[str, Any]) -> str:
@@ -189,4 +194,4 @@ def _joined(port: dict[str, Any]) -> str:
     how = "stacked on a new axis" if port["join"] == "stack" else "concatenated on axis"
     order = ", the last iteration first" if port["order"] == "reverse" else ""
     length = "" if port["length"] is None else f", zeros up to length {_source(port['length'], '')}"
-    return f"{port['type']}, {how} {port['axis']}{order}{length}"
+    return f"{_type(port)}, {how} {port['axis']}{order}{length}"

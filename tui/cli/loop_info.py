@@ -69,13 +69,14 @@ def _loop(node: LoopNode, origins: Origins, returned: dict[Value, list[str]]) ->
     from ...debugger.words.ends import ends
     from ...debugger.words.node_text import Phrases
     from ...debugger.words.own_names import own_names
+    from ...debugger.words.types import known_type
 
     loop = node.loop
     phrases = Phrases(origins)
 
     def output(outer: Value, result: Value) -> dict[str, Any]:
         named = {"result": result.name, "model_outputs": returned.get(outer, [])}
-        return _port(outer.name, outer.type) | named
+        return _port(outer.name, known_type(outer, origins)) | named
 
     return {
         "name": node.name,
@@ -94,7 +95,7 @@ def _loop(node: LoopNode, origins: Origins, returned: dict[Value, list[str]]) ->
         "iteration": None if loop.iteration is None else _port(loop.iteration.name, loop.iteration.type),
         "sliced_inputs": [_sliced(port) for port in loop.sliced_inputs],
         "invariants": [_port(port.inner.name, port.inner.type) | _from(port.outer) for port in loop.invariants],
-        "captures": [_port(value.name, value.type) | _constant(value) for value in captured(loop.body)],
+        "captures": [_port(value.name, known_type(value, origins)) | _constant(value) for value in captured(loop.body)],
         "back_edges": [
             {
                 **_port(edge.param.name, edge.param.type),

@@ -83,6 +83,55 @@ def test_a_while_loop(capsys: pytest.CaptureFixture[str]) -> None:
     assert row(text, "scan outputs") == ["xs = x_new float32[n], stacked on a new axis 0"]
 
 
+def test_types_that_follow_from_the_body(capsys: pytest.CaptureFixture[str]) -> None:
+    newton = loopdbg(capsys, "info", SAMPLES / "newton_sqrt.onnx").out
+    assert row(newton, "last-value outputs") == ["root = x_new float32[]", "last_err = err_new float32[]"]
+    lstm = info(capsys, SAMPLES / "two_layer_lstm.onnx")
+    rows = [port for loop in lstm["loops"] for port in loop["captures"] if port["name"] == "h1_rows"]
+    assert [(port["dtype"], port["shape"]) for port in rows] == [("float32", [None, 16])]
+    mandelbrot = loopdbg(capsys, "info", SAMPLES / "mandelbrot.onnx").out
+    assert row(mandelbrot, "scan outputs") == ["flat_counts = escape_count int64[?], stacked on a new axis 0"]
+    assert "row_step type not declared" in row(mandelbrot, "captures")
+
+
+UNDECLARED = """g (int64 n, TYPE0 w0) => (float total) {
+  w, rows = Loop <body = b (int64 i, bool c, TYPE1 v) => (bool c2, TYPE2 v2, TYPE2 v2) {
+    c2 = Identity (c) v2 = Concat <axis = 0> (v, v)
+  }> (n, , w0)
+  y, more = Loop <body = d (int64 j, bool e, u) => (bool e2, u2, u2) { e2 = Identity (e) u2 = Identity (u) }> (n, , w)
+  total = ReduceSum <keepdims = 0> (y)
+}"""
+
+
+@pytest.mark.parametrize(
+    ("types", "told"),
+    [
+        (("float[3]", "float[3]", "float[3]"), ["float32[3]", "float32[?,3]", "float32[3]", "type not declared"]),
+        (("float[3]", "float[k]", "float[2]"), ["float32[?]", "float32[?,2]", "float32[?]", "type not declared"]),
+        (
+            ("float[3]", "float[3]", "float[2,1]"),
+            ["float32[...]", "float32[?,2,1]", "float32[...]", "type not declared"],
+        ),
+        (("float[3]", "", ""), ["float32[...]", "type not declared", "float32[...]", "type not declared"]),
+        (
+            ("seq(float)", "seq(float)", ""),
+            ["seq(float32[])", "type not declared", "seq(float32[])", "type not declared"],
+        ),
+    ],
+)
+def test_types_that_follow_in_part(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, types: tuple[str, str, str], told: list[str]
+) -> None:
+    text = UNDECLARED
+    for k, kind in enumerate(types):
+        text = text.replace(f"TYPE{k}", kind)
+    ran = loopdbg(capsys, "info", save(tmp_path, text))
+    assert ran.status == 0
+    ends = [line.partition(" = ")[2].split(",  ")[0] for line in ran.out.splitlines() if " = " in line]
+    found = [end.split("   ")[-1].removesuffix(", stacked on a new axis 0") for end in ends if end[:2] in ("v2", "u2")]
+    assert found == told
+
+
 def test_a_tensor_iterator(capsys: pytest.CaptureFixture[str]) -> None:
     text = loopdbg(capsys, "info", SAMPLES / "lstm.xml").out
     assert row(text, "kind") == ["for"]

@@ -1,0 +1,59 @@
+"""What type a value has where the model does not declare it, as far as the loop that gives it tells."""
+
+from __future__ import annotations
+
+from ...runtime.graph import ANY, BackEdge, Loop, ScanOutput, SlicedInput, TensorType, Value, ValueType
+from ...runtime.graph.origins import Origins
+
+#: So many loops are looked into, one after the other.
+_LOOPS = 8
+
+
+def known_type(value: Value, origins: Origins, loops: int = _LOOPS) -> ValueType:
+    """The declared type; of an output of a loop without one what follows from the loop's body. Else any."""
+    loop = origins.maker(value)
+    if value.type != ANY or not isinstance(loop, Loop) or not loops:
+        return value.type
+    for port in loop.scan_outputs:
+        if port.outer is value:
+            return _collected(known_type(port.result, origins, loops - 1), port)
+    last = next((port for port in loop.last_values if port.outer is value), None)
+    if last is None:
+        return ANY
+    result, edge = known_type(last.result, origins, loops - 1), loop.edge_of(last)
+    if edge is None:
+        return result
+    before = _before(edge, origins, loops - 1)
+    return before if origins.origin(last.result) is edge.param else _last(result, before)
+
+
+def _before(edge: BackEdge, origins: Origins, loops: int) -> ValueType:
+    """The type of what an iteration gets."""
+    if edge.param.type != ANY or isinstance(edge.initial, SlicedInput):
+        return edge.param.type
+    return known_type(edge.initial, origins, loops)
+
+
+def _last(result: ValueType, before: ValueType) -> ValueType:
+    """The type of a last value: what an iteration yields, or got. Its dtype is that of either, its shape may change."""
+    if not isinstance(result, TensorType) or not isinstance(before, TensorType):
+        return before if result == ANY else result if before in (ANY, result) else ANY
+    dtypes = {kind.dtype for kind in (result, before) if kind.dtype is not None}
+    shape, other = result.shape, before.shape
+    if shape is not None and other is not None:
+        same = len(shape) == len(other)
+        shape = tuple(a if a == b else None for a, b in zip(shape, other, strict=True)) if same else None
+    return TensorType(dtypes.pop() if len(dtypes) == 1 else None, shape)
+
+
+def _collected(element: ValueType, port: ScanOutput) -> ValueType:
+    """The type of a scan output whose elements have a type."""
+    if not isinstance(element, TensorType):
+        return ANY
+    shape = element.shape
+    if shape is not None:
+        rank = len(shape) + port.stack
+        axis = port.axis + rank if port.axis < 0 else port.axis
+        fits = 0 <= axis < rank
+        shape = (*shape[:axis], None, *shape[axis + (not port.stack) :]) if fits else None
+    return TensorType(element.dtype, shape)
