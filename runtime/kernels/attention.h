@@ -11,10 +11,10 @@ typedef struct {
     int zeros;            /* a query without keys gives zeros, not NaN */
 } loopdbg_attention;
 
-/* True where all are -inf. */
-static inline int loopdbg_hidden(float const *x, npy_intp n) {
-    for (npy_intp j = 0; j < n; j++)
-        if (x[j] != -__builtin_inff()) return 0;
+/* True where a mask, if there is one, hides all keys from first to end - 1. */
+static inline int loopdbg_hidden(float const *mask, npy_intp first, npy_intp end) {
+    for (npy_intp j = first; j < end; j++)
+        if (!mask || mask[j] != -__builtin_inff()) return 0;
     return 1;
 }
 
@@ -52,12 +52,13 @@ static int loopdbg_attend(loopdbg_call *call) {
                 float *y = out + b * heads * queries * width + (fixed[7] ? h * width : h * queries * width) + i * out_step;
                 npy_intp at = x[7] + i, first = 0, end = keys;
                 if (fixed[2] >= 0 && at - fixed[2] > 0) first = at - fixed[2];
-                if (fixed[3] >= 0 && at + fixed[3] + 1 < end) end = at + fixed[3] + 1;
+                if (fixed[3] >= 0 && at + fixed[3] + 1 < end) end = at + fixed[3] + 1 > 0 ? at + fixed[3] + 1 : 0;
+                if (first > keys) first = keys;
                 memcpy(padded, query, (size_t)n * sizeof(float));
                 memset(padded + n, 0, LOOPDBG_LANES * sizeof(float));
                 LOOPDBG_WIDEST(attend)
                 (padded, head_keys, k_step, head_values, v_step, mask ? mask + b * x[8] + h * x[9] + i * x[10] : NULL,
-                 scores, y, first, end, n, width, &how);
+                 scores, y, keys, first, end, n, width, &how);
             }
         }
     return 0;

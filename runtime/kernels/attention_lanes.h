@@ -64,15 +64,14 @@ ATTR static inline __attribute__((always_inline)) void NAME(dots)(float const *q
 #undef HALVES_2
 #undef HALVES_1
 
-/* One query with keys and values first to end - 1. q: padded; scores: room for as many and 16 more. */
+/* One query, which sees the keys first to end - 1. The others are read as well: what is not a number shows, as in a sum over
+ * all. q: padded; scores: room for as many as keys and 16 more. */
 ATTR static void NAME(attend)(float const *q, float const *keys, npy_intp key_stride, float const *values,
-                              npy_intp value_stride, float const *mask, float *scores, float *out, npy_intp first,
-                              npy_intp end, npy_intp n, npy_intp width, loopdbg_attention const *how) {
-    npy_intp count = end - first, j = 0;
-    float most, total;
+                              npy_intp value_stride, float const *mask, float *scores, float *out, npy_intp count,
+                              npy_intp first, npy_intp end, npy_intp n, npy_intp width, loopdbg_attention const *how) {
+    npy_intp j = 0;
+    float total = 1;
     V v[LOOPDBG_LANES / N];
-    keys += first * key_stride;
-    values += first * value_stride;
     for (; j + N <= count; j += N) NAME(dots)(q, keys + j * key_stride, key_stride, n, how->scale, scores + j);
     if (j < count && count >= N) {
         /* The last ones, some of them once more. */
@@ -94,13 +93,13 @@ ATTR static void NAME(attend)(float const *q, float const *keys, npy_intp key_st
     if (how->softcap > 0)
         for (j = 0; j < count; j++) scores[j] = tanhf(scores[j] / how->softcap) * how->softcap;
     if (mask)
-        for (j = 0; j < count; j++) scores[j] += mask[first + j];
-    if (count <= 0 || (how->zeros && (loopdbg_hidden(scores, count) || (mask && loopdbg_hidden(mask + first, count))))) {
-        memset(out, 0, (size_t)width * sizeof(float));
-        return;
-    }
-    most = NAME(greatest)(scores, count);
-    total = NAME(powers)(scores, count, most, scores);
+        for (j = 0; j < count; j++) scores[j] += mask[j];
+    for (j = 0; j < first; j++) scores[j] += -__builtin_inff();
+    for (j = end; j < count; j++) scores[j] += -__builtin_inff();
+    if (how->zeros && loopdbg_hidden(mask, first, end))
+        memset(scores, 0, (size_t)count * sizeof(float));
+    else
+        total = NAME(powers)(scores, count, NAME(greatest)(scores, count), scores);
     npy_intp c = 0;
 #if N == 16
     /* 64 columns at once: whole rows of the values, not every fourth of their cache lines. */

@@ -23,7 +23,7 @@ from .axes import volume
 from .matmul import product
 from .normalize import softmax_over
 from .registry import attributes_of, onnx, openvino
-from .support import cast, constant, working_dtype
+from .support import cast, constant, is_float, working_dtype
 
 P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
 T = Any
@@ -310,6 +310,8 @@ def attention(
         bias, window = hidden if bias is None else p.map(np.add, bias, hidden), Window()
     present = tuple(_heads_first(p, x, swapped) for x, swapped in zip((k, v), late[1:], strict=True))
     precision = None if softmax_precision is None else from_onnx(softmax_precision)
+    if precision is not None and not is_float(precision):
+        raise ModelError(f"softmax_precision={softmax_precision} is {precision}, in which there is no softmax")
     seen = n_outputs > 3
     if seen or precision not in (None, q.dtype):
         # What is between the steps is wanted, or they are done in several types.

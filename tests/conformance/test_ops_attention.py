@@ -123,6 +123,21 @@ def test_onnx_attention(heads: tuple[int, int], queries: int, causal: int) -> No
 
 
 @pytest.mark.parametrize("queries", [1, 3, 12])
+@pytest.mark.parametrize("which", ["key", "value", "key behind all", "value, and nothing is seen"])
+def test_what_is_not_a_number_shows_where_it_is_hidden(queries: int, which: str) -> None:
+    """A mask is added to scores, and 0 times NaN is NaN, however many queries there are."""
+    keys = queries + 2
+    q, k, v = signed(1, 2, queries, 16), signed(1, 2, keys, 16, seed=1), signed(1, 2, keys, 16, seed=2)
+    mask = np.zeros((queries, keys), F32)
+    mask[:, slice(None) if "nothing" in which else 1] = -np.inf
+    place = (0, 0, -1 if "behind" in which else 1, 3)
+    (v if "value" in which else k)[place] = np.nan
+    (y, *_), (expected, *_) = onnx_node("Attention", [q, k, v, mask], opset=23, is_causal=int("behind" in which))
+    assert np.isnan(expected[:, 0]).any() and not np.isnan(expected[:, 1]).any()
+    np.testing.assert_array_equal(np.isnan(y), np.isnan(expected))
+
+
+@pytest.mark.parametrize("queries", [1, 3, 12])
 @pytest.mark.parametrize("causal", [False, True])
 def test_openvino_attention(queries: int, causal: bool) -> None:
     q, k, v = signed(2, 4, queries, 16), signed(2, 4, 12, 16, seed=1), signed(2, 4, 12, 16, seed=2)
@@ -164,5 +179,7 @@ def test_what_does_not_fit() -> None:
         ours(System.ONNX, "Attention", [signed(1, 2, 16)] * 3, **version)
     with pytest.raises(ModelError, match="together"):
         ours(System.ONNX, "Attention", [q, q, q, None, q], **version)
+    with pytest.raises(ModelError, match="softmax_precision=2 is uint8"):
+        ours(System.ONNX, "Attention", [q, q, q], version=23, attributes={"softmax_precision": 2})
     with pytest.raises(ModelError, match="pairs"):
         ours(System.ONNX, "RotaryEmbedding", [signed(1, 2, 3, 5), k, k], **version)
