@@ -93,7 +93,13 @@ class InterruptError(LoopdbgError):
     exit_status = 130
 
 
+#: How NumPy says that a shape is beyond its numbers; how many bytes it lacks it says well.
+_TOO_LARGE = ("too large to convert", "iterator is too large", "array is too big", "Maximum allowed")
+
+
 def one_line(error: BaseException) -> str:
     """The message of any exception as one line, for use inside our own messages."""
     text = " ".join(str(error).split()) or type(error).__name__
+    if any(words in text for words in _TOO_LARGE):
+        return "a number or the size of a tensor is too large for this machine"
     return text if len(text) <= 400 else text[:397] + "..."

@@ -1,0 +1,26 @@
+"""What asks for more than numbers can count says so in our words, not in NumPy's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from loopdbg.runtime.errors import ExecutionError
+from models import model
+
+
+@pytest.mark.parametrize("size", [2**61, 2**62])
+@pytest.mark.parametrize(
+    "node",
+    ["Expand (x, s)", "Tile (x, s)", "ConstantOfShape (s)", "Reshape (x, s)", "Pad (x, p)"],
+    ids=lambda n: n.split()[0],
+)
+def test_too_large(node: str, size: int) -> None:
+    m = model(f"g (float[1,1] x, int64[2] s, int64[4] p) => (float[a,b] y) {{ y = {node} }}")
+    inputs = {"x": np.ones((1, 1), np.float32), "s": np.array([size, 2]), "p": np.array([size, 0, 0, 0])}
+    with pytest.raises(ExecutionError) as caught:
+        m.run(inputs)
+    told = str(caught.value)
+    assert told.startswith(node.split()[0]) and told.isprintable()
+    assert "too large for this machine" in told or "this machine has" in told or "Reshape" in told or "allocate" in told
+    assert not any(words in told for words in ("iterator", "arr.", "Maximum", "C long"))
