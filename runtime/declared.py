@@ -5,17 +5,20 @@ A runtime that relies on what is declared may fail over it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from .engine.engine import Engine
-from .graph import ANY, TensorType, ValueType
+from .graph import TensorType, Value, ValueType
 from .plan.plan import LoopPlan
 
 #: Of values that contradict their declaration so many are named.
 _MOST = 4
+
+#: What a value was: its dtype, and its shape where that is known.
+_Kind = tuple[np.dtype[Any], tuple[int, ...] | None]
 
 
 def contradicted(engine: Engine, loop: LoopPlan | None) -> Iterator[str]:
@@ -26,24 +29,82 @@ def contradicted(engine: Engine, loop: LoopPlan | None) -> Iterator[str]:
     for edge in loop.edges if loop is not None else ():
         # What an iteration yields is the parameter's by now.
         held.pop(plan.slots[edge.result], None)
-        held[edge.edge.param if edge.edge.result.type is ANY else edge.edge.result] = edge.param
-    told = []
-    for value, slot in held.items():
-        kind = engine.memory.kind(slot)
-        if kind is not None and not _fits(value.type, *kind):
-            told.append(f"'{value.name}' is declared as {value.type}, and was {TensorType(*kind)}")
+    computed = {value: engine.memory.kind(slot) for value, slot in held.items()}
+    if loop is None:
+        yield from _sentence(_told(computed), "")
+        return
+    got: dict[Value, _Kind | None] = {}
+    first: dict[Value, _Kind | None] = {}
+    if engine.loop_state(loop.index)[0]:
+        got = _got(engine, loop)
+        first = _began(engine, loop)
+        computed.update((edge.edge.result, engine.memory.kind(edge.param)) for edge in loop.edges)
+    last = _told({**got, **computed})
+    yield from _sentence(last, " in the last iteration")
+    yield from _sentence({value: told for value, told in _told(first).items() if value not in last}, " in iteration 0")
+
+
+def _got(engine: Engine, loop: LoopPlan) -> dict[Value, _Kind | None]:
+    """What the body's parameters were in the last iteration."""
+    memory, moving = engine.memory, _moving(engine, loop)
+    found: dict[Value, _Kind | None] = {}
+    for value in loop.loop.body.inputs:
+        slot = engine.plan.slot_of[value]
+        found[value] = _kind(engine, slot, moving)
+    for k, edge in enumerate(loop.edges):
+        if edge.param == edge.result:
+            continue
+        if engine.loops.was_swapped(loop.index, k):
+            found[edge.edge.param] = memory.kind(edge.result)
+        else:
+            before = engine.loops.peek_previous(loop.index, k)
+            found[edge.edge.param] = (before.dtype, before.shape) if isinstance(before, np.ndarray) else None
+    return found
+
+
+def _began(engine: Engine, loop: LoopPlan) -> dict[Value, _Kind | None]:
+    """What iteration 0 got of what is carried, where the loop around has not changed it since."""
+    moving = _moving(engine, loop)
+    return {edge.edge.param: _kind(engine, edge.initial, moving) for edge in loop.edges if edge.initial >= 0}
+
+
+def _moving(engine: Engine, loop: LoopPlan) -> set[int]:
+    """The slots that loops around write to at their boundaries, after this one has read them. Dtypes stay."""
+    found: set[int] = set()
+    index = loop.parent
+    while index >= 0:
+        around = engine.plan.loops[index]
+        found.update(slot for edge in around.edges for slot in (edge.param, edge.result))
+        index = around.parent
+    return found
+
+
+def _kind(engine: Engine, slot: int, moving: set[int]) -> _Kind | None:
+    kind = engine.memory.kind(slot)
+    return (kind[0], None) if kind is not None and slot in moving else kind
+
+
+def _told(kinds: Mapping[Value, _Kind | None]) -> dict[Value, str]:
+    """What is said of those that are not as they are declared."""
+    return {
+        value: f"'{value.name}' is declared as {value.type}, and was {TensorType(*kind)}"
+        for value, kind in kinds.items()
+        if kind is not None and not _fits(value.type, *kind)
+    }
+
+
+def _sentence(told: Mapping[Value, str], when: str) -> Iterator[str]:
     if told:
         more = f", and so on for {len(told) - _MOST} more" if len(told) > _MOST else ""
-        when = "" if loop is None else " in the last iteration"
-        yield f"{'; '.join(told[:_MOST])}{more}{when}."
+        yield f"{'; '.join([*told.values()][:_MOST])}{more}{when}."
 
 
-def _fits(declared: ValueType, dtype: np.dtype[Any], shape: tuple[int, ...]) -> bool:
+def _fits(declared: ValueType, dtype: np.dtype[Any], shape: tuple[int, ...] | None) -> bool:
     if not isinstance(declared, TensorType):
         return True
     if declared.dtype is not None and declared.dtype != dtype:
         return False
-    if declared.shape is None:
+    if declared.shape is None or shape is None:
         return True
     return len(declared.shape) == len(shape) and all(
         not isinstance(wanted, int) or wanted == have for wanted, have in zip(declared.shape, shape, strict=True)
