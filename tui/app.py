@@ -9,6 +9,7 @@ from dataclasses import replace
 from textual import on
 from textual.timer import Timer
 
+from ..debugger.session.stop import Reason
 from ..debugger.words.names import quote
 from ..runtime.errors import LoopdbgError, UsageError
 from .actions import ACTIONS, Action
@@ -27,6 +28,8 @@ from .widgets.timeline import Timeline
 
 #: What runs shorter than this never shows as running, so that the screen stays calm while stepping.
 PATIENCE = 0.15
+#: What the source says of its values meanwhile.
+_STALE = ", at the last stop"
 
 
 class LoopdbgApp(PanesApp):
@@ -73,7 +76,11 @@ class LoopdbgApp(PanesApp):
         seeds = tuple(sorted({seed for name, seed in self._seeds.items() if name not in again}))
         self._show(Shown(view, view.selected, self.model.graph, self._noted(again), error, seeds=seeds))
         stop = view.snapshot.stop
-        self.message.say(stop.text if not view.snapshot.outputs else f"{stop.text}; r restarts it")
+        told = stop.text
+        if view.snapshot.outputs:
+            # On a small screen another tab has them.
+            told += "; r restarts it" if self.panes["outputs"].display else "; 9 shows what it gave, r restarts it"
+        self.message.say(told, error=stop.reason is Reason.ERROR)
 
     def _noted(self, again: Collection[str]) -> str:
         """Where the inputs come from, some of which a restart gave."""
@@ -142,9 +149,13 @@ class LoopdbgApp(PanesApp):
 
     def action_frame(self, step: int) -> None:
         """Look at the frame around (-1) or inside (1) the one in focus."""
-        if self.shown is None or self.shown.depth is None:
+        if self.shown is None:
             return
-        self.select(min(max(self.shown.depth + step, 0), len(self.shown.view.frames) - 1))
+        depth = None if self.shown.depth is None else self.shown.depth + step
+        if depth is not None and 0 <= depth < len(self.shown.view.frames):
+            self.select(depth)
+        else:
+            self.message.say(f"no frame {'around' if step < 0 else 'inside'} this one is running")
 
     def select(self, depth: int) -> None:
         """Look at a frame, 0 the main graph; commands are about it as well."""
@@ -197,6 +208,8 @@ class LoopdbgApp(PanesApp):
             self.body.fold()
         elif (value := value_of(target)) is not None:
             self.inspect(value)
+        else:
+            self.message.say("nothing to open on this line")
 
     def inspect(self, target: ValueTarget, plot: bool = False) -> None:
         """Open a value on a screen of its own."""
@@ -249,6 +262,8 @@ class LoopdbgApp(PanesApp):
     def action_delete_breakpoint(self) -> None:
         if isinstance(self.target, BreakpointTarget):
             self.ask(f"delete {self.target.number}")
+        else:
+            self.message.say("nothing to delete: the cursor is on no breakpoint")
 
     def action_edit_breakpoint(self) -> None:
         if isinstance(self.target, BreakpointTarget):
@@ -303,6 +318,8 @@ class LoopdbgApp(PanesApp):
                 self.show(message.view, message.error)
             self._answer(message)
         finally:
+            if self.body.heading[1].endswith(_STALE) and message.view is None:
+                self.body.rebuild(follow=False)
             self._make_room()
             self._stops += 1
             self._rest()
@@ -343,6 +360,9 @@ class LoopdbgApp(PanesApp):
         if not self._slow:
             self._slow = True
             self.look_around()
+            # It alone does not move along.
+            title, of = self.body.heading
+            self.body.set_title(title, f"{of}{_STALE}")
         self.header.progress = progress
         frame = None if self.shown is None else self.shown.frame.frame
         if frame is not None:

@@ -34,7 +34,14 @@ class LessonApp(LoopdbgApp):
     def _look(self, reply: Sequence[str]) -> CardView:
         learner = self.learner
         return CardView(
-            learner.title, learner.heading, tuple(learner.lines()), tuple(reply), learner.covered, learner.quiet
+            learner.title,
+            learner.heading,
+            tuple(learner.lines()),
+            tuple(reply),
+            learner.covered,
+            learner.quiet,
+            learner.question is not None,
+            bool(learner.card.again),
         )
 
     def _turned(self) -> None:
@@ -59,7 +66,14 @@ class LessonApp(LoopdbgApp):
 
     @property
     def now(self) -> Now:
-        return replace(super().now, lesson=True)
+        return replace(super().now, lesson=True, asks=self.card.asks, again=self.card.again)
+
+    def action_console(self, text: str) -> None:
+        """See :class:`.app.LoopdbgApp`; an answer is typed where the card takes one."""
+        if text == "answer " and not self.card.asks:
+            self.message.say("this card asks nothing; L goes on")
+        else:
+            super().action_console(text)
 
     @on(Stopped)
     def answered(self, message: Stopped) -> None:

@@ -295,14 +295,33 @@ class Learner:
 
     def _hint(self, console: Console, rest: str) -> None:
         if self.question is None or self.card.kind is Kind.SAY:
-            raise UsageError("there is nothing to give a hint for; what you say first is not judged")
+            self.say(self._next())
+            return
         self.say(self.question.hint(self._hints))
         self._hints += 1
+
+    def _next(self) -> str:
+        """What to do on a card that judges no answer."""
+        kind = self.card.kind
+        if kind is Kind.SAY:
+            return "Say what you think: it is a guess, and nobody judges it. Hints come with the question."
+        if kind is Kind.LAST:
+            return "That was the last card."
+        steps = zip(self.card.steps, self.ticks, strict=False)
+        step = next(((step, ticks + 1) for step, ticks in steps if ticks < step.times), None)
+        if step is not None:
+            one, turn = step
+            times = f" ({turn} of {one.times})" if one.times > 1 else ""
+            return f"Next is `{one.keys}`{times}: {one.told}."
+        told = "All of it is done." if kind is Kind.DO else "Nothing is asked here."
+        return f"{told} Go on with the next card."
 
     def _ask_again(self, console: Console, rest: str) -> None:
         card = self.card
         if not card.again:
-            raise UsageError("again is for the question of a lesson, which its fourth card asks")
+            asks = next((k for k, one in enumerate(self.lesson.cards, 1) if one.again), None)
+            where = "; this one has none" if asks is None else f", which card {asks} asks"
+            raise UsageError(f"again is for the question of a lesson{where}")
         self.question = card.again[self._again % len(card.again)]
         self._again += 1
         self._hints = 0

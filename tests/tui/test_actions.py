@@ -235,6 +235,24 @@ async def test_the_help_begins_with_the_pane() -> None:
         assert screen.app.screen.text.startswith("Steps")
 
 
+async def test_keys_that_can_do_nothing_now_say_why() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        for key, said in (
+            ("right_square_bracket", "no frame inside this one is running"),
+            ("greater_than_sign", "all panes are in sight: smaller screens have tabs"),
+        ):
+            await screen.press(key)
+            assert screen.message == said
+        await screen.press("left_square_bracket", "left_square_bracket")
+        assert screen.message == "no frame around this one is running"
+        await screen.press("5", "d")
+        assert screen.message == "nothing to delete: the cursor is on no breakpoint"
+        await screen.press("enter")
+        assert screen.message == "nothing to open on this line"
+        await screen.press("y")
+        assert screen.message == "nothing to copy on this line"
+
+
 async def test_other_keys() -> None:
     actions = remapped({"step": ("f10",)})
     async with opened(*sample("newton_sqrt.onnx"), actions=actions) as screen:

@@ -16,8 +16,10 @@ from loopdbg.debugger.lessons.lesson import Lesson, Step
 from loopdbg.debugger.lessons.progress import Progress
 from loopdbg.debugger.lessons.voice import Voice
 from loopdbg.tui.lessons import LessonApp, lesson_driver
+from loopdbg.tui.screens.help import HelpScreen
 from loopdbg.tui.screens.panel import PanelScreen
-from screens import Screen, running
+from models import sample
+from screens import Screen, opened, running
 
 #: The keys that are pressed for a command.
 KEYS = {
@@ -208,6 +210,44 @@ async def test_a_card_is_seen_whole_at_every_size(number: int, size: tuple[int, 
 async def test_the_keys_of_lessons_are_shown_in_lessons_alone() -> None:
     async with lesson(1, (200, 60)) as screen:
         assert "a answer" in screen.keys and "L next card" in screen.keys
+        await screen.press("question_mark")
+        assert isinstance(screen.app.screen, HelpScreen) and "In a lesson" in screen.app.screen.text
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        assert "next card" not in screen.keys
+        await screen.press("question_mark")
+        assert isinstance(screen.app.screen, HelpScreen) and "In a lesson" not in screen.app.screen.text
+
+
+async def test_keys_are_offered_on_the_cards_where_they_do_something() -> None:
+    async with lesson(2, (200, 60)) as screen:
+        offered = {}
+        for kind in ("Say first", "Do", "Look", "Ask", "Remember"):
+            assert f": {kind}" in screen.heading
+            assert ("a answer" in screen.keys, "A again" in screen.keys) == (
+                "a answer" in str(screen.app.lesson.border_subtitle),
+                "A again" in str(screen.app.lesson.border_subtitle),
+            )
+            offered[kind] = ("a answer" in screen.keys, "A again" in screen.keys)
+            await screen.press("L")
+        assert offered == {
+            "Say first": (True, False),
+            "Do": (False, False),
+            "Look": (False, False),
+            "Ask": (True, True),
+            "Remember": (False, False),
+        }
+
+
+async def test_where_nothing_is_asked_the_keys_say_what_to_do() -> None:
+    async with lesson(2) as screen:
+        await screen.press("h")
+        assert "nobody judges it" in screen.card and not screen.app.message.has_class("-error")
+        await screen.press("L", "h")
+        assert "Next is `n`: one node: x_next is 2." in screen.card
+        await screen.press("n", "h")
+        assert "Next is `n`: what was received is 1 still" in screen.card
+        await screen.press("a")
+        assert screen.message == "this card asks nothing; L goes on" and not screen.app.prompt.display
 
 
 async def test_progress_that_cannot_be_kept_is_said_and_no_more(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ async def test_an_endless_loop_is_shown_running_and_can_be_interrupted() -> None
         await until_running(screen)
         assert "iterations of 'leibniz' · space interrupts" in screen.message
         # The panes keep the last stop.
-        assert "values of iteration 1" in screen.text("body")
+        assert "values of iteration 1, at the last stop" in screen.text("body")
         for _ in range(200):
             if "iteration 1 → 2" not in screen.text("back-edges"):
                 break
@@ -83,6 +83,7 @@ async def test_an_endless_loop_is_shown_running_and_can_be_interrupted() -> None
         # Meant to take well below 200 ms; the rest is for machines that do other things as well.
         assert time.monotonic() - begun < 1.0
         await screen.settle()
+        assert "at the last stop" not in screen.text("body")
         assert screen.session.stop.reason == "interrupt"
         iteration = screen.session.frame.iteration
         assert iteration > 2

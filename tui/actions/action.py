@@ -54,8 +54,10 @@ class Now:
     searching: bool = False
     pane: str = ""
     target: Target | None = None
-    #: A lesson is open beside the panes.
+    #: A lesson is open beside the panes; its card takes an answer, and has its question with other numbers.
     lesson: bool = False
+    asks: bool = False
+    again: bool = False
     #: What is inspected, where the inspector is in front.
     looking: Looking = Looking()
 
@@ -173,10 +175,13 @@ class Action:
     first: bool = False
     #: While a line is typed as well.
     typed: bool = False
+    #: Where its key is free for others outside of ``when``, but is to say within why it does nothing now.
+    use: When = always
 
     def applies(self, now: Now) -> bool:
         """Whether it would do something now."""
-        return (not self.panes or now.pane in self.panes) and (self.typed or not now.typing) and self.when(now)
+        there = (not self.panes or now.pane in self.panes) and (self.typed or not now.typing)
+        return there and self.when(now) and self.use(now)
 
     def bound(self, now: Now) -> bool:
         """Whether its key means it now."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..requests import Command
 from ..screen.targets import BreakpointTarget, LineTarget, value_of
-from .action import Action, Now, Section
+from .action import Action, Now, Section, always
 
 
 def _ask(command: Command) -> str:
@@ -21,6 +21,14 @@ def _on_value(now: Now) -> bool:
 
 def _on_breakpoint(now: Now) -> bool:
     return now.here and isinstance(now.target, BreakpointTarget)
+
+
+def _asks(now: Now) -> bool:
+    return now.asks
+
+
+def _again(now: Now) -> bool:
+    return now.again
 
 
 _STEPS = (
@@ -61,7 +69,7 @@ _BREAKS = (
     Action("edit-breakpoint", ("e",), "edit", "change what the breakpoint asks for",
            "edit_breakpoint", Section.BREAK, _on_breakpoint, ("breakpoints",), rank=1, only=True),
     Action("delete", ("d", "delete"), "delete", "forget the breakpoint",
-           "delete_breakpoint", Section.BREAK, _on_breakpoint, ("breakpoints",), rank=1, only=True),
+           "delete_breakpoint", Section.BREAK, _on_breakpoint, ("breakpoints",), rank=1),
     Action("edit", ("e",), "edit", "change a value: a branch of time begins",
            "edit", Section.BREAK, lambda now: now.ahead and not now.recorded, rank=17),
     Action("plot", ("p",), "plot", "the value over iterations",
@@ -75,9 +83,9 @@ _LOOKS = (
            "why", Section.LOOK, lambda now: now.looping, rank=7),
     Action("find", ("slash",), "find", "find a text in the pane",
            "find", Section.LOOK, lambda now: now.here, rank=19),
-    Action("find-next", ("n",), "next", "the next line with the text",
+    Action("find-next", ("n",), "next", "while a text is looked for: the next line with it",
            "find_next(1)", Section.LOOK, lambda now: now.searching, rank=1, only=True),
-    Action("find-previous", ("N",), "", "the line before with the text",
+    Action("find-previous", ("N",), "", "while a text is looked for: the line before with it",
            "find_next(-1)", Section.LOOK, lambda now: now.searching, only=True),
     Action("frame-out", ("left_square_bracket",), "outer", "the frame around this one",
            "frame(-1)", Section.LOOK, lambda now: now.nested, rank=21),
@@ -139,12 +147,12 @@ _SCREEN = (
 )  # fmt: skip
 
 _LESSON = tuple(
-    Action(name, keys, label, told, does, Section.LESSON, lambda now: now.lesson, rank=rank, only=True)
-    for name, keys, label, told, does, rank in (
-        ("answer", ("a",), "answer", "answer the question of the card", "console('answer ')", 1),
-        ("next-card", ("L",), "next card", "the next card of the lesson", "ask_line('card')", 2),
-        ("hint", ("h",), "hint", "where to look; then which keys; then the answer", "ask_line('hint')", 3),
-        ("again", ("A",), "again", "the question of the lesson with other numbers", "ask_line('again')", 5),
+    Action(name, keys, label, told, does, Section.LESSON, lambda now: now.lesson, rank=rank, only=True, use=use)
+    for name, keys, label, told, does, rank, use in (
+        ("answer", ("a",), "answer", "answer the question of the card", "console('answer ')", 1, _asks),
+        ("next-card", ("L",), "next card", "the next card of the lesson", "ask_line('card')", 2, always),
+        ("hint", ("h",), "hint", "where to look; then which keys; then the answer", "ask_line('hint')", 3, always),
+        ("again", ("A",), "again", "the question of the lesson with other numbers", "ask_line('again')", 5, _again),
     )
 )
 

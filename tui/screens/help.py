@@ -43,12 +43,18 @@ _TEXT = 56
 Chapter = tuple[str, tuple[tuple[str, str], ...]]
 
 
-def chapters(actions: Sequence[Action], place: Place, pane: str = "", name: str = "") -> list[Chapter]:
-    """The chapters of the help: titles with rows of a sign and what it means; first what is about the pane."""
+def chapters(
+    actions: Sequence[Action], place: Place, pane: str = "", name: str = "", lesson: bool = True
+) -> list[Chapter]:
+    """The chapters of the help: titles with rows of a sign and what it means; first what is about the pane.
+
+    ``lesson``: with the keys of a lesson, which mean nothing outside of one."""
     known = at(place, actions)
     here = [one for one in known if pane in one.panes]
     found = [(f"In the pane {name}", here)] if here else []
     sections = [section for section in Section if section.place is place]
+    if not lesson:
+        sections.remove(Section.LESSON)
     found += [(section, [one for one in known if one.section is section and not one.panes]) for section in sections]
     told = [(str(title), tuple((one.keys_text, one.help) for one in rows if one.keys)) for title, rows in found]
     return [*told, ("Signs", _SIGNS), ("Words", _WORDS)] if place is Place.PANES else told
@@ -67,7 +73,8 @@ def _content(found: Sequence[Chapter]) -> Content:
 
 
 class HelpScreen(TextScreen[None]):
-    """The keys of a screen. ``pane``: the id of the one that has the focus, and ``name`` what it is called."""
+    """The keys of a screen. ``pane``: the id of the one that has the focus, and ``name`` what it is called; ``lesson``:
+    one is open beside the panes."""
 
     def __init__(
         self,
@@ -76,9 +83,10 @@ class HelpScreen(TextScreen[None]):
         pane: str = "",
         name: str = "",
         opened: str = "help",
+        lesson: bool = False,
     ) -> None:
         super().__init__(actions, opened)
-        self._content = _content(chapters(actions, place, pane, name))
+        self._content = _content(chapters(actions, place, pane, name, lesson or place is not Place.PANES))
 
     @property
     def text(self) -> str:

@@ -228,6 +228,9 @@ class PanesApp(CommonApp[int]):
 
     def action_tab(self, step: int) -> None:
         """The tab after (-1: before) the one in front."""
+        if not self.bench.small and not self.bench.full:
+            self.message.say("all panes are in sight: smaller screens have tabs")
+            return
         self.bench.show_tab((self.bench.tab + step) % len(TABS))
 
     def action_fold(self, hide: bool) -> None:
@@ -275,6 +278,7 @@ class PanesApp(CommonApp[int]):
         """Copy what the cursor is on, where the terminal has a clipboard."""
         target = self.target
         if target is None or self.shown is None:
+            self.message.say("nothing to copy on this line")
             return
         text = target.copied(self.shown)
         self.copy_to_clipboard(text)
@@ -307,7 +311,8 @@ class PanesApp(CommonApp[int]):
     # -- above the panes
 
     def action_help(self) -> None:
-        self.push_screen(HelpScreen(self.actions, pane=self._pane.id or "", name=self._pane.name_shown))
+        pane, lesson = self._pane, self.now.lesson
+        self.push_screen(HelpScreen(self.actions, pane=pane.id or "", name=pane.name_shown, lesson=lesson))
 
     def action_palette(self) -> None:
         """Find an action by its words; a second time: close that."""

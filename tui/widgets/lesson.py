@@ -13,7 +13,8 @@ from ..screen.text import printable
 @dataclass(frozen=True)
 class CardView:
     """A card as it stood after a command; ``reply``: what was said last; ``covered``: the source would give away what
-    it asks, ``quiet``: what stands below the source would."""
+    it asks, ``quiet``: what stands below the source would; ``asks``: it takes an answer, ``again``: and asks with other
+    numbers."""
 
     title: str
     heading: str
@@ -21,6 +22,8 @@ class CardView:
     reply: tuple[str, ...] = ()
     covered: bool = False
     quiet: bool = False
+    asks: bool = False
+    again: bool = False
 
 
 class LessonPane(Static):
@@ -48,7 +51,8 @@ class LessonPane(Static):
             return
         self._card = card
         self.border_title = Content(printable(f"{card.title}   {card.heading}"))
-        self.border_subtitle = Content("a answer  h hint  A again  L next card  : scene B, card 2, lesson 3")
+        keys = [*(["a answer"] if card.asks else []), "h hint", *(["A again"] if card.again else []), "L next card"]
+        self.border_subtitle = Content(f"{'  '.join(keys)}  : scene B, card 2, lesson 3")
         told = [*card.lines, *(("", *card.reply) if card.reply else ())]
         self.text = "\n".join(map(printable, told))
         self.update(Content(self.text))

@@ -114,9 +114,8 @@ def test_before_the_question_is_open_nothing_is_said_of_where_one_stands() -> No
     [
         ("Say first", "answer", "say what you think, as in answer 5"),
         ("Say first", "answer many apples!", "'many apples!' cannot be read as an answer"),
-        ("Say first", "hint", "there is nothing to give a hint for"),
         ("Do", "answer 5", "this card asks nothing"),
-        ("Do", "again", "again is for the question of a lesson"),
+        ("Do", "again", "again is for the question of a lesson, which card 4 asks"),
         ("Ask", "answer", "answer what? as in answer 5"),
         ("Ask", "answer [1, 2", "'[1, 2' cannot be read as an answer"),
         ("Ask", "answer z", "there is no choice 'z'; there are a, b, c, d"),
@@ -132,6 +131,39 @@ def test_what_makes_no_sense_is_one_clear_error(card: str, typed: str, error: st
     before = klass.learner.lines()
     assert klass(typed).startswith(f"error: {error}")
     assert klass.learner.lines() == before
+
+
+@pytest.mark.parametrize(
+    ("card", "hint"),
+    [
+        ("Say first", "Say what you think: it is a guess, and nobody judges it."),
+        ("Do", "Next is `n`: one node: x_next is 2."),
+        ("Look", "Nothing is asked here. Go on with the next card."),
+        ("Remember", "Nothing is asked here. Go on with the next card."),
+    ],
+)
+def test_where_nothing_is_asked_a_hint_says_what_to_do(card: str, hint: str) -> None:
+    klass = Class(2)
+    klass.to(card)
+    assert klass("hint").startswith(hint)
+
+
+def test_a_hint_among_things_to_do_is_the_next_one_of_them() -> None:
+    klass = Class(2)
+    klass.to("Do")
+    klass("next")
+    assert klass("hint").startswith("Next is `n`: what was received is 1 still")
+    klass("next", "next", "step", "finish")
+    assert klass("hint") == "All of it is done. Go on with the next card."
+    klass = Class(6)
+    klass.to("Do")
+    klass("finish", "scene B", "step")
+    assert klass("hint") == "Next is `s` (2 of 3): three times: more is false."
+
+
+def test_again_names_the_card_that_asks() -> None:
+    klass = Class(5)
+    assert klass("again") == "error: again is for the question of a lesson, which card 5 asks"
 
 
 def test_the_commands_of_a_lesson_are_completed_and_explained() -> None:
