@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
+import numpy as np
 import pytest
 
 from loopdbg.tui.screens.panel import LeaveScreen, PanelScreen
-from models import sample
+from models import model, sample
 from screens import opened
 
 
@@ -95,6 +98,31 @@ async def test_what_a_key_says_leaves_the_body_in_sight_on_a_small_screen() -> N
         assert "Back edges" in "\n".join(screen.visible())
 
 
+@pytest.mark.parametrize("size", [(80, 24), (60, 24)])
+async def test_a_row_of_a_listing_is_one_line_with_its_value_in_sight(size: tuple[int, int]) -> None:
+    async with opened(*sample("greedy_decoder.onnx"), size=size) as screen:
+        await screen.press("s", "s", "l")
+        drawn = [row for row in screen.visible() if re.match(r" [ ▶] +\d+  ", row)]
+        assert len(drawn) == 8, "as many as there is room for, and nothing between them"
+        assert len({row.index(" │ min") for row in drawn}) == 1, "values stand below each other"
+        split = next(row for row in drawn if "  10  " in row)
+        assert "…" in split.partition(" │ ")[0] and split.rstrip().endswith("…"), "what is cut says so"
+        # It is cut for the screen alone, and what is no listing is not.
+        assert "h_z, h_r, h_n = Split(h_R, axis=0, num_outputs=3)" in screen.app.prompt.text
+        await screen.press("colon")
+        await screen.type(f"echo {'word ' * 30}end")
+        assert any(row.rstrip().endswith("end") for row in screen.visible())
+
+
+async def test_what_was_cut_is_whole_where_the_screen_gets_wider() -> None:
+    async with opened(*sample("greedy_decoder.onnx"), size=(80, 24)) as screen:
+        await screen.press("s", "s", "l")
+        assert not any("axis=0, num_outputs=3)" in row for row in screen.visible()[-12:])
+        await screen.pilot.resize_terminal(150, 40)
+        await screen.settle()
+        assert any("axis=0, num_outputs=3)" in row for row in screen.visible()[-18:])
+
+
 async def test_quit_in_the_console_leaves() -> None:
     async with opened(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("colon")
@@ -111,6 +139,29 @@ async def test_the_console_fits_on_a_small_screen() -> None:
             await screen.type(f"echo line {k}")
         seen = "\n".join(screen.visible())
         assert "line 8" in seen and "Source  Loop" in seen and "esc close" in seen
+
+
+FAILS = """
+main (int64 n, float x0, float[2] w) => (float x_last) {
+  x_last = Loop <body = body (int64 i, bool c, float x) => (bool go, float y) {
+    go = Identity (c)
+    g = Gather (w, i)
+    y = Add (x, g)
+  }> (n, , x0)
+}
+"""
+
+
+async def test_a_node_that_failed_is_an_error_for_as_long_as_one_stands_there() -> None:
+    inputs = {"n": 5, "x0": np.float32(0), "w": np.ones(2, np.float32)}
+    async with opened(model(FAILS), inputs) as screen:
+        await screen.press("c")
+        said = screen.message
+        assert said.startswith("error: Gather") and screen.app.message.has_class("-error")
+        await screen.press("W", "escape")
+        assert screen.message == said and screen.app.message.has_class("-error")
+        await screen.press("left")
+        assert screen.message.startswith("before iteration 2") and not screen.app.message.has_class("-error")
 
 
 async def test_a_breakpoint_that_cannot_be_tested_does_not_look_like_a_failing_node() -> None:

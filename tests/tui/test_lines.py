@@ -71,6 +71,9 @@ def test_a_table_never_exceeds_its_width(width: int) -> None:
         (np.array(True), 10, "true"),
         (None, 10, "none"),
         ([1, 2], 10, "[2 items]"),
+        # One element has no range.
+        (np.array([2.4801588e-05], np.float32), 14, "[2.48015…e-05]"),
+        (np.array([[2.4801588e-05]], np.float32), 14, "[[2.480…e-05]]"),
     ],
 )
 def test_a_number_never_loses_its_exponent_unnoticed(value: object, width: int, shown: str) -> None:

@@ -53,6 +53,42 @@ async def test_the_head_of_a_loop_takes_a_breakpoint_too() -> None:
         assert not len(screen.session.breakpoints)
 
 
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("newton_sqrt.onnx", "Condition  keep = err_new > tol"),
+        ("mandelbrot.onnx", "Condition  decides nothing"),
+        ("lstm.xml", "Condition  decides nothing"),
+        ("loop_infinite.xml", "Condition  decides nothing"),
+    ],
+)
+async def test_the_condition_has_one_name_whatever_ends_the_loop(name: str, title: str) -> None:
+    async with opened(*sample(name)) as screen:
+        assert screen.text("condition").splitlines()[0] == title
+
+
+async def test_the_loop_is_called_alike_above_and_at_its_source() -> None:
+    async with opened(*sample("lstm.xml")) as screen:
+        assert "▸ TensorIterator 'rnn'" in screen.header
+        assert screen.text("body").startswith("Source  TensorIterator 'rnn'")
+
+
+async def test_that_there_is_no_breakpoint_is_said_in_the_room_that_there_is() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        assert screen.lines("breakpoints") == ["none; b sets one, w watches"]
+        await screen.pilot.resize_terminal(200, 60)
+        await screen.settle()
+        assert screen.lines("breakpoints") == ["none; b sets one on a line, w watches"]
+
+
+async def test_where_the_results_are_on_another_tab_it_is_said_how_to_come_there() -> None:
+    async with opened(*sample("newton_sqrt.onnx"), size=(80, 24)) as screen:
+        await screen.press("c")
+        assert screen.message == "the model ran to its end; 9 shows what it gave, r restarts it"
+        await screen.press("9")
+        assert "root" in "\n".join(screen.visible())
+
+
 async def test_breakpoints_are_switched_edited_and_forgotten() -> None:
     async with opened(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("B")

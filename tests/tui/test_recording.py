@@ -22,6 +22,17 @@ async def test_breakpoints_and_expressions_in_the_console(tmp_path: Path) -> Non
         assert "breakpoint 1" in screen.message and "ended after 5" in screen.header
 
 
+async def test_what_was_not_recorded_is_not_said_to_be_still_to_come(tmp_path: Path) -> None:
+    async with opened_recording(tmp_path / "t.loopdb", "newton_sqrt.onnx") as screen:
+        assert "not computed yet" in str(screen.app.detail.text)
+        await screen.press("s")
+        assert "half" in screen.app.detail.text and screen.app.detail.text.endswith("not recorded")
+        await screen.press("enter")
+        assert "not recorded" in screen.app.screen.text and "not computed" not in screen.app.screen.text  # type: ignore[attr-defined]
+        await screen.press("escape", "c")
+        assert screen.app.detail.text.endswith("not recorded")
+
+
 async def test_keys_that_open_the_console(tmp_path: Path) -> None:
     async with opened_recording(tmp_path / "t.loopdb", "newton_sqrt.onnx") as screen:
         await screen.press("s", "W")

@@ -221,7 +221,7 @@ async def test_other_keys_before_the_debugger() -> None:
 async def test_the_header_does_not_let_random_inputs_be_forgotten(width: int, said: str) -> None:
     app = LoopdbgApp(Driver(*sample("lstm.xml"), None), seeds={"X": 3, "H0": 0})
     async with running(app, (width, 24)) as screen:
-        assert said in screen.header and "iteration 0 / 25" in screen.header and "Loop 'rnn'" in screen.header
+        assert said in screen.header and "iteration 0 / 25" in screen.header and "TensorIterator 'rnn'" in screen.header
     async with running(LoopdbgApp(Driver(*sample("lstm.xml"), None), "made with --seed 3"), (width, 24)) as screen:
         assert "RANDOM" not in screen.header, "what a note says is for people"
 

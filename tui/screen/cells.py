@@ -42,6 +42,9 @@ def short_value(value: Any, width: int, shape: bool = True) -> str:
     text = value_text(value, width)
     if len(text) <= width or not isinstance(value, np.ndarray | TensorRef):
         return fit(text, width)
+    if isinstance(value, np.ndarray) and value.size == 1 and width > 2 * value.ndim + 2:
+        # A range would say the same number twice.
+        return "[" * value.ndim + _scalar(value.reshape(()), width - 2 * value.ndim) + "]" * value.ndim
     stats = statistics_of(value)
     if stats is None:
         return fit(shape_of(value), width)

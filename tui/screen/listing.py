@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import groupby
 from typing import overload
 
 from rich.cells import cell_len
@@ -15,7 +17,7 @@ from ...debugger.words.source import Line as SourceLine
 from ...debugger.words.source import LineKind, Source
 from ...runtime.graph import Node
 from .cells import SET, short_value
-from .lines import Line, Role, Span, fit_middle, fit_spans, line, pad
+from .lines import Line, Role, Span, fit, fit_middle, fit_spans, line, pad
 from .targets import LineTarget, ValueTarget
 from .text import printable
 
@@ -29,6 +31,8 @@ _LEAST_VALUE = 10
 _MAKES, _HEADS = (LineKind.NODE, LineKind.SLICE), (LineKind.LOOP, LineKind.IF)
 _ROLES = {Beside.NEW: Role.VALUE, Beside.LAST: Role.PLAIN}
 _ON, _OFF, _FROM = "●", "○", "‥"
+#: A row as the console prints it, and the cells that a value beside it has at least.
+_PRINTED, _PRINTED_VALUE = re.compile(r"[ ▶●✗] *\d+  "), 24
 #: A beginning that long names share is said once where it is at least so long.
 _PREFIX = 6
 
@@ -222,3 +226,20 @@ def _padded(spans: Sequence[Span], width: int) -> list[Span]:
     if used <= width:
         return [*spans, (pad("", width - used), Role.PLAIN)]
     return fit_middle(spans, width)
+
+
+def fit_printed(lines: Iterable[str], width: int) -> Iterator[str]:
+    """What the console printed, with the rows of listings in it cut to ``width`` cells: wrapped they could not be told
+    from one another. Values stay below each other."""
+    for printed, run in groupby(lines, lambda text: _PRINTED.match(text) is not None):
+        rows = list(run)
+        wide = printed and any(cell_len(row) > width for row in rows)
+        yield from (_fit_row(row, width) for row in rows) if wide else rows
+
+
+def _fit_row(row: str, width: int) -> str:
+    text, beside, value = row.partition(BESIDE)
+    column = width - len(BESIDE) - _PRINTED_VALUE
+    if beside and cell_len(text) > column > 0:
+        text = pad("".join(part for part, _ in fit_middle([(text.rstrip(), Role.PLAIN)], column)), column)
+    return fit(f"{text}{beside}{value}", width)

@@ -74,6 +74,13 @@ class ValueTarget(Target):
             return (scan is not None and bool(scan.tail)), (scan.tail[-1] if scan is not None and scan.tail else None)
         return self.name in frame.values, frame.values.get(self.name)
 
+    def absent(self, view: View) -> str:
+        """What is said of it where a stop does not show it."""
+        found = self.view(view)
+        # A recording has all that it ever will.
+        ran = found is not None and (found.frame.iteration > 0 or view.snapshot.done)
+        return "not recorded" if view.recorded and ran else "not computed yet"
+
     def text(self, shown: Shown) -> str:
         there, value = self.find(shown.view)
         kind = _kind(value) if there else _declared(self.declared)
@@ -86,7 +93,7 @@ class ValueTarget(Target):
         parts = [] if self.of is Of.BODY else [str(self.of)]
         if found is not None and found.frame.loop is not None and self.of is not Of.OUTPUT:
             parts.append(f"of loop '{printable(found.frame.name)}'")
-        told = value_text(value, 60) if there else "not computed yet"
+        told = value_text(value, 60) if there else self.absent(shown.view)
         return "   ".join(part for part in (called, kind, ", ".join(parts), told) if part)
 
     def copied(self, shown: Shown) -> str:

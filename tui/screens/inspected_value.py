@@ -37,6 +37,8 @@ class Inspected:
     def __init__(self, target: ValueTarget, shown: Shown) -> None:
         self.target = target
         self.there, self.value = target.find(shown.view)
+        #: What is said of it where it is not there.
+        self.absent = target.absent(shown.view)
         found = target.view(shown.view)
         self._frame = None if found is None or target.of is Of.OUTPUT else found.frame
         self.loop = "" if self._frame is None or self._frame.loop is None else self._frame.name

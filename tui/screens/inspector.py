@@ -136,7 +136,7 @@ class InspectorScreen(Above[str | None]):
     def _fact_lines(self) -> list[Line]:
         subject = self.subject
         if subject.tensor is None:
-            return [line(value_text(subject.value, 60) if subject.there else "not computed yet")]
+            return [line(value_text(subject.value, 60) if subject.there else subject.inspected.absent)]
         return fact_lines(subject.tensor, subject.found, subject.changed, subject.bars, self.facts.inner.width)
 
     def _draw_course(self) -> None:
@@ -164,7 +164,7 @@ class InspectorScreen(Above[str | None]):
     def _show_subject(self) -> None:
         subject = self.subject
         self.grid.called = subject.called
-        self.grid.take(subject.tensor, subject.items, subject.there)
+        self.grid.take(subject.tensor, subject.items, None if subject.there else subject.inspected.absent)
 
     def learned(self) -> None:
         """More is known of the value."""

@@ -52,7 +52,7 @@ class Body(Pane):
         lines = BodyLines(
             listing, width, shown.depth, _marks(shown.view.snapshot.breakpoints), self.folded, shown.frame.edited
         )
-        where = f"Source  {frame.loop.op_type} '{name}'" if frame.loop else f"Source  main graph {name}"
+        where = f"Source  {frame.loop.op_type} '{name}'" if frame.loop else "Source  main graph"
         if lines.prefix:
             where += f"   ‥ = {printable(lines.prefix)}"
         self.set_title(where, seen(frame) if frame.loop is not None else "")

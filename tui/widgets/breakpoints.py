@@ -11,6 +11,8 @@ from ..screen.view import Shown
 from .pane import Pane
 
 _COLUMNS = (Column("", 1), Column("", 1, gap=1), Column("", 5, gap=1), Column("title", 8), Column("hits", 4, rank=1))
+#: What stands where there are none, in the width that there is.
+_NONE = ("none; b sets one on a line, w watches", "none; b sets one, w watches", "none")
 
 
 class BreakpointList(Pane):
@@ -23,7 +25,8 @@ class BreakpointList(Pane):
         found = shown.view.snapshot.breakpoints
         self.set_title("Breakpoints, watches")
         if not found:
-            return [line(("none; b sets one on a line, w watches", Role.DIM))]
+            told = next((text for text in _NONE if len(text) <= width), _NONE[-1])
+            return [line((told, Role.DIM))]
         hit = shown.view.snapshot.stop.breakpoints
         rows: list[list[Span]] = []
         targets: list[Target] = []

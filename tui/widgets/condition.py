@@ -52,8 +52,7 @@ class Condition(Pane):
             return [line(("no loop runs here", Role.DIM))]
         phrases, text = program(shown.main).phrases, program(shown.main).said(loop)
         decides = view.frame.condition is not None and text.decides
-        counted = "Condition" if view.frame.trip_count is None else "Trip count"
-        self.set_title(f"Condition  {text.condition}".rstrip() if decides else counted)
+        self.set_title(f"Condition  {text.condition if decides else 'decides nothing'}".rstrip())
         ends = _ends(shown, text, width)
         found = _estimate(view, text, loop) if decides else None
         rest = [

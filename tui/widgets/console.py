@@ -13,6 +13,7 @@ from textual.suggester import Suggester
 from textual.widgets import Input, Static
 
 from ..screen.lines import fit
+from ..screen.listing import fit_printed
 from ..screen.text import printable
 
 #: So many lines of output are kept.
@@ -171,9 +172,16 @@ class ConsolePane(Vertical):
             self.line.cursor_position = len(line)
 
     def _show(self) -> None:
-        self._output.update(Content("\n".join(self._said)))
+        # Where it was not seen yet it has no size: both sides and the scroll bar take what is left of the screen.
+        width = self._scroll.scrollable_content_region.width or self.app.size.width - 4
+        self._output.update(Content("\n".join(fit_printed(self._said, width))))
         self._scroll.display = bool(self._said)
         self._scroll.scroll_end(animate=False)
+
+    def on_resize(self) -> None:
+        """What was cut to the width is cut to another one."""
+        if self._said:
+            self._show()
 
     def on_input_changed(self) -> None:
         """What was offered was for the line as it was."""

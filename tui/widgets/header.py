@@ -71,7 +71,7 @@ class Header(Widget):
                 depth = len(frames) - 1
             for k, frame in enumerate(frames[: depth + 1]):
                 at = f" #{frame.iteration}" if frame.loop and k < depth else ""
-                steps.append(f"Loop '{printable(frame.name)}'{at}" if frame.loop else "main")
+                steps.append(f"{frame.loop.op_type} '{printable(frame.name)}'{at}" if frame.loop else "main")
         shorter = [steps, [steps[0], "…", *steps[-2:]], [steps[0], "…", steps[-1]], [steps[0], steps[-1]]]
         fitting = [" ▸ ".join(s) for s in shorter if len(s) <= len(steps)]
         full = next((text for text in fitting if 1 + cell_len(text) <= room), steps[-1])

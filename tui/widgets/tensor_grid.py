@@ -33,13 +33,13 @@ class TensorGrid(LineBox):
         self.other_iteration: int | None = None
         #: The least and the largest element, once they are known: what heat maps have as their ends.
         self.span: tuple[float, float] | None = None
-        #: There is a value at all.
-        self.there = True
+        #: What is said of the value where it is not there.
+        self.absent: str | None = None
 
-    def take(self, tensor: TensorRef | None, items: Sequence[Any], there: bool) -> None:
+    def take(self, tensor: TensorRef | None, items: Sequence[Any], absent: str | None) -> None:
         """Look at another tensor, or at a sequence; in one of the same shape the place stays."""
         before, self.tensor = self.tensor, tensor
-        self.items, self.there = items, there
+        self.items, self.absent = items, absent
         self.span = None
         if tensor is not None and (before is None or before.shape != tensor.shape):
             self.look = Look(Part.outset(tensor.shape), how=self.look.how)
@@ -86,7 +86,7 @@ class TensorGrid(LineBox):
             kind = "" if getattr(item, "dtype", None) is None else f"{dtype_name(item.dtype)} {list(item.shape)}"
             mark = ("▌", Role.MARK) if k == at else (" ", Role.PLAIN)
             lines.append(line(mark, (f"[{k}]  ", Role.DIM), f"{kind}  ", value_text(item, max(8, width - 40))))
-        self.show(lines or [line(("nothing" if self.there else "not computed yet", Role.DIM))])
+        self.show(lines or [line((self.absent or "nothing", Role.DIM))])
 
     # -- moving in it
 
