@@ -176,14 +176,34 @@ INDEX: tuple[tuple[str, str, str, str], ...] = (
     (
         "onnx",
         "com.microsoft",
+        "microsoft_decoders",
+        "BranchwiseRMSNorm GatedAdd GatedRMSNorm LinearAttentionGate MRotaryEmbedding ScaledSiLU",
+    ),
+    (
+        "onnx",
+        "com.microsoft",
         "microsoft_elementwise",
         "BiasAdd BiasGelu BiasSoftmax FastGelu Gelu QuickGelu Trilu",
     ),
     (
         "onnx",
         "com.microsoft",
+        "microsoft_experts",
+        "MoE QMoE",
+    ),
+    (
+        "onnx",
+        "com.microsoft",
+        "microsoft_movement",
+        "CDist ConvTransposeWithDynamicPads DynamicTimeWarping ExpandDims GatherND GridSample Inverse MatMulInteger16 "
+        "NGramRepeatBlock Pad Range UnfoldTensor Unique",
+    ),
+    (
+        "onnx",
+        "com.microsoft",
         "microsoft_normalize",
-        "EmbedLayerNormalization SimplifiedLayerNormalization SkipLayerNormalization SkipSimplifiedLayerNormalization",
+        "EmbedLayerNormalization QEmbedLayerNormalization SimplifiedLayerNormalization SkipLayerNormalization "
+        "SkipSimplifiedLayerNormalization",
     ),
     (
         "onnx",
@@ -195,9 +215,9 @@ INDEX: tuple[tuple[str, str, str, str], ...] = (
         "onnx",
         "com.microsoft",
         "microsoft_quantized",
-        "DequantizeLinear DynamicQuantizeMatMul GatherBlockQuantized MatMulIntegerToFloat MatMulNBits QGemm "
-        "QLinearAdd QLinearAveragePool QLinearConcat QLinearConv QLinearGlobalAveragePool QLinearLeakyRelu QLinearMul "
-        "QLinearReduceMean QLinearSigmoid QLinearSoftmax QLinearWhere QuantizeLinear",
+        "DequantizeLinear DynamicQuantizeMatMul GatherBlockQuantized MatMulBnb4 MatMulIntegerToFloat MatMulNBits "
+        "QGemm QLinearAdd QLinearAveragePool QLinearConcat QLinearConv QLinearGlobalAveragePool QLinearLeakyRelu "
+        "QLinearMul QLinearReduceMean QLinearSigmoid QLinearSoftmax QLinearWhere QuantizeLinear",
     ),
     (
         "onnx",

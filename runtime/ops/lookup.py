@@ -93,6 +93,11 @@ def unique(p: P, x: T, *, axis: int | None = None, sorted: int = 1, n_outputs: i
     return _unique(p, x, axis, bool(sorted), INT64, INT64)[:n_outputs]
 
 
+def first_come(p: P, x: T) -> tuple[T, ...]:
+    """As Unique of ONNX without ``sorted``."""
+    return _unique(p, x, None, False, INT64, INT64)
+
+
 @openvino("Eye", since=9)
 def eye(p: P, rows: T, columns: T, diagonal: T, batch: T | None = None, *, output_type: Dtype) -> T:
     height, width = one_int(p, rows, "num_rows"), one_int(p, columns, "num_columns")

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import ModelError
 from .microsoft_elementwise import MICROSOFT
 from .normalize import layer_normalization, layer_normalized
-from .registry import onnx
+from .registry import onnx, standard
 from .support import cast, full, one_way
 
 P = Any  # Primitives[T]; T is an array or a buffer description
@@ -97,3 +98,52 @@ def embed_layer_normalization(
     result = result[0] if isinstance(result, tuple) else result
     counts = full(p, (batch,), 0, _INT32) if mask is None else p.reduce(np.add, cast(p, mask, _INT32), (1,), False)
     return (result, counts, total)[:n_outputs]
+
+
+@onnx("QEmbedLayerNormalization", domain=MICROSOFT)
+def quantized_embed_layer_normalization(
+    p: P,
+    input_ids: T,
+    segment_ids: T | None,
+    word_embedding: T,
+    position_embedding: T,
+    segment_embedding: T | None,
+    gamma: T,
+    beta: T,
+    mask: T | None,
+    word_scale: T,
+    position_scale: T,
+    segment_scale: T | None,
+    gamma_scale: T,
+    beta_scale: T,
+    word_zero: T,
+    position_zero: T,
+    segment_zero: T | None,
+    gamma_zero: T,
+    beta_zero: T,
+    *,
+    epsilon: float = 1e-12,
+    n_outputs: int = 2,
+) -> Any:
+    """The same with tables of integers, each with one scale and one zero point."""
+
+    def real(x: T, scale: T, zero: T) -> T:
+        inputs = (x, p.reshape(scale, ()), p.reshape(zero, ()))
+        return standard(p, "DequantizeLinear", inputs)[0]
+
+    segments = [x is not None for x in (segment_ids, segment_embedding, segment_scale, segment_zero)]
+    if any(segments) != all(segments):
+        raise ModelError("QEmbedLayerNormalization has some of its inputs for segments and lacks others")
+    return embed_layer_normalization(
+        p,
+        input_ids,
+        segment_ids,
+        real(word_embedding, word_scale, word_zero),
+        real(position_embedding, position_scale, position_zero),
+        None if segment_embedding is None else real(segment_embedding, segment_scale, segment_zero),
+        real(gamma, gamma_scale, gamma_zero),
+        real(beta, beta_scale, beta_zero),
+        mask,
+        epsilon=epsilon,
+        n_outputs=n_outputs,
+    )

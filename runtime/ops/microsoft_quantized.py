@@ -402,6 +402,73 @@ def dequantized(
     return np.ascontiguousarray(weights.T.astype(scales.dtype))
 
 
+#: What codes of 4 bits stand for, as bitsandbytes has them.
+_FP4 = (0.0, 5.208333333e-03, 0.66666667, 1.0, 0.33333333, 0.5, 0.16666667, 0.25)
+_NF4 = (
+    *(-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453),
+    *(-0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0.0),
+    *(0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224),
+    *(0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0),
+)
+_BNB4 = (np.array([*_FP4, *(-x for x in _FP4)], np.float32), np.array(_NF4, np.float32))
+
+
+@onnx("MatMulBnb4", domain=MICROSOFT)
+def matmul_bnb4(
+    p: P,
+    a: T,
+    b: T,
+    absmax: T,
+    *,
+    K: int,
+    N: int,
+    block_size: int,
+    quant_type: int,
+    training_mode: int = 0,
+    transB: int = 1,
+) -> T:
+    """``a @ w'`` with weights ``[N, K]`` of bitsandbytes: FP4 (``quant_type`` 0) or NF4 (1). ``transB=0``: ``a @ w``,
+    which onnxruntime's CPU provider does not compute right."""
+    if quant_type not in (0, 1):
+        raise ModelError(f"quant_type={quant_type} is neither 0 (FP4) nor 1 (NF4)")
+    if block_size < 16 or block_size & (block_size - 1):
+        raise ModelError(f"blocks of {block_size}: powers of 2 from 16 on are known")
+    inner = K if transB else N
+    if not a.ndim or a.shape[-1] != inner:
+        raise ModelError(f"MatMulBnb4 with K = {K} and N = {N} cannot take rows of {a.shape[-1:]} numbers")
+    layout = _Bnb4(known(absmax), K, N, block_size, quant_type, bool(transB))
+    weights = p.prepared(b, layout)
+    if weights is None:
+        weights = p.constant(layout(known(b)))
+    return standard(p, "MatMul", (a, weights))[0]
+
+
+class _Bnb4:
+    """The weights of MatMulBnb4 as numbers, ready for a product; layouts of the same scales are equal."""
+
+    def __init__(self, scales: Array, K: int, N: int, block_size: int, quant_type: int, turned: bool) -> None:
+        self.scales = scales
+        self.key = (scales.__array_interface__["data"][0], K, N, block_size, quant_type, turned)
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Bnb4) and self.key == other.key
+
+    def __call__(self, b: Array) -> Array:
+        _, K, N, block_size, quant_type, turned = self.key
+        count = K * N
+        if b.dtype != np.uint8 or b.size < (count + 1) // 2 or self.scales.size < -(-count // block_size):
+            told = f"weights of shape {b.shape} and scales of shape {self.scales.shape}"
+            raise ModelError(f"{told} are too few for {N} rows of {K} numbers in blocks of {block_size}")
+        packed = b.reshape(-1)[: (count + 1) // 2]
+        codes = np.stack([packed >> 4, packed & 15], axis=-1).reshape(-1)[:count]  # the upper half comes first
+        factors = self.scales.reshape(-1).astype(np.float32)[np.arange(count) // block_size]
+        weights = (_BNB4[quant_type][codes] * factors).reshape(N, K).astype(self.scales.dtype)
+        return np.ascontiguousarray(weights.T if turned else weights)
+
+
 @onnx("GatherBlockQuantized", domain=MICROSOFT, native=False)
 def gather_block_quantized(
     p: P,

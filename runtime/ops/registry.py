@@ -128,6 +128,9 @@ _FAMILIES = (
     "microsoft_normalize",
     "microsoft_attention",
     "microsoft_quantized",
+    "microsoft_movement",
+    "microsoft_decoders",
+    "microsoft_experts",
     "tensorrt",
 )
 

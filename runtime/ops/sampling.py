@@ -92,7 +92,7 @@ def _taps(p: P, grid: _Grid, at: T, mode: str) -> list[tuple[T, T | None]]:
     return [(p.map(np.add, base, grid.number(k - 1)), weight) for k, weight in enumerate(weights)]
 
 
-def _grid_sample(p: P, x: T, grid: T, mode: str, padding: str, aligned: bool, clamp_first: bool) -> T:
+def sampled(p: P, x: T, grid: T, mode: str, padding: str, aligned: bool, clamp_first: bool) -> T:
     """``grid``: ``[N, *out, rank]``, the last spatial axis first. ``clamp_first``: what lies outside is moved to the
     border as a coordinate, not tap by tap."""
     rank = x.ndim - 2
@@ -151,15 +151,15 @@ def _grid_sample(p: P, x: T, grid: T, mode: str, padding: str, aligned: bool, cl
 def grid_sample_16(
     p: P, x: T, grid: T, *, align_corners: int = 0, mode: str = "bilinear", padding_mode: str = "zeros"
 ) -> T:
-    return grid_sample(p, x, grid, align_corners=align_corners, mode=_plain(mode), padding_mode=padding_mode)
+    return grid_sample(p, x, grid, align_corners=align_corners, mode=plain(mode), padding_mode=padding_mode)
 
 
 @onnx("GridSample", since=20)
 def grid_sample(p: P, x: T, grid: T, *, align_corners: int = 0, mode: str = "linear", padding_mode: str = "zeros") -> T:
-    return _grid_sample(p, x, grid, text(mode), text(padding_mode), bool(align_corners), clamp_first=True)
+    return sampled(p, x, grid, text(mode), text(padding_mode), bool(align_corners), clamp_first=True)
 
 
-def _plain(mode: str | bytes) -> str:
+def plain(mode: str | bytes) -> str:
     return {"bilinear": "linear", "bicubic": "cubic"}.get(text(mode).lower(), text(mode).lower())
 
 
@@ -167,4 +167,4 @@ def _plain(mode: str | bytes) -> str:
 def openvino_grid_sample(
     p: P, x: T, grid: T, *, align_corners: bool = False, mode: str = "bilinear", padding_mode: str = "zeros"
 ) -> T:
-    return _grid_sample(p, x, grid, _plain(mode), padding_mode.lower(), align_corners, clamp_first=False)
+    return sampled(p, x, grid, plain(mode), padding_mode.lower(), align_corners, clamp_first=False)

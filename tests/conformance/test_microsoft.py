@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,54 +16,10 @@ from loopdbg.runtime.model import Model
 from loopdbg.runtime.ops.eager import Eager
 from loopdbg.runtime.ops.registry import definitions, resolve
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from . import microsoft_decoder_cases, microsoft_movement_cases  # noqa: F401  they enter themselves
+from .microsoft_cases import CASES, Array, Case, Random, case, integers, maybe, pick, some
+
 SEEDS = range(8)
-
-
-@dataclass
-class Case:
-    """One node. ``constant``: inputs that onnxruntime, or the operator, wants to know beforehand."""
-
-    inputs: list[Array | None]
-    attributes: dict[str, Any] = field(default_factory=dict)
-    outputs: int = 1
-    constant: tuple[int, ...] = ()
-    domain: str = "com.microsoft"
-    #: Integers may be one apart: onnxruntime computes them in another precision.
-    near: int = 0
-    rtol: float = 1e-5
-    atol: float = 2e-6
-    #: What of an output is looked at, where the rest is left open.
-    looked_at: Callable[[int, Array], Array] = lambda k, x: x
-
-
-Random = np.random.Generator
-CASES: dict[str, Callable[[Random], Case]] = {}
-
-
-def case(name: str) -> Callable[[Callable[[Random], Case]], Callable[[Random], Case]]:
-    def keep(function: Callable[[Random], Case]) -> Callable[[Random], Case]:
-        CASES[name] = function
-        return function
-
-    return keep
-
-
-def some(r: Random, *shape: int) -> Array:
-    return r.uniform(-2, 2, shape).astype(np.float32)
-
-
-def integers(r: Random, dtype: Any, *shape: int) -> Array:
-    info = np.iinfo(dtype)
-    return r.integers(info.min, info.max + 1, shape).astype(dtype)
-
-
-def maybe(r: Random, x: Any) -> Any:
-    return x if r.random() < 0.6 else None
-
-
-def pick(r: Random, *choices: Any) -> Any:
-    return choices[r.integers(len(choices))]
 
 
 def model(op_type: str, it: Case) -> onnx.ModelProto:
