@@ -83,13 +83,19 @@ def run(session: Debuggee, options: argparse.Namespace) -> tuple[int, Result | N
     for text in options.breaks or ():
         with _named("--break", text):
             breaks[session.breakpoints.add(f"if {text}").number] = text
-    console = Console(session, (lambda line: None) if quiet else terminal.out)
+    asking = asks(options)
+
+    def say(line: str) -> None:
+        # What ends a run into which nobody types is said once, below.
+        if not quiet and (asking or options.commands or line != f"error: {session.stop.text}"):
+            terminal.out(line)
+
+    console = Console(session, say)
     given = {**asserts.texts, **breaks}
     console.answered = frozenset(given)
     console.on_stop = partial(_stopped, asserts)
     started = time.perf_counter()
     status = 0
-    asking = asks(options)
     try:
         try:
             # What is so before iteration 0 already is met there.
