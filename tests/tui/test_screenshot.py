@@ -45,6 +45,14 @@ def test_every_picture_is_there() -> None:
     assert set(script().SCENES) == set(SHOWN)
 
 
+def test_every_picture_is_on_a_page() -> None:
+    pages = [DOCS.parent / "README.md", *DOCS.glob("*.md")]
+    seen = {
+        Path(found).name for page in pages for found in re.findall(r"!\[[^\]]+\]\(([^)]+)\)", page.read_text("utf-8"))
+    }
+    assert seen == {path.name for path in DOCS.glob("*.svg")}
+
+
 @pytest.mark.parametrize("name", SHOWN)
 async def test_a_picture_is_made_and_says_what_the_screen_says(name: str) -> None:
     svg = await script().screenshot(name)
