@@ -48,7 +48,8 @@ class LessonApp(LoopdbgApp):
         self.card = self._look(())
 
     def _changed(self) -> None:
-        self.card = self._look(self.card.reply)
+        # Where nothing is asked, what was said last was what to do next: that is done.
+        self.card = self._look(self.card.reply if self.card.asks else ())
 
     def _tell(self, lines: Sequence[str]) -> None:
         self.card = self._look(lines)

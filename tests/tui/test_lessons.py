@@ -244,7 +244,9 @@ async def test_where_nothing_is_asked_the_keys_say_what_to_do() -> None:
         assert "nobody judges it" in screen.card and not screen.app.message.has_class("-error")
         await screen.press("L", "h")
         assert "Next is `n`: one node: x_next is 2." in screen.card
-        await screen.press("n", "h")
+        await screen.press("n")
+        assert "✓ n" in screen.card and "Next is" not in screen.card, "what was done is not to be done next"
+        await screen.press("h")
         assert "Next is `n`: what was received is 1 still" in screen.card
         await screen.press("a")
         assert screen.message == "this card asks nothing; L goes on" and not screen.app.prompt.display
