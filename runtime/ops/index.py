@@ -177,7 +177,8 @@ INDEX: tuple[tuple[str, str, str, str], ...] = (
         "onnx",
         "com.microsoft",
         "microsoft_decoders",
-        "BranchwiseRMSNorm GatedAdd GatedRMSNorm LinearAttentionGate MRotaryEmbedding ScaledSiLU",
+        "BranchwiseRMSNorm CausalConvWithState DecoderMaskedMultiHeadAttention GatedAdd GatedRMSNorm "
+        "LinearAttentionGate MRotaryEmbedding ScaledSiLU",
     ),
     (
         "onnx",

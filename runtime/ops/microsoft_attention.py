@@ -29,7 +29,7 @@ _MASKED = -10000.0
 # --- The core.
 
 
-def _attend(
+def attend(
     p: P,
     q: T,
     k: T,
@@ -108,7 +108,7 @@ def _chosen(p: P, seen: T, masked: float, dtype: np.dtype[Any]) -> T:
     return p.where(seen, constant(p, 0, dtype), constant(p, masked, dtype))
 
 
-def _mask(p: P, mask: T, batch: int, rows: int, total: int, masked: float, dtype: np.dtype[Any]) -> T:
+def added_by_mask(p: P, mask: T, batch: int, rows: int, total: int, masked: float, dtype: np.dtype[Any]) -> T:
     """A mask in any of the forms that there are: lengths, ends and starts, or a 1 for each key that is seen."""
     zero = constant(p, 0, mask.dtype)
     if mask.ndim == 4:  # [batch, 1, most, most]
@@ -134,7 +134,7 @@ def _mask(p: P, mask: T, batch: int, rows: int, total: int, masked: float, dtype
     raise ModelError(f"a mask of the shape {mask.shape} for a batch of {batch}")
 
 
-def _bias(p: P, parts: list[T | None]) -> T | None:
+def added_in_all(p: P, parts: list[T | None]) -> T | None:
     """What is added to scores in all."""
     total = None
     for part in parts:
@@ -168,15 +168,15 @@ def _attention(
 
         k, v = behind(p, kept(0), k), behind(p, kept(1), v)
     total = k.shape[2]
-    bias = _bias(
+    bias = added_in_all(
         p,
         [
-            None if mask is None else _mask(p, mask, batch, rows, total, masked, q.dtype),
+            None if mask is None else added_by_mask(p, mask, batch, rows, total, masked, q.dtype),
             _causal(p, rows, total, q.dtype) if unidirectional else None,
             attention_bias,
         ],
     )
-    y = together(p, _attend(p, q, k, v, _scale(scale, width), bias)[0])
+    y = together(p, attend(p, q, k, v, _scale(scale, width), bias)[0])
     if n_outputs == 1:
         return y
     if k.shape != v.shape:
@@ -318,17 +318,17 @@ def multi_head_attention(
     k, v = behind(p, past_key, k), behind(p, past_value, v)
     batch, _, rows, width = q.shape
     total = k.shape[2]
-    added = _bias(
+    added = added_in_all(
         p,
         [
             None
             if key_padding_mask is None
-            else _mask(p, key_padding_mask, batch, rows, total, mask_filter_value, q.dtype),
+            else added_by_mask(p, key_padding_mask, batch, rows, total, mask_filter_value, q.dtype),
             _causal(p, rows, total, q.dtype) if unidirectional else None,
             attention_bias,
         ],
     )
-    y, scores, _ = _attend(p, q, k, v, _scale(scale, width), added, shown=n_outputs > 3)
+    y, scores, _ = attend(p, q, k, v, _scale(scale, width), added, shown=n_outputs > 3)
     return (together(p, y), k, v, scores)[:n_outputs]
 
 
@@ -463,16 +463,16 @@ def group_query_attention(
         hidden_keys = _hidden(pasts, lengths, rows, int(total), bool(causal), local_window_size)
         unseen = p.constant(hidden_keys.astype(q.dtype)) if hidden_keys.any() else None
     added = None if attention_bias is None else columns(p, attention_bias, 0, total)
-    bias = _bias(p, [unseen, added])
-    keys, values = (_upto(p, x, total) for x in (present_key, present_value))
+    bias = added_in_all(p, [unseen, added])
+    keys, values = (upto(p, x, total) for x in (present_key, present_value))
     scale = _scale(scale, q.shape[3])
     how = (scale, bias, softcap, head_sink, bool(smooth_softmax), n_outputs > 3)
-    y, scores, chances = _attend(p, q, keys, values, *how)
+    y, scores, chances = attend(p, q, keys, values, *how)
     shown = (scores, chances)[qk_output - 1] if qk_output else scores
     return (together(p, y), present_key, present_value, shown)[:n_outputs]
 
 
-def _upto(p: P, x: T, rows: int) -> T:
+def upto(p: P, x: T, rows: int) -> T:
     return p.slice(x, (0,) * 4, (1,) * 4, (*x.shape[:2], rows, x.shape[3]))
 
 

@@ -10,15 +10,16 @@ from ..errors import ModelError, UnsupportedError
 from . import attention as core
 from .activations import sigmoid, softplus
 from .axes import text, unknown_word, volume
-from .microsoft_attention import heads, together
+from .microsoft_attention import added_by_mask, added_in_all, attend, behind, columns, heads, together, upto
 from .microsoft_elementwise import MICROSOFT
 from .normalize import layer_normalized
-from .registry import Ints, onnx
+from .registry import Ints, onnx, standard
 from .support import cast, constant, working_dtype
 
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
 _FLOAT32 = np.dtype(np.float32)
+_INT64 = np.dtype(np.int64)
 
 
 # --- Gates.
@@ -169,3 +170,177 @@ def _streams(sections: Ints, half: int, layout: int) -> Any:
     for k in (1, 2):
         which[k : 3 * sections[k] : 3] = k
     return which
+
+
+# --- Convolution over the past.
+
+
+@onnx("CausalConvWithState", domain=MICROSOFT)
+def causal_conv_with_state(
+    p: P,
+    x: T,
+    weight: T,
+    bias: T | None = None,
+    past_state: T | None = None,
+    *,
+    activation: str = "none",
+    channels_last: int = 0,
+    dilation: int = 1,
+    input_channel_offset: int = 0,
+    input_channels: int = 0,
+    ndim: int = 1,
+    state_channels_last: int = -1,
+    state_length: int = 0,
+    state_update_capacity: int = 0,
+    state_window: int = 0,
+) -> Any:
+    """Each channel ``[batch, channel, rows]`` by its own kernel, which ends at the row that it gives.
+
+    The state is what the kernel reaches back to; the new one is that of the row to come.
+    """
+    word = text(activation)
+    if word not in ("none", "silu", "swish"):
+        raise unknown_word("activation", word, ("none", "silu", "swish"))
+    if dilation < 1:
+        raise ModelError(f"dilation={dilation} is not positive")
+    extended = (input_channel_offset, input_channels, state_length, state_update_capacity, state_channels_last + 1)
+    if ndim != 1 or state_window or any(extended):
+        told = "more than one axis, a window of states or a part of the channels"
+        raise UnsupportedError(
+            f"CausalConvWithState with {told} is not supported; onnxruntime has it for other providers"
+        )
+    outside = x.shape[2:] if channels_last else ()
+    if channels_last:
+        x, past_state = (None if y is None else _channels_first(p, y) for y in (x, past_state))
+    if x.ndim != 3 or weight.ndim != 3 or tuple(weight.shape[:2]) != (x.shape[1], 1):
+        raise ModelError(f"a kernel of shape {weight.shape} does not fit an input of {x.shape[1:2]} channels")
+    batch, channels, rows = x.shape
+    size = weight.shape[2]
+    reach = (size - 1) * dilation
+    shape = (batch, channels, reach)
+    if past_state is not None and tuple(past_state.shape) != shape:
+        raise ModelError(f"a state of shape {past_state.shape} should be of shape {shape}")
+    pieces = [(x, (0, 0, reach))]
+    if past_state is not None:
+        pieces.append((cast(p, past_state, x.dtype), (0, 0, 0)))
+    line = p.assemble((batch, channels, reach + rows), x.dtype, pieces, None if past_state is not None else 0)
+    present = p.slice(line, (0, 0, rows if reach else 0), (1,) * 3, shape)
+    if rows:
+        given = (line, weight) if bias is None else (line, weight, bias)
+        (y,) = standard(p, "Conv", given, group=channels, dilations=(dilation,), kernel_shape=(size,))
+    else:
+        y = x
+    y = y if word == "none" else _silu(p, y)
+    return (_channels_last(p, y, outside), _channels_last(p, present, outside)) if channels_last else (y, present)
+
+
+def _channels_first(p: P, x: T) -> T:
+    """``[batch, rows, ...]`` as ``[batch, channels, rows]``."""
+    if x.ndim < 3:
+        raise ModelError(f"an input of shape {x.shape} has no channels")
+    return p.transpose(p.reshape(x, (*x.shape[:2], volume(x.shape[2:]))), (0, 2, 1))
+
+
+def _channels_last(p: P, x: T, outside: Any) -> T:
+    batch, _, rows = x.shape
+    return p.reshape(p.transpose(x, (0, 2, 1)), (batch, rows, *outside))
+
+
+# --- Attention of one new row.
+
+
+@onnx("DecoderMaskedMultiHeadAttention", domain=MICROSOFT)
+def decoder_masked_multi_head_attention(
+    p: P,
+    query: T,
+    key: T | None = None,
+    value: T | None = None,
+    mask_index: T | None = None,
+    attention_bias: T | None = None,
+    past_key: T | None = None,
+    past_value: T | None = None,
+    past_sequence_length: T | None = None,
+    beam_width: T | None = None,
+    cache_indirection: T | None = None,
+    bias: T | None = None,
+    *,
+    num_heads: int,
+    mask_filter_value: float = -10000.0,
+    output_qk: int = 0,
+    past_present_share_buffer: int = 0,
+    scale: float | None = None,
+    n_outputs: int = 1,
+) -> Any:
+    """Keys and values of four axes are those of another sequence, and all there are.
+
+    ``past_present_share_buffer``: the cache has room for more rows than it has; ``past_sequence_length`` says how many
+    it has. ``cache_indirection``: from which beam of its batch each row of a beam's past is.
+    """
+    if query.ndim != 3 or query.shape[1] != 1:
+        raise ModelError(f"queries of shape {query.shape} are not one row for each of a batch")
+    if key is None or value is None:  # all three in one
+        hidden = past_key.shape[1] * past_key.shape[3] if past_key is not None else query.shape[2] // 3
+        rest = query.shape[2] - 2 * hidden
+        query, key, value = (columns(p, query, k * hidden, (hidden, hidden, rest)[k]) for k in range(3))
+    crossed = key.ndim == 4
+    if bias is not None:
+        sizes = (query.shape[2], query.shape[2], bias.shape[0] - 2 * query.shape[2])
+        parts = [columns(p, bias, sum(sizes[:k]), sizes[k]) for k in range(3)]
+        query = p.map(np.add, query, parts[0])
+        if not crossed:
+            key, value = p.map(np.add, key, parts[1]), p.map(np.add, value, parts[2])
+    q = heads(p, query, num_heads)
+    k, v = (key, value) if crossed else (heads(p, key, num_heads), heads(p, value, num_heads))
+    present_key, present_value = k, v
+    if (past_key is None) != (past_value is None):
+        raise ModelError("DecoderMaskedMultiHeadAttention has one of past_key and past_value and lacks the other")
+    if not crossed and past_key is not None:
+        count = past_key.shape[2]
+        if past_present_share_buffer:
+            if past_sequence_length is None or past_sequence_length.size != 1:
+                raise ModelError("past_present_share_buffer=1 needs one number as past_sequence_length")
+            count = p.integers(past_sequence_length)[0]
+            if not 0 <= count < past_key.shape[2]:
+                raise ModelError(f"past_sequence_length={count} leaves no row in a cache of {past_key.shape[2]}")
+        present_key, present_value = _entered(p, past_key, k, count), _entered(p, past_value, v, count)
+        old_key, old_value = upto(p, past_key, count), upto(p, past_value, count)
+        if cache_indirection is not None:
+            old_key, old_value = (_of_beams(p, x, cache_indirection) for x in (old_key, old_value))
+        k, v = behind(p, old_key, k), behind(p, old_value, v)
+    total = k.shape[2]
+    masked = None
+    if mask_index is not None:
+        if tuple(mask_index.shape) != (q.shape[0], total):
+            raise ModelError(
+                f"a mask of shape {mask_index.shape} does not fit a batch of {q.shape[0]} and {total} keys"
+            )
+        masked = added_by_mask(p, mask_index, q.shape[0], 1, total, mask_filter_value, q.dtype)
+    added = added_in_all(p, [masked, attention_bias])
+    y, scores, _ = attend(p, q, k, v, scale or q.shape[3] ** -0.5, added, shown=n_outputs > 3)
+    return (together(p, y), present_key, present_value, scores)[:n_outputs]
+
+
+def _entered(p: P, past: T, x: T, at: Any) -> T:
+    """A cache with a new row at a place, behind the last one it has room for or at one of them."""
+    batch, count, size, width = past.shape
+    pieces = [(upto(p, past, at), (0, 0, 0, 0)), (x, (0, 0, at, 0))]
+    left = size - at - 1
+    if left > 0:
+        rest = p.slice(past, (0, 0, at + 1, 0), (1,) * 4, (batch, count, left, width))
+        pieces.append((rest, (0, 0, at + 1, 0)))
+    return p.assemble((batch, count, max(size, at + 1), width), past.dtype, pieces)
+
+
+def _of_beams(p: P, past: T, origins: T) -> T:
+    """The past of each beam, each row from the beam that it is of. ``origins``: ``[batch, beams, most rows]``."""
+    batch, count, rows, width = past.shape
+    beams = origins.shape[1]
+    if origins.ndim != 3 or origins.shape[0] * beams != batch or origins.shape[2] < rows:
+        raise ModelError(f"cache_indirection of shape {origins.shape} does not fit {batch} beams of {rows} rows")
+    known = p.slice(origins, (0, 0, 0), (1,) * 3, (batch // beams, beams, rows))
+    first = p.constant(np.arange(0, batch, beams).reshape(-1, 1, 1))
+    of = p.map(np.add, cast(p, known, _INT64), first)
+    places = p.map(np.add, p.map(np.multiply, of, constant(p, rows, _INT64)), p.constant(np.arange(rows)))
+    flat = p.reshape(p.transpose(past, (0, 2, 1, 3)), (batch * rows, count * width))
+    found = p.gather(flat, p.reshape(places, (batch, rows)), 0)
+    return p.transpose(p.reshape(found, (batch, rows, count, width)), (0, 2, 1, 3))

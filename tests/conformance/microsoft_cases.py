@@ -24,6 +24,8 @@ class Case:
     near: int = 0
     rtol: float = 1e-5
     atol: float = 2e-6
+    #: The element types of outputs that onnxruntime wants declared.
+    declared: dict[int, Any] = field(default_factory=dict)
     #: What of an output is looked at, where the rest is left open.
     looked_at: Callable[[int, Array], Array] = lambda k, x: x
 

@@ -1,4 +1,4 @@
-"""Operators that ONNX defines by others: the function that stands for a node."""
+"""Operators that are defined by others: the function that stands for a node."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from ...ops.registry import find
 from ..recurrent import layer_function
 from .apart import apart
 from .proto import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
+from .recurrences import function_for, recurrence
+from .values import attributes
 
 Attributes = Mapping[str, AttributeProto]
 #: The words that an attribute may have, where ONNX makes the function whatever the word.
@@ -27,13 +29,16 @@ _WORDS = {
 def function_of(
     proto: NodeProto, header: Node, bound: Attributes | None, types: InferredTypes, at: str
 ) -> FunctionProto | None:
-    """The function that ONNX defines a node by, where nothing here implements its operator; else None.
+    """The function that ONNX, or ``recurrences``, defines a node by, where nothing here implements its operator; else
+    None.
 
     ``header``: the node as far as it was read. ``bound``: as for ``values.attributes``. ``at``: what errors begin with.
 
     Raises:
         ModelError: an attribute has a word that the operator does not know.
     """
+    if recurrence(header.domain, header.op_type) is not None:
+        return function_for(header, attributes(proto, header.version, bound, "", at)[0], at)
     wanted = (System.ONNX, header.domain, header.op_type, header.version)
     # First what the registry lacks: to say so it imports all that it has.
     if layer_function(*wanted) is not None or find(*wanted) is not None:

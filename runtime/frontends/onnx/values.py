@@ -28,6 +28,7 @@ from .proto import (
     TypeProto,
     owned,
 )
+from .recurrences import recurrence
 
 
 def domain_of(name: str) -> str:
@@ -163,9 +164,9 @@ _WITH_GRAPHS = {
 @cache
 def _kinds(op_type: str, domain: str, version: int) -> Mapping[str, int]:
     """The types that the attributes of an operator have; empty where nobody knows the operator."""
-    layer = layer_function(System.ONNX, domain, op_type, version)
-    if layer is not None:
-        words: Mapping[str, str] | None = kinds_by(layer)
+    opened = layer_function(System.ONNX, domain, op_type, version) or recurrence(domain, op_type)
+    if opened is not None:
+        words: Mapping[str, str] | None = kinds_by(opened)
     else:
         words = (None if domain else _WITH_GRAPHS.get(op_type)) or attribute_kinds(domain, op_type, version)
     if words is not None:

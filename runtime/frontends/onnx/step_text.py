@@ -1,0 +1,151 @@
+"""Text of functions around a Scan, for operators that are recurrences: a state for each head, entered row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...errors import ModelError
+from ...graph import TensorType, Value
+from ...ops.axes import unknown_word
+from .proto import FunctionProto
+
+DOMAIN = "com.microsoft"
+_OPSET = 18
+_RULES = ("linear", "gated", "delta", "gated_delta")
+
+
+class Text:
+    """The text of a function as it grows, in the words of ``onnx.parser``."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self._known: dict[tuple[int, ...], str] = {}
+
+    def let(self, name: str, op: str, *inputs: str, **attributes: Any) -> str:
+        told = f" <{', '.join(f'{key} = {_word(value)}' for key, value in attributes.items())}>" if attributes else ""
+        self.lines.append(f"{name} = {op}{told} ({', '.join(inputs)})")
+        return name
+
+    def ints(self, *numbers: int) -> str:
+        """A list of numbers; each is written once."""
+        if numbers not in self._known:
+            name = "_".join(["list", *(str(n).replace("-", "minus") for n in numbers)])
+            self._known[numbers] = self.let(name, "Constant", value_ints=list(numbers))
+        return self._known[numbers]
+
+    def dim(self, name: str, x: str, axis: int) -> str:
+        """One number of a shape, as a list."""
+        ends = {"start": axis} | ({} if axis == -1 else {"end": axis + 1})
+        return self.let(name, "Shape", x, **ends)
+
+    def shaped(self, name: str, x: str, *dims: str) -> str:
+        """``dims``: lists of numbers, one after the other."""
+        return self.let(name, "Reshape", x, self.let(f"{name}_shape", "Concat", *dims, axis=0))
+
+    def function(self, name: str, inputs: Sequence[str], outputs: Sequence[str]) -> FunctionProto:
+        from onnx import parser  # only models with such operators need it
+
+        body = "\n".join(self.lines)
+        header = f'<domain: "{DOMAIN}", opset_import: ["": {_OPSET}]>'
+        text = f"{header}\n{name} ({', '.join(inputs)}) => ({', '.join(outputs)})\n{{\n{body}\n}}"
+        parsed = parser.parse_function(text)
+        for node in parsed.node:
+            if node.op_type == "Scan":
+                node.name = "steps"
+        made: FunctionProto = FunctionProto.FromString(parsed.SerializeToString())
+        return made
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, str):
+        return value if value.startswith("{") else f'"{value}"'
+    return repr(value)
+
+
+def wide(text: Text, value: Value | None, name: str) -> str:
+    """An input in float32, in which steps are computed; nothing where it is known to be that."""
+    if value is not None and isinstance(value.type, TensorType) and value.type.dtype == np.float32:
+        return name
+    return text.let(f"{name}_wide", "Cast", name, to=1)
+
+
+def parts_of(rule: str, decay: Value | None, beta: Value | None) -> tuple[bool, bool]:
+    """Whether a state decays, and whether what it holds is taken off the values.
+
+    Raises:
+        ModelError: an unknown rule, or one whose inputs are absent.
+    """
+    if rule not in _RULES:
+        raise unknown_word("update_rule", rule, _RULES)
+    gated, delta = rule.startswith("gated"), rule.endswith("delta")
+    for there, needed, what in ((decay, gated, "decay"), (beta, delta, "beta")):
+        if needed and there is None:
+            raise ModelError(f"update_rule='{rule}' needs the input {what}")
+    return gated, delta
+
+
+def scan(
+    text: Text, rule: str, state: str, sequences: Mapping[str, str], turned: bool, kept: bool, deltas: bool
+) -> None:
+    """The loop: ``final`` and ``output_steps``, and with ``deltas`` what was entered under the keys.
+
+    A state has a row for each number of a key, and values are rows; ``turned``: it is the other way round.
+    ``kept``: rows that are no longer there leave the state as it is.
+    """
+
+    def product(name: str, vector: str, matrix: str) -> str:
+        first, second = (matrix, vector) if turned else (vector, matrix)
+        return f"{name} = MatMul ({first}, {second})"
+
+    body = []
+    before = "state"
+    if rule.startswith("gated"):
+        body.append("decayed = Mul (state, decay_t)")
+        before = "decayed"
+    entered = "value_t"
+    if rule.endswith("delta"):
+        body += [
+            "key_turned = Transpose <perm = [0, 1, 3, 2]> (key_t)",
+            product("retrieved", "key_turned", before),
+            "error = Sub (value_t, retrieved)",
+            "entered = Mul (beta_t, error)",
+        ]
+        entered = "entered"
+    body.append(f"update = Mul (key_t, {entered})")
+    body.append(f"state_after = Add ({before}, update)")
+    after = "state_after"
+    if kept:
+        body.append("state_kept = Where (there_t, state_after, state)")
+        after = "state_kept"
+    body.append(product("output_t", "query_t", after))
+    outputs = [after, "output_t"]
+    if deltas:
+        body.append(f"entered_t = Identity ({entered})")
+        outputs.append("entered_t")
+    count = len(outputs) - 1
+    ones, axes = [1] * len(sequences), [1] * count
+    inputs = ", ".join(["state", *sequences])
+    names = ", ".join(["final", "output_steps", "entered_steps"][: count + 1])
+    text.lines.append(
+        f"{names} = Scan <num_scan_inputs = {len(ones)}, scan_input_axes = {ones}, scan_output_axes = {axes},"
+        f" body = step ({inputs}) => ({', '.join(outputs)}) {{\n" + "\n".join(body) + "\n}> "
+        f"({', '.join([state, *sequences.values()])})"
+    )
+
+
+def factor(text: Text, scale: float, width: str) -> str:
+    """What queries are multiplied by: ``scale``, or by the width of keys where that is 0."""
+    if scale:
+        return text.let("factor", "Constant", value_float=float(scale))
+    return text.let("factor", "Reciprocal", text.let("root", "Sqrt", text.let("real_width", "Cast", width, to=1)))
+
+
+def repeated(text: Text, name: str, x: str, lead: str, heads: str, times: str, width: str) -> str:
+    """Each head as often as it serves others: ``[*lead, heads * times, width]``, as yet in two axes."""
+    shape = text.let(f"{name}_copies", "Concat", lead, heads, times, width, axis=0)
+    return text.let(
+        f"{name}_shared", "Expand", text.shaped(f"{name}_apart", x, lead, heads, text.ints(1), width), shape
+    )
