@@ -222,6 +222,12 @@ INDEX: tuple[tuple[str, str, str, str], ...] = (
     ),
     (
         "onnx",
+        "com.microsoft.nchwc",
+        "nchwc",
+        "AveragePool Conv GlobalAveragePool GlobalMaxPool MaxPool ReorderInput ReorderOutput Upsample",
+    ),
+    (
+        "onnx",
         "tensorrt",
         "tensorrt",
         "Assertion Attention Gather GatherElements GatherND KVCacheUpdate Linspace NMS PoolReach RaggedSoftmax "

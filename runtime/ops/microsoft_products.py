@@ -18,7 +18,7 @@ P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
 
 
-def _activated(p: P, x: T, name: str, parameters: Floats) -> T:
+def activated(p: P, x: T, name: str, parameters: Floats) -> T:
     """An activation function by name; "" is none."""
     first, second = (*parameters, None, None)[:2]
     match name:
@@ -84,7 +84,7 @@ def fused_gemm(
     activation_gamma: float | None = None,
 ) -> T:
     parameters = tuple(x for x in (activation_alpha, activation_beta) if x is not None)
-    return _activated(p, gemm(p, a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB), activation, parameters)
+    return activated(p, gemm(p, a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB), activation, parameters)
 
 
 @onnx("FusedConv", domain=MICROSOFT)
@@ -116,7 +116,7 @@ def fused_conv(
         pads=pads,
         strides=strides,
     )
-    return _activated(p, y if z is None else p.map(np.add, y, z), activation, tuple(activation_params))
+    return activated(p, y if z is None else p.map(np.add, y, z), activation, tuple(activation_params))
 
 
 def channels_first(p: P, x: T) -> T:

@@ -131,6 +131,7 @@ _FAMILIES = (
     "microsoft_movement",
     "microsoft_decoders",
     "microsoft_experts",
+    "nchwc",
     "tensorrt",
 )
 
@@ -250,13 +251,6 @@ def is_random(node: Node, system: System) -> bool:
     return any(value is not None and (value.constant is None or np.any(value.constant)) for value in mode)
 
 
-#: What to do about operators of a domain that nothing here implements.
-_ADVICE = {
-    "com.microsoft.nchwc": "its weights are laid out for one machine: let onnxruntime write the file with"
-    " ORT_ENABLE_EXTENDED instead of ORT_ENABLE_ALL"
-}
-
-
 class UnknownOperatorError(UnsupportedError):
     """Nothing implements the operator of a node."""
 
@@ -281,7 +275,7 @@ def resolve(node: Operation, system: System) -> Op:
 
         function = reference_op(node)
     if function is None:
-        advice = _ADVICE.get(node.domain, "register a Python function for it (loopdbg.operator), or remove it")
+        advice = "register a Python function for it (loopdbg.operator), or remove it"
         told = "; ".join((advice, *packages()))
         raise UnknownOperatorError(f"no implementation of operator {node.describe()}; {told}")
     return Op(function, {}, native=False, pure=False)

@@ -254,8 +254,8 @@ def _rows_of_openvino() -> dict[str, Row]:
 ROWS = {System.ONNX: _rows_of_onnx(), System.OPENVINO: _rows_of_openvino()}
 
 
-#: Domains whose operators are in test_microsoft.py and test_tensorrt_operators.py.
-_APART = ("com.microsoft", "tensorrt")
+#: Domains whose operators are in test_microsoft.py, test_nchwc.py and test_tensorrt_operators.py.
+_APART = ("com.microsoft", "com.microsoft.nchwc", "tensorrt")
 
 
 def definitions() -> list[tuple[System, registry.Definition]]:

@@ -11,6 +11,7 @@ import os
 import warnings
 from collections.abc import Mapping
 from contextlib import ExitStack
+from functools import cached_property
 from io import FileIO
 from typing import Any
 
@@ -19,6 +20,7 @@ from ...graph import ANY, Array, Graph, Node, Operation, System, TensorType, Val
 from ...text import counted
 from ..recurrent import open_loops
 from . import loops as control_flow
+from .blocks import NCHWC, block_of, block_of_this_machine, in_blocks
 from .functions import InferredTypes, function_of
 from .limits import check_calls, check_depth
 from .notes import Sources
@@ -175,6 +177,19 @@ class _Reader:
         graph.notes = list(dict.fromkeys(self.notes))
         return graph
 
+    @cached_property
+    def block(self) -> int:
+        """Of how many channels a block of onnxruntime's images is."""
+        found = block_of(self.model)
+        if found is None:
+            found = block_of_this_machine()
+            self.notes.append(
+                f"onnxruntime wrote it for one kind of processor, with channels in blocks of 8 or 16, and nothing in it"
+                f" tells which: they are read as {found}, as on this machine. Written with ORT_ENABLE_EXTENDED instead"
+                " of ORT_ENABLE_ALL it has no blocks."
+            )
+        return found
+
     def subgraph(self, proto: GraphProto, outer: NameScope, place: str, given: int, wanted: str, at: str) -> Graph:
         """The body of a loop or a branch of an If, with ``given`` parameters (``wanted`` says which).
 
@@ -294,6 +309,8 @@ class _Reader:
                 f"{at} has a graph as its attribute '{next(iter(graphs))}'; of the operators with graphs only"
                 f" {', '.join(_CONTROL_FLOW)} are supported: express it by these"
             )
+        elif domain == NCHWC:
+            made = [in_blocks(header, plain, self.block)]
         else:
             made = [Operation(**vars(header), attributes=plain)]
         for node in made:

@@ -1,0 +1,207 @@
+"""``com.microsoft.nchwc``: images whose channels lie in blocks, ``[batch, channels / block, height, width, block]``.
+
+onnxruntime writes it where a model is saved after full optimisation, for the processor that it runs on. A tensor is
+declared ``[batch, channels, height, width]`` all the same, and what lies between these operators (sums, Concat,
+activations) takes it as it is. How many channels a block has stands nowhere in the file: the reader finds it out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelError
+from ..graph import Array
+from .axes import unknown_word
+from .microsoft_products import activated, channels_first
+from .microsoft_products import channels_last as turned_last
+from .registry import Floats, Ints, onnx, standard
+
+P = Any  # Primitives[T]; T is an array or a buffer description
+T = Any
+NCHWC = "com.microsoft.nchwc"
+_MODES = ("asymmetric", "align_corners", "half_pixel")
+
+
+def _image(x: T, block: int) -> None:
+    """Raises: ModelError: no image, or channels that cannot be divided into blocks."""
+    if x.ndim != 4 or x.shape[1] % block:
+        raise ModelError(f"an input of shape {x.shape} is no image with channels in blocks of {block}")
+
+
+def plain(p: P, x: T, block: int) -> T:
+    """Blocks as channels one after the other."""
+    _image(x, block)
+    n, c, h, w = x.shape
+    return p.reshape(p.transpose(p.reshape(x, (n, c // block, h, w, block)), (0, 1, 4, 2, 3)), (n, c, h, w))
+
+
+def blocked(p: P, x: T, block: int) -> T:
+    """The reverse of :func:`plain`."""
+    _image(x, block)
+    n, c, h, w = x.shape
+    return p.reshape(p.transpose(p.reshape(x, (n, c // block, block, h, w)), (0, 1, 3, 4, 2)), (n, c, h, w))
+
+
+@onnx("ReorderInput", domain=NCHWC)
+def reorder_input(p: P, x: T, *, channels_last: int = 0, block: int) -> T:
+    """Channels that are missing in the last block are 0."""
+    if x.ndim != 4:
+        raise ModelError(f"an input of shape {x.shape} is no image")
+    x = channels_first(p, x) if channels_last else x
+    n, c, h, w = x.shape
+    size = -(-c // block) * block
+    return blocked(p, x if size == c else p.assemble((n, size, h, w), x.dtype, [(x, (0, 0, 0, 0))], 0), block)
+
+
+@onnx("ReorderOutput", domain=NCHWC)
+def reorder_output(p: P, x: T, *, channels: int = 0, channels_last: int = 0, block: int) -> T:
+    _image(x, block)
+    n, c, h, w = x.shape
+    if not c - block < channels <= c:
+        raise ModelError(f"channels={channels} do not fill {c // block} blocks of {block}")
+    found = p.slice(plain(p, x, block), (0,) * 4, (1,) * 4, (n, channels, h, w))
+    return turned_last(p, found) if channels_last else found
+
+
+@onnx("Conv", domain=NCHWC)
+def conv(
+    p: P,
+    x: T,
+    w: T,
+    b: T | None = None,
+    z: T | None = None,
+    *,
+    activation: str = "",
+    activation_params: Floats = (),
+    auto_pad: str = "NOTSET",
+    dilations: Ints | None = None,
+    group: int = 1,
+    kernel_shape: Ints | None = None,
+    pads: Ints | None = None,
+    strides: Ints | None = None,
+    block: int,
+) -> T:
+    """An image of fewer channels than a block has is one without blocks."""
+    if w.ndim != 4 or w.shape[0] % block:
+        raise ModelError(f"a kernel of shape {w.shape} has no blocks of {block} channels")
+    few = w.shape[1] < block
+    layout = _Kernel(block, few)
+    weights = p.prepared(w, layout)
+    if weights is None:
+        weights = _kernel(p, w, block, few)
+    image = x if few and group == 1 else plain(p, x, block)
+    (y,) = standard(
+        p,
+        "Conv",
+        (image, weights) if b is None else (image, weights, b),
+        auto_pad=auto_pad,
+        dilations=dilations,
+        group=group,
+        kernel_shape=kernel_shape,
+        pads=pads,
+        strides=strides,
+    )
+    y = blocked(p, y, block)
+    return activated(p, y if z is None else p.map(np.add, y, z), activation, tuple(activation_params))
+
+
+def _kernel(p: P, w: T, block: int, few: bool) -> T:
+    """``[outputs, inputs, height, width]`` from blocks of outputs, and of inputs unless there are ``few``."""
+    o, i, h, v = w.shape
+    if few:
+        return p.reshape(p.transpose(p.reshape(w, (o // block, i, h, v, block)), (0, 4, 1, 2, 3)), w.shape)
+    if i % block:
+        raise ModelError(f"a kernel of shape {w.shape} has no blocks of {block} channels")
+    apart = p.reshape(w, (o // block, i // block, h, v, block, block))
+    return p.reshape(p.transpose(apart, (0, 5, 1, 4, 2, 3)), w.shape)
+
+
+class _Kernel:
+    """:func:`_kernel` of a constant."""
+
+    def __init__(self, block: int, few: bool) -> None:
+        self.key = block, few
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Kernel) and self.key == other.key
+
+    def __call__(self, w: Array) -> Array:
+        from .eager import Eager
+
+        return np.ascontiguousarray(_kernel(Eager(), w, *self.key))
+
+
+def _pooled(p: P, op_type: str, x: T, block: int, **attributes: Any) -> T:
+    return blocked(p, standard(p, op_type, (plain(p, x, block),), **attributes)[0], block)
+
+
+@onnx("MaxPool", domain=NCHWC)
+def max_pool(
+    p: P,
+    x: T,
+    *,
+    kernel_shape: Ints,
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    dilations: Ints | None = None,
+    pads: Ints | None = None,
+    storage_order: int = 0,
+    strides: Ints | None = None,
+    block: int,
+) -> T:
+    """``storage_order`` is that of indices, which this one does not give."""
+    rest = {"auto_pad": auto_pad, "ceil_mode": ceil_mode, "dilations": dilations, "pads": pads, "strides": strides}
+    return _pooled(p, "MaxPool", x, block, kernel_shape=kernel_shape, **rest)
+
+
+@onnx("AveragePool", domain=NCHWC)
+def average_pool(
+    p: P,
+    x: T,
+    *,
+    kernel_shape: Ints,
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    count_include_pad: int = 0,
+    dilations: Ints | None = None,
+    pads: Ints | None = None,
+    strides: Ints | None = None,
+    block: int,
+) -> T:
+    rest = {"auto_pad": auto_pad, "ceil_mode": ceil_mode, "dilations": dilations, "pads": pads, "strides": strides}
+    return _pooled(p, "AveragePool", x, block, kernel_shape=kernel_shape, count_include_pad=count_include_pad, **rest)
+
+
+@onnx("GlobalAveragePool", domain=NCHWC)
+def global_average_pool(p: P, x: T, *, block: int) -> T:
+    return _pooled(p, "GlobalAveragePool", x, block)
+
+
+@onnx("GlobalMaxPool", domain=NCHWC)
+def global_max_pool(p: P, x: T, *, block: int) -> T:
+    return _pooled(p, "GlobalMaxPool", x, block)
+
+
+@onnx("Upsample", domain=NCHWC)
+def upsample(
+    p: P, x: T, *, scales: Ints, coordinate_transformation_mode: str = "asymmetric", mode: str = "nearest", block: int
+) -> T:
+    if mode not in ("nearest", "linear"):
+        raise unknown_word("mode", mode, ("nearest", "linear"))
+    known = _MODES[:1] if mode == "nearest" else _MODES
+    if coordinate_transformation_mode not in known:
+        raise unknown_word("coordinate_transformation_mode", coordinate_transformation_mode, known)
+    if len(scales) != 4 or min(scales) < 1 or tuple(scales[:2]) != (1, 1):
+        raise ModelError(f"scales={list(scales)} are not 1, 1 and two positive numbers")
+    factors = p.constant(np.array(scales, np.float32))
+    how: dict[str, Any] = {
+        "mode": mode,
+        "coordinate_transformation_mode": coordinate_transformation_mode,
+        "nearest_mode": "floor",
+    }
+    return blocked(p, standard(p, "Resize", (plain(p, x, block), None, factors), version=13, **how)[0], block)
