@@ -23,7 +23,7 @@ from .axes import volume
 from .matmul import product
 from .normalize import softmax_over
 from .registry import attributes_of, onnx, openvino
-from .support import cast, constant, is_float, working_dtype
+from .support import broadcasts, cast, constant, is_float, working_dtype
 
 P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
 T = Any
@@ -464,6 +464,8 @@ def rotated(p: P, x: T, cosines: T, sines: T, interleaved: int) -> T:
     if 2 * half > x.shape[-1]:
         raise ModelError(f"rotary embeddings of {2 * half} columns do not fit heads of {x.shape[-1]}")
     extents = (*x.shape[:3], half)
+    for angles, what in ((cosines, "cosines"), (sines, "sines")):
+        broadcasts(angles, extents, what)
     first, second = (
         p.slice(x, (0, 0, 0, start), (1, 1, 1, 2 if interleaved else 1), extents)
         for start in (0, 1 if interleaved else half)

@@ -17,7 +17,7 @@ from . import attention as core
 from .matmul import product
 from .microsoft_elementwise import MICROSOFT
 from .registry import Ints, onnx, standard
-from .support import cast, constant, full, working_dtype
+from .support import cast, constant, full, is_float, working_dtype
 
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
@@ -53,6 +53,10 @@ def attend(
     more = None
     if extra:
         rows = (*q.shape[:3], 1)
+        if sink is not None and sink.size != q.shape[1]:
+            raise ModelError(
+                f"head_sink of shape {tuple(sink.shape)} has not one number for each of {q.shape[1]} heads"
+            )
         alone = None if sink is None else p.reshape(sink, (1, q.shape[1], 1, 1))
         more = full(p, rows, 0, q.dtype) if alone is None else p.broadcast(alone, rows)
     y, *_, scores, chances = core.step_by_step(
@@ -62,7 +66,13 @@ def attend(
 
 
 def heads(p: P, x: T, count: int) -> T:
-    """``[batch, rows, count * width]`` as ``[batch, count, rows, width]``."""
+    """``[batch, rows, count * width]`` as ``[batch, count, rows, width]``.
+
+    Raises:
+        ModelError: it has other axes, or a width that cannot be divided.
+    """
+    if x.ndim != 3 or count < 1:
+        raise ModelError(f"a tensor of shape {tuple(x.shape)} is no batch of rows of {count} heads")
     batch, rows, width = x.shape
     if width % count:
         raise ModelError(f"the width {width} cannot be divided among {count} heads")
@@ -75,17 +85,36 @@ def together(p: P, x: T) -> T:
     return p.reshape(p.transpose(x, (0, 2, 1, 3)), (batch, rows, count * width))
 
 
+def fits(past: T, x: T) -> None:
+    """Hold that new rows can stand beside those that were kept.
+
+    Raises:
+        ModelError: they differ in more than their number.
+    """
+    same = past.ndim == x.ndim == 4 and past.dtype == x.dtype and past.shape[:2] == x.shape[:2]
+    if not same or past.shape[3] != x.shape[3]:
+        told = f"{past.dtype.name} {tuple(past.shape)} does not fit new rows of {x.dtype.name} {tuple(x.shape)}"
+        raise ModelError(f"a past of {told}")
+
+
 def behind(p: P, past: T | None, x: T) -> T:
     """``x`` after what was kept, along the rows."""
     if past is None:
         return x
+    fits(past, x)
     rows = past.shape[2]
     shape = (*x.shape[:2], rows + x.shape[2], x.shape[3])
     return p.assemble(shape, x.dtype, [(past, (0, 0, 0, 0)), (x, (0, 0, rows, 0))])
 
 
 def columns(p: P, x: T, start: int, width: int) -> T:
-    """A part of the last axis."""
+    """A part of the last axis.
+
+    Raises:
+        ModelError: it is not there.
+    """
+    if not x.ndim or start < 0 or width < 0 or start + width > x.shape[-1]:
+        raise ModelError(f"a tensor of shape {tuple(x.shape)} has no {width} columns from {start} on")
     extents = (*x.shape[:-1], width)
     return p.slice(x, (*(0,) * (x.ndim - 1), start), (1,) * x.ndim, extents)
 
@@ -135,10 +164,16 @@ def added_by_mask(p: P, mask: T, batch: int, rows: int, total: int, masked: floa
 
 
 def added_in_all(p: P, parts: list[T | None]) -> T | None:
-    """What is added to scores in all."""
+    """What is added to scores in all.
+
+    Raises:
+        ModelError: something has other axes than scores.
+    """
     total = None
     for part in parts:
         if part is not None:
+            if part.ndim > 4:
+                raise ModelError(f"what is added to scores, of shape {tuple(part.shape)}, has more than four axes")
             total = part if total is None else p.map(np.add, total, part)
     return total
 
@@ -302,6 +337,8 @@ def multi_head_attention(
     if key is None:
         raise ModelError("MultiHeadAttention has no keys")
     if bias is not None:
+        if bias.ndim != 1:
+            raise ModelError(f"a bias of shape {tuple(bias.shape)} is no list")
         sizes = [query.shape[-1], query.shape[-1] if key.ndim == 4 else key.shape[-1]]
         sizes.append(bias.shape[0] - sum(sizes))
         parts = [columns(p, bias, sum(sizes[:which]), sizes[which]) for which in range(3)]
@@ -336,7 +373,14 @@ def multi_head_attention(
 
 
 def _angles(p: P, cache: T, positions: T) -> T:
-    """Rows of a cache by position ``[batch, rows]``, ready to meet heads."""
+    """Rows of a cache by position ``[batch, rows]``, ready to meet heads.
+
+    Raises:
+        ModelError: the cache is no table, or the positions are no matrix.
+    """
+    if cache.ndim != 2 or positions.ndim != 2:
+        given = f"a cache of shape {tuple(cache.shape)} and positions of shape {tuple(positions.shape)}"
+        raise ModelError(f"{given} have not two axes each")
     found = p.gather(cache, positions, 0)
     return p.reshape(found, (found.shape[0], 1, *found.shape[1:]))
 
@@ -426,6 +470,9 @@ def group_query_attention(
         )
     if not causal and (past_key is not None or local_window_size >= 0):
         raise UnsupportedError("causal=0 together with a cache or a window is not supported")
+    if query.ndim != 3 or not is_float(query.dtype):
+        given = f"{query.dtype.name} {tuple(query.shape)}"
+        raise ModelError(f"queries of {given} are no floats with three axes: batch, rows and numbers of all heads")
     batch, rows, hidden = query.shape
     if key is None or value is None:
         width = hidden // (num_heads + 2 * kv_num_heads)
@@ -433,6 +480,11 @@ def group_query_attention(
         value = columns(p, query, (num_heads + kv_num_heads) * width, kv_num_heads * width)
         query = columns(p, query, 0, num_heads * width)
     q, k, v = heads(p, query, num_heads), heads(p, key, kv_num_heads), heads(p, value, kv_num_heads)
+    for x, what in ((k, "keys"), (v, "values")):
+        if x.shape[0] != batch or x.shape[2] != rows:
+            raise ModelError(
+                f"there are {rows} new rows of a batch of {batch}, and of {what} {x.shape[2]} of {x.shape[0]}"
+            )
     lengths = [length + 1 for length in p.integers(seqlens_k)]
     total = p.integers(total_sequence_length)[0]
     # At the first call nothing is in the cache yet.
@@ -490,6 +542,8 @@ def _hidden(pasts: Any, lengths: Any, rows: int, total: int, causal: bool, windo
 
 def _cached(p: P, past: T | None, x: T, pasts: Any, size: int) -> T:
     """The cache with the new rows behind those that each row of the batch has in it."""
+    if past is not None:
+        fits(past, x)
     batch, count, rows, width = x.shape
     pieces = []
     fill = None if all(length + rows == size for length in pasts) else 0

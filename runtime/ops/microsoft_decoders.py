@@ -10,7 +10,7 @@ from ..errors import ModelError, UnsupportedError
 from . import attention as core
 from .activations import sigmoid, softplus
 from .axes import text, unknown_word, volume
-from .microsoft_attention import added_by_mask, added_in_all, attend, behind, columns, heads, together, upto
+from .microsoft_attention import added_by_mask, added_in_all, attend, behind, columns, fits, heads, together, upto
 from .microsoft_elementwise import MICROSOFT
 from .normalize import layer_normalized
 from .registry import Ints, onnx, standard
@@ -135,6 +135,8 @@ def m_rotary_embedding(
     """
     if is_packed_batching:
         raise UnsupportedError("is_packed_batching=1 is not supported; onnxruntime writes it for other providers")
+    if cos_cache.ndim != 2 or cos_cache.shape != sin_cache.shape:
+        raise ModelError(f"cosines of shape {cos_cache.shape} and sines of shape {sin_cache.shape} are no two tables")
     half = cos_cache.shape[-1]
     if len(mrope_section) != 3 or min(mrope_section) < 0 or sum(mrope_section) != half:
         raise ModelError(f"mrope_section={list(mrope_section)} are not three numbers whose sum is {half}")
@@ -283,7 +285,11 @@ def decoder_masked_multi_head_attention(
         rest = query.shape[2] - 2 * hidden
         query, key, value = (columns(p, query, k * hidden, (hidden, hidden, rest)[k]) for k in range(3))
     crossed = key.ndim == 4
+    if key.ndim not in (3, 4) or value.ndim != key.ndim:
+        raise ModelError(f"keys of shape {key.shape} and values of shape {value.shape} have not both 3 or 4 axes")
     if bias is not None:
+        if bias.ndim != 1:
+            raise ModelError(f"a bias of shape {tuple(bias.shape)} is no list")
         sizes = (query.shape[2], query.shape[2], bias.shape[0] - 2 * query.shape[2])
         parts = [columns(p, bias, sum(sizes[:k]), sizes[k]) for k in range(3)]
         query = p.map(np.add, query, parts[0])
@@ -294,8 +300,12 @@ def decoder_masked_multi_head_attention(
     present_key, present_value = k, v
     if (past_key is None) != (past_value is None):
         raise ModelError("DecoderMaskedMultiHeadAttention has one of past_key and past_value and lacks the other")
-    if not crossed and past_key is not None:
+    if not crossed and past_key is not None and past_value is not None:
+        fits(past_key, k)
+        fits(past_value, v)
         count = past_key.shape[2]
+        if past_value.shape[2] != count:
+            raise ModelError(f"there are {count} rows of past_key and {past_value.shape[2]} of past_value")
         if past_present_share_buffer:
             if past_sequence_length is None or past_sequence_length.size != 1:
                 raise ModelError("past_present_share_buffer=1 needs one number as past_sequence_length")

@@ -85,7 +85,14 @@ def embed_layer_normalization(
     n_outputs: int = 1,
 ) -> Any:
     """Embeddings of words, positions and segments, summed and normalized; and how many words the mask leaves."""
+    for table in (word_embedding, position_embedding, segment_embedding):
+        if table is not None and table.ndim != 2:
+            raise ModelError(f"embeddings of shape {tuple(table.shape)} are no table")
+    if input_ids.ndim != 2:
+        raise ModelError(f"ids of shape {tuple(input_ids.shape)} are no batch of rows")
     batch, length = input_ids.shape
+    if position_ids is None and position_embedding.shape[0] < length:
+        raise ModelError(f"a table of shape {position_embedding.shape} has not a row for each of {length} positions")
     total = p.gather(word_embedding, input_ids, 0)
     if position_ids is None:
         places = p.slice(position_embedding, (0, 0), (1, 1), (length, position_embedding.shape[1]))

@@ -317,6 +317,56 @@ NET = [(4, 2, 4), (4, 2, 4), (4, 2, 4)]
             {"num_heads": 2},
             "a mask of shape",
         ),
+        *(
+            (
+                "DecoderMaskedMultiHeadAttention",
+                [*[(1, 1, 8)] * 3, None, None, *pasts],
+                {"num_heads": 2},
+                told,
+            )
+            for pasts, told in (
+                ([(1, 2, 3, 4), (1, 2, 3, 5)], "does not fit new rows"),
+                ([(1, 3, 3, 4), (1, 2, 3, 4)], "does not fit new rows"),
+                ([(1, 2, 3, 4), (1, 2, 4, 4)], "there are 3 rows of past_key and 4 of past_value"),
+            )
+        ),
+        (
+            "MultiHeadAttention",
+            [*[(1, 2, 8)] * 3, None, None, None, (1, 3, 2, 4), (1, 2, 2, 4)],
+            {"num_heads": 2},
+            "does not fit new rows",
+        ),
+        ("MultiHeadAttention", [*[(1, 2, 8)] * 3, (15,)], {"num_heads": 2}, "do not broadcast|no .* columns|divided"),
+        (
+            "GroupQueryAttention",
+            [(2, 1, 8), (1, 1, 4), (2, 1, 4), None, None, np.zeros(2, np.int32), np.int32(1)],
+            {"num_heads": 2, "kv_num_heads": 1},
+            "of keys 1 of 1",
+        ),
+        (
+            "GroupQueryAttention",
+            [(2, 1, 8), *[(2, 1, 4)] * 2, None, None, np.zeros(2, np.int32), np.int32(1), *[None] * 4, (3,)],
+            {"num_heads": 2, "kv_num_heads": 1},
+            "head_sink of shape",
+        ),
+        (
+            "RotaryEmbedding",
+            [(2, 2, 3, 8), np.zeros((4, 3), np.int64), (9, 4), (9, 4)],
+            {},
+            "cosines of shape .* does not broadcast",
+        ),
+        (
+            "RotaryEmbedding",
+            [(2, 2, 3, 8), np.zeros((1, 2, 3), np.int64), (9, 4), (9, 4)],
+            {},
+            "have not two axes each",
+        ),
+        (
+            "EmbedLayerNormalization",
+            [np.zeros((1, 5), np.int32), None, (9, 4), (3, 4), None, (4,), (4,)],
+            {},
+            "has not a row for each of 5 positions",
+        ),
         ("LinearAttention", [(1, 2, 4)] * 3, LA, "update_rule='gated_delta' needs the input decay"),
         (
             "LinearAttention",
