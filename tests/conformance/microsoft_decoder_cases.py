@@ -212,7 +212,7 @@ def _(r: Random) -> Case:
 @case("LinearAttention")
 def _(r: Random) -> Case:
     queries, keys = pick(r, (2, 2), (4, 2), (2, 4), (1, 2))
-    rows, key_width, value_width = int(r.integers(1, 6)), 4, 3
+    rows, key_width, value_width = int(r.integers(0, 6)), 4, 3
     rule = pick(r, "linear", "gated", "delta", "gated_delta")
     few = 1 if queries < keys and r.random() < 0.3 else keys
     inputs = [some(r, BATCH, rows, queries * key_width), some(r, BATCH, rows, few * key_width) / 3]

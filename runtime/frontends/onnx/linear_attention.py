@@ -82,7 +82,9 @@ def linear_attention(
         state = wide(text, past_state, "past_state")
     scan(text, update_rule, state, sequences, turned=False, kept=False, deltas=False)
     total = text.let("output_width", "Mul", text.ints(max(q_num_heads, kv_num_heads)), value_width)
-    text.let("output", "CastLike", text.shaped("output_rows", "output_steps", rows, total), "query")
+    # A loop without steps collects nothing, of no shape.
+    y = text.shaped("output_rows", "output_steps", rows, total, allowzero=1)
+    text.let("output", "CastLike", y, "query")
     text.let("present_state", "CastLike", "final", "query" if past_state is None else "past_state")
     inputs = ("query", "key", "value", "past_state", "decay", "beta")
     return text.function("LinearAttention", inputs, ("output", "present_state"))
@@ -255,7 +257,7 @@ class _Rows:
         """``[batch, rows, heads, width, 1]`` as the rows stand outside."""
         text = self.text
         if not self.ragged:
-            return text.shaped("output_tokens", x, "outside", "value_heads", "value_width")
+            return text.shaped("output_tokens", x, "outside", "value_heads", "value_width", allowzero=1)
         flat = text.shaped("output_flat", x, text.ints(-1), "value_heads", "value_width")
         return text.let(
             "output_tokens", "Compress", flat, text.let("there_flat", "Reshape", "there", text.ints(-1)), axis=0

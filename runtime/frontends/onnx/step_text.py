@@ -41,9 +41,9 @@ class Text:
         ends = {"start": axis} | ({} if axis == -1 else {"end": axis + 1})
         return self.let(name, "Shape", x, **ends)
 
-    def shaped(self, name: str, x: str, *dims: str) -> str:
+    def shaped(self, name: str, x: str, *dims: str, **how: int) -> str:
         """``dims``: lists of numbers, one after the other."""
-        return self.let(name, "Reshape", x, self.let(f"{name}_shape", "Concat", *dims, axis=0))
+        return self.let(name, "Reshape", x, self.let(f"{name}_shape", "Concat", *dims, axis=0), **how)
 
     def function(self, name: str, inputs: Sequence[str], outputs: Sequence[str]) -> FunctionProto:
         from onnx import parser  # only models with such operators need it
