@@ -144,7 +144,10 @@ class Eager:
         for start, step, extent in zip(starts, steps, extents, strict=True):
             stop = start + step * extent
             index.append(slice(start, None if stop < 0 else stop, step) if extent else slice(0, 0))
-        return x[(*index, ...)]
+        part = x[(*index, ...)]
+        if part.shape != tuple(extents) and 0 not in extents:
+            raise IndexError(f"a part of shape {[*extents]} from {[*starts]} lies outside of {[*x.shape]}")
+        return part
 
     def slice_at(self, x: Array, axis: int, start: Array, end: Array) -> Array:
         index = [slice(None)] * x.ndim

@@ -224,6 +224,10 @@ class Emitting:
     def slice(self, x: Buffer, starts: Sequence[int], steps: Sequence[int], extents: Sequence[int]) -> Buffer:
         offset = x.offset
         if 0 not in extents:
+            for start, step, extent, length in zip(starts, steps, extents, x.shape, strict=True):
+                last = start + step * (extent - 1)
+                if start < 0 or start >= length or last < 0 or last >= length:
+                    raise IndexError(f"a part of shape {[*extents]} from {[*starts]} lies outside of {[*x.shape]}")
             offset += sum(whole(s) * stride for s, stride in zip(starts, x.strides, strict=True))
         known = None if x.known is None else _EAGER.slice(x.known, starts, steps, extents)
         strides = tuple(int(step) * stride for step, stride in zip(steps, x.strides, strict=True))
