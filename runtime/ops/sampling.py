@@ -12,7 +12,11 @@ from .support import cast, constant, working_dtype
 
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
-INT64 = np.dtype(np.int64)
+FLOAT32, INT64 = np.dtype(np.float32), np.dtype(np.int64)
+#: In the order of grid.h, which does linear sampling of images in float32; the rest is done by primitives.
+PADDINGS = ("zeros", "border", "reflection")
+#: As many have an index of 32 bits, and places that a float can tell apart.
+_MOST_PIXELS = 1 << 22
 
 
 class _Grid:
@@ -55,7 +59,8 @@ class _Grid:
                 within = p.map(np.remainder, place, self.number(period))
                 back = p.map(np.subtract, self.number(period if self.aligned else period - 1), within)
                 place = p.where(p.map(np.less, within, self.number(size)), within, back)
-        return p.cast(self.clamped(place), INT64), inside
+        # NaN is at 0: what is read there has no weight but NaN.
+        return p.map(np.maximum, p.cast(self.clamped(place), INT64), constant(p, 0, INT64)), inside
 
 
 def _cubic_weights(p: P, grid: _Grid, t: T, a: float) -> list[T]:
@@ -98,14 +103,18 @@ def sampled(p: P, x: T, grid: T, mode: str, padding: str, aligned: bool, clamp_f
     rank = x.ndim - 2
     if rank < 1 or grid.ndim != x.ndim or grid.shape[-1] != rank or grid.shape[0] != x.shape[0]:
         raise ValueError(f"a grid of shape {grid.shape} does not fit an input of shape {x.shape}")
-    if padding not in ("zeros", "border", "reflection"):
-        raise unknown_word("padding_mode", padding, ("zeros", "border", "reflection"))
+    if padding not in PADDINGS:
+        raise unknown_word("padding_mode", padding, PADDINGS)
     if mode not in ("nearest", "linear", "cubic"):
         raise unknown_word("mode", mode, ("nearest", "linear", "cubic"))
     batch, channels = x.shape[:2]
     out = grid.shape[1:-1]
     if not x.size or not grid.size:
         return p.constant(np.zeros((batch, channels, *out), x.dtype))
+    if rank == 2 and mode == "linear" and x.dtype == grid.dtype == FLOAT32 and volume(x.shape[2:]) < _MOST_PIXELS:
+        how = (PADDINGS.index(padding), int(aligned), int(clamp_first))
+        numbers = (*x.shape, volume(out), *how)
+        return p.routine("grid.sample", [x, grid], [((batch, channels, *out), FLOAT32)], numbers)[0]
     wide = working_dtype(grid.dtype)
     points = cast(p, grid, wide)
     by_axis: list[list[tuple[T, T | None, T | None]]] = []

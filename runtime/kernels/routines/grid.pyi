@@ -1,0 +1,3 @@
+ROUTINES: dict[str, int]
+
+def use_lanes(kind: int) -> bool: ...
