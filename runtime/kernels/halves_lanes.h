@@ -31,12 +31,21 @@ ATTR static inline __attribute__((always_inline)) void NAME(to_halves)(V const v
 #endif
 }
 
-/* As NAME(load) and NAME(store): 16 of them, or fewer and then ``rest``. */
+/* As NAME(load) and NAME(store): 16 of them, or fewer and then ``rest``; what is short goes in pairs, and the last alone. */
 ATTR static inline __attribute__((always_inline)) void NAME(load_halves)(uint16_t const *x, npy_intp count, uint16_t rest,
                                                                          int brain, V v[LOOPDBG_LANES / N]) {
     uint16_t padded[LOOPDBG_LANES];
     if (count < LOOPDBG_LANES) {
+#if N == 4
         for (int k = 0; k < LOOPDBG_LANES; k++) padded[k] = k < count ? x[k] : rest;
+#else
+        __m256i index = _mm256_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+        __m256i place = _mm256_set1_epi16((short)(count - 1)), last = _mm256_set1_epi16((short)x[count - 1]);
+        __m256i whole = _mm256_maskload_epi32((int const *)x, NAME(first)(count / 2));
+        whole = _mm256_blendv_epi8(whole, last, _mm256_cmpeq_epi16(index, place));
+        whole = _mm256_blendv_epi8(whole, _mm256_set1_epi16((short)rest), _mm256_cmpgt_epi16(index, place));
+        _mm256_storeu_si256((__m256i *)padded, whole);
+#endif
         x = padded;
     }
     NAME(from_halves)(x, brain, v);
@@ -45,7 +54,13 @@ ATTR static inline __attribute__((always_inline)) void NAME(store_halves)(uint16
                                                                           V const v[LOOPDBG_LANES / N]) {
     uint16_t padded[LOOPDBG_LANES];
     NAME(to_halves)(v, brain, count < LOOPDBG_LANES ? padded : y);
-    if (count < LOOPDBG_LANES) memcpy(y, padded, 2 * (size_t)count);
+    if (count >= LOOPDBG_LANES) return;
+#if N == 4
+    memcpy(y, padded, 2 * (size_t)count);
+#else
+    _mm256_maskstore_epi32((int *)y, NAME(first)(count / 2), _mm256_loadu_si256((__m256i const *)padded));
+    if (count & 1) y[count - 1] = padded[count - 1];
+#endif
 }
 
 /* Rounded to the type, and floats again. */

@@ -72,8 +72,11 @@ ATTR static inline __attribute__((always_inline)) V NAME(exp)(V x) {
 }
 #undef ALL
 
-#if N == 8
-static int32_t const NAME(masks)[2 * LOOPDBG_LANES] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+#if N != 4
+/* The mask of the first ``count`` of 8 elements; below 0 as 0, above 8 as 8. */
+ATTR static inline __attribute__((always_inline)) __m256i NAME(first)(npy_intp count) {
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
 #endif
 
 /* 16 elements, or fewer and then ``rest``. What is short is read and written by masks: through memory, a narrow write
@@ -88,7 +91,7 @@ ATTR static inline __attribute__((always_inline)) void NAME(load)(float const *x
     v[0] = (V)_mm512_mask_loadu_ps(_mm512_set1_ps(rest), (__mmask16)((1u << count) - 1), x);
 #elif N == 8
     for (int q = 0; q < 2; q++) {
-        __m256i m = _mm256_loadu_si256((__m256i const *)(NAME(masks) + LOOPDBG_LANES - count + q * 8));
+        __m256i m = NAME(first)(count - q * 8);
         v[q] = (V)_mm256_blendv_ps(_mm256_set1_ps(rest), _mm256_maskload_ps(x + q * 8, m), (__m256)m);
     }
 #else
@@ -108,8 +111,7 @@ ATTR static inline __attribute__((always_inline)) void NAME(store)(float *y, npy
     _mm512_mask_storeu_ps(y, (__mmask16)((1u << count) - 1), (__m512)v[0]);
 #elif N == 8
     for (int q = 0; q < 2; q++)
-        _mm256_maskstore_ps(y + q * 8, _mm256_loadu_si256((__m256i const *)(NAME(masks) + LOOPDBG_LANES - count + q * 8)),
-                            (__m256)v[q]);
+        _mm256_maskstore_ps(y + q * 8, NAME(first)(count - q * 8), (__m256)v[q]);
 #else
     float padded[LOOPDBG_LANES];
     for (int q = 0; q < LOOPDBG_LANES / N; q++) *(V *)(padded + q * N) = v[q];

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -10,28 +13,37 @@ from loopdbg.runtime.kernels import kernel as kernels
 from loopdbg.runtime.kernels.routines import rows
 
 ROWS, BEHIND = 19, 16
+BRAIN = np.dtype(ml_dtypes.bfloat16)
 
 
 @pytest.mark.parametrize("kind", [1, 2, 3])
 @pytest.mark.parametrize("logarithm", [0, 1])
-def test_rows_of_every_short_length(kind: int, logarithm: int) -> None:
+@pytest.mark.parametrize(
+    "dtype, routine, extra, digits",
+    [("f4", "rows.softmax", (), 23), ("f2", "rows.softmax_rounded", (0,), 10), (BRAIN, "rows.softmax_rounded", (1,), 7)],
+    ids=["float32", "float16", "bfloat16"],
+)
+def test_rows_of_every_short_length(
+    kind: int, logarithm: int, dtype: Any, routine: str, extra: tuple[int, ...], digits: int
+) -> None:
     if not rows.use_lanes(kind):
         pytest.skip("this processor has no lanes so wide")
     rng = np.random.default_rng(5)
+    near = {"rtol": 16 * 2.0**-digits, "atol": 16 * 2.0**-digits}
     try:
         for length in range(1, 50):
             size = ROWS * length
             # What lies behind is greater than all that counts: who reads it gives something else.
-            x = np.concatenate([rng.standard_normal(size), np.full(BEHIND, 1e30)]).astype(np.float32)
-            out = np.full(size + BEHIND, 7, np.float32)
+            x = np.concatenate([rng.standard_normal(size), np.full(BEHIND, 3e4)]).astype(dtype)
+            out = np.full(size + BEHIND, 7, dtype)
             given = (x[:size].reshape(ROWS, length), out[:size].reshape(ROWS, length))
-            assert drivers.run(kernels.routine_kernel("rows.softmax"), given, extra=(ROWS, length, logarithm))
+            assert drivers.run(kernels.routine_kernel(routine), given, extra=(ROWS, length, logarithm, *extra))
             assert (out[size:] == 7).all(), f"it wrote behind rows of {length}"
             wide = given[0].astype(np.float64)
             powers = np.exp(wide - wide.max(1, keepdims=True))
             wanted = powers / powers.sum(1, keepdims=True)
             wanted = np.log(wanted) if logarithm else wanted
-            np.testing.assert_allclose(given[1], wanted, rtol=2e-6, atol=2e-6)
+            np.testing.assert_allclose(given[1].astype(np.float64), wanted, **near)
     finally:
         rows.use_lanes(0)
 
