@@ -67,3 +67,33 @@ def test_a_scalar_program_leaves_what_the_plain_engine_leaves(
         event(f"program used: {used}")
         event(f"ended by: {plain[0][0]}")
         assert fast == plain
+
+
+ENTERED_AGAIN = """agraph (int64 M) => (int64 last)
+{
+  zero = Constant <value = int64 {0}> ()
+  last = Loop <body = outer (int64 i, bool c_in, int64 v_in) => (bool c_out, int64 v_out) {
+    c_out = Identity (c_in)
+    w = Loop <body = inner (int64 j, bool d_in, int64 w_in) => (bool d_out, int64 w_out) {
+      d_out = Identity (d_in)
+      w_out = Add (w_in, j)
+    }> (i, , v_in)
+    v_out = Identity (w)
+  }> (M, , zero)
+}"""
+
+
+def test_an_inner_loop_that_ended_stands_where_it_came_to() -> None:
+    m = model(ENTERED_AGAIN)
+    seen = []
+    for hot_after in (-1, 1):
+        engine = Engine(m.plan)
+        engine.hot_after = hot_after
+        engine.start(m.check({"M": 9}))
+        engine.stop_at(0, 7)
+        assert engine.resume() == ("boundary", 0)
+        assert (engine.program_runs > 0) == (hot_after > 0)
+        inner = Frame(engine, 1)
+        seen.append({name: inner.values[name].tolist() for name in inner.values})
+    assert seen[0]["j"] == 6
+    assert seen[1] == seen[0]

@@ -200,6 +200,11 @@ static int scalar_run(scalar_program *p, int const volatile *watch, int64_t *bud
                     : L->trips >= 0 && L->i >= L->trips     ? 1
                     : L->counted && L->i >= L->parts        ? 3
                                                             : 0;
+        /* As the engine's head, where a loop ends too: whoever looks later finds how far it came. */
+        if (L->iteration >= 0) {
+            if (L->iteration_wide) REG(int64_t, L->iteration) = L->i;
+            else REG(int32_t, L->iteration) = (int32_t)L->i;
+        }
         if (ended) {
             if (L->parent < 0) goto leave_head;
             *L->iterations += L->i;
@@ -214,10 +219,6 @@ static int scalar_run(scalar_program *p, int const volatile *watch, int64_t *bud
         for (int k = 0; k < L->nslices; k++) {
             scalar_slice const *s = L->slices + k;
             memcpy(R + s->to, s->base + L->i * s->step, (size_t)s->nbytes);
-        }
-        if (L->iteration >= 0) {
-            if (L->iteration_wide) REG(int64_t, L->iteration) = L->i;
-            else REG(int32_t, L->iteration) = (int32_t)L->i;
         }
         in = p->code + L->body;
     }
