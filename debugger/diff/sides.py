@@ -10,12 +10,12 @@ from typing import Any, Protocol
 from ...runtime.engine.engine import Engine
 from ...runtime.errors import ExecutionError, InterruptError
 from ...runtime.frame import Frame
+from ...runtime.frontends import is_database
 from ...runtime.graph import Graph, Loop, Value
 from ...runtime.model import Data, LoopNode, Model, load
 from ...runtime.notes import observed
 from ..recording.frames import RecordedFrame
 from ..recording.outline import Outline
-from ..recording.schema import MAGIC
 from ..session.boundary import Boundary, read
 from .findings import Reason
 from .iteration_values import Iteration, Moment, asked_before, given
@@ -191,15 +191,6 @@ def _recorded(outline: Outline, parent: int) -> tuple[LoopInfo, ...]:
     )
 
 
-def is_trace(path: str | Path) -> bool:
-    """True for an SQLite file, which no model file is."""
-    try:
-        with open(path, "rb") as file:
-            return file.read(len(MAGIC)) == MAGIC
-    except OSError:
-        return False
-
-
 def open_side(path: str | Path, weights: str | None = None) -> Model | TraceSide:
     """What a file holds: a trace, told by its header, is a side at once; a model needs inputs first. ``weights``: the
     file with the constants of an IR, if not the ``.bin`` beside it.
@@ -207,7 +198,7 @@ def open_side(path: str | Path, weights: str | None = None) -> Model | TraceSide
     Raises:
         ModelError: neither a model nor a trace that can be read.
     """
-    if is_trace(path):
+    if is_database(path):
         from ..recording.reader import Trace
 
         return TraceSide(Trace.open(path))

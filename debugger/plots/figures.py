@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,10 +24,18 @@ _MARKED = 40
 _CELLS = 1000
 #: Numbers further apart than this stand on a logarithmic scale.
 _FAR = 100.0
+#: So many characters have room across a picture (a legend, a title), beside one of several rows, and beside one alone.
+_ACROSS, _BESIDE, _ALONE = 60, 24, 40
 
 
 class Picture(Figure):
     """A figure that a notebook draws by itself, whatever its backend."""
+
+    def savefig(self, *args: Any, **kwargs: Any) -> None:
+        with warnings.catch_warnings():
+            # Boxes stand for what the font lacks; a warning for each character tells no more.
+            warnings.filterwarnings("ignore", "Glyph ")
+            super().savefig(*args, **kwargs)
 
     def _repr_png_(self) -> bytes:
         file = io.BytesIO()
@@ -56,7 +65,7 @@ def curves(shown: Sequence[Curve], title: str, *, together: bool = False, log: b
         axis = axes[0 if together else k]
         _draw(axis, one, k)
         if not together:
-            axis.set_ylabel(one.what)
+            axis.set_ylabel(_written(one.what, _BESIDE if rows > 1 else _ALONE))
             _scale(axis, [one], log)
             _remark(axis, one.history)
     if together:
@@ -74,7 +83,7 @@ def sides(left: Curve, sign: str, right: Curve, title: str) -> Figure:
     for k, one in enumerate((left, right)):
         _draw(axis, one, k)
     _scale(axis, (left, right), None)
-    axis.set_ylabel(f"{left.label} {sign} {right.label}")
+    axis.set_ylabel(f" {sign} ".join(_written(one.label, _ALONE // 2 - 2) for one in (left, right)))
     axis.legend()
     _remark(axis, left.history)
     _finish(figure, axis, title)
@@ -150,14 +159,15 @@ def _draw(axis: Axes, one: Curve, k: int) -> None:
     history = one.history
     x, y = history.iterations, history.value.last
     marks = {"marker": _MARKS[k % len(_MARKS)], "markersize": 4.0} if len(x) <= _MARKED else {}
-    (drawn,) = axis.plot(x, y, linestyle=_STYLES[k % len(_STYLES)], label=one.what, **marks)  # type: ignore[arg-type]
+    label = _written(one.what, _ACROSS)
+    (drawn,) = axis.plot(x, y, linestyle=_STYLES[k % len(_STYLES)], label=label, **marks)  # type: ignore[arg-type]
     if history.bucket > 1:
         # Of a bucket all that was in it: a spike is seen however narrow it is.
         axis.fill_between(x, history.value.low, history.value.high, alpha=0.3, color=drawn.get_color(), linewidth=0)
     odd = history.value.odd > 0
     if odd.any():
         base = np.full(int(odd.sum()), 0.02)
-        axis.plot(x[odd], base, "rx", transform=axis.get_xaxis_transform(), label=f"{one.what}: NaN or infinite")
+        axis.plot(x[odd], base, "rx", transform=axis.get_xaxis_transform(), label=f"{label}: NaN or infinite")
 
 
 def _scale(axis: Axes, shown: Sequence[Curve], log: bool | None) -> None:
@@ -186,7 +196,15 @@ def _remark(axis: Axes, history: History) -> None:
 def _finish(figure: Figure, last: Axes, title: str, below: str = "iteration") -> None:
     last.set_xlabel(below)
     last.xaxis.set_major_locator(MaxNLocator(integer=True))
-    figure.suptitle(title)
+    figure.suptitle(_written(title, _ACROSS))
+
+
+def _written(text: str, most: int) -> str:
+    """A name as a picture shows it: cut in the middle where it is longer than ``most``, and no formula."""
+    if len(text) > most:
+        text = f"{text[: most // 2]}…{text[-(most - most // 2 - 1) :]}"
+    text = f" {text}" if text.startswith("_") else text  # a legend leaves out what begins so
+    return text.replace("$", r"\$")
 
 
 def _thinned(grid: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], tuple[int, int]]:

@@ -15,10 +15,11 @@ from urllib.parse import quote
 import numpy as np
 
 from ...runtime.errors import LoopdbgError, ModelError, Remedy, TraceError, one_line
+from ...runtime.frontends import DATABASE
 from ...runtime.graph.encoding import decode
 from . import queries
 from .cells import maybe, shape, text
-from .schema import APPLICATION_ID, MAGIC, TABLE_NAMES, VERSION
+from .schema import APPLICATION_ID, TABLE_NAMES, VERSION
 
 #: Decoded values that other rows refer to are kept, up to so many.
 _KEPT = 64
@@ -65,7 +66,7 @@ class Database:
         """
         path = Path(path)
         header = _header(path)
-        if not header.startswith(MAGIC):
+        if not header.startswith(DATABASE):
             raise TraceError(f"{path}: is no trace", Remedy.RECORD)
         if header[68:72] != APPLICATION_ID.to_bytes(4, "big"):
             raise TraceError(f"{path}: is an SQLite file, but no trace", Remedy.RECORD)

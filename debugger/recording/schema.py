@@ -8,8 +8,6 @@ import re
 APPLICATION_ID = 0x6C706462
 #: Of the tables; a trace of another version is refused.
 VERSION = 1
-#: What every SQLite file begins with.
-MAGIC = b"SQLite format 3\x00"
 
 TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;

@@ -17,12 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from ...runtime.errors import LoopdbgError, Remedy, TraceError, UsageError, one_line
+from ...runtime.frontends import DATABASE
 from ...runtime.text import counted
 from . import queries
 from .cells import shape
 from .lock import Lock
 from .rows import Batch, Encoder, Types
-from .schema import APPLICATION_ID, MAGIC
+from .schema import APPLICATION_ID
 
 #: How often the thread looks for something to write, in seconds.
 INTERVAL = 0.1
@@ -171,7 +172,7 @@ def is_trace(path: Path) -> bool:
             header = file.read(72)
     except OSError:
         return False
-    return header.startswith(MAGIC) and header[68:72] == APPLICATION_ID.to_bytes(4, "big")
+    return header.startswith(DATABASE) and header[68:72] == APPLICATION_ID.to_bytes(4, "big")
 
 
 def _reason(error: Exception) -> str:

@@ -21,6 +21,8 @@ _FRONTENDS = {
     ".xml": "openvino.reader",
     ".py": "tensorrt.script",
 }
+#: What every SQLite file begins with, a trace among them.
+DATABASE = b"SQLite format 3\x00"
 
 
 def split(path: str | os.PathLike[str]) -> tuple[Path, str]:
@@ -38,6 +40,15 @@ def split(path: str | os.PathLike[str]) -> tuple[Path, str]:
     if not function:
         raise ModelError(f"'{path}' names no function behind the colon; leave the colon out, or name one")
     return Path(file), function
+
+
+def is_database(path: str | os.PathLike[str]) -> bool:
+    """True for an SQLite file, which no model file is: whether it is a trace, opening it tells."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(DATABASE)) == DATABASE
+    except OSError:
+        return False
 
 
 def read(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = None, function: str = "") -> Graph:

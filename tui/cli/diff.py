@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...runtime.errors import InputError, ModelError, UnsupportedError, UsageError
+from ...runtime.frontends import is_database
 from ...runtime.model import Data, Model
 from . import terminal
 from .command import Command
 from .inputs import add_run_options, gather
+from .recorded import add_weights_of_two, names_of_two, weights_of_two
 from .remedies import told
 
 if TYPE_CHECKING:
@@ -45,14 +46,7 @@ exit status: 0 the same, 6 they differ, 1 bad model or input, 2 wrong usage,
         parser.usage = "loopdbg diff A B [options]\n       loopdbg diff MODEL --against PEER [options]"
         parser.add_argument("a", metavar="A", help="a model or a trace")
         parser.add_argument("b", metavar="B", nargs="?", help="what to compare it with")
-        parser.add_argument(
-            "--weights",
-            action="append",
-            default=[],
-            metavar="FILE",
-            help="OpenVINO IR: the file with its constants, if not MODEL.bin beside MODEL.xml; "
-            "of two IRs give A's, then B's",
-        )
+        add_weights_of_two(parser)
         add_run_options(parser)
         how = parser.add_argument_group("comparing")
         how.add_argument("--rtol", type=_tolerance, metavar="R", help="relative tolerance of floats (by dtype)")
@@ -120,19 +114,6 @@ def _check(options: argparse.Namespace) -> None:
         raise UsageError("--map is for two models: a live peer has the names of the model")
 
 
-def _weights(paths: Sequence[str], given: Sequence[str]) -> list[str | None]:
-    """Of each model the file with its constants, None where none was named: they are those of the IRs, in order."""
-    from ...debugger.diff.sides import is_trace
-
-    separate = [Path(path).suffix.lower() == ".xml" and not is_trace(path) for path in paths]
-    if len(given) > sum(separate):
-        irs = [path for path, apart in zip(paths, separate, strict=True) if apart]
-        what = f"no OpenVINO IR but {' and '.join(irs)} is compared" if irs else "no OpenVINO IR is compared"
-        raise UsageError(f"--weights {given[-1]}: {what}, and nothing else has its constants in a file of their own")
-    named = iter(given)
-    return [next(named, None) if apart else None for apart in separate]
-
-
 def _options(options: argparse.Namespace) -> Options:
     from ...debugger.diff.streams import Options
     from ...debugger.diff.values import Tolerance
@@ -148,14 +129,13 @@ def _options(options: argparse.Namespace) -> Options:
 
 def _against(options: argparse.Namespace) -> Any:
     from ...debugger.diff.live import compare_live
-    from ...debugger.diff.sides import is_trace
     from ...debugger.peers.process import Peer
     from ...runtime.model import load
 
-    if is_trace(options.a):
+    if is_database(options.a):
         raise UsageError(f"{options.a}: is a trace, and a peer can run a model only")
     with Peer(options.against, options.timeout or 60.0) as peer:
-        model = load(options.a, _weights([options.a], options.weights)[0])
+        model = load(options.a, weights_of_two([options.a], options.weights)[0])
         inputs = gather(model, options)
         _remark(inputs.remarks, inputs.note if inputs.chosen_here else "")
         both = options.lockstep == options.free
@@ -178,7 +158,7 @@ def _two(options: argparse.Namespace) -> Any:
     with ExitStack() as opened:
         paths = (options.a, options.b)
         sources = []
-        for path, weights in zip(paths, _weights(paths, options.weights), strict=True):
+        for path, weights in zip(paths, weights_of_two(paths, options.weights), strict=True):
             source = open_side(path, weights)
             sources.append(source)
             if not isinstance(source, Model):
@@ -186,9 +166,7 @@ def _two(options: argparse.Namespace) -> Any:
         settings = _options(options)
         given = _inputs(sources, options)
         sides: list[Side] = []
-        names = [Path(path).name for path in paths]
-        for source, path, name in zip(sources, paths, names, strict=True):
-            label = name if names[0] != names[1] else path
+        for source, label in zip(sources, names_of_two(paths), strict=True):
             if not isinstance(source, Model):
                 source.label = label
                 sides.append(source)

@@ -8,13 +8,13 @@ import sys
 
 from ... import __version__
 from ...runtime.errors import ModelError, UsageError
-from ...runtime.frontends import split
+from ...runtime.frontends import is_database, split
 from ...runtime.model import Model, load
 from .. import settings
 from . import terminal
 from .command import Command
 from .inputs import Inputs, add_run_options, gather
-from .recorded import add_weights_option, is_database, opened
+from .recorded import add_weights_option, opened
 from .remedies import told
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...runtime.errors import ExecutionError, InputError, ModelError, UsageError
-from ...runtime.frontends import split
+from ...runtime.frontends import is_database, split
 from ...runtime.model import Data, Model, load
 from ...runtime.text import did_you_mean
 from . import terminal
 from .command import Command, at_least
 from .inputs import add_run_options, gather
-from .recorded import add_weights_option, is_database, opened
+from .recorded import add_weights_of_two, names_of_two, opened, weights_of_two
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,7 +46,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.usage = "loopdbg plot MODEL|TRACE -o FILE [options]"
         parser.add_argument("model", metavar="MODEL", help="a model, or a trace")
-        add_weights_option(parser)
+        add_weights_of_two(parser)
         drawn = parser.add_argument_group("picture")
         drawn.add_argument(
             "--what",
@@ -84,7 +84,8 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
     def _draw(self, options: argparse.Namespace) -> Figure:
         from ...debugger.plots import frames
 
-        with _session(options.model, options, None) as session:
+        (weights,) = weights_of_two([options.model], options.weights)
+        with _session(options.model, weights, options, None) as session:
             frame = _at_end(session, options)
             if options.what == "condition":
                 if options.name is not None:
@@ -99,8 +100,9 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
 
         known = []
         given: Mapping[str, Data] | None = None
-        for path in (options.model, options.against):
-            with _session(path, options, given) as session:
+        paths = (options.model, options.against)
+        for path, weights in zip(paths, weights_of_two(paths, options.weights), strict=True):
+            with _session(path, weights, options, given) as session:
                 frame = _at_end(session, options)
                 given = session.inputs
                 edges = {edge.param.name for edge in frame.loop.back_edges}
@@ -111,8 +113,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
         if not shared:
             mine, theirs = (", ".join(names) or "nothing" for names in known)
             raise UsageError(f"the loops carry nothing of one name: one has {mine}, the other {theirs}")
-        labels = [Path(path).name for path in (options.model, options.against)]
-        labels = [options.model, options.against] if labels[0] == labels[1] else labels
+        labels = names_of_two(paths)
         pairs = [
             (Curve(f"{name} in {labels[0]}", one[name]), Curve(f"{name} in {labels[1]}", other[name]))
             for name in shared
@@ -121,7 +122,9 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
 
 
 @contextmanager
-def _session(path: str, options: argparse.Namespace, given: Mapping[str, Data] | None) -> Iterator[Debuggee]:
+def _session(
+    path: str, weights: str | None, options: argparse.Namespace, given: Mapping[str, Data] | None
+) -> Iterator[Debuggee]:
     """A model or a trace under the debugger. ``given``: the inputs of the run that it is compared with."""
     file, _ = split(path)
     if not file.exists():
@@ -134,7 +137,7 @@ def _session(path: str, options: argparse.Namespace, given: Mapping[str, Data] |
         return
     from ...debugger.session.session import Session
 
-    model = load(path, options.weights if path == options.model else None)
+    model = load(path, weights)
     values = _values(model, options) if given is None else _taken(model, given, path)
     yield Session(model, values, max_iterations=options.max_iterations, attended=False)
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...runtime.errors import UsageError
+from ...runtime.frontends import is_database
 from ...runtime.model import Model, load
 
 if TYPE_CHECKING:
@@ -28,15 +31,6 @@ _OF_A_RUN = (
     "resume",
     "weights",
 )
-
-
-def is_database(path: str) -> bool:
-    """True for an SQLite file, which no model file is: whether it is a trace, opening it tells."""
-    try:
-        with open(path, "rb") as file:
-            return file.read(16) == b"SQLite format 3\x00"
-    except OSError:
-        return False
 
 
 @contextmanager
@@ -60,11 +54,43 @@ def opened(options: argparse.Namespace) -> Iterator[Replay]:
         yield Replay(trace)
 
 
+_WEIGHTS = "OpenVINO IR: the file with its constants, if not MODEL.bin beside MODEL.xml"
+
+
 def add_weights_option(parser: argparse.ArgumentParser) -> None:
     """The option of whatever opens a model file."""
-    parser.add_argument(
-        "--weights", metavar="FILE", help="OpenVINO IR: the file with its constants, if not MODEL.bin beside MODEL.xml"
-    )
+    parser.add_argument("--weights", metavar="FILE", help=_WEIGHTS)
+
+
+def add_weights_of_two(parser: argparse.ArgumentParser) -> None:
+    """The same of what opens two; :func:`weights_of_two` tells whose is which."""
+    help = f"{_WEIGHTS}; of two IRs give the first one's, then the other's"
+    parser.add_argument("--weights", action="append", default=[], metavar="FILE", help=help)
+
+
+def weights_of_two(paths: Sequence[str], given: Sequence[str]) -> list[str | None]:
+    """Of each file that with its constants, None where none was named: they are those of the IRs, in order.
+
+    Raises:
+        UsageError: there are more than IRs.
+    """
+    separate = [Path(path).suffix.lower() == ".xml" and not is_database(path) for path in paths]
+    if len(given) > sum(separate):
+        irs = [path for path, apart in zip(paths, separate, strict=True) if apart]
+        what = f"no OpenVINO IR but {' and '.join(irs)} is read" if irs else "no OpenVINO IR is read"
+        raise UsageError(f"--weights {given[-1]}: {what}, and nothing else has its constants in a file of their own")
+    named = iter(given)
+    return [next(named, None) if apart else None for apart in separate]
+
+
+def names_of_two(paths: Sequence[str]) -> list[str]:
+    """The names of two files, with the folders in which they differ where the names do not."""
+    names = [Path(path).name for path in paths]
+    if names[0] != names[1]:
+        return names
+    whole = [os.path.abspath(path) for path in paths]
+    folder = os.path.commonpath([os.path.dirname(path) for path in whole])
+    return [os.path.relpath(path, folder) for path in whole]
 
 
 def model_of(options: argparse.Namespace) -> Model:

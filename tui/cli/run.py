@@ -9,7 +9,7 @@ from contextlib import closing, nullcontext
 from pathlib import Path
 
 from ...runtime.errors import ExecutionError, InterruptError, LimitError, TraceError, UsageError
-from ...runtime.frontends import split
+from ...runtime.frontends import is_database, split
 from ...runtime.graph import StoppedBy
 from ...runtime.model import Model, OnIteration, load
 from ...runtime.model import Run as Result
@@ -17,7 +17,7 @@ from . import report, scripted, terminal
 from .command import Command
 from .inputs import Inputs, add_run_options, beside, gather
 from .progress import Progress
-from .recorded import add_weights_option, is_database, opened
+from .recorded import add_weights_option, opened
 from .recording import Recording, Resumed, add_record_options, check_options
 from .save import check_target, save
 

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...runtime.errors import ModelError, UsageError
-from ...runtime.frontends import split
+from ...runtime.frontends import is_database, split
 from ...runtime.model import load
 from . import terminal
 from .command import Command, at_least
 from .inputs import add_run_options, gather
-from .recorded import add_weights_option, is_database
+from .recorded import add_weights_option
 
 if TYPE_CHECKING:
     from aiohttp import web

@@ -90,10 +90,10 @@ def test_weights_of_one_and_of_two_irs(capsys: pytest.CaptureFixture[str], tmp_p
 @pytest.mark.parametrize(
     ("names", "given", "told"),
     [
-        (["newton_sqrt.onnx", "newton_sqrt.onnx"], 1, "no OpenVINO IR is compared"),
-        (["newton_sqrt.onnx", "lstm.xml"], 2, "no OpenVINO IR but {lstm.xml} is compared"),
-        (["loop_for.xml", "lstm.xml"], 3, "no OpenVINO IR but {loop_for.xml} and {lstm.xml} is compared"),
-        (["newton_sqrt.onnx", "--against=openvino"], 1, "no OpenVINO IR is compared"),
+        (["newton_sqrt.onnx", "newton_sqrt.onnx"], 1, "no OpenVINO IR is read"),
+        (["newton_sqrt.onnx", "lstm.xml"], 2, "no OpenVINO IR but {lstm.xml} is read"),
+        (["loop_for.xml", "lstm.xml"], 3, "no OpenVINO IR but {loop_for.xml} and {lstm.xml} is read"),
+        (["newton_sqrt.onnx", "--against=openvino"], 1, "no OpenVINO IR is read"),
     ],
 )
 def test_more_weights_than_irs(capsys: pytest.CaptureFixture[str], names: list[str], given: int, told: str) -> None:

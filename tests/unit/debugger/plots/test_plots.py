@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +16,7 @@ import loopdbg
 from command_line import Ran
 from command_line import loopdbg as command
 from loopdbg.debugger.plots import frames
-from loopdbg.debugger.plots.figures import Curve, apart, curves, differences, heat
+from loopdbg.debugger.plots.figures import Curve, apart, curves, differences, heat, sides
 from loopdbg.debugger.statistics.history import History, Series
 from loopdbg.runtime.errors import UsageError
 from models import SAMPLES, sample
@@ -101,6 +103,30 @@ def test_what_is_not_finite_is_marked_and_buckets_show_their_range() -> None:
     assert "every 3. row" in large.get_suptitle()
 
 
+@pytest.mark.parametrize("name", ["a name of a hundred characters" * 4, "$x^{ and $y", "_hidden", "状态"])
+@pytest.mark.filterwarnings("ignore:Glyph")
+def test_every_name_can_be_drawn(name: str, tmp_path: Path) -> None:
+    one, other = Curve(name, history(name, [1.0, 2.0])), Curve(f"{name} in other.onnx", history(name, [1.0, 2.5]))
+    pictures = [
+        curves([one], name),
+        curves([one, other], name),
+        curves([one, other], name, together=True),
+        sides(one, "<", other, name),
+        apart([(one, other)] * 2, name),
+        heat(np.eye(3), name, "row", "column"),
+    ]
+    for picture in pictures:
+        with warnings.catch_warnings(action="error"):  # such as that a layout does not fit
+            picture.savefig(tmp_path / "x.png")
+        axes = picture.axes[0]
+        assert axes.get_position().width > 0.6
+        legend = axes.get_legend()
+        if legend is not None:
+            assert len(legend.get_texts()) == 2
+            whole = picture.get_window_extent()
+            assert legend.get_window_extent().x0 > 0 and legend.get_window_extent().x1 < whole.x1
+
+
 def test_two_runs_are_apart_where_both_know_an_iteration() -> None:
     one, other = history("h", [1.0, 2.0, 3.0]), history("h", [2.0, 5.0, 7.0], first=1)
     assert [list(part) for part in differences(one, other)] == [[1, 2], [0.0, 2.0]]
@@ -163,6 +189,19 @@ def test_a_trace_is_drawn_as_its_model_is(tmp_path: Path, plot: Plot, capsys: py
     assert plot(trace, "--against", SAMPLES / "newton_sqrt.onnx", "-o", tmp_path / "b.png").status == 0
     told = plot(trace, "--seed", "1", "-o", picture)
     assert told.status == 2 and "is a recording" in told.err
+
+
+def test_weights_of_one_and_of_two_irs(tmp_path: Path, plot: Plot) -> None:
+    one, other = (Path(shutil.copy(SAMPLES / "lstm.xml", tmp_path / name)) for name in ("one.xml", "other.xml"))
+    weights = ("--weights", SAMPLES / "lstm.bin")
+    given = ("--inputs", SAMPLES / "lstm.inputs.npz", "-o", tmp_path / "x.png")
+    assert plot(one, *weights, *given).status == 0
+    assert plot(one, "--against", other, *weights, *weights, *given).status == 0
+    assert plot(one, "--against", one, *weights, *weights, *given).status == 0
+    told = plot(one, "--against", other, *weights, *given)
+    assert told.status == 1 and "other.bin, which does not exist" in told.err
+    told = plot(one, "--against", SAMPLES / "newton_sqrt.onnx", *weights, *weights, *given)
+    assert told.status == 2 and f"no OpenVINO IR but {one} is read" in told.err
 
 
 @pytest.mark.parametrize(

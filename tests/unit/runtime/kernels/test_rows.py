@@ -20,7 +20,11 @@ BRAIN = np.dtype(ml_dtypes.bfloat16)
 @pytest.mark.parametrize("logarithm", [0, 1])
 @pytest.mark.parametrize(
     "dtype, routine, extra, digits",
-    [("f4", "rows.softmax", (), 23), ("f2", "rows.softmax_rounded", (0,), 10), (BRAIN, "rows.softmax_rounded", (1,), 7)],
+    [
+        ("f4", "rows.softmax", (), 23),
+        ("f2", "rows.softmax_rounded", (0,), 10),
+        (BRAIN, "rows.softmax_rounded", (1,), 7),
+    ],
     ids=["float32", "float16", "bfloat16"],
 )
 def test_rows_of_every_short_length(
