@@ -16,7 +16,7 @@ from ..kernels.walks import broadcast_shapes
 from .axes import normal_axis, one_int, text, unknown_word, volume
 from .primitives import NotNative
 from .registry import onnx, openvino
-from .support import Dtype, cast, constant, is_integer
+from .support import Dtype, cast, constant, counting, is_integer
 
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
@@ -467,7 +467,7 @@ def _one_hot(p: P, indices: T, depth: int, on: T, off: T, axis: int, negative: b
     if depth < 0:
         raise ValueError(f"depth must not be negative, and it is {depth}")
     along = normal_axis(axis, indices.ndim + 1)
-    classes = np.arange(depth).reshape(-1, *(1,) * (indices.ndim - along))
+    classes = counting(depth).reshape(-1, *(1,) * (indices.ndim - along))
     indices = cast(p, indices, INT64)
     indices = p.reshape(indices, (*indices.shape[:along], 1, *indices.shape[along:]))
     hit = p.map(np.equal, indices, p.constant(classes))

@@ -17,7 +17,7 @@ from ..graph import Array
 from ..record import record
 from .axes import check_shape, ints, normal_axes, text, unknown_word
 from .registry import Ints, attributes_of, onnx, openvino
-from .support import cast, constant, is_float
+from .support import cast, constant, counting, is_float
 
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
@@ -116,7 +116,7 @@ _MODES = (
 def _coordinates(
     mode: str, size: int, out: int, scale: float, kind: Any, region: tuple[float, float] = (0.0, 1.0)
 ) -> Any:
-    index = np.arange(out).astype(kind)
+    index = counting(out).astype(kind)
     half, factor = kind(0.5), kind(scale)
     if mode == "asymmetric":
         return index / factor
@@ -170,7 +170,7 @@ def _onnx_resize(
             continue
         at = _coordinates(coordinates, size, out, scale, np.float64, regions[k] if crops else (0.0, 1.0))
         if coordinates == "align_corners" and out > 1:  # the specification's length is not rounded here
-            at = np.arange(out) * (size - 1) / (size * scale - 1)
+            at = counting(out) * (size - 1) / (size * scale - 1)
         if mode == "nearest":
             x = _pick(p, x, axis, _nearest(at, nearest_mode, scale < 1).clip(0, size - 1))
         else:
@@ -305,7 +305,7 @@ class _Interpolation:
             if (out != x.shape[axis] and scale != 1) or (self.mode.endswith("pillow") and out != x.shape[axis]):
                 x = self._axis(p, x, axis, out, scale)
             elif out != x.shape[axis]:
-                x = _pick(p, x, axis, np.arange(out).clip(0, x.shape[axis] - 1))
+                x = _pick(p, x, axis, counting(out).clip(0, x.shape[axis] - 1))
         return _back(p, x, dtype)
 
     def _axis(self, p: P, x: T, axis: int, out: int, scale: float) -> T:
@@ -328,7 +328,7 @@ class _Interpolation:
         ratio = size / out
         stretch = max(ratio, 1.0)
         kernel, reach = (_triangle, 1.0) if self.mode == "bilinear_pillow" else (_cubic(-0.5), 2.0)
-        centre = (np.arange(out) + 0.5) * ratio
+        centre = (counting(out) + 0.5) * ratio
         first = np.maximum((centre - reach * stretch + 0.5).astype(np.int64), 0)
         last = np.minimum((centre + reach * stretch + 0.5).astype(np.int64), size)
         places = first[:, None] + np.arange(int((last - first).max()))

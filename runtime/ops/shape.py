@@ -25,7 +25,7 @@ from .axes import (
 )
 from .primitives import NotNative
 from .registry import onnx, openvino
-from .support import is_float, tells_zeros
+from .support import counting, is_float, tells_zeros
 
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
@@ -305,7 +305,7 @@ def _floats(start: Array, stop: Array, step: Array, dtype: np.dtype[Any]) -> Arr
             raise ValueError(f"a range from {start} to {stop} by {step} has no number of elements")
         count = math.ceil(quotient)
     # Counted in int64: an index too large for the dtype wraps, and so does the product, to the right value.
-    return np.asarray(np.arange(max(count, 0)).astype(dtype) * step + start)
+    return np.asarray(counting(count).astype(dtype) * step + start)
 
 
 @onnx("Range", since=11)

@@ -47,6 +47,14 @@ def constant(p: P, value: Any, dtype: Dtype) -> T:
     return p.constant(np.array(value, dtype))
 
 
+def counting(count: int) -> Array:
+    """0, 1, ... below ``count``, int64. ``np.arange`` gives nothing where nearly 2**63 are asked for."""
+    numbers: Array = np.arange(count)
+    if len(numbers) != max(count, 0):
+        raise OverflowError("Maximum allowed size exceeded")
+    return numbers
+
+
 def full(p: P, shape: Sequence[int], value: Any, dtype: Dtype) -> T:
     """A constant of a shape, every element ``value``."""
     return p.constant(np.full(tuple(shape), value, dtype))

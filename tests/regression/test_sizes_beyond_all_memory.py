@@ -24,3 +24,21 @@ def test_too_large(node: str, size: int) -> None:
     assert told.startswith(node.split()[0]) and told.isprintable()
     assert "too large for this machine" in told or "this machine has" in told or "Reshape" in told or "allocate" in told
     assert not any(words in told for words in ("iterator", "arr.", "Maximum", "C long"))
+
+
+@pytest.mark.parametrize("size", [2**62, 2**63 - 600, 2**63 - 100, 2**63 - 1])
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "z = Constant <value = int64 {0}> () o = Constant <value = int64 {1}> () y = Range (z, n, o)",
+        "v = Constant <value = float[2] {0., 1.}> () y = OneHot (i, n, v)",
+        'm = Reshape (n, i) y = Resize <mode = "nearest"> (x, , , m)',
+        'm = Reshape (n, i) y = Resize <mode = "linear"> (x, , , m)',
+        "y = HannWindow (n)",
+    ],
+    ids=["Range", "OneHot", "Resize", "linear", "HannWindow"],
+)
+def test_places_that_cannot_be_counted(nodes: str, size: int) -> None:
+    m = model(f"g (float[2] x, int64[1] i, int64 n) => (y) {{ {nodes} }}")
+    with pytest.raises(ExecutionError, match="too large for this machine|this machine has|[Uu]nable to allocate"):
+        m.run({"x": np.ones(2, np.float32), "i": np.array([1]), "n": np.array(size)})
