@@ -22,7 +22,6 @@ cdef extern from "bytes.h" nogil:
 
 cdef int decide(const LoopState *loop) noexcept nogil
 cdef void enter(State *s, int index, int64_t trip) noexcept nogil
-cdef int takes_copy(const Edge *e, const Slot *result) noexcept nogil
 cdef int can_cross(const State *s, const LoopState *loop) noexcept nogil
 cdef void cross(State *s, LoopState *loop) noexcept nogil
 cdef void leave_loop(State *s, LoopState *loop) noexcept nogil

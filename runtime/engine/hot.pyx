@@ -172,12 +172,6 @@ cdef inline int in_family(const State *s, const Edge *e, int a, int b) noexcept 
     return e.family != NULL and extent_of(e.family, s.slots[a].spec) >= 0 and extent_of(e.family, s.slots[b].spec) >= 0
 
 
-cdef int takes_copy(const Edge *e, const Slot *result) noexcept nogil:
-    """Does the parameter of a back edge get a copy of the result, and not its buffer? Sequences, optionals and strings
-    are never changed once they are made: they move."""
-    return not e.swap or (result.spec != 0 and result.flags & ~SHARED != OWN)
-
-
 cdef int can_cross(const State *s, const LoopState *loop) noexcept nogil:
     """Is everything as ``cross`` needs it? Else ``Loops.prepare_boundary`` has to see to it."""
     cdef int k

@@ -16,7 +16,7 @@ from .binder cimport Binder
 from .groups.fuser cimport Fuser
 from .growing.follow cimport tally_of
 from .history.history cimport Histories
-from .hot cimport LOOPDBG_CHECKED, can_cross, cross, enter, is_checked, leave_loop, takes_copy
+from .hot cimport LOOPDBG_CHECKED, can_cross, cross, enter, is_checked, leave_loop
 from .memory.clock cimport now
 from .memory.memory cimport Memory, plain
 from .memory.pieces cimport take

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 import loopdbg
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
+from loopdbg.runtime.frontends.tensorrt.enums import TripLimit
 from models import model
+from networks import Net, Op, out
 from strategies.scalars import programs
 
 
@@ -97,3 +99,25 @@ def test_an_inner_loop_that_ended_stands_where_it_came_to() -> None:
         seen.append({name: inner.values[name].tolist() for name in inner.values})
     assert seen[0]["j"] == 6
     assert seen[1] == seen[0]
+
+
+def test_a_loop_that_ends_by_its_test_shows_what_was_carried_before() -> None:
+    # TensorRT tests before an iteration: a program crosses a boundary, and finds that the loop ends there.
+    net = Net()
+    loop = net.add_loop()
+    a, b = loop.add_recurrence(net.i(1)), loop.add_recurrence(net.i(2))
+    a.set_input(1, out(b))
+    b.set_input(1, net.ew(out(a), out(b)))
+    loop.add_trip_limit(net.ew(out(a), net.given("n", "int32"), Op.LESS), TripLimit.WHILE)
+    net.last(loop, out(b), "last")
+    m = net.model()
+    seen = []
+    for hot_after in (-1, 1):
+        engine = Engine(m.plan)
+        engine.hot_after = hot_after
+        engine.start(m.check({"n": np.int32(50)}))
+        engine.stop_at_end(0)
+        assert engine.resume() == ("boundary", 0)
+        assert (engine.program_runs > 0) == (hot_after > 0)
+        seen.append([(e.previous.tolist(), e.value.tolist()) for e in Frame(engine, 0).back_edges])
+    assert seen == [[(34, 55), (55, 89)]] * 2

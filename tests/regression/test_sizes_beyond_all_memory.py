@@ -40,5 +40,5 @@ def test_too_large(node: str, size: int) -> None:
 )
 def test_places_that_cannot_be_counted(nodes: str, size: int) -> None:
     m = model(f"g (float[2] x, int64[1] i, int64 n) => (y) {{ {nodes} }}")
-    with pytest.raises(ExecutionError, match="too large for this machine|this machine has|[Uu]nable to allocate"):
+    with pytest.raises(ExecutionError, match=r"too large for this machine|this machine has|[Uu]nable to allocate"):
         m.run({"x": np.ones(2, np.float32), "i": np.array([1]), "n": np.array(size)})

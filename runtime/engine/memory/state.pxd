@@ -67,6 +67,7 @@ cdef extern from "scalar_program.h" nogil:
         SCALAR_AT_NEXT
         SCALAR_AT_HEAD
         SCALAR_AT_TEST
+        SCALAR_STAGED
         OP_CALL
         OP_LOAD
         OP_BRANCH
@@ -166,6 +167,7 @@ cdef extern from "scalar_program.h" nogil:
         scalar_move *init
         scalar_move *moves
         scalar_move *outs
+        int *before
         scalar_scan *scans
         scalar_slice *slices
         scalar_recorder *recorders
@@ -674,6 +676,12 @@ cdef inline void spec_changed(State *s, int k, Py_ssize_t least) noexcept nogil:
             ins.kind = UNBOUND
             ins.calm = 0
     s.generation += matters
+
+
+cdef inline int takes_copy(const Edge *e, const Slot *result) noexcept nogil:
+    """Does the parameter of a back edge get a copy of the result, and not its buffer? Sequences, optionals and strings
+    are never changed once they are made: they move."""
+    return not e.swap or (result.spec != 0 and result.flags & ~SHARED != OWN)
 
 
 cdef inline Slot *previous_of(State *s, Edge *e) noexcept nogil:

@@ -194,10 +194,22 @@ cdef class Maker:
                 self.written.add(slot)
         params = {to for _, to in moves}
         staged = any(source in params for source, _ in moves)
-        if staged and len(moves) > 16:
+        before = None
+        if parent < 0 and loop.top != loop.head:
+            # It may end behind its boundary, by its test: what was carried before is then to be seen.
+            before = [self.before(loop.edges + k) for k in range(loop.nedges)]
+            moves = [(self.slot(loop.edges[k].param), at) for k, at in enumerate(before) if at >= 0] + moves
+        if staged and len(moves) > SCALAR_STAGED:
             raise NotScalar
-        return {"index": index, "parent": parent, "moves": moves, "staged": staged, "init": [], "outs": [],
-                "records": self.records(index), "notes": self.notes(index)}
+        return {"index": index, "parent": parent, "moves": moves, "staged": staged, "before": before, "init": [],
+                "outs": [], "records": self.records(index), "notes": self.notes(index)}
+
+    cdef int before(self, Edge *e) except -2:
+        """The register for what a back edge carried before; -1: that is still in its parameter."""
+        if e.identity:
+            return -1
+        # Its cell is read where the program is entered, and says nothing.
+        return self.register(("before", e.param), -1, <size_t>&self.s.slots[e.param].data, self.s.slots[e.param].nbytes)
 
     cdef list notes(self, int index):
         """(column, register of the result, of the parameter) of the series that a history has of the loop."""
@@ -441,6 +453,10 @@ cdef int fill_loop(Program *program, scalar_loop *loop, Maker maker, dict ports)
     loop.iterations, loop.entries = &state.iterations, &state.entries
     loop.by_reason = &state.by_reason[0]
     loop.staged = ports["staged"]
+    if ports["before"] is not None:
+        loop.before = <int *>take(program, len(ports["before"]), sizeof(int))
+        for k, register in enumerate(ports["before"]):
+            loop.before[k] = register
     loop.init, loop.ninit = moves_of(program, ports["init"]), len(ports["init"])
     loop.moves, loop.nmoves = moves_of(program, ports["moves"]), len(ports["moves"])
     loop.outs, loop.nouts = moves_of(program, ports["outs"]), len(ports["outs"])
@@ -498,7 +514,7 @@ cdef int enter_program(State *s, LoopState *loop) noexcept nogil:
             program.generation = -1        # never again; another is made once the loop is hot again
             loop.boundaries, loop.hot_at = 0, s.hot_after
         return 0
-    if loop.i + 1 >= bound(loop):
+    if loop.i + 1 >= bound(loop) or (root.before != NULL and not can_show_previous(s, loop)):
         return 0
     for k in range(0 if loop.history == NULL else loop.history.nseries):
         if loop.history.now.wide[k]:
@@ -600,12 +616,43 @@ cdef void leave_program(State *s, Program *program, int status) noexcept nogil:
     elif status == SCALAR_AT_NEXT:
         s.pc = next_of(s, core.loops[core.at_loop].index)
     elif status == SCALAR_AT_TEST:
+        show_what_was_before(s, program)
         s.pc = s.loops[root.index].head
     else:
         # Only before iteration 0 of an inner loop, which the program entered: predicates and records are done.
         loop = s.loops + core.loops[core.at_loop].index
         loop.checked, loop.hit = 1, 0
         s.pc = loop.head
+
+
+cdef int can_show_previous(State *s, LoopState *loop) noexcept nogil:
+    """Is there room where ``show_what_was_before`` puts it? A boundary that the engine crosses makes it."""
+    cdef Edge *e
+    cdef int k
+    for k in range(loop.nedges):
+        e = loop.edges + k
+        if not e.identity and takes_copy(e, s.slots + e.result) and \
+                (e.spare.owner == NULL or e.spare.capacity < s.slots[e.result].nbytes):
+            return 0
+    return 1
+
+
+cdef void show_what_was_before(State *s, Program *program) noexcept nogil:
+    """A program crossed the boundary at which its loop ends: leave what back edges carried before where ``cross`` does."""
+    cdef scalar_loop *root = program.core.loops
+    cdef LoopState *loop = s.loops + root.index
+    cdef Edge *e
+    cdef Slot *param
+    cdef int k
+    for k in range(loop.nedges):
+        e = loop.edges + k
+        if e.identity:
+            continue
+        param = s.slots + e.param
+        e.in_spare = takes_copy(e, s.slots + e.result)
+        if e.in_spare:
+            e.spare.spec, e.spare.nbytes, e.spare.version = param.spec, param.nbytes, 0
+        memcpy(previous_of(s, e).data, program.core.registers + root.before[k], param.nbytes)
 
 
 cdef int next_of(State *s, int index) noexcept nogil:

@@ -14,6 +14,7 @@
 #include "scalar_ops.h"
 
 enum { LOOPDBG_SCALAR_ARGS = 4 }; /* of an elementwise loop */
+enum { SCALAR_STAGED = 32 };      /* moves that are read before any is written */
 
 #define SCALAR_OPCODE(ID, ...) OP_##ID,
 enum {
@@ -102,6 +103,7 @@ typedef struct {
     int staged;                  /* a result is a parameter that a move writes: read all before writing any */
     int ninit, nmoves, nouts, nscans, nslices, nrecorders;
     scalar_move *init, *moves, *outs;
+    int32_t *before;             /* of each back edge the register with what it carried before; NULL: the engine has that */
     scalar_scan *scans;
     scalar_slice *slices;
     scalar_recorder *recorders;

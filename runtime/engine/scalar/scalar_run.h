@@ -174,7 +174,7 @@ static int scalar_run(scalar_program *p, int const volatile *watch, int64_t *bud
                 L->keep = keep;
                 if (L->history) scalar_note_result(R, L);
                 if (L->staged) {
-                    uint64_t taken[16];
+                    uint64_t taken[SCALAR_STAGED];
                     for (k = 0; k < L->nmoves; k++) taken[k] = REG(uint64_t, L->moves[k].from);
                     for (k = 0; k < L->nmoves; k++) REG(uint64_t, L->moves[k].to) = taken[k];
                 } else
