@@ -87,6 +87,7 @@ def state(loops: Loops) -> list[Any]:
     scans = [
         loops.scans.view(loop.index, k, 1)[0] and loops.scans.whole(loop.index, k).copy()
         for loop in loops.plan.loops
+        if loops.totals(loop.index)[1]  # else its scan outputs are those of another run
         for k in range(len(loop.scans))
     ]
     return [loops.position, *entries, *(loops.memory.value(k) for k in range(len(loops.plan.slots))), *scans]
