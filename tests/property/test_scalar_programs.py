@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 import loopdbg
+from engine_state import resume
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
 from loopdbg.runtime.frontends.tensorrt.enums import TripLimit
@@ -121,3 +122,27 @@ def test_a_loop_that_ends_by_its_test_shows_what_was_carried_before() -> None:
         assert (engine.program_runs > 0) == (hot_after > 0)
         seen.append([(e.previous.tolist(), e.value.tolist()) for e in Frame(engine, 0).back_edges])
     assert seen == [[(34, 55), (55, 89)]] * 2
+
+
+def test_a_program_that_leaves_its_test_shows_what_was_carried_before() -> None:
+    # A division by zero is the engine's to tell, here in what is tested behind the boundary before iteration 5.
+    net = Net()
+    loop = net.add_loop()
+    i, _ = net.carry(loop, net.i(0), lambda i: net.ew(i, net.i(1)))
+    left = net.ew(i, net.i(5), Op.SUB)
+    left.name = "left"
+    loop.add_trip_limit(net.ew(net.ew(net.i(10), left, Op.DIV), net.i(99), Op.LESS), TripLimit.WHILE)
+    net.last(loop, i, "last")
+    m = net.model()
+    seen = []
+    for hot_after in (-1, 1):
+        engine = Engine(m.plan)
+        engine.hot_after = hot_after
+        engine.start(m.check({}))
+        assert resume(engine)[0] == "error"
+        assert (engine.program_runs > 0) == (hot_after > 0)
+        engine.changes.set([value.name for value in m.plan.slots].index("left"), np.int32(1))
+        engine.stop_at(0, 5)
+        assert resume(engine) == ("boundary", 0)
+        seen.append([(e.previous.tolist(), e.value.tolist()) for e in Frame(engine, 0).back_edges])
+    assert seen == [[(4, 5)]] * 2

@@ -612,6 +612,8 @@ cdef void leave_program(State *s, Program *program, int status) noexcept nogil:
         s.stack[s.depth] = core.loops[chain[depth]].index
         s.depth += 1
     if status == SCALAR_AT_INSN:
+        if root.before != NULL and core.at_insn >= root.test:
+            show_what_was_before(s, program)     # its test, which stands last, is the engine's to finish
         s.pc = program.positions[core.at_insn]
     elif status == SCALAR_AT_NEXT:
         s.pc = next_of(s, core.loops[core.at_loop].index)
