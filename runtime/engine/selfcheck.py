@@ -90,7 +90,17 @@ def state(loops: Loops) -> list[Any]:
         if loops.totals(loop.index)[1]  # else its scan outputs are those of another run
         for k in range(len(loop.scans))
     ]
-    return [loops.position, *entries, *(loops.memory.value(k) for k in range(len(loops.plan.slots))), *scans]
+    # Of an inner loop that ended nobody sees the results of its last iteration: crossing exchanged them for what was
+    # carried before, and a program does not.
+    left = {
+        edge.result
+        for loop in loops.plan.loops
+        if loop.parent >= 0 and loops.state(loop.index)[3] is not None
+        for edge in loop.edges
+        if edge.swap
+    }
+    values = (None if k in left else loops.memory.value(k) for k in range(len(loops.plan.slots)))
+    return [loops.position, *entries, *values, *scans]
 
 
 def outcome(loops: Loops, run: Callable[[], object]) -> list[Any]:
