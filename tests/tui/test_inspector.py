@@ -243,6 +243,25 @@ async def test_the_course_of_a_body_value_is_asked_for() -> None:
         assert found.top.subject.course.band.low.tolist() == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("nodes", [1, 2])
+async def test_the_course_in_the_middle_of_an_iteration(nodes: int) -> None:
+    """Of a value that is not computed yet, and of one that the iteration has computed already."""
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        await screen.press("s", "s", "s", *["n"] * nodes)
+        screen.app.inspect(ValueTarget("q", 1), True)
+        await screen.pilot.pause()
+        found = Inspector(screen, screen.app.screen)  # type: ignore[arg-type]
+        await found.settle()
+        frame = screen.session.frame
+        assert not frame.at_boundary and found.top.subject.inspected.there == (nodes == 2)
+        expected = [float(frame.history.value("q", k)) for k in range(3)]
+        expected += [float(frame.values["q"])] if nodes == 2 else []
+        course = found.top.subject.course
+        assert course is not None and found.top.note == ""
+        assert course.iterations == tuple(range(len(expected)))
+        assert course.band.low.tolist() == pytest.approx(expected)
+
+
 async def test_a_recording_is_inspected_as_well(tmp_path: Path) -> None:
     async with opened_recording(tmp_path / "run.loopdb", "lstm.xml") as screen:
         await screen.press("s", "s")

@@ -8,7 +8,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...runtime.errors import ExecutionError, InputError, ModelError, UsageError
+from ...runtime.errors import (
+    ExecutionError,
+    InputError,
+    InterruptError,
+    LimitError,
+    LoopdbgError,
+    ModelError,
+    UsageError,
+)
 from ...runtime.frontends import is_database, split
 from ...runtime.model import Data, Model, load
 from ...runtime.text import did_you_mean
@@ -76,17 +84,20 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
             raise UsageError(f"{path}: there is no folder '{path.parent}'")
         if options.against is not None and options.what not in ("carried", "norms"):
             raise UsageError(f"--against compares what is carried; leave out --what {options.what}")
-        figure = self._draw(options) if options.against is None else self._beside(options)
+        early: list[LoopdbgError] = []
+        figure = (self._draw if options.against is None else self._beside)(options, early)
         save(figure, path)
-        terminal.out(f"drawn into {path}")
+        terminal.out(f"drawn into {path}" + (", as far as it came" if early else ""))
+        if early:
+            raise early[0]
         return 0
 
-    def _draw(self, options: argparse.Namespace) -> Figure:
+    def _draw(self, options: argparse.Namespace, early: list[LoopdbgError]) -> Figure:
         from ...debugger.plots import frames
 
         (weights,) = weights_of_two([options.model], options.weights)
         with _session(options.model, weights, options, None) as session:
-            frame = _at_end(session, options)
+            frame = _at_end(session, options, early)
             if options.what == "condition":
                 if options.name is not None:
                     raise UsageError("--name: a loop has one condition; leave it out")
@@ -94,7 +105,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
             draw = {"carried": frames.over_iterations, "scan": frames.scan, "norms": frames.norms}[options.what]
             return draw(frame, options.name)
 
-    def _beside(self, options: argparse.Namespace) -> Figure:
+    def _beside(self, options: argparse.Namespace, early: list[LoopdbgError]) -> Figure:
         from ...debugger.plots import frames
         from ...debugger.plots.figures import Curve, apart
 
@@ -103,7 +114,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
         paths = (options.model, options.against)
         for path, weights in zip(paths, weights_of_two(paths, options.weights), strict=True):
             with _session(path, weights, options, given) as session:
-                frame = _at_end(session, options)
+                frame = _at_end(session, options, early)
                 given = session.inputs
                 edges = {edge.param.name for edge in frame.loop.back_edges}
                 found = frames.carried(frame, options.name)
@@ -173,8 +184,8 @@ def _meant(places: Sequence[LoopPlace], options: argparse.Namespace) -> LoopPlac
     return found
 
 
-def _at_end(session: Debuggee, options: argparse.Namespace) -> Any:
-    """The frame of the loop that is meant, where it ended."""
+def _at_end(session: Debuggee, options: argparse.Namespace, early: list[LoopdbgError]) -> Any:
+    """The frame of the loop that is meant, where it ended, or was ended: what did that is put into ``early``."""
     from ...debugger.session.stop import Reason
     from ...debugger.words.names import quote
 
@@ -190,9 +201,13 @@ def _at_end(session: Debuggee, options: argparse.Namespace) -> Any:
     breakpoint_.ignore = options.entry
     stop = session.check()
     while breakpoint_.number not in stop.breakpoints:
-        if stop.reason in (Reason.LIMIT, Reason.INTERRUPT) and session.frame.index == place.index:
+        if stop.reason in (Reason.LIMIT, Reason.INTERRUPT):
+            error = (LimitError if stop.reason is Reason.LIMIT else InterruptError)(stop.text)
+            if session.frame.index != place.index:
+                raise error
+            early.append(error)
             break
-        if session.done or stop.reason in (Reason.LIMIT, Reason.INTERRUPT):
+        if session.done:
             raise UsageError(f"loop '{place.loop.name}' was not entered{' so often' if options.entry else ''}")
         stop = session.continue_()
         if stop.reason is Reason.ERROR:

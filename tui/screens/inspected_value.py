@@ -135,11 +135,13 @@ class Inspected:
         """How a session tells the course: of some iterations, evenly apart, where there are many."""
         count = min(_ASKED, self.last + 1)
         wanted = sorted({round(k * self.last / max(1, count - 1)) for k in range(count)})
-        finds = [(iteration, self.question(iteration)) for iteration in wanted]
+        # In the middle of an iteration only the stop knows what that one has computed so far.
+        now = [(self.iteration, number_of(self.value))] if self.there and self.iteration in wanted else []
+        finds = [(iteration, self.question(iteration)) for iteration in wanted if iteration != self.iteration]
         what = self.what
 
         def find(session: Debuggee) -> Course:
-            told = [(iteration, number_of(one(session))) for iteration, one in finds]
+            told = [(iteration, number_of(one(session))) for iteration, one in finds] + now
             return Course(tuple(i for i, _ in told), Band.of(np.array([v for _, v in told])), what)
 
         return find

@@ -204,6 +204,14 @@ def test_weights_of_one_and_of_two_irs(tmp_path: Path, plot: Plot) -> None:
     assert told.status == 2 and f"no OpenVINO IR but {one} is read" in told.err
 
 
+def test_a_run_that_is_ended_is_drawn_and_told(tmp_path: Path, plot: Plot) -> None:
+    given, picture = (SAMPLES / "newton_sqrt.onnx", "--max-iterations", "3", "-o"), tmp_path / "x.png"
+    for words in ((), ("--against", SAMPLES / "newton_sqrt.onnx")):
+        ran = plot(*given, picture, *words)
+        assert ran.status == 4 and ran.out == f"drawn into {picture}, as far as it came\n"
+        assert "reached the limit of 3 iterations" in ran.err and picture.is_file()
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
