@@ -1,7 +1,7 @@
 """Nodes: bound to kernels when they are first met, on the dtypes and shapes that their inputs then have; or run in Python."""
 
 from cpython.object cimport PyObject
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcpy
 cimport numpy as np
 from numpy cimport npy_intp
 
@@ -11,6 +11,7 @@ from ..kernels.renewal cimport Journal, Renewal, loopdbg_forget
 from ..kernels.stream cimport Stream
 from .groups.group cimport ask_for_groups
 from .growing.varying cimport MOST, Growing
+from .memory.bound cimport run_bound
 from .memory.memory cimport Memory
 from .memory.passed cimport close, pass_node, show_inputs, show_slot, wake_node
 from .memory.pieces cimport release, retake, take
@@ -456,18 +457,10 @@ cdef void free_calls(Instr *ins) noexcept:
 
 cdef int call_native(State *s, Instr *ins) except -1:
     """Run a bound node; 0: it could not be run as bound."""
-    cdef int k, failed
+    cdef int failed
     with nogil:
-        for k in range(ins.nguards):
-            if memcmp(s.slots[ins.guards[k].slot].data, ins.guards[k].expected, ins.guards[k].nbytes):
-                return 0
-        k = 0
-        while k < ins.ncalls:
-            failed = ins.calls[k].run(ins.calls + k)
-            if failed > 0:
-                return 0
-            k += 1 - failed     # a call may leave out some that follow it
-    return 1
+        failed = run_bound(s, ins)
+    return not failed
 
 
 cdef object without_gaps(np.ndarray array):

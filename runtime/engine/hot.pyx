@@ -6,14 +6,13 @@ when a loop is worth a scalar program, or when its time slice is over (so that s
 
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, INT64_MAX
-from libc.string cimport memcmp
 cimport numpy as np
 
 from .growing.follow cimport fit
 from .groups.group cimport GROUP_DONE, GROUP_TICK, is_looked_into, run_group
 from .history.history cimport note
-from ..kernels.call cimport Call
 from .scalar.programs cimport enter_program, next_break, run_program
+from .memory.bound cimport run_bound
 from .memory.clock cimport clock_in, now
 from .memory.specs cimport extent_of
 from .memory.state cimport *
@@ -397,12 +396,8 @@ cdef int observe(State *s, LoopState *loop) noexcept nogil:
             ins = s.code + p.pc
             if ins.kind != NATIVE:
                 return 0
-            for j in range(ins.nguards):
-                if memcmp(s.slots[ins.guards[j].slot].data, ins.guards[j].expected, ins.guards[j].nbytes):
-                    return 0
-            for j in range(ins.ncalls):
-                if ins.calls[j].run(ins.calls + j):
-                    return 0
+            if run_bound(s, ins):
+                return 0
             p.hit = (p.cell[0] + p.offset)[0] != 0
             loop.hit |= p.hit
         k = p.next
@@ -431,8 +426,6 @@ cdef int run_plan(State *s) noexcept nogil:
     cdef Instr *ins
     cdef LoopState *loop
     cdef Slice *c
-    cdef Call *call
-    cdef Call *stop
     cdef int k, kind
     if s.suspended != NULL and run_program(s, s.suspended) == SCALAR_TICK:
         return S_TICK
@@ -458,18 +451,8 @@ cdef int run_plan(State *s) noexcept nogil:
         if kind == NATIVE:
             if ins.varying != NULL and not fit(s, ins):
                 return S_PYTHON
-            for k in range(ins.nguards):
-                if memcmp(s.slots[ins.guards[k].slot].data, ins.guards[k].expected, ins.guards[k].nbytes):
-                    return S_PYTHON
-            call = ins.calls
-            stop = call + ins.ncalls
-            while call < stop:
-                k = call.run(call)
-                if k:
-                    if k > 0:
-                        return S_PYTHON
-                    call -= k    # so many are passed over
-                call += 1
+            if run_bound(s, ins):
+                return S_PYTHON
             if ins.once >= 0:
                 ins.done = s.loops[ins.once].entries
             s.pc += 1

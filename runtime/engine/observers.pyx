@@ -11,6 +11,7 @@ cimport numpy as np
 from .binder cimport Binder
 from .hot cimport append_records, show_previous
 from .loops cimport Loops
+from .memory.bound cimport run_calls
 from .memory.memory cimport Memory
 from .memory.pieces cimport release, retake, take
 from .memory.state cimport *
@@ -279,7 +280,6 @@ cdef class Observers:
         """Bind a predicate and ask it, or ask it in Python."""
         cdef Instr *ins
         cdef Predicate *p
-        cdef int j, failed = 0
         entry, question, otherwise = self.questions[key]
         p = self.s.predicates + <int>entry
         ins = self.s.code + p.pc
@@ -290,11 +290,7 @@ cdef class Observers:
                 ins.kind = UNBOUND
                 ins.calm = -1
         if ins.kind == NATIVE:
-            for j in range(ins.ncalls):
-                failed = ins.calls[j].run(ins.calls + j)
-                if failed:
-                    break
-            if not failed:
+            if not run_calls(ins.calls, ins.ncalls):
                 return (p.cell[0] + p.offset)[0] != 0
         if otherwise is not None:
             return bool(otherwise(index))

@@ -5,12 +5,12 @@ its nodes do so one by one, as without it: nothing that a group reads is written
 """
 
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcmp
 cimport numpy as np
 from numpy cimport npy_intp
 
 from ...kernels.call cimport Call
 from ...kernels.drivers cimport set_call
+from ..memory.bound cimport run_bound
 from ..memory.clock cimport clock_in
 from ..memory.pieces cimport hold, release, take
 from ..memory.state cimport *
@@ -143,7 +143,7 @@ cdef int fits(const State *s, int leader, const Group *g) noexcept nogil:
 cdef int run_alone(State *s, int leader, const int *positions, int count) noexcept nogil:
     """Run nodes as they are bound by themselves; not 0: one could not be run so."""
     cdef Instr *ins
-    cdef int k, j
+    cdef int k
     for k in range(count):
         ins = s.code + positions[k]
         if ins.once >= 0 and ran_once(s, ins):
@@ -152,12 +152,8 @@ cdef int run_alone(State *s, int leader, const int *positions, int count) noexce
             return 1
         if s.stepping & TIMING:
             clock_in(s, positions[k])
-        for j in range(ins.nguards):
-            if memcmp(s.slots[ins.guards[j].slot].data, ins.guards[j].expected, ins.guards[j].nbytes):
-                return 1
-        for j in range(ins.ncalls):
-            if ins.calls[j].run(ins.calls + j):
-                return 1
+        if run_bound(s, ins):
+            return 1
         if ins.once >= 0:
             ins.done = s.loops[ins.once].entries
         s.budget -= ins.cost

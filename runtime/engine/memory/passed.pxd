@@ -1,5 +1,6 @@
 """Nodes that are passed over, since who reads their results looks through them (views.pyx)."""
 
+from .bound cimport run_calls
 from .state cimport NATIVE, UNBOUND, Instr, Port, State, Varying
 
 
@@ -17,13 +18,9 @@ cdef inline int show_inputs(State *s, Instr *ins) noexcept nogil:
 
 cdef inline int run_passed(State *s, Instr *ins) noexcept nogil:
     """Run the calls that a node leaves out; not 0: one could not be run."""
-    cdef int k
     if ins.looks and ins.varying != NULL and show_inputs(s, ins):
         return 1
-    for k in range(ins.passed - 1):
-        if ins.calls[k].run(ins.calls + k):
-            return 1
-    return 0
+    return run_calls(ins.calls, ins.passed - 1)
 
 
 cdef inline void pass_node(Instr *ins) noexcept nogil:
