@@ -1,64 +1,37 @@
 """Which part of one model is which of another, told by structure: operators, attributes, what is wired to what.
 
-Everything gets a number, the same on both sides where it is the same thing: what the models are given, constants by
-what they hold, and what nodes make of it. Where numbers no longer fit, constants of one type may stand for each other;
-then results that have one purpose (a back edge, a condition, an output) are followed backward, so that one operator can
-stand for another. A name decides only between things that are alike otherwise, and one that ends in a number, which
-exporters give and shift, counts least.
+Where numbers (halves.py) no longer fit, constants of one type may stand for each other; then results that have one
+purpose (a back edge, a condition, an output) are followed backward, so that one operator can stand for another. A name
+decides only between things that are alike otherwise, and one that ends in a number, which exporters give and shift,
+counts least.
 """
 
 from __future__ import annotations
 
-import hashlib
-import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
-from typing import Any, TypeVar
-
-import numpy as np
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 from ...runtime.graph import (
-    ANY,
     Array,
     BackEdge,
     Graph,
     If,
-    LastValueOutput,
     Loop,
     Node,
     Operation,
     ScanOutput,
     SlicedInput,
-    TensorType,
     Value,
     bodies,
     captured,
     walk,
 )
-from ...runtime.graph.origins import Origins
-from ...runtime.graph.slices import from_start
 from ..words.endings import carried_condition
-from ..words.node_text import SIGNS, Phrases
+from .halves import Half, Table, converts_to, float_types
+from .normal import COMMUTE, Operand, axes_of, operator, widens
+from .ports import LoopPair, best_pairs, evidence, fit, is_numbered, same_parts
+from .values import kind_of
 
-T = TypeVar("T")
-
-#: What two systems call otherwise, beside the operators with a sign.
-_ALIASES = {"Negative": "Neg", "LogicalNot": "Not", "Convert": "Cast", "Maximum": "Max", "Minimum": "Min"}
-_COMMUTE = frozenset({"+", "*", "and", "or", "==", "!=", "^", "&", "|", "Max", "Min"})
 _ROUNDS = 3
-_NUMBERED = re.compile(r"\d(_output_\d+)?$")
-_NUMBER_AT_END = re.compile(r"[_./:]?\d+$")
-
-
-def is_numbered(name: str) -> bool:
-    """Whether a name may have its number from an exporter, as in ``Cast_12``."""
-    return _NUMBERED.search(name) is not None
-
-
-def operator(node: Node) -> str:
-    """What a node computes, in one word for all systems."""
-    return SIGNS.get(node.op_type) or _ALIASES.get(node.op_type) or node.op_type
 
 
 def likeness(left: Loop, right: Loop) -> float:
@@ -71,133 +44,24 @@ def likeness(left: Loop, right: Loop) -> float:
     return sum(min(pair) for pair in counts.values()) / every if every else 1.0
 
 
-@dataclass
-class LoopPair:
-    """Two loops, and which of their ports are which; with each pair, how it was found."""
-
-    left: Loop
-    right: Loop
-    edges: list[tuple[BackEdge, BackEdge, str]] = field(default_factory=list)
-    slices: list[tuple[SlicedInput, SlicedInput, str]] = field(default_factory=list)
-    scans: list[tuple[ScanOutput, ScanOutput, str]] = field(default_factory=list)
-    #: What one side carries as a value, and the other as its condition: the names on both sides.
-    condition: tuple[str, str] | None = None
-
-
-class Half:
-    """One of two models: where its values come from, and their numbers."""
-
-    def __init__(self, graph: Graph, table: _Table, loose: bool) -> None:
-        self.graph = graph
-        self.origins = Origins.of(graph)
-        self.phrases = Phrases(self.origins)
-        self._table = table
-        self._loose = loose
-        #: Of what was paired, and of what a model is given.
-        self.fixed: dict[Value, int] = {}
-        #: Of what follows from that.
-        self.found: dict[Value, int] = {}
-        self.params: dict[Value, tuple[Loop, str]] = {}
-        self._left_out = set(graph.constants)
-        self._invariants: dict[Value, Value] = {}
-        self._digests: dict[Value, Hashable] = {}
-        for loop in (node for node in walk(graph) if isinstance(node, Loop)):
-            self._left_out.update(loop.body.constants)
-            self._invariants.update((port.inner, port.outer) for port in loop.invariants)
-            self.params.update((edge.param, (loop, "carried")) for edge in loop.back_edges)
-            self.params.update((port.inner, (loop, "sliced")) for port in loop.sliced_inputs)
-            for value, role in ((loop.iteration, "iteration"), (loop.condition_input, "condition")):
-                if value is not None:
-                    self.params.setdefault(value, (loop, role))
-
-    def origin(self, value: Value) -> Value:
-        """The value itself, or what Identity nodes and invariant inputs hand on as it."""
-        while True:
-            source = self.origins.origin(value)
-            outer = self._invariants.get(source)
-            if outer is None:
-                return source
-            value = outer
-
-    def outer(self, value: Value) -> Value:
-        """What an invariant input stands for; any other value itself."""
-        while value in self._invariants:
-            value = self._invariants[value]
-        return value
-
-    def maker(self, value: Value) -> Node | None:
-        """The node that computes a value; None for parameters, inputs and constants."""
-        node = self.origins.maker(value)
-        return None if node is not None and self.constant(value) is not None else node
-
-    def constant(self, value: Value) -> Array | None:
-        """The data of a constant, also of a Constant node."""
-        return self.phrases.constant(value)
-
-    def is_constant(self, value: Value) -> bool:
-        """Whether a value is a constant; its data may be left out, as in a trace."""
-        return value in self._left_out or self.constant(value) is not None
-
-    def number(self, value: Value, relaxed: bool = False) -> int:
-        """What stands for a value on both sides."""
-        value = self.origin(value)
-        known = self.fixed.get(value)
-        if known is not None:
-            return known
-        if self.is_constant(value):
-            return self._table.of(self._constant(value, relaxed))
-        known = self.found.get(value)
-        return self._table.of(("unknown", id(value))) if known is None else known
-
-    def _constant(self, value: Value, relaxed: bool) -> Hashable:
-        data = self.constant(value)
-        kind: Hashable
-        if data is None:
-            declared = value.type if isinstance(value.type, TensorType) else TensorType()
-            kind = (str(declared.dtype), self._dims(declared.shape or ()))
-            return ("constant", kind) if relaxed else ("constant", kind, id(value))
-        kind = (str(data.dtype), self._dims(data.shape))
-        if relaxed:
-            return "constant", kind
-        if value not in self._digests:
-            self._digests[value] = digest(data)
-        return "constant", kind, self._digests[value]
-
-    def _dims(self, shape: Sequence[Any]) -> tuple[Any, ...]:
-        # Two systems write one number as [] and as [1,1].
-        return tuple(dim for dim in shape if not (self._loose and dim == 1))
-
-
-def digest(data: Array) -> Hashable:
-    """What tells the contents of two arrays of one type apart."""
-    if data.dtype == object:
-        return repr(data.tolist())
-    return hashlib.blake2b(np.ascontiguousarray(data).reshape(-1).view(np.uint8).data, digest_size=16).digest()
-
-
-class _Table:
-    """A number for each key, the same for the same key."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[Hashable, int] = {}
-
-    def of(self, key: Hashable) -> int:
-        return self._numbers.setdefault(key, len(self._numbers))
-
-
 class Alignment:
     """Two models, aligned. ``loops``: which loops are compared with which; ``names``: which of the right a name is."""
 
     def __init__(
         self, left: Graph, right: Graph, loops: Iterable[tuple[Loop, Loop]], names: Mapping[str, str] | None = None
     ) -> None:
-        self.table = _Table()
+        self.table = Table()
         #: Of two systems operators are called otherwise, and have other attributes.
         self.one_system = left.system is right.system
-        self.left = Half(left, self.table, not self.one_system)
-        self.right = Half(right, self.table, not self.one_system)
+        #: Of two float types: one of the models was made of the other.
+        self.two_types = float_types(left) != float_types(right)
+        self.left = Half(left, self.table, not self.one_system, self.two_types)
+        self.right = Half(right, self.table, not self.one_system, self.two_types)
         self.nodes: dict[Node, Node] = {}
-        self._taken: set[Node] = set()
+        self._partners: dict[Node, Node] = {}
+        self._twins: tuple[dict[Value, Value], dict[Value, Value]] = {}, {}
+        #: Pairs of values with one purpose in graphs inside, from the graphs around them.
+        self._outside: dict[tuple[Value, Value], None] = {}
         self.loops: dict[Loop, LoopPair] = {}
         self.names = names or {}
         self._wanted = dict(loops)
@@ -211,36 +75,100 @@ class Alignment:
     def of_itself(cls, graph: Graph) -> Alignment:
         """A model aligned with itself."""
         found = cls.__new__(cls)
-        found.table = _Table()
-        found.one_system = True
+        found.table = Table()
+        found.one_system, found.two_types = True, False
         found.left = found.right = Half(graph, found.table, False)
         found.nodes = {node: node for node in walk(graph)}
+        found._partners = found.nodes
+        found._twins = {}, {}
         found.loops = {}
         found.names = {}
         return found
 
-    def same(self, left: Value, right: Value) -> bool:
-        """Whether two values are the same thing."""
-        return self.left.number(left) == self.right.number(right)
+    # -- what corresponds
 
-    def inputs(self, left: Node, right: Node) -> Iterator[tuple[Value, Value]]:
+    def same(self, left: Operand | Value, right: Operand | Value) -> bool:
+        """Whether two values are the same thing."""
+        return left is right or self.left.number(left) == self.right.number(right)
+
+    def twin(self, side: int, value: Value) -> Value | None:
+        """What a value of one side (0: the left one) is on the other: the same input, parameter or constant, or the
+        same result of the node in its maker's place. None where nothing is known to be."""
+        half, other = (self.left, self.right) if side == 0 else (self.right, self.left)
+        value = half.origin(value)
+        if value in self._twins[side]:
+            return self._twins[side][value]
+        if half.is_constant(value):
+            number = half.number(value)
+            return next((one for one in other.called(value.name) if other.number(one) == number), None)
+        maker = half.maker(value)
+        partner = None if maker is None else (self.nodes, self._partners)[side].get(maker)
+        if maker is None or partner is None:
+            return None
+        k = maker.outputs.index(value)
+        result = partner.outputs[k] if k < len(partner.outputs) else None
+        return None if result is None else other.origin(result)
+
+    def rewired(self, left: Value, right: Value) -> bool:
+        """Whether two values that have one purpose are two things: neither is what the other is on its own side."""
+        if self.same(left, right):
+            return False
+        here, there = self.left.origin(left), self.right.origin(right)
+        twins = self.twin(0, here), self.twin(1, there)
+        if self.left.is_constant(here) and self.right.is_constant(there):
+            # Each model has both: it is not one whose numbers were changed.
+            return here.name != there.name and None not in twins
+        if not self.one_system and (self.left.maker(here) is not None or self.right.maker(there) is not None):
+            # What one of them computes the other may compute by more nodes, or by fewer.
+            return None not in twins and twins[0] is not there
+        return twins[0] is not there and twins[1] is not here
+
+    def same_attributes(self, left: Node, right: Node) -> bool:
+        """Whether two nodes' attributes say the same; an axis may be counted from either end."""
+        forms = self.left.form(left), self.right.form(right)
+        if forms[0].attributes == forms[1].attributes or (self.two_types and self._both_convert(left, right)):
+            return True
+        ports = [node.outputs if widens(forms[0].word) else node.inputs for node in (left, right)]
+        dims = [half.rank(port[0]) if port else None for half, port in zip((self.left, self.right), ports, strict=True)]
+        known = dims[0] if dims[0] is not None else dims[1]
+        return axes_of(forms[0].attributes, known) == axes_of(forms[1].attributes, known)
+
+    def _both_convert(self, left: Node, right: Node) -> bool:
+        """Whether two nodes convert to a type of floats, each to that of its model."""
+        return all(kind_of(converts_to(node)) == "f" for node in (left, right))
+
+    def operators(self, left: Node, right: Node) -> tuple[Operation, Operation] | None:
+        """The operators of the two files that two nodes were made of, where those are one operator of one system."""
+        one, other = self.left.opened.get(left), self.right.opened.get(right)
+        if one is None or other is None or not self.one_system or one.op_type != other.op_type:
+            return None
+        return one, other
+
+    def corresponds(self, left: Node, right: Node) -> bool:
+        """Whether two nodes have one operator, so that what one is fed is what the other is fed."""
+        return operator(left) == operator(right)
+
+    def inputs(self, left: Node, right: Node) -> Iterator[tuple[Operand, Operand]]:
         """What two nodes are fed, by pairs: by place, or where that says nothing, what is the same and then the rest.
 
         Of what the graphs inside a node take from outside only what is the same makes pairs.
         """
-        ours, theirs = ([v for v in node.inputs if v is not None] for node in (left, right))
         if isinstance(left, Loop) and not self.one_system:
-            yield from self._same_ones([*ours, *captured_by(left)], [*theirs, *captured_by(right)])
+            ours, theirs = ([v for v in node.inputs if v is not None] for node in (left, right))
+            yield from self._same_ones(
+                _operands([*ours, *captured_by(left)]), _operands([*theirs, *captured_by(right)])
+            )
             return
-        if operator(left) in _COMMUTE:
-            same = list(self._same_ones(ours, theirs))
+        here, there = self.left.form(left), self.right.form(right)
+        fed = [[operand for operand in form.operands if operand is not None] for form in (here, there)]
+        if here.word in COMMUTE and there.word == here.word:
+            same = list(self._same_ones(*fed))
             yield from same
-            ours = [value for value in ours if value not in {a for a, _ in same}]
-            theirs = [value for value in theirs if value not in {b for _, b in same}]
-        yield from zip(ours, theirs, strict=False)
-        yield from self._same_ones(captured_by(left), captured_by(right))
+            fed = [[operand for operand in fed[k] if operand not in {pair[k] for pair in same}] for k in (0, 1)]
+        yield from zip(*fed, strict=False)
+        yield from self._same_ones(_operands(captured_by(left)), _operands(captured_by(right)))
 
-    def _same_ones(self, left: Sequence[Value], right: Sequence[Value]) -> Iterator[tuple[Value, Value]]:
+    def _same_ones(self, left: Sequence[Operand], right: Sequence[Operand]) -> Iterator[tuple[Operand, Operand]]:
         free = list(right)
         for value in left:
             other = next((one for one in free if self.same(value, one)), None)
@@ -259,49 +187,18 @@ class Alignment:
 
     def _given(self) -> None:
         """Inputs of the models: as they are given, by the names that are given and by name, the others in order."""
-        left, right = self.left.graph.inputs, self.right.graph.inputs
 
         def fits(a: Value, b: Value) -> float | None:
-            if not types_fit(a, b):
-                return None
-            return 2.0 if a.name == b.name else 0.0
+            mark = fit(a, b)
+            return None if mark is None else mark + 2.0 * (a.name == b.name)
 
-        for a, b, _ in self._pairs(left, right, lambda value: value.name, fits):
+        for a, b, _ in best_pairs(self.left.graph.inputs, self.right.graph.inputs, _named, fits, self.names):
             self._fix(a, b)
 
     def _fix(self, left: Value, right: Value) -> None:
         number = self.table.of(("pair", id(left)))
         self.left.fixed[left] = self.right.fixed[right] = number
-
-    def _pairs(
-        self,
-        left: Sequence[T],
-        right: Sequence[T],
-        name: Callable[[T], str],
-        score: Callable[[T, T], float | None],
-    ) -> list[tuple[T, T, str]]:
-        """The best pairs: the names that are given, then by score; with equal scores a name decides, then the order."""
-        found: dict[int, tuple[int, str]] = {}
-        taken: set[int] = set()
-        for k, one in enumerate(left):
-            wanted = self.names.get(name(one))
-            match = next((j for j, other in enumerate(right) if name(other) == wanted and j not in taken), None)
-            if wanted is not None and match is not None:
-                found[k] = match, "given"
-                taken.add(match)
-        marks = []
-        for k, one in enumerate(left):
-            for j, other in enumerate(right):
-                mark = None if k in found or j in taken else score(one, other)
-                if mark is not None:
-                    mark += _evidence(name(one), name(other))
-                    marks.append((-mark, k, j))
-        for mark, k, j in sorted(marks):
-            if k not in found and j not in taken:
-                same = name(left[k]) == name(right[j])
-                found[k] = j, "name" if same else "structure" if mark <= -1 else "position"
-                taken.add(j)
-        return [(left[k], right[j], how) for k, (j, how) in sorted(found.items())]
+        self._twins[0][left], self._twins[1][right] = right, left
 
     # -- graphs
 
@@ -315,32 +212,42 @@ class Alignment:
                 self._forward(left, right)
         # What loops are fed has one purpose too, also where nothing reads what they give.
         fed = [
-            pair
+            (a.value, b.value)
             for node in left.nodes
             if isinstance(node, Loop) and node in self.loops and self.nodes[node] in there
-            for pair in self.inputs(node, self.nodes[node])
+            for a, b in self.inputs(node, self.nodes[node])
         ]
-        while self._backward(left, right, [*fed, *results]):
+        while self._backward(left, right, [*fed, *results, *self._outside]):
             self._forward(left, right)
 
     def _forward(self, left: Graph, right: Graph) -> None:
         """Pair nodes that do the same to the same; of constants at last the types alone have to be the same."""
+        namesakes = {_name(node): node for node in right.nodes if node not in self._partners}
         for relaxed in (False, True):
             groups: dict[int, list[Node]] = {}
             for key, node in self._keys(self.right, right, relaxed):
-                if node not in self._taken:
+                if node not in self._partners:
                     groups.setdefault(key, []).append(node)
             for key, node in self._keys(self.left, left, relaxed):
                 others = groups.get(key)
                 if node in self.nodes or not others:
                     continue
                 name = _name(node)
-                other = max(others, key=lambda one: _evidence(name, _name(one)))
+                other = max(others, key=lambda one: evidence(name, _name(one)))
+                if name != _name(other) and self._has_namesake(node, namesakes.get(name)):
+                    continue
                 others.remove(other)
                 self._pair(node, other, exact=not relaxed)
         for half, graph in ((self.left, left), (self.right, right)):
             for _ in self._keys(half, graph, False):
                 pass
+
+    def _has_namesake(self, node: Node, other: Node | None) -> bool:
+        """Whether another node than the one that does the same to the same has the name and the operator: then that is
+        the same node, which reads something else, unless exporters give such names."""
+        if other is None or other in self._partners or is_numbered(_name(node)):
+            return False
+        return operator(node) == operator(other) and len(node.outputs) == len(other.outputs)
 
     def _keys(self, half: Half, graph: Graph, relaxed: bool) -> list[tuple[int, Node]]:
         """A number for what each node does, in order; their results are numbered on the way."""
@@ -350,11 +257,11 @@ class Alignment:
                 continue
             if isinstance(node, Loop) and node in self.loops:
                 continue
-            fed = [-1 if value is None else half.number(value, relaxed) for value in node.inputs]
-            word = operator(node)
-            key: list[Hashable] = [word, len(node.outputs), *(sorted(fed) if word in _COMMUTE else fed)]
+            form = half.form(node)
+            fed = [-1 if operand is None else half.number(operand, relaxed) for operand in form.operands]
+            key: list[Hashable] = [form.word, len(node.outputs), *(sorted(fed) if form.word in COMMUTE else fed)]
             if isinstance(node, Operation) and self.one_system:
-                key.append(attributes(node))
+                key.append(tuple(sorted(form.attributes.items(), key=lambda item: item[0])))
             elif isinstance(node, If | Loop):
                 # Their insides are aligned once they are paired.
                 key += [half.number(value, relaxed) for value in captured_by(node)]
@@ -369,8 +276,7 @@ class Alignment:
 
     def _pair(self, left: Node, right: Node, exact: bool = False) -> None:
         """Pair two nodes; ``exact``: they have one number, and may share it with others that do the same."""
-        self.nodes[left] = right
-        self._taken.add(right)
+        self.nodes[left], self._partners[right] = right, left
         if not exact:
             for one, other in zip(left.outputs, right.outputs, strict=False):
                 if one is not None and other is not None:
@@ -380,34 +286,34 @@ class Alignment:
                 results = list(zip(branch.outputs, other_branch.outputs, strict=False))
                 self._graphs(branch, other_branch, results)
 
-    def _backward(self, left: Graph, right: Graph, results: list[tuple[Value, Value]]) -> bool:
+    def _backward(self, left: Graph, right: Graph, results: Sequence[tuple[Value, Value]]) -> bool:
         """From results that have one purpose to what makes them; True where that paired anything."""
         here, there = set(left.nodes), set(right.nodes)
         known, seen, waiting = len(self.nodes), set(), list(results)
         while waiting:
-            value, other = waiting.pop()
-            one, two = (half.maker(half.origin(v)) for half, v in ((self.left, value), (self.right, other)))
-            if one not in here or two not in there or (one, two) in seen:
+            value, other = (half.origin(v) for half, v in zip((self.left, self.right), waiting.pop(), strict=True))
+            one, two = self.left.maker(value), self.right.maker(other)
+            if one is None or two is None or (value, other) in seen:
                 continue
-            seen.add((one, two))
-            if one not in self.nodes and two not in self._taken:
-                if isinstance(one, Loop) or isinstance(two, Loop) or len(one.outputs) != len(two.outputs):
-                    continue
-                if isinstance(one, If) is not isinstance(two, If):
-                    continue
-                if operator(one) != operator(two) and len(one.inputs) != len(two.inputs):
+            seen.add((value, other))
+            if one not in here or two not in there:
+                if one not in here and two not in there:
+                    self._outside[value, other] = None
+                continue
+            if one not in self.nodes and two not in self._partners:
+                # Of several results each has a purpose of its own.
+                if one.outputs.index(value) != two.outputs.index(other) or not _can_pair(one, two):
                     continue
                 self._pair(one, two)
-            if self.nodes.get(one) is two:
-                waiting += self.inputs(one, two)
+            if self.nodes.get(one) is two and self.corresponds(one, two):
+                waiting += [(a.value, b.value) for a, b in self.inputs(one, two)]
         return len(self.nodes) > known
 
     # -- loops
 
     def _loop(self, left: Loop, right: Loop) -> None:
         pair = self.loops[left] = LoopPair(left, right)
-        self.nodes[left] = right
-        self._taken.add(right)
+        self.nodes[left], self._partners[right] = right, left
         # Where one side alone has its condition among what it carries, that is the other's condition.
         carried = carried_condition(left), carried_condition(right)
         apart = [edge for edge in carried if edge is not None] if None in carried else []
@@ -434,22 +340,25 @@ class Alignment:
             if apart:
                 names = [e.param.name if e else d.name for e, d in zip(carried, decided, strict=True) if d is not None]
                 pair.condition = names[0], names[1]
+        for k, half in enumerate((self.left, self.right)):
+            there = {(a, b)[k].param for a, b, _ in pair.edges}
+            alone = [edge for edge in (left, right)[k].back_edges if edge.param not in there and edge not in apart]
+            pair.known[k].extend(edge.param.name for edge in alone if _is_known(half, (left, right)[k], edge))
         self._graphs(left.body, right.body, results)
         pair.scans = self._scans(left, right)
         self._graphs(left.body, right.body, [*results, *((a.result, b.result) for a, b, _ in pair.scans)])
         for scan, other_scan, _ in pair.scans:
             self._fix(scan.outer, other_scan.outer)
-        for last, other_last in self._last_values(pair):
+        self._last_values(pair)
+        for last, other_last, _ in pair.lasts:
             self._fix(last.outer, other_last.outer)
 
     def _slices(self, left: Loop, right: Loop) -> list[tuple[SlicedInput, SlicedInput, str]]:
         def score(a: SlicedInput, b: SlicedInput) -> float | None:
-            if not types_fit(a.outer, b.outer):
-                return None
-            same = self.left.number(a.outer) == self.right.number(b.outer)
-            return 2.0 * same + (geometry(a) == geometry(b))
+            mark = fit(a.outer, b.outer)
+            return None if mark is None else mark + 2.0 * self.same(a.outer, b.outer) + same_parts(a, b)
 
-        return self._pairs(left.sliced_inputs, right.sliced_inputs, lambda port: port.inner.name, score)
+        return best_pairs(left.sliced_inputs, right.sliced_inputs, lambda port: port.inner.name, score, self.names)
 
     def _edges(self, left: Loop, right: Loop, apart: Sequence[BackEdge]) -> list[tuple[BackEdge, BackEdge, str]]:
         """What is carried: by what it begins with and what the body makes of it; what is ``apart`` stays so."""
@@ -457,20 +366,20 @@ class Alignment:
         types = [self._colours(self.left, left, True), self._colours(self.right, right, True)]
 
         def score(a: BackEdge, b: BackEdge) -> float | None:
-            if not (types_fit(a.param, b.param) and types_fit(a.result, b.result)):
+            marks = fit(a.param, b.param), fit(a.result, b.result)
+            if None in marks:
                 return None
-            begins = self._begin(self.left, a) == self._begin(self.right, b)
             computed = 2.0 * (exact[0][a] == exact[1][b]) or 1.5 * (types[0][a] == types[1][b])
-            return float(begins) + computed
+            return (marks[0] or 0.0) + float(self._same_begin(a, b)) + computed
 
         edges = [[edge for edge in loop.back_edges if edge not in apart] for loop in (left, right)]
-        return self._pairs(edges[0], edges[1], lambda edge: edge.param.name, score)
+        return best_pairs(edges[0], edges[1], lambda edge: edge.param.name, score, self.names)
 
-    def _begin(self, half: Half, edge: BackEdge) -> Hashable:
-        initial = edge.initial
-        if isinstance(initial, SlicedInput):
-            return "part", half.number(initial.outer), geometry(initial)
-        return half.number(initial)
+    def _same_begin(self, left: BackEdge, right: BackEdge) -> bool:
+        one, other = left.initial, right.initial
+        if isinstance(one, SlicedInput) and isinstance(other, SlicedInput):
+            return self.same(one.outer, other.outer) and same_parts(one, other)
+        return isinstance(one, Value) and isinstance(other, Value) and self.same(one, other)
 
     def _colours(self, half: Half, loop: Loop, relaxed: bool) -> dict[BackEdge, int]:
         """A number for each carried value that says what becomes of it in a few iterations, whatever it is called."""
@@ -489,32 +398,68 @@ class Alignment:
 
     def _scans(self, left: Loop, right: Loop) -> list[tuple[ScanOutput, ScanOutput, str]]:
         def score(a: ScanOutput, b: ScanOutput) -> float | None:
-            return 2.0 * self.same(a.result, b.result) if types_fit(a.result, b.result) else None
+            mark = fit(a.result, b.result)
+            return None if mark is None else mark + 2.0 * self.same(a.result, b.result)
 
-        return self._pairs(left.scan_outputs, right.scan_outputs, lambda scan: scan.outer.name, score)
+        found = best_pairs(left.scan_outputs, right.scan_outputs, lambda scan: scan.outer.name, score, self.names)
+        here, there = {a for a, _, _ in found}, {b for _, b, _ in found}
+        # What was paired with nothing by what it collects: what stands in its place.
+        for a in left.scan_outputs:
+            b = next((b for b in right.scan_outputs if b not in there and self._one_place(left, right, a, b)), None)
+            if a not in here and b is not None:
+                found.append((a, b, "position"))
+        return found
 
-    def _last_values(self, pair: LoopPair) -> Iterator[tuple[LastValueOutput, LastValueOutput]]:
+    def _last_values(self, pair: LoopPair) -> None:
         edges = {a: b for a, b, _ in pair.edges}
-        free = list(pair.right.last_values)
-        for last in pair.left.last_values:
-            edge = pair.left.edge_of(last)
-            for other in free:
-                other_edge = pair.right.edge_of(other)
-                if (edges.get(edge) is other_edge) if edge and other_edge else self.same(last.result, other.result):
-                    free.remove(other)
-                    yield last, other
-                    break
+        left, right, free = pair.left, pair.right, list(pair.right.last_values)
+        for by_place in (False, True):
+            for last in left.last_values:
+                edge = left.edge_of(last)
+                for other in () if any(last is a for a, _, _ in pair.lasts) else free:
+                    other_edge = right.edge_of(other)
+                    same = (
+                        edges.get(edge) is other_edge if edge and other_edge else self.same(last.result, other.result)
+                    )
+                    if self._one_place(left, right, last, other) if by_place else same:
+                        free.remove(other)
+                        pair.lasts.append((last, other, same))
+                        break
+
+    def _one_place(self, left: Loop, right: Loop, a: object, b: object) -> bool:
+        """Whether two outputs stand in one place among those of their loops."""
+        places = [
+            loop.outputs.index(port.outer)  # type: ignore[attr-defined]
+            for loop, port in ((left, a), (right, b))
+            if port.outer in loop.outputs  # type: ignore[attr-defined]
+        ]
+        return self.one_system and len(places) == 2 and places[0] == places[1]
 
 
-def geometry(port: SlicedInput) -> tuple[int, ...]:
-    """How a tensor is cut, as far as that can be told without its shape; the same numbers mean the same parts."""
-    shape = port.outer.type.shape if isinstance(port.outer.type, TensorType) else None
-    axis = port.axis if shape is None else from_start(port.axis, len(shape))
-    dim = shape[axis] if shape is not None and 0 <= axis < len(shape) else None
-    start, end = port.start, port.end
-    if isinstance(dim, int):
-        start, end = (dim + 1 + place if place < 0 else place for place in (start, end))
-    return axis, start, end, port.stride, port.part_size
+def _is_known(half: Half, loop: Loop, edge: BackEdge) -> bool:
+    """Whether a carried value is the condition, or counts the iterations."""
+    result = half.origin(edge.result)
+    if loop.condition is not None and result is half.origin(loop.condition):
+        return True
+    node = half.maker(result)
+    if node is None or operator(node) != "+" or isinstance(edge.initial, SlicedInput):
+        return False
+    step = [half.data(value) for value in node.inputs if value is not None and half.origin(value) is not edge.param]
+    first = half.data(edge.initial)
+    return len(step) == 1 and _is_number(first, 0) and _is_number(step[0], 1)
+
+
+def _is_number(data: Array | None, number: int) -> bool:
+    return data is not None and data.dtype.kind in "iu" and data.size == 1 and int(data.reshape(-1)[0]) == number
+
+
+def _can_pair(left: Node, right: Node) -> bool:
+    """Whether one node can stand in the place of another."""
+    if isinstance(left, Loop) or isinstance(right, Loop) or len(left.outputs) != len(right.outputs):
+        return False
+    if isinstance(left, If) is not isinstance(right, If):
+        return False
+    return operator(left) == operator(right) or len(left.inputs) == len(right.inputs)
 
 
 def captured_by(node: Node) -> list[Value]:
@@ -527,73 +472,15 @@ def read_by(node: Node) -> list[Value]:
     return [*(value for value in node.inputs if value is not None), *captured_by(node)]
 
 
-def types_fit(left: Value, right: Value) -> bool:
-    """Whether two declared types can be the same; axes of length 1 come and go between systems."""
-    a, b = left.type, right.type
-    if not (isinstance(a, TensorType) and isinstance(b, TensorType)):
-        return type(a) is type(b) or ANY in (a, b)
-    if a.dtype is not None and b.dtype is not None and a.dtype != b.dtype:
-        return False
-    if a.shape is None or b.shape is None:
-        return True
-    known = [[dim for dim in shape if dim != 1] for shape in (a.shape, b.shape)]
-    if not all(isinstance(dim, int) for dims in known for dim in dims):
-        return True
-    return known[0] == known[1]
+def _operands(values: Iterable[Value]) -> list[Operand]:
+    return [Operand(value) for value in values]
 
 
-def _evidence(left: str, right: str) -> float:
-    """What a name says: less than any structure."""
-    if left != right:
-        return 0.1 if _NUMBER_AT_END.sub("", left) == _NUMBER_AT_END.sub("", right) else 0.0
-    return 0.3 if is_numbered(left) else 0.6
+def _named(value: Value) -> str:
+    return value.name
 
 
 def _name(node: Node) -> str:
     """What its user calls a node: its result's name stays where the node has none of its own."""
     first = next((value for value in node.outputs if value is not None), None)
     return node.name if first is None else first.name
-
-
-# -- attributes
-
-
-def attributes(node: Operation) -> Hashable:
-    """The attributes of a node, those that are left out with what they stand for."""
-    told = {**_defaults(node), **{name: _plain(value) for name, value in node.attributes.items()}}
-    return tuple(sorted(told.items(), key=lambda item: item[0]))
-
-
-def _plain(value: Any) -> Hashable:
-    if isinstance(value, np.ndarray):
-        return "array", str(value.dtype), value.shape, digest(value)
-    if isinstance(value, list | tuple):
-        return tuple(_plain(item) for item in value)
-    if isinstance(value, str | bytes | int | float | bool | complex) or value is None:
-        return value
-    if isinstance(value, np.generic):
-        scalar: Hashable = value.item()
-        return scalar
-    return repr(value)
-
-
-def _defaults(node: Operation) -> Mapping[str, Hashable]:
-    if node.domain.startswith("opset"):  # an IR says all that it means
-        return {}
-    return _onnx_defaults(node.op_type, node.domain, node.version)
-
-
-@cache
-def _onnx_defaults(op_type: str, domain: str, version: int) -> Mapping[str, Hashable]:
-    import onnx
-
-    try:
-        schema = onnx.defs.get_schema(op_type, version, domain)
-    except onnx.defs.SchemaError:
-        return {}
-    found = {}
-    for name, attribute in schema.attributes.items():
-        if attribute.default_value.name:
-            value = onnx.helper.get_attribute_value(attribute.default_value)
-            found[name] = _plain(value.decode() if isinstance(value, bytes) else value)
-    return found

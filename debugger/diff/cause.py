@@ -1,84 +1,112 @@
 """Where a difference comes from: from a value that differs back to the first thing that does.
 
-A node is to blame only where all that it is fed is the same, to the bit. Where what comes in differs, that is followed:
-through nodes that were aligned, up to a constant, a sliced input, a carried or an outer value; or up to where the two
-models compute in other ways, or where a value is not known.
+A node is to blame only where all that it is fed is the same. Where what comes in differs, that is followed: through
+nodes that correspond, captures and initial values, up to a constant, a sliced input, an input of the model, or the
+iteration in which a carried value began to differ. It ends where two nodes do not correspond, where one reads another
+value than the other, and where a value is not known.
+
+Between two runs of ours bits tell: what is the same to the bit has no share in a difference. A peer rounds otherwise,
+and so does another float type: there the tolerance tells.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ...runtime.graph import If, Loop, Node, Value, bodies
-from .align import Alignment, Half, read_by
+from .align import Alignment, read_by
 from .findings import Cause, Difference, NodeDifference
+from .halves import Half, begun
 from .iteration_values import Moment
+from .normal import Operand
 from .values import Delta, Tolerance, compare
+
+#: A pair of values, as their readers take them.
+_Pair = tuple[Operand, Operand]
+#: Both sides at another iteration of a carried value (its parameters): the first of those in which it differs without
+#: a gap up to the given one; None: it is what the loop began with.
+Earlier = Callable[[Value, Value, int], tuple[int | None, Moment, Moment] | None]
 
 
 @dataclass
 class Tracer:
-    """Follows one difference. ``symptom`` says where it was seen: its place is that of all that is found."""
+    """Follows one difference. ``symptom`` says where it was seen: its place is that of all that is found.
+
+    ``exact``: bits tell, not the tolerance. ``earlier`` finds where a carried value began to differ.
+    """
 
     alignment: Alignment
     left: Moment
     right: Moment
     tolerance: Tolerance
     symptom: Difference
+    exact: bool = False
+    earlier: Earlier | None = None
 
     def cause(self, left: Value, right: Value) -> Cause | None:
         """What makes these two differ; None where they do not, or nothing is known of them."""
-        delta = self._delta(left, right)
+        pair = Operand(left), Operand(right)
+        delta = self._delta(pair)
         if delta is None or not delta.kind:
             return None
-        seen: set[tuple[Value, Value]] = set()
-        while (left, right) not in seen:
-            seen.add((left, right))
-            found = self._step(left, right)
+        seen: set[tuple[_Pair, int | None]] = set()
+        reader: tuple[Node, Node] | None = None
+        while (pair, self.symptom.iteration) not in seen and len(seen) < 10_000:
+            seen.add((pair, self.symptom.iteration))
+            found = self._step(pair, reader)
             if isinstance(found, Cause):
                 return found
-            left, right = found
+            pair, reader = found
         return None
 
     # -- one value back
 
-    def _step(self, left: Value, right: Value) -> Cause | tuple[Value, Value]:
-        """The pair of values that makes these two differ, or the end of the search."""
+    def _step(self, pair: _Pair, reader: tuple[Node, Node] | None) -> Cause | tuple[_Pair, tuple[Node, Node] | None]:
+        """The pair of values that makes these two differ, with who reads it, or the end of the search."""
+        left, right = pair[0].value, pair[1].value
         a, b = self.alignment.left.origin(left), self.alignment.right.origin(right)
-        if (a, b) != (left, right):
-            delta = self._delta(a, b)
-            if delta is not None and delta.kind:
-                left, right = a, b
+        if (a, b) != (left, right) and self._differ((replace(pair[0], value=a), replace(pair[1], value=b))):
+            left, right = a, b
+            pair = replace(pair[0], value=a), replace(pair[1], value=b)
+        if self.alignment.rewired(a, b):
+            return self._other_value(pair, reader)
         one, other = self.alignment.left.maker(a), self.alignment.right.maker(b)
         if one is None or other is None:
-            return self._source(left, right) if one is other else self._apart(left, right)
-        if not self.alignment.paired(one, other):
+            return self._source(pair) if one is other else self._apart(left, right)
+        if not self.alignment.paired(one, other) or one.outputs.index(a) != other.outputs.index(b):
             return self._apart(left, right)
+        if not self.alignment.corresponds(one, other):
+            return self._operators(one, other, a, b)
         if isinstance(one, If) and isinstance(other, If):
             inside = self._branch(one, other, a, b)
             if inside is not None:
-                return inside
+                return inside, None
         return self._node(one, other, a, b)
 
-    def _node(self, one: Node, other: Node, left: Value, right: Value) -> Cause | tuple[Value, Value]:
-        near: tuple[Value, float] | None = None
+    def _node(self, one: Node, other: Node, left: Value, right: Value) -> Cause | tuple[_Pair, tuple[Node, Node]]:
         unknown: Value | None = None
+        differing: list[tuple[tuple[bool, float], _Pair]] = []
         pairs = list(self.alignment.inputs(one, other))
-        for a, b in pairs:
-            delta = self._delta(a, b)
+        for pair in pairs:
+            delta = self._delta(pair)
             if delta is None:
-                unknown = unknown or a
-            elif delta.kind:
-                return a, b
-            elif delta.absolute > 0 and (near is None or delta.absolute > near[1]):
-                near = a, delta.absolute
+                unknown = unknown or pair[0].value
+            elif self._counts(delta):
+                # First what differs beyond the tolerance, then what differs most.
+                differing.append(((not delta.kind, -min(delta.relative, 1e300)), pair))
+        rewired = [pair for pair in pairs if self.alignment.rewired(pair[0].value, pair[1].value)]
+        if rewired:
+            return self._other_value(rewired[0], (one, other))
+        if differing:
+            return min(differing, key=lambda found: found[0])[1], (one, other)
         if isinstance(one, Loop):
             # What happens inside is compared by itself; not all that two loops are fed can be paired.
             return Cause(self._difference("result", left, right), remark=f"the loop '{one.name}' computes it")
-        if len(read_by(one)) != len(read_by(other)):
+        if len(read_by(one)) != len(read_by(other)) and len(pairs) != len(self.alignment.left.form(one).operands):
             return self._apart(left, right)
         told = f"{one.op_type} '{one.name}'"
         if unknown is not None:
@@ -86,27 +114,44 @@ class Tracer:
                 self._difference("result", left, right),
                 remark=f"{told} computes it; '{unknown.name}', which it is fed, is not known on both sides",
             )
-        if near is not None and self._same_operator(one, other):
-            return Cause(
-                self._difference("result", left, right),
-                remark=f"{told} computes it, and what it is fed differs already, within the tolerance: "
-                f"'{near[0].name}' by {near[1]:.3g}",
-            )
-        inputs = [(a.name, self._read(0, a)[1]) for a, _ in pairs]
+        return self._blamed(one, other, left, right, [pair[0] for pair in pairs])
+
+    def _blamed(self, one: Node, other: Node, left: Value, right: Value, fed: list[Operand], remark: str = "") -> Cause:
+        inputs = [(operand.value.name, self._read(0, operand)[1]) for operand in fed]
         difference = self._difference("node", left, right)
         return Cause(
-            None, NodeDifference(one.name, left.name, one.op_type, inputs, difference, other.name, other.op_type)
+            None,
+            NodeDifference(one.name, left.name, one.op_type, inputs, difference, other.name, other.op_type),
+            remark,
         )
 
-    def _same_operator(self, one: Node, other: Node) -> bool:
-        return one.op_type == other.op_type or not self.alignment.one_system
+    def _operators(self, one: Node, other: Node, left: Value, right: Value) -> Cause:
+        """Two operators in one place: to blame where both are fed the same; else nothing before them corresponds."""
+        fed = [node_form.operands for node_form in (self.alignment.left.form(one), self.alignment.right.form(other))]
+        pairs = [(a, b) for a, b in zip(*fed, strict=False) if a is not None and b is not None]
+        if len(fed[0]) == len(fed[1]) and all(self.alignment.same(a, b) or not self._differ((a, b)) for a, b in pairs):
+            return self._blamed(one, other, left, right, [a for a, _ in pairs])
+        return Cause(
+            self._difference("result", left, right),
+            remark=f"{one.op_type} '{one.name}' here, {other.op_type} '{other.name}' there: what they are fed does not "
+            "correspond",
+        )
 
-    def _branch(self, one: If, other: If, left: Value, right: Value) -> tuple[Value, Value] | None:
+    def _other_value(self, pair: _Pair, reader: tuple[Node, Node] | None) -> Cause:
+        """A reader takes another value on one side than on the other."""
+        names = f"'{pair[0].value.name}' here, '{pair[1].value.name}' there"
+        if reader is None:
+            return Cause(self._difference("result", pair[0].value, pair[1].value), remark=f"it is {names}")
+        one, other = reader
+        results = [next(value for value in node.outputs if value is not None) for node in reader]
+        return self._blamed(one, other, results[0], results[1], [pair[0]], f"it reads {names}")
+
+    def _branch(self, one: If, other: If, left: Value, right: Value) -> _Pair | None:
         """The results of the branch that both took."""
         taken = []
         for side, node in enumerate((one, other)):
             value = node.inputs[0]
-            there, data = (False, None) if value is None else self._read(side, value)
+            there, data = (False, None) if value is None else self._read(side, Operand(value))
             if not there:
                 return None
             taken.append(bool(np.asarray(data).reshape(-1)[:1].all()))
@@ -114,20 +159,42 @@ class Tracer:
             return None
         k = 0 if taken[0] else 1
         pair = (
-            bodies(one)[k][1].outputs[one.outputs.index(left)],
-            bodies(other)[k][1].outputs[other.outputs.index(right)],
+            Operand(bodies(one)[k][1].outputs[one.outputs.index(left)]),
+            Operand(bodies(other)[k][1].outputs[other.outputs.index(right)]),
         )
-        delta = self._delta(*pair)
-        return pair if delta is not None and delta.kind else None
+        return pair if self._differ(pair) else None
 
     # -- ends of the search
 
-    def _source(self, left: Value, right: Value) -> Cause:
-        """What no node computes: it comes in so."""
+    def _source(self, pair: _Pair) -> Cause | tuple[_Pair, None]:
+        """What no node computes: it comes in so, or an iteration before computed it."""
+        left, right = pair[0].value, pair[1].value
         roles = [self._role(half, v) for half, v in ((self.alignment.left, left), (self.alignment.right, right))]
         if roles[0] != roles[1]:
             return self._apart(left, right)
-        return Cause(self._difference(roles[0], left, right))
+        if roles[0] == "carried":
+            back = self._before(left, right)
+            if back is not None:
+                return back
+        return Cause(self._difference(roles[0], *pair))
+
+    def _before(self, left: Value, right: Value) -> tuple[_Pair, None] | None:
+        """What a carried value came from: a result of an iteration before, or what the loop began with."""
+        at = self.symptom
+        (loop, _), (other, _) = self.alignment.left.params[left], self.alignment.right.params[right]
+        edges = [next(edge for edge in one.back_edges if edge.param is v) for one, v in ((loop, left), (other, right))]
+        found = None
+        if at.iteration is not None and at.iteration > 0 and self.earlier is not None:
+            found = self.earlier(left, right, at.iteration)
+        if found is not None:
+            iteration, self.left, self.right = found
+            self.symptom = replace(at, iteration=iteration)
+            if iteration is not None:
+                return (Operand(edges[0].result), Operand(edges[1].result)), None
+        elif at.iteration:
+            return None
+        pair = Operand(begun(edges[0].initial)), Operand(begun(edges[1].initial))
+        return (pair, None) if self._differ(pair) else None
 
     def _role(self, half: Half, value: Value) -> str:
         if half.is_constant(value):
@@ -150,20 +217,33 @@ class Tracer:
 
     # -- values
 
-    def _delta(self, left: Value, right: Value) -> Delta | None:
+    def _differ(self, pair: _Pair) -> bool:
+        delta = self._delta(pair)
+        return delta is not None and self._counts(delta)
+
+    def _counts(self, delta: Delta) -> bool:
+        """Whether a difference is one that can be the cause of another."""
+        return bool(delta.kind) or (self.exact and delta.absolute > 0)
+
+    def _delta(self, pair: _Pair) -> Delta | None:
         """How two values differ; None where one is not known."""
-        (here, a), (there, b) = self._read(0, left), self._read(1, right)
+        (here, a), (there, b) = self._read(0, pair[0]), self._read(1, pair[1])
         if not (here and there):
             return None
         return compare(a, b, self.tolerance, loose_shape=not self.alignment.one_system)
 
-    def _read(self, side: int, value: Value) -> tuple[bool, Any]:
+    def _read(self, side: int, operand: Operand) -> tuple[bool, Any]:
         half = (self.alignment.left, self.alignment.right)[side]
-        data = half.constant(value)
-        return (True, data) if data is not None else (self.left, self.right)[side].read(half.outer(value))
+        data = half.constant(operand.value)
+        there, data = (True, data) if data is not None else self._known(side, half.outer(operand.value))
+        return there, operand.of(data)
 
-    def _difference(self, role: str, left: Value, right: Value) -> Difference:
-        a, b = self._read(0, left)[1], self._read(1, right)[1]
-        delta = self._delta(left, right) or Delta()
+    def _known(self, side: int, value: Value) -> tuple[bool, Any]:
+        return (self.left, self.right)[side].read(value)
+
+    def _difference(self, role: str, left: Operand | Value, right: Operand | Value) -> Difference:
+        one, other = (operand if isinstance(operand, Operand) else Operand(operand) for operand in (left, right))
+        a, b = self._read(0, one)[1], self._read(1, other)[1]
+        delta = self._delta((one, other)) or Delta()
         at = self.symptom
-        return Difference(role, left.name, right.name, delta, at.loop, at.entry, at.iteration, a, b)
+        return Difference(role, one.value.name, other.value.name, delta, at.loop, at.entry, at.iteration, a, b)

@@ -2,13 +2,38 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
+from ...runtime.errors import LoopdbgError
 from ...runtime.graph import StoppedBy
 from .growth import Growth
 from .values import Delta
+
+
+class Verdict(Enum):
+    """What a comparison says. ``SAME`` needs evidence: both sides ended by themselves, and every carried value, scan
+    output and output of either was compared."""
+
+    SAME = "same"
+    DIFFER = "differ"
+    #: What was compared is the same; a limit ended both sides.
+    LIMITED = "same up to a limit"
+    #: What was compared is the same; one side has values that the other has not.
+    PARTLY = "same as far as compared"
+    #: One side refused, failed or crashed.
+    NOT_COMPARED = "cannot compare"
+
+    @property
+    def status(self) -> int:
+        """The exit status that says so."""
+        return _STATUS[self]
+
+
+_STATUS = {Verdict.SAME: 0, Verdict.DIFFER: 6, Verdict.LIMITED: 4, Verdict.PARTLY: 8, Verdict.NOT_COMPARED: 8}
 
 
 @dataclass(frozen=True)
@@ -103,6 +128,29 @@ class TripDifference:
 
 
 @dataclass
+class Range:
+    """A value whose type is narrower on one side: how much of what that type holds is used.
+
+    ``largest``: the largest finite magnitude on that side, in iteration ``at``; ``limit``: the largest of the type.
+    ``infinite``: the iteration that first had an infinity or NaN there which the other side does not have.
+    """
+
+    name: str
+    dtypes: tuple[str, str]
+    #: 0: the left side is the narrower one.
+    side: int
+    limit: float
+    largest: float = 0.0
+    at: int | None = None
+    infinite: int | None = None
+
+    @property
+    def headroom(self) -> float:
+        """The largest number that the type holds over the largest that there was."""
+        return self.limit / self.largest if self.largest else math.inf
+
+
+@dataclass
 class LoopFindings:
     """One pair of loops. ``matched``: by path, name, structure, position, given; values also as the condition."""
 
@@ -114,7 +162,8 @@ class LoopFindings:
     #: Carried values and scan outputs that only one side has.
     only_left: list[str] = field(default_factory=list)
     only_right: list[str] = field(default_factory=list)
-    #: Iterations compared, and how many of them differ.
+    #: Values compared at all boundaries; iterations compared, and how many of them differ.
+    count: int = 0
     iterations: int = 0
     differing: int = 0
     #: Boundaries that only one side has, beyond those of a trip count that differs.
@@ -122,8 +171,16 @@ class LoopFindings:
     first: Difference | None = None
     #: Where it stands in time, to tell which loop's came first.
     position: tuple[int, ...] = ()
+    #: Of the values that differed there, by name: the iteration from which on they did, to the bit; -1: from the start.
+    since: dict[str, int] = field(default_factory=dict)
+    #: Values of two types.
+    ranges: list[Range] = field(default_factory=list)
     cause: Cause | None = None
     trips: TripDifference | None = None
+    #: The iterations after which a run was over without an end of the loop; None: both sides came to one.
+    unended: int | None = None
+    #: It was a limit that was set.
+    limited: bool = False
     #: Entries that both sides came to the end of, and what ended the last one of them, where that is the same.
     entries: int = 0
     ended: StoppedBy | None = None
@@ -147,6 +204,11 @@ class LoopFindings:
     def same(self) -> bool:
         """Nothing in this loop differs."""
         return self.first is None and self.trips is None
+
+    @property
+    def whole(self) -> bool:
+        """Every value was compared, to the end."""
+        return self.unended is None and not (self.only_left or self.only_right)
 
 
 @dataclass(frozen=True)
@@ -174,14 +236,30 @@ class Comparison:
     compared_outputs: int = 0
     reasons: list[Reason] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
-    #: Loops that only one side has.
+    #: Loops and outputs that only one side has.
     unpaired: list[str] = field(default_factory=list)
+    lacking: list[str] = field(default_factory=list)
+    #: What ended a run of ours: the rest was not compared.
+    error: LoopdbgError | None = None
     notes: list[str] = field(default_factory=list)
 
     @property
+    def verdict(self) -> Verdict:
+        """What the evidence says."""
+        if self.outputs or any(not loop.same for loop in self.loops):
+            return Verdict.DIFFER
+        if self.failures or self.error is not None or self.empty:
+            return Verdict.NOT_COMPARED
+        if any(loop.limited for loop in self.loops):
+            return Verdict.LIMITED
+        if self.unpaired or self.lacking or not all(loop.whole for loop in self.loops):
+            return Verdict.PARTLY
+        return Verdict.SAME
+
+    @property
     def same(self) -> bool:
-        """Nothing differs, and nothing failed."""
-        return all(loop.same for loop in self.loops) and not self.outputs and not self.failures
+        """Both sides ended by themselves, every value of theirs was compared, and nothing differs."""
+        return self.verdict is Verdict.SAME
 
     @property
     def empty(self) -> bool:

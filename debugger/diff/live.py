@@ -10,7 +10,7 @@ from ...runtime.graph import Graph, System, walk
 from ...runtime.model import Data, Model
 from ...runtime.ops.registry import is_random
 from ..peers.process import Peer
-from .findings import Comparison
+from .findings import Comparison, Verdict
 from .free import run_free
 from .lockstep import Lockstep
 from .matching import chosen, match_loops
@@ -28,9 +28,16 @@ class Live:
     comparisons: list[Comparison] = field(default_factory=list)
 
     @property
+    def verdict(self) -> Verdict:
+        """The gravest of the comparisons' verdicts; one that had nothing to compare says nothing beside another."""
+        found = {comparison.verdict for comparison in self.comparisons if not comparison.empty or comparison.failures}
+        grave = (Verdict.DIFFER, Verdict.NOT_COMPARED, Verdict.LIMITED, Verdict.PARTLY, Verdict.SAME)
+        return next((verdict for verdict in grave if verdict in found), Verdict.NOT_COMPARED)
+
+    @property
     def same(self) -> bool:
-        """Nothing differs, and the peer did not fail."""
-        return all(comparison.same for comparison in self.comparisons)
+        """Everything was compared, and nothing differs."""
+        return self.verdict is Verdict.SAME
 
 
 def compare_live(

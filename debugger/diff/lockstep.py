@@ -210,6 +210,7 @@ class Lockstep:
             if role == "condition":
                 mine, theirs = _truth(mine), _truth(theirs)
             delta = compare(mine, theirs, self._tolerance)
+            findings.count += 1
             worst, relative = max(worst, delta.absolute), max(relative, delta.relative)
             if delta.kind:
                 beyond = True

@@ -15,7 +15,8 @@ import numpy as np
 from ...runtime.errors import UsageError
 from ...runtime.graph import MAIN, bodies, own_values, walk
 from ...runtime.text import did_you_mean
-from .align import is_numbered, likeness
+from .align import likeness
+from .ports import is_numbered
 from .sides import LoopInfo, Side
 
 

@@ -40,6 +40,7 @@ def compare_outputs(
     for label, alone in ((left.label, names.only_left), (right.label, names.only_right)):
         for name in alone:
             result.note(f"the output '{name}' is only in {label}: not compared")
+            result.lacking.append(name)
 
 
 def _rooms(side: Side) -> Mapping[str, int]:

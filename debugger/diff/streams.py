@@ -9,18 +9,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...runtime.errors import ExecutionError, LimitError
 from ...runtime.graph import Loop, SlicedInput, StoppedBy, Value
 from ..session.boundary import Boundary
-from .align import Alignment, LoopPair
-from .cause import Tracer
+from .align import Alignment
+from .cause import Earlier, Tracer
 from .findings import Cause, Comparison, Difference, LoopFindings, TripDifference
+from .iteration_values import Moment
 from .matching import Matched, Names, Pair, chosen, match_loops, match_names
 from .outputs import compare_outputs
+from .ports import LoopPair
+from .ranges import note_range
 from .rules import fitting
 from .sides import ModelSide, Side
 from .values import Tolerance, compare
 from .written import written
 
+#: Runs from the start that are made to find where a carried value began to differ.
+_MOST_RUNS = 12
 #: A place in time: for each loop, outermost first, the index of its pair and its iteration.
 Place = tuple[int, ...]
 
@@ -54,8 +60,16 @@ def compare_sides(
     merges = [pairs] if matched.in_order else [[pair] for pair in pairs]
     for some in merges:
         merge = _Merge(left, right, some, options, alignment)
-        merge.run()
+        try:
+            merge.run()
+        except (ExecutionError, LimitError) as error:
+            if not result.written:
+                raise
+            # Told all the same: it may be why.
+            result.error = error
         result.loops += merge.findings.values()
+        if result.error is not None:
+            return result
     for side in (left, right):
         if isinstance(side, ModelSide) and side.limited:
             result.note(f"{side.label}: no loop ran more than {side.limit} iterations, the limit that was set")
@@ -100,6 +114,8 @@ class _Entry:
 
     left: tuple[int, StoppedBy | None] | None = None
     right: tuple[int, StoppedBy | None] | None = None
+    #: The iterations before the last boundary on either side; None: it was not entered there.
+    at: list[int | None] = field(default_factory=lambda: [None, None])
 
 
 class _Merge:
@@ -121,6 +137,10 @@ class _Merge:
         self.findings = {pair.index: LoopFindings(pair.left.path, pair.right.path, pair.how) for pair in pairs}
         self.names: dict[tuple[int, str], Names] = {}
         self.open: dict[tuple[int, tuple[int, ...]], _Entry] = {}
+        #: Of each value that differs, to the bit: from which iteration on it does, without a gap.
+        self.since: dict[int, dict[str, int]] = {pair.index: {} for pair in pairs}
+        #: Both are runs of ours: what is the same is so to the bit.
+        self.exact = alignment is not None and alignment.one_system and not alignment.two_types
 
     def run(self) -> None:
         """Read both to their ends."""
@@ -137,6 +157,7 @@ class _Merge:
             else:
                 self._both(a[0], a[1], a[2], b[2])
                 a, b = next(lefts, None), next(rights, None)
+        self._unended()
         self._causes()
 
     def _places(self, side: Side, which: int) -> Iterator[tuple[Place, Pair, Boundary]]:
@@ -154,13 +175,25 @@ class _Merge:
     def _both(self, position: Place, pair: Pair, a: Boundary, b: Boundary) -> None:
         findings = self.findings[pair.index]
         worst, relative, beyond = 0.0, 0.0, False
+        since = self.since[pair.index]
+        if not a.iteration:
+            since.clear()
         for difference in self._values(pair, a, b):
             delta = difference.delta
+            findings.count += 1
             worst, relative = max(worst, delta.absolute), max(relative, delta.relative)
+            if delta.kind or delta.absolute:
+                since.setdefault(difference.name, a.iteration - 1)
+            else:
+                since.pop(difference.name, None)
+            if delta.dtypes:
+                note_range(findings.ranges, difference)
             if delta.kind:
                 beyond = True
                 if findings.first is None:
                     findings.first, findings.position = difference, position
+        if findings.first is not None and not findings.since:
+            findings.since = dict(since)
         if a.iteration:
             findings.iterations += 1
             findings.differing += beyond
@@ -205,6 +238,9 @@ class _Merge:
             told = [(a.outer.name, b.outer.name, how) for a, b, how in ports.scans]
         told = [(name, other, how) for name, other, how in told if name in left and other in right]
         here, there = {name for name, _, _ in told}, {other for _, other, _ in told}
+        if role == "carried":
+            here.update(ports.known[0])
+            there.update(ports.known[1])
         if role == "carried" and ports.condition is not None:
             # Compared as the condition.
             here.add(ports.condition[0])
@@ -213,10 +249,11 @@ class _Merge:
         return Names(told, [name for name in left if name not in here], [name for name in right if name not in there])
 
     def _ended(self, pair: Pair, boundary: Boundary, which: int) -> None:
+        entry = self.open.setdefault((pair.index, boundary.entry), _Entry())
+        entry.at[which] = boundary.iteration
         if boundary.ended is None:
             return
         findings = self.findings[pair.index]
-        entry = self.open.setdefault((pair.index, boundary.entry), _Entry())
         end = (boundary.iteration, boundary.ended)
         if which == 0:
             entry.left, findings.left_trips = end, boundary.iteration
@@ -225,15 +262,39 @@ class _Merge:
         if entry.left is None or entry.right is None:
             return
         del self.open[pair.index, boundary.entry]
-        (left, left_ended), (right, right_ended) = entry.left, entry.right
         findings.entries += 1
+        self._compare_ends(findings, boundary.entry, entry.left, entry.right)
+
+    def _compare_ends(
+        self,
+        findings: LoopFindings,
+        at: tuple[int, ...],
+        left_end: tuple[int, StoppedBy | None],
+        right_end: tuple[int, StoppedBy | None],
+    ) -> None:
+        (left, left_ended), (right, right_ended) = left_end, right_end
         findings.ended = left_ended if left_ended is right_ended else None
         if left == right:
             return
         if findings.trips is None:
-            findings.trips = TripDifference(boundary.entry, left, right, left_ended, right_ended)
+            findings.trips = TripDifference(at, left, right, left_ended, right_ended)
         else:
             findings.trips.entries += 1
+
+    def _unended(self) -> None:
+        """Entries that did not come to their end on both sides: a limit is no end, however equal the iterations are."""
+        for (index, at), entry in self.open.items():
+            findings = self.findings[index]
+            ends = [
+                end or _limited(side, count)
+                for side, end, count in zip((self.left, self.right), (entry.left, entry.right), entry.at, strict=True)
+            ]
+            if ends[0] is not None and ends[1] is not None and (entry.left or entry.right):
+                self._compare_ends(findings, at, ends[0], ends[1])
+            else:
+                counts = [count for count in entry.at if count is not None]
+                findings.unended = min(counts)
+                findings.limited = any(isinstance(side, ModelSide) and side.limited for side in (self.left, self.right))
 
     # -- where the first difference comes from
 
@@ -253,7 +314,36 @@ class _Merge:
         left, right = self.left.moment(pair.left.path, *place), self.right.moment(pair.right.path, *place)
         if left is None or right is None:
             return None
-        return Tracer(alignment, left, right, self.options.tolerance, first).cause(*values)
+        assert ports is not None
+        made_of = alignment.operators(ports.left, ports.right)
+        if made_of is not None and not alignment.same_attributes(*made_of):
+            told = f"{made_of[0].op_type} '{made_of[0].name}'"
+            return Cause(remark=f"{told}, which the loop was made of, has other attributes")
+        tracer = Tracer(alignment, left, right, self.options.tolerance, first, self.exact, self._earlier(pair, first))
+        return tracer.cause(*values)
+
+    def _earlier(self, pair: Pair, first: Difference) -> Earlier:
+        """Where a carried value of a loop began to differ, before the iteration in which that was seen."""
+        since = self.findings[pair.index].since
+        carried = set() if pair.left.loop is None else {edge.param for edge in pair.left.loop.back_edges}
+        runs = iter(range(_MOST_RUNS))
+
+        def earlier(value: Value, other: Value, iteration: int) -> tuple[int | None, Moment, Moment] | None:
+            if value not in carried or next(runs, None) is None:
+                return None
+            began = min(since.get(value.name, iteration - 1), iteration - 1)
+            place = (first.entry, None if began < 0 else began)
+            left, right = self.left.moment(pair.left.path, *place), self.right.moment(pair.right.path, *place)
+            return None if left is None or right is None else (place[1], left, right)
+
+        return earlier
+
+
+def _limited(side: Side, count: int | None) -> tuple[int, StoppedBy] | None:
+    """Where the limit ended a loop of a side; None where something else ended the run, in another loop say."""
+    if not isinstance(side, ModelSide) or not side.limited or side.limit is None or count is None:
+        return None
+    return (count, StoppedBy.LIMIT) if count >= side.limit else None
 
 
 def _computed(ports: LoopPair, first: Difference) -> tuple[Value, Value] | None:

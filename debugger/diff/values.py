@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,15 +32,19 @@ class Tolerance:
     #: float64 counts as float32: one side computes it so.
     single: bool = False
 
-    def of(self, dtype: np.dtype[Any]) -> tuple[float, float]:
-        """The relative and the absolute tolerance for a dtype."""
-        rtol, atol = _TOLERANCES.get("float32" if self.single and dtype.name == "float64" else dtype.name, _TINY)
+    def of(self, *dtypes: np.dtype[Any]) -> tuple[float, float]:
+        """The relative and the absolute tolerance for a dtype; of two that of the narrower one."""
+        names = ["float32" if self.single and dtype.name == "float64" else dtype.name for dtype in dtypes]
+        rtol, atol = max(_TOLERANCES.get(name, _TINY) for name in names)
         return rtol if self.rtol is None else self.rtol, atol if self.atol is None else self.atol
 
 
 @dataclass(frozen=True)
 class Delta:
-    """How two values differ. ``kind``: ``""`` for the same; ``value``, ``dtype``, ``shape``, ``length``, ``kind``."""
+    """How two values differ. ``kind``: ``""`` for the same; ``value``, ``dtype``, ``shape``, ``length``, ``kind``.
+
+    ``dtypes``: those of both sides, where they are two of one kind and the values were compared all the same.
+    """
 
     kind: str = ""
     #: The largest difference of two elements; infinite where one of them is NaN or infinite and the other is not.
@@ -54,6 +58,7 @@ class Delta:
     count: int = 0
     size: int = 0
     text: str = ""
+    dtypes: tuple[str, ...] = ()
 
 
 SAME = Delta()
@@ -71,13 +76,23 @@ def compare(left: Any, right: Any, tolerance: Tolerance, *, loose_shape: bool = 
             return SAME
         return Delta("kind", math.inf, math.inf, text=f"{_kind(left)} and {_kind(right)}")
     a, b = _array(left), _array(right)
-    if a.dtype != b.dtype:
+    if a.dtype != b.dtype and (kind_of(a.dtype) != kind_of(b.dtype) or kind_of(a.dtype) not in ("i", "f")):
         return Delta("dtype", math.inf, math.inf, text=f"{_name(a)} and {_name(b)}")
     if loose_shape and a.shape != b.shape and _dims(a) == _dims(b):
         b = b.reshape(a.shape)
     if a.shape != b.shape:
         return Delta("shape", math.inf, math.inf, text=f"{list(a.shape)} and {list(b.shape)}")
-    return _arrays(a, b, tolerance)
+    found = _arrays(a, b, tolerance)
+    return found if a.dtype == b.dtype else replace(found, dtypes=(_name(a), _name(b)))
+
+
+def kind_of(dtype: np.dtype[Any] | None) -> str:
+    """Whether a type has floats (f), integers (i), truths or something else: those of one kind can be compared."""
+    if dtype is None:
+        return ""
+    if dtype.kind == "V":
+        return "i" if "int" in dtype.name else "f"
+    return {"u": "i", "O": "S", "U": "S", "T": "S"}.get(dtype.kind, dtype.kind)
 
 
 def _kind(value: Any) -> str:
@@ -132,20 +147,21 @@ def _arrays(a: Array, b: Array, tolerance: Tolerance) -> Delta:
     if not a.size:
         return SAME
     name = a.dtype.name
-    if (a.dtype.kind in "iu" and a.dtype.itemsize == 8) or a.dtype.kind in "Ob":
+    wide = a.dtype.kind in "iu" and 8 in (a.dtype.itemsize, b.dtype.itemsize)
+    if wide or a.dtype.kind in "Ob":
         unequal = np.asarray(a != b, bool)
         gap = _exact_gap(a, b, unequal)
         return _delta(a, b, unequal, gap, _relative(gap, np.abs(b.astype(np.float64))) if a.dtype != object else gap)
     if a.dtype.kind in "iu" or (a.dtype.kind == "V" and "int" in name):
-        wide, other = a.astype(np.int64), b.astype(np.int64)
-        gap = np.abs(wide - other).astype(np.float64)
+        one, other = a.astype(np.int64), b.astype(np.int64)
+        gap = np.abs(one - other).astype(np.float64)
         return _delta(a, b, gap > 0, gap, _relative(gap, np.abs(other).astype(np.float64)))
-    rtol, atol = tolerance.of(a.dtype)
+    rtol, atol = tolerance.of(a.dtype, b.dtype)
     with np.errstate(all="ignore"):
         kind = np.complex128 if a.dtype.kind == "c" else np.float64
-        wide, other = a.astype(kind), b.astype(kind)
-        same = (wide == other) | (np.isnan(wide) & np.isnan(other))
-        gap = np.where(same, 0.0, np.abs(wide - other))
+        one, other = a.astype(kind), b.astype(kind)
+        same = (one == other) | (np.isnan(one) & np.isnan(other))
+        gap = np.where(same, 0.0, np.abs(one - other))
         gap = np.where(np.isnan(gap), np.inf, gap)
         size = np.abs(other)
         beyond = ~same & ~(gap <= atol + rtol * np.where(np.isfinite(size), size, 0.0))

@@ -14,8 +14,11 @@ from ..words.endings import Ending, ending
 from ..words.names import named
 from ..words.node_text import SIGNS
 from ..words.subscripts import slice_text
-from .align import Alignment, Half, LoopPair, attributes, geometry, operator
+from .align import Alignment
 from .findings import Written
+from .halves import Half
+from .normal import Operand
+from .ports import LoopPair, same_parts
 from .values import Tolerance, compare
 
 
@@ -24,11 +27,14 @@ def written(alignment: Alignment, paths: dict[Loop, str], everything: bool) -> l
     found: list[Written] = []
     seen: set[tuple[Value, Value]] = set()
     for pair in alignment.loops.values():
-        if pair.left in paths:
+        if pair.left in paths and alignment.operators(pair.left, pair.right) is None:
             found += _Loops(alignment, pair, paths[pair.left], seen).all()
     if everything:
         left = alignment.left.graph
-        found += _Body(alignment, left, alignment.right.graph, MAIN, seen).all()
+        main = _Body(alignment, left, alignment.right.graph, MAIN, seen)
+        found += [*main.all(), *main.results()]
+    # What reads the same on both sides tells nobody anything.
+    found = [one for one in found if one.delta is not None or one.left_text != one.right_text]
     order = {path: k for k, path in enumerate(paths.values())}
     return sorted(found, key=lambda one: order.get(one.place, len(order)))
 
@@ -45,16 +51,45 @@ class _Body:
         self.seen = seen
         #: Nodes that the condition depends on.
         self.deciding: set[Node] = set()
+        #: Those that work on what is carried on one side, and on what becomes of it on the other.
+        self.shifted: set[Node] = set()
 
     def all(self) -> Iterator[Written]:
         """Every difference."""
+        operators: set[Node] = set()
         for node in _nodes(self.graphs[0]):
             other = self.alignment.nodes.get(node)
             if other is None:
                 continue
+            made_of = self.alignment.operators(node, other)
+            if made_of is not None:
+                # What was made of an operator of the file is compared as that operator.
+                if made_of[0] in operators:
+                    continue
+                operators.add(made_of[0])
+                node, other = made_of
             if not isinstance(node, Loop):
                 yield from self._constants(node, other)
                 yield from self._node(node, other)
+            if isinstance(node, If) and isinstance(other, If):
+                yield from self._branches(node, other)
+
+    def results(self) -> Iterator[Written]:
+        """The outputs of the graphs that are other values."""
+        left, right = self.graphs
+        for a, b in zip(left.outputs, right.outputs, strict=False):
+            if self.alignment.rewired(a, b):
+                yield self.told("output", (a.name, f"{named(a)} is an output"), (b.name, f"{named(b)} is an output"))
+
+    def _branches(self, node: If, other: If) -> Iterator[Written]:
+        """The results of an If's branches that are other values."""
+        for (word, branch), (_, other_branch) in zip(bodies(node), bodies(other), strict=True):
+            for a, b in zip(branch.outputs, other_branch.outputs, strict=False):
+                if self.alignment.rewired(a, b):
+                    one, two = ((v.name, f"{named(v)} is a result of the {word} branch") for v in (a, b))
+                    yield self.told("branch result", one, two)
+                else:
+                    yield from self.constant(a, b)
 
     def told(
         self,
@@ -67,57 +102,70 @@ class _Body:
         """A difference: of each side a name and a text."""
         return Written(kind, self.place, left[0], right[0], left[1], right[1], deciding, *values)
 
-    def constant(self, left: Value, right: Value, kind: str = "constant", deciding: bool = False) -> Iterator[Written]:
+    def constant(
+        self, left: Operand | Value, right: Operand | Value, kind: str = "constant", deciding: bool = False
+    ) -> Iterator[Written]:
         """Two constants with one purpose, unless they are the same."""
-        here, there = self.alignment.left, self.alignment.right
-        left, right = here.origin(left), there.origin(right)
-        a, b = here.constant(left), there.constant(right)
-        if a is None or b is None or (left, right) in self.seen or self.alignment.same(left, right):
+        one, other = (operand if isinstance(operand, Operand) else Operand(operand) for operand in (left, right))
+        names = self.alignment.left.origin(one.value), self.alignment.right.origin(other.value)
+        a, b = self.alignment.left.data(one.value), self.alignment.right.data(other.value)
+        if a is None or b is None or names in self.seen or self.alignment.same(one, other):
             return
-        self.seen.add((left, right))
-        if not self.alignment.one_system:
-            a = a.astype(b.dtype) if a.dtype.kind in "biu" and b.dtype.kind in "biu" else a
-        delta = compare(a, b, Tolerance(0.0, 0.0), loose_shape=not self.alignment.one_system)
+        self.seen.add(names)
+        delta = compare(one.of(a), other.of(b), Tolerance(0.0, 0.0), loose_shape=not self.alignment.one_system)
         if delta.kind:
-            yield self.told(kind, (left.name, ""), (right.name, ""), (a, b, delta), deciding)
+            yield self.told(kind, (names[0].name, ""), (names[1].name, ""), (one.of(a), other.of(b), delta), deciding)
 
     def _constants(self, node: Node, other: Node) -> Iterator[Written]:
-        if not self.alignment.one_system and operator(node) != operator(other):
-            return  # a Reshape's shape is no weight of what stands there in the other system
+        if not self.alignment.corresponds(node, other):
+            return  # a Reshape's shape is no weight of what stands there in the other model
         for a, b in self.alignment.inputs(node, other):
-            if self.alignment.left.is_constant(a) and self.alignment.right.is_constant(b):
+            if not self.alignment.rewired(a.value, b.value):
                 yield from self.constant(a, b, deciding=node in self.deciding)
 
     def _node(self, node: Node, other: Node) -> Iterator[Written]:
-        here, there = self.alignment.left.phrases, self.alignment.right.phrases
         value = next((v for v in node.outputs if v is not None), None)
         other_value = next((v for v in other.outputs if v is not None), None)
         if value is None or other_value is None:
             return
-        texts = [
-            (v.name, f"{n.op_type}: {named(v)} = {phrases.expression(n)}")
-            for v, n, phrases in ((value, node, here), (other_value, other, there))
-        ]
-        deciding = node in self.deciding
-        one_system = self.alignment.one_system
-        if operator(node) != operator(other):
-            if one_system or {node.op_type, other.op_type} <= set(SIGNS):
-                yield self.told("operator", texts[0], texts[1], deciding=deciding)
-            return
-        if not one_system:
-            return
-        if isinstance(node, Operation) and isinstance(other, Operation) and attributes(node) != attributes(other):
-            yield self.told("attributes", texts[0], texts[1], deciding=deciding)
-        elif not isinstance(node, If) and any(self._rewired(a, b) for a, b in self.alignment.inputs(node, other)):
-            yield self.told("inputs", texts[0], texts[1], deciding=deciding)
+        kind = self._kind(node, other)
+        if kind:
+            texts = self._texts((node, value), (other, other_value), kind == "inputs")
+            yield self.told(kind, (value.name, texts[0]), (other_value.name, texts[1]), deciding=node in self.deciding)
 
-    def _rewired(self, left: Value, right: Value) -> bool:
-        """Whether two values that have one purpose are different things, neither of which is told elsewhere."""
-        here, there = self.alignment.left, self.alignment.right
-        if self.alignment.same(left, right) or (here.is_constant(left) and there.is_constant(right)):
-            return False
-        one, other = here.maker(here.origin(left)), there.maker(there.origin(right))
-        return one is None or other is None or not self.alignment.paired(one, other)
+    def _kind(self, node: Node, other: Node) -> str:
+        """What of two nodes is written otherwise; empty where nothing is."""
+        one_system = self.alignment.one_system
+        if not self.alignment.corresponds(node, other):
+            return "operator" if one_system or {node.op_type, other.op_type} <= set(SIGNS) else ""
+        operations = isinstance(node, Operation) and isinstance(other, Operation)
+        if one_system and operations and not self.alignment.same_attributes(node, other):
+            return "attributes"
+        if node in self.shifted:
+            return ""
+        rewired = any(self._rewired(a, b) for a, b in self.alignment.inputs(node, other))
+        return "inputs" if rewired else ""
+
+    def _texts(self, left: tuple[Node, Value], right: tuple[Node, Value], inputs: bool) -> list[str]:
+        """What both nodes compute; ``inputs``: and which of their inputs are other values, where that does not show."""
+        halves = self.alignment.left, self.alignment.right
+        texts = [
+            f"{node.op_type}: {named(value)} = {half.phrases.expression(node)}"
+            for half, (node, value) in zip(halves, (left, right), strict=True)
+        ]
+        others = [pair for pair in self.alignment.inputs(left[0], right[0]) if inputs and self._rewired(*pair)]
+        for pair in others:
+            constant = [half.is_constant(operand.value) for half, operand in zip(halves, pair, strict=True)]
+            if texts[0] == texts[1] or any(constant):
+                told = [_identity(half, operand.value) for half, operand in zip(halves, pair, strict=True)]
+                texts = [f"{text} ({words})" for text, words in zip(texts, told, strict=True)]
+        return texts
+
+    def _rewired(self, left: Operand, right: Operand) -> bool:
+        if left.turned is not right.turned and self.alignment.twin(0, left.value) is not None:
+            here, there = self.alignment.left, self.alignment.right
+            return not (here.is_constant(left.value) and there.is_constant(right.value))
+        return self.alignment.rewired(left.value, right.value)
 
 
 class _Loops(_Body):
@@ -128,6 +176,8 @@ class _Loops(_Body):
         self.pair = pair
         self.endings = ending(pair.left, alignment.left.origins), ending(pair.right, alignment.right.origins)
         self.deciding = set(condition_slice(pair.left).nodes)
+        if self.endings[0].tested != self.endings[1].tested:
+            self.shifted = self.deciding
 
     def all(self) -> Iterator[Written]:
         yield from self._trip_count()
@@ -136,6 +186,7 @@ class _Loops(_Body):
         yield from self._initial_values()
         yield from self._back_edges()
         yield from self._scans()
+        yield from self._last_values()
         yield from super().all()
 
     def _sides(self) -> tuple[tuple[Loop, Half, Ending], tuple[Loop, Half, Ending]]:
@@ -150,18 +201,13 @@ class _Loops(_Body):
     def _trip_count(self) -> Iterator[Written]:
         one, other = self.endings
         if one.count is not None and other.count is not None:
-            if self.alignment.same(one.count, other.count) or self._is_unknown(one.count, other.count):
+            if not self.alignment.rewired(one.count, other.count):
                 return
             if not self.alignment.one_system and self._is_computed(one.count, other.count):
                 return  # another type, and no less than 0: systems ask for a count in their own ways
         elif one.slices and other.slices:
             return  # told as slices
         yield from self._both("trip count", [_count_text(found) for found in self.endings])
-
-    def _is_unknown(self, left: Value, right: Value) -> bool:
-        """Whether both are computed, by nodes that tell what differs, if anything does."""
-        here, there = self.alignment.left, self.alignment.right
-        return here.maker(here.origin(left)) is not None and there.maker(there.origin(right)) is not None
 
     def _is_computed(self, left: Value, right: Value) -> bool:
         here, there = self.alignment.left, self.alignment.right
@@ -170,12 +216,16 @@ class _Loops(_Body):
     def _condition(self) -> Iterator[Written]:
         texts = [_condition_text(loop, half, found) for loop, half, found in self._sides()]
         yield from self._both("condition", texts, True)
+        decided = [loop.condition if found.decides else None for loop, _, found in self._sides()]
+        if decided[0] is not None and decided[1] is not None and self.alignment.rewired(decided[0], decided[1]):
+            one, other = ((value.name, f"{named(value)} decides") for value in decided if value is not None)
+            yield self.told("condition", one, other, deciding=True)
         if self.endings[0].tested != self.endings[1].tested:
             return  # one is looked at before each iteration: it has no initial condition that would be another one
         first = [loop.initial_condition for loop, _, _ in self._sides()]
         known = [found.initial for found in self.endings]
         if first[0] is not None and first[1] is not None and known == [None, None]:
-            if not self.alignment.same(first[0], first[1]) and not self._is_unknown(first[0], first[1]):
+            if self.alignment.rewired(first[0], first[1]):
                 yield self.told("initial condition", ("", named(first[0])), ("", named(first[1])), deciding=True)
             return
         words = [{True: "true", False: "false", None: "not constant"}[word] for word in known]
@@ -183,11 +233,10 @@ class _Loops(_Body):
 
     def _slices(self) -> Iterator[Written]:
         for a, b, _ in self.pair.slices:
-            outer = self.alignment.same(a.outer, b.outer) or self._is_unknown(a.outer, b.outer)
-            if self.alignment.left.is_constant(a.outer) and self.alignment.right.is_constant(b.outer):
+            rewired = self.alignment.rewired(a.outer, b.outer)
+            if not rewired:
                 yield from self.constant(a.outer, b.outer)
-                outer = True
-            if geometry(a) != geometry(b) or not outer:
+            if not same_parts(a, b) or rewired:
                 one, other = ((p.inner.name, f"{named(p.inner)} = {slice_text(p, 'i')}") for p in (a, b))
                 yield self.told("sliced input", one, other)
 
@@ -198,34 +247,58 @@ class _Loops(_Body):
                 parts = isinstance(one, SlicedInput) and isinstance(other, SlicedInput)
                 if not (parts and self._same_part(one, other)):
                     yield self.told("initial value", _begun(a), _begun(b))
-            elif self.alignment.left.is_constant(one) and self.alignment.right.is_constant(other):
-                yield from self.constant(one, other, "initial value")
-            elif not self.alignment.same(one, other) and not self._is_unknown(one, other):
+            elif self.alignment.rewired(one, other):
                 yield self.told("initial value", _begun(a), _begun(b))
+            else:
+                yield from self.constant(one, other, "initial value")
 
     def _same_part(self, one: Any, other: Any) -> bool:
-        same = self.alignment.same(one.outer, other.outer) or self._is_unknown(one.outer, other.outer)
-        return geometry(one) == geometry(other) and same
+        return same_parts(one, other) and not self.alignment.rewired(one.outer, other.outer)
 
     def _back_edges(self) -> Iterator[Written]:
         for a, b, _ in self.pair.edges:
-            left, right = self.alignment.left, self.alignment.right
-            if self._rewired(a.result, b.result) and self.alignment.one_system:
-                texts = [f"{half.phrases.operand(e.result)} → {named(e.param)}" for half, e in ((left, a), (right, b))]
+            if self.alignment.rewired(a.result, b.result):
+                halves = (self.alignment.left, a), (self.alignment.right, b)
+                texts = [f"{half.phrases.operand(edge.result)} → {named(edge.param)}" for half, edge in halves]
                 yield self.told("back edge", (a.param.name, texts[0]), (b.param.name, texts[1]))
-            elif left.is_constant(a.result) and right.is_constant(b.result):
+            else:
                 yield from self.constant(a.result, b.result)
 
     def _scans(self) -> Iterator[Written]:
         for a, b, _ in self.pair.scans:
             order = a.reverse is not b.reverse or (self.alignment.one_system and a.axis != b.axis)
-            if order or (self.alignment.one_system and self._rewired(a.result, b.result)):
+            if order or self.alignment.rewired(a.result, b.result):
                 texts = [
                     f"{named(scan.outer)} collects {named(scan.result)} on axis {scan.axis}"
                     f"{', the last iteration first' if scan.reverse else ''}"
                     for scan in (a, b)
                 ]
                 yield self.told("scan output", (a.outer.name, texts[0]), (b.outer.name, texts[1]))
+
+    def _last_values(self) -> Iterator[Written]:
+        for a, b, same in self.pair.lasts:
+            if not same and self.alignment.rewired(a.result, b.result):
+                texts = [
+                    f"{named(last.outer)} is the last {_result(loop, last.result)}"
+                    for loop, last in ((self.pair.left, a), (self.pair.right, b))
+                ]
+                yield self.told("last-value output", (a.outer.name, texts[0]), (b.outer.name, texts[1]))
+
+
+def _identity(half: Half, value: Value) -> str:
+    """Which value an input is: a constant by its name, one of several results by its place, another by what it is."""
+    origin = half.origin(value)
+    node = half.maker(origin)
+    if node is not None and len(node.outputs) > 1:
+        return f"{named(value)} is output {node.outputs.index(origin)} of {node.op_type} '{node.name}'"
+    return named(value) if origin is value or half.is_constant(value) else f"{named(value)} is {named(origin)}"
+
+
+def _result(loop: Loop, value: Value) -> str:
+    """A body's result, with the name that the file gives it as a result."""
+    names = dict(zip(loop.body.outputs, loop.body.output_names, strict=False))
+    name = names.get(value, value.name)
+    return named(value) if name == value.name else f"{named(value)} ({name})"
 
 
 def _begun(edge: BackEdge) -> tuple[str, str]:

@@ -176,7 +176,7 @@ def test_what_differs_is_what_is_predicted(peers: dict[str, Peer], tmp_path: Pat
     found = against(peers[who], saved(tmp_path, text), given)
     lockstep, free = found.comparisons
     # The bodies compute the same: it is what is made of them that differs.
-    assert lockstep.same, lockstep
+    assert lockstep.same or lockstep.empty, lockstep
     assert not free.same
     if how in ("trips", "outputs"):
         assert not free.failures
@@ -444,7 +444,7 @@ def test_the_lines_about_a_crash(capsys: pytest.CaptureFixture[str], tmp_path: P
     saved(tmp_path, PREDICTED["B17", "onnxruntime"][0])
     words = ("--input", "m=3", "--input", "c=true", "--input", "v=1")
     ran = command(capsys, "diff", tmp_path / "model.onnx", "--against", "onnxruntime", "--free", *words)
-    assert ran.status == 6
+    assert ran.status == 8 and ran.out.startswith("cannot compare: ")
     assert "onnxruntime crashed: the whole model\n      SIGSEGV\n      rule B17" in ran.out
     assert "Traceback" not in ran.out + ran.err
 

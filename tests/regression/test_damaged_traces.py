@@ -66,7 +66,7 @@ def sound(ran: Ran) -> bool:
     if "internal error" in told or "Traceback" in told:
         return False
     errors = [line for line in ran.err.splitlines() if line.startswith("loopdbg: ")]
-    return ran.status in (0, 3, 4, 6, 7, 130) or (ran.status in (1, 2) and len(errors) == 1)
+    return ran.status in (0, 3, 4, 6, 7, 8, 130) or (ran.status in (1, 2) and len(errors) == 1)
 
 
 def commands(trace: Path, model: Path, whole: bool) -> Iterator[tuple[object, ...]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...runtime.errors import InputError, ModelError, UnsupportedError, UsageError
 from ...runtime.frontends import is_database
-from ...runtime.model import Data, Model
+from ...runtime.model import Data, Model, Port
 from . import terminal
 from .command import Command
 from .inputs import add_run_options, gather
@@ -20,9 +20,6 @@ from .remedies import told
 if TYPE_CHECKING:
     from ...debugger.diff.sides import Side, TraceSide
     from ...debugger.diff.streams import Options
-
-#: The exit status where something differs.
-DIFFER = 6
 
 
 class Diff(Command):
@@ -39,8 +36,10 @@ examples:
   loopdbg diff model.onnx run.loopdb --loop decode
   loopdbg diff model.onnx --against onnxruntime --json
 
-exit status: 0 the same, 6 they differ, 1 bad model or input, 2 wrong usage,
-4 a loop that nothing can end, 130 interrupted"""
+exit status: 0 the same, 6 they differ, 4 the same up to a limit (or a loop that
+nothing can end), 8 not all could be compared (a value that one side lacks, a
+peer that refused or crashed), 1 bad model or input, 2 wrong usage,
+130 interrupted"""
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.usage = "loopdbg diff A B [options]\n       loopdbg diff MODEL --against PEER [options]"
@@ -67,13 +66,14 @@ exit status: 0 the same, 6 they differ, 1 bad model or input, 2 wrong usage,
 
     def run(self, options: argparse.Namespace) -> int:
         # Here, since --help needs none of it.
+        from ...debugger.diff.findings import Comparison
         from ...debugger.diff.live import Live
         from . import diff_json, diff_report
 
         _check(options)
         found = _against(options) if options.against else _two(options)
         comparisons = found.comparisons if isinstance(found, Live) else [found]
-        if all(comparison.empty for comparison in comparisons):
+        if all(comparison.empty and comparison.error is None for comparison in comparisons):
             notes = "; ".join(diff_report.notes(comparisons))
             raise UnsupportedError(f"nothing could be compared: {notes or 'neither has a loop or an output'}")
         if options.json:
@@ -81,7 +81,11 @@ exit status: 0 the same, 6 they differ, 1 bad model or input, 2 wrong usage,
         else:
             for line in diff_report.lines(found):
                 terminal.out(line)
-        return 0 if found.same else DIFFER
+        error = found.error if isinstance(found, Comparison) else None
+        if error is not None:
+            raise error
+        status: int = found.verdict.status
+        return status
 
 
 def _tolerance(text: str) -> float:
@@ -220,7 +224,32 @@ def _renamed(given: Mapping[str, Data], model: Model, names: Mapping[str, str]) 
         free = [port for port in model.inputs if port.name not in found and port.dtype in (None, dtype)]
         if free:
             found[free[0].name] = value
-    return found
+    return {name: _fitted(value, next(p for p in model.inputs if p.name == name)) for name, value in found.items()}
+
+
+def _fitted(value: Data, port: Port) -> Data:
+    """A value in the dtype that the other model declares, where that is another of the same kind.
+
+    Raises:
+        InputError: it holds a number that this dtype does not.
+    """
+    import numpy as np
+
+    from ...debugger.diff.values import kind_of
+
+    given, wanted = getattr(value, "dtype", None), port.dtype
+    if given is None or wanted is None or given == wanted or kind_of(given) != kind_of(wanted):
+        return value
+    with np.errstate(all="ignore"):
+        fitted = np.asarray(value).astype(wanted)
+    finite = kind_of(wanted) != "f" or np.array_equal(
+        np.isfinite(np.asarray(value).astype(np.float64)), np.isfinite(fitted.astype(np.float64))
+    )
+    if not finite or (kind_of(wanted) == "i" and not np.array_equal(fitted, value)):
+        raise InputError(
+            f"input '{port.name}' is {wanted.name}, which does not hold all numbers of the {given.name} given"
+        )
+    return fitted
 
 
 def _remark(remarks: tuple[str, ...], chosen: str) -> None:

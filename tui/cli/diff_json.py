@@ -11,6 +11,7 @@ from ...debugger.diff.findings import (
     Failure,
     LoopFindings,
     NodeDifference,
+    Range,
     Reason,
     TripDifference,
     Written,
@@ -26,7 +27,12 @@ def as_json(found: Comparison | Live) -> dict[str, Any]:
     ``comparisons`` has one object for two sides, and one for each mode (lockstep, free) of a live peer.
     """
     comparisons = found.comparisons if isinstance(found, Live) else [found]
-    told: dict[str, Any] = {"same": found.same, "left": comparisons[0].left, "right": comparisons[0].right}
+    told: dict[str, Any] = {
+        "same": found.same,
+        "verdict": found.verdict.value,
+        "left": comparisons[0].left,
+        "right": comparisons[0].right,
+    }
     if isinstance(found, Live):
         told["peer"] = {"name": found.peer, "version": found.version}
     first = next((c.first for c in comparisons if c.first is not None), None)
@@ -39,6 +45,7 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
     return {
         "mode": comparison.mode,
         "same": comparison.same,
+        "verdict": comparison.verdict.value,
         "written": [_written(one) for one in comparison.written],
         "loops": [_loop(loop) for loop in comparison.loops],
         "outputs": {
@@ -60,6 +67,7 @@ def _loop(loop: LoopFindings) -> dict[str, Any]:
         "only_left": loop.only_left,
         "only_right": loop.only_right,
         "same": loop.same,
+        "values": loop.count,
         "iterations": loop.iterations,
         "differing": loop.differing,
         "trip_count": {"left": loop.left_trips, "right": loop.right_trips},
@@ -73,7 +81,22 @@ def _loop(loop: LoopFindings) -> dict[str, Any]:
             "factor": number(loop.growth.factor),
             "points": [[p.first, p.last, number(p.absolute), number(p.relative)] for p in loop.growth.points],
         },
+        "unended": loop.unended,
+        "ranges": [_range(one) for one in loop.ranges],
         "reasons": [_reason(reason) for reason in loop.reasons],
+    }
+
+
+def _range(one: Range) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "dtypes": list(one.dtypes),
+        "narrow": one.dtypes[one.side],
+        "limit": number(one.limit),
+        "largest": number(one.largest),
+        "iteration": one.at,
+        "headroom": number(one.headroom),
+        "first_not_finite": one.infinite,
     }
 
 

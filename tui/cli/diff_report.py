@@ -32,7 +32,7 @@ def lines(found: Comparison | Live) -> Iterator[str]:
     comparisons = found.comparisons if isinstance(found, Live) else [found]
     names = comparisons[0].left, comparisons[0].right
     right = f"{found.peer} {found.version}".strip() if isinstance(found, Live) else names[1]
-    yield f"{'same' if found.same else 'differ'}: {printable(names[0])} and {printable(right)}"
+    yield f"{found.verdict.value}: {printable(names[0])} and {printable(right)}"
     for comparison in comparisons:
         yield from _comparison(comparison)
     yield from (f"  note: {printable(note)}" for note in notes(comparisons))
@@ -49,7 +49,7 @@ def notes(comparisons: Sequence[Comparison]) -> list[str]:
 def _comparison(comparison: Comparison) -> Iterator[str]:
     mode = _MODES.get(comparison.mode)
     if mode:
-        yield f"  {mode}: {_verdict(comparison)}"
+        yield f"  {mode}: {'nothing compared' if _is_silent(comparison) else comparison.verdict.value}"
     for failure in comparison.failures:
         yield f"    {comparison.right} {failure.what}: {printable(failure.where)}"
         yield f"      {printable(failure.text[:_FAILURE])}"
@@ -64,16 +64,8 @@ def _comparison(comparison: Comparison) -> Iterator[str]:
     yield from _reasons(_told_nowhere(comparison), "    ")
 
 
-def _verdict(comparison: Comparison) -> str:
-    if not comparison.same:
-        return "failed" if comparison.failures and len(comparison.failures) and not _differs(comparison) else "differ"
-    if comparison.loops or comparison.compared_outputs:
-        return "same"
-    return "nothing compared"
-
-
-def _differs(comparison: Comparison) -> bool:
-    return bool(comparison.outputs) or any(not loop.same for loop in comparison.loops)
+def _is_silent(comparison: Comparison) -> bool:
+    return comparison.empty and not comparison.failures
 
 
 def _sides(comparison: Comparison) -> tuple[str, str]:
@@ -116,7 +108,10 @@ def _first(loop: LoopFindings, first: Difference, sides: tuple[str, str]) -> Ite
         what = f"{node.op_type} '{node.node}'"
         if node.other_op_type != node.op_type:
             what += f", in its place in {sides[1]} {node.other_op_type} '{node.other}'"
-        yield f"      first node that differs: {printable(what)}"
+        when = f", {_when(node.difference)}" if node.difference.iteration != first.iteration else ""
+        yield f"      first node that differs: {printable(what)}{when}"
+        if loop.cause is not None and loop.cause.remark:
+            yield f"        {printable(loop.cause.remark)}"
         for name, value in node.inputs:
             yield f"        {printable(name)} = {value_text(value, _WIDTH)}"
         yield from _pair(node.difference, sides, "        ")
@@ -126,12 +121,15 @@ def _first(loop: LoopFindings, first: Difference, sides: tuple[str, str]) -> Ite
         source = loop.cause.source
         known = source.role != "result"
         what = f"it comes from the {source.role} " if known else "it can be followed back to "
-        yield f"      {what}'{printable(source.name)}'"
+        when = f", {_when(source)}" if source.iteration != first.iteration else ""
+        yield f"      {what}'{printable(source.name)}'{when}"
         yield from _pair(source, sides, "        ")
         if loop.cause.remark:
             yield f"        {printable(loop.cause.remark)}"
         if _same_pair(source, first):
             return
+    elif loop.cause is not None:
+        yield f"      {printable(loop.cause.remark)}"
     yield from _pair(first, sides, "      ")
 
 
@@ -143,10 +141,11 @@ def _same_pair(one: Difference, other: Difference) -> bool:
 
 def _place(difference: Difference) -> str:
     entry = f" (entered in iteration {'/'.join(map(str, difference.entry))})" if difference.entry else ""
-    loop = f"loop '{printable(difference.loop)}'{entry}"
-    if difference.iteration is None:
-        return f"{loop}, before iteration 0"
-    return f"{loop}, iteration {difference.iteration}"
+    return f"loop '{printable(difference.loop)}'{entry}, {_when(difference)}"
+
+
+def _when(difference: Difference) -> str:
+    return "before iteration 0" if difference.iteration is None else f"iteration {difference.iteration}"
 
 
 def _role(difference: Difference) -> str:
@@ -167,6 +166,8 @@ def _pair(difference: Difference, sides: tuple[str, str], indent: str) -> Iterat
 
 def _delta(difference: Difference) -> str:
     delta = difference.delta
+    if not delta.kind:
+        return f"difference {_short(delta.absolute)}, within the tolerance"
     if delta.kind != "value":
         what = {"kind": "not the same kind", "length": "lengths"}.get(delta.kind, f"{delta.kind}s")
         return f"{what}: {delta.text}"
@@ -190,8 +191,10 @@ def _loop(loop: LoopFindings, sides: tuple[str, str], told: bool, mode: str) -> 
     name = f"'{printable(loop.left)}'"
     if loop.matched not in ("path", "name") or loop.left != loop.right:
         name += f" and '{printable(loop.right)}' (matched by {matched(loop.matched)})"
-    iterations = f"{counted(loop.iterations, 'iteration')} compared"
-    how = f"{loop.differing} differ" if loop.differing else f"largest difference {_short(loop.growth.largest)}"
+    iterations = f"{counted(loop.count, 'value')} of {counted(loop.iterations, 'iteration')} compared"
+    how = f"largest difference {_short(loop.growth.largest)}"
+    if loop.differing:
+        how = counted(loop.differing, "iteration differs", "iterations differ")
     yield f"    {name}: {iterations}, {how}{_end_text(loop, mode)}"
     if loop.unmatched and loop.trips is None:
         yield f"      {counted(loop.unmatched, 'boundary is', 'boundaries are')} on one side alone"
@@ -201,13 +204,30 @@ def _loop(loop: LoopFindings, sides: tuple[str, str], told: bool, mode: str) -> 
     for side, alone in zip(sides, (loop.only_left, loop.only_right), strict=True):
         if alone:
             yield f"      only in {printable(side)}: {', '.join(map(printable, alone))}"
+    if loop.unended is not None:
+        yield f"      not compared to its end: a run was over after {counted(loop.unended, 'iteration')}"
     if loop.trips is not None:
         yield from _trips(loop, sides, mode)
+    yield from _ranges(loop, sides)
     if loop.first is not None:
         if not told:
             yield f"      first difference: {_place(loop.first)}, {_role(loop.first)}"
             yield f"        {_delta(loop.first)}"
         yield from _growth(loop.growth)
+
+
+def _ranges(loop: LoopFindings, sides: tuple[str, str]) -> Iterator[str]:
+    """Of values of two types: what their narrower type holds, and how much of that they use."""
+    for one in loop.ranges[:_LISTED]:
+        narrow = one.dtypes[one.side]
+        told = f"'{printable(one.name)}' is {one.dtypes[0]} and {one.dtypes[1]}: "
+        told += f"largest {one.largest:.6g} of the {one.limit:.6g} that {narrow} holds"
+        if one.largest:
+            told += f", headroom {_short(one.headroom)}x"
+        if one.infinite is not None:
+            at = "before iteration 0" if one.infinite < 0 else f"in iteration {one.infinite}"
+            told += f"; first Inf or NaN {at}"
+        yield f"      {told}"
 
 
 def _end_text(loop: LoopFindings, mode: str) -> str:

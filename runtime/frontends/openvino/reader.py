@@ -217,6 +217,7 @@ class _Builder:
             f"the body of {layer}",
             outer=network.layers,
         )
+        body.graph.output_names = [body.network.layers[id].name for id in body.results]
         builder = LoopBuilder(self.document, layer, inputs, outputs, body)
         loop = builder.build()
         graph.constants += builder.constants

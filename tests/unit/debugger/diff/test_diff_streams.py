@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopdbg.debugger.diff.findings import Comparison, LoopFindings, Reason
+from loopdbg.debugger.diff.findings import Comparison, LoopFindings, Reason, Verdict
 from loopdbg.debugger.diff.matching import match_loops, match_names
 from loopdbg.debugger.diff.rules import RULES, reasons_of
 from loopdbg.debugger.diff.sides import LoopInfo
@@ -120,11 +120,14 @@ def test_zero_trips() -> None:
 def test_shapes_dtypes_and_missing_values() -> None:
     _, loop = diff(stream(5), changed(stream(5), 3, x=F32([3, 3])))
     assert loop.first is not None and loop.first.delta.kind == "shape" and loop.first.iteration == 2
-    _, loop = diff(stream(5), changed(stream(5), 3, n=np.int32(3)))
+    _, loop = diff(stream(5), changed(stream(5), 3, n=np.bool_(True)))
     assert loop.first is not None and (loop.first.name, loop.first.delta.kind) == ("n", "dtype")
+    _, loop = diff(stream(5), changed(stream(5), 3, n=np.int32(3)))
+    assert loop.same and loop.ranges[0].dtypes == ("int64", "int32")
     fewer = [replace(b, carried={"x": b.carried["x"]}) for b in stream(5)]
-    _, loop = diff(stream(5), fewer)
+    found, loop = diff(stream(5), fewer)
     assert loop.same and loop.only_left == ["n"] and loop.iterations == 5
+    assert found.verdict is Verdict.PARTLY and not found.same
 
 
 def test_nan_is_nan() -> None:
@@ -164,7 +167,8 @@ def test_a_recording_of_every_third_boundary() -> None:
 
 def test_a_recording_that_was_cut_off() -> None:
     found, loop = diff(stream(10), stream(10)[:4])
-    assert found.same and loop.right_trips is None and loop.iterations == 3
+    assert found.verdict is Verdict.PARTLY and not found.same
+    assert loop.right_trips is None and loop.iterations == 3 and loop.unended == 3
 
 
 def nested(inner_trips: Sequence[int]) -> list[Boundary]:

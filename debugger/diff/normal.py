@@ -1,0 +1,246 @@
+"""The normal form of a node: what it computes and of what, however that is written.
+
+Two ways to write one thing have one form: an attribute that is left out and its default, an argument that was an
+attribute in an older opset and is an input now, an axis counted from either end, a weight that is stored transposed and
+a product that transposes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ...runtime.errors import LoopdbgError
+from ...runtime.graph import Array, Node, Operation, System, Value
+from ...runtime.graph.slices import from_start
+from ...runtime.ops.registry import ResolvedOperation, resolve
+from ..words.node_text import SIGNS, rank
+
+#: What two systems call otherwise, beside the operators with a sign.
+_ALIASES = {"Negative": "Neg", "LogicalNot": "Not", "Convert": "Cast", "Maximum": "Max", "Minimum": "Min"}
+COMMUTE = frozenset({"+", "*", "and", "or", "==", "!=", "^", "&", "|", "Max", "Min"})
+#: Operator -> inputs, by their place, that are attributes in another opset.
+_ARGUMENTS: Mapping[str, Mapping[int, str]] = {
+    "Clip": {1: "min", 2: "max"},
+    "Dropout": {1: "ratio"},
+    "Pad": {1: "pads", 2: "value"},
+    "Slice": {1: "starts", 2: "ends", 3: "axes", 4: "steps"},
+    "Split": {1: "split"},
+    "Squeeze": {1: "axes"},
+    "Tile": {1: "repeats"},
+    "TopK": {1: "k"},
+    "Unsqueeze": {1: "axes"},
+    "Upsample": {1: "scales"},
+}
+_REDUCED: Mapping[int, str] = {1: "axes"}
+#: Operators whose axes are those of their result, which has more than their input.
+_WIDENING = frozenset({"Unsqueeze", "OneHot", "SequenceAt", "ConcatFromSequence", "SplitToSequence"})
+_PRODUCTS = frozenset({"MatMul", "Gemm"})
+#: Operators whose results have as many dimensions as their first input, beside those with a sign.
+_KEPT = """
+Abs BatchNormalization Cast Ceil Clamp Clip Concat Convert Cos CumSum Dropout Elu Erf Exp Floor Gelu HardSigmoid
+Identity LayerNormalization LeakyRelu Log LogSoftmax Max Min Neg Not Pad Reciprocal Relu Reverse Round Selu Sigmoid
+Sign Sin Slice Softmax Softplus Softsign Split Sqrt Tan Tanh Tile TopK Transpose VariadicSplit
+"""
+_KEEP_RANK = frozenset(_KEPT.split())
+
+
+def operator(node: Node) -> str:
+    """What a node computes, in one word for all systems."""
+    return SIGNS.get(node.op_type) or _ALIASES.get(node.op_type) or node.op_type
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A value as a node takes it. ``turned``: with its last two axes exchanged."""
+
+    value: Value
+    turned: bool = False
+
+    def of(self, data: Any) -> Any:
+        """The data as the node takes it."""
+        return data.swapaxes(-1, -2) if self.turned and isinstance(data, np.ndarray) and data.ndim >= 2 else data
+
+
+@dataclass(frozen=True)
+class Form:
+    """A node in its normal form. ``attributes``: all but those that have their defaults."""
+
+    word: str
+    attributes: Mapping[str, Hashable]
+    operands: tuple[Operand | None, ...]
+
+
+def form(
+    node: Node,
+    system: System,
+    constant: Callable[[Value], Array | None],
+    maker: Callable[[Value], Node | None],
+    dims: Callable[[Value], int | None],
+) -> Form:
+    """The normal form of a node; ``constant`` knows the data of a value, ``maker`` the node that computes it, ``dims``
+    how many dimensions it has."""
+    word = operator(node)
+    if not isinstance(node, Operation):
+        return Form(word, {}, tuple(None if value is None else Operand(value) for value in node.inputs))
+    named = dict(_attributes(node, system))
+    operands: list[Operand | None] = []
+    arguments = _ARGUMENTS.get(word) or (_REDUCED if word.startswith("Reduce") else {})
+    for k, value in enumerate(node.inputs):
+        data = None if value is None or k not in arguments else constant(value)
+        if data is not None:
+            named[arguments[k]] = _folded(data)
+        elif value is not None or k not in arguments:
+            operands.append(None if value is None else Operand(value))
+    while operands and operands[-1] is None:
+        operands.pop()
+    if word in _PRODUCTS:
+        operands = _products(named, operands, maker)
+    first = node.inputs[0] if node.inputs else None
+    if first is not None and word not in _WIDENING and word != "Slice":
+        return Form(word, axes_of(named, dims(first)), tuple(operands))
+    return Form(word, named, tuple(operands))
+
+
+def axes_of(attributes: Mapping[str, Hashable], dims: int | None) -> Mapping[str, Hashable]:
+    """Attributes whose negative axes are counted from the start; ``dims``: of the tensor that they are about."""
+    if dims is None:
+        return attributes
+    found = dict(attributes)
+    for name in ("axis", "axes"):
+        told = found.get(name)
+        if type(told) is int:
+            found[name] = from_start(told, dims)
+        elif isinstance(told, tuple) and all(type(axis) is int for axis in told):
+            found[name] = tuple(sorted(from_start(axis, dims) for axis in told if type(axis) is int))
+    return found
+
+
+def keeps_rank(node: Node) -> bool:
+    """Whether a node's results have as many dimensions as its inputs."""
+    return not node.foreign and (node.op_type in SIGNS or operator(node) in _KEEP_RANK)
+
+
+def widens(word: str) -> bool:
+    """Whether an operator's axes are those of its result."""
+    return word in _WIDENING
+
+
+def _products(
+    named: dict[str, Hashable], operands: Sequence[Operand | None], maker: Callable[[Value], Node | None]
+) -> list[Operand | None]:
+    """The factors of a product as they are multiplied, its own Transposes and those before it undone."""
+    found = list(operands)
+    for k, words in enumerate((("transpose_a", "transA"), ("transpose_b", "transB"))):
+        turn = bool([word for word in words if named.pop(word, False) not in (False, 0)])
+        operand = found[k] if k < len(found) else None
+        if operand is None:
+            continue
+        value = operand.value
+        node = maker(value)
+        while node is not None and turns(node) and node.inputs[0] is not None:
+            turn, value = not turn, node.inputs[0]
+            node = maker(value)
+        found[k] = replace(operand, value=value, turned=turn)
+    return found
+
+
+def turns(node: Node) -> bool:
+    """Whether a node exchanges the last two axes of its input and nothing else."""
+    if not isinstance(node, Operation) or node.op_type != "Transpose" or not node.inputs:
+        return False
+    order: Any = node.attributes.get("perm")
+    if order is None and len(node.inputs) > 1 and node.inputs[1] is not None:
+        data = node.inputs[1].constant
+        order = None if data is None else data.reshape(-1).tolist()
+    dims = rank(node.inputs[0])
+    if not order:
+        return dims == 2 and len(node.inputs) == 1
+    order = [int(axis) for axis in order]
+    return len(order) >= 2 and order == [*range(len(order) - 2), len(order) - 1, len(order) - 2]
+
+
+# -- attributes
+
+
+def _attributes(node: Operation, system: System) -> Mapping[str, Hashable]:
+    """What a node's attributes say, those that say what is meant without them left out."""
+    told: Mapping[str, Any] = node.attributes
+    if told and not isinstance(node, ResolvedOperation):
+        with contextlib.suppress(LoopdbgError):
+            # Settled: an IR's numbers are strings.
+            told = resolve(node, system).keywords or told
+    usual = {} if system is System.OPENVINO else _onnx_defaults(node.op_type, node.domain, node.version)
+    named = {name: plain(value) for name, value in told.items()}
+    return {
+        name: value
+        for name, value in named.items()
+        if value is not None and (name in ("axis", "axes") or usual.get(name, _ABSENT) != value)
+    } | {name: value for name, value in usual.items() if name in ("axis", "axes") and name not in named}
+
+
+_ABSENT = object()
+
+
+def _folded(data: Array) -> Hashable:
+    """A constant input as the attribute that it is in another opset."""
+    if data.ndim == 0 or data.size > 64:
+        return plain(data.item()) if data.ndim == 0 else plain(data)
+    return tuple(data.reshape(-1).tolist())
+
+
+def plain(value: Any) -> Hashable:
+    """An attribute as something that can be compared."""
+    if isinstance(value, np.ndarray):
+        return "array", str(value.dtype), value.shape, digest(value)
+    if isinstance(value, list | tuple):
+        return tuple(plain(item) for item in value)
+    if isinstance(value, str | bytes | int | float | bool | complex) or value is None:
+        return value
+    if isinstance(value, np.generic):
+        scalar: Hashable = value.item()
+        return scalar
+    return repr(value)
+
+
+def digest(data: Array) -> Hashable:
+    """What tells the contents of two arrays of one shape apart. The same numbers in two types have the same digest."""
+    if data.dtype == object:
+        return repr(data.tolist())
+    return hashlib.blake2b(np.ascontiguousarray(widened(data)).reshape(-1).view(np.uint8).data, digest_size=16).digest()
+
+
+def widened(data: Array) -> Array:
+    """The same numbers in the widest type that holds them all: integers as int64, floats as float32 or float64."""
+    kind = data.dtype.kind
+    if kind in "iu" and data.dtype.itemsize < 8:
+        return data.astype(np.int64)
+    if kind == "V" or (kind == "f" and data.dtype.itemsize < 4):
+        return data.astype(np.int64 if "int" in data.dtype.name else np.float32)
+    if data.dtype == np.float64:
+        with np.errstate(over="ignore"):
+            narrow = data.astype(np.float32)
+        return narrow if np.array_equal(narrow, data, equal_nan=True) else data
+    return data
+
+
+@cache
+def _onnx_defaults(op_type: str, domain: str, version: int) -> Mapping[str, Hashable]:
+    import onnx
+
+    try:
+        schema = onnx.defs.get_schema(op_type, version, domain)
+    except onnx.defs.SchemaError:
+        return {}
+    found = {}
+    for name, attribute in schema.attributes.items():
+        if attribute.default_value.name:
+            value = onnx.helper.get_attribute_value(attribute.default_value)
+            found[name] = plain(value.decode() if isinstance(value, bytes) else value)
+    return found

@@ -1,0 +1,126 @@
+"""Two loops, and which of their ports are which."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from ...runtime.graph import (
+    ANY,
+    BackEdge,
+    LastValueOutput,
+    Loop,
+    ScanOutput,
+    SlicedInput,
+    TensorType,
+    Value,
+)
+from ...runtime.graph.slices import from_start
+from .values import kind_of
+
+T = TypeVar("T")
+
+_NUMBERED = re.compile(r"\d(_output_\d+)?$")
+_NUMBER_AT_END = re.compile(r"[_./:]?\d+$")
+
+
+@dataclass
+class LoopPair:
+    """Two loops, and which of their ports are which; with each pair, how it was found."""
+
+    left: Loop
+    right: Loop
+    edges: list[tuple[BackEdge, BackEdge, str]] = field(default_factory=list)
+    slices: list[tuple[SlicedInput, SlicedInput, str]] = field(default_factory=list)
+    scans: list[tuple[ScanOutput, ScanOutput, str]] = field(default_factory=list)
+    #: With each pair whether it is the last of the same value.
+    lasts: list[tuple[LastValueOutput, LastValueOutput, bool]] = field(default_factory=list)
+    #: What one side carries as a value, and the other as its condition: the names on both sides.
+    condition: tuple[str, str] | None = None
+    #: By side, what is carried on that side alone and holds what the other side has without it: the condition or the
+    #: iteration number.
+    known: tuple[list[str], list[str]] = field(default_factory=lambda: ([], []))
+
+
+def best_pairs(
+    left: Sequence[T],
+    right: Sequence[T],
+    name: Callable[[T], str],
+    score: Callable[[T, T], float | None],
+    given: Mapping[str, str],
+) -> list[tuple[T, T, str]]:
+    """The best pairs: the names that are given, then by score; with equal scores a name decides, then the order."""
+    found: dict[int, tuple[int, str]] = {}
+    taken: set[int] = set()
+    for k, one in enumerate(left):
+        wanted = given.get(name(one))
+        match = next((j for j, other in enumerate(right) if name(other) == wanted and j not in taken), None)
+        if wanted is not None and match is not None:
+            found[k] = match, "given"
+            taken.add(match)
+    marks = []
+    for k, one in enumerate(left):
+        for j, other in enumerate(right):
+            mark = None if k in found or j in taken else score(one, other)
+            if mark is not None:
+                mark += evidence(name(one), name(other))
+                marks.append((-mark, k, j))
+    for mark, k, j in sorted(marks):
+        if k not in found and j not in taken:
+            same = name(left[k]) == name(right[j])
+            found[k] = j, "name" if same else "structure" if mark <= -1 else "position"
+            taken.add(j)
+    return [(left[k], right[j], how) for k, (j, how) in sorted(found.items())]
+
+
+def is_numbered(name: str) -> bool:
+    """Whether a name may have its number from an exporter, as in ``Cast_12``."""
+    return _NUMBERED.search(name) is not None
+
+
+def evidence(left: str, right: str) -> float:
+    """What a name says: less than any structure."""
+    if left != right:
+        return 0.1 if _NUMBER_AT_END.sub("", left) == _NUMBER_AT_END.sub("", right) else 0.0
+    return 0.3 if is_numbered(left) else 0.6
+
+
+def fit(left: Value, right: Value) -> float | None:
+    """How well two declared types go together: 0 where they can be the same, less where their dtypes are two of one
+    kind, None where they cannot stand for each other. Axes of length 1 come and go between systems."""
+    a, b = left.type, right.type
+    if not (isinstance(a, TensorType) and isinstance(b, TensorType)):
+        return 0.0 if type(a) is type(b) or ANY in (a, b) else None
+    mark = 0.0
+    if a.dtype is not None and b.dtype is not None and a.dtype != b.dtype:
+        if kind_of(a.dtype) != kind_of(b.dtype):
+            return None
+        mark = -0.7
+    if a.shape is None or b.shape is None:
+        return mark
+    known = [[dim for dim in shape if dim != 1] for shape in (a.shape, b.shape)]
+    if not all(isinstance(dim, int) for dims in known for dim in dims):
+        return mark
+    return mark if known[0] == known[1] else None
+
+
+def same_parts(left: SlicedInput, right: SlicedInput) -> bool:
+    """Whether two tensors are cut in one way, as far as the declared shape of either tells."""
+    shapes = [_shape(port) for port in (left, right)]
+    known = shapes[0] if shapes[0] is not None else shapes[1]
+    return _geometry(left, shapes[0] or known) == _geometry(right, shapes[1] or known)
+
+
+def _shape(port: SlicedInput) -> tuple[object, ...] | None:
+    return port.outer.type.shape if isinstance(port.outer.type, TensorType) else None
+
+
+def _geometry(port: SlicedInput, shape: tuple[object, ...] | None) -> tuple[int, ...]:
+    axis = port.axis if shape is None else from_start(port.axis, len(shape))
+    dim = shape[axis] if shape is not None and 0 <= axis < len(shape) else None
+    start, end = port.start, port.end
+    if isinstance(dim, int):
+        start, end = (dim + 1 + place if place < 0 else place for place in (start, end))
+    return axis, start, end, port.stride, port.part_size, int(port.from_trip_count)

@@ -1,0 +1,52 @@
+"""What follows from constants alone: the values of a graph that can be computed without its inputs."""
+
+from __future__ import annotations
+
+from dataclasses import field
+
+import numpy as np
+
+from ..graph import Array, Operation, System, TensorType, Value
+from ..graph.origins import Origins
+from ..record import record
+from .eager import Eager
+from .registry import resolve
+
+
+@record
+class Constants:
+    """The constants of one graph and of the graphs inside it, and what pure operators make of them."""
+
+    origins: Origins
+    system: System
+    #: Values that follow from constants, as far as anybody asked.
+    known: dict[Value, Array | None] = field(default_factory=dict)
+
+    def of(self, value: Value | None) -> Array | None:
+        """The data of a value that follows from constants; None for any other."""
+        if value is None or value.constant is not None:
+            return None if value is None else value.constant
+        if value not in self.known:
+            self.known[value] = None
+            self.known[value] = self._computed(value)
+        return self.known[value]
+
+    def _computed(self, value: Value) -> Array | None:
+        node = self.origins.maker(value)
+        if not isinstance(node, Operation):
+            return None
+        if node.op_type == "ShapeOf":  # what lengths of sequences are made of by OpenVINO's converter
+            declared = node.inputs[0].type if node.inputs and node.inputs[0] is not None else None
+            shape = declared.shape if isinstance(declared, TensorType) else None
+            return np.array(shape, np.int64) if shape and all(isinstance(n, int) for n in shape) else None
+        given = [self.of(one) for one in node.inputs]
+        if any(one is not None and array is None for one, array in zip(node.inputs, given, strict=True)):
+            return None
+        try:
+            op = resolve(node, self.system)
+            if not op.pure or op.random:
+                return None
+            with np.errstate(all="ignore"):
+                return np.asarray(op.apply(Eager(), given)[node.outputs.index(value)])
+        except Exception:  # whatever is wrong with it is said where it runs
+            return None

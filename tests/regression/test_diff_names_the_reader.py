@@ -1,0 +1,73 @@
+"""Where a node reads another value than its twin, the maker of that value was blamed, or a constant or an input was
+said to differ."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from differing import blamed, compared, entries, told
+
+F32 = np.float32
+PARTS = """g (float[2] x) => (float[2] y) <int64 n = {3}, bool go = {1}> {
+  y = Loop (n, go, x) <body = b (int64 i, bool c, float[2] h) => (bool c2, float[2] h_next) {
+    c2 = Identity (c)
+    [cut] s0, s1 = Split <axis = 0, num_outputs = 2> (h)
+    [squash] t = Tanh (s0)
+    h_next = Concat <axis = 0> (t, s1)
+  }>
+}"""
+GATES = """g (float[3] x) => (float[3] y) <int64 n = {3}, bool go = {1}> {
+  y = Loop (n, go, x) <body = b (int64 i, bool c, float[3] h) => (bool c2, float[3] h_next) {
+    c2 = Identity (c)
+    [cut] s0, s1, s2 = Split <axis = 0, num_outputs = 3> (h)
+    p = Sigmoid (s0)
+    q = Sigmoid (s1)
+    r = Tanh (s2)
+    u = Mul (p, r)
+    v = Add (q, s2)
+    h_next = Concat <axis = 0> (u, v, r)
+  }>
+}"""
+INPUTS = """g (float x0, float limit, float step) => (float last) <int64 n = {6}, bool go = {1}> {
+  last = Loop (n, go, x0) <body = b (int64 i, bool c, float x) => (bool c2, float x_next) {
+    x_next = Mul (x, step)
+    [test] c2 = Less (x_next, limit)
+  }>
+}"""
+CONSTANTS = """g (float[3] x) => (float[3] y)
+<int64 n = {3}, bool go = {1}, float[3] k = {1, 2, 3}, float[3] k2 = {3, 2, 1}> {
+  w = Add (x, k)
+  s = Mul (w, k2)
+  y = Loop (n, go, s) <body = b (int64 i, bool c, float[3] h) => (bool c2, float[3] h_next) {
+    c2 = Identity (c)
+    h_next = Add (h, k)
+  }>
+}"""
+
+
+def test_another_output_of_a_node() -> None:
+    found = compared(PARTS, PARTS.replace("Tanh (s0)", "Tanh (s1)"), x=F32([0.5, -1]))
+    assert entries(found) == [("inputs", "t")] and blamed(found) == "Tanh t"
+    assert "it reads 's0' here, 's1' there" in told(found)
+
+
+def test_outputs_that_changed_places() -> None:
+    found = compared(GATES, GATES.replace("s0, s1, s2 =", "s1, s0, s2 ="), x=F32([0.5, -1, 2]))
+    assert entries(found) == [("inputs", "p"), ("inputs", "q")]
+    assert "s0 is output 0 of Split 'cut'" in told(found) and "s0 is output 1 of Split 'cut'" in told(found)
+    assert blamed(found) in ("Sigmoid p", "Sigmoid q")
+
+
+def test_another_input_of_the_model_whatever_their_values_are() -> None:
+    other = INPUTS.replace("Less (x_next, limit)", "Less (x_next, x0)")
+    found = compared(INPUTS, other, x0=F32(2), limit=F32(40), step=F32(2))
+    assert not found.same and entries(found) == [("inputs", "c2")] and blamed(found) == "Less c2"
+    found = compared(INPUTS, other, x0=F32(2), limit=F32(2), step=F32(2))
+    assert found.same and entries(found) == [("inputs", "c2")]
+
+
+def test_another_constant_is_no_changed_constant() -> None:
+    found = compared(CONSTANTS, CONSTANTS.replace("Add (h, k)", "Add (h, k2)"), x=F32([0.5, -1, 2]))
+    assert entries(found) == [("inputs", "h_next")] and "(k)" in told(found) and "(k2)" in told(found)
+    found = compared(CONSTANTS, CONSTANTS.replace("{1, 2, 3}", "{1, 2, 4}"), x=F32([0.5, -1, 2]))
+    assert entries(found) == [("constant", "k")]
