@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
@@ -40,11 +41,14 @@ from .record import record
 if TYPE_CHECKING:
     from .engine.wavefront.wavefront import Follower, Wavefront
     from .frame import Frame
+    from .repeats import Watch
 
 #: What a model takes and gives: an array, a list of them (a sequence), None (an empty optional).
 Data = Any
 OnIteration = Callable[["Frame"], object]
 
+#: Seconds until a run is looked at whether it can end.
+FIRST_LOOK = 2.0
 #: A run on ever new shapes binds anew in any case; an engine that met so many is put away with what it keeps of them.
 MOST_SHAPES = 1000
 
@@ -119,6 +123,44 @@ class Run:
     notes: tuple[str, ...] = ()
 
 
+class _Late:
+    """A run that takes long is looked at: it may be one that cannot end (repeats.py). ``on_tick``: called besides."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.begin()
+
+    def begin(self) -> None:
+        """Another run begins."""
+        self.on_tick: Callable[[], object] | None = None
+        #: When it was first asked, a few milliseconds after the run began; 0: not yet.
+        self._start = 0.0
+        self._watch: Watch | None = None
+
+    def tick(self) -> None:
+        """Called by the engine every few milliseconds."""
+        self._start = self._start or time.monotonic()
+        if self._watch is not None:
+            self._watch.tick()
+        elif time.monotonic() - self._start >= FIRST_LOOK:
+            # Not at the top: few runs take so long.
+            from .repeats import Watch
+
+            self._watch = Watch(self.engine, self._start)
+        if self.on_tick is not None:
+            self.on_tick()
+
+    def resume(self) -> tuple[str, int]:
+        """Run until something ends the run: as the engine says it, or in a sentence that nothing will."""
+        while True:
+            what, index = self.engine.resume()
+            if what != "boundary" or self._watch is None or not self._watch.asked:
+                return what, index
+            found = self._watch.look()
+            if found is not None:
+                return found
+
+
 class Model:
     """What :func:`load` returns. ``graph`` is the loop graph as the front end read it."""
 
@@ -144,6 +186,7 @@ class Model:
         self._plan: Plan | None = None
         #: Its nodes stay bound between runs; whoever runs has the lock, and others beside it engines of their own.
         self._engine: Engine | None = None
+        self._late: _Late | None = None
         #: Loops that may run beside others in headless runs; None: it was not looked yet.
         self._wavefront: Wavefront | None = None
         self._lock = threading.Lock()
@@ -252,10 +295,10 @@ class Model:
             what, index, _ = self._go(engine, given, on_iteration, max_iterations)
             if what == "end":
                 return self._taken(engine)
-            message = _where(engine, what, index, max_iterations)
+            message = self._where(engine, what, index, max_iterations)
         finally:
             self._give_back(engine)
-        raise LimitError(message) if what == "limit" else InterruptError(message)
+        raise InterruptError(message) if what == "interrupt" else LimitError(message)
 
     def execute(
         self,
@@ -284,9 +327,9 @@ class Model:
                     loops = self._told(follower.engine)
                     run.loops[follower.index : follower.index + len(loops)] = loops
             else:
-                run.stopped_by = StoppedBy.LIMIT if what == "limit" else StoppedBy.INTERRUPT
+                run.stopped_by = StoppedBy.INTERRUPT if what == "interrupt" else StoppedBy.LIMIT
                 run.loops = self.totals(engine, run.stopped_by)
-                run.message = _where(engine, what, index, max_iterations)
+                run.message = self._where(engine, what, index, max_iterations)
             return run
         finally:
             self._give_back(engine)
@@ -305,18 +348,26 @@ class Model:
         unseen = on_iteration is None and begin is None
         engine.start(given, unseen)
         engine.set_limits(max_iterations, True)
+        late = self._late if engine is self._engine and self._late is not None else _Late(engine)
+        late.begin()
         if unseen and on_tick is None and max_iterations is None and len(self.loops) < 2:
-            return *engine.resume(), ()
+            engine.on_tick = late.tick
+            try:
+                return *late.resume(), ()
+            finally:
+                engine.on_tick = None
+        if on_tick is not None:
+            late.on_tick = lambda: on_tick(Run({}, self.totals(engine)))
         if begin is not None:
             begin(engine)
         try:
             if on_iteration is not None:
                 engine.set_hook(_hook(engine, on_iteration))
-            if on_tick is not None:
-                engine.on_tick = lambda: on_tick(Run({}, self.totals(engine)))
-            if on_iteration is None and begin is None and max_iterations is None and engine is self._engine:
+            if unseen and max_iterations is None and engine is self._engine and self._can_run_beside():
+                engine.on_tick = late.on_tick
                 return self._side_by_side(engine)
-            return *engine.resume(), ()
+            engine.on_tick = late.tick
+            return *late.resume(), ()
         finally:
             engine.set_hook(None)
             engine.on_tick = None
@@ -328,16 +379,37 @@ class Model:
             self._keep_state(engine)
         return results
 
-    def _side_by_side(self, engine: Engine) -> tuple[str, int, Sequence[Follower]]:
-        """Run to the end, loops beside others where that can be; tells which loops ran so."""
-        if len(self.loops) < 2:
-            return *engine.resume(), ()
-        if self._wavefront is None:
+    def _can_run_beside(self) -> bool:
+        """Whether loops may run beside others."""
+        if self._wavefront is None and len(self.loops) > 1:
             from .engine.wavefront.wavefront import Wavefront
 
             self._wavefront = Wavefront(self.graph, self.plan)
+        return self._wavefront is not None and self._wavefront.works
+
+    def _side_by_side(self, engine: Engine) -> tuple[str, int, Sequence[Follower]]:
+        """Run to the end, loops beside others; tells which loops ran so."""
+        assert self._wavefront is not None
         what, index = self._wavefront.resume(engine)
         return what, index, self._wavefront.taken
+
+    def _where(self, engine: Engine, what: str, index: int, limit: int | None) -> str:
+        """What ended a run before its end."""
+        if what.startswith("loop "):
+            return what
+        if what == "limit":
+            from .repeats import stands_still
+
+            loop = engine.plan.loops[index].loop
+            told = f"loop '{loop.name}' reached the limit of {limit} iterations without ending"
+            if stands_still(engine, index):
+                told += "; what it carries is bit for bit as one iteration ago, and nothing else enters: no greater"
+                told += " limit helps"
+            return told
+        stack = engine.stack
+        if not stack:
+            return "interrupted outside of any loop"
+        return f"interrupted in {engine.memory.at(stack[-1])}"
 
     def _borrow(self) -> Engine:
         """An engine to run on, and to give back."""
@@ -346,6 +418,7 @@ class Model:
         try:
             if self._engine is None:
                 self._engine = Engine(self.plan)
+                self._late = _Late(self._engine)
         except BaseException:
             self._lock.release()
             raise
@@ -533,16 +606,6 @@ def _totals(plan: LoopPlan, engine: Engine, ended: StoppedBy | None) -> LoopTota
         seconds,
         tuple(plan.loop.notes),
     )
-
-
-def _where(engine: Engine, what: str, index: int, limit: int | None) -> str:
-    if what == "limit":
-        loop = engine.plan.loops[index].loop
-        return f"loop '{loop.name}' reached the limit of {limit} iterations without ending"
-    stack = engine.stack
-    if not stack:
-        return "interrupted outside of any loop"
-    return f"interrupted in {engine.memory.at(stack[-1])}"
 
 
 __all__ = ["Data", "LoopNode", "LoopTotals", "Model", "Node", "Port", "Run", "Value", "load"]

@@ -23,7 +23,7 @@ from ..text import value_text
 from ..values.scope import FrameScope
 from ..words.endings import stopper
 from ..words.listing import Listing, ShownStop
-from ..words.moments import given_trip_count, seen, when, whose
+from ..words.moments import given_trip_count, seen, unlimited, when, whose
 from ..words.names import named, quote, scan_names, short_name_rows, short_names
 from ..words.vocabulary.field import FIELD, meaning
 from .command import ALIASES, COMMANDS, Command, find
@@ -38,7 +38,7 @@ def frame_lines(frame: AnyFrame) -> list[str]:
     if frame.loop is None:
         return [f"{printable(frame.path)}: the graph around the loops"]
     trips = given_trip_count(frame)
-    limit = "no trip count" if trips is None else f"trip count {trips}"
+    limit = f"trip count {trips}" if trips is not None else unlimited(frame)
     told = [f"{printable(frame.path)}, {when(frame)} ({limit})"]
     if frame.condition is not None:
         told[0] += f", condition {str(frame.condition).lower()}"

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...runtime.graph import Loop, Node, Value
+from ...runtime.repeats import identical
 from ..frame import AnyFrame
 from ..words.condition import Choice, DecidingComparison, Decision, Inverted, Joined
 from ..words.node_text import Phrases
@@ -182,20 +183,6 @@ def number(data: Any) -> float | None:
     if array.size != 1 or array.dtype.kind in "cOUSTM":
         return None
     return float(array.reshape(-1)[0])
-
-
-def identical(a: Any, b: Any) -> bool:
-    """The same bits in the same shape and type: NaN is itself, and -0.0 is not 0.0."""
-    if isinstance(a, list | tuple) or isinstance(b, list | tuple):
-        if not (isinstance(a, list | tuple) and isinstance(b, list | tuple)) or len(a) != len(b):
-            return False
-        return all(identical(x, y) for x, y in zip(a, b, strict=True))
-    if a is None or b is None:
-        return a is b
-    x, y = np.asarray(a), np.asarray(b)
-    if x.dtype != y.dtype or x.shape != y.shape:
-        return False
-    return bool((x == y).all()) if x.dtype.hasobject else x.tobytes() == y.tobytes()
 
 
 def _truth(data: Any) -> bool | None:

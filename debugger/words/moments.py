@@ -67,6 +67,17 @@ def ended(reason: StoppedBy, iterations: int) -> str:
     return f"ended after {counted(iterations, 'iteration')}: {why_ended(reason)}"
 
 
+def unlimited(frame: _Counted) -> str:
+    """Why a frame has no limit of iterations: no trip count, or one that stands for none."""
+    loop = frame.loop
+    if loop is None or loop.trip_count is None:
+        return "no trip count"
+    there, number = frame.values.read(loop.trip_count)
+    if not there or np.size(number) != 1:
+        return "no trip count"
+    return "its trip count is no limit"
+
+
 def given_trip_count(frame: _Counted) -> int | None:
     """The trip count of a frame as the loop was given it: a negative one, which runs nothing, as it is."""
     loop, trips = frame.loop, frame.trip_count

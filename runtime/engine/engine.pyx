@@ -434,7 +434,8 @@ cdef class Engine:
         cdef LoopState *loop = self.s.loops + index
         if loop.i < loop.limit:
             node = self.plan.loops[index].loop
-            raise LimitError(f"{node.describe()} has no trip count, and its condition cannot change: it would never end",
+            trips = "has no trip count" if loop.trip < 0 else f"has the trip count {loop.trip}, which no run comes to"
+            raise LimitError(f"{node.describe()} {trips}, and its condition cannot change: it would never end",
                              Remedy.LIMIT_ITERATIONS)
         loop.reported = 1
         return ("limit", index)

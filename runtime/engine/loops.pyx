@@ -32,6 +32,7 @@ import numpy as np
 from ..errors import ExecutionError
 from ..graph import StoppedBy, System, TensorType
 from ..graph.slices import cut, from_start, parts_from
+from ..ops.type_groups import mixed_types
 from .memory.memory import shapes_of
 
 np.import_array()
@@ -356,9 +357,11 @@ cdef class Loops:
         cdef Slot *r = self.s.slots + e.result
         if p.spec and r.spec and self.memory.specs[p.spec][0] != self.memory.specs[r.spec][0]:
             name = self.plan.loops[index].edges[k].edge.param.name
+            mixed = next(mixed_types(self.plan.graph), None)
+            why = "" if mixed is None else f" ({mixed})"
             raise ExecutionError(
                 f"{self.memory.at(index)}: the back edge to '{name}' carries {self.memory.specs[r.spec][0].name}, but the "
-                f"parameter is {self.memory.specs[p.spec][0].name}; a carried value keeps its dtype")
+                f"parameter is {self.memory.specs[p.spec][0].name}; a carried value keeps its dtype{why}")
         if p.spec and r.spec and p.spec != r.spec and self.plan.loops[index].loop.system is System.TENSORRT:
             name = self.plan.loops[index].edges[k].edge.param.name
             had, gets = list(self.memory.specs[p.spec][1]), list(self.memory.specs[r.spec][1])

@@ -22,6 +22,14 @@ _FRONTENDS = {
     ".py": "tensorrt.script",
 }
 #: What every SQLite file begins with, a trace among them.
+#: Suffixes of what runtimes make of models for one machine, and what that is.
+_COMPILED = {
+    ".engine": "a TensorRT engine",
+    ".plan": "a TensorRT engine",
+    ".trt": "a TensorRT engine",
+    ".blob": "a blob that OpenVINO exported",
+    ".ort": "a model in onnxruntime's own format",
+}
 DATABASE = b"SQLite format 3\x00"
 
 
@@ -71,6 +79,11 @@ def read(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = 
     if module is None:
         beside = path.with_suffix(".xml")
         hint = f"open '{beside.name}' beside it" if path.suffix == ".bin" and beside.exists() else _known()
+        compiled = _COMPILED.get(path.suffix.lower())
+        if compiled is not None:
+            raise ModelError(
+                f"{path}: is {compiled}, a compiled form without its loops; open the model that it was made of"
+            )
         raise ModelError(f"{path}: not a model file by its suffix '{path.suffix}'; {hint}")
     if not path.is_file():
         raise ModelError(f"{path}: is no file that can be read as a model; give the path of a model file")

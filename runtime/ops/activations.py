@@ -136,6 +136,7 @@ def _tanh(p: P, x: T) -> T:
 
 sigmoid = by_own_loop(SIGMOID, through_reals(_sigmoid))
 softplus = by_own_loop(SOFTPLUS, through_reals(_softplus))
+softsign = through_reals(_softsign)
 _exact_gelu = by_own_loop(GELU, through_reals(_gelu))
 tanh = through_reals(_tanh)
 
@@ -144,7 +145,7 @@ RECURRENT: dict[str, tuple[Callable[..., T], tuple[float, ...]]] = {
     "relu": (relu, ()),
     "tanh": (tanh, ()),
     "sigmoid": (sigmoid, ()),
-    "softsign": (through_reals(_softsign), ()),
+    "softsign": (softsign, ()),
     "softplus": (softplus, ()),
     "leakyrelu": (through_reals(_leaky), (0.01,)),
     "thresholdedrelu": (_thresholded_from, (1.0,)),
@@ -169,7 +170,7 @@ for _onnx_name, _onnx_since, _openvino_name, _openvino_since, _function in (
     ("Relu", 1, "ReLU", 1, relu),
     ("Sigmoid", 1, "Sigmoid", 1, sigmoid),
     ("Softplus", 1, "SoftPlus", 4, softplus),
-    ("Softsign", 1, "SoftSign", 9, through_reals(_softsign)),
+    ("Softsign", 1, "SoftSign", 9, softsign),
     ("HardSwish", 14, "HSwish", 4, through_reals(_hard_swish)),
     ("Mish", 18, "Mish", 4, through_reals(_mish)),
 ):

@@ -7,7 +7,20 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError, UnsupportedError
-from .activations import elu, hard_sigmoid, leaky_relu, relu, sigmoid, tanh
+from .activations import (
+    SELU_ALPHA,
+    SELU_GAMMA,
+    elu,
+    hard_sigmoid,
+    leaky_relu,
+    relu,
+    selu,
+    sigmoid,
+    softplus,
+    softsign,
+    tanh,
+    thresholded_relu,
+)
 from .choice import bounded
 from .matmul import gemm, product, transposed
 from .microsoft_elementwise import MICROSOFT
@@ -34,6 +47,16 @@ def activated(p: P, x: T, name: str, parameters: Floats) -> T:
             return leaky_relu(p, x, alpha=0.01 if first is None else first)
         case "Elu":
             return elu(p, x, alpha=1.0 if first is None else first)
+        case "Selu":
+            return selu(
+                p, x, alpha=SELU_ALPHA if first is None else first, gamma=SELU_GAMMA if second is None else second
+            )
+        case "Softplus":
+            return softplus(p, x)
+        case "Softsign":
+            return softsign(p, x)
+        case "ThresholdedRelu":
+            return thresholded_relu(p, x, alpha=1.0 if first is None else first)
         case "HardSigmoid":
             return hard_sigmoid(p, x, alpha=0.2 if first is None else first, beta=0.5 if second is None else second)
         case "Clip" if first is not None and second is not None:
@@ -83,7 +106,8 @@ def fused_gemm(
     activation_beta: float | None = None,
     activation_gamma: float | None = None,
 ) -> T:
-    parameters = tuple(x for x in (activation_alpha, activation_beta) if x is not None)
+    second = activation_gamma if activation == "Selu" else activation_beta
+    parameters = tuple(x for x in (activation_alpha, second) if x is not None)
     return activated(p, gemm(p, a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB), activation, parameters)
 
 

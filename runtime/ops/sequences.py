@@ -13,6 +13,7 @@ from ..errors import ModelError
 from ..record import record
 from ..text import counted
 from .cells import GATES, STATES, Step, columns, of_shape, weights_of
+from .choice import where as choose
 from .recurrent_openvino import split_bias, split_peepholes
 from .support import full
 
@@ -77,6 +78,10 @@ def initial_states(shape: Shape, p: P, x: T, w: T, r: T, lengths: T | None, *oth
         own = p.value(lengths).reshape(-1)
         if own.shape != (batch,) or np.any(own < 0) or np.any(own > steps):
             raise ModelError(f"sequence lengths {own.tolist()} for a batch of {batch} and {steps} steps")
+        if not own.all():
+            # The texts are silent on sequences of no steps; both runtimes give them states of zeros.
+            reached = p.constant((own > 0)[:, None])
+            found = [choose(p, reached, state, full(p, (batch, hidden), 0, x.dtype)) for state in found]
         found.append(p.constant((own[None, :] > np.arange(steps)[:, None])[..., None]))
     return tuple(found)
 

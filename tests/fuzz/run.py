@@ -47,8 +47,9 @@ SHELF = Path("/dev/shm")
 MEMORY = 1 << 30
 #: Seconds that one file may take.
 SECONDS = 20
-#: What exit statuses are for; 6: diff found a difference, 7: an assertion failed, 130: a recording ends, cut off.
-STATUSES = (0, 1, 2, 3, 4, 6, 7, 130)
+#: What exit statuses are for; 5: outputs are not as expected, 6: diff found a difference,
+#: 8: not all could be compared, 7: an assertion failed, 130: a recording ends, cut off.
+STATUSES = (0, 1, 2, 3, 4, 5, 6, 7, 8, 130)
 #: Faults after which it stops: they will be one.
 ENOUGH = 100
 #: Files that one worker tries before another one takes its place, so that what they leave behind does not add up.

@@ -24,7 +24,7 @@ def test_broken_files_are_told_in_one_line() -> None:
         ("os.kill(os.getpid(), signal.SIGSEGV)", "signal 11"),
         ("time.sleep(60)", "no end within 2 s"),
         ("print('Traceback'); return 0", "Traceback"),
-        ("return 5", "exit status 5"),
+        ("return 9", "exit status 9"),
         ("raise MemoryError", "nothing says where"),
         ("sys.stderr.write('loopdbg: a\\nloopdbg: b\\n'); return 1", "2 lines of error"),
         ("bytearray(3 << 29); return 0", "nothing says where"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from ...runtime.errors import UsageError
 from ...runtime.text import did_you_mean
@@ -45,7 +45,13 @@ class Command(ABC):
 
 
 class Parser(argparse.ArgumentParser):
-    """Raises :class:`UsageError` where argparse would print its usage and exit."""
+    """Raises :class:`UsageError` where argparse would print its usage and exit, and where an option that takes one
+    value stands there twice: argparse would take the last one without a word."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        for name in (None, "store"):
+            self.register("action", name, _Once)
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} ({self.prog} --help tells more)")
@@ -65,6 +71,19 @@ class Parser(argparse.ArgumentParser):
             hint = did_you_mean(word.split("=", 1)[0], known, "'{}'", 2)
             self.error(f"unknown option '{word}'{hint}")
         return options
+
+
+class _Once(argparse.Action):
+    """Stores a value that may be given once."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        given = vars(namespace).setdefault("given", set())
+        if option is not None and self.dest in given:
+            parser.error(f"{option} stands there twice")
+        given.add(self.dest)
+        setattr(namespace, self.dest, values)
 
 
 #: Iterations are counted in so many bits.

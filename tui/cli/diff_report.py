@@ -161,10 +161,11 @@ def _pair(difference: Difference, sides: tuple[str, str], indent: str) -> Iterat
     names = difference.name, difference.other
     for side, name, value in zip(sides, names, (difference.left, difference.right), strict=True):
         yield f"{indent}{printable(side):<{wide}}  {printable(name)} = {value_text(value, _WIDTH)}"
-    yield f"{indent}{_delta(difference)}"
+    yield f"{indent}{delta_text(difference)}"
 
 
-def _delta(difference: Difference) -> str:
+def delta_text(difference: Difference) -> str:
+    """How two values differ, in one line."""
     delta = difference.delta
     if not delta.kind:
         return f"difference {_short(delta.absolute)}, within the tolerance"
@@ -212,7 +213,7 @@ def _loop(loop: LoopFindings, sides: tuple[str, str], told: bool, mode: str) -> 
     if loop.first is not None:
         if not told:
             yield f"      first difference: {_place(loop.first)}, {_role(loop.first)}"
-            yield f"        {_delta(loop.first)}"
+            yield f"        {delta_text(loop.first)}"
         yield from _growth(loop.growth)
 
 
@@ -304,7 +305,7 @@ def _outputs(comparison: Comparison) -> Iterator[str]:
         return
     left, right = _sides(comparison)
     for difference in comparison.outputs[:_LISTED]:
-        yield f"    output '{printable(difference.name)}': {_delta(difference)}"
+        yield f"    output '{printable(difference.name)}': {delta_text(difference)}"
         if difference.delta.kind != "dtype":
             yield f"      {printable(left)}: {value_text(difference.left, _WIDTH)}"
             yield f"      {printable(right)}: {value_text(difference.right, _WIDTH)}"

@@ -66,24 +66,39 @@ def read_npz(path: Path, ports: Sequence[Port]) -> dict[str, Data]:
         return found
 
 
+def read_outputs(path: Path, ports: Sequence[Port]) -> dict[str, Data]:
+    """The outputs of a folder of ONNX test data: ``output_K.pb`` holds the model's output K; empty where it has none.
+
+    Raises:
+        InputError: there are more than the model has outputs, or one cannot be read.
+    """
+    return _numbered(path, "output", ports)
+
+
 def read_folder(path: Path, ports: Sequence[Port]) -> dict[str, Data]:
     """The inputs of a folder of ONNX test data: ``input_K.pb`` holds the model's input K.
 
     Raises:
         InputError: there are none, more than the model has inputs, or one cannot be read.
     """
-    files = {}
-    for file in path.iterdir():
-        match = re.fullmatch(r"input_(\d+)\.pb", file.name)
-        if match:
-            files[int(match[1])] = file
-    if not files and ports:
+    found = _numbered(path, "input", ports)
+    if not found and ports:
         sets = sorted(inner.name for inner in path.glob("test_data_set_*"))
         hint = f"; give one of its folders, such as {path / sets[0]}" if sets else ""
         raise InputError(f"{path}: the folder holds no input_0.pb{hint}")
+    return found
+
+
+def _numbered(path: Path, what: str, ports: Sequence[Port]) -> dict[str, Data]:
+    """The tensors of a folder of test data that are called ``what``, by the names that the model has for them."""
+    files = {}
+    for file in path.iterdir():
+        match = re.fullmatch(rf"{what}_(\d+)\.pb", file.name)
+        if match:
+            files[int(match[1])] = file
     beyond = [files[number] for number in sorted(files) if number >= len(ports)]
     if beyond:
-        count = counted(len(ports), "input")
+        count = counted(len(ports), what)
         raise InputError(f"{beyond[0]}: the model has only {count}; this folder belongs to another model")
     return {ports[number].name: _read_pb(files[number], ports[number].type) for number in sorted(files)}
 

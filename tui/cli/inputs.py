@@ -33,6 +33,10 @@ class Inputs:
     unasked: bool = False
     #: Those of the random ones, by name.
     seeds: Mapping[str, int] = field(default_factory=dict)
+    #: The folder of ONNX test data that all of them are from; it may have the outputs, too.
+    test_data: Path | None = None
+    #: The outputs that are expected, by name, and where they are from.
+    expected: tuple[Mapping[str, Data], str] = ({}, "")
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
@@ -91,7 +95,8 @@ def gather(model: Model, options: argparse.Namespace) -> Inputs:
     wants_made = options.seed is not None or bool(options.dim)
     if wants_made and options.inputs is not None:
         raise UsageError("--seed and --dim make inputs, and --inputs gives them: use one or the other")
-    source, where, chosen_here = _source(model, options.inputs, wants_made or given.keys() >= ports.keys())
+    no_search = wants_made or given.keys() >= ports.keys()
+    source, where, chosen_here = _source(model, options.inputs, no_search and bool(ports))
     found = {} if source is None else model.named(source())
 
     named: dict[str, int] = {}
@@ -130,7 +135,8 @@ def gather(model: Model, options: argparse.Namespace) -> Inputs:
         if isinstance(value, np.ndarray):
             # Nobody else has it: a session need not copy it.
             value.flags.writeable = False
-    return Inputs(values, note, bool(made) or (chosen_here and bool(taken)), tuple(remarks), unasked, seeds)
+    folder = None if given or made or source is None else _folder(model, options.inputs)
+    return Inputs(values, note, bool(made) or (chosen_here and bool(taken)), tuple(remarks), unasked, seeds, folder)
 
 
 def _given(words: Sequence[str], ports: dict[str, Port]) -> dict[str, Data]:
@@ -176,6 +182,15 @@ def _source(model: Model, asked: str | None, no_search: bool) -> tuple[Source | 
     if folder.is_dir():
         return lambda: read_folder(folder, model.inputs), folder.name, True
     return None, "", False
+
+
+def _folder(model: Model, asked: str | None) -> Path | None:
+    """The folder of test data that the inputs are from, if they are from one."""
+    if asked is not None:
+        return Path(asked) if Path(asked).is_dir() else None
+    if model.path is None or beside(model.path).is_file():
+        return None
+    return model.path.parent / "test_data_set_0"
 
 
 def _check(port: Port, value: Data, named: dict[str, int], where: str) -> Data:

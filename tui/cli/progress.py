@@ -1,4 +1,4 @@
-"""One line about a run that takes long, on a terminal's stderr."""
+"""What is said on stderr of a run that takes long: a line that moves on a terminal, now and then one elsewhere."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from .report import is_nested
 #: Seconds before a run is worth a line, and between two of them.
 PATIENCE = 1.0
 INTERVAL = 0.2
+#: Where there is no terminal: seconds until the first line; each one after it comes when twice the time is over.
+LATE = 10.0
 
 
 class Progress:
@@ -38,12 +40,16 @@ class Progress:
         if self._drawn:
             self._write("\r\x1b[K")
 
-    def tick(self, run: Run) -> None:
-        """Show how far the run is, unless it is too early for a first or another line."""
-        now = self._clock()
+    def _running(self, run: Run, now: float) -> list[LoopTotals]:
         running = [loop for loop in run.loops if loop.entries and loop.stopped_by is None]
         for loop in running:
             self._seen.setdefault(loop.path, (now, loop.iterations))
+        return running
+
+    def tick(self, run: Run) -> None:
+        """Show how far the run is, unless it is too early for a first or another line."""
+        now = self._clock()
+        running = self._running(run, now)
         if now < self._next or not running:
             return
         self._next = now + INTERVAL
@@ -79,6 +85,32 @@ class Progress:
     def _rate(self, loop: LoopTotals, now: float) -> float:
         since, first = self._seen[loop.path]
         return (loop.iterations - first) / (now - since) if now > since else 0.0
+
+
+class Late(Progress):
+    """For a pipe: a line when a run has taken ten seconds, and each time that it took twice as long.
+
+    ``inputs``: a remark on the inputs where nobody chose them. ``bounds``: by path what can end a loop.
+    """
+
+    def __init__(
+        self, stream: TextIO, inputs: str, bounds: Callable[[str], str], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        super().__init__(stream, clock)
+        self._next = self._start + LATE
+        self._inputs = inputs
+        self._bounds = bounds
+
+    def tick(self, run: Run) -> None:
+        """Say how far the run is, if it is time for that."""
+        now = self._clock()
+        running = self._running(run, now)
+        if now < self._next or not running:
+            return
+        self._next = now + (now - self._start)
+        parts = [f"running for {now - self._start:.0f} s", self._line(running, run, now)]
+        parts += [text for text in (self._bounds(running[-1].path), self._inputs) if text]
+        self._write(f"loopdbg: {'; '.join(parts)}\n")
 
 
 def _short(rate: float) -> str:

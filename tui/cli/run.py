@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from contextlib import closing, nullcontext
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from ...runtime.errors import ExecutionError, InterruptError, LimitError, TraceError, UsageError
@@ -15,11 +16,12 @@ from ...runtime.model import Model, OnIteration, load
 from ...runtime.model import Run as Result
 from . import report, scripted, terminal
 from .command import Command
+from .expected import compare_with, expected
 from .inputs import Inputs, add_run_options, beside, gather
-from .progress import Progress
+from .progress import Late, Progress
 from .recorded import add_weights_option, opened
 from .recording import Recording, Resumed, add_record_options, check_options
-from .save import check_target, save
+from .save import check_kind, check_target, save
 
 _STATUS = {
     None: 0,
@@ -56,7 +58,7 @@ gone through in its place; 'help' is the command that lists the commands.
 "breakpoint", "carried": {NAME: value}}}, and "assertion" where one failed.
 
 exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
-4 a limit hit, 7 --assert failed, 130 interrupted"""
+4 a limit hit, 5 outputs are not as expected, 7 --assert failed, 130 interrupted"""
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.usage = "loopdbg run MODEL|TRACE [options]"
@@ -65,12 +67,20 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
         add_run_options(parser)
         add_record_options(parser)
         parser.add_argument("--output", type=Path, metavar="F.npz", help="save the outputs under their names")
+        parser.add_argument(
+            "--expect",
+            type=Path,
+            metavar="FILE|DIR",
+            help="compare the outputs with those of an .npz file or of output_0.pb, ... in a folder; "
+            "ONNX test data that gives the inputs is compared in any case",
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
         scripted.add_options(parser)
 
     def run(self, options: argparse.Namespace) -> int:
         if options.output is not None:
             check_target(options.output, _read(options))
+            check_kind(options.output)
         if is_database(options.model):
             return self._replay(options)
         check_options(options)
@@ -82,6 +92,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
 
     def _run(self, model: Model, resumed: Resumed | None, options: argparse.Namespace) -> int:
         inputs = gather(model, options) if resumed is None else Inputs(resumed.inputs, resumed.note, chosen_here=True)
+        inputs = replace(inputs, expected=expected(model, inputs, options.expect))
         if scripted.wanted(options):
             return self._debug(model, inputs, options)
         with Recording(options, model, inputs.values, resumed) as recording:
@@ -157,14 +168,15 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
         if result.stopped_by is not None:
             terminal.err(f"loopdbg: {result.message}")
         failed = recording is not None and recording.failed
-        return _STATUS[result.stopped_by] or (TraceError.exit_status if failed else 0)
+        status = _STATUS[result.stopped_by] or (TraceError.exit_status if failed else 0)
+        return status or (0 if result.stopped_by else compare_with(*inputs.expected, result.outputs))
 
 
 def _read(options: argparse.Namespace) -> list[Path]:
     """Files that a run reads or records; a model's other files are none that outputs could replace."""
     model, _ = split(options.model)
     of_the_model = [model, model.with_suffix(".bin"), beside(model)] if model.name else []
-    named = [options.weights, options.inputs, options.record, options.resume]
+    named = [options.weights, options.inputs, options.expect, options.record, options.resume]
     return [*of_the_model, *(Path(path) for path in named if path is not None)]
 
 
@@ -181,15 +193,16 @@ def _execute(
     if said and watched:
         terminal.err(said)
     _ = model.plan  # compiles
-    progress = Progress(sys.stderr) if watched else None
+    unasked = f"inputs: {inputs.note}" if inputs.unasked else ""
+    progress = Progress(sys.stderr) if watched else Late(sys.stderr, unasked, lambda path: _bounds(model, path))
     start = time.perf_counter()
     try:
-        with progress or nullcontext():
+        with progress:
             result = model.execute(
                 inputs.values,
                 on_iteration=hook,
                 max_iterations=max_iterations,
-                on_tick=progress.tick if progress else None,
+                on_tick=progress.tick,
                 begin=resumed.begin if resumed else None,
             )
     except ExecutionError as error:
@@ -200,3 +213,14 @@ def _execute(
         # Not before: an error is one line.
         terminal.err(said)
     return result, seconds
+
+
+def _bounds(model: Model, path: str) -> str:
+    """What can end a loop, in a sentence."""
+    from ...debugger.words.ends import ends
+    from ...debugger.words.node_text import Phrases
+    from ...runtime.graph.origins import Origins
+
+    loop = next(plan.loop for plan in model.plan.loops if plan.path == path)
+    first = next(ends(loop, Phrases(Origins.of(model.graph))), "")
+    return f"it ends {first[:1].lower()}{first[1:].rstrip('.')}" if first else ""

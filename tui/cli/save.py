@@ -15,6 +15,17 @@ from ...runtime.graph import Array
 from ...runtime.model import Data
 
 
+def check_kind(path: Path) -> None:
+    """Refuse a name that promises another kind of file than the one that is written.
+
+    Raises:
+        UsageError: it has a suffix that is not ``.npz``.
+    """
+    if path.suffix.lower() not in ("", ".npz"):
+        other = path.with_suffix(".npz").name
+        raise UsageError(f"--output {path}: outputs are saved as .npz, which is no {path.suffix} file; name it {other}")
+
+
 def check_target(path: Path, read: Iterable[Path] = (), option: str = "--output ") -> None:
     """Find out before a long run whether something can be saved there at all, and whether it may.
 

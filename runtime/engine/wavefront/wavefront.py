@@ -224,10 +224,15 @@ class Wavefront:
         self.taken: list[Follower] = []
         self._stopped = False
 
+    @property
+    def works(self) -> bool:
+        """Whether there are loops that can run beside others, and threads for them."""
+        return bool(self._followers) and team.threads() > 1
+
     def resume(self, engine: Engine) -> tuple[str, int]:
         """As :meth:`Engine.resume`, for a run to the end."""
         self.taken = []
-        if not self._followers or team.threads() < 2:
+        if not self.works:
             return engine.resume()
         with self._ctrl_c(engine):
             return self._resume(engine)

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from functools import cached_property
 from io import FileIO
 from typing import Any
 
+import numpy as np
+
 from ...errors import LoopdbgError, ModelError, UnsupportedError, one_line
-from ...graph import ANY, Array, Graph, Node, Operation, System, TensorType, Value
+from ...graph import ANY, Array, Graph, Node, Operation, System, TensorType, Value, loops
+from ...ops.type_groups import mixed_types
 from ...text import counted
 from ..recurrent import open_loops
 from . import loops as control_flow
@@ -29,6 +32,8 @@ from .proto import AttributeProto, FunctionProto, GraphProto, MappedFile, ModelP
 from .scope import Context, FunctionKey, NameScope, all_names, function_key
 from .values import array, attributes, dense, domain_of, value_type
 
+#: The domain of onnxruntime's own operators.
+MICROSOFT = "com.microsoft"
 #: Versions of operator sets are small numbers that ONNX itself holds in 32 bits.
 _NO_OPSET = 1 << 31
 #: A file of so many blanks, or of nothing else, is empty.
@@ -148,6 +153,20 @@ def _printable(message: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)
 
 
+def _types_refused(graph: Graph) -> Iterator[str]:
+    """Types that do not go together, which the specification rejects and loopdbg runs."""
+    for mixed in mixed_types(graph):
+        yield f"{mixed}; the specification wants one type, and onnxruntime and OpenVINO refuse the model."
+    for loop in loops(graph):
+        number = loop.iteration
+        kind = number.type.dtype if number is not None and isinstance(number.type, TensorType) else None
+        if number is not None and loop.op_type == "Loop" and kind not in (None, np.int64):
+            yield (
+                f"{loop.describe()} declares its iteration number '{number.name}' as {kind}; the specification has"
+                " int64, and onnxruntime refuses the model."
+            )
+
+
 class _Reader:
     def __init__(self, model: ModelProto, base_dir: str) -> None:
         self.model = model
@@ -174,7 +193,7 @@ class _Reader:
         names = [info.name for info in proto.output]
         if names != [value.name for value in graph.outputs]:
             graph.output_names = names
-        graph.notes = list(dict.fromkeys(self.notes))
+        graph.notes = list(dict.fromkeys([*self.notes, *_types_refused(graph)]))
         return graph
 
     @cached_property
@@ -278,6 +297,12 @@ class _Reader:
         header = Node(scope.node_name(proto), proto.op_type, domain, context.opsets.get(domain, 0), [], [])
         key = function_key(proto)
         function = self.functions.get(key)
+        if function is None and not header.version and domain == MICROSOFT:
+            header.version = 1
+            self.notes.append(
+                f"the model has operators of '{MICROSOFT}', such as {proto.op_type} '{header.name}', and does not"
+                " import that domain: version 1 is taken, as onnxruntime takes it (its quantizer writes such bodies)."
+            )
         if function is None and not header.version:
             raise ModelError(
                 f"{proto.op_type} '{header.name}'{scope.place}: the model imports no operator set of its"

@@ -115,6 +115,11 @@ class Document:
         except OSError as error:
             raise ModelError(f"{path} cannot be read: {error.strerror or one_line(error)}") from None
         except etree.XMLSyntaxError as error:
+            if _is_binary(path):
+                raise ModelError(
+                    f"{path}: is no XML but binary data; a model that a runtime compiled or exported"
+                    " (compiled_model.export_model) cannot be opened: open the model that it was made of"
+                ) from None
             reason = re.sub(r", line \d+, column \d+.*$", "", one_line(error))
             raise ModelError(
                 f"{path}, line {error.lineno}: broken XML: {reason}; check that the file is complete"
@@ -253,6 +258,13 @@ class Document:
         id = self.integer(element, "id", f"a layer of {where}")
         type, version = element.get("type"), element.get("version")
         name = element.get("name") or f"{type}_{id}"
+        told = element.find("data")
+        if not version and told is not None and told.get("execOrder") is not None:
+            raise self.error(
+                element,
+                "is an execution graph (compiled_model.get_runtime_model), which tells how a runtime ran a model and"
+                " cannot be run; open the model that it was made of",
+            )
         for attribute, value in (("type", type), ("version", version)):
             if not value:
                 hint = ' (such as version="opset5")' if attribute == "version" else ""
@@ -313,3 +325,9 @@ def ids(known: Iterable[int]) -> str:
     if not listed:
         return "none"
     return ", ".join(map(str, listed[:20])) + (", ..." if len(listed) > 20 else "")
+
+
+def _is_binary(path: Path) -> bool:
+    """Whether a file begins with bytes that no text has."""
+    with path.open("rb") as file:
+        return b"\0" in file.read(4096)

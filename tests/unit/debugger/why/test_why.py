@@ -11,11 +11,11 @@ import pytest
 
 from loopdbg.debugger.session.boundary import read
 from loopdbg.debugger.session.session import Session, debug
-from loopdbg.debugger.why.evidence import identical
 from loopdbg.debugger.why.trend import Trend, estimate
 from loopdbg.debugger.why.why import Why, why
 from loopdbg.debugger.words.condition import condition_slice
 from loopdbg.runtime.graph import Loop, StoppedBy, loops
+from loopdbg.runtime.repeats import identical
 from models import BRANCHES, COUNT, NESTED, SAMPLES, model
 
 

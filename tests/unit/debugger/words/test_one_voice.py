@@ -195,7 +195,7 @@ def test_a_trip_count_that_nothing_reaches_is_said_to_be_none(tmp_path: Path) ->
         console.execute(line)
     assert not any(str(2**63 - 1) in line or "left" in line for line in said if not line.startswith("branch"))
     assert said[-2:] == ["inf", "true"]
-    assert sum("(no trip count)" in line for line in said) == 2
+    assert sum("(its trip count is no limit)" in line for line in said) == 2
     assert "no limit" in session.frame._repr_html_()
 
 

@@ -166,7 +166,7 @@ def folder_of_test_data(path: Path, **more: bytes) -> Path:
 
 
 def test_onnx_test_data(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    model, folder = save(tmp_path, PAIR), folder_of_test_data(tmp_path / "data", output_0=b"?")
+    model, folder = save(tmp_path, PAIR), folder_of_test_data(tmp_path / "data", other_0=b"?")
     assert outputs(loopdbg(capsys, "run", model, "--json", "--inputs", folder)) == {"y": (5, 6), "l": (7, 7)}
 
 

@@ -10,7 +10,7 @@ import pytest
 import loopdbg
 from command_line import save
 from loopdbg import LoopTotals, Run, StoppedBy
-from loopdbg.tui.cli.progress import Progress
+from loopdbg.tui.cli.progress import Late, Progress
 from models import NESTED, SAMPLES, SUM
 
 
@@ -93,3 +93,15 @@ def test_between_loops_nothing_is_drawn(tmp_path: Path) -> None:
     story.now += 9
     story.progress.tick(Run(loops=[ended]))
     assert story.stream.getvalue() == ""
+
+
+def test_in_a_pipe_there_is_a_line_now_and_then() -> None:
+    story = Story(loopdbg.load(SAMPLES / "newton_sqrt.onnx"), None)
+    story.progress = Late(story.stream, "inputs: made", lambda path: "it ends some day", lambda: story.now)
+    with story.progress:
+        assert story.at(0.5, 50) == "" and story.at(9.9, 990) == ""
+        assert story.at(10.5, 1050) == (
+            "loopdbg: running for 10 s; 1050 iterations of 'sqrt'  100/s; it ends some day; inputs: made\n"
+        )
+        assert story.at(20.9, 2090) == "" and story.at(21.1, 2110) and story.at(42, 4200) == ""
+    assert story.stream.getvalue().count("\n") == 2

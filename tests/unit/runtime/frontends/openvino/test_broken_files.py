@@ -37,7 +37,7 @@ def ir(layers: str = LAYER + RELU, edges: str = "", version: str = ' version="11
     [
         ("", "line 1: broken XML: Document is empty"),
         ("<net version='11'>\n<layers>\n</net>", "line 3: broken XML: Opening and ending tag mismatch: layers"),
-        ("\x00\x01", "line 1: broken XML: "),
+        ("\x00\x01", "is no XML but binary data"),
         ("<model/>", r"line 1: not an OpenVINO IR: the root element is <model>, expected <net>"),
         ("<!DOCTYPE net [<!ENTITY a 'x'>]>\n<net version='11'/>", "line 2: a DOCTYPE has no place in OpenVINO IR"),
         ("<net version='11'>&a;</net>", "line 1: broken XML: Entity 'a' not defined"),

@@ -1,0 +1,56 @@
+"""The outputs that a run is expected to give: ONNX test data, or ``--expect``, and what differs from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from ...runtime.errors import InputError
+from ...runtime.model import Data, Model
+from . import terminal
+from .input_files import read_npz, read_outputs
+from .inputs import Inputs
+
+#: The exit status of a run whose outputs are not those that were expected.
+UNEXPECTED = 5
+
+
+def expected(model: Model, inputs: Inputs, asked: Path | None) -> tuple[Mapping[str, Data], str]:
+    """The outputs that are expected, by name, and where they are from; none where nothing says any.
+
+    Raises:
+        InputError: they cannot be read, or the model has no such output.
+    """
+    where = asked if asked is not None else inputs.test_data
+    if where is None:
+        return {}, ""
+    found = read_outputs(where, model.outputs) if where.is_dir() else read_npz(where, model.outputs)
+    if asked is not None and not found:
+        raise InputError(f"--expect {where}: holds no output_0.pb, and no other output of the model")
+    names = {port.name for port in model.outputs}
+    unknown = next((name for name in found if name not in names), None)
+    if unknown is not None:
+        told = ", ".join(f"'{name}'" for name in names) or "none"
+        raise InputError(f"--expect {where}: the model has no output '{unknown}'; it has {told}")
+    return found, str(where)
+
+
+def compare_with(found: Mapping[str, Data], where: str, outputs: Mapping[str, Data]) -> int:
+    """Say on stderr which outputs are not as expected; the exit status."""
+    if not found:
+        return 0
+    from ...debugger.diff.findings import Difference
+    from ...debugger.diff.values import Tolerance, compare
+    from .diff_report import delta_text
+
+    wrong = 0
+    for name, right in found.items():
+        delta = compare(outputs[name], right, Tolerance())
+        if delta.kind:
+            wrong += 1
+            told = delta_text(Difference("output", name, name, delta, left=outputs[name], right=right))
+            terminal.err(f"loopdbg: output '{name}' differs from {where}: {told}")
+    if not wrong:
+        some = "the output is" if len(found) == 1 else f"all {len(found)} outputs are"
+        terminal.err(f"{some} as in {where}")
+    return UNEXPECTED if wrong else 0
