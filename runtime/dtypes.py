@@ -6,6 +6,7 @@ array has dtype object.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -71,21 +72,26 @@ _OPENVINO: dict[str, str] = {
 }
 
 
+#: No name of a type is longer.
+_LONGEST = 32
+
+
 def dtype(name: str) -> np.dtype[Any]:
     """The dtype of a NumPy or ``ml_dtypes`` name such as ``float32`` or ``bfloat16``.
 
     Raises:
         UnsupportedError: nobody here knows that type.
     """
-    try:
-        return np.dtype(name)
-    except TypeError:
-        pass
+    known = name if len(name) <= _LONGEST else f"{name[:_LONGEST]}..."
+    # What NumPy cannot read as a type it may take for a number.
+    with suppress(TypeError, ValueError, SyntaxError):
+        if known == name:
+            return np.dtype(name)
     import ml_dtypes
 
     kind = getattr(ml_dtypes, name, None)
     if kind is None:
-        raise UnsupportedError(f"element type '{name}' is not supported")
+        raise UnsupportedError(f"element type '{known}' is not supported")
     found: np.dtype[Any] = np.dtype(kind)
     return found
 

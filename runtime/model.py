@@ -14,7 +14,7 @@ import numpy as np
 from .declared import contradicted
 from .engine.engine import Engine
 from .engine.memory.memory import fitting
-from .errors import InputError, InterruptError, LimitError, ModelError, Remedy
+from .errors import InputError, InterruptError, LimitError, ModelError, Remedy, UsageError
 from .graph import (
     MAIN,
     Array,
@@ -123,6 +123,31 @@ class Run:
     notes: tuple[str, ...] = ()
 
 
+def _reopened(path: str, function: str, weights: str, digest: str, state: dict[str, Array]) -> Model:
+    """A model that was pickled.
+
+    Raises:
+        ModelError: the file is gone, or another one by now.
+    """
+    model = load(f"{path}:{function}" if function else path, weights or None)
+    if model._digest() != digest:
+        raise ModelError(f"{path}: is another file than when the model was pickled; pickle it anew")
+    model.state.update(state)
+    return model
+
+
+def digest_of(paths: Sequence[Path]) -> str:
+    """A hash of what files hold; of one that is not there, of nothing."""
+    import hashlib
+
+    found = hashlib.blake2b(digest_size=16)
+    for path in paths:
+        if path.is_file():
+            with path.open("rb") as file:
+                found.update(hashlib.file_digest(file, "blake2b").digest())
+    return found.hexdigest()
+
+
 class _Late:
     """A run that takes long is looked at: it may be one that cannot end (repeats.py). ``on_tick``: called besides."""
 
@@ -210,6 +235,25 @@ class Model:
             except ModelError as error:
                 raise type(error)(f"{self.path or self.name}: {error}") from None
         return self._plan
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A model is pickled as the file that it is in, which is opened again where it is unpickled, with what it keeps
+        of its variables.
+
+        Raises:
+            UsageError: it came from no file.
+        """
+        if self.path is None:
+            raise UsageError(
+                f"{self.name}: a model that came from no file cannot be pickled; save it, and load the file"
+            )
+        return _reopened, (str(self.path), self.function, str(self.weights or ""), self._digest(), self.state)
+
+    def _digest(self) -> str:
+        """What tells whether the model's files are those that were opened."""
+        assert self.path is not None
+        weights = self.weights or self.path.with_suffix(".bin")
+        return digest_of([self.path, *([weights] if self.graph.system is System.OPENVINO else [])])
 
     def __repr__(self) -> str:
         ports = ", ".join(map(str, self.inputs)), ", ".join(map(str, self.outputs))

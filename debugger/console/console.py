@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 
 from ...runtime.errors import InterruptError, LoopdbgError, UsageError
+from ...runtime.files import text_of
 from ..expression.language import Expression, ExpressionError, show
 from ..session.debuggee import Debuggee
 from ..session.stop import Reason, Stop
@@ -158,7 +158,7 @@ class Console:
             UsageError: the file cannot be read, or a command in it failed; the text names the line.
         """
         try:
-            lines = Path(path).read_text(encoding="utf-8").splitlines()
+            lines = text_of(path).splitlines()
         except OSError as error:
             raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
         except (UnicodeDecodeError, ValueError):

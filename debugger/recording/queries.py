@@ -33,7 +33,7 @@ def make(db: sqlite3.Connection, rows: Mapping[str, Iterable[Sequence[Any]]]) ->
     db.execute("PRAGMA synchronous = OFF")
     db.executescript(f"BEGIN; PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION};{TABLES}")
     for table, content in rows.items():
-        insert(db, table, content)
+        insert(db, table, (tuple(map(_storable, row)) for row in content))
     db.execute("COMMIT")
     db.execute("PRAGMA journal_mode = WAL")
 
@@ -342,6 +342,11 @@ def forget_scans(ask: Ask, loop: int) -> None:
 
 
 # -- writing
+
+
+def _storable(cell: Any) -> Any:
+    """A cell as SQLite takes it: of a name that is not UTF-8 (a file's) what is not, in escapes."""
+    return cell.encode("utf-8", "backslashreplace").decode("utf-8") if isinstance(cell, str) else cell
 
 
 def insert(db: sqlite3.Connection, table: str, rows: Iterable[Sequence[Any]]) -> None:

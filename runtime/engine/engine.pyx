@@ -37,6 +37,7 @@ import threading
 import numpy as np
 
 from ..errors import ExecutionError, LimitError, Remedy
+from ..graph import System
 
 np.import_array()
 
@@ -453,7 +454,8 @@ cdef class Engine:
                                          f"{loop.trip - 1} (the trip count is {loop.trip}), and '{sliced.outer.name}' "
                                          f"{list(self.memory.look(loop.slices[k].outer).shape)} has no such part along axis "
                                          f"{sliced.axis}")
-                raise ExecutionError(f"{self.memory.at(index)}: the sliced input '{sliced.outer.name}' has only "
+                word = "iterator over" if self.plan.loops[index].loop.system is System.TENSORRT else "sliced input"
+                raise ExecutionError(f"{self.memory.at(index)}: the {word} '{sliced.outer.name}' has only "
                                      f"{loop.slices[k].parts} parts; the loop wants part {loop.i}")
         return 0
 

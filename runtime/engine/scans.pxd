@@ -21,4 +21,5 @@ cdef class Scans:
     cdef int put(self, int index, int k, object rows) except -1
     cdef int store(self, int index, int k) except -1
     cdef object empty(self, int index, int k)
+    cdef bint is_computed(self, int index, value)
     cdef object elements(self, int index, int k)

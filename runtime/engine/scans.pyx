@@ -212,7 +212,7 @@ cdef class Scans:
         port = self.plan.loops[index].scans[k].output
         declared = port.result.type if isinstance(port.result.type, TensorType) else TensorType()
         dtype, shape = declared.dtype, declared.shape
-        if not loop.top <= made < loop.exit:
+        if not loop.top <= made < loop.exit and not self.is_computed(index, port.result):
             value = self.memory.look(slot)
             if isinstance(value, np.ndarray):
                 dtype, shape = value.dtype, value.shape if shape is None else shape
@@ -220,6 +220,10 @@ cdef class Scans:
             dtype = port.outer.type.dtype if isinstance(port.outer.type, TensorType) else None
         dims = [d if isinstance(d, int) else 0 for d in shape or ()]
         return np.empty(joined_shape(dims, port, 0), dtype if dtype is not None else np.float32)
+
+    cdef bint is_computed(self, int index, value):
+        """Does a node of the body compute it, an If for one, which no single instruction writes?"""
+        return any([value in node.outputs for node in self.plan.loops[index].loop.body.nodes])
 
     cdef object elements(self, int index, int k):
         """The elements in order, ``[count, *shape]``; None while there are none. After the loop its output has them."""

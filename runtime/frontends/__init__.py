@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..errors import ModelError
+from ..files import opened
 from ..graph import Graph
 
 #: Suffix -> module of this package with a ``read``. ONNX: protobuf, its text form, JSON, and ONNX's own text form.
@@ -53,7 +54,7 @@ def split(path: str | os.PathLike[str]) -> tuple[Path, str]:
 def is_database(path: str | os.PathLike[str]) -> bool:
     """True for an SQLite file, which no model file is: whether it is a trace, opening it tells."""
     try:
-        with open(path, "rb") as file:
+        with opened(path) as file:
             return file.read(len(DATABASE)) == DATABASE
     except OSError:
         return False

@@ -62,6 +62,15 @@ class TensorType:
         """The shape as messages have it: ``[2,?,1..5]``, ``[...]`` for any rank."""
         return "[...]" if self.shape is None else f"[{','.join(map(self._dim_text, range(len(self.shape))))}]"
 
+    def excludes(self, other: TensorType) -> bool:
+        """Whether no shape can be both this one and that one."""
+        if self.shape is None or other.shape is None:
+            return False
+        if len(self.shape) != len(other.shape):
+            return True
+        pairs = zip(self.shape, other.shape, strict=True)
+        return any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs)
+
     def _dim_text(self, axis: int) -> str:
         assert self.shape is not None
         if axis in self.bounds:

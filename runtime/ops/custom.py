@@ -39,19 +39,54 @@ def operator(domain: str, name: str) -> Callable[[F], F]:
     attributes by name (those of an OpenVINO layer as text). It returns an array, or a tuple with one for each output.
     It has to give the same for the same inputs: going back in time runs it again.
 
+    A class of ``onnx.reference`` (an ``OpRun`` with a method ``_run``) is taken as well: its ``_run`` is called with
+    the inputs and the attributes.
+
     A later function for the same operator takes the earlier one's place, for models that are compiled from then on.
 
     Raises:
-        UsageError: there is no name.
+        UsageError: there is no name, or what is registered is no function.
     """
     if not name or callable(name):
         raise UsageError('an operator has a domain and a name: @loopdbg.operator("my.domain", "Clamp")')
 
     def register(function: F) -> F:
-        _FUNCTIONS["" if domain == "ai.onnx" else domain, name] = function
+        _FUNCTIONS["" if domain == "ai.onnx" else domain, name] = _function(function, name)
         return function
 
     return register
+
+
+def _function(given: Any, name: str) -> Function:
+    """What is called for a node.
+
+    Raises:
+        UsageError: it is no function.
+    """
+    if isinstance(given, type):
+        run = getattr(given, "_run", None)
+        if run is None:
+            raise UsageError(f"the operator '{name}' is registered as the class {given.__name__}; register a function")
+        return _of_class(given, run)
+    if not callable(given):
+        raise UsageError(f"the operator '{name}' is registered as {type(given).__name__}; register a function")
+    function: Function = given
+    return function
+
+
+def _of_class(kind: type, run: Any) -> Function:
+    """A class of ``onnx.reference`` as a function. It is made without its node, which only its own evaluator has."""
+    signature = inspect.signature(run)
+
+    def function(*inputs: Any, **attributes: Any) -> Any:
+        made: Any = object.__new__(kind)
+        vars(made).update(attributes)
+        return run(made, *inputs, **attributes)
+
+    function.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=list(signature.parameters.values())[1:]
+    )
+    return function
 
 
 def custom(node: Operation) -> Callable[..., tuple[Any, ...]] | None:

@@ -52,6 +52,7 @@ exit status: 0 done, 1 bad model, 2 wrong usage"""
     def run(self, options: argparse.Namespace) -> int:
         from ...debugger.words.explain import explain, json_lines
         from ...debugger.words.source import source
+        from ...debugger.words.vocabulary.tensorrt import conditional_needs
 
         model = model_of(options)
         system = None if options.system is None else System(options.system)
@@ -70,6 +71,9 @@ exit status: 0 done, 1 bad model, 2 wrong usage"""
             return 0
         for line in _text(model, found):
             terminal.out(line)
+        if system is System.TENSORRT and model.graph.system is not system:
+            for need in conditional_needs(model.graph):
+                terminal.out(f"\n  needs       {need}")
         return 0
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import os
 import re
 import struct
 import tokenize
@@ -17,6 +19,7 @@ import numpy as np
 
 from ...runtime.dtypes import saved
 from ...runtime.errors import InputError, one_line
+from ...runtime.files import inside, opened
 from ...runtime.graph import Array, OptionalType, SequenceType, TensorType, ValueType
 from ...runtime.model import Data, Port
 from ...runtime.text import counted
@@ -111,7 +114,7 @@ def _inner(declared: ValueType | None) -> ValueType | None:
 def _opened(path: Path) -> Iterator[Any]:
     """What ``np.load`` makes of a file, nothing pickled; the file is closed in the end."""
     try:
-        file = path.open("rb")
+        file = opened(path)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except OSError as error:
@@ -198,8 +201,50 @@ def _read_pb(path: Path, declared: ValueType) -> Data:
     }
     message, convert = readers[type(declared)]
     try:
-        return convert(message.FromString(path.read_bytes()))
+        with opened(path) as file:
+            found = message.FromString(file.read())
+        for tensor in _tensors(found):
+            _take_in(tensor, path)
+        return convert(found)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or one_line(error)}") from None
     except (DecodeError, ValueError, TypeError, LookupError, RuntimeError) as error:  # protobuf's and onnx's own
         raise InputError(f"{path}: not a {message.__name__}: {one_line(error)}") from None
+
+
+def _tensors(message: Any) -> Iterator[Any]:
+    """The tensors in a message of test data."""
+    if not hasattr(message, "elem_type"):
+        yield message
+        return
+    for _, value in message.ListFields():
+        if hasattr(value, "ListFields"):
+            yield from _tensors(value)
+        elif not isinstance(value, int | str | bytes):
+            for one in value:
+                yield from _tensors(one)
+
+
+def _take_in(tensor: Any, path: Path) -> None:
+    """Bring the data of a tensor into it that is in a file beside its own, and nowhere else.
+
+    Raises:
+        OSError: there is no such file, it leads out of the folder, or it is too short.
+    """
+    told = {entry.key: entry.value for entry in getattr(tensor, "external_data", ())}
+    if getattr(tensor, "data_location", 0) != 1:
+        return
+    name = told.get("location", "")
+    offset, length = int(told.get("offset") or 0), told.get("length")
+    try:
+        with opened(inside(path.parent, name)) as file:
+            size = os.fstat(file.fileno()).st_size
+            count = size - offset if length is None else int(length)
+            if offset < 0 or count < 0 or offset + count > size:
+                raise OSError(errno.EINVAL, f"it has {size} bytes, of which {count} from {offset} on are asked for")
+            file.seek(offset)
+            tensor.raw_data = file.read(count)
+    except OSError as error:
+        raise OSError(error.errno, f"its data in '{name}': {error.strerror or one_line(error)}") from None
+    tensor.data_location = 0
+    del tensor.external_data[:]

@@ -39,6 +39,7 @@ codecs.register_error("loopdbg", _encode_plainly)
 def prepare() -> None:
     """Let both streams write what they cannot encode in plain signs, instead of failing."""
     # None: closed before the start.
+    sys.stdin = sys.stdin or open(os.devnull)  # noqa: SIM115
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):

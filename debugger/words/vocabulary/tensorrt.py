@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ....runtime.graph import Loop, System, TensorType, Value
+from ....runtime.graph import Graph, If, Loop, System, TensorType, Value, walk
 from ...text import dtype_name
 from ..condition import condition_slice
 from ..endings import sliced_inputs
@@ -30,6 +30,20 @@ def tensorrt_terms(context: Context) -> Terms:
         _limits_of_the_api(context, found)
         _shapes(context, found)
     return found
+
+
+def conditional_needs(graph: Graph) -> Iterator[str]:
+    """What TensorRT asks of the Ifs of a model that they do not have."""
+    for node in walk(graph):
+        if not isinstance(node, If):
+            continue
+        for one, other in zip(node.then_branch.outputs, node.else_branch.outputs, strict=False):
+            a, b = one.type, other.type
+            if isinstance(a, TensorType) and isinstance(b, TensorType) and a.excludes(b):
+                yield (
+                    f"If '{node.name}' needs branches of one shape, unless its condition is a constant when the "
+                    f"network is built: {named(one)} is {a.shape_text()}, {named(other)} {b.shape_text()}."
+                )
 
 
 def _limits(context: Context) -> Iterator[Row]:

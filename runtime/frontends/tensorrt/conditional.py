@@ -8,6 +8,7 @@ from typing import ClassVar
 from ...errors import ModelError
 from ...graph import TensorType, Value
 from .enums import LayerType
+from .folding import constant_of
 from .layer import ILayer, ITensor, Network, tensor_argument
 from .place import place
 from .scope import Scope
@@ -113,12 +114,16 @@ class IIfConditionalOutputLayer(IIfConditionalBoundaryLayer):
                 f"the true branch gives {one.dtype}, {self.input(0)}, the false branch {other.dtype}, {self.input(1)}; "
                 "they must be of one type"
             )
+        condition = constant_of(self._conditional.conditions[0].input(0)) if self._conditional.conditions else None
+        if condition is not None and condition.size == 1:
+            # Known when the network is built: the other branch is not there.
+            return [one if condition.reshape(()) else other]
         if one.shape is None or other.shape is None:
             return [TensorType(one.dtype)]
-        if len(one.shape) != len(other.shape):
+        if one.excludes(other):
             raise self.error(
                 f"the true branch gives {one.shape_text()}, {self.input(0)}, the false branch {other.shape_text()}, "
-                f"{self.input(1)}; they must have one rank"
+                f"{self.input(1)}; they must have one shape, unless the condition is a constant"
             )
         shape = tuple(a if a == b else None for a, b in zip(one.shape, other.shape, strict=True))
         return [TensorType(one.dtype, shape)]

@@ -94,6 +94,12 @@ _REFUSED: dict[str, dict[str, str]] = {
 }
 
 
+#: Names that people expect, and what the API calls it.
+_CALLED: dict[str, dict[str, str]] = {
+    "ElementWiseOperation": {"ADD": "SUM", "PLUS": "SUM", "MUL": "PROD", "MULTIPLY": "PROD", "SUBTRACT": "SUB"},
+}
+
+
 class MissingError(UnsupportedError, AttributeError):
     """The API has no such name, or has it no longer; ``hasattr`` is False for it, as in TensorRT itself."""
 
@@ -105,6 +111,8 @@ def missing(owner: str, name: str, known: Iterable[str]) -> MissingError:
         return MissingError(f"{at} was removed from TensorRT; {_REMOVED[owner][name]}")
     if name in _REFUSED.get(owner, {}):
         return refused(owner, name)
+    if name in _CALLED.get(owner, {}):
+        return MissingError(f"{at} is not here; it is called {owner}.{_CALLED[owner][name]}")
     return MissingError(f"{at} is not here{nearest(name, known) or '; docs/tensorrt.md lists what is'}")
 
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 from ...graph import (
     Array,
     Graph,
+    If,
     Loop,
     Node,
     Operation,
@@ -17,6 +18,7 @@ from ...graph import (
     bodies,
 )
 from .enums import LayerType
+from .folding import constant_of
 from .layer import ILayer, ITensor
 from .network import INetworkDefinition
 from .scope import Scope
@@ -109,7 +111,23 @@ class ImportedLayer(ILayer):
         return f"{self._node.op_type} '{self.name}'"
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
+        if isinstance(self._node, If) and constant_of(self.input(0)) is None:
+            self._check_branches(self._node)
         return [value.type if isinstance(value.type, TensorType) else TensorType() for value in self._values]
+
+    def _check_branches(self, node: If) -> None:
+        """The rule of conditionals, which the parser's own If layers obey as well.
+
+        Raises:
+            ModelError: the branches give two shapes.
+        """
+        for one, other in zip(node.then_branch.outputs, node.else_branch.outputs, strict=False):
+            a, b = one.type, other.type
+            if isinstance(a, TensorType) and isinstance(b, TensorType) and a.excludes(b):
+                raise self.error(
+                    f"the then branch gives '{one.name}' {a.shape_text()}, the else branch '{other.name}' "
+                    f"{b.shape_text()}; they must have one shape, unless the condition is a constant"
+                )
 
     def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         other = {

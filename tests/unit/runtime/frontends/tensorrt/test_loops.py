@@ -108,7 +108,7 @@ def test_an_iterator_at_its_end_does_not_matter_where_the_condition_ends_the_loo
     net.stack(loop, out(loop.add_iterator(rows)), "y", 5)
     x = np.arange(6, dtype=np.float32).reshape(3, 2)
     assert np.array_equal(run(net, rows=x, n=np.int32(3))["y"][:3], x)
-    with pytest.raises(ExecutionError, match=r"iteration 3: the sliced input 'rows' has only 3 parts"):
+    with pytest.raises(ExecutionError, match=r"iteration 3: the iterator over 'rows' has only 3 parts"):
         run(net, rows=x, n=np.int32(4))
 
 
