@@ -8,30 +8,32 @@ from __future__ import annotations
 
 import numpy as np
 
-from .graph import Loop, System, limiting
+from .graph import Loop, Note, System, limiting
 from .text import counted
 
 _PLUGIN = "OpenVINO's CPU plugin"
 
 
-def trip_count_note(loop: Loop, given: int, ran: int | None) -> str:
-    """One sentence where it does something else; else empty.
+def trip_count_note(loop: Loop, given: int, ran: int | None) -> Note | None:
+    """One sentence where it does something else; else None.
 
     ``ran``: how many iterations ran; None of a constant trip count, which it reads in 64 bits.
     """
     if limiting(given) is None:
-        return ""
+        return None
     seen = given if ran is None else int(np.array(given).astype(np.int32))
     if given >= 0 and seen == given:
-        return ""
+        return None
     if seen < -1 and loop.scan_outputs:  # B14
-        return f"{_PLUGIN} would return uninitialised memory for the trip count {given}."
+        return Note("B14", f"{_PLUGIN} would return uninitialised memory for the trip count {given}.")
     if seen < 0:  # B14; what is large enough to come out negative ends no loop
         if given >= 0 or loop.system is not System.ONNX:
-            return ""
-        return f"{_PLUGIN} would take the trip count {given} for no limit; by the specification nothing runs."
+            return None
+        return Note(
+            "B14", f"{_PLUGIN} would take the trip count {given} for no limit; by the specification nothing runs."
+        )
     # Up to there both do the same.
     if ran is None or (ran <= seen if given >= 0 else not seen):
-        return ""
+        return None
     trips = counted(seen, "trip")  # B15
-    return f"{_PLUGIN} would run {trips} at most: it truncates the trip count {given} to 32 bits."
+    return Note("B15", f"{_PLUGIN} would run {trips} at most: it truncates the trip count {given} to 32 bits.")

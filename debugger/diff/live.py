@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ...runtime.errors import UsageError
 from ...runtime.graph import Graph, System, walk
 from ...runtime.model import Data, Model
 from ...runtime.ops.registry import is_random
 from ..peers.process import Peer
-from .findings import Comparison, Verdict
+from .findings import Comparison, Reason, Verdict
 from .free import run_free
 from .lockstep import Lockstep
 from .matching import chosen, match_loops
+from .precision import widened
 from .profile import Profile
 from .sides import ModelSide
 from .streams import Options
@@ -25,6 +26,8 @@ class Live:
 
     peer: str
     version: str
+    #: What the peer was told to be.
+    configuration: Mapping[str, str] = field(default_factory=dict)
     comparisons: list[Comparison] = field(default_factory=list)
 
     @property
@@ -59,6 +62,10 @@ def compare_live(
     if peer.name == "onnxruntime" and model.graph.system is System.OPENVINO:
         raise UsageError(f"onnxruntime cannot read {model.name}; compare with openvino")
     side = ModelSide(model, inputs, limit)
+    note = None
+    if peer.name == "openvino":
+        tolerance, note = widened(model.graph, options.tolerance)
+        options = replace(options, tolerance=tolerance)
     chosen(match_loops(side.loops, side.loops, {}).pairs, options.loops)  # complains of names that are none
     profile = Profile()
     step = Lockstep(side, peer if lockstep else None, options, profile)
@@ -70,9 +77,14 @@ def compare_live(
         found = [result]
     elif free:
         found.append(run_free(side, side.inputs, peer, options, profile))
+    if note is not None:
+        found[0].note(note)
+        for one in found:
+            if one.verdict is Verdict.DIFFER:
+                one.reasons.append(Reason(note.rule, note))
     if model.graph.system is System.TENSORRT:
         found[0].note(f"{peer.name} is given the network in ONNX's words")
-    return Live(peer.name, peer.version, found)
+    return Live(peer.name, peer.version, peer.configuration, found)
 
 
 def _random(graph: Graph) -> list[str]:

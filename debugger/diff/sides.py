@@ -140,7 +140,7 @@ class ModelSide:
     def reasons(self, loop: str) -> list[Reason]:
         """From the notes on the model, and on the numbers of its last run."""
         plan = next(plan for plan in self.model.plan.loops if plan.path == loop)
-        return reasons_of([*plan.loop.notes, *self._observed.get(loop, ())])
+        return reasons_of([*self.model.graph.notes, *plan.loop.notes, *self._observed.get(loop, ())])
 
 
 def _info(loop: LoopNode) -> LoopInfo:

@@ -31,6 +31,8 @@ class Tolerance:
     atol: float | None = None
     #: float64 counts as float32: one side computes it so.
     single: bool = False
+    #: Of the largest number of a tensor: what is closer is the same, as one side computes in another precision.
+    peak: float = 0.0
 
     def of(self, *dtypes: np.dtype[Any]) -> tuple[float, float]:
         """The relative and the absolute tolerance for a dtype; of two that of the narrower one."""
@@ -165,6 +167,9 @@ def _arrays(a: Array, b: Array, tolerance: Tolerance) -> Delta:
         gap = np.where(np.isnan(gap), np.inf, gap)
         size = np.abs(other)
         beyond = ~same & ~(gap <= atol + rtol * np.where(np.isfinite(size), size, 0.0))
+        if tolerance.peak:
+            finite = size[np.isfinite(size)]
+            beyond &= ~(gap <= tolerance.peak * (finite.max() if finite.size else 0.0))
         return _delta(a, b, beyond, gap, _relative(gap, size))
 
 

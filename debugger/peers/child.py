@@ -20,6 +20,10 @@ from .jobs import Job
 LENGTH = struct.Struct("<Q")
 
 
+class OptionError(ValueError):
+    """A setting that a runtime does not have, or not with that value."""
+
+
 class Runnable(Protocol):
     """A model that a peer has loaded."""
 
@@ -31,6 +35,7 @@ class Runtime(Protocol):
     """What a module of this package offers under the name ``Runtime``."""
 
     version: str
+    configuration: Mapping[str, str]
 
     def open(self, job: Job) -> Runnable:
         """Load a model."""
@@ -58,8 +63,9 @@ def main() -> None:
         try:
             answer: Any = None
             if what == "start":
-                runtime = importlib.import_module(given, __package__).Runtime()
-                answer = runtime.version
+                module, options = given
+                runtime = importlib.import_module(module, __package__).Runtime(options)
+                answer = runtime.version, runtime.configuration
             elif what == "open":
                 assert runtime is not None
                 models[number], held[number] = runtime.open(given), {}

@@ -1,4 +1,4 @@
-"""OpenVINO's CPU plugin, one thread, float32 as float32. Runs inside the peer's process."""
+"""OpenVINO's CPU plugin, one thread, as exact as it can be told to be. Runs inside the peer's process."""
 
 from __future__ import annotations
 
@@ -9,9 +9,17 @@ import numpy as np
 import openvino
 from openvino import opset13 as ops
 
+from .child import OptionError
 from .jobs import IrBodyJob, IrJob, Job, OnnxJob
 
-_CONFIG = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1}
+#: float32 is computed as float32 also where the processor has bfloat16, and caches of attention are kept in it.
+_CONFIG = {
+    "EXECUTION_MODE_HINT": "ACCURACY",
+    "INFERENCE_PRECISION_HINT": "f32",
+    "KV_CACHE_PRECISION": "f32",
+    "INFERENCE_NUM_THREADS": "1",
+    "NUM_STREAMS": "1",
+}
 
 
 class Runtime:
@@ -19,8 +27,15 @@ class Runtime:
 
     version = str(openvino.__version__).split("-")[0]
 
-    def __init__(self) -> None:
+    def __init__(self, options: Mapping[str, str]) -> None:
         self._core = openvino.Core()
+        known = self._core.get_property("CPU", "SUPPORTED_PROPERTIES")
+        unknown = next((name for name in options if name not in known), None)
+        if unknown is not None:
+            settable = ", ".join(sorted(name for name, access in known.items() if access == "RW"))
+            raise OptionError(f"openvino's CPU plugin has no property '{unknown}'; it has {settable}")
+        self._config = {name: value for name, value in _CONFIG.items() if name in known} | dict(options)
+        self.configuration: Mapping[str, str] = {"device": "CPU", **self._config}
 
     def open(self, job: Job) -> Compiled:
         """Load a model."""
@@ -38,7 +53,7 @@ class Runtime:
         else:
             model = _body(self._core.read_model(job.path, job.weights), job)
         by_position = isinstance(job, IrJob | IrBodyJob)
-        return Compiled(self._core.compile_model(model, "CPU", _CONFIG), by_position)
+        return Compiled(self._core.compile_model(model, "CPU", self._config), by_position)
 
 
 class Compiled:

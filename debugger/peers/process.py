@@ -40,17 +40,26 @@ class PeerError(Exception):
 class Peer:
     """One peer in a child process; it is started when first needed, and anew after it died.
 
+    ``options``: settings of the runtime by its own names; some are given unless they say otherwise
+    (``configuration`` has all).
+
     Raises:
-        UsageError: there is no such peer, or it is not installed; when it is first used, that it does not start.
+        UsageError: there is no such peer, or it is not installed; when it is first used, that it does not start, or an
+            option that it does not have.
     """
 
-    def __init__(self, name: str, timeout: float = 60.0, module: str = "") -> None:
+    def __init__(
+        self, name: str, timeout: float = 60.0, module: str = "", options: Mapping[str, str] | None = None
+    ) -> None:
         if name not in PEERS and not module:
             raise UsageError(f"there is no peer '{name}'; peers are {', '.join(PEERS)}")
         if not module and importlib.util.find_spec(name) is None:
             raise UsageError(f"{name} is not installed; install it: pip install {name}")
         self.name = name
         self.version = ""
+        #: What it is told to be, and what else decides its numbers; known once it has started.
+        self.configuration: Mapping[str, str] = {}
+        self._options = dict(options or {})
         self.timeout = timeout
         self._module = module or f".{name}"
         self._process: subprocess.Popen[bytes] | None = None
@@ -110,9 +119,12 @@ class Peer:
             env={**os.environ, "OMP_NUM_THREADS": "1"},
         )
         try:
-            self.version = str(self.ask("start", 0, self._module))
+            version, self.configuration = self.ask("start", 0, (self._module, self._options))
+            self.version = str(version)
         except PeerError as error:
             self.close()
+            if error.text.startswith("OptionError: "):
+                raise UsageError(error.text.removeprefix("OptionError: ")) from None
             raise UsageError(f"{self.name} does not start: {error}; check its installation") from None
 
     def ask(self, what: str, number: int, given: Any) -> Any:

@@ -249,6 +249,24 @@ class ScanOutput:
     valid: Value | None = None
 
 
+class Note(str):
+    """One sentence on where a runtime does something else than is written.
+
+    ``rule``: the label of what it does, as docs/peers.md has it; empty where it has none.
+    """
+
+    rule: str
+
+    def __new__(cls, rule: str, text: str) -> Note:
+        """A sentence and its rule."""
+        made = super().__new__(cls, text)
+        made.rule = rule
+        return made
+
+    def __reduce__(self) -> tuple[type[Note], tuple[str, str]]:
+        return Note, (self.rule, str(self))
+
+
 #: The largest int64 is what exporters write for "no trip count": no loop runs that often.
 _UNREACHABLE = (1 << 63) - 1
 

@@ -16,6 +16,9 @@ class Runtime:
 
     version = "0"
 
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self.configuration = dict(options)
+
     def open(self, job: Job) -> Peer:
         """Load nothing."""
         return Peer()

@@ -21,6 +21,9 @@ class Runtime:
 
     version = "0"
 
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self.configuration = dict(options)
+
     def open(self, job: Job) -> Peer:
         """Load a model."""
         assert isinstance(job, OnnxJob)
@@ -33,7 +36,7 @@ class Peer:
     """A loaded model."""
 
     def __init__(self, job: OnnxJob) -> None:
-        self._session = Session(job)
+        self._session = Session(job, {})
         self._runs = 0
 
     def run(self, feeds: Mapping[str, Any]) -> list[Any]:

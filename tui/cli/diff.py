@@ -62,6 +62,14 @@ peer that refused or crashed), 1 bad model or input, 2 wrong usage,
         how.add_argument(
             "--timeout", type=_seconds, metavar="S", help="give the peer up after S seconds without an answer (60)"
         )
+        how.add_argument(
+            "--peer-option",
+            action="append",
+            default=[],
+            metavar="K=V",
+            help="a setting of the peer by its own name: a property of OpenVINO's CPU plugin, an attribute or entry of "
+            "onnxruntime's SessionOptions; repeatable",
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
 
     def run(self, options: argparse.Namespace) -> int:
@@ -109,9 +117,9 @@ def _check(options: argparse.Namespace) -> None:
     if options.against is None:
         if options.b is None:
             raise UsageError("diff needs two things to compare: loopdbg diff A B, or loopdbg diff MODEL --against PEER")
-        for option in ("lockstep", "free", "timeout"):
+        for option in ("lockstep", "free", "timeout", "peer_option"):
             if getattr(options, option):
-                raise UsageError(f"--{option} is about a live peer: it needs --against")
+                raise UsageError(f"--{option.replace('_', '-')} is about a live peer: it needs --against")
     elif options.b is not None:
         raise UsageError(f"--against compares one model with a peer: leave out '{options.b}'")
     elif options.map:
@@ -122,13 +130,18 @@ def _options(options: argparse.Namespace) -> Options:
     from ...debugger.diff.streams import Options
     from ...debugger.diff.values import Tolerance
 
+    return Options(Tolerance(options.rtol, options.atol), _named(options.map, "--map", "A=B"), options.loop)
+
+
+def _named(words: list[str], option: str, form: str) -> dict[str, str]:
+    """What an option says by pairs."""
     names = {}
-    for word in options.map:
+    for word in words:
         left, separator, right = word.partition("=")
         if not (left and separator and right):
-            raise UsageError(f"--map {word}: expected A=B")
+            raise UsageError(f"{option} {word}: expected {form}")
         names[left] = right
-    return Options(Tolerance(options.rtol, options.atol), names, options.loop)
+    return names
 
 
 def _against(options: argparse.Namespace) -> Any:
@@ -138,7 +151,8 @@ def _against(options: argparse.Namespace) -> Any:
 
     if is_database(options.a):
         raise UsageError(f"{options.a}: is a trace, and a peer can run a model only")
-    with Peer(options.against, options.timeout or 60.0) as peer:
+    settings = _named(options.peer_option, "--peer-option", "K=V")
+    with Peer(options.against, options.timeout or 60.0, options=settings) as peer:
         model = load(options.a, weights_of_two([options.a], options.weights)[0])
         inputs = gather(model, options)
         _remark(inputs.remarks, inputs.note if inputs.chosen_here else "")

@@ -34,7 +34,11 @@ def as_json(found: Comparison | Live) -> dict[str, Any]:
         "right": comparisons[0].right,
     }
     if isinstance(found, Live):
-        told["peer"] = {"name": found.peer, "version": found.version}
+        told["peer"] = {
+            "name": found.peer,
+            "version": found.version,
+            "configuration": dict(found.configuration),
+        }
     first = next((c.first for c in comparisons if c.first is not None), None)
     told["first"] = None if first is None or first.first is None else _difference(first.first)
     told["comparisons"] = [_comparison(comparison) for comparison in comparisons]

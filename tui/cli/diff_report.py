@@ -33,6 +33,8 @@ def lines(found: Comparison | Live) -> Iterator[str]:
     names = comparisons[0].left, comparisons[0].right
     right = f"{found.peer} {found.version}".strip() if isinstance(found, Live) else names[1]
     yield f"{found.verdict.value}: {printable(names[0])} and {printable(right)}"
+    if isinstance(found, Live) and found.configuration:
+        yield f"  {found.peer}: {', '.join(f'{name}={value}' for name, value in found.configuration.items())}"
     for comparison in comparisons:
         yield from _comparison(comparison)
     yield from (f"  note: {printable(note)}" for note in notes(comparisons))

@@ -1,15 +1,30 @@
-"""Where onnxruntime or OpenVINO does something else with an ONNX loop than its written spec (SEMANTICS 0.2).
+"""Where onnxruntime or OpenVINO does something else with an ONNX loop than its written spec (docs/semantics.md 1).
 
-Only what a look at the model tells for certain; the labels are those of SEMANTICS' table B. All of it was
-seen in onnxruntime 1.31 and OpenVINO 2026.4.
+Only what a look at the model tells for certain; docs/peers.md has the labels. All of it was seen in onnxruntime 1.32
+and OpenVINO 2026.4.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from ...graph import Graph, If, Loop, OptionalType, SequenceType, TensorType, Value, read_in
+from ...graph import (
+    Graph,
+    If,
+    Loop,
+    Note,
+    Operation,
+    OptionalType,
+    SequenceType,
+    TensorType,
+    Value,
+    bodies,
+    own_values,
+    read_in,
+    walk,
+)
 from ...graph.origins import Origins
+from ...graph.slices import from_start
 from ...peer_counts import trip_count_note
 
 _MAKE_SEQUENCES = (
@@ -57,7 +72,57 @@ def scan_notes(scan: Loop) -> list[str]:
     return [*_passed_through(scan), *_back_edges(scan), *_outer_results(scan)]
 
 
-def _condition(loop: Loop, sources: Sources) -> Iterator[str]:  # B1, B2
+def graph_notes(graph: Graph) -> Iterator[Note]:
+    """One sentence a finding about what is no loop."""
+    for node in walk(graph):
+        if isinstance(node, If):
+            yield from _outer_branch_results(node)
+        elif isinstance(node, Operation) and node.op_type == "Softmax" and node.version < 13 and not node.foreign:
+            yield from _softmax(node)
+    yield from _hidden_names(graph, {})
+
+
+def _outer_branch_results(node: If) -> Iterator[Note]:
+    for word, branch in bodies(node):
+        own = _own(branch)
+        for result in branch.outputs:
+            if result not in own:
+                yield Note(
+                    "B40",
+                    f"onnxruntime refuses If '{node.name}': its {word} branch returns the outer value '{result.name}'"
+                    " directly.",
+                )
+
+
+def _softmax(node: Operation) -> Iterator[Note]:
+    kind = node.inputs[0].type if node.inputs and node.inputs[0] is not None else None
+    dims = len(kind.shape) if isinstance(kind, TensorType) and kind.shape is not None else None
+    axis = node.attributes.get("axis", 1)
+    if dims is not None and from_start(axis, dims) < dims - 1:
+        yield Note(
+            "B35",
+            f"OpenVINO would apply {node.describe()} along axis {axis} alone; before opset 13 it is along all axes from"
+            " that one on.",
+        )
+
+
+def _hidden_names(graph: Graph, outer: Mapping[str, Value]) -> Iterator[Note]:
+    """Initializers of a body that are called as a value outside, which a body may read by that name."""
+    known = {**outer, **{value.name: value for value in own_values(graph)}}
+    for node in graph.nodes:
+        for _, body in bodies(node):
+            for value in body.constants:
+                if value.name in known:
+                    yield Note(
+                        "B37",
+                        f"the initializer '{value.name}' in a body of {node.op_type} '{node.name}' hides an outer value"
+                        " of that name, which the IR specification forbids; it is the body's, as in onnxruntime and"
+                        " OpenVINO (onnx.reference takes the outer one).",
+                    )
+            yield from _hidden_names(body, known)
+
+
+def _condition(loop: Loop, sources: Sources) -> Iterator[Note]:
     ignored = loop.ignored_condition
     # Runtimes start with true, so a condition that is handed on stays true.
     if ignored is None or sources.origin(ignored) is loop.condition_input:
@@ -67,65 +132,71 @@ def _condition(loop: Loop, sources: Sources) -> Iterator[str]:  # B1, B2
         return  # there is nothing left to stop
     number = sources.scalar(ignored)
     if number is None:
-        yield (
+        yield Note(
+            "B1",
             f"onnxruntime and OpenVINO would stop once the body's condition '{ignored.name}' is false, "
-            "although the loop's cond is absent."
+            "although the loop's cond is absent.",
         )
     elif not number:
-        yield (
+        yield Note(
+            "B1",
             "onnxruntime and OpenVINO would stop after the first iteration: the body's condition "
-            f"'{ignored.name}' is always false, and they obey it although the loop's cond is absent."
+            f"'{ignored.name}' is always false, and they obey it although the loop's cond is absent.",
         )
 
 
-def _iteration_number(loop: Loop) -> Iterator[str]:  # B7
+def _iteration_number(loop: Loop) -> Iterator[Note]:
     for result, outer in zip(loop.body.outputs[1:], loop.outputs, strict=True):
         if result is loop.iteration and outer is not None:
-            yield (
+            yield Note(
+                "B7",
                 f"onnxruntime would give wrong numbers as '{outer.name}': it returns the iteration number "
-                "without a copy and then counts on in place."
+                "without a copy and then counts on in place.",
             )
 
 
-def _back_edges(loop: Loop) -> Iterator[str]:  # B8
+def _back_edges(loop: Loop) -> Iterator[Note]:
     used = read_in(loop.body)
     # The iteration number is counted on before anything is carried.
     written: set[Value] = set() if loop.iteration is None else {loop.iteration}
     for edge in loop.back_edges:
         if edge.result in written and edge.param in used:
-            yield (
+            yield Note(
+                "B8",
                 f"OpenVINO refuses a file with this body, and from memory would carry the next iteration's "
-                f"'{edge.result.name}' into '{edge.param.name}': it writes back edges one after another."
+                f"'{edge.result.name}' into '{edge.param.name}': it writes back edges one after another.",
             )
         if edge.result is not edge.param:
             written.add(edge.param)
 
 
-def _zero_trips(loop: Loop, sources: Sources) -> Iterator[str]:
+def _zero_trips(loop: Loop, sources: Sources) -> Iterator[Note]:
     first = sources.scalar(loop.initial_condition)
     if first is None or first:
         trips = sources.integer(loop.trip_count)
-        note = "" if trips is None else trip_count_note(loop, trips, None)
-        if note:
+        note = None if trips is None else trip_count_note(loop, trips, None)
+        if note is not None:
             yield note
-    elif loop.scan_outputs and len(loop.scan_outputs) <= len(loop.back_edges):  # B16
-        yield (
+    elif loop.scan_outputs and len(loop.scan_outputs) <= len(loop.back_edges):
+        yield Note(
+            "B16",
             "OpenVINO would return initial values or uninitialised memory as scan outputs, since the loop's cond is "
-            "always false."
+            "always false.",
         )
     elif loop.scan_outputs:
-        yield (
-            "OpenVINO refuses this loop: its cond is always false, and it has more scan outputs than carried values."
+        yield Note(
+            "B16",
+            "OpenVINO refuses this loop: its cond is always false, and it has more scan outputs than carried values.",
         )
 
 
-def _outputs(loop: Loop) -> Iterator[str]:
-    if None in loop.outputs and not loop.counted_by_slices:  # B17
+def _outputs(loop: Loop) -> Iterator[Note]:
+    if None in loop.outputs and not loop.counted_by_slices:
         crashes = None in loop.outputs[: len(loop.back_edges)]
-        yield f"onnxruntime {'would crash on' if crashes else 'refuses'} the omitted output of this loop."
+        yield Note("B17", f"onnxruntime {'would crash on' if crashes else 'refuses'} the omitted output of this loop.")
 
 
-def _strings(loop: Loop, sources: Sources) -> Iterator[str]:  # B10
+def _strings(loop: Loop, sources: Sources) -> Iterator[Note]:
     """Strings are moved into a scan output, also out of what an Identity hands on and a later iteration needs again."""
     trips = sources.integer(loop.trip_count)
     if trips is not None and trips <= 1:
@@ -141,9 +212,10 @@ def _strings(loop: Loop, sources: Sources) -> Iterator[str]:  # B10
         if source is scan.result or (source not in stay if source in own else _is_constant(source, sources)):
             continue
         if source not in emptied:
-            yield (
+            yield Note(
+                "B10",
                 f"onnxruntime would fill only the first row of '{scan.outer.name}': it moves the strings out of "
-                f"'{source.name}', which an Identity hands on."
+                f"'{source.name}', which an Identity hands on.",
             )
         emptied.add(source)
 
@@ -159,15 +231,17 @@ def _own(body: Graph) -> set[Value]:
     return {*body.inputs, *body.constants, *made}
 
 
-def _outer_results(loop: Loop) -> Iterator[str]:  # SEMANTICS 1.4
+def _outer_results(loop: Loop) -> Iterator[Note]:
     own = _own(loop.body)
     for result in loop.body.outputs:
         if result not in own:
-            yield f"onnxruntime refuses this loop: its body returns the outer value '{result.name}' directly."
+            yield Note(
+                "B40", f"onnxruntime refuses this loop: its body returns the outer value '{result.name}' directly."
+            )
 
 
-def _passed_through(scan: Loop) -> Iterator[str]:  # B9
+def _passed_through(scan: Loop) -> Iterator[Note]:
     for result in scan.body.outputs:
         if result in scan.body.inputs:
             name = result.name
-            yield f"onnxruntime would compute wrong values: the body returns its input '{name}' directly."
+            yield Note("B9", f"onnxruntime would compute wrong values: the body returns its input '{name}' directly.")

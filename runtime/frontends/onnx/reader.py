@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import LoopdbgError, ModelError, UnsupportedError, one_line
-from ...graph import ANY, Array, Graph, Node, Operation, System, TensorType, Value, loops
+from ...graph import ANY, Array, Graph, Node, Note, Operation, System, TensorType, Value, loops
 from ...ops.type_groups import mixed_types
 from ...text import counted
 from ..recurrent import open_loops
@@ -26,7 +26,7 @@ from . import loops as control_flow
 from .blocks import NCHWC, block_of, block_of_this_machine, in_blocks
 from .functions import InferredTypes, function_of
 from .limits import check_calls, check_depth
-from .notes import Sources
+from .notes import Sources, graph_notes
 from .order import in_order
 from .proto import AttributeProto, FunctionProto, GraphProto, MappedFile, ModelProto, NodeProto, own
 from .scope import Context, FunctionKey, NameScope, all_names, function_key
@@ -153,17 +153,18 @@ def _printable(message: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)
 
 
-def _types_refused(graph: Graph) -> Iterator[str]:
+def _types_refused(graph: Graph) -> Iterator[Note]:
     """Types that do not go together, which the specification rejects and loopdbg runs."""
     for mixed in mixed_types(graph):
-        yield f"{mixed}; the specification wants one type, and onnxruntime and OpenVINO refuse the model."
+        yield Note("B44", f"{mixed}; the specification wants one type: onnxruntime and OpenVINO refuse the model.")
     for loop in loops(graph):
         number = loop.iteration
         kind = number.type.dtype if number is not None and isinstance(number.type, TensorType) else None
         if number is not None and loop.op_type == "Loop" and kind not in (None, np.int64):
-            yield (
+            yield Note(
+                "B38",
                 f"{loop.describe()} declares its iteration number '{number.name}' as {kind}; the specification has"
-                " int64, and onnxruntime refuses the model."
+                " int64, and onnxruntime refuses the model.",
             )
 
 
@@ -193,7 +194,7 @@ class _Reader:
         names = [info.name for info in proto.output]
         if names != [value.name for value in graph.outputs]:
             graph.output_names = names
-        graph.notes = list(dict.fromkeys([*self.notes, *_types_refused(graph)]))
+        graph.notes = list(dict.fromkeys([*self.notes, *_types_refused(graph), *graph_notes(graph)]))
         return graph
 
     @cached_property
@@ -282,9 +283,14 @@ class _Reader:
     def nodes(self, scope: NameScope) -> None:
         order = in_order(scope.proto.node)
         if any(position != k for k, position in enumerate(order)):
+            inside = "onnxruntime sorts the main graph alone and refuses this body"
+            told = inside if scope.place else "onnxruntime sorts them as well"
             self.notes.append(
-                f"the nodes{scope.place or ' of the model'} stand in an order in which they cannot run; they were"
-                " sorted, as onnxruntime does (the ONNX specification demands a file in order)."
+                Note(
+                    "B36" if scope.place else "",
+                    f"the nodes{scope.place or ' of the model'} stand in an order in which they cannot run, and were"
+                    f" sorted; {told} (the ONNX specification demands a file in order).",
+                )
             )
         for position in order:
             scope.position = position

@@ -1,6 +1,6 @@
-"""Where OpenVINO's CPU plugin does something else with a loop than its written spec (SEMANTICS 0.2).
+"""Where OpenVINO's CPU plugin does something else with a loop than its written spec (docs/semantics.md 1).
 
-Only what a look at the graph alone tells for certain; the labels are those of SEMANTICS' table B. All of it
+Only what a look at the graph alone tells for certain; docs/peers.md has the labels. All of it
 was seen in OpenVINO 2026.4.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from ...graph import Loop, SlicedInput, TensorType, Value, read_in
+from ...graph import Loop, Note, SlicedInput, TensorType, Value, read_in
 
 _PLUGIN = "OpenVINO's CPU plugin"
 
@@ -24,24 +24,41 @@ def notes(loop: Loop, ports: Mapping[Value, int]) -> list[str]:
         *_back_edges(loop, ports),
         *_outputs(loop),
         *_nesting(loop),
+        *_fused_cell(loop),
     ]
 
 
-def _slices(loop: Loop) -> Iterator[str]:
+def _fused_cell(loop: Loop) -> Iterator[Note]:
+    """A cell that is fed backwards is fused to a sequence, whose outputs it then takes for forward ones."""
+    cells = [node for node in loop.body.nodes if node.op_type in ("LSTMCell", "GRUCell", "RNNCell")]
+    backwards = any(sliced.stride < 0 for sliced in loop.sliced_inputs)
+    if loop.counted_by_slices and backwards and len(cells) == 1:
+        for scan in loop.scan_outputs:
+            if not scan.reverse:
+                yield Note(
+                    "B34",
+                    f"{_PLUGIN} would give other numbers as '{scan.outer.name}' and as last values: it fuses"
+                    f" {cells[0].op_type} '{cells[0].name}' to a sequence, and forgets that it is read backwards.",
+                )
+
+
+def _slices(loop: Loop) -> Iterator[Note]:
     carried = [edge.initial for edge in loop.back_edges if isinstance(edge.initial, SlicedInput)]
     for sliced in (*loop.sliced_inputs, *carried):
-        if sliced.axis < 0:  # B23
-            yield f"OpenVINO refuses the negative axis of the sliced input '{sliced.inner.name}'."
-        elif sliced.start != sliced.end and _starts_inside(sliced):  # B22
+        if sliced.axis < 0:
+            yield Note("B23", f"OpenVINO refuses the negative axis of the sliced input '{sliced.inner.name}'.")
+        elif sliced.start != sliced.end and _starts_inside(sliced):
             end = "the front" if sliced.stride > 0 else "the back"
-            yield (
+            yield Note(
+                "B22",
                 f"{_PLUGIN} would slice '{sliced.outer.name}' from {end}: "
-                f"it counts with start={sliced.start} but does not move to it, or it refuses the loop."
+                f"it counts with start={sliced.start} but does not move to it, or it refuses the loop.",
             )
     for sliced in carried:
-        yield (
+        yield Note(
+            "B39",
             f"{_PLUGIN} would ignore the back edge into '{sliced.inner.name}', which is a sliced input too, "
-            "and read a new part in every iteration."
+            "and read a new part in every iteration.",
         )
 
 
@@ -58,18 +75,19 @@ def _starts_inside(sliced: SlicedInput) -> bool:
     return sliced.start < -1 or (sliced.start > 0 and isinstance(dim, int) and sliced.start != dim)
 
 
-def _shared_ports(ports: Mapping[Value, int]) -> Iterator[str]:
+def _shared_ports(ports: Mapping[Value, int]) -> Iterator[Note]:
     first: dict[int, Value] = {}
     for parameter, port in ports.items():
-        if port in first:  # B24
-            yield (
+        if port in first:
+            yield Note(
+                "B24",
                 f"OpenVINO would give input port {port} to body Parameter '{first[port].name}' alone "
-                f"and leave '{parameter.name}' without a value."
+                f"and leave '{parameter.name}' without a value.",
             )
         first.setdefault(port, parameter)
 
 
-def _back_edges(loop: Loop, ports: Mapping[Value, int]) -> Iterator[str]:
+def _back_edges(loop: Loop, ports: Mapping[Value, int]) -> Iterator[Note]:
     written = {edge.param: edge.result for edge in loop.back_edges}
     used = read_in(loop.body)
     for param, result in written.items():
@@ -79,9 +97,10 @@ def _back_edges(loop: Loop, ports: Mapping[Value, int]) -> Iterator[str]:
         # A carried iteration number is fed by no port and comes last.
         before = ports.get(result, sys.maxsize) < ports.get(param, sys.maxsize)
         if moved and before and param in used:
-            yield (
+            yield Note(
+                "B8",
                 f"{_PLUGIN} would carry the next iteration's '{result.name}' into '{param.name}': "
-                "it writes back edges one after another."
+                "it writes back edges one after another.",
             )
     wide = [
         f"'{edge.param.name}'"
@@ -90,20 +109,24 @@ def _back_edges(loop: Loop, ports: Mapping[Value, int]) -> Iterator[str]:
         and edge.param.type.dtype == np.float64
         and edge.result is not edge.param
     ]
-    if wide:  # B29; 64-bit integers differ only once they do not fit into 32 bits, which a run tells
-        yield f"{_PLUGIN} computes {', '.join(wide)} (float64) as float32; its result can differ in the last digits."
+    if wide:  # 64-bit integers differ only once they do not fit into 32 bits, which a run tells
+        yield Note(
+            "B29",
+            f"{_PLUGIN} computes {', '.join(wide)} (float64) as float32; its result can differ in the last digits.",
+        )
 
 
-def _outputs(loop: Loop) -> Iterator[str]:
+def _outputs(loop: Loop) -> Iterator[Note]:
     for scan in loop.scan_outputs:
-        if scan.axis < 0:  # B23
-            yield (
+        if scan.axis < 0:
+            yield Note(
+                "B23",
                 f"{_PLUGIN} refuses the loop or returns something else as '{scan.outer.name}': "
-                f"it does not concatenate along the negative axis {scan.axis}."
+                f"it does not concatenate along the negative axis {scan.axis}.",
             )
 
 
-def _nesting(loop: Loop) -> Iterator[str]:
+def _nesting(loop: Loop) -> Iterator[Note]:
     inside = [node for node in loop.body.nodes if isinstance(node, Loop)]
-    if loop.trip_count is None and any(inner.trip_count is None for inner in inside):  # SEMANTICS 4.2
-        yield f"{_PLUGIN} refuses a TensorIterator inside a TensorIterator."
+    if loop.trip_count is None and any(inner.trip_count is None for inner in inside):
+        yield Note("B41", f"{_PLUGIN} refuses a TensorIterator inside a TensorIterator.")
