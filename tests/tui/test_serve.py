@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -35,6 +36,9 @@ BROWSER = next(
 PLAIN = re.compile(r"\x1b\[[0-9;?<>=:]*[A-Za-z]|\x1b[()=>P][^\x1b]*")
 
 
+SERVERS: list[subprocess.Popen[str]] = []  # the last one is the newest
+
+
 @contextlib.contextmanager
 def served(*options: str) -> Iterator[str]:
     """The address of a server."""
@@ -46,6 +50,7 @@ def served(*options: str) -> Iterator[str]:
         line = process.stdout.readline()
         found = re.search(r"http://\S+?(?=;)", line)
         assert found, line
+        SERVERS.append(process)
         yield found[0]
     finally:
         process.terminate()
@@ -84,6 +89,21 @@ def test_only_who_has_the_token_is_let_in() -> None:
         status, page = get(address, jar)
         assert status == 200 and "newton_sqrt.onnx" in page and "token" not in page
         assert get(f"{bare}static/js/textual.js", jar)[0] == 200
+
+
+async def test_a_server_that_is_told_to_end_ends_at_once_with_a_page_open() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port = found.getsockname()[1]
+    with served("--no-token", "--port", str(port)) as address:
+        assert await asyncio.to_thread(get, address)
+        async with aiohttp.ClientSession() as session, session.ws_connect(f"{address}ws") as page:
+            await page.receive(60)
+            os.kill(SERVERS[-1].pid, signal.SIGTERM)
+            async with asyncio.timeout(60):
+                async for _ in page:
+                    pass
+            assert page.close_code == aiohttp.WSCloseCode.GOING_AWAY
+            assert await asyncio.to_thread(SERVERS[-1].wait, 20) == 0
 
 
 def test_one_browser_sees_two_models() -> None:

@@ -96,7 +96,8 @@ def _free_port(host: str) -> int:
 def _server(options: argparse.Namespace, token: str, port: int) -> Any:
     """A server of textual-serve's that lets in who knows the token."""
     from aiohttp import web
-    from textual_serve.server import Server
+
+    from .pages import PageServer
 
     shown = f"[{options.host}]" if ":" in options.host else options.host
     hosts = {f"{name}:{port}" for name in (shown, "localhost", "127.0.0.1")}
@@ -123,16 +124,10 @@ def _server(options: argparse.Namespace, token: str, port: int) -> Any:
         response: web.StreamResponse = await handler(request)
         return response
 
-    class Guarded(Server):
-        """Prints nothing, and asks for the token."""
+    class Guarded(PageServer):
+        """Asks for the token."""
 
         address = f"http://{shown}:{port}/" + (f"?token={token}" if token else "")
-
-        def initialize_logging(self) -> None:
-            """What it logs is of no use here."""
-
-        async def on_startup(self, app: web.Application) -> None:
-            """The address is printed already."""
 
         async def _make_app(self) -> web.Application:
             app: web.Application = await super()._make_app()
