@@ -130,10 +130,18 @@ def test_broken_external_data(tmp_path: Path) -> None:
     refused(path, "initializer 'w'", "the file 'weights.bin' beside the model", "1200", "1196")
     file.unlink()
     refused(path, "initializer 'w'", "the file 'weights.bin' beside the model")
-    model = onnx.load(path, load_external_data=False)
-    model.graph.initializer[0].external_data[0].value = "../../secret"
-    onnx.save(model, path)
-    refused(path, "initializer 'w'", "../../secret")
+
+
+def test_external_data_is_read_from_the_folder_of_the_model_alone(tmp_path: Path) -> None:
+    path, _ = weights(tmp_path)
+    file, elsewhere = path.parent / "weights.bin", tmp_path / "elsewhere.bin"
+    file.rename(elsewhere)
+    (path.parent / "link.bin").symlink_to(elsewhere)
+    for location in ("../../secret", str(elsewhere), "link.bin"):
+        model = onnx.load(path, load_external_data=False)
+        model.graph.initializer[0].external_data[0].value = location
+        path.write_bytes(model.SerializeToString())
+        refused(path, "initializer 'w'", location)
 
 
 def test_the_given_model_is_left_as_it_is() -> None:
