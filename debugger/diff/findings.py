@@ -232,6 +232,8 @@ class Comparison:
     written: list[Written] = field(default_factory=list)
     loops: list[LoopFindings] = field(default_factory=list)
     outputs: list[Difference] = field(default_factory=list)
+    #: Where outputs differ and no loop does: where the first of them comes from.
+    cause: Cause | None = None
     #: How many outputs were compared.
     compared_outputs: int = 0
     reasons: list[Reason] = field(default_factory=list)

@@ -14,16 +14,17 @@ import numpy as np
 
 from ...runtime.errors import UnsupportedError, one_line
 from ...runtime.graph import Graph, Loop, StoppedBy, System, TensorType, Value, bodies, captured
-from ...runtime.model import Data, Model
-from ..peers.jobs import IrJob, Job, OnnxJob
+from ...runtime.model import Data
 from ..peers.process import Peer, PeerError
 from ..session.boundary import Boundary
-from .findings import Comparison, Difference, Failure, Reason
+from .before import follow_back
+from .findings import Comparison, Difference, Failure, Reason, Verdict
 from .profile import LoopProfile, Profile, cannot_be_handed_over, is_double
 from .rules import fitting
 from .sides import LoopInfo, ModelSide
 from .streams import Options, compare_sides
 from .values import compare
+from .whole import following, whole_model
 
 #: Trajectories together take no more than this.
 MOST_BYTES = 256 << 20
@@ -95,6 +96,8 @@ def run_free(side: ModelSide, inputs: Mapping[str, Data], peer: Peer, options: O
         result.reasons += [
             r for loop in result.loops if loop.trips for r in loop.trips.reasons if r not in result.reasons
         ]
+    if result.verdict is Verdict.DIFFER:
+        follow_back(result, side, feeds, peer, options, {path: seen.loop for path, seen in profile.loops.items()})
     return result
 
 
@@ -157,36 +160,6 @@ def _conversion(graph: Graph, around: tuple[str, ...]) -> Iterator[Reason]:
             yield from _conversion(inner, (*around, *names))
 
 
-def whole_model(side: ModelSide) -> Job:
-    """The model as a peer reads it: from its file where it has one that peers read.
-
-    Raises:
-        UnsupportedError: it cannot be written as a model.
-    """
-    model = side.model
-    if model.graph.system is System.OPENVINO:
-        return IrJob(str(model.path), weights=_weights(model))
-    if model.graph.system is System.ONNX and model.path is not None:
-        return OnnxJob(path=str(model.path))
-    return _written(model.graph, {})
-
-
-def _weights(model: Model) -> str:
-    return "" if model.weights is None else str(model.weights)
-
-
-def _written(graph: Graph, wanted: Mapping[Loop, Sequence[tuple[Value, TensorType]]]) -> Job:
-    """A model written anew, in which loops give further values."""
-    from ..peers.onnx_writer import serialized, with_trajectories
-
-    if graph.system is System.TENSORRT:
-        from ..peers.network import as_onnx
-
-        graph, loops = as_onnx(graph)
-        wanted = {loops[loop]: values for loop, values in wanted.items()}
-    return OnnxJob(data=serialized(with_trajectories(graph, wanted)))
-
-
 def _array(value: Any) -> Any:
     return [np.asarray(item) for item in value] if isinstance(value, list | tuple) else np.asarray(value)
 
@@ -232,7 +205,7 @@ def _trajectories(
     if not wanted:
         return None
     try:
-        given = peer.open(_followed(side, wanted)).run(feeds)
+        given = peer.open(following(side, wanted)).run(feeds)
     except (PeerError, UnsupportedError) as error:
         result.note(f"what the loops carry could not be had from {peer.name}: {one_line(error)}")
         return None
@@ -310,12 +283,3 @@ def _counter(loop: Loop) -> tuple[Value, TensorType] | None:
     if loop.condition is not None:
         return loop.condition, TensorType(np.dtype(bool), ())
     return None
-
-
-def _followed(side: ModelSide, wanted: Mapping[Loop, Sequence[tuple[Value, TensorType]]]) -> Job:
-    if side.model.graph.system is System.OPENVINO:
-        followed = [
-            (loop.name, loop.body.outputs.index(value)) for loop, values in wanted.items() for value, _ in values
-        ]
-        return IrJob(str(side.model.path), followed, _weights(side.model))
-    return _written(side.model.graph, wanted)

@@ -255,9 +255,7 @@ class Lockstep:
             cause = tracer.cause(value, value)
             if cause is not None:
                 state.findings.cause = cause
-                reason = None if cause.node is None else saturation(cause.node)
-                if reason is not None:
-                    self.result.reasons.append(reason)
+                self.result.reasons += fitting(saturation(cause.node), "values", self._peer.name)
                 return
         self.result.note(
             f"{plan.path}: node by node, and without its optimisations, {self._peer.name} agrees: "

@@ -20,17 +20,19 @@ _MOST = np.iinfo(np.int16).max
 _PEAK = 0.05
 
 
-def saturation(node: NodeDifference) -> Reason | None:
+def saturation(node: NodeDifference | None) -> list[Reason]:
     """The rule B33, where a product of bytes differs and some of its pairs are beyond 16 bits."""
+    if node is None or node.op_type not in _PRODUCTS:
+        return []
     found = [np.asarray(value) for _, value in node.inputs]
     bytes_ = [value for value in found if value.dtype in (np.uint8, np.int8) and value.ndim]
-    if node.op_type not in _PRODUCTS or len(bytes_) < 2 or not saturates(bytes_[0], bytes_[1]):
-        return None
-    return Reason(
-        "B33",
-        f"sums of pairs of products in {node.op_type} '{node.node}' are beyond 16 bits: on a processor without VNNI"
-        " onnxruntime adds u8 x s8 products by pairs, and they saturate there.",
+    if len(bytes_) < 2 or not saturates(bytes_[0], bytes_[1]):
+        return []
+    text = (
+        f"sums of pairs of products in {node.op_type} '{node.node}' are beyond 16 bits: on a processor without VNNI "
+        "onnxruntime adds u8 x s8 products by pairs, and they saturate there."
     )
+    return [Reason("B33", text)]
 
 
 def saturates(a: Any, b: Any) -> bool:

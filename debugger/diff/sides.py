@@ -14,6 +14,7 @@ from ...runtime.frontends import is_database
 from ...runtime.graph import Graph, Loop, Value
 from ...runtime.model import Data, LoopNode, Model, load
 from ...runtime.notes import observed
+from ..breakpoints.breakpoint import MAIN_GRAPH
 from ..recording.frames import RecordedFrame
 from ..recording.outline import Outline
 from ..session.boundary import Boundary, read
@@ -96,9 +97,22 @@ class ModelSide:
             ExecutionError: a node failed.
             LimitError: a loop that nothing can end, without a limit.
         """
+        return self._run(self._started())
+
+    def end(self) -> Moment:
+        """Runs the model again, to its end: the values of the main graph."""
+        engine = self._started()
+        for _ in self._run(engine):
+            pass
+        return Frame(engine, MAIN_GRAPH).values
+
+    def _started(self) -> Engine:
         engine = Engine(self.model.plan)
         engine.start(self._given)
         engine.set_limits(self.limit, refuse_endless=True)
+        return engine
+
+    def _run(self, engine: Engine) -> Iterator[Frame]:
         while True:
             engine.clear_stops()
             engine.stop_anywhere()

@@ -24,12 +24,14 @@ class IrJob:
 
     Inputs are fed by position (``0``, ``1``, ...): a tensor of an IR need not have a name.
     ``trajectories``: pairs of a loop's name and the positions of its body's results; each adds one output, stacked.
+    ``values``: names of nodes of the main graph and their output ports, further outputs after those.
     ``weights``: the file with its constants, if not the ``.bin`` beside it.
     """
 
     path: str
     trajectories: Sequence[tuple[str, int]] = ()
     weights: str = ""
+    values: Sequence[tuple[str, int]] = ()
 
 
 @dataclass(frozen=True)

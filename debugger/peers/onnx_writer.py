@@ -92,27 +92,37 @@ def with_trajectories(graph: Graph, wanted: Mapping[Loop, Sequence[tuple[Value, 
         UnsupportedError: operators of one domain in two versions.
     """
     writer = _Writer(graph.opsets, wanted)
-    inputs = [writer.info(value, value.type) for value in graph.inputs]
-    initializers = [writer.tensor(value) for value in graph.constants]
-    initializers += [
-        writer.tensor(value, data) for value in graph.inputs if (data := graph.defaults.get(value.name)) is not None
+    nodes = writer.nodes(graph)
+    followed = [
+        (name, TensorType(kind.dtype, None if kind.shape is None else (None, *kind.shape)))
+        for name, (_, kind) in zip(writer.followed, (t for ts in wanted.values() for t in ts), strict=True)
     ]
-    nodes = [writer.node(node) for node in nodes_of_file(graph)]
-    outputs = [writer.info(value, value.type) for value in graph.outputs]
-    outputs += [ValueInfoProto(name=name) for name in writer.followed]
-    for info, followed in zip(outputs[len(graph.outputs) :], (t for ts in wanted.values() for t in ts), strict=True):
-        shape = followed[1].shape
-        stacked = TensorType(followed[1].dtype, None if shape is None else (None, *shape))
-        info.type.CopyFrom(_type_proto(stacked))
-    return writer.model(onnx.helper.make_graph(nodes, graph.name or "model", inputs, outputs, initializers))
+    return writer.whole(graph, nodes, followed)
+
+
+def with_values(graph: Graph, values: Sequence[Value], taken: Mapping[If, Graph]) -> ModelProto:
+    """A whole model with values of its main graph as outputs at the end; of the Ifs in ``taken`` that branch is a part
+    of the main graph, and nothing is left of the other one.
+
+    Raises:
+        UnsupportedError: operators of one domain in two versions.
+    """
+    writer = _Writer(graph.opsets, taken=taken)
+    nodes = writer.nodes(graph)
+    return writer.whole(graph, nodes, [writer.copied(value, nodes) for value in values])
 
 
 class _Writer:
     def __init__(
-        self, opsets: Mapping[str, int], wanted: Mapping[Loop, Sequence[tuple[Value, TensorType]]] | None = None
+        self,
+        opsets: Mapping[str, int],
+        wanted: Mapping[Loop, Sequence[tuple[Value, TensorType]]] | None = None,
+        taken: Mapping[If, Graph] | None = None,
     ) -> None:
         self.opsets = dict(opsets)
         self.wanted = wanted or {}
+        #: Ifs of which one branch is written, in their place.
+        self.taken: dict[Node, Graph] = dict((taken or {}).items())
         #: Names of outputs that collect what was wanted.
         self.followed: list[str] = []
         self.names: dict[Value, str] = {}
@@ -139,10 +149,7 @@ class _Writer:
     # -- pieces
 
     def info(self, value: Value, kind: ValueType) -> ValueInfoProto:
-        info = ValueInfoProto(name=self.name(value))
-        if not (isinstance(kind, TensorType) and kind.dtype is None):
-            info.type.CopyFrom(_type_proto(kind))
-        return info
+        return _info(self.name(value), kind)
 
     def tensor(self, value: Value, data: Array | None = None) -> TensorProto:
         array = value.constant if data is None else data
@@ -155,11 +162,7 @@ class _Writer:
             return self.info(value, value.type if kind is None else kind)  # older opsets have no Identity of sequences
         name = self.fresh(f"{value.name}_out")
         nodes.append(onnx.helper.make_node("Identity", [self.name(value)], [name]))
-        info = ValueInfoProto(name=name)
-        kind = value.type if kind is None else kind
-        if not (isinstance(kind, TensorType) and kind.dtype is None):
-            info.type.CopyFrom(_type_proto(kind))
-        return info
+        return _info(name, value.type if kind is None else kind)
 
     def model(self, graph: GraphProto) -> ModelProto:
         imports = [onnx.helper.make_opsetid(domain, version) for domain, version in self.opsets.items()]
@@ -167,7 +170,40 @@ class _Writer:
             imports.append(onnx.helper.make_opsetid("", onnx.defs.onnx_opset_version()))
         return onnx.helper.make_model(graph, opset_imports=imports, ir_version=_IR_VERSION, producer_name="loopdbg")
 
+    def whole(self, graph: Graph, nodes: list[NodeProto], further: Sequence[tuple[str, ValueType]]) -> ModelProto:
+        """A model of the main graph, with these outputs after its own."""
+        inputs = [self.info(value, value.type) for value in graph.inputs]
+        constants = [value for part in (graph, *self.taken.values()) for value in part.constants]
+        initializers = [self.tensor(value) for value in constants]
+        initializers += [
+            self.tensor(value, data) for value in graph.inputs if (data := graph.defaults.get(value.name)) is not None
+        ]
+        outputs = [self.info(value, value.type) for value in graph.outputs]
+        outputs += [_info(name, kind) for name, kind in further]
+        return self.model(onnx.helper.make_graph(nodes, graph.name or "model", inputs, outputs, initializers))
+
+    def copied(self, value: Value, nodes: list[NodeProto]) -> tuple[str, ValueType]:
+        """A copy of a value, to be an output; a declared shape may be wrong, so none is stated."""
+        name = self.fresh(f"{value.name}_out")
+        nodes.append(onnx.helper.make_node("Identity", [self.name(value)], [name]))
+        return name, TensorType(value.type.dtype) if isinstance(value.type, TensorType) else TensorType()
+
     # -- nodes
+
+    def nodes(self, graph: Graph) -> list[NodeProto]:
+        """Those of the main graph, whose inputs keep their names."""
+        made: list[NodeProto] = []
+        for value in (*graph.inputs, *graph.constants):
+            self.name(value)
+        for node in nodes_of_file(graph):
+            branch = self.taken.get(node)
+            if branch is None:
+                made.append(self.node(node))
+                continue
+            made += self.nodes(branch)
+            pairs = zip(branch.outputs, node.outputs, strict=True)
+            made += [onnx.helper.make_node("Identity", [self.name(a)], [self.name(b)]) for a, b in pairs if b]
+        return made
 
     def node(self, node: Node) -> NodeProto:
         self.check_version(node)
@@ -301,6 +337,14 @@ def type_of(value: Any, shape: Sequence[int | None] | None = None) -> ValueType:
         return SequenceType(TensorType(np.asarray(value[0]).dtype) if value else TensorType(np.dtype(np.float32)))
     array = np.asarray(value)
     return TensorType(array.dtype, array.shape if shape is None else tuple(shape))
+
+
+def _info(name: str, kind: ValueType) -> ValueInfoProto:
+    """A port; of a type that is not known nothing is said."""
+    info = ValueInfoProto(name=name)
+    if not (isinstance(kind, TensorType) and kind.dtype is None):
+        info.type.CopyFrom(_type_proto(kind))
+    return info
 
 
 def _type_proto(kind: ValueType) -> onnx.TypeProto:

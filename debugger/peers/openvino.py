@@ -50,6 +50,7 @@ class Runtime:
             model = self._core.read_model(job.path, job.weights)
             for name, position in job.trajectories:
                 _follow(model, name, position)
+            model.add_results(_results(model, job.values))
         else:
             model = _body(self._core.read_model(job.path, job.weights), job)
         by_position = isinstance(job, IrJob | IrBodyJob)
@@ -103,8 +104,12 @@ def _body(model: Any, job: IrBodyJob) -> Any:
     for parameter, shape, dtype in zip(parameters, job.shapes, job.dtypes, strict=True):
         parameter.set_partial_shape(_partial(shape))
         parameter.set_element_type(openvino.Type(np.dtype(dtype)))
-    made = {op.friendly_name: op for op in model.get_ops()}
-    further = [ops.result(made[name].output(port)) for name, port in job.values]
-    body = openvino.Model([*model.get_results(), *further], parameters, "body")
+    body = openvino.Model([*model.get_results(), *_results(model, job.values)], parameters, "body")
     body.validate_nodes_and_infer_types()
     return body
+
+
+def _results(model: Any, values: Sequence[tuple[str, int]]) -> list[Any]:
+    """Further outputs, by nodes' names and ports."""
+    made = {op.friendly_name: op for op in model.get_ops()}
+    return [ops.result(made[name].output(port)) for name, port in values]

@@ -128,9 +128,9 @@ def test_sums_of_bytes_that_saturate() -> None:
     small, large = np.full((4, 3), 64, np.int8), np.full((4, 3), 127, np.int8)
     assert not saturates(a, small) and saturates(a, large)
     assert not saturates(a, large.astype(np.uint8)) and not saturates(a[:, :3], large)
-    reason = saturation(blamed(a, large))
-    assert reason is not None and reason.rule == "B33" and "16 bits" in reason.text
-    assert saturation(blamed(a, small)) is None
+    (reason,) = saturation(blamed(a, large))
+    assert reason.rule == "B33" and "16 bits" in reason.text
+    assert not saturation(blamed(a, small)) and not saturation(None)
 
 
 def test_every_rule_is_told_of() -> None:

@@ -55,6 +55,8 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
         "outputs": {
             "compared": comparison.compared_outputs,
             "differing": [_difference(difference) for difference in comparison.outputs],
+            "node": None if comparison.cause is None or comparison.cause.node is None else _node(comparison.cause.node),
+            "source": None if comparison.cause is None else _source(comparison.cause),
         },
         "failures": [_failure(failure) for failure in comparison.failures],
         "reasons": [_reason(reason) for reason in comparison.reasons],

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 
 import numpy as np
 
-from ...debugger.diff.findings import Comparison, Difference, LoopFindings, Reason
+from ...debugger.diff.findings import Cause, Comparison, Difference, LoopFindings, NodeDifference, Reason
 from ...debugger.diff.growth import Growth
 from ...debugger.diff.live import Live
 from ...debugger.diff.values import Tolerance, compare
@@ -105,34 +105,49 @@ def _written(comparison: Comparison, sides: tuple[str, str]) -> Iterator[str]:
 
 def _first(loop: LoopFindings, first: Difference, sides: tuple[str, str]) -> Iterator[str]:
     yield f"    first difference: {_place(first)}, {_role(first)}"
-    node = loop.node
-    if node is not None:
-        what = f"{node.op_type} '{node.node}'"
-        if node.other_op_type != node.op_type:
-            what += f", in its place in {sides[1]} {node.other_op_type} '{node.other}'"
-        when = f", {_when(node.difference)}" if node.difference.iteration != first.iteration else ""
-        yield f"      first node that differs: {printable(what)}{when}"
-        if loop.cause is not None and loop.cause.remark:
-            yield f"        {printable(loop.cause.remark)}"
-        for name, value in node.inputs:
-            yield f"        {printable(name)} = {value_text(value, _WIDTH)}"
-        yield from _pair(node.difference, sides, "        ")
-        if _same_pair(node.difference, first):
-            return
-    elif loop.cause is not None and loop.cause.source is not None:
-        source = loop.cause.source
-        known = source.role != "result"
-        what = f"it comes from the {source.role} " if known else "it can be followed back to "
-        when = f", {_when(source)}" if source.iteration != first.iteration else ""
-        yield f"      {what}'{printable(source.name)}'{when}"
-        yield from _pair(source, sides, "        ")
-        if loop.cause.remark:
-            yield f"        {printable(loop.cause.remark)}"
-        if _same_pair(source, first):
-            return
-    elif loop.cause is not None:
-        yield f"      {printable(loop.cause.remark)}"
-    yield from _pair(first, sides, "      ")
+    told = yield from _cause(loop.cause, first, sides)
+    if not told:
+        yield from _pair(first, sides, "      ")
+
+
+def _cause(cause: Cause | None, first: Difference, sides: tuple[str, str]) -> Generator[str, None, bool]:
+    """Where a difference comes from; whether that told its values."""
+    if cause is None:
+        return False
+    if cause.node is not None:
+        yield from _blamed(cause.node, cause.remark, first, sides)
+        return _same_pair(cause.node.difference, first)
+    if cause.source is not None:
+        yield from _source(cause.source, cause.remark, first, sides)
+        return _same_pair(cause.source, first)
+    yield f"      {printable(cause.remark)}"
+    return False
+
+
+def _blamed(node: NodeDifference, remark: str, first: Difference, sides: tuple[str, str]) -> Iterator[str]:
+    what = f"{node.op_type} '{node.node}'"
+    if node.other_op_type != node.op_type:
+        what += f", in its place in {sides[1]} {node.other_op_type} '{node.other}'"
+    yield f"      first node that differs: {printable(what)}{_at_another(node.difference, first)}"
+    if remark:
+        yield f"        {printable(remark)}"
+    for name, value in node.inputs:
+        yield f"        {printable(name)} = {value_text(value, _WIDTH)}"
+    yield from _pair(node.difference, sides, "        ")
+
+
+def _source(source: Difference, remark: str, first: Difference, sides: tuple[str, str]) -> Iterator[str]:
+    known = source.role != "result"
+    what = f"it comes from the {source.role} " if known else "it can be followed back to "
+    yield f"      {what}'{printable(source.name)}'{_at_another(source, first)}"
+    yield from _pair(source, sides, "        ")
+    if remark:
+        yield f"        {printable(remark)}"
+
+
+def _at_another(found: Difference, first: Difference) -> str:
+    """When something was, where that is not when the difference was first seen."""
+    return f", {_when(found)}" if found.iteration != first.iteration else ""
 
 
 def _same_pair(one: Difference, other: Difference) -> bool:
@@ -311,6 +326,7 @@ def _outputs(comparison: Comparison) -> Iterator[str]:
         if difference.delta.kind != "dtype":
             yield f"      {printable(left)}: {value_text(difference.left, _WIDTH)}"
             yield f"      {printable(right)}: {value_text(difference.right, _WIDTH)}"
+    yield from _cause(comparison.cause, comparison.outputs[0], (left, right))
     more = len(comparison.outputs) - _LISTED
     if more > 0:
         yield f"    ... and {more} more of {comparison.compared_outputs} outputs"
