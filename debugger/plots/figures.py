@@ -188,7 +188,6 @@ def _linear_below(every: npt.NDArray[Any], positive: npt.NDArray[Any]) -> dict[s
 
 def _remark(axis: Axes, history: History) -> None:
     notes = [f"{history.bucket} iterations a point"] if history.bucket > 1 else []
-    notes += ["sampled"] if history.sampled else []
     if notes:
         axis.set_title(", ".join(notes), fontsize="small", loc="right")
 

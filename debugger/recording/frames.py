@@ -168,7 +168,7 @@ class RecordedFrame:
             there, data = self.values.read(side) if not one and self.body and side not in self.body.own else (False, 0)
             if there and isinstance(data, np.ndarray) and (same := numbers_of(data)) is not None:
                 # What comes from outside is the same all the time.
-                one, wide = dict.fromkeys(rows, same[:4]), data.size != 1
+                one, wide = dict.fromkeys(rows, same), data.size != 1
             found.append((one, wide))
         rows = sorted({iteration for one, _ in found for iteration in one})
         missing = (math.nan,) * 4

@@ -40,8 +40,6 @@ class History:
     min: Series | None = None
     max: Series | None = None
     mean: Series | None = None
-    #: True where tensors were too large to look at all their elements.
-    sampled: bool = False
     #: False where memory ran out: iterations are missing at the end.
     whole: bool = True
 

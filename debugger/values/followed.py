@@ -76,7 +76,7 @@ def _history(name: str, seen: Seen, k: int, iterations: npt.NDArray[np.int64], s
     value, low, high, mean = (Series(*(stats[:, c, j] for j in range(5))) for c in range(4))
     if not seen.wide[k]:
         return History(name, iterations, seen.width, value, whole=seen.whole)
-    return History(name, iterations, seen.width, value, low, high, mean, seen.sampled[k], seen.whole)
+    return History(name, iterations, seen.width, value, low, high, mean, seen.whole)
 
 
 def _starts(seen: Seen) -> npt.NDArray[np.int64]:
@@ -136,4 +136,4 @@ def rows_as_seen(origin: int | npt.NDArray[np.int64], numbers: Sequence[Numbers]
         stats[:, k, :, 3] = series[np.append(starts[1:], rows) - 1]
         stats[:, k, :, 4] = np.add.reduceat((~finite).astype(np.float64), starts)
     told = tuple(len(one) > 0 for one in numbers)
-    return Seen(0, origin, rows, width, stats, told, tuple(wide), (False,) * len(told), True)
+    return Seen(0, origin, rows, width, stats, told, tuple(wide), True)

@@ -148,7 +148,7 @@ def odd_iterations(frame: FrameSnapshot) -> set[int]:
         history = frame.history.get(name)
         if history is not None:
             found.update(history.iterations[history.value.odd > 0].tolist())
-        if (history is None or history.sampled) and _odd(value):
+        if history is None and _odd(value):
             found.add(frame.iteration)
     return found
 

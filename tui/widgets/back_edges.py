@@ -152,13 +152,11 @@ def _title(known: Sequence[History], last: int, room: int, width: int) -> str:
 
 
 def _notes(histories: Sequence[History | None], edges: Sequence[CarriedValue]) -> str:
-    """What the pictures leave open: what is flat but moves, and what was sampled."""
+    """What the pictures leave open: what is flat but moves."""
     notes = []
     for history, edge in zip(histories, edges, strict=True):
         if history is not None and is_flat(history, _dtype(edge)) and (note := flat_note(history)):
             notes.append(f"{quote(history.name)}: {note}")
-    if any(history is not None and history.sampled for history in histories):
-        notes.append("history of large tensors: 2048 elements each")
     return "; ".join(notes)
 
 

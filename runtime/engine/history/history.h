@@ -24,7 +24,6 @@ enum {
     HISTORY_ROWS = 512,    /* of a ring */
     HISTORY_COLUMNS = 4,   /* of a series: norm, smallest, largest, mean; or the first alone, with bits */
     HISTORY_ENTRIES = 8,   /* of a loop that are remembered, the running one included */
-    HISTORY_SAMPLE = 2048, /* elements of a larger tensor that are looked at, in runs of 16 */
 };
 
 typedef struct {
@@ -54,7 +53,6 @@ typedef struct {
     history_stat *log, *pending; /* rows of all columns: whole buckets, and the one that is begun */
     int64_t nlog, capacity;
     char *wide;     /* of each series: its rows are the four numbers */
-    char *sampled;
 } history_entry;
 
 typedef struct {
@@ -105,12 +103,25 @@ static inline history_stat history_nothing(void) {
     return nothing;
 }
 
+/* What stands for a tensor without elements: a NaN of its own, which is not counted as one. */
+static inline double history_gap(void) {
+    uint64_t const bits = 0x7ff8000067617000u;
+    double gap;
+    memcpy(&gap, &bits, sizeof gap);
+    return gap;
+}
+
+static inline int history_is_odd(double x) {
+    double const gap = history_gap();
+    return x - x != 0 && memcmp(&x, &gap, sizeof x) != 0;
+}
+
 /* The bucket of one number. */
 static inline history_stat history_of(double x) {
     history_stat one = {x + 0.0, x + 0.0, x, x, 0};
     if (x - x != 0) {
         one.low = one.high = NAN;
-        one.odd = 1;
+        one.odd = history_is_odd(x);
     }
     return one;
 }
@@ -148,7 +159,7 @@ static inline history_stat history_reduce(double const *x, int64_t n) {
     }
     for (; k < n; k++) {
         if (x[k] - x[k] != 0) {
-            all.odd += 1;
+            all.odd += history_is_odd(x[k]);
             continue;
         }
         if (!(all.low <= x[k])) all.low = x[k] + 0.0;
@@ -313,7 +324,6 @@ static inline void history_begin(loop_history *h, int64_t entry, int64_t origin)
     e->rows = e->nlog = 0;
     e->n = e->lost = 0;
     memset(e->wide, 0, (size_t)h->nseries);
-    memset(e->sampled, 0, (size_t)h->nseries);
 }
 
 /* Where the next row goes. */

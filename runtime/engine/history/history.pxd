@@ -15,7 +15,7 @@ cdef class FrozenEntry:
     cdef int64_t entry, origin, rows
     cdef int n, lost
     cdef Rows log
-    cdef bytes pending, newest, wide, sampled
+    cdef bytes pending, newest, wide
 
 cdef class Histories:
     cdef Memory memory

@@ -15,7 +15,6 @@ class Seen(NamedTuple):
     stats: npt.NDArray[np.float64]
     told: tuple[bool, ...]
     wide: tuple[bool, ...]
-    sampled: tuple[bool, ...]
     whole: bool
 
 class Histories:
@@ -25,4 +24,4 @@ class Histories:
     def entries(self, index: int) -> list[int]: ...
     def view(self, index: int, entry: int | None = None) -> Seen | None: ...
 
-def numbers_of(value: Array) -> tuple[float, float, float, float, bool] | None: ...
+def numbers_of(value: Array) -> tuple[float, float, float, float] | None: ...

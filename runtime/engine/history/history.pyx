@@ -32,12 +32,12 @@ cdef extern from "history.h" nogil:
     int64_t history_even_width(int64_t rows)
 
 cdef extern from "tensors.h" nogil:
-    int history_summary(const history_series *q, const char *data, int64_t count, double *told)
+    void history_summary(const history_series *q, const char *data, int64_t count, double *told)
 
 # What was seen of an entry of a loop: ``stats[bucket, series, norm smallest largest mean, low high first last odd]``, of
 # ``width`` boundaries each, from that before iteration ``origin`` on. ``told``: the series that have numbers; ``wide``: those
 # whose values are no single numbers; ``whole``: False where memory ran out.
-Seen = namedtuple("Seen", "entry origin rows width stats told wide sampled whole")
+Seen = namedtuple("Seen", "entry origin rows width stats told wide whole")
 
 
 cdef void note(State *s, loop_history *h, int entering) noexcept nogil:
@@ -74,7 +74,7 @@ cdef void note(State *s, loop_history *h, int entering) noexcept nogil:
             for c in range(HISTORY_COLUMNS):
                 cell[c * HISTORY_ROWS] = (cell - 1)[c * HISTORY_ROWS]
             continue
-        e.sampled[k] |= history_summary(q, slot.data, slot.nbytes // q.itemsize if slot.spec else 0, told)
+        history_summary(q, slot.data, slot.nbytes // q.itemsize if slot.spec else 0, told)
         for c in range(HISTORY_COLUMNS):
             memcpy(cell + c * HISTORY_ROWS, told + c, 8)
 
@@ -143,7 +143,7 @@ cdef class Histories:
                 continue
             e.ring = <uint64_t *>take(h, columns * HISTORY_ROWS, sizeof(uint64_t))
             e.pending = <history_stat *>take(h, columns, sizeof(history_stat))
-            e.wide, e.sampled = <char *>take(h, h.nseries, 1), <char *>take(h, h.nseries, 1)
+            e.wide = <char *>take(h, h.nseries, 1)
         h.now = h.entries
         h.unknown_carried = h.unknown = 1
         loop.history = h
@@ -318,7 +318,6 @@ cdef class Histories:
         for k in range(columns):
             cells[k] = e.ring[k * HISTORY_ROWS]
         frozen.wide = PyBytes_FromStringAndSize(e.wide, h.nseries)
-        frozen.sampled = PyBytes_FromStringAndSize(e.sampled, h.nseries)
         frozen.nbytes = 200 + row + columns * sizeof(uint64_t) + 2 * h.nseries + added
         # What ended does not change any more.
         if e != h.now:
@@ -375,7 +374,6 @@ cdef class Histories:
         for k in range(columns):
             e.ring[k * HISTORY_ROWS] = cells[k]
         memcpy(e.wide, PyBytes_AS_STRING(frozen.wide), h.nseries)
-        memcpy(e.sampled, PyBytes_AS_STRING(frozen.sampled), h.nseries)
         return 0
 
     # -- looking; from the thread that runs the engine
@@ -410,15 +408,13 @@ cdef class Histories:
         return Seen(e.entry, e.origin, rows, width, stats,
                     tuple([h.series[k].kind > KIND_NONE for k in range(h.nseries)]),
                     tuple([e.wide[k] != 0 for k in range(h.nseries)]),
-                    tuple([e.sampled[k] != 0 for k in range(h.nseries)]), not e.lost)
+                    not e.lost)
 
 
 def numbers_of(value):
-    """Norm, smallest, largest and mean of an array as a history has them, and whether not all elements were looked at; None
-    where they are no numbers."""
+    """Norm, smallest, largest and mean of an array as a history has them; None where they are no numbers."""
     cdef history_series q
     cdef double told[4]
-    cdef int sampled
     memset(&q, 0, sizeof(q))
     kind = kind_of(value.dtype)
     if kind == KIND_NONE:
@@ -428,5 +424,5 @@ def numbers_of(value):
     q.kind, q.itemsize = kind, value.dtype.itemsize
     if table is not None:
         q.table = <double *>np.PyArray_DATA(table)
-    sampled = history_summary(&q, np.PyArray_BYTES(value), value.size, told)
-    return told[0], told[1], told[2], told[3], bool(sampled)
+    history_summary(&q, np.PyArray_BYTES(value), value.size, told)
+    return told[0], told[1], told[2], told[3]

@@ -46,34 +46,6 @@ static inline void history_add(history_lanes *to, double const *x, int64_t n) {
     }
 }
 
-/* Hands on so many elements in pieces that fit `HISTORY_ROWS` doubles; the next one to look at, or -1. */
-typedef struct {
-    int64_t count, runs, run;
-} history_walk;
-
-static inline history_walk history_walk_of(int64_t count) {
-    history_walk w = {count, 0, 0};
-    if (count > HISTORY_SAMPLE) w.runs = HISTORY_SAMPLE / 16;
-    return w;
-}
-
-/* The next piece: where it begins, and in `n` how long it is; -1: there are no more. */
-static inline int64_t history_next(history_walk *w, int64_t *n) {
-    int64_t at;
-    if (w->runs) {
-        if (w->run == w->runs) return -1;
-        /* Evenly, the first and the last elements included. */
-        at = (int64_t)((double)(w->count - 16) * (double)w->run / (double)(w->runs - 1));
-        *n = 16;
-    } else {
-        at = w->run * HISTORY_ROWS;
-        if (at >= w->count) return -1;
-        *n = w->count - at < HISTORY_ROWS ? w->count - at : HISTORY_ROWS;
-    }
-    w->run++;
-    return at;
-}
-
 /* The same of floats, in as many lanes as the widest processors have: they are what most loops carry. */
 enum { HISTORY_LANES = 16 };
 WIDE static void history_add_floats(history_lanes *to, float const *x, int64_t n) {
@@ -109,33 +81,39 @@ WIDE static void history_add_floats(history_lanes *to, float const *x, int64_t n
     }
 }
 
+/* The elements from `at` on as doubles, as many as fit `HISTORY_ROWS`; how many those are. */
+static inline int64_t history_piece(history_series const *q, char const *data, int64_t at, int64_t count, double *to) {
+    int64_t const n = count - at < HISTORY_ROWS ? count - at : HISTORY_ROWS;
+    history_numbers(q, data + at * q->itemsize, q->itemsize, n, to);
+    return n;
+}
+
 /* Norm, smallest, largest and mean of a tensor: the last three of its finite elements, and the norm of one element is itself.
- * Returns whether not all elements were looked at. */
-static inline int history_summary(history_series const *q, char const *data, int64_t count, double *told) {
+ * Of all elements: a mark or a norm that came from some of them would say what is not so. */
+static inline void history_summary(history_series const *q, char const *data, int64_t count, double *told) {
     double x[HISTORY_ROWS];
     history_lanes lanes;
-    history_walk w = history_walk_of(count);
-    int64_t at, n, seen = 0;
+    if (count <= 0) {
+        told[0] = told[1] = told[2] = told[3] = history_gap();
+        return;
+    }
     told[0] = told[1] = told[2] = told[3] = NAN;
-    if (count <= 0) return 0;
     if (count == 1) {
         history_numbers(q, data, 0, 1, told);
         if (told[0] - told[0] == 0) told[1] = told[2] = told[3] = told[0];
-        return 0;
+        return;
     }
     for (int j = 0; j < 4; j++) {
         lanes.low[j] = INFINITY;
         lanes.high[j] = -INFINITY;
         lanes.sum[j] = lanes.squares[j] = 0;
     }
-    if (q->kind == KIND_F32 && !w.runs) {
+    if (q->kind == KIND_F32)
         history_add_floats(&lanes, (float const *)data, count);
-        seen = count;
-    } else
-        while ((at = history_next(&w, &n)) >= 0) {
-            history_numbers(q, data + at * q->itemsize, q->itemsize, n, x);
+    else
+        for (int64_t at = 0; at < count; at += HISTORY_ROWS) {
+            int64_t const n = history_piece(q, data, at, count, x);
             history_add(&lanes, x, n);
-            seen += n;
         }
     double low = INFINITY, high = -INFINITY, sum = 0, squares = 0;
     for (int j = 0; j < 4; j++) {
@@ -149,9 +127,8 @@ static inline int history_summary(history_series const *q, char const *data, int
         int64_t finite = 0, nan = 0, inf = 0;
         double most = 0;
         low = INFINITY, high = -INFINITY, sum = squares = 0;
-        w = history_walk_of(count);
-        while ((at = history_next(&w, &n)) >= 0) {
-            history_numbers(q, data + at * q->itemsize, q->itemsize, n, x);
+        for (int64_t at = 0; at < count; at += HISTORY_ROWS) {
+            int64_t const n = history_piece(q, data, at, count, x);
             for (int64_t k = 0; k < n; k++) {
                 if (x[k] - x[k] != 0) {
                     nan += x[k] != x[k];
@@ -162,25 +139,23 @@ static inline int history_summary(history_series const *q, char const *data, int
                 low = x[k] < low ? x[k] : low;
                 high = x[k] > high ? x[k] : high;
                 most = fabs(x[k]) > most ? fabs(x[k]) : most;
-                sum += x[k] / (double)seen;
+                sum += x[k] / (double)count;
             }
         }
-        w = history_walk_of(count);
-        while ((at = history_next(&w, &n)) >= 0) {
-            history_numbers(q, data + at * q->itemsize, q->itemsize, n, x);
+        for (int64_t at = 0; at < count; at += HISTORY_ROWS) {
+            int64_t const n = history_piece(q, data, at, count, x);
             for (int64_t k = 0; k < n; k++)
                 if (x[k] - x[k] == 0 && most > 0) squares += x[k] / most * (x[k] / most);
         }
         told[0] = nan ? NAN : inf ? INFINITY : most * sqrt(squares);
         if (finite) {
             told[1] = low, told[2] = high;
-            told[3] = sum * ((double)seen / (double)finite);
+            told[3] = sum * ((double)count / (double)finite);
         }
-        return w.runs > 0;
+        return;
     }
     told[0] = sqrt(squares);
-    told[1] = low, told[2] = high, told[3] = sum / (double)seen;
-    return w.runs > 0;
+    told[1] = low, told[2] = high, told[3] = sum / (double)count;
 }
 
 #endif
