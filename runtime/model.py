@@ -123,29 +123,22 @@ class Run:
     notes: tuple[str, ...] = ()
 
 
-def _reopened(path: str, function: str, weights: str, digest: str, state: dict[str, Array]) -> Model:
+def _reopened(path: str, function: str, weights: str, was: str, state: dict[str, Array]) -> Model:
     """A model that was pickled.
 
     Raises:
         ModelError: the file is gone, or another one by now.
     """
+    from .graph.as_json import digest
+
     model = load(f"{path}:{function}" if function else path, weights or None)
-    if model._digest() != digest:
-        raise ModelError(f"{path}: is another file than when the model was pickled; pickle it anew")
+    if digest(model.graph) != was:
+        raise ModelError(
+            f"{path}: it, or a file beside it, is another one than when the pickled model was opened; "
+            "open it again and pickle that"
+        )
     model.state.update(state)
     return model
-
-
-def digest_of(paths: Sequence[Path]) -> str:
-    """A hash of what files hold; of one that is not there, of nothing."""
-    import hashlib
-
-    found = hashlib.blake2b(digest_size=16)
-    for path in paths:
-        if path.is_file():
-            with path.open("rb") as file:
-                found.update(hashlib.file_digest(file, "blake2b").digest())
-    return found.hexdigest()
 
 
 class _Late:
@@ -243,17 +236,13 @@ class Model:
         Raises:
             UsageError: it came from no file.
         """
+        from .graph.as_json import digest
+
         if self.path is None:
             raise UsageError(
                 f"{self.name}: a model that came from no file cannot be pickled; save it, and load the file"
             )
-        return _reopened, (str(self.path), self.function, str(self.weights or ""), self._digest(), self.state)
-
-    def _digest(self) -> str:
-        """What tells whether the model's files are those that were opened."""
-        assert self.path is not None
-        weights = self.weights or self.path.with_suffix(".bin")
-        return digest_of([self.path, *([weights] if self.graph.system is System.OPENVINO else [])])
+        return _reopened, (str(self.path), self.function, str(self.weights or ""), digest(self.graph), self.state)
 
     def __repr__(self) -> str:
         ports = ", ".join(map(str, self.inputs)), ", ".join(map(str, self.outputs))

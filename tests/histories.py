@@ -18,8 +18,7 @@ Collected = dict[tuple[int, int], list[list[tuple[float, ...] | None]]]
 
 def numbers(value: Any) -> tuple[float, ...] | None:
     """The four numbers of a value."""
-    found = numbers_of(value) if isinstance(value, np.ndarray) else None
-    return None if found is None else found[:4]
+    return numbers_of(value) if isinstance(value, np.ndarray) else None
 
 
 def follow_all(engine: Engine) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...runtime.dtypes import dtype as dtype_of
-from ...runtime.engine.history.history import numbers_of
+from ...runtime.engine.history.history import GAP, numbers_of
 from ...runtime.frame import BodyNode, CarriedValue, NodeState
 from ...runtime.graph import MAIN, Array, If, Loop, Node, ScanOutput, StoppedBy, TensorType, Value, bodies, walk
 from ...runtime.graph.slices import join, joined_shape
@@ -171,7 +170,7 @@ class RecordedFrame:
                 one, wide = dict.fromkeys(rows, same), data.size != 1
             found.append((one, wide))
         rows = sorted({iteration for one, _ in found for iteration in one})
-        missing = (math.nan,) * 4
+        missing = (GAP,) * 4  # a tensor without elements, too, has no numbers in a recording
         numbers = [np.array([one.get(k, missing) for k in rows]) if one else np.empty((0, 4)) for one, _ in found]
         return followed.evolution(rows_as_seen(np.array(rows, np.int64), numbers, [wide for _, wide in found]))
 

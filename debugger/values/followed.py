@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from ...runtime.engine.history.history import Seen
+from ...runtime.engine.history.history import Seen, is_gap
 from ...runtime.graph import Loop, Value
 from ..statistics.history import NOTHING, Evolution, History, Numbers, Series
 from ..words.condition import DecidingComparison, compared
@@ -134,6 +134,7 @@ def rows_as_seen(origin: int | npt.NDArray[np.int64], numbers: Sequence[Numbers]
         stats[:, k, :, 1] = np.fmax.reduceat(np.where(finite, series, np.nan), starts)
         stats[:, k, :, 2] = series[starts]
         stats[:, k, :, 3] = series[np.append(starts[1:], rows) - 1]
-        stats[:, k, :, 4] = np.add.reduceat((~finite).astype(np.float64), starts)
+        odd = ~finite & ~is_gap(np.ascontiguousarray(series, np.float64))
+        stats[:, k, :, 4] = np.add.reduceat(odd.astype(np.float64), starts)
     told = tuple(len(one) > 0 for one in numbers)
     return Seen(0, origin, rows, width, stats, told, tuple(wide), True)

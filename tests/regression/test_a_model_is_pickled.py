@@ -48,11 +48,42 @@ def test_a_file_that_is_another_one_by_now(tmp_path: Path) -> None:
     onnx.save(proto(SUM), path)
     packed = pickle.dumps(loopdbg.load(path))
     onnx.save(proto(SUM.replace("Mul", "Add")), path)
-    with pytest.raises(loopdbg.ModelError, match="is another file than when the model was pickled"):
+    with pytest.raises(loopdbg.ModelError, match="is another one than when"):
         pickle.loads(packed)
     path.unlink()
     with pytest.raises(loopdbg.ModelError, match="no such file"):
         pickle.loads(packed)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_external_weights_that_change(when: str, tmp_path: Path) -> None:
+    """The copy ran with the new weights, in silence."""
+
+    def save(weight: float) -> None:
+        text = """g (float[3] x) => (float[3] y) { w = Constant <value = float[3] {1, 1, 1}> ()
+          n = Constant <value_int = 2> ()
+          y = Loop (n, , x) <body = b (int64 i, bool c, float[3] a) => (bool k, float[3] s) {
+            k = Identity (c)
+            s = Add (a, w)
+          }>
+        }"""
+        made = proto(text)
+        held = onnx.numpy_helper.from_array(np.full(3, weight, np.float32), "w")
+        del made.graph.node[0]
+        made.graph.initializer.append(held)
+        for old in (path, tmp_path / "w.bin"):
+            old.unlink(missing_ok=True)
+        onnx.save(made, path, save_as_external_data=True, location="w.bin", size_threshold=0)
+
+    path = tmp_path / "m.onnx"
+    save(1)
+    m = loopdbg.load(path)
+    x = np.float32([1, 2, 3])
+    assert m.run({"x": x})["y"].tolist() == [3, 4, 5]
+    packed = pickle.dumps(m) if when == "after" else b""
+    save(2)
+    with pytest.raises(loopdbg.ModelError, match="a file beside it, is another one"):
+        pickle.loads(packed or pickle.dumps(m))
 
 
 def test_a_model_of_no_file() -> None:

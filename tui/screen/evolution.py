@@ -63,7 +63,9 @@ def spark(history: History, room: int, dtype: str) -> str:
     if _is_still(history, dtype):
         low = np.where(np.isnan(seen.low), seen.low, seen.span[0] if seen.span else 0.0)
         seen, last = Band(low, low, seen.odd), np.where(np.isfinite(last), low, last)
-    return draw(seen, room)[0] if is_folded(history, room) else sparkline(last.tolist(), room)
+    if is_folded(history, room):
+        return draw(seen, room)[0]
+    return sparkline(last.tolist(), room, np.flatnonzero(np.isnan(last) & ~seen.odd).tolist())
 
 
 def flat_note(history: History) -> str:

@@ -6,7 +6,7 @@ The text of values themselves is :mod:`...debugger.text`'s, and can be had from 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -124,19 +124,21 @@ def _delta_of_tensors(a: TensorRef, b: TensorRef) -> str:
     return f"±{found.largest:.2g}"
 
 
-def sparkline(values: Iterable[float], width: int) -> str:
-    """The newest ``width`` numbers as bars, oldest first; ``×`` stands for NaN and Inf."""
-    shown = [float(value) for value in values][-width:] if width > 0 else []
-    finite = [value for value in shown if math.isfinite(value)]
-    if not finite:
-        return NOT_FINITE * len(shown)
-    low, high = min(finite), max(finite)
+def sparkline(values: Iterable[float], width: int, gaps: Collection[int] = ()) -> str:
+    """The newest ``width`` numbers as bars, oldest first; ``×`` stands for NaN and Inf. ``gaps``: places in ``values``
+    that hold no number, as where a tensor has no elements; they stay empty."""
+    given = [float(value) for value in values]
+    shown = list(enumerate(given))[-width:] if width > 0 else []
+    finite = [value for _, value in shown if math.isfinite(value)]
+    low, high = (min(finite), max(finite)) if finite else (0.0, 0.0)
     # Halves, since the range of the largest numbers is no number any more.
     span = high / 2 - low / 2
     steps = len(_BARS) - 1
     return "".join(
-        NOT_FINITE
+        " "
+        if at in gaps
+        else NOT_FINITE
         if not math.isfinite(value)
         else _BARS[round((value / 2 - low / 2) / span * steps) if span > 0 else 0]
-        for value in shown
+        for at, value in shown
     )

@@ -32,6 +32,7 @@ cdef extern from "history.h" nogil:
     int64_t history_even_width(int64_t rows)
 
 cdef extern from "tensors.h" nogil:
+    double history_gap()
     void history_summary(const history_series *q, const char *data, int64_t count, double *told)
 
 # What was seen of an entry of a loop: ``stats[bucket, series, norm smallest largest mean, low high first last odd]``, of
@@ -409,6 +410,15 @@ cdef class Histories:
                     tuple([h.series[k].kind > KIND_NONE for k in range(h.nseries)]),
                     tuple([e.wide[k] != 0 for k in range(h.nseries)]),
                     not e.lost)
+
+
+#: Stands for a value of no numbers, as a tensor without elements: a NaN that is not counted as one.
+GAP = history_gap()
+
+
+def is_gap(numbers):
+    """Where float64 numbers are gaps; other NaN are not."""
+    return numbers.view(np.uint64) == np.float64(GAP).view(np.uint64)
 
 
 def numbers_of(value):
