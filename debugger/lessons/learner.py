@@ -142,8 +142,20 @@ class Learner:
         keys = self.voice(f"`{step.keys}`").strip("`")
         return f"{mark} {keys:<8} {step.told}" + (f" ({ticks} of {step.times})" if 0 < ticks < step.times else "")
 
+    def _unanswered(self) -> list[int]:
+        """The cards of this lesson with a task that was not answered right, counted from 1."""
+        answered = self.progress[self.lesson.number].answered
+        cards = enumerate(self.lesson.cards)
+        return [k + 1 for k, card in cards if card.kind is Kind.TASK and k not in answered]
+
     def _last(self) -> list[str]:
+        if left := self._unanswered():
+            cards = ", ".join(map(str, left))
+            return wrapped(f"That was the last card. Without a right answer so far: card {cards}; `card N` opens one.")
         tried = [n for n in ALL if self.progress[n].tries > 1 and isinstance(ALL[n], Lesson)]
+        lessons = [n for n, one in ALL.items() if isinstance(one, Lesson) and n not in self.progress.done]
+        if not tried and lessons:
+            return wrapped(f"These tasks are done. Lessons that are not: {', '.join(map(str, lessons))}.")
         if not tried:
             return ["That was all of it. Every question came right at the first try."]
         told = ["That was all of it. What took a second try, for tomorrow:"]
@@ -179,7 +191,7 @@ class Learner:
         kept = self.progress[self.lesson.number]
         if not kept.done:
             kept.card = self.number
-        if self.card.kind is Kind.LAST:
+        if self.card.kind is Kind.LAST and not self._unanswered():
             kept.done = True
         self.progress.save()
 
@@ -285,6 +297,8 @@ class Learner:
             beside = f" You said first: {kept.guess}; it is {show(self.question.answer)}."
         first = not self.answered
         self.answered = True
+        if self.number not in kept.answered:
+            kept.answered.append(self.number)
         self.say(f"✓ Right. {reply.text}{beside}")
         if self.card.kind is Kind.ASK:
             kept.done = True

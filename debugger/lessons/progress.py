@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 
 @dataclass
 class Done:
-    """Of one lesson: the card that was reached, whether its question was answered, how many tries that took, and the
-    first guess."""
+    """Of one lesson: the card that was reached, whether its question was answered, how many tries that took, the first
+    guess, and the cards that were answered right."""
 
     card: int = 0
     done: bool = False
     tries: int = 0
     guess: str = ""
+    answered: list[int] = field(default_factory=list)
 
 
 class Progress:
@@ -76,4 +77,5 @@ def _done(told: Any) -> Done:
     Raises:
         TypeError, ValueError, KeyError: it is none.
     """
-    return Done(int(told["card"]), bool(told["done"]), int(told["tries"]), str(told["guess"]))
+    answered = [int(card) for card in told.get("answered", ())]
+    return Done(int(told["card"]), bool(told["done"]), int(told["tries"]), str(told["guess"]), answered)

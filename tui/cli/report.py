@@ -30,11 +30,13 @@ def notes(run: Run) -> list[str]:
     return [*run.notes, *(f"loop '{loop.name}': {note}" for loop in run.loops for note in loop.notes)]
 
 
-def loop_lines(model: str, run: Run, seconds: float) -> list[str]:
-    """One line a loop; inner ones indented."""
+def loop_lines(model: str, run: Run, seconds: float | None) -> list[str]:
+    """One line a loop; inner ones indented. ``seconds``: None where somebody stopped on the way, so that the time is
+    not that of the iterations."""
     model = printable(model)
     if not run.loops:
-        return [f"{model}: ran in {duration(seconds)}; it has no loop"]
+        took = "" if seconds is None else f" in {duration(seconds)}"
+        return [f"{model}: ran{took}; it has no loop"]
     lines = []
     again = Counter(loop.name for loop in run.loops)
     for loop in run.loops:
@@ -44,7 +46,8 @@ def loop_lines(model: str, run: Run, seconds: float) -> list[str]:
             lines.append(f"  {count} in {counted(loop.entries, 'entry', 'entries')}{_reasons(loop)}")
             continue
         each = f" ({duration(loop.seconds / loop.iterations)} each)" if loop.iterations else ""
-        lines.append(f"{model}: {count} in {duration(loop.seconds)}{each}, {_ended(loop)}")
+        took = "" if seconds is None else f" in {duration(loop.seconds)}{each}"
+        lines.append(f"{model}: {count}{took}, {_ended(loop)}")
     return lines
 
 

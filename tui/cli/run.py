@@ -112,7 +112,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
         session = Session(model, inputs.values, max_iterations=options.max_iterations, attended=attended)
         status, result, stopped, seconds = scripted.run(session, options)
         if result is not None:
-            return status or self._tell(model, inputs, options, result, seconds)
+            return status or self._tell(model, inputs, options, result, seconds, stepped=True)
         if options.json:
             terminal.out_json({"stopped": stopped})
         return status
@@ -142,8 +142,11 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
         result: Result,
         seconds: float,
         recording: Recording | None = None,
+        *,
+        stepped: bool = False,
     ) -> int:
-        """Print and save what a run gave; returns the exit status."""
+        """Print and save what a run gave; returns the exit status. ``stepped``: a session ran it, whose stops are in
+        the seconds."""
         remarks = list(inputs.remarks)
         saved_as = ""
         if options.output is not None and result.stopped_by is None:
@@ -159,7 +162,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
         else:
             for note in report.notes(result):
                 terminal.err(f"note: {note}")
-            for line in report.loop_lines(model.name, result, seconds):
+            for line in report.loop_lines(model.name, result, None if stepped else seconds):
                 terminal.out(line)
             for line in report.output_lines(result.outputs, saved_as):
                 terminal.out(line)

@@ -207,6 +207,19 @@ def test_after_the_hour(tmp_path: Path) -> None:
     assert 13 in klass.learner.progress.done
 
 
+def test_whoever_answered_nothing_is_not_praised(tmp_path: Path) -> None:
+    klass = Class(13, tmp_path / "lessons.json")
+    klass("card", "answer 77", "card", "card", "card")
+    told = squeezed(" ".join(klass.learner.lines()))
+    assert "Without a right answer so far: card 1, 2, 3, 4" in told and "came right" not in told
+    assert 13 not in klass.learner.progress.done
+    klass(
+        "card 1", "break nan", "continue", "card 2", "answer 10", "card 3", "answer 1", "card 4", "answer done", "card"
+    )
+    assert 13 in klass.learner.progress.done
+    assert "Lessons that are not: 1, 2, 3" in squeezed(" ".join(klass.learner.lines()))
+
+
 # -- what is kept
 
 
