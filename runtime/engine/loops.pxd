@@ -28,7 +28,6 @@ cdef class Loops:
     cdef int64_t first_part(self, int index, int k, list counts) except? -2
     cdef object tensor_to_cut(self, int slot, str where)
     cdef int cut_slice(self, int index, int k, int64_t trip) except -1
-    cdef object with_unneeded(self, int index, sliced, parts, int64_t trip)
     cdef int find_pieces(self, Slice *c, array, parts, int axis) except -1
     cdef object gathered(self, int index, int k, parts)
     cdef int put_part(self, int index, int k, int64_t part) except -1

@@ -31,7 +31,6 @@ import numpy as np
 
 from ..errors import ExecutionError
 from ..graph import StoppedBy, System, TensorType
-from ..graph.dependence import lateness
 from ..graph.slices import cut, from_start, parts_from
 from ..ops.type_groups import mixed_types
 from .memory.memory import shapes_of
@@ -195,8 +194,6 @@ cdef class Loops:
         sliced = self.plan.loops[index].slices[k].sliced
         array = self.tensor_to_cut(c.outer, where)
         parts = parts_from(cut(array, sliced, where), sliced, trip)
-        if len(parts) < trip and self.plan.loops[index].loop.system is System.TENSORRT:
-            parts = self.with_unneeded(index, sliced, parts, trip)
         c.parts, c.pieces = len(parts), 0
         c.outer_spec = self.s.slots[c.outer].spec
         if array.dtype.hasobject:
@@ -216,14 +213,6 @@ cdef class Loops:
         self.memory.put_owner(c.inner, parts, c.part_spec, 0)
         self.s.slots[c.inner].nbytes = self.memory.specs.nbytes(c.part_spec)
         return 0
-
-    cdef object with_unneeded(self, int index, sliced, parts, int64_t trip):
-        """Parts for the last iterations that nothing needs: TensorRT evaluates an element as it is needed."""
-        cdef int64_t lacking = trip - len(parts)
-        late = lateness(self.plan.loops[index].loop, sliced)
-        if late is not None and lacking > late or lacking > 1 << 20:
-            return parts
-        return np.concatenate([parts, np.zeros((lacking, *parts.shape[1:]), parts.dtype)])
 
     cdef int find_pieces(self, Slice *c, array, parts, int axis) except -1:
         """Note where in the outer tensor the parts' pieces are, for entries like this one."""

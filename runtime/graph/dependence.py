@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from .records import Loop, SlicedInput, Value, bodies, captured, walk
+from .records import Loop, Value, bodies, walk
 
 
 def made_in(loop: Loop) -> Iterator[Value]:
@@ -50,27 +50,3 @@ def uses(loop: Loop) -> Counter[Value]:
         for _, inner in bodies(node):
             found.update(inner.outputs)
     return found
-
-
-def lateness(loop: Loop, sliced: SlicedInput) -> int | None:
-    """How many of the last iterations need no part of a sliced input: what they make of it would go into iterations
-    that never run. None: no iteration needs any."""
-    late: dict[Value, int] = {}
-    params = {edge.param: edge.result for edge in loop.back_edges}
-    makers = {value: node for node in loop.body.nodes for value in node.outputs if value is not None}
-    results = [scan.result for scan in loop.scan_outputs]
-    results += [last.result if last.edge is None else last.edge.result for last in loop.last_values]
-    waiting = [(value, 0) for value in results]
-    waiting += [(value, 0) for value in (loop.condition, loop.ignored_condition) if value is not None]
-    while waiting:
-        value, depth = waiting.pop()
-        if late.get(value, depth + 1) <= depth:
-            continue
-        late[value] = depth
-        node = makers.get(value)
-        if value in params:
-            waiting.append((params[value], depth + 1))
-        elif node is not None:
-            waiting += [(one, depth) for one in node.inputs if one is not None]
-            waiting += [(one, depth) for _, body in bodies(node) for one in captured(body)]
-    return late.get(sliced.inner)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -504,7 +505,7 @@ def _plain(out: str) -> Any:
         told = json.loads(out)
         told.pop("seconds", None)
         return told
-    return [line.split(" in ")[0] if "iterations of" in line else line for line in out.splitlines()]
+    return [re.sub(r" in [\d.]+ \w+( \([\d.]+ \w+ each\))?,", ",", line) for line in out.splitlines()]
 
 
 def test_commands_from_a_pipe(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
