@@ -54,7 +54,7 @@ class Replay(Debuggee):
     @property
     def running(self) -> bool:
         """True while another thread looks for the next stop."""
-        return self._lock.locked()
+        return self._turns.taken
 
     @property
     def moment(self) -> int:
@@ -126,7 +126,7 @@ class Replay(Debuggee):
         """Go to the first boundary."""
         if inputs:
             self.refuse("giving other inputs")
-        with self._held():
+        with self._turns.turn():
             return self._to_first()
 
     def step(self, count: int = 1) -> Stop:
@@ -134,14 +134,14 @@ class Replay(Debuggee):
         return self._repeat(count, self._step)
 
     def _step(self) -> Stop:
-        with self._held():
+        with self._turns.turn():
             mark = self._current("step")
             following = None if mark.ended else self._in_entry(mark, 1)
             return self._advance(following or self._after(mark))
 
     def into(self) -> Stop:
         """To the next recorded boundary of any loop: down into a loop inside this one."""
-        with self._held():
+        with self._turns.turn():
             return self._advance(self._after(self._current("go on")))
 
     def finish(self, count: int = 1) -> Stop:
@@ -150,7 +150,7 @@ class Replay(Debuggee):
         return self._repeat(count, self._finish)
 
     def _finish(self) -> Stop:
-        with self._held():
+        with self._turns.turn():
             mark = self._running_mark(self._current("finish"))
             if mark is None:
                 return self._advance(self._after(self._current("finish")))
@@ -164,7 +164,7 @@ class Replay(Debuggee):
         Raises:
             UsageError: the iteration is not ahead, or no loop is running.
         """
-        with self._held():
+        with self._turns.turn():
             mark = self._running_mark(self._current("go on"))
             if mark is None:
                 raise UsageError("no loop is running here; until needs one")
@@ -175,7 +175,7 @@ class Replay(Debuggee):
 
     def continue_(self) -> Stop:
         """To the next recorded boundary at which a breakpoint hits, or to the end of the recording."""
-        with self._held():
+        with self._turns.turn():
             self._current("go on")
             return self._advance(None)
 
@@ -190,7 +190,7 @@ class Replay(Debuggee):
         return self._repeat(count, self._back, back=True)
 
     def _back(self) -> Stop:
-        with self._held():
+        with self._turns.turn():
             if self.done:
                 return self._go(self._last())
             mark = self._current("go back")
@@ -208,7 +208,7 @@ class Replay(Debuggee):
         """
         if iteration < 0:
             raise UsageError(f"there is no iteration {iteration}")
-        with self._held():
+        with self._turns.turn():
             mark = self._mark or self._current("go there")
             found = self.trace.mark(Which(entry=mark.entry, iteration=iteration))
             if found is not None:
@@ -231,7 +231,7 @@ class Replay(Debuggee):
 
     def reverse_continue(self) -> Stop:
         """Go back to the last recorded boundary before this at which a breakpoint hits; without one to the first."""
-        with self._held():
+        with self._turns.turn():
             here = self._mark
             if self._look(Which(before=0 if here is None else here.id + self.done), back=True):
                 return self.stop

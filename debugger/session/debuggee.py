@@ -6,7 +6,6 @@ Front ends and commands know nothing else; what one of the two cannot do it refu
 from __future__ import annotations
 
 import contextlib
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from ...runtime.errors import Remedy, UsageError
 from ...runtime.graph import Node
 from ...runtime.model import Data, LoopTotals, Model
+from ...runtime.turns import Turns
 from ..breakpoints.breakpoint import Breakpoint, Trigger
 from ..breakpoints.collection import Breakpoints
 from ..breakpoints.places import Places
@@ -62,11 +62,8 @@ class Debuggee(ABC):
         #: What logpoints printed since somebody last took it; ``on_log`` gets each line at once, where it is set.
         self.logged: list[str] = []
         self.on_log: Callable[[str], object] | None = None
-        self._lock = threading.Lock()
-        #: Held while it moves, and by others while they read its large values: two of them at once to compare them.
-        self._reading = threading.RLock()
-        #: Held while an interrupt is set or forgotten, so that none outlives the step that it was meant for.
-        self._interrupting = threading.Lock()
+        #: Nobody else moves it meanwhile: ``with self._turns.turn():``.
+        self._turns = Turns(self._ask_to_stop, self._forget_to_stop)
 
     def refuse(self, what: str) -> NoReturn:
         """Say that something is not possible, and why.
@@ -391,7 +388,7 @@ class Debuggee(ABC):
         """Test the breakpoints at the boundary that this stands at, as if it had just come there; without a hit nothing
         changes. For breakpoints that are set at the boundary which they are about; of a model without loops, before its
         first node."""
-        with self._held():
+        with self._turns.turn():
             if self.at_boundary() or self.frame.loop is None:
                 for breakpoint_ in self.breakpoints:
                     breakpoint_.passed = False
@@ -404,22 +401,7 @@ class Debuggee(ABC):
 
     def interrupt(self) -> None:
         """Stop what is under way at the next boundary; from any thread. Without anything it does nothing."""
-        with self._interrupting:
-            if self._lock.locked():
-                self._ask_to_stop()
-
-    @contextlib.contextmanager
-    def _held(self) -> Iterator[None]:
-        """Nobody else moves it meanwhile."""
-        if not self._lock.acquire(blocking=False):
-            raise UsageError("the session is running; interrupt it first")
-        try:
-            with self._reading:
-                yield
-        finally:
-            with self._interrupting:
-                self._forget_to_stop()
-                self._lock.release()
+        self._turns.interrupt()
 
     @abstractmethod
     def _ask_to_stop(self) -> None:

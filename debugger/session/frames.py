@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ import numpy.typing as npt
 from ...runtime import frame as runtime
 from ...runtime.engine.memory.memory import read_only
 from ...runtime.graph import Array, Value
+from ...runtime.turns import Turns
 from ..expression.language import parse
 from ..statistics.history import Evolution
 from ..statistics.tensor import LARGE, OverError, TensorRef
@@ -117,15 +117,12 @@ class SessionFrame(runtime.Frame):
 
 class StandingFrame(SessionFrame):
     """The same frame as another one; its tensors of :data:`LARGE` bytes or more are references, good until the session
-    goes on. ``reading``: held while somebody reads one, and by the session while it moves, which ``moves`` tells."""
+    goes on. ``turns``: whether it does."""
 
-    def __init__(
-        self, frame: SessionFrame, timeline: Timeline, reading: threading.RLock, moves: Callable[[], bool]
-    ) -> None:
+    def __init__(self, frame: SessionFrame, timeline: Timeline, turns: Turns) -> None:
         super().__init__(timeline, frame.index)
         self._same = frame
-        self._reading = reading
-        self._moves = moves
+        self._turns = turns
         #: One reference for one tensor, which knows its statistics once somebody asked.
         self._refs: dict[object, TensorRef] = {}
 
@@ -181,14 +178,14 @@ class StandingFrame(SessionFrame):
         Raises:
             OverError: the session moves, or has moved.
         """
-        if self._moves() or not self._reading.acquire(timeout=_PATIENCE):
+        if self._turns.taken or not self._turns.reading.acquire(timeout=_PATIENCE):
             raise OverError("this value is over: the loop is going on")
         try:
             if self._engine.moment != self._moment:
                 raise OverError("this value is over: the loop has gone on since")
             return do(find())
         finally:
-            self._reading.release()
+            self._turns.reading.release()
 
     @property
     def scan_outputs(self) -> Mapping[str, Any]:

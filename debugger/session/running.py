@@ -136,7 +136,7 @@ class Running(Debuggee):
         return self._frames[index]
 
     def standing(self, frame: SessionFrame) -> StandingFrame:
-        return StandingFrame(frame, self._timeline, self._reading, self._lock.locked)
+        return StandingFrame(frame, self._timeline, self._turns)
 
     def at_boundary(self) -> bool:
         return self._timeline.at_boundary()

@@ -60,7 +60,7 @@ class Session(Running):
     # -- on
 
     def restart(self, inputs: Mapping[str, Data] | None = None) -> Stop:
-        with self._held():
+        with self._turns.turn():
             if inputs:
                 self._give(inputs)
             timeline, entry = self._timeline, self._timeline.entry
@@ -117,7 +117,7 @@ class Session(Running):
         iteration = operator.index(iteration)
         if iteration < 0:
             raise UsageError(f"there is no iteration {iteration}")
-        with self._held():
+        with self._turns.turn():
             around, index = self._timeline.this_entry()
             target = self._timeline.boundary(around, index, iteration)
             now, _, _, ended, _ = self._engine.loop_state(index)
@@ -133,12 +133,12 @@ class Session(Running):
             return stop
 
     def reverse_continue(self) -> Stop:
-        with self._held():
+        with self._turns.turn():
             return self._reverse()
 
     def travel(self, position: Position) -> Stop:
         """Go to a position at which this line of time has stood."""
-        with self._held():
+        with self._turns.turn():
             return self._travel(lambda: self._timeline.go_to(position))
 
     # -- what if
@@ -152,7 +152,7 @@ class Session(Running):
     def _edit(self, frame: SessionFrame, change: Callable[[Any], str]) -> Branch:
         from .edit import Editor
 
-        with self._held():
+        with self._turns.turn():
             if self.done:
                 raise UsageError("the model ran to its end, so nothing would use it; go back first: back, or goto N")
             branch = self._timeline.edit(lambda: change(Editor(self._engine, frame, frame.history)))
@@ -169,20 +169,20 @@ class Session(Running):
         return self._timeline.current
 
     def switch(self, number: int) -> Stop:
-        with self._held():
+        with self._turns.turn():
             branch = self._timeline.numbered(number)
             self._timeline.reached()
             return self._travel(lambda: self._timeline.go_to(branch.tip, branch))
 
     def undo(self) -> Stop:
-        with self._held():
+        with self._turns.turn():
             parent, fork = self.branch.parent, self.branch.fork
             if parent is None or fork is None:
                 raise UsageError("nothing was set on this branch")
             return self._travel(lambda: self._timeline.go_to(fork, parent))
 
     def side_by_side(self, first: Branch, second: Branch) -> Iterator[tuple[Boundary, Boundary]]:
-        with self._held():
+        with self._turns.turn():
             yield from self._timeline.side_by_side(first, second)
 
     # -- how
@@ -190,7 +190,7 @@ class Session(Running):
     @contextmanager
     def _going_on(self) -> Iterator[None]:
         """Hold the session for a step that leads on, which needs somewhere to go."""
-        with self._held():
+        with self._turns.turn():
             if self.done:
                 raise UsageError("the model ran to its end; restart to run it again")
             if self.stop.reason is Reason.LIMIT and self._engine.stack:
@@ -234,11 +234,11 @@ class Session(Running):
         return destinations.NextNode(len(self._engine.stack), ahead, into)
 
     def _back(self) -> Stop:
-        with self._held():
+        with self._turns.turn():
             return self._travel(self._timeline.back)
 
     def _back_node(self) -> Stop:
-        with self._held():
+        with self._turns.turn():
             return self._travel(self._timeline.back_node)
 
 

@@ -1,0 +1,171 @@
+"""A KeyboardInterrupt, or the end of memory, may come at any line of Python: a session answers afterwards, goes on from
+where it stands, and gives the outputs that it would have given."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import loopdbg
+from loopdbg import LoopdbgError, Model, Session
+from models import model
+
+PACKAGE = os.path.dirname(loopdbg.__file__)
+NESTED = """g (float x0) => (float x, float[N] rows) {
+  n = Constant <value = int64 {3}> ()
+  x, rows = Loop (n, , x0) <body = b (int64 i, bool c, float a) => (bool c2, float y, float y) {
+    c2 = Identity (c)
+    m = Constant <value = int64 {2}> ()
+    half = Constant <value = float {0.5}> ()
+    inner = Loop (m, , a) <body = d (int64 j, bool e, float p) => (bool e2, float q) {
+      e2 = Identity (e)
+      q = Mul (p, half)
+    }>
+    y = Add (inner, a)
+  }>
+}"""
+GIVEN = {"x0": np.float32(1)}
+EDITED = np.float32(4)
+
+
+def set_(session: Session) -> None:
+    session.set("a", EDITED)
+
+
+def undo(session: Session) -> None:
+    set_(session)
+    session.step()
+    session.undo()
+
+
+def switch(session: Session) -> None:
+    set_(session)
+    session.switch(1)
+
+
+def breaking(session: Session) -> None:
+    session.breakpoints.add("if a > 1 and iter >= 3")
+    session.continue_()
+    session.reverse_continue()
+
+
+def watching(session: Session) -> None:
+    session.watch("a")
+    session.continue_()
+    session.continue_()
+
+
+def looking(session: Session) -> None:
+    session.history("a")
+    assert session.frame["a@1"] == 1.25
+    assert session.frame.nodes
+
+
+COMMANDS: dict[str, Callable[[Session], object]] = {
+    "step": Session.step,
+    "next_node": Session.next_node,
+    "into": Session.into,
+    "finish": Session.finish,
+    "until": lambda session: session.until(3),
+    "continue": Session.continue_,
+    "back": Session.back,
+    "back_node": Session.back_node,
+    "goto": lambda session: session.goto(1),
+    "goto ahead": lambda session: session.goto(3),
+    "restart": Session.restart,
+    "set": set_,
+    "undo": undo,
+    "switch": switch,
+    "break": breaking,
+    "watch": watching,
+    "look": looking,
+}
+
+
+class Stopped:
+    """Raises at one line of the package: the ``k``-th that runs, of what is called from here."""
+
+    def __init__(self, error: type[BaseException], k: int) -> None:
+        self._error = error
+        self._left = k
+        #: The line at which it raised; empty as long as it has not.
+        self.where = ""
+
+    def _at(self, frame: FrameType, event: str, argument: object) -> Any:
+        if not frame.f_code.co_filename.startswith(PACKAGE):
+            return None
+        if event == "line":
+            self._left -= 1
+            if self._left == 0:
+                sys.settrace(None)
+                self.where = f"{frame.f_code.co_filename.removeprefix(PACKAGE)}:{frame.f_lineno}"
+                raise self._error
+        return self._at
+
+    def __enter__(self) -> Stopped:
+        sys.settrace(self._at)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        sys.settrace(None)
+
+
+def standing(loaded: Model) -> Session:
+    """Before iteration 2 of the outer loop."""
+    session = loopdbg.debug(loaded, GIVEN)
+    session.goto(2)
+    return session
+
+
+def to_the_end(session: Session) -> list[float]:
+    session.breakpoints.clear()
+    if not session.done:
+        session.continue_()
+    assert session.outputs is not None
+    return [float(session.outputs["x"]), *map(float, session.outputs["rows"])]
+
+
+def wanted(loaded: Model, command: Callable[[Session], object]) -> Iterator[list[float]]:
+    """The outputs without the command, and with it."""
+    yield to_the_end(standing(loaded))
+    session = standing(loaded)
+    set_(session)
+    if command in (set_, undo, switch):
+        yield to_the_end(session)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_session_answers_after_it(name: str, error: type[BaseException]) -> None:
+    command, loaded = COMMANDS[name], model(NESTED)
+    right = list(wanted(loaded, command))
+    lost: dict[str, str] = {}
+    for k in range(1, 100_000):
+        session = standing(loaded)
+        line = Stopped(error, k)
+        try:
+            with line:
+                command(session)
+        except (error, LoopdbgError):
+            if not line.where:
+                raise
+        if not line.where:
+            break
+        try:
+            on = to_the_end(session)
+            session.restart()
+            again = to_the_end(session)
+        except LoopdbgError as fault:
+            lost[line.where] = str(fault)
+            continue
+        if on not in right or again != right[0]:
+            lost[line.where] = f"{on}, then {again}; right is {right}"
+    print(f"{name}: {k - 1} lines")
+    assert k > 50
+    assert not lost
