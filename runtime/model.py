@@ -23,7 +23,6 @@ from .graph import (
     Loop,
     Node,
     OptionalType,
-    SequenceType,
     StoppedBy,
     System,
     TensorType,
@@ -33,6 +32,7 @@ from .graph import (
     loops,
 )
 from .graph.short_names import shorten
+from .inputs import Data, check_value, state_inputs
 from .limits import most_iterations
 from .notes import observed
 from .plan.plan import LoopPlan, Plan, compile_graph
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from .frame import Frame
     from .repeats import Watch
 
-#: What a model takes and gives: an array, a list of them (a sequence), None (an empty optional).
-Data = Any
 OnIteration = Callable[["Frame"], object]
 
 #: Seconds until a run is looked at whether it can end.
@@ -190,10 +188,12 @@ class Model:
         self.weights = weights
         #: Of a script: what builds the model, if it was named.
         self.function = function
+        #: Its runs are several runs of what is in the file.
+        self.requests = False
         #: What runs assigned to variables, by name (OpenVINO's ReadValue and Assign); the next run reads it.
         self.state: dict[str, Array] = {}
-        given = graph.inputs[: len(graph.inputs) - 2 * len(graph.variables)]
-        self.inputs = [_input(graph, value) for value in given]
+        kept = {value for variable in graph.variables for value in variable.inputs}
+        self.inputs = [_input(graph, value) for value in graph.inputs if value not in kept]
         names = graph.output_names or [v.name for v in graph.outputs]
         count = len(names) - sum(variable.assigned is not None for variable in graph.variables)
         self.outputs = [Port(name, v.type) for name, v in zip(names[:count], graph.outputs, strict=False)]
@@ -276,11 +276,8 @@ class Model:
             raise InputError(f"the model has no input '{name}'; it has {have}")
         checked: dict[int, Data] = {}
         named: dict[str, int] = {}
-        for variable in self.graph.variables:
-            held = self.state.get(variable.name)
-            was = self.graph.defaults[variable.state.name] if held is None else held
-            checked[self.plan.slot_of[variable.state]] = was
-            checked[self.plan.slot_of[variable.known]] = np.array(held is not None)
+        if self.graph.variables or self.state:
+            checked |= {self.plan.slot_of[value]: data for value, data in state_inputs(self.graph, self.state)}
         for (value, slot), port in zip(self.plan.inputs, self.inputs, strict=False):
             if port.name in inputs:
                 checked[slot] = check_value(port.name, port.type, inputs[port.name], named)
@@ -495,12 +492,26 @@ class Model:
         """
         results: dict[str, Data] = engine.results()
         for variable in self.graph.variables:
-            results.pop(f"{variable.name} (assigned)", None)
+            results.pop(variable.output_name, None)
         return results
 
     def reset(self) -> None:
         """Forget what runs assigned to variables: the next one begins with their initial values."""
         self.state.clear()
+
+    def over_requests(self) -> Model:
+        """A model whose run is several runs of this one, each going on with the variables that the one before assigned:
+        every input and every output has one more axis in front, that of the runs, which are a loop.
+
+        Raises:
+            UsageError: it keeps no variables, has no inputs, or one that is no tensor.
+        """
+        from .graph.requests import each_its_own
+
+        made = Model(each_its_own(self.graph), self.path, self.function, self.weights)
+        made.requests = True
+        made.state.update(self.state)
+        return made
 
     def _keep_state(self, engine: Engine) -> None:
         for variable in self.graph.variables:
@@ -539,78 +550,6 @@ def load(path: str | Path, weights: str | Path | None = None) -> Model:
 
     file, function = split(path)
     return Model(read(file, weights, function), file, function, None if weights is None else Path(weights))
-
-
-def check_value(name: str, declared: ValueType, value: Data, named: dict[str, int] | None = None) -> Data:
-    """One input checked against its declared type; arrays come back as arrays of the declared dtype.
-
-    ``named`` collects what named dimensions turned out to be, so that two inputs must agree.
-
-    Raises:
-        InputError: it does not fit; the text says what is needed and how to give it.
-    """
-    named = {} if named is None else named
-    if isinstance(declared, OptionalType):
-        return None if value is None else check_value(name, declared.element, value, named)
-    if isinstance(declared, SequenceType):
-        if not isinstance(value, list | tuple):
-            raise InputError(f"input '{name}' is a sequence ({declared}); give a list of arrays")
-        return [check_value(f"{name}[{k}]", declared.element, element) for k, element in enumerate(value)]
-    array = _as_array(name, declared, value)
-    _check_shape(name, declared, array, named)
-    return array
-
-
-def _as_array(name: str, declared: TensorType, value: Data) -> Array:
-    wanted = declared.dtype
-    exact = isinstance(value, np.ndarray | np.generic)
-    try:
-        array = np.asarray(value)
-    except ValueError:
-        raise InputError(f"input '{name}' ({declared}): the rows of the given list have different lengths") from None
-    if wanted is None:
-        return array
-    if wanted.hasobject:
-        if array.dtype.kind not in "OUST":
-            raise InputError(f"input '{name}' needs strings, got {array.dtype.name}")
-        return array.astype(object)
-    if array.dtype == wanted:
-        return array
-    if exact:
-        raise InputError(
-            f"input '{name}' needs {declared}, got {array.dtype.name} {list(array.shape)}; convert it with "
-            f"x.astype('{wanted.name}')"
-        )
-    if array.dtype.kind not in "biufc" and array.size:
-        raise InputError(f"input '{name}' needs {declared}, got {value!r:.60}")
-    with np.errstate(all="ignore"):
-        converted = array.astype(wanted)
-        if wanted.kind in "iub" and not np.array_equal(converted.astype(array.dtype), array):
-            raise InputError(f"input '{name}' needs {declared}, and {value!r:.60} cannot be given as {wanted.name}")
-    return converted
-
-
-def _check_shape(name: str, declared: TensorType, array: Array, named: dict[str, int]) -> None:
-    if declared.shape is None:
-        return
-    fits = len(declared.shape) == array.ndim
-    if fits:
-        for axis, (least, most) in declared.bounds.items():
-            fits = fits and least <= array.shape[axis] and (most is None or array.shape[axis] <= most)
-        for wanted, have in zip(declared.shape, array.shape, strict=True):
-            if isinstance(wanted, int) and wanted != have:
-                fits = False
-            elif isinstance(wanted, str) and named.setdefault(wanted, have) != have:
-                raise InputError(
-                    f"input '{name}' {list(array.shape)}: its dimension '{wanted}' is {have}, but another input has "
-                    f"{named[wanted]} there"
-                )
-    if not fits:
-        have_text = "a scalar" if array.ndim == 0 else f"shape {list(array.shape)}"
-        need = "a scalar" if not declared.shape else f"shape {declared.shape_text()}"
-        dtype = "" if declared.dtype is None else f" {declared.dtype.name}"
-        remedy = Remedy.GIVE_ARRAY if declared.shape else Remedy.GIVE_INPUT
-        raise InputError(f"input '{name}' needs {need}{dtype}, got {have_text}", remedy, name=name)
 
 
 def _tree(graph: Graph, path: str) -> list[LoopNode]:

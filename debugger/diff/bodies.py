@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...runtime.errors import UnsupportedError
-from ...runtime.graph import Graph, Loop, System, Value, ValueType, bodies, captured, nodes_of_file
+from ...runtime.graph import NO_PORT, Graph, Loop, System, Value, ValueType, bodies, captured, nodes_of_file
 from ...runtime.model import Model
 from ...runtime.ops.registry import is_random
 from ..peers.jobs import IrBodyJob, Job, OnnxJob
@@ -102,6 +102,8 @@ class BodyModel:
         body = self.loop.body
         if self.loop.made_of:
             raise UnsupportedError(f"it is made of {self.loop.made_of}, and the file has no body of it")
+        if NO_PORT in (*self.loop.input_ports, *self.loop.output_ports):
+            raise UnsupportedError("its body uses variables of the model, which a body alone does not have")
         nodes = nodes_of_file(body)
         further = [
             (value, node.name, k)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...runtime.errors import UnsupportedError, one_line
-from ...runtime.graph import Graph, Loop, StoppedBy, System, TensorType, Value, bodies, captured
+from ...runtime.graph import Graph, Loop, StoppedBy, System, TensorType, Value, bodies, captured, results_of_file
 from ...runtime.model import Data
 from ..peers.process import Peer, PeerError
 from ..session.boundary import Boundary
@@ -24,7 +24,7 @@ from .rules import fitting
 from .sides import LoopInfo, ModelSide
 from .streams import Options, compare_sides
 from .values import compare
-from .whole import following, whole_model
+from .whole import following, made_by_operations, run_whole, whole_model
 
 #: Trajectories together take no more than this.
 MOST_BYTES = 256 << 20
@@ -71,7 +71,7 @@ def run_free(side: ModelSide, inputs: Mapping[str, Data], peer: Peer, options: O
         return result
     try:
         loaded = peer.open(job)
-        given = loaded.run(feeds)
+        given = run_whole(loaded, feeds, side.model)
         loaded.close()
     except PeerError as error:
         what = "refused" if error.what == "failed" and loaded is None else error.what
@@ -96,7 +96,7 @@ def run_free(side: ModelSide, inputs: Mapping[str, Data], peer: Peer, options: O
         result.reasons += [
             r for loop in result.loops if loop.trips for r in loop.trips.reasons if r not in result.reasons
         ]
-    if result.verdict is Verdict.DIFFER:
+    if result.verdict is Verdict.DIFFER and not side.model.requests:
         follow_back(result, side, feeds, peer, options, {path: seen.loop for path, seen in profile.loops.items()})
     return result
 
@@ -205,7 +205,7 @@ def _trajectories(
     if not wanted:
         return None
     try:
-        given = peer.open(following(side, wanted)).run(feeds)
+        given = run_whole(peer.open(following(side, wanted)), feeds, side.model)
     except (PeerError, UnsupportedError) as error:
         result.note(f"what the loops carry could not be had from {peer.name}: {one_line(error)}")
         return None
@@ -259,8 +259,11 @@ def _wanted(side: ModelSide, profile: Profile, options: Options) -> dict[Loop, l
         seen = next((p for p in profile.loops.values() if p.loop is node), None)
         if seen is None or (options.loops and not {node.name, _path(profile, node)} & set(options.loops)):
             continue
+        known = made_by_operations(node.body) if side.model.requests else results_of_file(node)
         values: list[tuple[Value, TensorType]] = []
         for value, kind in seen.types.items():
+            if value not in known:
+                continue
             if kind is not None and seen.nbytes[value] <= room and kind.dtype is not None and kind.dtype.kind != "V":
                 room -= seen.nbytes[value]
                 values.append((value, kind))

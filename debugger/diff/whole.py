@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from ...runtime.graph import Graph, If, Loop, System, TensorType, Value, nodes_of_file
+import numpy as np
+
+from ...runtime.graph import Graph, If, Loop, Node, Operation, System, TensorType, Value, nodes_of_file
 from ..peers.jobs import IrJob, Job, OnnxJob
 
 if TYPE_CHECKING:
     from ...runtime.model import Model
+    from ..peers.process import Loaded
     from .sides import ModelSide
 
 
@@ -21,7 +25,7 @@ def whole_model(side: ModelSide) -> Job:
     """
     model = side.model
     if model.graph.system is System.OPENVINO:
-        return IrJob(str(model.path), weights=_weights(model))
+        return _file(model)
     if model.graph.system is System.ONNX and model.path is not None:
         return OnnxJob(path=str(model.path))
     return _written(model.graph, {})
@@ -36,8 +40,11 @@ def following(side: ModelSide, wanted: Mapping[Loop, Sequence[tuple[Value, Tenso
     model = side.model
     if model.graph.system is not System.OPENVINO:
         return _written(model.graph, wanted)
+    if model.requests:
+        made = [made_by_operations(loop.body)[value] for loop, values in wanted.items() for value, _ in values]
+        return replace(_file(model), values=made)
     followed = [(loop.name, loop.body.outputs.index(value)) for loop, values in wanted.items() for value, _ in values]
-    return IrJob(str(model.path), followed, _weights(model))
+    return replace(_file(model), trajectories=followed)
 
 
 def showing(side: ModelSide, values: Sequence[Value], taken: Mapping[If, Graph]) -> Job:
@@ -52,17 +59,36 @@ def showing(side: ModelSide, values: Sequence[Value], taken: Mapping[If, Graph])
     model = side.model
     if model.graph.system is not System.OPENVINO:
         return OnnxJob(data=serialized(with_values(model.graph, values, taken)), plain=True)
-    made = {
-        value: (node.name, k)
-        for node in nodes_of_file(model.graph)
-        for k, value in enumerate(node.outputs)
-        if value is not None
-    }
-    return IrJob(str(model.path), weights=_weights(model), values=[made[value] for value in values])
+    made = _made(nodes_of_file(model.graph))
+    return replace(_file(model), values=[made[value] for value in values])
 
 
-def _weights(model: Model) -> str:
-    return "" if model.weights is None else str(model.weights)
+def made_by_operations(graph: Graph) -> dict[Value, tuple[str, int]]:
+    """The node without a body that makes a value of a graph, by name, and which of its outputs that is. One with a body
+    may have outputs that the file does not have, for variables."""
+    return _made(node for node in nodes_of_file(graph) if isinstance(node, Operation))
+
+
+def _made(nodes: Iterable[Node]) -> dict[Value, tuple[str, int]]:
+    return {value: (node.name, k) for node in nodes for k, value in enumerate(node.outputs) if value is not None}
+
+
+def run_whole(loaded: Loaded, feeds: Mapping[str, Any], model: Model) -> list[Any]:
+    """What a peer gives for a whole model; for requests, each of their outputs on one more axis in front.
+
+    Raises:
+        PeerError: it failed, crashed or hung.
+    """
+    if not model.requests:
+        return loaded.run(feeds)
+    count = len(next(iter(feeds.values())))
+    runs = [loaded.run({name: value[k] for name, value in feeds.items()}) for k in range(count)]
+    return [np.stack(one) for one in zip(*runs, strict=True)]
+
+
+def _file(model: Model) -> IrJob:
+    """An IR as it is."""
+    return IrJob(str(model.path), weights="" if model.weights is None else str(model.weights), state=model.state)
 
 
 def _written(graph: Graph, wanted: Mapping[Loop, Sequence[tuple[Value, TensorType]]]) -> Job:

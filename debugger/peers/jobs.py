@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -26,12 +27,14 @@ class IrJob:
     ``trajectories``: pairs of a loop's name and the positions of its body's results; each adds one output, stacked.
     ``values``: names of nodes of the main graph and their output ports, further outputs after those.
     ``weights``: the file with its constants, if not the ``.bin`` beside it.
+    ``state``: what variables are before the first run, by name; each run goes on with what the one before assigned.
     """
 
     path: str
     trajectories: Sequence[tuple[str, int]] = ()
     weights: str = ""
     values: Sequence[tuple[str, int]] = ()
+    state: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

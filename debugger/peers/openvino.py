@@ -54,7 +54,9 @@ class Runtime:
         else:
             model = _body(self._core.read_model(job.path, job.weights), job)
         by_position = isinstance(job, IrJob | IrBodyJob)
-        return Compiled(self._core.compile_model(model, "CPU", self._config), by_position)
+        compiled = Compiled(self._core.compile_model(model, "CPU", self._config), by_position)
+        compiled.begin(job.state if isinstance(job, IrJob) else {})
+        return compiled
 
 
 class Compiled:
@@ -64,6 +66,12 @@ class Compiled:
         self._model = model
         self._by_position = by_position
         self._request = model.create_infer_request()
+
+    def begin(self, state: Mapping[str, Any]) -> None:
+        """Let variables be what they are to be before the first run."""
+        for variable in self._request.query_state():
+            if variable.name in state:
+                variable.state = openvino.Tensor(np.ascontiguousarray(state[variable.name]))
 
     def run(self, feeds: Mapping[str, Any]) -> list[Any]:
         """The outputs, in order."""

@@ -50,12 +50,35 @@ class Editor:
         if target.state:
             self._set_state(target.name, new)
             return f"{target.name} = {show(new, 40)}"
+        read = self._unread(target.name)
+        if read is not None:
+            self._set_variable(read, target, new)
+            return f"{text} = {show(new, 40)}"
         value = self._value(target.name)
         slot = self._engine.plan.slot_of[value]
         old = self._scope.value(target.name)
         self._engine.changes.set(slot, self._placed(old, target, new))
         self._decide(value, slot)
         return f"{text} = {show(new, 40)}"
+
+    def _unread(self, name: str) -> list[Value] | None:
+        """Of a variable that a ReadValue is still going to read: its value, and whether it has one."""
+        value = self._frame.scope().get(name)
+        for entry in self._frame.nodes:
+            node = entry.node
+            if node.op_type == "ReadValue" and value in node.outputs and entry.state is not NodeState.DONE:
+                return [one for one in node.inputs[:2] if one is not None]
+        return None
+
+    def _set_variable(self, read: list[Value], target: Target, new: Any) -> None:
+        state, *known = (self._engine.plan.slot_of[value] for value in read)
+        old = self._engine.value(state)
+        if not target.index and np.ndim(new):
+            # A variable that nothing was assigned to has no shape yet.
+            old = np.zeros(np.shape(new), old.dtype)
+        self._engine.changes.set(state, self._placed(old, target, new))
+        for slot in known:
+            self._engine.changes.set(slot, np.array(True))
 
     def _decide(self, value: Value, slot: int) -> None:
         """Where the condition is that of the iteration itself, it follows from what was set."""

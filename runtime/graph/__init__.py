@@ -3,6 +3,7 @@
 from .records import (
     ANY,
     MAIN,
+    NO_PORT,
     Array,
     BackEdge,
     Dim,
@@ -32,6 +33,7 @@ from .records import (
     nodes_of_file,
     own_values,
     read_in,
+    results_of_file,
     visible,
     walk,
 )
@@ -39,6 +41,7 @@ from .records import (
 __all__ = [
     "ANY",
     "MAIN",
+    "NO_PORT",
     "Array",
     "BackEdge",
     "Dim",
@@ -68,6 +71,7 @@ __all__ = [
     "nodes_of_file",
     "own_values",
     "read_in",
+    "results_of_file",
     "visible",
     "walk",
 ]

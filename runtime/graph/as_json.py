@@ -138,8 +138,8 @@ class _Writer:
             told["opsets"] = dict(graph.opsets)
         if graph.variables:
             told["variables"] = [
-                [one.name, self.value(one.state), self.value(one.known)]
-                + ([] if one.assigned is None else [self.value(one.assigned)])
+                {"name": one.name}
+                | {part: self.value(value) for part in _VARIABLE_PARTS if (value := getattr(one, part)) is not None}
                 for one in graph.variables
             ]
         if graph.defaults:
@@ -247,6 +247,8 @@ _LOOP_VALUES = (
 _LOOP_FLAGS = ("minus_one_is_no_limit", "counted_by_slices")
 #: Not in traces of older versions.
 _LOOP_PORTS = ("input_ports", "output_ports")
+#: Of a :class:`Variable`.
+_VARIABLE_PARTS = ("state", "known", "assigned", "initial")
 #: In the order of :class:`SlicedInput`.
 _SLICE_NUMBERS = ("axis", "start", "end", "stride", "part_size")
 
@@ -306,7 +308,10 @@ class _Reader:
                 for name, array in told.get("defaults", {}).items()
             },
             notes=[_text(note) for note in told.get("notes", ())],
-            variables=[Variable(_text(name), *map(self.value, values)) for name, *values in told.get("variables", ())],
+            variables=[
+                Variable(_text(one["name"]), **{part: self.value(one[part]) for part in _VARIABLE_PARTS if part in one})
+                for one in told.get("variables", ())
+            ],
         )
 
     def node(self, told: Mapping[str, Any]) -> Node:

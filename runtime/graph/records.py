@@ -276,6 +276,10 @@ def limiting(trip_count: int | None) -> int | None:
     return None if trip_count is None or trip_count >= _UNREACHABLE else trip_count
 
 
+#: The number of a loop's port that the file does not have.
+NO_PORT = -1
+
+
 @record(eq=False, repr=False)
 class Loop(Node):
     """A loop of any system. Which fields are set says what kind it is.
@@ -310,7 +314,8 @@ class Loop(Node):
     invariants: list[Invariant] = field(default_factory=list)
     last_values: list[LastValueOutput] = field(default_factory=list)
     scan_outputs: list[ScanOutput] = field(default_factory=list)
-    #: The numbers that the file gives the loop's ports (an IR's ``external_port_id``); empty where it gives none.
+    #: The numbers that the file gives the loop's ports (an IR's ``external_port_id``); empty where it gives none,
+    #: ``NO_PORT`` for those of a variable that its body uses.
     input_ports: list[int] = field(default_factory=list)
     output_ports: list[int] = field(default_factory=list)
     #: Where a real runtime does something else with this loop (SEMANTICS 0.2), one sentence each.
@@ -327,14 +332,26 @@ class Loop(Node):
 class Variable:
     """State that a model keeps from run to run (OpenVINO's ReadValue and Assign).
 
-    A graph has it as inputs and outputs behind its own: ``state`` is what was assigned last, ``known`` tells whether
-    anything was, ``assigned`` is what a run assigns (None: nothing does).
+    A graph has it as inputs and outputs behind its own: ``state`` is what was assigned last, and by default what it is
+    before that. ``assigned`` is what a run assigns (None: nothing does). Where a node computes what it is before
+    anything is assigned, that is ``initial``, and ``known`` tells whether anything was.
     """
 
     name: str
     state: Value
-    known: Value
+    known: Value | None = None
     assigned: Value | None = None
+    initial: Value | None = None
+
+    @property
+    def output_name(self) -> str:
+        """What the graph's output is called that gives what is assigned."""
+        return f"{self.name} (assigned)"
+
+    @property
+    def inputs(self) -> list[Value]:
+        """What the graph gets of it."""
+        return [self.state] if self.known is None else [self.state, self.known]
 
 
 @record(eq=False, repr=False)
@@ -379,6 +396,11 @@ def bodies(node: Node) -> Sequence[tuple[str, Graph]]:
     if isinstance(node, If):
         return (("then", node.then_branch), ("else", node.else_branch))
     return ()
+
+
+def results_of_file(loop: Loop) -> Sequence[Value]:
+    """What a loop's body gives in the file: without the variables of an IR that it is led through."""
+    return loop.body.outputs[: len(loop.body.outputs) - loop.output_ports.count(NO_PORT)]
 
 
 def nodes_of_file(graph: Graph) -> list[Node]:

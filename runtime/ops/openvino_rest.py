@@ -85,9 +85,9 @@ def convert_promote_types(
 
 
 @openvino("ReadValue", since=3)
-def read_value(p: P, state: T, known: T, initial: T | None = None, *, variable_id: str) -> T:
-    """What was assigned last; before that ``initial``, or zeros, which ``state`` holds then."""
-    return state if initial is None or bool(p.value(known)) else initial
+def read_value(p: P, state: T, known: T | None = None, initial: T | None = None, *, variable_id: str) -> T:
+    """What was assigned last; before that ``initial``, or what ``state`` is then."""
+    return state if known is None or initial is None or bool(p.value(known)) else initial
 
 
 @openvino("Assign", since=3)

@@ -13,7 +13,7 @@ from ...runtime.frontends import is_database
 from ...runtime.model import Data, Model, Port
 from . import terminal
 from .command import Command
-from .inputs import add_run_options, gather
+from .inputs import add_run_options, as_requests, gather, give_state, to_run
 from .recorded import add_weights_of_two, names_of_two, weights_of_two
 from .remedies import told
 
@@ -147,13 +147,12 @@ def _named(words: list[str], option: str, form: str) -> dict[str, str]:
 def _against(options: argparse.Namespace) -> Any:
     from ...debugger.diff.live import compare_live
     from ...debugger.peers.process import Peer
-    from ...runtime.model import load
 
     if is_database(options.a):
         raise UsageError(f"{options.a}: is a trace, and a peer can run a model only")
     settings = _named(options.peer_option, "--peer-option", "K=V")
     with Peer(options.against, options.timeout or 60.0, options=settings) as peer:
-        model = load(options.a, weights_of_two([options.a], options.weights)[0])
+        model = to_run(options.a, weights_of_two([options.a], options.weights)[0], options)
         inputs = gather(model, options)
         _remark(inputs.remarks, inputs.note if inputs.chosen_here else "")
         both = options.lockstep == options.free
@@ -182,7 +181,8 @@ def _two(options: argparse.Namespace) -> Any:
             if not isinstance(source, Model):
                 opened.callback(source.trace.close)
         settings = _options(options)
-        given = _inputs(sources, options)
+        sources = _requested(sources, options, settings.names)
+        given = _inputs(sources, argparse.Namespace(**{**vars(options), "state": []}))
         sides: list[Side] = []
         for source, label in zip(sources, names_of_two(paths), strict=True):
             if not isinstance(source, Model):
@@ -200,6 +200,21 @@ def _two(options: argparse.Namespace) -> Any:
             name, why = unknown
             raise UsageError(f"--map {name}={settings.names[name]}: {why}")
         return compare_sides(sides[0], sides[1], settings)
+
+
+def _requested(
+    sources: list[Model | TraceSide], options: argparse.Namespace, names: Mapping[str, str]
+) -> list[Model | TraceSide]:
+    """Models with their variables as they are given. Where one is a loop, and the other is run once for each iteration
+    of it, its runs are a loop as well."""
+    from ...debugger.diff.requests import as_the_loop
+
+    give_state([source for source in sources if isinstance(source, Model)], options.state)
+    left, right = (as_requests(one, options) if isinstance(one, Model) else one for one in sources)
+    if options.requests is not None or not isinstance(left, Model) or not isinstance(right, Model):
+        return [left, right]
+    back = {there: here for here, there in names.items()}
+    return [as_the_loop(left, right, back) or left, as_the_loop(right, left, names) or right]
 
 
 def _inputs(sources: list[Model | TraceSide], options: argparse.Namespace) -> Mapping[str, Data]:

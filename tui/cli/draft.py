@@ -12,7 +12,8 @@ from ...debugger.expression.errors import ExpressionError, UnknownNameError
 from ...debugger.expression.language import parse as parse_expression
 from ...runtime.errors import InputError, UsageError
 from ...runtime.graph import OptionalType, TensorType
-from ...runtime.model import Data, Model, Port, check_value
+from ...runtime.inputs import Data, check_value
+from ...runtime.model import Model, Port
 from ...runtime.text import did_you_mean
 from ..screen.text import value_text
 from .input_files import read_npy, read_npz

@@ -12,6 +12,7 @@ from ...runtime.model import Model
 from ...runtime.text import did_you_mean
 from . import terminal
 from .command import Command
+from .loop_info import variable_line, variables
 from .recorded import add_weights_option, model_of
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ exit status: 0 done, 1 bad model, 2 wrong usage"""
                 "model": model.name,
                 "system": model.graph.system.value,
                 "as": (system or model.graph.system).value,
+                "variables": variables(model.graph),
                 "loops": [one.json() for one in found],
                 "source": json_lines(source(model.graph)),
             }
@@ -80,14 +82,18 @@ exit status: 0 done, 1 bad model, 2 wrong usage"""
 def _text(model: Model, found: list[Explanation]) -> Iterator[str]:
     from ...debugger.words.source import source
 
+    for one in variables(model.graph):
+        yield f"Variable '{one['name']}', kept from run to run: {variable_line(one)}"
+    if model.graph.variables:
+        yield ""
     if not found:
         yield f"{model.name} has no loop; its main graph:"
         yield ""
         yield from (f"  {line}" for line in source(model.graph).text())
-    for k, one in enumerate(found):
+    for k, explained in enumerate(found):
         if k:
             yield ""
-        yield from one.lines()
+        yield from explained.lines()
 
 
 def _chosen(found: list[Explanation], name: str, model: Model) -> list[Explanation]:

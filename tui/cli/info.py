@@ -11,7 +11,7 @@ from ...debugger.words.endings import LoopKind
 from ...runtime.text import counted
 from . import terminal
 from .command import Command
-from .loop_info import describe
+from .loop_info import describe, variable_line
 from .recorded import add_weights_option, model_of
 
 _SYSTEMS = {"onnx": "ONNX", "openvino": "OpenVINO IR", "tensorrt": "TensorRT"}
@@ -58,6 +58,7 @@ def lines(told: dict[str, Any]) -> Iterator[str]:
     yield ""
     yield from _section("inputs", [(port["name"], _declared(port)) for port in told["inputs"]])
     yield from _section("outputs", [(port["name"], _declared(port)) for port in told["outputs"]])
+    yield from _section("variables", [(one["name"], variable_line(one)) for one in told["variables"]])
     tree = [(f"{'  ' * depth}{loop['name']}", f"{loop['op_type']}, {loop['kind']}") for depth, loop in loops]
     yield from _section("loops", tree)
     yield from _section("operators", [(_counts(told["operators"]), "")])

@@ -22,21 +22,24 @@ _DEPTH = 65
 _ANSWERS = {"true": True, "false": False}
 
 
-def parse(name: str, declared: ValueType, text: str) -> Data:
+def parse(name: str, declared: ValueType, text: str, what: str = "input") -> Data:
     """The value of the text; tensors as arrays of the declared dtype, of whatever shape the text has.
+
+    ``what``: what the name is of, for messages.
 
     Raises:
         InputError: the text cannot be read, or a number does not fit the dtype.
     """
     if isinstance(declared, OptionalType):
-        return None if text.lower() in ("none", "null") else parse(name, declared.element, text)
+        return None if text.lower() in ("none", "null") else parse(name, declared.element, text, what)
+    whose = f"{what} '{name}'"
     strings = isinstance(declared, TensorType) and declared.dtype is not None and declared.dtype.hasobject
     if text.endswith(".npy") and isinstance(declared, TensorType) and (not strings or os.path.exists(text)):
         return read_npy(Path(text), declared)
-    data = _text(text) if strings else _json(name, declared, text)
+    data = _text(text) if strings else _json(whose, declared, text)
     if _is_deep(data):
-        raise InputError(f"input '{name}' ({declared}): {text!r:.60}... has more than {_DEPTH} brackets in one another")
-    return _convert(name, declared, data)
+        raise InputError(f"{whose} ({declared}): {text!r:.60}... has more than {_DEPTH} brackets in one another")
+    return _convert(whose, declared, data)
 
 
 def _is_deep(data: Any) -> bool:
@@ -57,7 +60,7 @@ def _text(text: str) -> Any:
     return data if isinstance(data, str | list) else text
 
 
-def _json(name: str, declared: ValueType, text: str) -> Any:
+def _json(whose: str, declared: ValueType, text: str) -> Any:
     if text.lower() in _ANSWERS:
         return _ANSWERS[text.lower()]
     try:
@@ -72,7 +75,7 @@ def _json(name: str, declared: ValueType, text: str) -> Any:
             continue
     what = f"the file '{text}' is no .npy file" if os.path.isfile(text) else f"cannot read {text!r:.60}"
     raise InputError(
-        f"input '{name}' ({declared}): {what}; give a number, a JSON list such as '[1, 2]', true, false, "
+        f"{whose} ({declared}): {what}; give a number, a JSON list such as '[1, 2]', true, false, "
         "or a path to a .npy file"
     )
 
@@ -84,19 +87,19 @@ def _finite(text: str) -> float:
     return number
 
 
-def _convert(name: str, declared: ValueType, data: Any) -> Data:
+def _convert(whose: str, declared: ValueType, data: Any) -> Data:
     if isinstance(declared, OptionalType):
-        return None if data is None else _convert(name, declared.element, data)
+        return None if data is None else _convert(whose, declared.element, data)
     if isinstance(declared, SequenceType):
         if not isinstance(data, list):
-            raise InputError(f"input '{name}' is a sequence ({declared}); give a JSON list of its elements")
-        return [_convert(f"{name}[{k}]", declared.element, element) for k, element in enumerate(data)]
+            raise InputError(f"{whose} is a sequence ({declared}); give a JSON list of its elements")
+        return [_convert(f"{whose}[{k}]", declared.element, element) for k, element in enumerate(data)]
     try:
         return _array(_leaves(data, declared.dtype), declared.dtype)
     except _Unfit as unfit:
-        raise InputError(f"input '{name}' needs {declared}, not {unfit}") from None
+        raise InputError(f"{whose} needs {declared}, not {unfit}") from None
     except ValueError:
-        raise InputError(f"input '{name}' ({declared}): the rows of the list have different lengths") from None
+        raise InputError(f"{whose} ({declared}): the rows of the list have different lengths") from None
 
 
 class _Unfit(Exception):

@@ -11,7 +11,8 @@ import numpy as np
 
 from ...runtime.errors import InputError, UsageError
 from ...runtime.graph import OptionalType
-from ...runtime.model import Data, Model, Port, check_value
+from ...runtime.inputs import Data, check_value
+from ...runtime.model import Model, Port, load
 from ...runtime.text import did_you_mean
 from .command import at_least
 from .input_files import read_folder, read_npz
@@ -41,7 +42,12 @@ class Inputs:
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
     """The options of whatever runs a model: its inputs, and how far it may go."""
-    add_input_options(parser)
+    add_input_options(parser).add_argument(
+        "--requests",
+        metavar="FILE.npz",
+        help="the inputs of several requests, one after the other, on a first axis of their own: "
+        "the variables of an OpenVINO model go from one to the next, as a loop carries them",
+    )
     parser.add_argument(
         "--max-iterations",
         type=at_least(1),
@@ -50,8 +56,8 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_input_options(parser: argparse.ArgumentParser) -> None:
-    """The options that give a model its inputs."""
+def add_input_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """The options that give a model its inputs; returns their group."""
     inputs = parser.add_argument_group(
         "inputs",
         "With none given: MODEL.inputs.npz or test_data_set_0/ beside the model,\n"
@@ -68,6 +74,13 @@ def add_input_options(parser: argparse.ArgumentParser) -> None:
         "--inputs", metavar="FILE|DIR", help="an .npz file, or a folder with input_0.pb, ... (ONNX test data)"
     )
     inputs.add_argument(
+        "--state",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="what a variable of an OpenVINO model is before the run, written as for --input; repeatable",
+    )
+    inputs.add_argument(
         "--seed", type=at_least(0), metavar="N", help="make random inputs, from this seed (0 where not given)"
     )
     inputs.add_argument(
@@ -78,6 +91,33 @@ def add_input_options(parser: argparse.ArgumentParser) -> None:
         help="size of an unknown dimension of random inputs, by its name or as "
         "INPUT:AXIS=N (1 where not given); repeatable",
     )
+    return inputs
+
+
+def to_run(path: str | Path, weights: str | Path | None, options: argparse.Namespace) -> Model:
+    """The model that the options run: that of a file, or several requests to it as a loop.
+
+    Raises:
+        ModelError: the file is missing or broken.
+        UsageError: its requests are no loop.
+    """
+    return as_requests(load(path, weights), options)
+
+
+def as_requests(model: Model, options: argparse.Namespace) -> Model:
+    """Several requests to a model as a loop where the options ask for that, else the model itself.
+
+    Raises:
+        UsageError: they are no loop.
+    """
+    if getattr(options, "requests", None) is None:
+        return model
+    if options.inputs is not None:
+        raise UsageError("--inputs is for one run, and --requests for several: use one or the other")
+    try:
+        return model.over_requests()
+    except UsageError as error:
+        raise UsageError(f"--requests: {model.name}: {error}") from None
 
 
 def gather(model: Model, options: argparse.Namespace) -> Inputs:
@@ -92,11 +132,13 @@ def gather(model: Model, options: argparse.Namespace) -> Inputs:
     """
     ports = {port.name: port for port in model.inputs}
     given = _given(options.input, ports | {alias: port for port in model.inputs for alias in port.aliases})
+    state = give_state([model], options.state)
     wants_made = options.seed is not None or bool(options.dim)
     if wants_made and options.inputs is not None:
         raise UsageError("--seed and --dim make inputs, and --inputs gives them: use one or the other")
     no_search = wants_made or given.keys() >= ports.keys()
-    source, where, chosen_here = _source(model, options.inputs, no_search and bool(ports))
+    asked = getattr(options, "requests", None) or options.inputs
+    source, where, chosen_here = _source(model, asked, no_search and bool(ports))
     found = {} if source is None else model.named(source())
 
     named: dict[str, int] = {}
@@ -129,32 +171,48 @@ def gather(model: Model, options: argparse.Namespace) -> Inputs:
     elif missing:
         raise InputError(_lacks(where, missing[0], found))
     where = f"{where} (beside the model)" if chosen_here else where
-    note = _note(list(given), taken, where, made, seed)
+    note = _note([*given, *state], taken, where, made, seed)
     unasked = bool(made) and not wants_made
     for value in values.values():
         if isinstance(value, np.ndarray):
             # Nobody else has it: a session need not copy it.
             value.flags.writeable = False
-    folder = None if given or made or source is None else _folder(model, options.inputs)
+    folder = None if given or made or source is None else _folder(model, asked)
     return Inputs(values, note, bool(made) or (chosen_here and bool(taken)), tuple(remarks), unasked, seeds, folder)
 
 
-def _given(words: Sequence[str], ports: dict[str, Port]) -> dict[str, Data]:
-    """What --input says, by name."""
+def give_state(models: Sequence[Model], words: Sequence[str]) -> list[str]:
+    """Give models the variables of ``--state``, each those that it has; returns their names.
+
+    Raises:
+        InputError: none of them has such a variable, or a value does not fit it.
+    """
+    variables = [(model, one.name, one.state.type) for model in models for one in model.graph.variables]
+    given = _given(words, {name: Port(name, declared) for _, name, declared in variables}, "--state", "variable")
+    for model, name, declared in variables:
+        if name in given:
+            model.state[name] = check_value(name, declared, given[name], what="variable")
+    return list(given)
+
+
+def _given(
+    words: Sequence[str], ports: Mapping[str, Port], option: str = "--input", what: str = "input"
+) -> dict[str, Data]:
+    """What --input or --state says, by name."""
     given: dict[str, Data] = {}
     for word in words:
         if "=" not in word:
-            raise UsageError(f"--input {word}: expected NAME=VALUE")
+            raise UsageError(f"{option} {word}: expected NAME=VALUE")
         # A name may hold a '=' itself.
         known = max((name for name in ports if word.startswith(f"{name}=")), key=len, default=None)
         name = word.split("=", 1)[0] if known is None else known
         if known is None:
             have = ", ".join(f"'{n}'" for n in dict.fromkeys(port.name for port in ports.values())) or "none"
-            raise InputError(f"the model has no input '{name}'{did_you_mean(name, list(ports)) or f'; it has {have}'}")
+            raise InputError(f"the model has no {what} '{name}'{did_you_mean(name, list(ports)) or f'; it has {have}'}")
         port = ports[name]
         if port.name in given:
-            raise UsageError(f"--input {name}=... stands there twice")
-        given[port.name] = parse(name, port.type, word[len(name) + 1 :])
+            raise UsageError(f"{option} {name}=... stands there twice")
+        given[port.name] = parse(name, port.type, word[len(name) + 1 :], what)
     return given
 
 

@@ -26,7 +26,7 @@ from ...runtime.graph import (
 from ...runtime.graph.origins import Origins
 from ...runtime.model import LoopNode, Model
 from ...runtime.ops.registry import resolve
-from ..screen.text import dtype_name
+from ..screen.text import dtype_name, value_text
 from .value_json import element
 
 if TYPE_CHECKING:
@@ -45,11 +45,33 @@ def describe(model: Model) -> dict[str, Any]:
         "opsets": dict(model.graph.opsets),
         "inputs": [_port(port.name, port.type) | {"optional": port.optional} for port in model.inputs],
         "outputs": [_port(port.name, port.type) for port in model.outputs],
+        "variables": variables(model.graph),
         "loops": [_loop(node, origins, returned) for node in model.loops],
         "operators": _operators(model.graph),
         "unsupported": list(_unsupported(model.graph, MAIN, model.graph.system)),
         **_said_of_types(model),
     }
+
+
+def variables(graph: Graph) -> list[dict[str, Any]]:
+    """What a model keeps from run to run: what each variable is at first (``computed``: the name of what computes it),
+    and what a run assigns."""
+    return [
+        _port(one.name, one.state.type)
+        | {
+            "initial": value_text(graph.defaults[one.state.name]) if one.initial is None else one.initial.name,
+            "computed": one.initial is not None,
+            "assigned": None if one.assigned is None else one.assigned.name,
+        }
+        for one in graph.variables
+    ]
+
+
+def variable_line(told: dict[str, Any]) -> str:
+    """One of :func:`variables` as text, without its name."""
+    first = f"computed: {told['initial']}" if told["computed"] else told["initial"]
+    assigned = "never assigned" if told["assigned"] is None else f"each run assigns {told['assigned']}"
+    return f"{told['type']}, at first {first}; {assigned}"
 
 
 def _said_of_types(model: Model) -> dict[str, Any]:

@@ -9,11 +9,11 @@ import sys
 from ... import __version__
 from ...runtime.errors import ModelError, UsageError
 from ...runtime.frontends import is_database, split
-from ...runtime.model import Model, load
+from ...runtime.model import Model
 from .. import settings
 from . import terminal
 from .command import Command
-from .inputs import Inputs, add_run_options, gather
+from .inputs import Inputs, add_run_options, gather, to_run
 from .recorded import add_weights_option, opened
 from .remedies import told
 
@@ -64,7 +64,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
         terminal.prepare_screen()
         if is_database(options.model):
             return _replay(options)
-        model = load(options.model, options.weights)
+        model = to_run(options.model, options.weights, options)
         inputs: Inputs | None = gather(model, options)
         settings.opened(options.model)
         # Here, since neither --help nor a mistake should wait for it.

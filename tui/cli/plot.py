@@ -18,11 +18,11 @@ from ...runtime.errors import (
     UsageError,
 )
 from ...runtime.frontends import is_database, split
-from ...runtime.model import Data, Model, load
+from ...runtime.model import Data, Model
 from ...runtime.text import did_you_mean
 from . import terminal
 from .command import Command, at_least
-from .inputs import add_run_options, gather
+from .inputs import add_run_options, gather, to_run
 from .recorded import add_weights_of_two, names_of_two, opened, weights_of_two
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def _session(
         return
     from ...debugger.session.session import Session
 
-    model = load(path, weights)
+    model = to_run(path, weights, options)
     values = _values(model, options) if given is None else _taken(model, given, path)
     yield Session(model, values, max_iterations=options.max_iterations, attended=False)
 

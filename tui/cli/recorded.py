@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _OF_A_RUN = (
     "input",
     "inputs",
+    "requests",
+    "state",
     "seed",
     "dim",
     "max_iterations",

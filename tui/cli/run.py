@@ -12,12 +12,12 @@ from pathlib import Path
 from ...runtime.errors import ExecutionError, InterruptError, LimitError, TraceError, UsageError
 from ...runtime.frontends import is_database, split
 from ...runtime.graph import StoppedBy
-from ...runtime.model import Model, OnIteration, load
+from ...runtime.model import Model, OnIteration
 from ...runtime.model import Run as Result
 from . import report, scripted, terminal
 from .command import Command
 from .expected import compare_with, expected
-from .inputs import Inputs, add_run_options, beside, gather
+from .inputs import Inputs, add_run_options, beside, gather, to_run
 from .progress import Late, Progress
 from .recorded import add_weights_option, opened
 from .recording import Recording, Resumed, add_record_options, check_options
@@ -84,7 +84,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
         if is_database(options.model):
             return self._replay(options)
         check_options(options)
-        model = load(options.model, options.weights)
+        model = to_run(options.model, options.weights, options)
         if options.resume is None:
             return self._run(model, None, options)
         with closing(Resumed(options.resume, model)) as resumed:
@@ -179,7 +179,7 @@ def _read(options: argparse.Namespace) -> list[Path]:
     """Files that a run reads or records; a model's other files are none that outputs could replace."""
     model, _ = split(options.model)
     of_the_model = [model, model.with_suffix(".bin"), beside(model)] if model.name else []
-    named = [options.weights, options.inputs, options.expect, options.record, options.resume]
+    named = [options.weights, options.inputs, options.requests, options.expect, options.record, options.resume]
     return [*of_the_model, *(Path(path) for path in named if path is not None)]
 
 

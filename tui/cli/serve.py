@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...runtime.errors import ModelError, UsageError
 from ...runtime.frontends import is_database, split
-from ...runtime.model import load
 from . import terminal
 from .command import Command, at_least
-from .inputs import add_run_options, gather
+from .inputs import add_run_options, gather, to_run
 from .recorded import add_weights_option
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ needs textual-serve: pip install 'loopdbg[serve]'"""
             raise ModelError(f"{file}: no such file; give the path of a model file")
         if not is_database(options.model):
             # What is wrong with it is told here, not in a browser.
-            gather(load(options.model, options.weights), options)
+            gather(to_run(options.model, options.weights, options), options)
         try:
             import textual_serve  # noqa: F401
         except ModuleNotFoundError:
@@ -75,10 +74,10 @@ needs textual-serve: pip install 'loopdbg[serve]'"""
 def _command(options: argparse.Namespace) -> str:
     """The command line of the debugger that each browser gets."""
     words = [sys.executable, "-m", "loopdbg", options.model]
-    for option in ("weights", "inputs", "seed", "max_iterations"):
+    for option in ("weights", "inputs", "requests", "seed", "max_iterations"):
         if getattr(options, option) is not None:
             words += [f"--{option.replace('_', '-')}", str(getattr(options, option))]
-    for option in ("input", "dim"):
+    for option in ("input", "dim", "state"):
         for word in getattr(options, option):
             words += [f"--{option}", word]
     return shlex.join(words)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ....runtime.graph import BackEdge, Loop, ScanOutput, SlicedInput, System, Value
+from ....runtime.graph import NO_PORT, BackEdge, Loop, ScanOutput, SlicedInput, System, Value
 from ..endings import sliced_inputs
 from ..names import named
 from .terms import Context, Row, Terms, dtype, not_lazy
@@ -68,7 +68,8 @@ def _inputs(context: Context, iterator: bool) -> Iterator[Row]:
         rank = next((rank for rank, value in free if value is outer and rank >= first), None)
         free = [entry for entry in free if entry[0] != rank]
         number = first + len(placed) if rank is None else _input(loop, rank)
-        placed.append((number, (f"input {number} {context.phrases.operand(outer)} → {named(inner)}", how)))
+        shown = "variable" if number == NO_PORT else f"input {number}"
+        placed.append((number, (f"{shown} {context.phrases.operand(outer)} → {named(inner)}", how)))
     yield from (row for _, row in sorted(placed, key=lambda entry: entry[0]))
     if context.needs_iteration and loop.iteration is not None:
         yield f"input -1 → {named(loop.iteration)}", 'purpose="current_iteration"'
@@ -84,7 +85,8 @@ def _outputs(context: Context, iterator: bool) -> Iterator[Row]:
         number = _output(loop, context.position(last.outer))
         edge = context.edge_of(last)
         result = last.result if edge is None else edge.result
-        rows.append((number, (f"output {number} {named(last.outer)} ← {context.operand(result)}", "last value")))
+        port = "variable" if number == NO_PORT else f"output {number}"
+        rows.append((number, (f"{port} {named(last.outer)} ← {context.operand(result)}", "last value")))
     for scan in loop.scan_outputs:
         number = _output(loop, context.position(scan.outer))
         order = " stride=-1" if scan.reverse else ""

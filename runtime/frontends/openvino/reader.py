@@ -11,13 +11,12 @@ import heapq
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-import numpy as np
-
 from ...errors import LoopdbgError
-from ...graph import Graph, If, Loop, Node, Operation, System, TensorType, Value, Variable, bodies, own_values
+from ...graph import Graph, If, Loop, Node, Operation, System, TensorType, Value, bodies, own_values
 from ..recurrent import open_loops
 from .constants import Blobs, element_type, tensor_type
 from .loops import LayerScope, LoopBuilder, check_internal, external_input
+from .variables import Variables
 from .xml import Document, Element, Layer, Network, Port, ids, names
 
 #: Layers with graphs inside, and the first opset that has them (SEMANTICS 4.4).
@@ -49,7 +48,7 @@ def read(path: Path, weights: Path | None = None) -> Graph:
     graph.opsets = dict(sorted(builder.opsets.items(), key=lambda item: item[1]))
     _name_inputs(document, scope)
     graph.output_names = _output_names(document, scope)
-    builder.hold_state(graph)
+    builder.variables.connect(graph)
     try:
         open_loops(graph)
     except LoopdbgError as error:
@@ -65,27 +64,7 @@ class _Builder:
         self.document = document
         self.blobs = Blobs(document, weights)
         self.opsets: dict[str, int] = {}
-        self.variables: dict[str, Variable] = {}
-
-    def hold_state(self, graph: Graph) -> None:
-        """Give the model's graph its variables, as inputs and outputs behind its own."""
-        taken = {value.name for value in graph.inputs}
-        graph.variables = list(self.variables.values())
-        for variable in graph.variables:
-            state, known = variable.state, variable.known
-            for value in (state, known):  # inputs have names of their own, which defaults go by
-                while value.name in taken:
-                    value.name += "_"
-                taken.add(value.name)
-            graph.inputs += [state, known]
-            declared = state.type
-            assert isinstance(declared, TensorType)
-            shape = [dim if isinstance(dim, int) else 0 for dim in declared.shape or ()]
-            nothing = {state.name: np.zeros(shape, declared.dtype), known.name: np.array(False)}
-            graph.defaults = {**graph.defaults, **nothing}
-            if variable.assigned is not None:
-                graph.outputs.append(variable.assigned)
-                graph.output_names.append(f"{variable.name} (assigned)")
+        self.variables = Variables(document)
 
     def scope(
         self,
@@ -102,8 +81,6 @@ class _Builder:
         """
         network = self.document.network(element, where, outer)
         graph = Graph(name, system=System.OPENVINO)
-        if element is self.document.root:
-            self.main = graph
         scope = LayerScope(graph, network, {}, {})
         values: dict[Port, Value] = {}
         for layer in network.layers.values():
@@ -202,7 +179,7 @@ class _Builder:
                 outputs = {port: out for port, out in outputs.items() if port == first or (layer.id, port) in read}
             operation = self._operation(layer, inputs, outputs)
             if layer.kind in ("readvalue", "assign"):
-                self._state(layer, operation, graph)
+                self.variables.note(layer, operation)
             return operation
         since = _SINCE[layer.kind]
         if layer.opset < since:
@@ -237,46 +214,6 @@ class _Builder:
             outputs=list(outputs.values()),
             attributes=layer.data,
         )
-
-    def _state(self, layer: Layer, operation: Operation, graph: Graph) -> None:
-        """Connect a ReadValue or an Assign with its variable.
-
-        Raises:
-            ModelError: no variable is named, or it is assigned twice.
-            UnsupportedError: it stands in a body.
-        """
-        name = layer.data.get("variable_id")
-        if not name:
-            raise self.document.error(layer.element, f"{layer} lacks its attribute 'variable_id'")
-        if graph is not self.main:
-            raise self.document.unsupported(
-                layer.element, f"{layer}: a variable in a body is not supported; carry it by a back edge"
-            )
-        declared = self._variable_type(layer)
-        if name not in self.variables:
-            known = Value(f"{name} is known", TensorType(np.dtype(np.bool_), ()))
-            self.variables[name] = Variable(name, Value(name, declared), known)
-        variable = self.variables[name]
-        if layer.kind == "readvalue":
-            variable.state.type = declared
-            operation.inputs[:0] = [variable.state, variable.known]
-        elif variable.assigned is not None:
-            raise self.document.error(layer.element, f"{layer}: the variable '{name}' is assigned twice")
-        elif not operation.inputs:
-            raise self.document.error(layer.element, f"nothing is connected to {layer}")
-        else:
-            variable.assigned = operation.inputs[0]
-
-    def _variable_type(self, layer: Layer) -> TensorType:
-        """Of the attributes (version 6), or of a port."""
-        ports = (*layer.outputs, *layer.inputs)
-        word, shape = layer.data.get("variable_type"), layer.data.get("variable_shape")
-        dtype = element_type(self.document, layer, word or next((port.precision for port in ports), None))
-        if dtype is None:
-            raise self.document.error(layer.element, f"{layer}: the type of its variable is not known")
-        if shape is not None:
-            return TensorType(dtype, self.document.shape(layer, shape))
-        return TensorType(dtype, ports[0].dims if ports else None)
 
     def _if(self, layer: Layer, network: Network, inputs: Mapping[int, Value], outputs: Mapping[int, Value]) -> If:
         """If-8. A branch's Parameters are the outer values themselves, so the condition is the only input."""

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import openvino
 import pytest
+from openvino import opset6
+from openvino import opset13 as op
 
 import loopdbg
 from ir import Net
-from loopdbg.runtime.errors import ModelError, UnsupportedError
+from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.graph.as_json import from_json, to_json
 from loopdbg.runtime.model import Model
+from models import floats
 
 
 def summing(initial: bool = True, opset: int = 6) -> Net:
@@ -36,8 +41,6 @@ def numbers(model: Model, *xs: float) -> list[float]:
 @pytest.mark.parametrize("opset", [3, 6])
 @pytest.mark.parametrize("initial", [True, False])
 def test_a_run_goes_on_where_the_last_one_ended_as_in_openvino(tmp_path: Path, initial: bool, opset: int) -> None:
-    import openvino
-
     if not initial and opset == 3:
         return  # version 3 always has an input
     path = summing(initial, opset).save(tmp_path)
@@ -83,7 +86,9 @@ def test_a_session_reads_the_state_and_leaves_it(tmp_path: Path) -> None:
 def test_a_graph_keeps_its_variables_in_a_trace(tmp_path: Path) -> None:
     model = loopdbg.load(summing().save(tmp_path))
     again = from_json(to_json(model.graph))
-    assert [(one.name, one.state.name) for one in again.variables] == [("h", "h")]
+    [variable] = again.variables
+    assert (variable.name, variable.state.name) == ("h", "h (kept)")
+    assert variable.initial in again.nodes[0].outputs
     assert again.variables[0].assigned in again.outputs
 
 
@@ -105,20 +110,112 @@ def test_what_is_wrong_is_said(tmp_path: Path, net: Net, message: str) -> None:
         loopdbg.load(net.save(tmp_path))
 
 
-def test_a_variable_in_a_body_is_not_supported(tmp_path: Path) -> None:
-    from ir import back, into, loop_parts, out
+FIRST = np.array([[10, 20]], np.float32)
 
+
+def in_a_body(initial: Callable[[Any], Any]) -> Any:
+    """A TensorIterator whose body reads ``held``, adds its part and assigns it; ``initial``: of the part."""
+    part = op.parameter([1, 2], np.float32)
+    x = op.parameter([3, 2], np.float32, name="x")
+    before = opset6.read_value(initial(part), "held", openvino.Type.f32, openvino.PartialShape([1, 2]))
+    total = op.add(before, part)
+    row = op.result(total)
+    loop = op.tensor_iterator()
+    loop.set_function(openvino.Model([row], [opset6.assign(total, "held")], [part], "body"))
+    loop.set_sliced_input(part, x.output(0), 0, 1, 1, -1, 0)
+    rows = loop.get_concatenated_slices(row.output(0), 0, 1, 1, -1, 0)
+    return openvino.Model([op.result(rows, name="y")], [x], "held")
+
+
+def in_a_branch() -> Any:
+    """An If whose then branch counts, and whose else branch does nothing to the variable."""
+    given, x = op.parameter([], np.bool_, name="c"), op.parameter([2], np.float32, name="x")
+    taken, other = op.parameter([2], np.float32), op.parameter([2], np.float32)
+    first = op.constant(FIRST[0])
+    total = op.add(opset6.read_value(first, "acc", openvino.Type.f32, openvino.PartialShape([2])), taken)
+    results = op.result(total), op.result(op.negative(other))
+    node = op.if_op(given)
+    node.set_then_body(openvino.Model([results[0]], [opset6.assign(total, "acc")], [taken], "then"))
+    node.set_else_body(openvino.Model([results[1]], [other], "else"))
+    node.set_input(x.output(0), taken, other)
+    return openvino.Model([op.result(node.set_output(*results), name="y")], [given, x], "branch")
+
+
+def saved(model: Any, folder: Path) -> Path:
+    path = folder / "model.xml"
+    openvino.save_model(model, path, compress_to_fp16=False)
+    return path
+
+
+BODIES = {
+    "constant": lambda: in_a_body(lambda part: op.constant(FIRST)),
+    "computed": lambda: in_a_body(lambda part: op.multiply(part, op.constant(np.float32(100)))),
+    "branch": in_a_branch,
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_a_variable_in_a_body_goes_from_iteration_to_iteration_and_run_to_run(tmp_path: Path, name: str) -> None:
+    model = BODIES[name]()
+    request = openvino.Core().compile_model(model, "CPU").create_infer_request()
+    ours = loopdbg.load(saved(model, tmp_path))
+    for k in range(4):
+        given = {p.name: np.array(k != 1) if p.name == "c" else floats(*p.shape) for p in ours.inputs}
+        np.testing.assert_array_equal(ours.run(given)["y"], request.infer(given)[0])
+    np.testing.assert_array_equal(next(iter(ours.state.values())), request.query_state()[0].state.data)
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_requests_are_a_loop_with_the_same_bits(tmp_path: Path, name: str) -> None:
+    path = saved(BODIES[name](), tmp_path)
+    one, several = loopdbg.load(path), loopdbg.load(path).over_requests()
+    given = {p.name: np.array([1, 0, 1, 1], bool) if p.name == "c" else floats(4, *p.shape) for p in one.inputs}
+    want = [one.run({name: value[k] for name, value in given.items()})["y"] for k in range(4)]
+    np.testing.assert_array_equal(several.run(given)["y"], np.stack(want))
+    assert {name: value.tolist() for name, value in one.state.items()} == {
+        name: value.tolist() for name, value in several.state.items()
+    }
+    several.reset()
+    session = loopdbg.debug(several, given)
+    session.goto(3)
+    session.back(2)
+    session.continue_()
+    assert session.outputs is not None
+    np.testing.assert_array_equal(session.outputs["y"], np.stack(want))
+
+
+def test_a_variable_is_printed_and_set_by_its_name(tmp_path: Path) -> None:
+    model = loopdbg.load(saved(in_a_body(lambda part: op.constant(FIRST)), tmp_path))
+    given = {"x": np.ones((3, 2), np.float32)}
+    session = loopdbg.debug(model, given)
+    assert session.frame.carried["held"].tolist() == FIRST.tolist()
+    session.step()
+    session.set("held", np.zeros((1, 2), np.float32))
+    session.continue_()
+    assert session.outputs is not None
+    assert session.outputs["y"][:, 0].tolist() == [11, 1, 2]
+
+
+def test_one_whose_initial_value_is_computed_is_set_before_it_is_read(tmp_path: Path) -> None:
+    session = loopdbg.debug(loopdbg.load(summing().save(tmp_path)), {"x": np.ones(2, np.float32)})
+    session.assign("h = [5, 6]")
+    session.continue_()
+    assert session.outputs is not None
+    assert session.outputs["y"].tolist() == [12, 14]
+
+
+def test_a_variable_that_the_model_does_not_have_is_an_error(tmp_path: Path) -> None:
+    model = loopdbg.load(summing().save(tmp_path))
+    model.state["hh"] = np.zeros(2, np.float32)
+    with pytest.raises(loopdbg.InputError, match="no variable 'hh'; did you mean 'h'"):
+        model.run({"x": np.ones(2, np.float32)})
+    model.state = {"h": np.zeros(3, np.float32)}
+    with pytest.raises(loopdbg.InputError, match="variable 'h' needs shape"):
+        model.run({"x": np.ones(2, np.float32)})
+
+
+def test_requests_need_variables_and_inputs(tmp_path: Path) -> None:
     net = Net()
-    trips, go = net.constant(np.array(2, np.int64)), net.constant(np.array(True))
-    x = net.parameter("2", name="x")
-    body = net.inner()
-    inner: Any = body.parameter("2")
-    h = body.layer("ReadValue", [inner], version="opset6", data='variable_id="h"', shape="2")
-    result, stay = body.result(h), body.result(body.constant(np.array(True)))
-    ports = [into(2, inner), out(3, result), out(-1, stay, 'purpose="execution_condition"')]
-    loop = net.layer(
-        "Loop", [trips, go, x], version="opset5", shape="2", extra=loop_parts(body, ports, back((result, inner)))
-    )
-    net.result(loop)
-    with pytest.raises(UnsupportedError, match="back edge"):
-        loopdbg.load(net.save(tmp_path))
+    net.result(net.parameter("2", name="x"))
+    with pytest.raises(loopdbg.UsageError, match="keeps no variable"):
+        loopdbg.load(net.save(tmp_path)).over_requests()
