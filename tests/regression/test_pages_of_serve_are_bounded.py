@@ -49,16 +49,7 @@ async def test_the_page_asks_no_other_host() -> None:
 async def test_a_debugger_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages, "PATIENCE", 0.1)
 
-    async def ignore(*_: Any) -> None:
-        pass
-
-    debugger = pages.Debugger(
-        "sleep 60",
-        write_bytes=ignore,
-        write_str=ignore,
-        close=ignore,
-        download_manager=pages.Server("x").download_manager,
-    )
+    debugger = pages.Debugger("sleep 60", pages.Server("x").download_manager)
     await debugger.start(80, 24)
     await debugger.stop()
     assert debugger._process is not None

@@ -106,6 +106,32 @@ async def test_a_server_that_is_told_to_end_ends_at_once_with_a_page_open() -> N
             assert await asyncio.to_thread(SERVERS[-1].wait, 20) == 0
 
 
+async def test_a_page_that_comes_back_finds_its_debugger() -> None:
+    with served("--no-token") as address:
+        assert await asyncio.to_thread(get, address)
+        async with aiohttp.ClientSession() as session:
+            name = "0123456789abcdef" * 2
+            for seen, key in (("before iteration 0", "s"), ("before iteration 1", "s"), ("before iteration 2", "q")):
+                async with session.ws_connect(f"{address}ws/{name}?width=100&height=30") as page:
+                    await _drawn(page, seen)
+                    await page.send_json(["stdin", key])
+                    if key == "s":
+                        await _drawn(page, f"before iteration {int(seen[-1]) + 1}")
+                        continue
+                    async for _ in page:  # until it is left
+                        pass
+            # It was left with q: the next one is new.
+            async with session.ws_connect(f"{address}ws/{name}?width=100&height=30") as page:
+                await _drawn(page, "before iteration 0")
+
+
+async def _drawn(page: aiohttp.ClientWebSocketResponse, text: str) -> None:
+    screen = ""
+    async with asyncio.timeout(60):
+        while text not in screen:
+            screen += PLAIN.sub("", (await page.receive_bytes()).decode(errors="replace"))
+
+
 def test_one_browser_sees_two_models() -> None:
     """Cookies are one set for all ports of a host."""
     with served() as one, served() as other:
@@ -202,10 +228,10 @@ async def test_keys_in_a_real_browser_step_the_loop() -> None:
                     await browser.wait_for("iteration 0")
                     found = await browser.ask("Runtime.evaluate", expression="location.href")
                     assert found["result"]["value"] == address.partition("?")[0], "the token is in no address"
-                    await browser.ask(
-                        "Runtime.evaluate", expression="document.querySelector('.xterm-helper-textarea').focus()"
-                    )
-                    await browser.press("s")
+                    await browser.press("s")  # nobody has clicked
+                    await browser.wait_for("before iteration 1")
+                    browser.screen = ""
+                    await browser.ask("Page.reload")
                     await browser.wait_for("before iteration 1")
                     await browser.press("s")
                     await browser.wait_for("before iteration 2")

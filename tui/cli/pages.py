@@ -1,4 +1,4 @@
-"""The pages of ``loopdbg serve``: a debugger for each, which ends with its page and with the server."""
+"""The pages of ``loopdbg serve``: a debugger for each, which ends a minute after its page, and with the server."""
 
 from __future__ import annotations
 
@@ -18,6 +18,24 @@ from textual_serve.server import Server
 PAGES = 8  # open at once: each is a process with the model in memory
 WIDTHS, HEIGHTS = (20, 500), (5, 200)  # cells
 PATIENCE = 3.0  # seconds that a debugger gets to end by itself
+RETURN = 60.0  # seconds that a debugger waits for its page to come back: it is loaded anew, or the network was gone
+#: What a tab of a browser calls itself.
+NAME = re.compile(r"[0-9a-f]{32}")
+#: Screen modes that a program sets and a new page does not have: cursor, mouse, paste.
+MODE = re.compile(rb"\x1b\[\?([0-9;]+)([hl])")
+#: The page's own script: a tab keeps its name when it is loaded anew, and keys go to the screen without a click.
+SCRIPT = """<script>
+document.addEventListener("DOMContentLoaded", () => {
+  const name = sessionStorage.getItem("loopdbg") ??
+    Array.from(crypto.getRandomValues(new Uint8Array(16)), byte => byte.toString(16).padStart(2, "0")).join("");
+  sessionStorage.setItem("loopdbg", name);
+  document.getElementById("terminal").dataset.sessionWebsocketUrl += "/" + name;
+  const focus = () => document.querySelector(".xterm-helper-textarea")?.focus();
+  new MutationObserver(focus).observe(document.body, {attributes: true, attributeFilter: ["class"]});
+  window.addEventListener("focus", focus);
+});
+</script>
+</head>"""
 DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux's prctl
 
 # The page of textual-serve asks another host for a font that it brings along itself.
@@ -28,7 +46,43 @@ FONT = (
 
 
 class Debugger(AppService):
-    """The process behind one page."""
+    """The process behind one page, or behind none for a while."""
+
+    def __init__(self, command: str, downloads: Any) -> None:
+        super().__init__(command, write_bytes=_nowhere, write_str=_nowhere, close=_nowhere, download_manager=downloads)
+        self._modes: dict[bytes, bytes] = {}
+        self._left = False
+
+    @property
+    def runs(self) -> bool:
+        """False once it has ended, or is about to."""
+        return self._task is not None and not self._task.done() and not self._left
+
+    async def on_data(self, payload: bytes) -> None:
+        for numbers, on in MODE.findall(payload):
+            self._modes.update(dict.fromkeys(numbers.split(b";"), on))
+        await super().on_data(payload)
+
+    async def show_on(self, page: web.WebSocketResponse, cells: tuple[int, int]) -> None:
+        """Draw on a page from now on, and take a size."""
+
+        async def close() -> None:
+            self._left = True
+            await page.close()
+
+        self.remote_write_bytes, self.remote_write_str, self.remote_close = page.send_bytes, page.send_str, close
+        if not self.runs:
+            await self.start(*cells)
+            return
+        await page.send_bytes(b"".join(b"\x1b[?%b%b" % mode for mode in self._modes.items()))
+        # It draws what has changed alone; of another size all has.
+        await self.set_terminal_size(cells[0], cells[1] - 1)
+        await asyncio.sleep(0.1)
+        await self.set_terminal_size(*cells)
+
+    def show_nowhere(self) -> None:
+        """The page is gone."""
+        self.remote_write_bytes = self.remote_write_str = self.remote_close = _nowhere
 
     async def _open_app_process(self, width: int = 80, height: int = 24) -> Process:
         self._process = await asyncio.create_subprocess_shell(
@@ -66,20 +120,31 @@ class PageServer(Server):
     def __init__(self, *words: Any, **options: Any) -> None:
         super().__init__(*words, **options)
         self._pages: set[web.WebSocketResponse] = set()
+        #: Debuggers without a page, by the name that it had, the first one gone first, and when each is ended.
+        self._waiting: dict[str, tuple[Debugger, asyncio.TimerHandle]] = {}
+        self._ended = False
+        self._ending: set[asyncio.Task[None]] = set()
 
     def initialize_logging(self) -> None:
         """What it logs is of no use here."""
+
+    async def _make_app(self) -> web.Application:
+        app: web.Application = await super()._make_app()
+        app.router.add_get(f"/ws/{{name:{NAME.pattern}}}", self.handle_websocket)
+        return app
 
     async def on_startup(self, app: web.Application) -> None:
         """The address is printed already."""
 
     async def on_shutdown(self, app: web.Application) -> None:
-        for page in list(self._pages):
+        pages, self._ended = list(self._pages), True
+        for page in pages:
             await page.close(code=WSCloseCode.GOING_AWAY, message=b"the server ends")
+        await asyncio.gather(*(self._taken(name).stop() for name in list(self._waiting)), *self._ending)
 
     async def handle_index(self, request: web.Request) -> Any:
         response: Any = await super().handle_index(request)
-        response.text = FOREIGN.sub(FONT, response.text)
+        response.text = FOREIGN.sub(FONT, response.text).replace("</head>", SCRIPT)
         return response
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
@@ -89,29 +154,42 @@ class PageServer(Server):
         self._pages.add(page)
         try:
             await page.prepare(request)
-            await self._serve_page(page, size(dict(request.query)) or (80, 24))
+            await self._serve_page(page, request.match_info.get("name", ""), size(dict(request.query)) or (80, 24))
         finally:
             self._pages.discard(page)
         return page
 
-    async def _serve_page(self, page: web.WebSocketResponse, cells: tuple[int, int]) -> None:
-        async def close() -> None:
-            await page.close()
-
-        debugger = Debugger(
-            self.command,
-            write_bytes=page.send_bytes,
-            write_str=page.send_str,
-            close=close,
-            download_manager=self.download_manager,
-        )
+    async def _serve_page(self, page: web.WebSocketResponse, name: str, cells: tuple[int, int]) -> None:
+        if name in self._waiting:
+            debugger = self._taken(name)
+        else:
+            if len(self._pages) + len(self._waiting) > PAGES:
+                await self._taken(next(iter(self._waiting))).stop()
+            debugger = Debugger(self.command, self.download_manager)
         try:
-            await debugger.start(*cells)
+            await debugger.show_on(page, cells)
             async for message in page:
                 if message.type == WSMsgType.TEXT:
                     await obey(message.data, page, debugger)
         finally:
-            await debugger.stop()
+            debugger.show_nowhere()
+            if self._ended or not debugger.runs or not name or name in self._waiting:
+                await debugger.stop()
+            else:
+                loop = asyncio.get_running_loop()
+                self._waiting[name] = debugger, loop.call_later(RETURN, self._forget, name)
+
+    def _taken(self, name: str) -> Debugger:
+        """A debugger that waits for its page no longer."""
+        debugger, timer = self._waiting.pop(name)
+        timer.cancel()
+        return debugger
+
+    def _forget(self, name: str) -> None:
+        """End a debugger whose page did not come back."""
+        ending = asyncio.get_running_loop().create_task(self._taken(name).stop())
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
 
 
 async def obey(text: str, page: web.WebSocketResponse, debugger: Debugger) -> None:
@@ -130,6 +208,10 @@ async def obey(text: str, page: web.WebSocketResponse, debugger: Debugger) -> No
                 await debugger.focus()
     except (ValueError, RecursionError):  # no JSON
         return
+
+
+async def _nowhere(*_: Any) -> None:
+    """What is drawn while there is no page."""
 
 
 def size(asked: dict[str, Any]) -> tuple[int, int] | None:
