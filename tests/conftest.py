@@ -26,6 +26,7 @@ def settings_of_nobody(settings_folders: Iterator[Path]) -> Iterator[None]:
     """What a person has set for their own screen changes no test, no test changes it, nor what another test finds."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LOOPDBG_CONFIG_DIR", str(next(settings_folders)))
+        patch.delenv("CI", raising=False)  # where scripts do not run unasked
         yield
 
 

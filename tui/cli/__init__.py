@@ -27,6 +27,7 @@ from .remedies import told
 from .run import Run
 from .serve import Serve
 from .start import Start
+from .trust import check_trust
 
 COMMANDS: dict[str, Command] = {
     command.name: command
@@ -92,7 +93,9 @@ def _traceback_wanted() -> bool:
 
 def _run(arguments: list[str]) -> int:
     command, rest = _choose(arguments)
-    return command.run(command.parser().parse(rest))
+    options = command.parser().parse(rest)
+    check_trust(options, isinstance(command, Serve))
+    return command.run(options)
 
 
 def _choose(arguments: list[str]) -> tuple[Command, list[str]]:

@@ -45,8 +45,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     add_input_options(parser).add_argument(
         "--requests",
         metavar="FILE.npz",
-        help="the inputs of several requests, one after the other, on a first axis of their own: "
-        "the variables of an OpenVINO model go from one to the next, as a loop carries them",
+        help="inputs of several requests, on an axis of their own in front: a loop that carries the variables",
     )
     parser.add_argument(
         "--max-iterations",
@@ -78,7 +77,7 @@ def add_input_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGrou
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="what a variable of an OpenVINO model is before the run, written as for --input; repeatable",
+        help="a variable of an OpenVINO model before the run; repeatable",
     )
     inputs.add_argument(
         "--seed", type=at_least(0), metavar="N", help="make random inputs, from this seed (0 where not given)"

@@ -80,6 +80,8 @@ def _command(options: argparse.Namespace) -> str:
     for option in ("input", "dim", "state"):
         for word in getattr(options, option):
             words += [f"--{option}", word]
+    if options.trust_script:
+        words.append("--trust-script")
     return shlex.join(words)
 
 

@@ -1,0 +1,48 @@
+"""Models that are programs: where nobody looks on, they run only if the command line says so."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from ...runtime.errors import UsageError
+from ...runtime.frontends import is_database, split
+
+#: Arguments that are models.
+_MODELS = ("model", "a", "b", "against")
+
+
+def add_trust_option(parser: argparse.ArgumentParser) -> None:
+    """The option of whatever opens a model."""
+    parser.add_argument(
+        "--trust-script",
+        action="store_true",
+        help="run a model that is a script, in CI and serve too",
+    )
+
+
+def check_trust(options: argparse.Namespace, serving: bool) -> None:
+    """Ask before a script runs where what runs it is no person at a terminal: in CI, and for pages of a browser.
+
+    Raises:
+        UsageError: nobody answers, or the answer is no.
+    """
+    if getattr(options, "trust_script", False) or not (serving or _in_ci()):
+        return
+    for name in _MODELS:
+        path = getattr(options, name, None)
+        if path and split(path)[0].suffix.lower() == ".py" and not is_database(path) and not _agreed(path):
+            raise UsageError(f"{path} is a Python script, which can do what you can: --trust-script lets it run")
+
+
+def _in_ci() -> bool:
+    """Whether this is a job of a build server: all that are in use set this variable."""
+    return os.environ.get("CI", "").lower() not in ("", "0", "false")
+
+
+def _agreed(path: str) -> bool:
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    print(f"{path} is a Python script, which can do what you can. Run it? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
