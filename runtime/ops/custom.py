@@ -67,6 +67,8 @@ def _function(given: Any, name: str) -> Function:
         run = getattr(given, "_run", None)
         if run is None:
             raise UsageError(f"the operator '{name}' is registered as the class {given.__name__}; register a function")
+        if run.__module__ == "onnx.reference.op_run":  # that of OpRun, which raises
+            raise UsageError(f"the operator '{name}' is registered as {given.__name__}, which has no _run of its own")
         return _of_class(given, run)
     if not callable(given):
         raise UsageError(f"the operator '{name}' is registered as {type(given).__name__}; register a function")

@@ -36,3 +36,12 @@ def test_its_method_is_called() -> None:
 def test_what_is_no_function_is_refused_at_once(given: Any) -> None:
     with pytest.raises(loopdbg.UsageError, match="register a function"):
         loopdbg.operator("test.classes", "Other")(given)
+
+
+class Nothing(OpRun):
+    """Says nothing of what it does."""
+
+
+def test_a_class_without_a_method_of_its_own_is_refused_at_once() -> None:
+    with pytest.raises(loopdbg.UsageError, match="Nothing, which has no _run of its own"):
+        loopdbg.operator("test.classes", "Other")(Nothing)
