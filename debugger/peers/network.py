@@ -27,6 +27,7 @@ from ...runtime.graph import (
     TensorType,
     Value,
 )
+from ...runtime.graph.dependence import lateness
 from ...runtime.graph.origins import Origins
 from .network_operators import OPSET, Writer, write
 
@@ -116,7 +117,7 @@ class _Network:
         inside = Writer(body, self.constants)
         inside.base = loop.name
         for port in loop.sliced_inputs:
-            self.part(inside, port, iteration, count)
+            self.part(inside, loop, port, iteration, count)
         self.nodes(inside, loop.body.nodes)
         inside.base = loop.name
         following = self.condition(inside, loop, {edge.param: edge.result for edge in loop.back_edges})
@@ -169,13 +170,16 @@ class _Network:
         writer.base = loop.name
         return known.get(loop.condition, loop.condition)
 
-    def part(self, writer: Writer, port: SlicedInput, iteration: Value, count: Value | None) -> None:
+    def part(self, writer: Writer, loop: Loop, port: SlicedInput, iteration: Value, count: Value | None) -> None:
         """What an iterator gives; it becomes a node of the body."""
         place = iteration
         if port.stride < 0:
             length = count if port.from_trip_count else None
             length = writer.size(port.outer, port.axis) if length is None else length
             place = writer.op("Sub", writer.op("Sub", length, writer.constant(1)), iteration)
+        if lateness(loop, port) != 0:
+            # ONNX evaluates every node: a part beyond the end, which nothing needs, has to be one.
+            place = writer.op("Min", place, writer.op("Sub", writer.size(port.outer, port.axis), writer.constant(1)))
         writer.op("Gather", port.outer, place, out=port.inner, axis=port.axis)
 
     def collected(self, writer: Writer, loop: Loop, scan: ScanOutput, whole: Value) -> None:

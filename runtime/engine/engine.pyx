@@ -447,7 +447,7 @@ cdef class Engine:
         if loop.stream != NULL and loop.stream.gone:
             raise ExecutionError(f"{self.memory.at(index)}: the rows that it reads come no more")
         for k in range(loop.nslices):
-            if loop.slices[k].parts <= loop.i:
+            if loop.slices[k].parts <= loop.i and not self.loops.fill_up(index, k):
                 sliced = self.plan.loops[index].slices[k].sliced
                 if sliced.from_trip_count and not loop.i:
                     raise ExecutionError(f"{self.memory.at(index)}: reverse iterator '{sliced.inner.name}' begins at part "
@@ -457,6 +457,9 @@ cdef class Engine:
                 word = "iterator over" if self.plan.loops[index].loop.system is System.TENSORRT else "sliced input"
                 raise ExecutionError(f"{self.memory.at(index)}: the {word} '{sliced.outer.name}' has only "
                                      f"{loop.slices[k].parts} parts; the loop wants part {loop.i}")
+        # Parts that nothing needs were made up: the boundary, which was told of, is gone over again.
+        loop.parts = min([loop.slices[k].parts for k in range(loop.nslices)])
+        loop.reported = 1
         return 0
 
     cdef int tick(self) except -1:

@@ -493,13 +493,14 @@ cdef int run_plan(State *s) noexcept nogil:
             # A trip count of INT64_MAX is how exporters write "no limit".
             if loop.endless_at >= 0 and loop.i >= loop.endless_at and (loop.trip < 0 or loop.trip == INT64_MAX):
                 return S_LIMIT
+            # Before a program is entered, which would leave again at once, for ever.
+            if loop.nslices and loop.i >= loop.parts:
+                return S_NO_SLICE
             if loop.program != NULL and not s.resting and not s.watch and not s.stepping & STEPPING and loop.i > 0 and not loop.edited:
                 if enter_program(s, loop):
                     if s.suspended != NULL:
                         return S_TICK
                     continue
-            if loop.nslices and loop.i >= loop.parts:
-                return S_NO_SLICE
             loop.edited = 0
             s.pc += 1
         elif kind == NEXT:

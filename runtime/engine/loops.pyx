@@ -31,6 +31,7 @@ import numpy as np
 
 from ..errors import ExecutionError
 from ..graph import StoppedBy, System, TensorType
+from ..graph.dependence import lateness
 from ..graph.slices import cut, from_start, parts_from
 from ..ops.type_groups import mixed_types
 from .memory.memory import shapes_of
@@ -39,6 +40,8 @@ np.import_array()
 
 _NUMBERS = {StoppedBy.TRIP_COUNT: BY_TRIP_COUNT, StoppedBy.CONDITION: BY_CONDITION, StoppedBy.INPUT_EXHAUSTED: BY_INPUT}
 _REASONS = {RUNNING: None, **{number: reason for reason, number in _NUMBERS.items()}}
+#: No more parts that nothing needs are made up: a trip count may be any number.
+MOST_UNNEEDED = 1 << 20
 
 
 cdef class Loops:
@@ -213,6 +216,28 @@ cdef class Loops:
         self.memory.put_owner(c.inner, parts, c.part_spec, 0)
         self.s.slots[c.inner].nbytes = self.memory.specs.nbytes(c.part_spec)
         return 0
+
+    def fill_up(self, int index, int k):
+        """Give a sliced input parts for the last iterations where nothing needs them: TensorRT evaluates an element when
+        something needs it. They are zeros. Returns False where they are needed, or where that is not known."""
+        cdef LoopState *loop = self.s.loops + index
+        cdef Slice *c = loop.slices + k
+        plan = self.plan.loops[index]
+        late = lateness(plan.loop, plan.slices[k].sliced) if plan.parent < 0 and loop.trip >= 0 and c.part_spec else 0
+        lacking = loop.trip - c.parts
+        if lacking < 1 or late is not None and lacking > late or lacking > MOST_UNNEEDED:
+            return False
+        parts = self.slice_arrays[index, k]
+        parts = np.concatenate([parts, np.zeros((lacking, *parts.shape[1:]), parts.dtype)])
+        self.slice_arrays[index, k] = parts
+        c.parts, c.direct, c.pieces, c.offset, c.step = loop.trip, 0, 0, 0, parts.strides[0]
+        c.base = np.PyArray_BYTES(parts)
+        self.memory.put_owner(c.inner, parts, c.part_spec, 0)
+        self.s.slots[c.inner].nbytes = self.memory.specs.nbytes(c.part_spec)
+        self.put_part(index, k, loop.i)
+        # The next entry has to look again.
+        loop.fast_enter = False
+        return True
 
     cdef int find_pieces(self, Slice *c, array, parts, int axis) except -1:
         """Note where in the outer tensor the parts' pieces are, for entries like this one."""

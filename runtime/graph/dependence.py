@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from .records import Loop, Value, bodies, walk
+from .records import Loop, SlicedInput, System, Value, bodies, captured, walk
 
 
 def made_in(loop: Loop) -> Iterator[Value]:
@@ -50,3 +50,32 @@ def uses(loop: Loop) -> Counter[Value]:
         for _, inner in bodies(node):
             found.update(inner.outputs)
     return found
+
+
+def lateness(loop: Loop, sliced: SlicedInput) -> int | None:
+    """How many of the last iterations need no part of a sliced input: what they make of it would go into iterations
+    that never run. None: no iteration needs any; 0 also where it is not known.
+
+    Only of loops of TensorRT, whose sequences are evaluated as needed, that run as often as their trip count says, from
+    the first part on, and have no loop inside.
+    """
+    whole = loop.condition is None and sliced.stride > 0 and not any(isinstance(node, Loop) for node in walk(loop.body))
+    if loop.system is not System.TENSORRT or not whole:
+        return 0
+    late: dict[Value, int] = {}
+    following = {edge.param: edge.result for edge in loop.back_edges}
+    makers = {value: node for node in loop.body.nodes for value in node.outputs if value is not None}
+    waiting = [(scan.result, 0) for scan in loop.scan_outputs]
+    waiting += [(last.result if last.edge is None else last.edge.result, 0) for last in loop.last_values]
+    while waiting:
+        value, depth = waiting.pop()
+        if late.get(value, depth + 1) <= depth:
+            continue
+        late[value] = depth
+        node = makers.get(value)
+        if value in following:
+            waiting.append((following[value], depth + 1))
+        elif node is not None:
+            waiting += [(one, depth) for one in node.inputs if one is not None]
+            waiting += [(one, depth) for _, body in bodies(node) for one in captured(body)]
+    return late.get(sliced.inner)

@@ -20,6 +20,9 @@ from strategies.draws import Draw, FromHypothesis, FromSeed
 from strategies.lazy import FailsError, Lazy, TooLargeError
 from strategies.tensorrt import Maker
 
+#: Where the engine is stricter than the sequences: it does not know in every loop that nothing needs a part.
+STRICTER = ("the loop wants part", "reverse iterator")
+
 
 def agree(draw: Draw, walk: Draw, hot: bool) -> str:
     """Make a network, and run it in every way; what came of it."""
@@ -40,6 +43,8 @@ def agree(draw: Draw, walk: Draw, hot: bool) -> str:
     except TooLargeError:
         return "too large"
     first = ways.executed(Model(graph), feeds)
+    if outputs is not None and first[0] == "error" and any(told in str(first) for told in STRICTER):
+        return "stricter"
     if (outputs is None) != (first[0] == "error"):
         raise Differs(f"the formal semantics {'fail' if outputs is None else 'do not fail'}; got {first!r:.400}")
     if outputs is not None:
@@ -66,12 +71,12 @@ def _boundaries(net: Net, lazy: Lazy, seen: list[Any]) -> None:
             same(f"{name}: why", ended, StoppedBy.TRIP_COUNT if counted else StoppedBy.CONDITION)
         same(f"{name}: condition", condition, None if test is None else ended is not StoppedBy.CONDITION)
         if more:
-            carried = {r: lazy.value(out(r), where) for r in loop.recurrences}
-            same(
-                f"{name}: carried",
-                [plain(value) for value in more[0].values()],
-                [plain(value) for value in carried.values()],
-            )
+            for recurrence, value in zip(loop.recurrences, more[0].values(), strict=True):
+                try:
+                    want = lazy.value(out(recurrence), where)
+                except FailsError:  # nothing needs it
+                    continue
+                same(f"{name}: {recurrence.name}", plain(value), plain(want))
 
 
 def case(draw: Draw, walk: Draw) -> str:

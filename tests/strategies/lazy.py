@@ -124,8 +124,6 @@ class Lazy:
             raise FailsError
         n = 0
         while n < most and (condition is None or self._input(condition, 0, {**where, loop: n})):
-            for iterator in loop.iterators:
-                self.value(iterator._outputs[0], {**where, loop: n})
             n += 1
         if n >= MOST_TRIPS:
             raise TooLargeError
