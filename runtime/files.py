@@ -1,6 +1,7 @@
 """The files that somebody names, and what may be in them.
 
-Models, weights, scripts, inputs and commands are read through here. What they hold is read into memory of our own, and
+Models, weights, scripts, inputs, commands, settings and the header of a trace, which SQLite reads on, are read through
+here. What they hold is read into memory of our own, and
 never mapped: whoever looks at a mapped file that another program cut is ended by the system, and what that program
 rewrites changes in the memory of all who map it.
 """

@@ -15,6 +15,7 @@ from urllib.parse import quote
 import numpy as np
 
 from ...runtime.errors import LoopdbgError, ModelError, Remedy, TraceError, one_line
+from ...runtime.files import opened
 from ...runtime.frontends import DATABASE
 from ...runtime.graph.encoding import decode
 from . import queries
@@ -179,7 +180,7 @@ class Database:
 
 def _header(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             return file.read(72)
     except FileNotFoundError:
         raise TraceError(f"{path}: no such file") from None

@@ -16,6 +16,7 @@ import numpy as np
 
 from ...runtime.engine.engine import Engine
 from ...runtime.errors import InterruptError, TraceError, UsageError
+from ...runtime.files import opened
 from ...runtime.graph import Array, OptionalType
 from ...runtime.model import Model
 from . import queries
@@ -244,7 +245,7 @@ def model_hash(model: Model) -> str:
     digest = hashlib.sha256()
     for path in (model.path, model.weights or model.path.with_suffix(".bin")):
         if path == model.path or (model.path.suffix == ".xml" and path.is_file()):
-            with path.open("rb") as file:
+            with opened(path) as file:
                 while piece := file.read(1 << 20):
                     digest.update(piece)
     digest.update(model.function.encode())

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ...runtime.errors import LoopdbgError, Remedy, TraceError, UsageError, one_line
+from ...runtime.files import opened
 from ...runtime.frontends import DATABASE
 from ...runtime.text import counted
 from . import queries
@@ -168,7 +169,7 @@ def check_target(path: Path, *, force: bool = False) -> None:
 def is_trace(path: Path) -> bool:
     """True for a file whose header says that it is a trace, of whatever version."""
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             header = file.read(72)
     except OSError:
         return False

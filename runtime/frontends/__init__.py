@@ -22,7 +22,6 @@ _FRONTENDS = {
     ".xml": "openvino.reader",
     ".py": "tensorrt.script",
 }
-#: What every SQLite file begins with, a trace among them.
 #: Suffixes of what runtimes make of models for one machine, and what that is.
 _COMPILED = {
     ".engine": "a TensorRT engine",
@@ -31,6 +30,7 @@ _COMPILED = {
     ".blob": "a blob that OpenVINO exported",
     ".ort": "a model in onnxruntime's own format",
 }
+#: What every SQLite file begins with, a trace among them.
 DATABASE = b"SQLite format 3\x00"
 
 
@@ -76,6 +76,8 @@ def read(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = 
         raise ModelError(f"{path}: is a folder; give the path of a model file")
     if not path.exists():
         raise ModelError(f"{path}: no such file; give the path of a model file")
+    if not path.is_file():
+        raise ModelError(f"{path}: is a pipe or a device, no regular file; give the path of a model file")
     module = _FRONTENDS.get(path.suffix.lower())
     if module is None:
         beside = path.with_suffix(".xml")
@@ -86,14 +88,12 @@ def read(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = 
                 f"{path}: is {compiled}, a compiled form without its loops; open the model that it was made of"
             )
         raise ModelError(f"{path}: not a model file by its suffix '{path.suffix}'; {hint}")
-    if not path.is_file():
-        raise ModelError(f"{path}: is no file that can be read as a model; give the path of a model file")
     if weights is not None:
         if module != "openvino.reader":
             raise ModelError(f"{path}: only OpenVINO IR has its weights in a file of their own, so none can be named")
         if Path(weights).is_dir():
             raise ModelError(f"{weights}: is a folder; give the path of the weights of {path.name}")
-        if not Path(weights).is_file():
+        if not Path(weights).exists():
             raise ModelError(f"{weights}: no such file; give the path of the weights of {path.name}")
     with _uninterrupted():
         frontend = importlib.import_module(f".{module}", __package__)
