@@ -1,9 +1,8 @@
 """The files that somebody names, and what may be in them.
 
 Models, weights, scripts, inputs, commands, settings and the header of a trace, which SQLite reads on, are read through
-here. What they hold is read into memory of our own, and
-never mapped: whoever looks at a mapped file that another program cut is ended by the system, and what that program
-rewrites changes in the memory of all who map it.
+here. What they hold is read into memory of our own, and never mapped: whoever looks at a mapped file that another
+program cut is ended by the system, and what that program rewrites changes in the memory of all who map it.
 """
 
 from __future__ import annotations
@@ -76,7 +75,11 @@ class Held:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
         self._file: Any = opened(path, buffering=0)
-        self.state = self._now()
+        try:
+            self.state = self._now()
+        except BaseException:
+            self._file.close()
+            raise
         self.size = self.state[0]
 
     def __enter__(self) -> Self:

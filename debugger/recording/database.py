@@ -83,7 +83,7 @@ class Database:
                 )
             trace._check_tables()
             trace.look()
-        except (sqlite3.Error, UnicodeDecodeError) as error:  # names of tables are in SQLite's messages
+        except (sqlite3.Error, UnicodeDecodeError, OSError) as error:  # names of tables are in SQLite's messages
             if trace is not None:
                 trace.close()
             raise _broken(path, error) from None
@@ -204,7 +204,9 @@ def _mend(path: Path) -> None:
 
 
 def _broken(path: Path, error: Exception) -> TraceError:
-    told = one_line(error)
+    told = (isinstance(error, OSError) and error.strerror) or one_line(error)
+    if isinstance(error, OSError) or "disk I/O error" in told:
+        return TraceError(f"{path}: cannot be read: {told}")
     if "unable to open" in told or "readonly" in told:
         # The log of a trace that was not closed needs a file beside it.
         hint = "; its recording was cut off: copy it and the file with -wal to a folder that can be written to"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 import sqlite3
@@ -27,7 +28,7 @@ from .reader import Trace
 from .resume import ResumePoint, model_hash
 from .rows import Batch, Types
 from .schema import VERSION
-from .writer import Portion, Store, Writer, create
+from .writer import Portion, Store, Writer, create, reason
 
 #: What waits for the writer may be this old, in seconds, or this large, in bytes; then the run waits.
 PATIENCE = 0.1
@@ -127,15 +128,21 @@ class Recorder:
             ]
         recorder = cls.__new__(cls)
         recorder._begin(model, options, on_error)
+        store = None
         try:
             store = Store(path)
             recorder._go_on(store, position, again)
-        except sqlite3.Error as error:
-            raise UsageError(f"{path}: cannot be written: {one_line(error)}") from None
-        except (ValueError, TypeError) as error:
-            raise TraceError(f"{path}: the trace is damaged: {one_line(error)}") from None
-        recorder._write_to(store)
-        return recorder
+            recorder._write_to(store)
+            return recorder
+        except BaseException as error:
+            if store is not None:
+                with contextlib.suppress(sqlite3.Error):
+                    store.close()
+            if isinstance(error, sqlite3.Error | OSError):
+                raise UsageError(f"{path}: cannot be written: {reason(error)}") from None
+            if isinstance(error, ValueError | TypeError):
+                raise TraceError(f"{path}: the trace is damaged: {one_line(error)}") from None
+            raise
 
     def _go_on(self, store: Store, position: ResumePoint, again: list[int]) -> None:
         """Take away what will be recorded again, and the end."""
@@ -186,7 +193,12 @@ class Recorder:
     def _write_to(self, store: Store) -> None:
         self.path = store.path
         self._store = store
-        self._writer = Writer(store, self._take)
+        try:
+            self._writer = Writer(store, self._take)
+        except BaseException:  # there is no room for another thread: nobody else would let go of the file
+            with contextlib.suppress(sqlite3.Error):
+                store.close()
+            raise
 
     @property
     def recorded(self) -> int:

@@ -138,7 +138,7 @@ def create(path: Path, rows: Mapping[str, Iterable[Sequence[Any]]], *, force: bo
         if lock is not None:
             lock.close()
         if isinstance(error, sqlite3.Error | OSError):
-            raise UsageError(f"{given}: cannot be written: {_reason(error)}") from None
+            raise UsageError(f"{given}: cannot be written: {reason(error)}") from None
         raise
 
 
@@ -153,6 +153,13 @@ def check_target(path: Path, *, force: bool = False) -> None:
     Raises:
         UsageError: it cannot; the text says what to do.
     """
+    try:
+        _check_target(path, force)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {reason(error)}") from None
+
+
+def _check_target(path: Path, force: bool) -> None:
     if path.is_dir():
         raise UsageError(f"{path}: is a folder; give a file, such as {path / 'run.loopdb'}")
     if not target(path).parent.is_dir():
@@ -176,7 +183,8 @@ def is_trace(path: Path) -> bool:
     return header.startswith(DATABASE) and header[68:72] == APPLICATION_ID.to_bytes(4, "big")
 
 
-def _reason(error: Exception) -> str:
+def reason(error: Exception) -> str:
+    """What an error of the system or of SQLite says."""
     return error.strerror if isinstance(error, OSError) and error.strerror else one_line(error)
 
 
@@ -255,4 +263,4 @@ class Writer:
             return error
         held = self._store.held()
         told = "nothing of the run is" if not held else f"the first {counted(held, 'boundary is', 'boundaries are')}"
-        return TraceError(f"{self._store.path}: recording stopped: {_reason(error)}; {told} in the file", Remedy.RESUME)
+        return TraceError(f"{self._store.path}: recording stopped: {reason(error)}; {told} in the file", Remedy.RESUME)
