@@ -1,4 +1,9 @@
-"""The files that somebody names: every path that is read comes through here."""
+"""The files that somebody names, and what may be in them.
+
+Models, weights, scripts, inputs, commands, settings and the header of a trace, which SQLite reads on, are read through
+here. What they hold is read into memory of our own, and never mapped: whoever looks at a mapped file that another
+program cut is ended by the system, and what that program rewrites changes in the memory of all who map it.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +11,17 @@ import errno
 import os
 import stat
 from pathlib import Path
-from typing import IO
+from types import TracebackType
+from typing import Any, BinaryIO, Self, cast
 
 #: Files whose whole text is read hold no more bytes.
 MOST_TEXT = 1 << 24
 
 
-def opened(path: str | os.PathLike[str]) -> IO[bytes]:
+def opened(path: str | os.PathLike[str], buffering: int = -1) -> BinaryIO:
     """A file, open for reading. A pipe, a socket or a device is refused, without waiting for it: it may have no end.
+
+    ``buffering``: as of the function ``open``.
 
     Raises:
         OSError: there is no such file, it cannot be read, or it is no regular file.
@@ -26,7 +34,7 @@ def opened(path: str | os.PathLike[str]) -> IO[bytes]:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
         if not stat.S_ISREG(kind):
             raise OSError(errno.EINVAL, "it is a pipe or a device, no regular file", os.fspath(path))
-        return os.fdopen(descriptor, "rb")
+        return os.fdopen(descriptor, "rb", buffering)
     except BaseException:
         os.close(descriptor)
         raise
@@ -39,10 +47,100 @@ def text_of(path: str | os.PathLike[str]) -> str:
         OSError: as :func:`opened`; or it is larger than any file of commands.
         UnicodeDecodeError: it is no text in UTF-8.
     """
+    return bytes_of(path).decode("utf-8")
+
+
+def bytes_of(path: str | os.PathLike[str], most: int = MOST_TEXT) -> bytes:
+    """All that is in a file.
+
+    Raises:
+        OSError: as :func:`opened`; or it has more than ``most`` bytes.
+    """
     with opened(path) as file:
-        if os.fstat(file.fileno()).st_size > MOST_TEXT:
-            raise OSError(errno.EFBIG, f"it has more than {MOST_TEXT >> 20} MB", os.fspath(path))
-        return file.read(MOST_TEXT).decode("utf-8")
+        if os.fstat(file.fileno()).st_size > most:
+            raise OSError(errno.EFBIG, f"it has more than {most >> 20} MB", os.fspath(path))
+        return file.read(most)
+
+
+class Held:
+    """A file that is read part by part, and has to stay as it is until all parts are read: ``with Held(path) as file``.
+
+    Whoever leaves the block learns whether it did: what was read of a file that changed is of no use, and neither is
+    what an error says about it.
+
+    Raises:
+        OSError: as :func:`opened`; when the block is left or a part is missing: the file changed.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        self._file: Any = opened(path, buffering=0)
+        try:
+            self.state = self._now()
+        except BaseException:
+            self._file.close()
+            raise
+        self.size = self.state[0]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+        try:
+            if kind is None or issubclass(kind, Exception):
+                self.check()
+        finally:
+            self._file.close()
+
+    def check(self) -> None:
+        """Raise an OSError if the file changed since it was opened."""
+        if self._now() != self.state:
+            raise changed(self.path)
+
+    def read_into(self, start: int, out: Any) -> None:
+        """Fill an array of bytes with those from ``start`` on."""
+        self._file.seek(start)
+        rest = memoryview(out)
+        while len(rest):  # a system gives 2 GB at once at most
+            count = self._file.readinto(rest)
+            if not count:
+                raise changed(self.path)
+            rest = rest[count:]
+
+    def piece(self, start: int, stop: int) -> bytearray:
+        """The bytes from ``start`` to ``stop``."""
+        out = bytearray(stop - start)
+        self.read_into(start, out)
+        return out
+
+    def stream(self) -> BinaryIO:
+        """The file from its beginning on, for what reads by itself."""
+        self._file.seek(0)
+        return cast(BinaryIO, self._file)
+
+    def _now(self) -> tuple[int, int]:
+        """What tells that somebody wrote: the size, and when that was."""
+        now = os.fstat(self._file.fileno())
+        return now.st_size, now.st_mtime_ns
+
+
+class Part:
+    """Bytes of a held file that nobody has read yet."""
+
+    def __init__(self, file: Held, start: int, stop: int) -> None:
+        self._file, self._start, self._size = file, start, stop - start
+
+    def __len__(self) -> int:
+        return self._size
+
+    def read_into(self, out: Any) -> None:
+        """Fill an array of as many bytes."""
+        self._file.read_into(self._start, out)
+
+
+def changed(path: str) -> OSError:
+    """The error of a file that another program writes."""
+    return OSError(errno.EIO, "it changed while it was read; open it again once it is written", path)
 
 
 def inside(folder: Path, name: str) -> Path:

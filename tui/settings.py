@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..runtime.errors import UsageError
+from ..runtime.files import text_of
 
 #: So many recent models are kept, and of so many which of their loops were folded.
 _RECENT = 20
@@ -48,7 +49,7 @@ def keymap() -> dict[str, Sequence[str]]:
     """
     path = keys_file()
     try:
-        told = tomllib.loads(path.read_text(encoding="utf-8"))
+        told = tomllib.loads(text_of(path))
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
@@ -74,7 +75,7 @@ def _keys(path: Path, name: str, value: Any) -> tuple[str, ...]:
 def state() -> dict[str, Any]:
     """What was remembered; empty where there is nothing, or nothing readable."""
     with contextlib.suppress(OSError, ValueError):
-        told = json.loads(_state_file().read_text(encoding="utf-8"))
+        told = json.loads(text_of(_state_file()))
         if isinstance(told, dict):
             return told
     return {}

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ...runtime.files import text_of
+
 
 @dataclass
 class Done:
@@ -60,7 +62,7 @@ class Progress:
         if self.path is None:
             return {}
         try:
-            lessons = json.loads(self.path.read_text(encoding="utf-8"))["lessons"]
+            lessons = json.loads(text_of(self.path))["lessons"]
             return {int(number): _done(one) for number, one in lessons.items()}
         except FileNotFoundError:
             return {}

@@ -15,6 +15,7 @@ from urllib.parse import quote
 import numpy as np
 
 from ...runtime.errors import LoopdbgError, ModelError, Remedy, TraceError, one_line
+from ...runtime.files import opened
 from ...runtime.frontends import DATABASE
 from ...runtime.graph.encoding import decode
 from . import queries
@@ -82,7 +83,7 @@ class Database:
                 )
             trace._check_tables()
             trace.look()
-        except (sqlite3.Error, UnicodeDecodeError) as error:  # names of tables are in SQLite's messages
+        except (sqlite3.Error, UnicodeDecodeError, OSError) as error:  # names of tables are in SQLite's messages
             if trace is not None:
                 trace.close()
             raise _broken(path, error) from None
@@ -179,7 +180,7 @@ class Database:
 
 def _header(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             return file.read(72)
     except FileNotFoundError:
         raise TraceError(f"{path}: no such file") from None
@@ -203,7 +204,9 @@ def _mend(path: Path) -> None:
 
 
 def _broken(path: Path, error: Exception) -> TraceError:
-    told = one_line(error)
+    told = (isinstance(error, OSError) and error.strerror) or one_line(error)
+    if isinstance(error, OSError) or "disk I/O error" in told:
+        return TraceError(f"{path}: cannot be read: {told}")
     if "unable to open" in told or "readonly" in told:
         # The log of a trace that was not closed needs a file beside it.
         hint = "; its recording was cut off: copy it and the file with -wal to a folder that can be written to"

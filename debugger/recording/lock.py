@@ -29,24 +29,32 @@ class Lock:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
                 if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
-                    os.close(self._file)
+                    self._let_go()
                     text = f"{trace}: another run is being recorded there; wait for its end, or give another name"
                     raise UsageError(text) from None
                 # A file system that knows no locks.
             if self._is_there():
                 return
             # Whoever held it took it away in between.
-            os.close(self._file)
+            self._let_go()
 
     def _is_there(self) -> bool:
         with contextlib.suppress(OSError):
             return os.path.samestat(os.fstat(self._file), os.stat(self._path))
         return False
 
+    def __del__(self) -> None:
+        # Whoever was to let go of it never came into being.
+        with contextlib.suppress(AttributeError):
+            self.close()
+
     def close(self) -> None:
         """Let go of it."""
         if self._file >= 0:
             with contextlib.suppress(OSError):
                 os.unlink(self._path)
-            os.close(self._file)
-            self._file = -1
+            self._let_go()
+
+    def _let_go(self) -> None:
+        file, self._file = self._file, -1
+        os.close(file)

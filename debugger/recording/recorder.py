@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 import sqlite3
@@ -27,7 +28,7 @@ from .reader import Trace
 from .resume import ResumePoint, model_hash
 from .rows import Batch, Types
 from .schema import VERSION
-from .writer import Portion, Store, Writer, create
+from .writer import Portion, Store, Writer, create, reason
 
 #: What waits for the writer may be this old, in seconds, or this large, in bytes; then the run waits.
 PATIENCE = 0.1
@@ -50,15 +51,13 @@ class Options:
 
 @dataclass
 class _Open:
-    """Boundaries of one loop that wait for the writer; a list for each column of the tables."""
+    """Boundaries of one loop that wait for the writer: id, entry, iteration, condition, time and values of each.
 
-    ids: list[int] = field(default_factory=list)
-    entries: list[int] = field(default_factory=list)
-    iterations: list[int] = field(default_factory=list)
-    conditions: list[bool | None] = field(default_factory=list)
+    A row is appended whole or, where there is no memory for it, not at all.
+    """
+
+    rows: list[tuple[int, int, int, bool | None, float, list[Any]]] = field(default_factory=list)
     ended: dict[int, str] = field(default_factory=dict)
-    times: list[float] = field(default_factory=list)
-    values: list[list[Any]] = field(default_factory=list)
 
 
 @dataclass
@@ -127,15 +126,21 @@ class Recorder:
             ]
         recorder = cls.__new__(cls)
         recorder._begin(model, options, on_error)
+        store = None
         try:
             store = Store(path)
             recorder._go_on(store, position, again)
-        except sqlite3.Error as error:
-            raise UsageError(f"{path}: cannot be written: {one_line(error)}") from None
-        except (ValueError, TypeError) as error:
-            raise TraceError(f"{path}: the trace is damaged: {one_line(error)}") from None
-        recorder._write_to(store)
-        return recorder
+            recorder._write_to(store)
+            return recorder
+        except BaseException as error:
+            if store is not None:
+                with contextlib.suppress(sqlite3.Error):
+                    store.close()
+            if isinstance(error, sqlite3.Error | OSError):
+                raise UsageError(f"{path}: cannot be written: {reason(error)}") from None
+            if isinstance(error, ValueError | TypeError):
+                raise TraceError(f"{path}: the trace is damaged: {one_line(error)}") from None
+            raise
 
     def _go_on(self, store: Store, position: ResumePoint, again: list[int]) -> None:
         """Take away what will be recorded again, and the end."""
@@ -184,9 +189,13 @@ class Recorder:
         self._start = time.perf_counter()
 
     def _write_to(self, store: Store) -> None:
-        self.path = store.path
-        self._store = store
-        self._writer = Writer(store, self._take)
+        try:
+            self.path, self._store = store.path, store
+            self._writer = Writer(store, self._take)
+        except BaseException:  # there is no room for another thread: nobody else would let go of the file
+            with contextlib.suppress(sqlite3.Error):
+                store.close()
+            raise
 
     @property
     def recorded(self) -> int:
@@ -234,20 +243,16 @@ class Recorder:
                 self._next_entry += 1
                 self._entries.append((loop.entry, index, *entry))
             out = loop.open
+            condition = keep if loop.has_condition else None
+            out.rows.append((self._next_boundary, loop.entry, iteration, condition, now - self._start, found))
             if ended is not None:
-                out.ended[len(out.ids)] = ended.value
-            out.ids.append(self._next_boundary)
-            out.entries.append(loop.entry)
-            out.iterations.append(iteration)
-            out.conditions.append(keep if loop.has_condition else None)
-            out.times.append(now - self._start)
-            out.values.append(found)
+                out.ended[len(out.rows) - 1] = ended.value
             if states is not None:
                 self._save(states, self._next_boundary)
             self._next_boundary += 1
             self._unsealed += size
             if self._unsealed > PIECE:
-                self._sealed.append(self._seal())
+                self._sealed = [*self._sealed, self._seal()]
         if self._waiting > ROOM or now - self._since > PATIENCE:
             self._writer.flush()
 
@@ -265,13 +270,15 @@ class Recorder:
 
     def _seal(self) -> _Piece:
         """All that came since the last piece. The lock is held."""
-        taken = [(loop, loop.open) for loop in self._loops if loop.open.ids]
-        for loop, _ in taken:
-            loop.open = _Open()
-        entries, self._entries = self._entries, []
-        then, self._then = self._then, []
-        self._unsealed = 0
-        return _Piece(taken, entries, then)
+        # All that wants memory comes first: what was taken out and could not be put in here would be lost.
+        piece = _Piece([(loop, loop.open) for loop in self._loops if loop.open.rows], self._entries, self._then)
+        anew = [_Open() for _ in piece.loops]
+        entries: list[tuple[Any, ...]] = []
+        then: list[Callable[[Store], None]] = []
+        for (loop, _), one in zip(piece.loops, anew, strict=True):
+            loop.open = one
+        self._entries, self._then, self._unsealed = entries, then, 0
+        return piece
 
     def _take(self) -> Iterator[Portion]:
         """All that waits, in the order of time, from the writer's thread."""
@@ -323,8 +330,9 @@ class Recorder:
 
 def _batch(loop: _Tapped, out: _Open) -> Batch:
     columns: dict[int, list[Any]] = {}
-    count = len(out.ids)
-    for k, found in enumerate(out.values):
+    ids, entries, iterations, conditions, times, values = zip(*out.rows, strict=True)
+    count = len(ids)
+    for k, found in enumerate(values):
         for port, value in found:
             column = columns.get(port)
             if column is None:
@@ -332,12 +340,12 @@ def _batch(loop: _Tapped, out: _Open) -> Batch:
             column[k] = value
     return Batch(
         loop.taps.index,
-        out.ids,
-        out.entries,
-        out.iterations,
-        out.conditions,
+        ids,
+        entries,
+        iterations,
+        conditions,
         out.ended,
-        out.times,
+        times,
         columns,
         loop.sources,
     )

@@ -10,12 +10,14 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ...runtime.engine.engine import Engine
-from ...runtime.errors import InterruptError, TraceError, UsageError
+from ...runtime.errors import InterruptError, TraceError, UsageError, one_line
+from ...runtime.files import opened
 from ...runtime.graph import Array, OptionalType
 from ...runtime.model import Model
 from . import queries
@@ -238,14 +240,29 @@ def _count_before(engine: Engine, position: ResumePoint, trace: Trace) -> None:
 
 def model_hash(model: Model) -> str:
     """SHA-256 of the model's file, of an IR's weights, and of the function that a script was asked for; empty where
-    the model came from no file."""
-    if model.path is None or not model.path.is_file():
+    the model came from no file, or that is gone.
+
+    Raises:
+        UsageError: one of them cannot be read.
+    """
+    if model.path is None:
         return ""
     digest = hashlib.sha256()
-    for path in (model.path, model.weights or model.path.with_suffix(".bin")):
-        if path == model.path or (model.path.suffix == ".xml" and path.is_file()):
-            with path.open("rb") as file:
-                while piece := file.read(1 << 20):
-                    digest.update(piece)
+    path = model.path
+    try:
+        if not path.is_file():
+            return ""
+        _take_in(digest, path)
+        path = model.weights or path.with_suffix(".bin")
+        if model.path.suffix == ".xml" and path.is_file():
+            _take_in(digest, path)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror or one_line(error)}") from None
     digest.update(model.function.encode())
     return digest.hexdigest()
+
+
+def _take_in(digest: hashlib._Hash, path: Path) -> None:
+    with opened(path) as file:
+        while piece := file.read(1 << 20):
+            digest.update(piece)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ...runtime.errors import LoopdbgError, Remedy, TraceError, UsageError, one_line
+from ...runtime.files import opened
 from ...runtime.frontends import DATABASE
 from ...runtime.text import counted
 from . import queries
@@ -101,8 +102,10 @@ class Store:
         try:
             queries.close_written(self._db)
         finally:
-            self._db.close()
-            self._lock.close()
+            try:
+                self._db.close()
+            finally:
+                self._lock.close()
 
 
 def create(path: Path, rows: Mapping[str, Iterable[Sequence[Any]]], *, force: bool = False) -> Store:
@@ -137,7 +140,7 @@ def create(path: Path, rows: Mapping[str, Iterable[Sequence[Any]]], *, force: bo
         if lock is not None:
             lock.close()
         if isinstance(error, sqlite3.Error | OSError):
-            raise UsageError(f"{given}: cannot be written: {_reason(error)}") from None
+            raise UsageError(f"{given}: cannot be written: {reason(error)}") from None
         raise
 
 
@@ -152,6 +155,13 @@ def check_target(path: Path, *, force: bool = False) -> None:
     Raises:
         UsageError: it cannot; the text says what to do.
     """
+    try:
+        _check_target(path, force)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {reason(error)}") from None
+
+
+def _check_target(path: Path, force: bool) -> None:
     if path.is_dir():
         raise UsageError(f"{path}: is a folder; give a file, such as {path / 'run.loopdb'}")
     if not target(path).parent.is_dir():
@@ -168,14 +178,15 @@ def check_target(path: Path, *, force: bool = False) -> None:
 def is_trace(path: Path) -> bool:
     """True for a file whose header says that it is a trace, of whatever version."""
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             header = file.read(72)
     except OSError:
         return False
     return header.startswith(DATABASE) and header[68:72] == APPLICATION_ID.to_bytes(4, "big")
 
 
-def _reason(error: Exception) -> str:
+def reason(error: Exception) -> str:
+    """What an error of the system or of SQLite says."""
     return error.strerror if isinstance(error, OSError) and error.strerror else one_line(error)
 
 
@@ -190,10 +201,12 @@ class Writer:
         self._closing = False
         #: Counts what was asked for by :meth:`flush` and what was done.
         self._asked = self._done = 0
+        #: Whether it came to its end, with all that there was in the file.
+        self._finished = False
         #: Why nothing is written any more.
         self.error: LoopdbgError | None = None
         #: What is wrong with this program itself, if anything.
-        self.fault: Exception | None = None
+        self.fault: BaseException | None = None
         self._thread = threading.Thread(target=self._work, name="loopdbg-trace", daemon=True)
         self._thread.start()
 
@@ -203,8 +216,8 @@ class Writer:
             self._asked += 1
             number = self._asked
             self._wake.set()
-            while self._done < number and self.error is None and self.fault is None:
-                self._rested.wait()
+            while self._done < number and self._thread.is_alive():
+                self._rested.wait(INTERVAL)
 
     def close(self, last: Portion | None = None) -> None:
         """Write what is left, ``last`` after it, and close the file.
@@ -212,12 +225,15 @@ class Writer:
         Raises:
             TraceError: something could not be written, now or before.
         """
-        with self._rested:
-            self._closing = True
-            self._wake.set()
-        self._thread.join()
         try:
-            if self.error is None and last is not None:
+            with self._rested:
+                self._closing = True
+                self._wake.set()
+            self._thread.join()
+            if not self._finished and self.error is None and self.fault is None:
+                self.error = TraceError(f"{self._store.path}: recording stopped: there was no memory to say why")
+            # The end stands only behind all of it.
+            if self._finished and last is not None:
                 self._store.write(last)
         except (sqlite3.Error, OSError) as error:
             self.error = self._explain(error)
@@ -230,28 +246,31 @@ class Writer:
             raise self.error
 
     def _work(self) -> None:
-        while self.error is None and self.fault is None:
-            self._wake.wait(INTERVAL)
-            with self._rested:
-                self._wake.clear()
-                asked, closing = self._asked, self._closing
-            try:
-                for portion in self._take():
-                    if portion:
-                        self._store.write(portion)
-            except (sqlite3.Error, OSError, LoopdbgError) as error:
-                self.error = self._explain(error)
-            except Exception as fault:  # of ours: raised where the run can see it, and nobody waits for ever
-                self.fault = fault
-            with self._rested:
-                self._done = asked
-                self._rested.notify_all()
-            if closing:
-                return
+        try:
+            while not self._finished:
+                self._write_what_waits()
+        except (sqlite3.Error, OSError, LoopdbgError) as error:
+            self.error = self._explain(error)
+        except BaseException as fault:  # of ours, or no memory: raised where the run can see it
+            self.fault = fault
+
+    def _write_what_waits(self) -> None:
+        self._wake.wait(INTERVAL)
+        with self._rested:
+            self._wake.clear()
+            asked, closing = self._asked, self._closing
+        for portion in self._take():
+            if portion:
+                self._store.write(portion)
+        with self._rested:
+            self._done = asked
+            self._rested.notify_all()
+        # Where it was closed before, nothing comes after this.
+        self._finished = closing
 
     def _explain(self, error: Exception) -> LoopdbgError:
         if isinstance(error, LoopdbgError):
             return error
         held = self._store.held()
         told = "nothing of the run is" if not held else f"the first {counted(held, 'boundary is', 'boundaries are')}"
-        return TraceError(f"{self._store.path}: recording stopped: {_reason(error)}; {told} in the file", Remedy.RESUME)
+        return TraceError(f"{self._store.path}: recording stopped: {reason(error)}; {told} in the file", Remedy.RESUME)

@@ -167,15 +167,19 @@ cdef class Binder:
             if out.known is not None:
                 self.memory.show_known(slot)
         self.growing.put_aside(pc)
-        self.install(pc, instruction, bound)
-        # Where there is nothing to copy yet, it is what it is a copy of later on.
-        self.views[pc] = bound.views if varied is None else loose.views or self.views[pc]
-        if varied is not None:
-            self.growing.vary(pc, instruction, followed, loose, appended, self.keep[pc], {}, {})
-            self.keep[pc] = None
-            return self.growing.provide(pc)
-        self.growing.make_room(pc)
-        return 1
+        try:
+            self.install(pc, instruction, bound)
+            # Where there is nothing to copy yet, it is what it is a copy of later on.
+            self.views[pc] = bound.views if varied is None else loose.views or self.views[pc]
+            if varied is not None:
+                self.growing.vary(pc, instruction, followed, loose, appended, self.keep[pc], {}, {})
+                self.keep[pc] = None
+                return self.growing.provide(pc)
+            self.growing.make_room(pc)
+            return 1
+        except BaseException:
+            self.unbind(pc)     # half of it may be there, and no memory for the rest
+            raise
 
     cdef object input(self, int slot):
         """A slot that holds a tensor or a sequence, as an input to bind on."""

@@ -260,11 +260,11 @@ cdef class Engine:
         self.s.moment += 1
         self.s.fresh = 1
         self.ears = WANTED
-        if self.fuser.generation != self.s.generation:
-            self.fuser.watch(self.observers.slots_read() | self.histories.slots_read())
-        if self.s.stepping & STEPPING:
-            self.fuser.show()     # inside the iteration that follows it cannot be had any more
-        try:
+        try:                          # all of it may want memory that there is not
+            if self.fuser.generation != self.s.generation:
+                self.fuser.watch(self.observers.slots_read() | self.histories.slots_read())
+            if self.s.stepping & STEPPING:
+                self.fuser.show()     # inside the iteration that follows it cannot be had any more
             return self.run()
         finally:
             settle_program(self.s)

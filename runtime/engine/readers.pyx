@@ -204,9 +204,13 @@ cdef class Readers:
         else:
             self.binder.growing.arrays.pop((reader, ins.varying.key), None)
         instruction = self.memory.plan.code[reader]
-        self.binder.install(reader, instruction, ranges.settled(bound, given))
-        self.binder.views[reader] = bound.views
-        self.binder.growing.vary(reader, instruction, followed, bound, appended, self.binder.keep[reader], seen, beyond)
+        try:
+            self.binder.install(reader, instruction, ranges.settled(bound, given))
+            self.binder.views[reader] = bound.views
+            self.binder.growing.vary(reader, instruction, followed, bound, appended, self.binder.keep[reader], seen, beyond)
+        except BaseException:
+            self.binder.unbind(reader)     # half of it may be there, and no memory for the rest
+            raise
         self.binder.keep[reader] = None
         ins.varying.fitted, ins.varying.seen = fitted, before
         ins.through = ins.looks = 1

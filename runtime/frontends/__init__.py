@@ -6,11 +6,12 @@ from __future__ import annotations
 import _signal as signal
 import importlib
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..errors import ModelError
+from ..errors import ModelError, one_line
 from ..files import opened
 from ..graph import Graph
 
@@ -22,7 +23,6 @@ _FRONTENDS = {
     ".xml": "openvino.reader",
     ".py": "tensorrt.script",
 }
-#: What every SQLite file begins with, a trace among them.
 #: Suffixes of what runtimes make of models for one machine, and what that is.
 _COMPILED = {
     ".engine": "a TensorRT engine",
@@ -31,6 +31,7 @@ _COMPILED = {
     ".blob": "a blob that OpenVINO exported",
     ".ort": "a model in onnxruntime's own format",
 }
+#: What every SQLite file begins with, a trace among them.
 DATABASE = b"SQLite format 3\x00"
 
 
@@ -44,7 +45,7 @@ def split(path: str | os.PathLike[str]) -> tuple[Path, str]:
         raise ModelError("no model is named: the path is empty; give the path of a model file")
     whole = Path(path)
     file, colon, function = os.fspath(path).rpartition(":")
-    if not colon or not file.lower().endswith(".py") or whole.exists():
+    if not colon or not file.lower().endswith(".py") or os.path.exists(whole):
         return whole, ""
     if not function:
         raise ModelError(f"'{path}' names no function behind the colon; leave the colon out, or name one")
@@ -72,10 +73,7 @@ def read(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = 
         UnsupportedError: a legal model that cannot be run here.
     """
     path = Path(path)
-    if path.is_dir():
-        raise ModelError(f"{path}: is a folder; give the path of a model file")
-    if not path.exists():
-        raise ModelError(f"{path}: no such file; give the path of a model file")
+    _check(path, "give the path of a model file")
     module = _FRONTENDS.get(path.suffix.lower())
     if module is None:
         beside = path.with_suffix(".xml")
@@ -86,20 +84,29 @@ def read(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = 
                 f"{path}: is {compiled}, a compiled form without its loops; open the model that it was made of"
             )
         raise ModelError(f"{path}: not a model file by its suffix '{path.suffix}'; {hint}")
-    if not path.is_file():
-        raise ModelError(f"{path}: is no file that can be read as a model; give the path of a model file")
     if weights is not None:
         if module != "openvino.reader":
             raise ModelError(f"{path}: only OpenVINO IR has its weights in a file of their own, so none can be named")
-        if Path(weights).is_dir():
-            raise ModelError(f"{weights}: is a folder; give the path of the weights of {path.name}")
-        if not Path(weights).is_file():
-            raise ModelError(f"{weights}: no such file; give the path of the weights of {path.name}")
+        _check(weights, f"give the path of the weights of {path.name}")
     with _uninterrupted():
         frontend = importlib.import_module(f".{module}", __package__)
     more = [function] if function else [] if weights is None else [Path(weights)]
     graph: Graph = frontend.read(path, *more)
     return graph
+
+
+def _check(path: str | os.PathLike[str], hint: str) -> None:
+    """Raise a ModelError unless there is a regular file."""
+    try:
+        mode = os.stat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        raise ModelError(f"{path}: no such file; {hint}") from None
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read: {error.strerror or one_line(error)}") from None
+    if stat.S_ISDIR(mode):
+        raise ModelError(f"{path}: is a folder; {hint}")
+    if not stat.S_ISREG(mode):
+        raise ModelError(f"{path}: is a pipe or a device, no regular file; {hint}")
 
 
 @contextmanager

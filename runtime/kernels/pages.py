@@ -77,20 +77,3 @@ def _stretch(size: int) -> _Stretch | None:
     stretch.at = -np.frombuffer(stretch, np.uint8).__array_interface__["data"][0] % PAGE
     stretch.left = size
     return stretch
-
-
-def let_go(array: Array) -> None:
-    """What an array maps of a file need not be in memory any more; who looks at it again reads it again."""
-    owner = array
-    while isinstance(owner.base, np.ndarray):
-        owner = owner.base
-    # What was written into a copy of a file would be gone.
-    if not isinstance(owner, np.memmap) or owner.mode != "r" or not array.flags.forc:
-        return
-    mapped: Any = owner.base
-    if not isinstance(mapped, mmap.mmap) or not hasattr(mmap, "MADV_DONTNEED"):
-        return
-    start = array.__array_interface__["data"][0] - np.frombuffer(mapped, np.uint8).__array_interface__["data"][0]
-    first, end = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE, (start + array.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE
-    if first < end:
-        mapped.madvise(mmap.MADV_DONTNEED, first, end - first)

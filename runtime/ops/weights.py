@@ -223,8 +223,6 @@ def prepared(array: Array, layout: Callable[[Array], Array]) -> Array:
         owner = owner.base
     key = (array.__array_interface__["data"][0], array.shape, array.strides, array.dtype, layout)
     if key not in _PREPARED:
-        _PREPARED[key] = made = layout(array)
-        if not np.may_share_memory(made, array):
-            pages.let_go(array)
+        _PREPARED[key] = layout(array)
         weakref.finalize(owner, _PREPARED.pop, key, None)
     return _PREPARED[key]

@@ -59,7 +59,7 @@ def test_who_was_killed_locks_nothing(tmp_path: Path) -> None:
     trace = tmp_path / "run.loopdb"
     code = (
         "import os, signal, sys\nfrom pathlib import Path\nfrom loopdbg.debugger.recording.lock import Lock\n"
-        f"Lock(Path({str(trace)!r}))\nos.kill(os.getpid(), signal.SIGKILL)"
+        f"held = Lock(Path({str(trace)!r}))\nos.kill(os.getpid(), signal.SIGKILL)"
     )
     assert run_code(code).status == -signal.SIGKILL
     assert (tmp_path / "run.loopdb-lock").exists()

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...runtime.dtypes import is_foreign, saved
 from ...runtime.errors import UsageError, one_line
+from ...runtime.files import opened
 from ...runtime.graph import Array
 from ...runtime.model import Data
 
@@ -59,7 +60,7 @@ def one_file(path: Path, other: Path) -> bool:
 
 def _is_archive(path: Path) -> bool:
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             return file.read(2) == b"PK"
     except OSError:
         # Writing it will tell.

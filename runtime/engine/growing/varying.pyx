@@ -155,7 +155,6 @@ cdef class Growing:
         cdef Varying *v = <Varying *>take(ins.calls, 1, sizeof(Varying))
         cdef Call *call
         cdef int j, k
-        ins.varying = v
         numbers = []
         for k, spec in enumerate(bound.calls):
             call = ins.calls + ins.counts + k
@@ -225,6 +224,7 @@ cdef class Growing:
         self.keys += 1
         v.key = self.keys
         self.arrays[pc, v.key] = arrays
+        ins.varying = v     # now that there is room for all of it
         return 0
 
     cdef int number(self, list numbers, size_t where, object value, bint narrow=False) except -1:

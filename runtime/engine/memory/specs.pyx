@@ -100,9 +100,9 @@ cdef class Specs:
                     if found:
                         return found
         found = self.end
-        self.end += 1
+        self.shapes[found] = key     # where there is no memory for it, nobody finds the number
         self.ids[key] = found
-        self.shapes[found] = key
+        self.end += 1
         return found
 
     cdef Family *family(self, object dtype, tuple shape, int axis, object room=None) except NULL:
@@ -139,6 +139,8 @@ cdef class Specs:
             return 0
         for start, stop, spec in self.taken(kin, low, high):
             f.segments = <Segment *>retake(NULL, f.segments, f.nsegments, f.nsegments + 1, sizeof(Segment))
+            if not spec:
+                self.note_segment(kin, start)
             last = f.segments + f.nsegments
             f.nsegments += 1
             last.low, last.count = start, stop - start
@@ -146,9 +148,17 @@ cdef class Specs:
                 last.first = spec
                 continue
             last.first = self.end
-            self.starts.append(self.end)
-            self.segments.append((kin, start))
             self.end += stop - start
+        return 0
+
+    cdef int note_segment(self, Kin kin, object start) except -1:
+        """Whose numbers are those from the end on; where there is no memory to note it, they stay nobody's."""
+        self.segments.append((kin, start))
+        try:
+            self.starts.append(self.end)
+        except MemoryError:
+            self.segments.pop()
+            raise
         return 0
 
     cdef list taken(self, Kin kin, int64_t low, int64_t high):

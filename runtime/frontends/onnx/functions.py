@@ -38,7 +38,7 @@ def function_of(
         ModelError: an attribute has a word that the operator does not know.
     """
     if recurrence(header.domain, header.op_type) is not None:
-        return function_for(header, attributes(proto, header.version, bound, "", at)[0], at)
+        return function_for(header, attributes(proto, header.version, bound, None, at)[0], at)
     wanted = (System.ONNX, header.domain, header.op_type, header.version)
     # First what the registry lacks: to say so it imports all that it has.
     if layer_function(*wanted) is not None or find(*wanted) is not None:

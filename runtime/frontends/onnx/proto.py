@@ -5,11 +5,11 @@ They have the names, fields and numbers of that package's own, without the 25 ms
 
 from __future__ import annotations
 
-import mmap
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...files import Part
 from ...graph import Array
 from .wire import DecodeError, define
 
@@ -31,7 +31,6 @@ __all__ = [
     "DecodeError",
     "FunctionProto",
     "GraphProto",
-    "MappedFile",
     "ModelProto",
     "NodeProto",
     "SparseTensorProto",
@@ -97,40 +96,13 @@ if not TYPE_CHECKING:
         setattr(AttributeProto, _word, _number)
     TensorProto.STRING, TensorProto.EXTERNAL = 8, 1
 
-#: Smaller data is copied from the mapped file; more is read, so that it does not lie in memory twice.
-_READ_BYTES = 1 << 16
-
-
-class MappedFile(mmap.mmap):
-    """A file as a buffer. What is large is better read from it: a mapping that was looked at counts as memory."""
-
-    _file: Any
-
-    @classmethod
-    def of(cls, file: Any) -> MappedFile:
-        """Of an open file, which stays open as long as this is.
-
-        Raises:
-            OSError, ValueError: it cannot be mapped: a pipe, an empty file.
-        """
-        made = cls(file.fileno(), 0, access=mmap.ACCESS_READ)
-        made._file = file
-        return made
-
-    def read_into(self, start: int, out: Array) -> None:
-        """Fill an array of bytes with those from ``start`` on."""
-        self._file.seek(start)
-        if self._file.readinto(out) != len(out):
-            raise OSError("the file became shorter while it was read")
-
 
 def owned(tensor: TensorProto) -> Array:
     """The bytes of ``raw_data``, apart from the file and so that any numbers may begin there."""
     data: Any = tensor.raw_data
-    source = data.obj if isinstance(data, memoryview) else None
     out = np.empty(len(data), np.uint8)
-    if isinstance(source, MappedFile) and len(data) >= _READ_BYTES:
-        source.read_into(cast(Any, tensor).raw_data_at, out)
+    if isinstance(data, Part):
+        data.read_into(out)
     else:
         out[:] = np.frombuffer(data, np.uint8)
     out.flags.writeable = False

@@ -10,25 +10,25 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
 from functools import cached_property
-from io import FileIO
 from typing import Any
 
 import numpy as np
 
 from ...errors import LoopdbgError, ModelError, UnsupportedError, one_line
+from ...files import Held
 from ...graph import ANY, Array, Graph, Node, Note, Operation, System, TensorType, Value, loops
 from ...ops.type_groups import mixed_types
 from ...text import counted
 from ..recurrent import open_loops
 from . import loops as control_flow
 from .blocks import NCHWC, block_of, block_of_this_machine, in_blocks
+from .external import Beside
 from .functions import InferredTypes, function_of
 from .limits import check_calls, check_depth
 from .notes import Sources, graph_notes
 from .order import in_order
-from .proto import AttributeProto, FunctionProto, GraphProto, MappedFile, ModelProto, NodeProto, own
+from .proto import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, own
 from .scope import Context, FunctionKey, NameScope, all_names, function_key
 from .values import array, attributes, dense, domain_of, value_type
 
@@ -38,6 +38,8 @@ MICROSOFT = "com.microsoft"
 _NO_OPSET = 1 << 31
 #: A file of so many blanks, or of nothing else, is empty.
 _BLANK = 4096
+#: Protobuf, which all text becomes first, holds no larger models.
+_MOST_TEXT = 1 << 31
 #: Inner graphs of any other operator are not ours to run.
 _CONTROL_FLOW = ("Loop", "Scan", "If", "SequenceMap")
 
@@ -51,39 +53,45 @@ def read(path: str | os.PathLike[str]) -> Graph:
     """
     where = os.fspath(path)
     form = _form(os.path.splitext(where)[1].lower())
-    with ExitStack() as files:
-        try:
-            data = _contents(files.enter_context(open(where, "rb", buffering=0)))
-        except OSError as error:
-            raise ModelError(f"{where}: cannot be read: {error.strerror or one_line(error)}") from None
-        return from_proto(_model(data, form, where), where)
-
-
-def _contents(file: FileIO) -> bytes | MappedFile:
-    """What is in a file: mapped, where it can be."""
     try:
-        return MappedFile.of(file)
-    except (OSError, ValueError):
-        return file.readall()
+        with Held(where) as file:
+            return from_proto(_model(file, form, where), where)
+    except OSError as error:
+        raise ModelError(f"{where}: cannot be read: {error.strerror or one_line(error)}") from None
+    except MemoryError:
+        raise ModelError(f"{where}: it is larger than the memory that there is, or damaged") from None
 
 
-def _model(data: bytes | MappedFile, form: str, where: str) -> ModelProto:
+def _model(file: Held, form: str, where: str) -> ModelProto:
     """The model that a file holds; ``where`` begins every message."""
-    if not data[:_BLANK].strip():
+    start = bytes(file.piece(0, min(_BLANK, file.size)))
+    if not start.strip():
         raise ModelError(f"{where}: the file is empty; export the model again")
     try:
-        if form == "onnxtxt":
-            check_depth(bytes(data))
+        data = None if form == "protobuf" else _text(file)
+        if data is not None and form == "onnxtxt":
+            check_depth(data)
     except UnsupportedError as error:
         raise UnsupportedError(f"{where}, {error}") from None
     try:
-        model = _parsed(data, form)
+        model = ModelProto.FromString(file) if data is None else _from_text(data, form)
+    except (OSError, MemoryError):
+        raise
     except Exception as error:  # each of the four parsers has errors of its own
         why = _printable(one_line(error))
-        raise ModelError(f"{where}: not an ONNX model in {form} form: {why}; {_hint(data, form)}") from None
+        raise ModelError(f"{where}: not an ONNX model in {form} form: {why}; {_hint(start, form)}") from None
     if not model.HasField("graph"):
-        raise ModelError(f"{where}: holds no graph, so it is not an ONNX model; {_hint(data, form)}")
+        raise ModelError(f"{where}: holds no graph, so it is not an ONNX model; {_hint(start, form)}")
     return model
+
+
+def _text(file: Held) -> bytes:
+    """All of a file that is text."""
+    if file.size > _MOST_TEXT:
+        raise UnsupportedError(
+            f"it has {file.size} bytes; text of more than {_MOST_TEXT} is not read: save it as .onnx"
+        )
+    return bytes(file.piece(0, file.size))
 
 
 def _form(suffix: str) -> str:
@@ -95,20 +103,17 @@ def _form(suffix: str) -> str:
     return onnx.serialization.registry.get_format_from_file_extension(suffix) or "protobuf"
 
 
-def _parsed(data: bytes | MappedFile, form: str) -> ModelProto:
-    if form == "protobuf":
-        model: ModelProto = ModelProto.FromString(data)
-        return model
+def _from_text(data: bytes, form: str) -> ModelProto:
     import onnx
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # "The onnxtxt format is experimental"
-        return own(onnx.load_model_from_string(bytes(data), format=form))
+        return own(onnx.load_model_from_string(data, format=form))
 
 
-def _hint(data: bytes | MappedFile, form: str) -> str:
+def _hint(start: bytes, form: str) -> str:
     """What to do about a file that cannot be parsed."""
-    start = data[:200].lstrip()
+    start = start[:200].lstrip()
     if start.startswith(b"version https://git-lfs"):
         return "it is a Git LFS pointer: run 'git lfs pull'"
     if (
@@ -139,7 +144,7 @@ def from_proto(model: ModelProto, where: str) -> Graph:
             if not isinstance(name, str):  # protobuf gives bytes for text that is not UTF-8
                 raise ModelError(f"the name {name!r} is not UTF-8, so the file is damaged; export the model again")
         check_calls(model)
-        graph = _Reader(model, os.path.dirname(os.path.abspath(where))).main()
+        graph = _Reader(model, Beside(os.path.dirname(os.path.abspath(where)))).main()
         open_loops(graph)
         return graph
     except LoopdbgError as error:
@@ -169,9 +174,9 @@ def _types_refused(graph: Graph) -> Iterator[Note]:
 
 
 class _Reader:
-    def __init__(self, model: ModelProto, base_dir: str) -> None:
+    def __init__(self, model: ModelProto, beside: Beside) -> None:
         self.model = model
-        self.base_dir = base_dir
+        self.beside = beside
         self.functions: dict[FunctionKey, FunctionProto] = {function_key(f): f for f in model.functions}
         self.sources = Sources()
         self.types = InferredTypes(model)
@@ -241,12 +246,12 @@ class _Reader:
         for tensor in proto.initializer:
             if tensor.name in found:
                 raise ModelError(f"there are two initializers '{tensor.name}'{place}; remove one")
-            found[tensor.name] = array(tensor, self.base_dir, f"initializer '{tensor.name}'{place}")
+            found[tensor.name] = array(tensor, self.beside, f"initializer '{tensor.name}'{place}")
         for sparse in proto.sparse_initializer:
             name = sparse.values.name
             if name in found:
                 raise ModelError(f"there are two initializers '{name}'{place}; remove one")
-            found[name] = dense(sparse, self.base_dir, f"sparse initializer '{name}'{place}")
+            found[name] = dense(sparse, self.beside, f"sparse initializer '{name}'{place}")
         return found
 
     def parameter(self, scope: NameScope, info: Any) -> Value:
@@ -324,7 +329,7 @@ class _Reader:
             if function is not None:
                 self.call(proto, function, header, scope, at, defined=True)
                 return
-        plain, graphs = attributes(proto, header.version, context.attributes, self.base_dir, at)
+        plain, graphs = attributes(proto, header.version, context.attributes, self.beside, at)
         header.outputs = [scope.value(name) if name else None for name in proto.output]
         if domain == "" and proto.op_type in _CONTROL_FLOW:
 
@@ -396,7 +401,7 @@ class _Reader:
         for name, formal in outputs:
             scope.define(name, inside.find(formal, f"the list of outputs{inside.place}"), at)
         if defined:
-            plain, graphs = attributes(proto, header.version, scope.context.attributes, self.base_dir, at)
+            plain, graphs = attributes(proto, header.version, scope.context.attributes, self.beside, at)
             header.outputs = [scope.values[name] if name else None for name in proto.output]
             if not graphs:
                 original = Operation(**vars(header), attributes=plain)

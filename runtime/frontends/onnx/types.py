@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
 from os import PathLike, fspath
+from os.path import splitext
 from typing import Any
 
 import numpy as np
 
 from ...errors import LoopdbgError
+from ...files import opened
 from ...graph import Graph, Node, SequenceType, TensorType, Value, ValueType, bodies, nodes_of_file
 from ...ops.onnx_definitions import definition
 from .apart import apart
@@ -93,7 +95,9 @@ def contradicted_shapes(path: str | PathLike[str]) -> list[tuple[str, TensorType
 def _contradicted(path: str) -> list[tuple[str, TensorType, TensorType]]:
     import onnx
 
-    model = onnx.load(path, load_external_data=False)
+    form = onnx.serialization.registry.get_format_from_file_extension(splitext(path)[1].lower())
+    with opened(path) as file:
+        model = onnx.load(file, form or "protobuf", load_external_data=False)
     declared: dict[str, TensorType] = {}
     _take(model.graph, declared, strip=True)
     computed: dict[str, TensorType] = {}

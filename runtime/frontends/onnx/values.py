@@ -18,6 +18,7 @@ from ...graph import ANY, Array, Dim, OptionalType, SequenceType, System, Tensor
 from ...ops.onnx_definitions import definition
 from ...ops.registry import attribute_kinds, kinds_by
 from ..recurrent import layer_function
+from .external import Beside
 from .proto import (
     ATTRIBUTE_KINDS,
     AttributeProto,
@@ -67,8 +68,8 @@ def _dim(dim: Any) -> Dim:
     return str(dim.dim_param) or None if kind == "dim_param" else None
 
 
-def array(tensor: TensorProto, base_dir: str, at: str) -> Array:
-    """The data of a tensor, read from the file beside the model where it is external. Strings: dtype object.
+def array(tensor: TensorProto, beside: Beside | None, at: str) -> Array:
+    """The data of a tensor, read from the file ``beside`` the model where it is external. Strings: dtype object.
 
     Raises:
         ModelError: the data does not fit type and shape, or its file is missing or too short.
@@ -84,26 +85,40 @@ def array(tensor: TensorProto, base_dir: str, at: str) -> Array:
             strings = np.empty(len(tensor.string_data), dtype=object)
             strings[:] = [text(item) for item in tensor.string_data]
             return strings.reshape(tuple(tensor.dims))
-        plain = _plain(tensor, dtype)
-        if plain is not None:
-            return plain
-        import onnx.numpy_helper
-
-        return onnx.numpy_helper.to_array(onnx.TensorProto.FromString(tensor.SerializeToString()), base_dir)
+        external = None
+        if tensor.data_location == TensorProto.EXTERNAL:
+            if beside is None:
+                raise ValueError("it is in another file, which nothing here can have")
+            external = beside.data(tensor, dtype)
+        plain = _plain(tensor, dtype, external)
+        return _by_onnx(tensor, external) if plain is None else plain
     except Exception as error:  # to_array lets whatever NumPy, the file system or its C++ half says pass
         what = next((e.value for e in tensor.external_data if e.key == "location"), "")
         where = f" (in the file '{what}' beside the model)" if what else ""
-        raise ModelError(f"{at}: its data{where} cannot be read: {one_line(error)}") from None
+        why = (isinstance(error, OSError) and error.strerror) or one_line(error)
+        raise ModelError(f"{at}: its data{where} cannot be read: {why}") from None
 
 
-def dense(sparse: SparseTensorProto, base_dir: str, at: str) -> Array:
+def _by_onnx(tensor: TensorProto, external: Array | None) -> Array:
+    """The data of a tensor as the onnx package has it; ``external``: its bytes, where they are in another file."""
+    import onnx.numpy_helper
+
+    proto = onnx.TensorProto.FromString(tensor.SerializeToString())
+    if external is not None:
+        proto.data_location = onnx.TensorProto.DEFAULT
+        del proto.external_data[:]
+        proto.raw_data = external.tobytes()
+    return onnx.numpy_helper.to_array(proto)
+
+
+def dense(sparse: SparseTensorProto, beside: Beside | None, at: str) -> Array:
     """A sparse initializer as the dense tensor that it stands for (IR specification, "SparseTensorProto").
 
     Raises:
         ModelError: indices that do not fit the shape, or a shape that is too large for memory.
     """
-    values = array(sparse.values, base_dir, at)
-    indices = array(sparse.indices, base_dir, at)
+    values = array(sparse.values, beside, at)
+    indices = array(sparse.indices, beside, at)
     try:
         out = np.zeros(tuple(sparse.dims), values.dtype)
         if indices.ndim == 1:
@@ -123,12 +138,13 @@ def text(data: bytes) -> Any:
         return data
 
 
-def _plain(tensor: TensorProto, dtype: np.dtype[Any]) -> Array | None:
-    """The data of a tensor that is in the file itself and has whole bytes; None for others."""
-    external = tensor.data_location == TensorProto.EXTERNAL or tensor.HasField("segment")
-    if external or dtype.name in _PACKED or dtype.hasobject or sys.byteorder != "little":
+def _plain(tensor: TensorProto, dtype: np.dtype[Any], external: Array | None) -> Array | None:
+    """The data of a tensor that has whole bytes; None for others. ``external``: as for :func:`_by_onnx`."""
+    if tensor.HasField("segment") or dtype.name in _PACKED or dtype.hasobject or sys.byteorder != "little":
         return None
     shape = tuple(tensor.dims)
+    if external is not None:
+        return external.view(dtype).reshape(shape)
     if tensor.HasField("raw_data"):
         return owned(tensor).view(dtype).reshape(shape)
     if dtype.name in _FIELDS:
@@ -176,7 +192,7 @@ def _kinds(op_type: str, domain: str, version: int) -> Mapping[str, int]:
 
 
 def attributes(
-    node: NodeProto, version: int, bound: Mapping[str, AttributeProto] | None, base_dir: str, at: str
+    node: NodeProto, version: int, bound: Mapping[str, AttributeProto] | None, beside: Beside | None, at: str
 ) -> tuple[dict[str, Any], dict[str, GraphProto]]:
     """A node's attributes as plain Python values and arrays, and those that are graphs apart.
 
@@ -209,7 +225,7 @@ def attributes(
         if given.type == AttributeProto.GRAPH:
             graphs[proto.name] = given.g
             continue
-        plain[proto.name] = value = _attribute(given, base_dir, what)
+        plain[proto.name] = value = _attribute(given, beside, what)
         # What a Constant holds is data, and strings may be any bytes; the attributes of other operators are words.
         words = wanted_kind is not None and node.op_type != "Constant"
         if words and any(isinstance(part, bytes) for part in (value if isinstance(value, list) else [value])):
@@ -222,7 +238,7 @@ def _kind(code: int) -> str:
     return next((word for word, number in ATTRIBUTE_KINDS.items() if number == code), str(code))
 
 
-def _attribute(proto: AttributeProto, base_dir: str, at: str) -> Any:
+def _attribute(proto: AttributeProto, beside: Beside | None, at: str) -> Any:
     match proto.type:
         case AttributeProto.INT:
             return proto.i
@@ -237,9 +253,9 @@ def _attribute(proto: AttributeProto, base_dir: str, at: str) -> Any:
         case AttributeProto.STRINGS:
             return [text(item) for item in proto.strings]
         case AttributeProto.TENSOR:
-            return array(proto.t, base_dir, at)
+            return array(proto.t, beside, at)
         case AttributeProto.TENSORS:
-            return [array(item, base_dir, at) for item in proto.tensors]
+            return [array(item, beside, at) for item in proto.tensors]
         case AttributeProto.TYPE_PROTO:
             return value_type(proto.tp, at)
         case AttributeProto.TYPE_PROTOS:

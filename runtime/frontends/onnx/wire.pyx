@@ -1,19 +1,25 @@
 """Protobuf's wire format (protobuf.dev/programming-guides/encoding): bytes become messages.
 
 Python's own protobuf takes 25 ms to import, and makes two copies of the weights of a model on the way to an array. Here
-they stay where they are: ``raw_data`` is a view of the bytes that were read, or of a file that is mapped.
+they stay where they are: ``raw_data`` is a view of the bytes that were given, or a part of a file that was not read yet.
+Of a file one piece is in memory at a time.
 """
 
 import array
 
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport PyBUF_READ, PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.memoryview cimport PyMemoryView_FromMemory
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
+from ...files import Held, Part
+
 #: How many messages may stand inside each other: as many as in protobuf's own implementations.
 cdef int DEEPEST = 100
+#: So many bytes of a file are read at once. Data of as many is not read along with what is around it.
+cdef Py_ssize_t PIECE = 1 << 16
 
 cdef enum Wire:
     VARINT = 0
@@ -75,10 +81,11 @@ class Message:
 
     @classmethod
     def FromString(cls, data):  # noqa: N802
-        """The message that bytes, a mapped file or another buffer hold. They live as long as it does.
+        """The message that bytes, another buffer or a file hold. They live, and the file is open, as long as it is used.
 
         Raises:
             DecodeError: they hold none.
+            OSError: the file cannot be read.
         """
         return Parser(data).parse(cls)
 
@@ -91,13 +98,13 @@ class Message:
     def SerializeToString(self):  # noqa: N802
         """The bytes that it was made of."""
         data, start, stop = self._span
-        return bytes(memoryview(data)[start:stop])
+        return bytes(data.piece(start, stop) if isinstance(data, Held) else memoryview(data)[start:stop])
 
 
 def define(schema, kept, enums):
     """Classes of messages, by name. ``schema``: name -> fields, ``1 name kind`` with commas between them.
 
-    A kind is one of protobuf's, ``raw`` for bytes that are not copied, the name of a message, or one of ``enums``, which
+    A kind is one of protobuf's, ``raw`` for bytes that are neither copied nor read, the name of a message, or one of ``enums``, which
     tells the numbers that there are; ``*`` before it: any number of them, ``?``: no more than one of these fields.
     ``kept``: messages that know their bytes.
     """
@@ -133,29 +140,47 @@ cdef class Parser:
     """One run over the bytes of a message and of those inside it."""
 
     cdef object source
+    #: Whether the source is a file, and how many bytes it has.
+    cdef bint is_file
+    cdef Py_ssize_t size
+    #: What of it is in memory, and where that begins and ends.
     cdef Py_buffer view
-    cdef const unsigned char *data
+    cdef Py_ssize_t first, end
     #: What is read next.
     cdef Py_ssize_t at
 
     def __cinit__(self, source):
-        PyObject_GetBuffer(source, &self.view, PyBUF_SIMPLE)
         self.source = source
-        self.data = <const unsigned char *> self.view.buf
         self.at = 0
+        self.is_file = isinstance(source, Held)
+        self.hold(b"" if self.is_file else source, 0)
+        self.size = source.size if self.is_file else self.end
 
     def __dealloc__(self):
         PyBuffer_Release(&self.view)
 
     def parse(self, cls):
-        return self.message(cls, None, self.view.len, 0)
+        return self.message(cls, None, self.size, 0)
+
+    cdef int hold(self, object piece, Py_ssize_t first) except -1:
+        """Have these bytes in memory in place of others."""
+        PyBuffer_Release(&self.view)
+        PyObject_GetBuffer(piece, &self.view, PyBUF_SIMPLE)
+        self.first, self.end = first, first + self.view.len
+        return 0
+
+    cdef const unsigned char *here(self, Py_ssize_t stop) except NULL:
+        """The bytes that are read next, those before ``stop`` in memory."""
+        if stop > self.end:
+            self.hold(self.source.piece(self.at, max(stop, min(self.at + PIECE, self.size))), self.at)
+        return <const unsigned char *> self.view.buf + (self.at - self.first)
 
     cdef uint64_t varint(self, Py_ssize_t stop) except? 77:
         cdef uint64_t value = 0
         cdef int shift = 0
         cdef unsigned char byte
         while shift < 70 and self.at < stop:
-            byte = self.data[self.at]
+            byte = self.here(self.at + 1)[0]
             self.at += 1
             if shift < 64:  # what is beyond 64 bits falls away
                 value |= <uint64_t> (byte & (1 if shift == 63 else 127)) << shift
@@ -173,10 +198,12 @@ cdef class Parser:
 
     cdef const unsigned char *taken(self, Py_ssize_t size, Py_ssize_t stop) except NULL:
         """Bytes that are there, which are passed by."""
+        cdef const unsigned char *found
         if size > stop - self.at:
             raise DecodeError(f"it ends within a number, at byte {stop}")
+        found = self.here(self.at + size)
         self.at += size
-        return self.data + self.at - size
+        return found
 
     cdef object message(self, object cls, object into, Py_ssize_t stop, int depth):
         """The message from here to ``stop``; ``into``: one of which this is more."""
@@ -243,7 +270,6 @@ cdef class Parser:
 
     cdef int block(self, object cls, dict own, Field field, Py_ssize_t size, int depth) except -1:
         """Text, bytes or a message."""
-        cdef const char *first = <const char *> (self.data + self.at)
         cdef Py_ssize_t stop = self.at + size
         cdef object value
         if field.kind == MESSAGE:
@@ -253,14 +279,13 @@ cdef class Parser:
             value = self.message(field.message, into, stop, depth + 1)
         elif field.kind == TEXT:
             try:
-                value = PyUnicode_DecodeUTF8(first, size, NULL)
+                value = PyUnicode_DecodeUTF8(<const char *> self.here(stop), size, NULL)
             except UnicodeDecodeError:
-                value = PyBytes_FromStringAndSize(first, size)
-        elif field.kind == BYTES:
-            value = PyBytes_FromStringAndSize(first, size)
+                value = PyBytes_FromStringAndSize(<const char *> self.here(stop), size)
+        elif field.kind == BYTES or self.is_file and size < PIECE:
+            value = PyBytes_FromStringAndSize(<const char *> self.here(stop), size)
         else:
-            value = memoryview(self.source)[self.at:stop]
-            own[field.name + "_at"] = self.at
+            value = Part(self.source, self.at, stop) if self.is_file else memoryview(self.source)[self.at:stop]
         self.at = stop
         return self.keep(cls, own, field, value)
 
@@ -297,7 +322,7 @@ cdef class Parser:
         if field.kind == FLOAT or field.kind == DOUBLE:
             if size % found.itemsize:
                 raise DecodeError(f"the numbers from byte {self.at} on end within one")
-            found.frombytes(memoryview(self.source)[self.at:stop])
+            found.frombytes(PyMemoryView_FromMemory(<char *> self.here(stop), size, PyBUF_READ))
             self.at = stop
         while self.at < stop:
             found.append(self.one(field, stop))

@@ -1,18 +1,20 @@
 """OpenVINO IR, the constants: ``Const`` layers and the ``.bin`` that holds their data.
 
-The ``.bin`` is mapped into memory, not read: a constant costs nothing until somebody looks at its numbers.
+What is read of it is ours: another program may write the file while a model is open.
 """
 
 from __future__ import annotations
 
 from math import prod
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import numpy as np
 
 from ... import dtypes
-from ...errors import UnsupportedError, one_line
+from ...errors import ModelError, UnsupportedError, one_line
+from ...files import Held
 from ...graph import Array, TensorType
 from .xml import Document, Layer
 
@@ -38,16 +40,34 @@ _STORED = {
 _DYNAMIC = ("dynamic", "undefined", "unspecified")
 
 
+#: Constants that lie in each other may together be so many times as large as the file, and some more.
+_OVERLAP, _MORE = 2, 1 << 26
+
+
 class Blobs:
-    """The ``.bin`` beside a model, or ``weights``, opened when the first constant needs it."""
+    """The ``.bin`` beside a model, or ``weights``, opened when the first constant needs it: ``with Blobs(...)``."""
 
     def __init__(self, document: Document, weights: Path | None = None) -> None:
         self.document = document
         self.path = document.path.with_suffix(".bin") if weights is None else weights
-        self._bytes: Bytes | None = None
+        self._file: Held | None = None
+        #: What was read: begin and size -> bytes. Writers keep equal constants once.
+        self._known: dict[tuple[int, int], Bytes] = {}
+        self._taken = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+        if self._file is None:
+            return
+        try:
+            self._file.__exit__(kind, error, trace)
+        except OSError as changed:
+            raise ModelError(f"{self.path}: cannot be read: {changed.strerror}") from None
 
     def constant(self, layer: Layer) -> Array:
-        """The data of a ``Const`` (or ``Constant``) layer: a read-only view of the file where it can be.
+        """The data of a ``Const`` (or ``Constant``) layer, read-only.
 
         Element type and shape come from ``<data>`` or, where they stand only on the output port, from there
         (SEMANTICS 0.12).
@@ -86,8 +106,6 @@ class Blobs:
             array = raw != 0  # NumPy takes every other byte than 0 and 1 for granted and goes wrong
         else:
             array = raw.view(dtype)
-            if not array.flags.aligned:  # offsets may lie anywhere (SEMANTICS 4.4); NumPy's inner loops need alignment
-                array = array.copy()
         array.flags.writeable = False
         return array.reshape(dims)
 
@@ -103,15 +121,33 @@ class Blobs:
             )
         if needed == 0:
             return np.empty(0, np.uint8)
-        if self._bytes is None:
-            self._bytes = self._open(layer)
-        if offset + size > len(self._bytes):
+        if self._file is None:
+            self._file = self._open(layer)
+        if offset + size > self._file.size:
             raise document.error(
                 layer.element,
                 f"{layer}: offset {offset} + size {size} reach beyond the end of {self.path} "
-                f"({len(self._bytes)} bytes); is it cut short, or of another model?",
+                f"({self._file.size} bytes); is it cut short, or of another model?",
             )
-        return self._bytes[offset : offset + needed]
+        found = self._known.get((offset, needed))
+        if found is None:
+            found = self._known[offset, needed] = self._read(layer, self._file, offset, needed)
+        return found
+
+    def _read(self, layer: Layer, file: Held, offset: int, size: int) -> Bytes:
+        self._taken += size
+        if self._taken > _OVERLAP * file.size + _MORE:
+            raise self.document.error(
+                layer.element, f"{layer}: the constants up to here lie in each other, and are larger than {self.path}"
+            )
+        try:
+            out = np.empty(size, np.uint8)
+            file.read_into(offset, out)
+        except (OSError, MemoryError) as error:
+            why = (isinstance(error, OSError) and error.strerror) or one_line(error)
+            raise self.document.error(layer.element, f"{layer}: {self.path} cannot be read: {why}") from None
+        out.flags.writeable = False
+        return out
 
     def _number(self, layer: Layer, word: str) -> int:
         data = layer.element.find("data")
@@ -119,11 +155,9 @@ class Blobs:
             raise self.document.error(layer.element, f"{layer} lacks its <data> with offset and size")
         return self.document.integer(data, word, str(layer))
 
-    def _open(self, layer: Layer) -> Bytes:
+    def _open(self, layer: Layer) -> Held:
         try:
-            if self.path.stat().st_size == 0:  # which cannot be mapped
-                return np.empty(0, np.uint8)
-            return np.asarray(np.memmap(self.path, np.uint8, "r"))
+            return Held(self.path)
         except FileNotFoundError:
             raise self.document.error(
                 layer.element,

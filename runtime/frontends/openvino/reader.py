@@ -42,8 +42,9 @@ def read(path: Path, weights: Path | None = None) -> Graph:
         UnsupportedError: a constant of a type that nothing here can hold.
     """
     document = Document(Path(path))
-    builder = _Builder(document, weights)
-    scope = builder.scope(document.root, document.root.get("name") or document.path.stem, "the model")
+    with Blobs(document, weights) as blobs:
+        builder = _Builder(document, blobs)
+        scope = builder.scope(document.root, document.root.get("name") or document.path.stem, "the model")
     graph = scope.graph
     graph.opsets = dict(sorted(builder.opsets.items(), key=lambda item: item[1]))
     _name_inputs(document, scope)
@@ -60,9 +61,9 @@ def read(path: Path, weights: Path | None = None) -> Graph:
 class _Builder:
     """Turns one document into graphs, inner ones along with the layers that hold them."""
 
-    def __init__(self, document: Document, weights: Path | None = None) -> None:
+    def __init__(self, document: Document, blobs: Blobs) -> None:
         self.document = document
-        self.blobs = Blobs(document, weights)
+        self.blobs = blobs
         self.opsets: dict[str, int] = {}
         self.variables = Variables(document)
 

@@ -14,6 +14,7 @@ from typing import Any
 from lxml import etree
 
 from ...errors import ModelError, UnsupportedError, one_line
+from ...files import Held
 from ...record import record
 
 Element = Any  # lxml.etree._Element; lxml has no type information of its own
@@ -110,20 +111,10 @@ class Document:
             resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True, remove_pis=True
         )
         try:
-            with path.open("rb") as file:
-                self.root: Element = etree.parse(file, parser).getroot()
+            with Held(path) as file:
+                self.root: Element = _parsed(file, parser)
         except OSError as error:
             raise ModelError(f"{path} cannot be read: {error.strerror or one_line(error)}") from None
-        except etree.XMLSyntaxError as error:
-            if _is_binary(path):
-                raise ModelError(
-                    f"{path}: is no XML but binary data; a model that a runtime compiled or exported"
-                    " (compiled_model.export_model) cannot be opened: open the model that it was made of"
-                ) from None
-            reason = re.sub(r", line \d+, column \d+.*$", "", one_line(error))
-            raise ModelError(
-                f"{path}, line {error.lineno}: broken XML: {reason}; check that the file is complete"
-            ) from None
         if self.root.getroottree().docinfo.doctype:
             raise self.error(self.root, "a DOCTYPE has no place in OpenVINO IR, and none is read; remove it")
         if self.root.tag != "net":
@@ -327,7 +318,17 @@ def ids(known: Iterable[int]) -> str:
     return ", ".join(map(str, listed[:20])) + (", ..." if len(listed) > 20 else "")
 
 
-def _is_binary(path: Path) -> bool:
-    """Whether a file begins with bytes that no text has."""
-    with path.open("rb") as file:
-        return b"\0" in file.read(4096)
+def _parsed(file: Held, parser: Any) -> Element:
+    """The root of the tree that is in a file."""
+    try:
+        return etree.parse(file.stream(), parser).getroot()
+    except etree.XMLSyntaxError as error:
+        if b"\0" in file.piece(0, min(file.size, 4096)):  # no text has such a byte
+            raise ModelError(
+                f"{file.path}: is no XML but binary data; a model that a runtime compiled or exported"
+                " (compiled_model.export_model) cannot be opened: open the model that it was made of"
+            ) from None
+        reason = re.sub(r", line \d+, column \d+.*$", "", one_line(error))
+        raise ModelError(
+            f"{file.path}, line {error.lineno}: broken XML: {reason}; check that the file is complete"
+        ) from None

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import LoopdbgError, ModelError, UnsupportedError, one_line
+from ...files import bytes_of
 from ...graph import Graph
 from ...text import counted, did_you_mean
 from .builder import Builder
@@ -28,6 +29,8 @@ from .standin import belongs, standing_in
 from .threads import watched
 from .usual import take_profiles
 
+#: No script has more bytes.
+_MOST = 1 << 28
 #: What is called where no function is named.
 _BUILD = "build"
 #: Modules that scripts use engines with: without them the part that builds the network still makes sense.
@@ -67,7 +70,7 @@ def read(path: str | os.PathLike[str], function: str = "") -> Graph:
 
 def _compiled(script: Path) -> tuple[ast.Module, types.CodeType]:
     try:
-        source = script.read_bytes()
+        source = bytes_of(script, _MOST)
     except OSError as error:
         raise ModelError(f"{script}: cannot be read: {error.strerror or one_line(error)}") from None
     try:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import gc
 import mmap
-import re
-import sys
 import weakref
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from loopdbg.runtime.kernels import pages
-from loopdbg.runtime.ops.weights import panels, prepared
+from loopdbg.runtime.ops.weights import panels
 
 F32, BYTE = np.dtype(np.float32), np.dtype(np.uint8)
 large = pytest.mark.skipif(not hasattr(mmap, "MADV_HUGEPAGE"), reason="the system has no large pages to ask for")
@@ -110,38 +107,3 @@ def test_weights_are_in_large_pages() -> None:
     packed = panels(weights)
     assert isinstance(stretch_of(packed), mmap.mmap)
     np.testing.assert_array_equal(np.concatenate([*packed[1]], axis=1), weights[:, 64:128])
-
-
-def resident() -> int:
-    """Bytes of files that are in memory as part of this process."""
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    return int(re.search(r"RssFile:\s+(\d+)", status)[1]) * 1024  # type: ignore[index]
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="where Linux tells what is in memory")
-def test_weights_of_a_file_leave_memory_once_they_are_laid_out(tmp_path: Path) -> None:
-    file = tmp_path / "weights.bin"
-    numbers = np.arange(1 << 20, dtype=np.float32) + 0.1
-    file.write_bytes(b"1234" + numbers.tobytes())
-    weights = np.asarray(np.memmap(file, np.uint8, "r"))[4:].view(np.float32).reshape(1024, 1024).T
-    before = resident()
-    laid_out = prepared(weights, panels)
-    assert resident() < before + numbers.nbytes // 2
-    np.testing.assert_array_equal(weights.T.ravel(), numbers)
-    np.testing.assert_array_equal(laid_out, panels(weights))
-
-
-def test_what_is_no_longer_in_a_file_stays(tmp_path: Path) -> None:
-    file = tmp_path / "weights.bin"
-    file.write_bytes(bytes(1 << 16))
-    mapped = np.memmap(file, np.uint8, "c")
-    mapped[:] = 7
-    for array in (mapped, np.asarray(mapped), np.full(1 << 16, 7, np.uint8), zeros_of_sevens()):
-        pages.let_go(array)
-        assert (array == 7).all()
-
-
-def zeros_of_sevens() -> Any:
-    array = pages.zeros((pages.LEAST,), BYTE)
-    array[:] = 7
-    return array

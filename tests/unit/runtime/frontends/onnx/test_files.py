@@ -123,6 +123,30 @@ def test_external_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_array_equal(read("m.onnx").constants[0].constant, data)
 
 
+@pytest.mark.parametrize("kind", ["INT4", "UINT4", "FLOAT4E2M1", "INT2", "UINT2", "BFLOAT16", "BOOL", "FLOAT8E5M2"])
+def test_external_data_of_small_types(tmp_path: Path, kind: str) -> None:
+    """Also where several elements share a byte, and the last one is not full."""
+    if not hasattr(onnx.TensorProto, kind):
+        pytest.skip("this version of onnx has no such type")
+    tensor = onnx.helper.make_tensor("w", getattr(onnx.TensorProto, kind), [3], [1, 0, 1])
+    model = proto("g (float x) => (float y) { y = Identity (x) }")
+    model.graph.initializer.append(tensor)
+    onnx.save(model, tmp_path / "inside.onnx")
+    external = onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(tensor), "w")
+    if not external.HasField("raw_data"):
+        pytest.skip("this version of onnx does not pack it")
+    (tmp_path / "w.bin").write_bytes(b"12" + external.raw_data)
+    external.ClearField("raw_data")
+    external.data_location = onnx.TensorProto.EXTERNAL
+    for key, value in (("location", "w.bin"), ("offset", "2")):
+        external.external_data.add(key=key, value=value)
+    model.graph.initializer[0].CopyFrom(external)
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    want, got = (read(tmp_path / name).constants[0].constant for name in ("inside.onnx", "m.onnx"))
+    assert want is not None and got is not None
+    assert (got.dtype, got.tolist()) == (want.dtype, want.tolist())
+
+
 def test_broken_external_data(tmp_path: Path) -> None:
     path, _ = weights(tmp_path)
     file = path.parent / "weights.bin"

@@ -241,6 +241,6 @@ def test_data_is_read_as_onnx_reads_it(code: int) -> None:
     if dtype.kind != "c":
         tensors.append(onnx.helper.make_tensor("t", code, (2, 3), elements.ravel().tolist()))
     for tensor in tensors:
-        data = array(tensor, "", "t")
+        data = array(tensor, None, "t")
         assert (data.dtype, data.shape) == (dtype, (2, 3))
         assert data.tobytes() == numpy_helper.to_array(tensor).tobytes()

@@ -12,6 +12,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
+from loopdbg.runtime.files import Held, Part
 from loopdbg.runtime.frontends.onnx import proto as own
 from loopdbg.runtime.frontends.onnx.values import array
 from models import SAMPLES
@@ -109,7 +110,7 @@ def test_every_kind_of_field() -> None:
     read: Any = own.own(model)
     for ours, theirs in zip(read.graph.initializer, model.graph.initializer, strict=True):
         if theirs.data_type != onnx.TensorProto.STRING:
-            np.testing.assert_array_equal(array(ours, "", "here"), numpy_helper.to_array(theirs), strict=True)
+            np.testing.assert_array_equal(array(ours, None, "here"), numpy_helper.to_array(theirs), strict=True)
     node = read.graph.node[0]
     assert node.SerializeToString() == model.graph.node[0].SerializeToString()
     assert read.SerializeToString() == model.SerializeToString()
@@ -221,10 +222,11 @@ def test_large_data_is_read_and_not_mapped(tmp_path: Path) -> None:
     graph = helper.make_graph([], "g", [], [], [numpy_helper.from_array(values, "w")])
     path = tmp_path / "m.onnx"
     path.write_bytes(helper.make_model(graph).SerializeToString())
-    with path.open("rb", buffering=0) as file:
-        model: Any = own.ModelProto.FromString(own.MappedFile.of(file))
-        read = array(model.graph.initializer[0], "", "here")
-        path.write_bytes(b"")  # which would end a process that looks at a mapped file
+    with Held(path) as file:
+        model: Any = own.ModelProto.FromString(file)
+        assert isinstance(model.graph.initializer[0].raw_data, Part)
+        read = array(model.graph.initializer[0], None, "here")
+    path.write_bytes(b"")  # which would end a process that looks at a mapped file
     np.testing.assert_array_equal(read, values, strict=True)
     assert read.flags.aligned
     assert not read.flags.writeable

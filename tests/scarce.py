@@ -1,0 +1,162 @@
+"""Memory that ends: one allocation of Python and NumPy after the other fails, in a process of its own: it may crash.
+
+Run as a program: ``scarce.py MODEL FIRST STRIDE``, the ``MODEL`` of :data:`TEXTS`. It prints what went wrong, and how
+many allocations failed.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import loopdbg
+from loopdbg.runtime.frontends.onnx import reader
+from models import proto
+
+#: Scalars in one program; a value that grows, whose readers are bound anew; a sequence, whose nodes run in Python.
+TEXTS = {
+    "scalar": """g (float[1] x0) => (float[1] x, float[N, 1] rows) {
+  n = Constant <value = int64 {6}> ()
+  x, rows = Loop (n, , x0) <body = b (int64 i, bool c, float[1] a) => (bool c2, float[1] y, float[1] y) {
+    c2 = Identity (c)
+    k = Constant <value = float[1] {1.5}> ()
+    m = Mul (a, k)
+    y = Add (m, k)
+  }>
+}""",
+    "growing": """g (float[1] x0) => (float[K] x, float[N] rows) {
+  n = Constant <value = int64 {5}> ()
+  x, rows = Loop (n, , x0) <body = b (int64 i, bool c, float[K] a) => (bool c2, float[K2] y, float r) {
+    c2 = Identity (c)
+    y = Concat <axis = 0> (a, a)
+    r = ReduceSum <keepdims = 0> (y)
+  }>
+}""",
+    "sequence": """g (float[1] x0) => (float[K] all, float[N, 1] rows) {
+  n = Constant <value = int64 {4}> ()
+  empty = SequenceEmpty ()
+  x, s, rows = Loop (n, , x0, empty) <
+    body = b (int64 i, bool c, float[1] a, seq(float) t) => (bool c2, float[1] y, seq(float) u, float[1] z) {
+      c2 = Identity (c)
+      y = Add (a, a)
+      u = SequenceInsert (t, y)
+      all = ConcatFromSequence <axis = 0> (u)
+      z = ReduceSum <keepdims = 1> (all)
+    }
+  >
+  all = ConcatFromSequence <axis = 0> (s)
+}""",
+}
+GIVEN = {"x0": np.ones(1, np.float32)}
+#: What CPython and NumPy make of some allocations that fail.
+OF_OTHERS = ("error return without exception set", "returned NULL without setting", "can't allocate lock")
+#: So many in a row that nobody asked for: there are no more.
+ENOUGH = 300
+
+
+def bits(outputs: dict[str, Any]) -> dict[str, bytes]:
+    return {name: np.asarray(value).tobytes() for name, value in outputs.items()}
+
+
+class Scarce:
+    """A model, and what is done with it while memory ends."""
+
+    def __init__(self, name: str) -> None:
+        self.model = loopdbg.Model(reader.from_proto(proto(TEXTS[name], 21), name))
+        self.want = bits(self.model.run(GIVEN))
+        self.carried = next(iter(loopdbg.debug(self.model, GIVEN).frame.carried))
+
+    def acts(self) -> dict[str, Callable[[loopdbg.Session], object]]:
+        """By the name of the method of a session; ``run`` is the model's own, beside it."""
+        return {
+            "step": lambda session: session.step(2),
+            "back": lambda session: session.back(),
+            "goto": lambda session: session.goto(1),
+            "continue_": lambda session: session.continue_(),
+            "set": lambda session: session.set(self.carried, session.frame.carried[self.carried] * 2),
+            "run": lambda _: self.model.run(GIVEN),
+        }
+
+    def faults(self, name: str, first: int, stride: int) -> Iterator[str]:
+        """What is wrong after one allocation of an act failed, and the last line: how many did."""
+        act = self.acts()[name]
+        act(self.stopped())
+        number, failed, unused = first, 0, 0
+        while unused * stride < ENOUGH:
+            session = self.stopped()
+            error = without_memory(act, session, number)
+            unused = 0 if error is not None else unused + 1
+            failed += error is not None
+            wrong = self.wrong(session, error)
+            if wrong:
+                yield f"{name}, allocation {number}: {wrong}"
+            number += stride
+        yield f"{name}: {failed} allocations failed"
+
+    def stopped(self) -> loopdbg.Session:
+        session = loopdbg.debug(self.model, GIVEN)
+        session.step(2)
+        return session
+
+    def wrong(self, session: loopdbg.Session, error: BaseException | None) -> str:
+        """What is wrong with a session and its model after an error; empty: nothing."""
+        expected = isinstance(error, MemoryError | loopdbg.LoopdbgError | None) or any(
+            text in str(error) for text in OF_OTHERS
+        )
+        if not expected:
+            return f"it ended with {error!r}"
+        if error is not None and where(error) in LETTING_GO:
+            return ""
+        try:
+            session.restart()
+            session.continue_()
+            again = bits(session.outputs or {}), bits(self.model.run(GIVEN))
+        except Exception as after:
+            return f"{after!r} afterwards"
+        return "" if again == (self.want, self.want) else "other outputs afterwards"
+
+
+#: Lets the session go, and asks for a frame to do it.
+LETTING_GO = {"_held", "_forget_to_stop"}
+
+
+def without_memory(
+    act: Callable[[loopdbg.Session], object], session: loopdbg.Session, number: int
+) -> BaseException | None:
+    """Do something while one allocation fails: the error, if any."""
+    import _testcapi
+
+    try:
+        _testcapi.set_nomemory(number, number + 1)
+        try:
+            act(session)
+        finally:
+            _testcapi.remove_mem_hooks()
+    except Exception as error:
+        return error
+    return None
+
+
+def where(error: BaseException) -> str:
+    """The function that an error was raised in."""
+    trace, name = error.__traceback__, ""
+    while trace is not None:
+        name, trace = trace.tb_frame.f_code.co_name, trace.tb_next
+    return name
+
+
+def main(name: str, first: str, stride: str) -> None:
+    gc.disable()  # what is collected in between would ask for memory, too
+    sys.unraisablehook = lambda _: None
+    scarce = Scarce(name)
+    for act in scarce.acts():
+        for line in scarce.faults(act, int(first), int(stride)):
+            print(line)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
