@@ -176,6 +176,10 @@ class Tracer:
             back = self._before(left, right)
             if back is not None:
                 return back
+        if roles[0] == "sliced input":
+            whole = self._whole(left, right)
+            if whole is not None and self._differ(whole):
+                return whole, None
         return Cause(self._difference(roles[0], *pair))
 
     def _before(self, left: Value, right: Value) -> tuple[_Pair, None] | None:
@@ -195,6 +199,17 @@ class Tracer:
             return None
         pair = Operand(begun(edges[0].initial)), Operand(begun(edges[1].initial))
         return (pair, None) if self._differ(pair) else None
+
+    def _whole(self, left: Value, right: Value) -> _Pair | None:
+        """What two sliced inputs are cut from."""
+        found = []
+        for half, value in ((self.alignment.left, left), (self.alignment.right, right)):
+            loop, _ = half.params[value]
+            port = next((port for port in loop.sliced_inputs if port.inner is value), None)
+            if port is None:
+                return None
+            found.append(Operand(port.outer))
+        return found[0], found[1]
 
     def _role(self, half: Half, value: Value) -> str:
         if half.is_constant(value):
