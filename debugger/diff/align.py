@@ -9,6 +9,7 @@ counts least.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from ...runtime.graph import (
     Array,
@@ -26,10 +27,10 @@ from ...runtime.graph import (
     walk,
 )
 from ..words.endings import carried_condition
-from .halves import Half, Table, converts_to, float_types
+from .halves import Half, Table, converts_to, float_types, narrower
 from .normal import COMMUTE, Operand, axes_of, operator, widens
 from .ports import LoopPair, best_pairs, evidence, fit, is_numbered, same_parts
-from .values import kind_of
+from .values import Tolerance, kind_of
 
 _ROUNDS = 3
 
@@ -55,8 +56,11 @@ class Alignment:
         self.one_system = left.system is right.system
         #: Of two float types: one of the models was made of the other.
         self.two_types = float_types(left) != float_types(right)
-        self.left = Half(left, self.table, not self.one_system, self.two_types)
-        self.right = Half(right, self.table, not self.one_system, self.two_types)
+        #: The side with the narrower floats, and which those are.
+        self.narrower = narrower(left, right)
+        narrow = None if self.narrower is None else self.narrower[1]
+        self.left = Half(left, self.table, not self.one_system, self.two_types, narrow)
+        self.right = Half(right, self.table, not self.one_system, self.two_types, narrow)
         self.nodes: dict[Node, Node] = {}
         self._partners: dict[Node, Node] = {}
         self._twins: tuple[dict[Value, Value], dict[Value, Value]] = {}, {}
@@ -76,7 +80,7 @@ class Alignment:
         """A model aligned with itself."""
         found = cls.__new__(cls)
         found.table = Table()
-        found.one_system, found.two_types = True, False
+        found.one_system, found.two_types, found.narrower = True, False, None
         found.left = found.right = Half(graph, found.table, False)
         found.nodes = {node: node for node in walk(graph)}
         found._partners = found.nodes
@@ -84,6 +88,10 @@ class Alignment:
         found.loops = {}
         found.names = {}
         return found
+
+    def tolerance(self, asked: Tolerance) -> Tolerance:
+        """The tolerance for these two: that of the narrower floats also where a value of theirs was widened again."""
+        return asked if self.narrower is None else replace(asked, narrowest=self.narrower[1])
 
     # -- what corresponds
 

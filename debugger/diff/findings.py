@@ -150,6 +150,46 @@ class Range:
         return self.limit / self.largest if self.largest else math.inf
 
 
+@dataclass(frozen=True)
+class NotFinite:
+    """The first result of a body that has infinities or NaN on the side of the narrower floats alone.
+
+    ``name``: the result; ``count``: how many of its ``size`` elements.
+    """
+
+    node: str
+    name: str
+    op_type: str
+    entry: tuple[int, ...]
+    iteration: int
+    count: int
+    size: int
+
+
+@dataclass
+class Reach:
+    """How far all results of a body reach into the narrower float type of two models, carried or not.
+
+    ``largest``: the largest finite magnitude, which ``node`` computed in iteration ``at``; ``limit``: the largest of
+    the type. ``until``: the iteration from which on results were not looked at any more.
+    """
+
+    side: int
+    dtype: str
+    limit: float
+    largest: float = 0.0
+    at: int | None = None
+    node: str = ""
+    op_type: str = ""
+    infinite: NotFinite | None = None
+    until: int | None = None
+
+    @property
+    def headroom(self) -> float:
+        """The largest number that the type holds over the largest that there was."""
+        return self.limit / self.largest if self.largest else math.inf
+
+
 @dataclass
 class LoopFindings:
     """One pair of loops. ``matched``: by path, name, structure, position, given; values also as the condition."""
@@ -175,6 +215,8 @@ class LoopFindings:
     since: dict[str, int] = field(default_factory=dict)
     #: Values of two types.
     ranges: list[Range] = field(default_factory=list)
+    #: All results of the body, where one of two models has narrower floats.
+    reach: Reach | None = None
     cause: Cause | None = None
     trips: TripDifference | None = None
     #: The iterations after which a run was over without an end of the loop; None: both sides came to one.

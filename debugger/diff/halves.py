@@ -30,6 +30,7 @@ from ...runtime.graph.origins import Origins
 from ...runtime.ops.constants import Constants
 from ..words.node_text import SIGNS, Phrases, rank
 from .normal import Form, Operand, digest, form, keeps_rank
+from .ranges import largest_of, type_named
 from .values import kind_of
 
 
@@ -45,15 +46,19 @@ class Table:
 
 
 class Half:
-    """One of two models. ``loose``: axes of length 1 do not count; ``floats``: conversions between floats do not."""
+    """One of two models. ``loose``: axes of length 1 do not count; ``floats``: conversions between floats do not;
+    ``narrow``: the float type of one of them, to which its constants were rounded."""
 
-    def __init__(self, graph: Graph, table: Table, loose: bool, floats: bool = False) -> None:
+    def __init__(
+        self, graph: Graph, table: Table, loose: bool, floats: bool = False, narrow: str | None = None
+    ) -> None:
         self.graph = graph
         self.origins = Origins.of(graph)
         self.phrases = Phrases(self.origins)
         self._table = table
         self._loose = loose
         self._floats = floats
+        self._narrow = None if narrow is None else type_named(narrow)
         self._constants = Constants(self.origins, graph.system)
         #: Of what was paired, and of what a model is given.
         self.fixed: dict[Value, int] = {}
@@ -175,8 +180,17 @@ class Half:
         if relaxed:
             return "constant", kind
         if operand not in self._digests:
-            self._digests[operand] = digest(data)
+            self._digests[operand] = digest(self._rounded(data))
         return "constant", kind, self._digests[operand]
+
+    def _rounded(self, data: Array) -> Array:
+        """Constants as the narrower model has them; a number that gets lost in it stays another one."""
+        if self._narrow is None or kind_of(data.dtype) != "f":
+            return data
+        with np.errstate(all="ignore"):
+            rounded = data.astype(self._narrow)
+        lost = data.size == 1 and (not rounded.any() or not np.isfinite(rounded.astype(np.float64)).all())
+        return data if lost else rounded
 
     def _dims(self, shape: Sequence[Any]) -> tuple[Any, ...]:
         # Two systems write one number as [] and as [1,1].
@@ -208,6 +222,15 @@ def float_types(graph: Graph) -> set[str]:
             assert dtype is not None
             found.add(dtype.name)
     return found
+
+
+def narrower(left: Graph, right: Graph) -> tuple[int, str] | None:
+    """The side (0: the left one) with the narrower floats, and the narrowest of them; None where neither has any."""
+    names = [min(float_types(graph), key=largest_of, default="") for graph in (left, right)]
+    if "" in names or names[0] == names[1]:
+        return None
+    side = int(largest_of(names[1]) < largest_of(names[0]))
+    return side, names[side]
 
 
 def begun(port: Value | SlicedInput) -> Value:

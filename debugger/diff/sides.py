@@ -85,10 +85,17 @@ class ModelSide:
         #: What it is given, by name and in the types that it declares.
         self.inputs = {port.name: self._given[slot] for (_, slot), port in ports if port.name in named}
         self._observed: dict[str, list[str]] = {}
+        self._at: Frame | None = None
 
     def boundaries(self) -> Iterator[Boundary]:
         """Run the model."""
-        return (read(frame) for frame in self.frames())
+        for frame in self.frames():
+            self._at = frame
+            yield read(frame)
+
+    def here(self) -> Moment | None:
+        """The values at the boundary that was given last, as long as nobody asks for the next one."""
+        return None if self._at is None else self._at.values
 
     def frames(self) -> Iterator[Frame]:
         """Run the model; it stands at the boundary of each frame as long as that is looked at.

@@ -6,7 +6,7 @@ Nothing is kept of what was read but the findings, so that runs of any length ca
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...runtime.errors import ExecutionError, LimitError
@@ -20,6 +20,7 @@ from .matching import Matched, Names, Pair, chosen, match_loops, match_names
 from .outputs import compare_outputs
 from .ports import LoopPair
 from .ranges import note_range
+from .reach import Watch
 from .rules import fitting
 from .sides import ModelSide, Side
 from .values import Tolerance, compare
@@ -55,6 +56,7 @@ def compare_sides(
     pairs = chosen(matched.pairs, options.loops)
     alignment = _alignment(left, right, matched, options)
     if alignment is not None:
+        options = replace(options, tolerance=alignment.tolerance(options.tolerance))
         paths = {pair.left.loop: pair.left.path for pair in pairs if pair.left.loop is not None}
         result.written = written(alignment, paths, not options.loops)
     merges = [pairs] if matched.in_order else [[pair] for pair in pairs]
@@ -141,6 +143,7 @@ class _Merge:
         self.since: dict[int, dict[str, int]] = {pair.index: {} for pair in pairs}
         #: Both are runs of ours: what is the same is so to the bit.
         self.exact = alignment is not None and alignment.one_system and not alignment.two_types
+        self.watches = self._watches()
 
     def run(self) -> None:
         """Read both to their ends."""
@@ -198,8 +201,27 @@ class _Merge:
             findings.iterations += 1
             findings.differing += beyond
             findings.growth.add(a.iteration - 1, worst, relative, beyond)
+            self._watch(pair, a)
         self._ended(pair, a, 0)
         self._ended(pair, b, 1)
+
+    def _watches(self) -> dict[int, Watch]:
+        """By pair, who looks at what bodies compute in a narrower type; recordings need not have that."""
+        narrow = None if self.alignment is None else self.alignment.narrower
+        if self.alignment is None or narrow is None:
+            return {}
+        ports = {pair.index: self.alignment.loops.get(pair.left.loop) for pair in self.pairs if pair.left.loop}
+        return {index: Watch(self.alignment, port, *narrow) for index, port in ports.items() if port is not None}
+
+    def _watch(self, pair: Pair, boundary: Boundary) -> None:
+        """Look at what the iteration that just ended computed: both sides stand there."""
+        watch = self.watches.get(pair.index)
+        if watch is None or not (isinstance(self.left, ModelSide) and isinstance(self.right, ModelSide)):
+            return
+        left, right = self.left.here(), self.right.here()
+        if left is not None and right is not None:
+            watch.see(boundary.entry, boundary.iteration - 1, left, right)
+            self.findings[pair.index].reach = watch.reach
 
     def _values(self, pair: Pair, a: Boundary, b: Boundary) -> Iterator[Difference]:
         iteration = a.iteration - 1 if a.iteration else None

@@ -12,6 +12,7 @@ from ...debugger.diff.findings import (
     LoopFindings,
     NodeDifference,
     Range,
+    Reach,
     Reason,
     TripDifference,
     Written,
@@ -89,6 +90,7 @@ def _loop(loop: LoopFindings) -> dict[str, Any]:
         },
         "unended": loop.unended,
         "ranges": [_range(one) for one in loop.ranges],
+        "reach": None if loop.reach is None else _reach(loop.reach),
         "reasons": [_reason(reason) for reason in loop.reasons],
     }
 
@@ -103,6 +105,31 @@ def _range(one: Range) -> dict[str, Any]:
         "iteration": one.at,
         "headroom": number(one.headroom),
         "first_not_finite": one.infinite,
+    }
+
+
+def _reach(one: Reach) -> dict[str, Any]:
+    at = one.infinite
+    return {
+        "dtype": one.dtype,
+        "limit": number(one.limit),
+        "largest": number(one.largest),
+        "iteration": one.at,
+        "node": one.node,
+        "op_type": one.op_type,
+        "headroom": number(one.headroom),
+        "first_not_finite": None
+        if at is None
+        else {
+            "entry": list(at.entry),
+            "iteration": at.iteration,
+            "node": at.node,
+            "output": at.name,
+            "op_type": at.op_type,
+            "count": at.count,
+            "size": at.size,
+        },
+        "until": one.until,
     }
 
 

@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterator, Sequence
 
 import numpy as np
 
-from ...debugger.diff.findings import Cause, Comparison, Difference, LoopFindings, NodeDifference, Reason
+from ...debugger.diff.findings import Cause, Comparison, Difference, LoopFindings, NodeDifference, Reach, Reason
 from ...debugger.diff.growth import Growth
 from ...debugger.diff.live import Live
 from ...debugger.diff.values import Tolerance, compare
@@ -227,6 +227,8 @@ def _loop(loop: LoopFindings, sides: tuple[str, str], told: bool, mode: str) -> 
     if loop.trips is not None:
         yield from _trips(loop, sides, mode)
     yield from _ranges(loop, sides)
+    if loop.reach is not None:
+        yield from _reach(loop.reach, sides)
     if loop.first is not None:
         if not told:
             yield f"      first difference: {_place(loop.first)}, {_role(loop.first)}"
@@ -246,6 +248,26 @@ def _ranges(loop: LoopFindings, sides: tuple[str, str]) -> Iterator[str]:
             at = "before iteration 0" if one.infinite < 0 else f"in iteration {one.infinite}"
             told += f"; first Inf or NaN {at}"
         yield f"      {told}"
+
+
+def _reach(reach: Reach, sides: tuple[str, str]) -> Iterator[str]:
+    """How far a body reaches into the narrower type, whatever of that is carried."""
+    side = printable(sides[reach.side])
+    if reach.largest:
+        where = f"{reach.op_type} '{printable(reach.node)}' in iteration {reach.at}"
+        yield (
+            f"      nodes of {side}: largest {reach.largest:.6g} of the {reach.limit:.6g} that {reach.dtype} holds, "
+            f"{where}, headroom {_short(reach.headroom)}x"
+        )
+    found = reach.infinite
+    if found is not None:
+        entry = f" (entered in iteration {'/'.join(map(str, found.entry))})" if found.entry else ""
+        yield (
+            f"      first Inf or NaN in {side} alone: iteration {found.iteration}{entry}, {found.op_type} "
+            f"'{printable(found.node)}', {found.count} of {counted(found.size, 'element')}"
+        )
+    if reach.until is not None:
+        yield f"      nodes were not looked at from iteration {reach.until} on"
 
 
 def _end_text(loop: LoopFindings, mode: str) -> str:
