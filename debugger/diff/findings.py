@@ -151,8 +151,9 @@ class Range:
 
 
 @dataclass(frozen=True)
-class NotFinite:
-    """The first result of a body that has infinities or NaN on the side of the narrower floats alone.
+class OutOfRange:
+    """The first result of a body that its type does not hold: infinities or NaN on the side of the narrower floats
+    alone, or what a quantised value is cut off at.
 
     ``name``: the result; ``count``: how many of its ``size`` elements.
     """
@@ -181,13 +182,37 @@ class Reach:
     at: int | None = None
     node: str = ""
     op_type: str = ""
-    infinite: NotFinite | None = None
+    infinite: OutOfRange | None = None
     until: int | None = None
 
     @property
     def headroom(self) -> float:
         """The largest number that the type holds over the largest that there was."""
         return self.limit / self.largest if self.largest else math.inf
+
+
+@dataclass
+class Saturation:
+    """A value that is quantised: how much of the range between ``low`` and ``high`` it takes.
+
+    ``largest``: the element that takes the greatest part of the room on its side of zero, in iteration ``at``;
+    ``first``: where something was cut off.
+    """
+
+    side: int
+    node: str
+    dtype: str
+    low: float
+    high: float
+    part: float = 0.0
+    largest: float = 0.0
+    at: int | None = None
+    first: OutOfRange | None = None
+
+    @property
+    def headroom(self) -> float:
+        """By how much it could be larger."""
+        return 1 / self.part if self.part else math.inf
 
 
 @dataclass
@@ -217,6 +242,8 @@ class LoopFindings:
     ranges: list[Range] = field(default_factory=list)
     #: All results of the body, where one of two models has narrower floats.
     reach: Reach | None = None
+    #: What QuantizeLinear nodes of the body were given, the one with the least headroom first.
+    quantised: list[Saturation] = field(default_factory=list)
     cause: Cause | None = None
     trips: TripDifference | None = None
     #: The iterations after which a run was over without an end of the loop; None: both sides came to one.

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...runtime.graph import Array, Graph, If, Loop, Node, Value, bodies
 from .align import Alignment
-from .findings import NotFinite, Reach
+from .findings import OutOfRange, Reach
 from .iteration_values import Moment
 from .ports import LoopPair
 from .ranges import largest_of, not_finite_alone
@@ -75,7 +75,7 @@ class Watch:
 
 def _alone(
     entry: tuple[int, ...], iteration: int, result: _Result, data: Array, narrow: Moment, wide: Moment
-) -> NotFinite | None:
+) -> OutOfRange | None:
     """What of a result is not finite on this side alone. Where the other side has no such result, it is what a node
     makes of finite numbers."""
     there, other = (False, None) if result.twin is None else wide.read(result.twin)
@@ -88,7 +88,7 @@ def _alone(
     if not count:
         return None
     node = result.node
-    return NotFinite(node.name, result.value.name, node.op_type, entry, iteration, count, data.size)
+    return OutOfRange(node.name, result.value.name, node.op_type, entry, iteration, count, data.size)
 
 
 def _results(alignment: Alignment, graph: Graph, side: int) -> Iterator[_Result]:

@@ -8,7 +8,17 @@ from collections.abc import Generator, Iterator, Sequence
 
 import numpy as np
 
-from ...debugger.diff.findings import Cause, Comparison, Difference, LoopFindings, NodeDifference, Reach, Reason
+from ...debugger.diff.findings import (
+    Cause,
+    Comparison,
+    Difference,
+    LoopFindings,
+    NodeDifference,
+    OutOfRange,
+    Reach,
+    Reason,
+    Saturation,
+)
 from ...debugger.diff.growth import Growth
 from ...debugger.diff.live import Live
 from ...debugger.diff.values import Tolerance, compare
@@ -229,6 +239,7 @@ def _loop(loop: LoopFindings, sides: tuple[str, str], told: bool, mode: str) -> 
     yield from _ranges(loop, sides)
     if loop.reach is not None:
         yield from _reach(loop.reach, sides)
+    yield from _quantised(loop.quantised, sides)
     if loop.first is not None:
         if not told:
             yield f"      first difference: {_place(loop.first)}, {_role(loop.first)}"
@@ -261,13 +272,40 @@ def _reach(reach: Reach, sides: tuple[str, str]) -> Iterator[str]:
         )
     found = reach.infinite
     if found is not None:
-        entry = f" (entered in iteration {'/'.join(map(str, found.entry))})" if found.entry else ""
+        node = f"{found.op_type} '{printable(found.node)}'"
         yield (
-            f"      first Inf or NaN in {side} alone: iteration {found.iteration}{entry}, {found.op_type} "
-            f"'{printable(found.node)}', {found.count} of {counted(found.size, 'element')}"
+            f"      first Inf or NaN in {side} alone: {_out_of_range(found)}, {node}, {found.count} of "
+            f"{counted(found.size, 'element')}"
         )
     if reach.until is not None:
         yield f"      nodes were not looked at from iteration {reach.until} on"
+
+
+def _out_of_range(found: OutOfRange) -> str:
+    entry = f" (entered in iteration {'/'.join(map(str, found.entry))})" if found.entry else ""
+    return f"iteration {found.iteration}{entry}"
+
+
+def _quantised(found: Sequence[Saturation], sides: tuple[str, str]) -> Iterator[str]:
+    """What is quantised, and what of that is cut off, those with the least headroom first."""
+    first = min((one for one in found if one.first is not None), key=_when_cut_off, default=None)
+    if first is not None and first.first is not None:
+        at = first.first
+        yield (
+            f"      first saturated in {printable(sides[first.side])}: {_out_of_range(at)}, QuantizeLinear "
+            f"'{printable(at.node)}', {at.count} of {counted(at.size, 'element')}"
+        )
+    for one in found[:_LISTED]:
+        yield (
+            f"      QuantizeLinear '{printable(one.node)}' holds {one.low:.4g} to {one.high:.4g} in {one.dtype}: got "
+            f"{one.largest:.4g} in iteration {one.at}, headroom {_short(one.headroom)}x"
+        )
+    if len(found) > _LISTED:
+        yield f"      ... and {len(found) - _LISTED} more QuantizeLinear, with more headroom"
+
+
+def _when_cut_off(one: Saturation) -> tuple[tuple[int, ...], int]:
+    return (one.first.entry, one.first.iteration) if one.first is not None else ((), 0)
 
 
 def _end_text(loop: LoopFindings, mode: str) -> str:
