@@ -256,14 +256,18 @@ class Alignment:
     def _forward(self, left: Graph, right: Graph) -> None:
         """Pair nodes that do the same to the same; of constants at last the types alone have to be the same."""
         namesakes = {_name(node): node for node in right.nodes if node not in self._partners}
-        for relaxed in (False, True):
+        passes = [(False, False), (True, False)]
+        if self.two_types or self.quantised is not None:
+            # All weights were rounded: what reads none may still be the same thing to the bit, once those are paired.
+            passes = [(False, False), (True, True), *passes]
+        for relaxed, weighted in passes:
             groups: dict[int, list[Node]] = {}
             for key, node in self._keys(self.right, right, relaxed):
                 if node not in self._partners:
                     groups.setdefault(key, []).append(node)
             for key, node in self._keys(self.left, left, relaxed):
                 others = groups.get(key)
-                if node in self.nodes or not others:
+                if node in self.nodes or not others or (weighted and not self._reads_weight(node)):
                     continue
                 name = _name(node)
                 other = max(others, key=lambda one: evidence(name, _name(one)))
@@ -274,6 +278,13 @@ class Alignment:
         for half, graph in ((self.left, left), (self.right, right)):
             for _ in self._keys(half, graph, False):
                 pass
+
+    def _reads_weight(self, node: Node) -> bool:
+        """Whether a node of the left side reads a constant with more than one number."""
+        found = (
+            None if operand is None else self.left.data(operand.value) for operand in self.left.form(node).operands
+        )
+        return any(data is not None and data.size > 1 for data in found)
 
     def _has_namesake(self, node: Node, other: Node | None) -> bool:
         """Whether another node than the one that does the same to the same has the name and the operator: then that is

@@ -120,7 +120,10 @@ class Tracer:
             elif self._counts(delta):
                 # First what differs beyond the tolerance, then what differs most.
                 differing.append(((not delta.kind, -min(delta.relative, 1e300)), pair))
-        rewired = [pair for pair in pairs if self.alignment.rewired(pair[0].value, pair[1].value)]
+        # Another value that is equal makes no difference.
+        rewired = [
+            pair for pair in pairs if self.alignment.rewired(pair[0].value, pair[1].value) and not self._equal(pair)
+        ]
         if rewired:
             return self._other_value(rewired[0], (one, other))
         if differing:
@@ -275,6 +278,10 @@ class Tracer:
     def _differ(self, pair: _Pair) -> bool:
         delta = self._delta(pair)
         return delta is not None and self._counts(delta)
+
+    def _equal(self, pair: _Pair) -> bool:
+        delta = self._delta(pair)
+        return delta is not None and not self._counts(delta)
 
     def _counts(self, delta: Delta) -> bool:
         """Whether a difference is one that can be the cause of another."""

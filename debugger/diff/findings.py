@@ -152,27 +152,29 @@ class Range:
 
 @dataclass(frozen=True)
 class OutOfRange:
-    """The first result of a body that its type does not hold: infinities or NaN on the side of the narrower floats
-    alone, or what a quantised value is cut off at.
+    """The first result that its type does not hold: infinities or NaN on the side of the narrower floats alone, or what
+    a quantised value is cut off at.
 
-    ``name``: the result; ``count``: how many of its ``size`` elements.
+    ``iteration``: None where a node of the main graph computed it before the loop; ``name``: the result; ``count``: how
+    many of its ``size`` elements.
     """
 
     node: str
     name: str
     op_type: str
     entry: tuple[int, ...]
-    iteration: int
+    iteration: int | None
     count: int
     size: int
 
 
 @dataclass
 class Reach:
-    """How far all results of a body reach into the narrower float type of two models, carried or not.
+    """How far all results of a body reach into the narrower float type of two models, carried or not; and those of the
+    main graph from before the loop.
 
-    ``largest``: the largest finite magnitude, which ``node`` computed in iteration ``at``; ``limit``: the largest of
-    the type. ``until``: the iteration from which on results were not looked at any more.
+    ``largest``: the largest finite magnitude, which ``node`` computed in iteration ``at`` (None: before it); ``limit``:
+    the largest of the type. ``until``: the iteration from which on results were not looked at any more.
     """
 
     side: int
@@ -242,7 +244,7 @@ class LoopFindings:
     ranges: list[Range] = field(default_factory=list)
     #: All results of the body, where one of two models has narrower floats.
     reach: Reach | None = None
-    #: What QuantizeLinear nodes of the body were given, the one with the least headroom first.
+    #: What QuantizeLinear nodes of the body were given, in the order in which they run.
     quantised: list[Saturation] = field(default_factory=list)
     cause: Cause | None = None
     trips: TripDifference | None = None

@@ -41,6 +41,9 @@ class Watch:
         # What a condition that is asked before an iteration needs is the next one's by then.
         early = set(loop.body.nodes[: loop.tested or 0])
         self._results = [one for one in _results(alignment, loop.body, side) if one.node not in early]
+        main = (alignment.left, alignment.right)[side].graph
+        #: What an infinity can come in with; only what runs before the loop has a value by then.
+        self._before = list(_results(alignment, main, side)) if loop in main.nodes else []
         self._read = 0
         self.reach = Reach(side, dtype, largest_of(dtype))
 
@@ -51,15 +54,23 @@ class Watch:
             reach.until = iteration if reach.until is None else reach.until
             return
         narrow, wide = (left, right) if reach.side == 0 else (right, left)
+        for result in self._before:
+            self._look(result, entry, None, narrow, wide)
+        self._before = []
         for result in self._results:
-            there, data = narrow.read(result.value)
-            if not there or not isinstance(data, np.ndarray) or data.dtype.name != reach.dtype or not data.size:
-                continue
-            self._read += 1
-            if not self._measure(iteration, result.node, data) and reach.infinite is None:
-                reach.infinite = _alone(entry, iteration, result, data, narrow, wide)
+            self._look(result, entry, iteration, narrow, wide)
 
-    def _measure(self, iteration: int, node: Node, data: Array) -> bool:
+    def _look(
+        self, result: _Result, entry: tuple[int, ...], iteration: int | None, narrow: Moment, wide: Moment
+    ) -> None:
+        there, data = narrow.read(result.value)
+        if not there or not isinstance(data, np.ndarray) or data.dtype.name != self.reach.dtype or not data.size:
+            return
+        self._read += 1
+        if not self._measure(iteration, result.node, data) and self.reach.infinite is None:
+            self.reach.infinite = _alone(entry, iteration, result, data, narrow, wide)
+
+    def _measure(self, iteration: int | None, node: Node, data: Array) -> bool:
         """Take note of the largest magnitude; whether all elements are finite."""
         magnitudes = np.abs(data)
         top = float(magnitudes.max())
@@ -74,7 +85,7 @@ class Watch:
 
 
 def _alone(
-    entry: tuple[int, ...], iteration: int, result: _Result, data: Array, narrow: Moment, wide: Moment
+    entry: tuple[int, ...], iteration: int | None, result: _Result, data: Array, narrow: Moment, wide: Moment
 ) -> OutOfRange | None:
     """What of a result is not finite on this side alone. Where the other side has no such result, it is what a node
     makes of finite numbers."""

@@ -22,9 +22,13 @@ class Quantisers:
     def __init__(self, loop: Loop, side: int) -> None:
         early = set(loop.body.nodes[: loop.tested or 0])
         self._nodes = [node for node in _quantisers(loop.body) if node not in early]
-        #: What was seen of each.
-        self.found: dict[Node, Saturation] = {}
+        self._found: dict[Node, Saturation] = {}
         self._side = side
+
+    @property
+    def found(self) -> list[Saturation]:
+        """What was seen of each, in the order in which they run."""
+        return [self._found[node] for node in self._nodes if node in self._found]
 
     def see(self, entry: tuple[int, ...], iteration: int, moment: Moment) -> None:
         """Look at what an iteration quantised."""
@@ -49,10 +53,10 @@ class Quantisers:
             # How much of the room on its own side of zero an element takes.
             part = np.nan_to_num(np.where(x < 0, x / low, x / high), nan=0.0, posinf=np.inf)
         beyond = (places < bounds[0]) | (places > bounds[1])
-        found = self.found.get(node)
+        found = self._found.get(node)
         if found is None:
             found = Saturation(self._side, node.name, made.dtype.name, float(np.min(low)), float(np.max(high)))
-            self.found[node] = found
+            self._found[node] = found
         most = int(np.argmax(part))
         if float(part.flat[most]) > found.part:
             found.part, found.largest, found.at = float(part.flat[most]), float(x.flat[most]), iteration

@@ -243,7 +243,7 @@ class _Merge:
             moment = here[self.alignment.quantised or 0]
             if moment is not None:
                 quantisers.see(*at, moment)
-                findings.quantised = sorted(quantisers.found.values(), key=lambda one: one.headroom)
+                findings.quantised = quantisers.found
 
     def _values(self, pair: Pair, a: Boundary, b: Boundary) -> Iterator[Difference]:
         iteration = a.iteration - 1 if a.iteration else None

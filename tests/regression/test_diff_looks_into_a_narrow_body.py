@@ -140,3 +140,7 @@ def test_what_a_sliced_input_is_cut_from_is_followed() -> None:
     found = compared(of(SLICED, 1), of(SLICED, 10), x=x)
     assert found.first is not None and found.first.first is not None and found.first.first.iteration == 2
     assert blamed(found) == "Mul big"
+    reach = found.loops[0].reach
+    assert reach is not None and reach.infinite is not None
+    assert (reach.infinite.iteration, reach.infinite.name, reach.infinite.count) == (None, "big", 1)
+    assert "first Inf or NaN in right alone: before the loop, Mul" in told(found)

@@ -133,6 +133,62 @@ def test_a_part_that_is_cut_off_is_seen_in_its_iteration() -> None:
     assert found.verdict is Verdict.SAME
 
 
+TWICE = """p8 = QuantizeLinear (part, q_scale, q_zero)
+    p = DequantizeLinear (p8, q_scale, q_zero)
+    p_twice = Add (p, p)
+    t8 = QuantizeLinear (p_twice, q_scale, q_zero)
+    t = DequantizeLinear (t8, q_scale, q_zero)"""
+
+
+def test_of_two_that_are_cut_off_in_one_iteration_the_first_is_named() -> None:
+    constants = "q_scale = Constant <value = float {0.1}> ()\n  q_zero = Constant <value = int8 {0}> ()"
+    left = SLICED.replace("CONSTANTS", "").replace("BODY", "t = Add (part, part)")
+    right = SLICED.replace("CONSTANTS", constants).replace("BODY", TWICE)
+    found = compared(left, right, x=np.float32([[1, 2], [13, 1], [0, 0], [0, 0]]))
+    one, other = found.loops[0].quantised
+    assert one.first is not None and (one.first.name, one.first.iteration) == ("p8", 1)
+    assert other.first is not None and (other.first.name, other.first.iteration) == ("t8", 1)
+    assert other.headroom < one.headroom and f"iteration 1, QuantizeLinear '{one.node}'" in told(found)
+
+
+#: Thirds of a product, whose bounds are computed; FIRST is the end of the first of them.
+THIRDS = """g (float[2,width] x) => (float[2,1] y) <int64 n = {2}, bool go = {1}> {
+  CONSTANTS
+  PRODUCT
+  none = Constant <value = int64[1] {0}> ()
+  one = Constant <value = int64[1] {1}> ()
+  two = Constant <value = int64[1] {2}> ()
+  three = Constant <value = int64[1] {3}> ()
+  width_of = Shape <start = 1> (x)
+  third = Div (width_of, three)
+  one_third = Mul (third, one)
+  two_thirds = Mul (third, two)
+  whole = Mul (third, three)
+  s_1 = Slice (biased, none, FIRST, one)
+  s_2 = Slice (biased, FIRST, two_thirds, one)
+  s_3 = Slice (biased, two_thirds, whole, one)
+  gate = Sigmoid (s_2)
+  other = Tanh (s_3)
+  y = Loop (n, go, s_1) <body = b (int64 i, bool c, float[2,1] h) => (bool c2, float[2,1] h_next) {
+    c2 = Identity (c)
+    gated = Mul (h, gate)
+    h_next = Sub (gated, other)
+  }>
+}"""
+
+
+def test_what_reads_no_weight_is_paired_by_what_it_does() -> None:
+    """An optimiser leaves out the multiplication by 1: the other two thirds are what they were."""
+    left = THIRDS.replace("CONSTANTS", FLOATS).replace("PRODUCT", SUM).replace("FIRST", "one_third")
+    right = THIRDS.replace("CONSTANTS", BYTES).replace("PRODUCT", DYNAMIC).replace("FIRST", "third")
+    left, right = (text.replace("(h, w)", "(x, w)").replace("(h)", "(x)") for text in (left, right))
+    right = right.replace("SCALE", f"{float(STEP):.9g}")
+    found = compared(left, right, x=X)
+    assert found.verdict is Verdict.SAME
+    assert {name for _, name in entries(found)} <= {"s_1", "s_2"}
+    assert blamed(within(left, right, 1e-6)) == "MatMul biased"
+
+
 CONVERTED = """g (float[2] x) => (float[2] y) <int64 n = {2}, bool go = {1}> {
   x1 = CONVERSION (x)
   yh = Loop (n, go, x1) <body = b (int64 i, bool c, KIND[2] h) => (bool c2, KIND[2] h_next) {

@@ -265,7 +265,8 @@ def _reach(reach: Reach, sides: tuple[str, str]) -> Iterator[str]:
     """How far a body reaches into the narrower type, whatever of that is carried."""
     side = printable(sides[reach.side])
     if reach.largest:
-        where = f"{reach.op_type} '{printable(reach.node)}' in iteration {reach.at}"
+        when = "before the loop" if reach.at is None else f"in iteration {reach.at}"
+        where = f"{reach.op_type} '{printable(reach.node)}' {when}"
         yield (
             f"      nodes of {side}: largest {reach.largest:.6g} of the {reach.limit:.6g} that {reach.dtype} holds, "
             f"{where}, headroom {_short(reach.headroom)}x"
@@ -283,7 +284,7 @@ def _reach(reach: Reach, sides: tuple[str, str]) -> Iterator[str]:
 
 def _out_of_range(found: OutOfRange) -> str:
     entry = f" (entered in iteration {'/'.join(map(str, found.entry))})" if found.entry else ""
-    return f"iteration {found.iteration}{entry}"
+    return "before the loop" if found.iteration is None else f"iteration {found.iteration}{entry}"
 
 
 def _quantised(found: Sequence[Saturation], sides: tuple[str, str]) -> Iterator[str]:
@@ -295,7 +296,7 @@ def _quantised(found: Sequence[Saturation], sides: tuple[str, str]) -> Iterator[
             f"      first saturated in {printable(sides[first.side])}: {_out_of_range(at)}, QuantizeLinear "
             f"'{printable(at.node)}', {at.count} of {counted(at.size, 'element')}"
         )
-    for one in found[:_LISTED]:
+    for one in sorted(found, key=lambda one: one.headroom)[:_LISTED]:
         yield (
             f"      QuantizeLinear '{printable(one.node)}' holds {one.low:.4g} to {one.high:.4g} in {one.dtype}: got "
             f"{one.largest:.4g} in iteration {one.at}, headroom {_short(one.headroom)}x"
@@ -305,7 +306,7 @@ def _quantised(found: Sequence[Saturation], sides: tuple[str, str]) -> Iterator[
 
 
 def _when_cut_off(one: Saturation) -> tuple[tuple[int, ...], int]:
-    return (one.first.entry, one.first.iteration) if one.first is not None else ((), 0)
+    return (one.first.entry, one.first.iteration or 0) if one.first is not None else ((), 0)
 
 
 def _end_text(loop: LoopFindings, mode: str) -> str:
