@@ -125,8 +125,8 @@ def _given_back(body: onnx.GraphProto, node: onnx.NodeProto, iterations: list[It
     """What quantises the first factor of a product and gives it back; the node then reads that."""
     fed, own = node.input[0], f"{node.name}/q"
     largest = max(float(np.abs(one.values[fed].astype(np.float64)).max()) for one in iterations)
-    body.initializer.append(numpy_helper.from_array(np.float32(largest / 127 or 1), f"{own}_scale"))
-    body.initializer.append(numpy_helper.from_array(np.int8(0), f"{own}_zero"))
+    body.initializer.append(numpy_helper.from_array(np.array(largest / 127 or 1, np.float32), f"{own}_scale"))
+    body.initializer.append(numpy_helper.from_array(np.array(0, np.int8), f"{own}_zero"))
     ports = [f"{own}_scale", f"{own}_zero"]
     node.input[0] = f"{own}_back"
     return [

@@ -21,6 +21,7 @@ from ...runtime.graph import (
     Node,
     Operation,
     SlicedInput,
+    System,
     TensorType,
     Value,
     bodies,
@@ -268,9 +269,22 @@ def narrower(left: Graph, right: Graph) -> tuple[int, str] | None:
 
 
 def quantised_side(left: Graph, right: Graph) -> int | None:
-    """The side (0: the left one) that computes in 8 bits what the other computes in floats; None where none does."""
-    found = [any(map(is_quantised, _operators(graph))) for graph in (left, right)]
-    return None if found[0] is found[1] else int(found[1])
+    """The side (0: the left one) that computes in 8 bits what the other computes in floats; None where none does.
+
+    An IR can have been converted from a quantised ONNX model and not show it: those two are held to what floats tell.
+    """
+    # An IR has no operators for products of bytes, but it goes over to them.
+    converts = System.OPENVINO in (left.system, right.system)
+    found = [any(_is_sign(node, converts) for node in _operators(graph)) for graph in (left, right)]
+    if found[0] is found[1]:
+        return None
+    side = int(found[1])
+    shows = left.system is right.system or (left, right)[side].system is System.OPENVINO
+    return side if shows else None
+
+
+def _is_sign(node: Node, converts: bool) -> bool:
+    return is_quantised(node) or (converts and converts_to(node) in (np.int8, np.uint8))
 
 
 def _operators(graph: Graph) -> Iterator[Node]:

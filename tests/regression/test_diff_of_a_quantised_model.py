@@ -206,3 +206,12 @@ def test_a_conversion_that_does_not_hold_its_value_is_named() -> None:
     assert float(np.finfo(np.float16).max) < 70000
     assert found.first is not None and found.first.first is not None and found.first.first.iteration is None
     assert blamed(found) == "Cast x1"
+
+
+def test_bytes_that_are_no_product_change_no_tolerance() -> None:
+    """A Cast to bytes alone does not make a model one in 8 bits."""
+    plain = CONVERTED.replace("KIND", "float")
+    left = plain.replace("CONVERSION", "Identity")
+    right = plain.replace("x1 = CONVERSION (x)", "x0 = Cast <to = 2> (x)\n  x1 = Cast <to = 1> (x0)")
+    found = compared(left, right, x=np.float32([100, 200.5]))
+    assert found.verdict is Verdict.DIFFER and "computes in 8 bits" not in told(found)
