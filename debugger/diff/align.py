@@ -9,6 +9,7 @@ counts least.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from ...runtime.graph import (
     Array,
@@ -26,10 +27,11 @@ from ...runtime.graph import (
     walk,
 )
 from ..words.endings import carried_condition
-from .halves import Half, Table, converts_to, float_types
+from .eight_bits import PEAK
+from .halves import Half, Table, converts_to, float_types, narrower, quantised_side
 from .normal import COMMUTE, Operand, axes_of, operator, widens
 from .ports import LoopPair, best_pairs, evidence, fit, is_numbered, same_parts
-from .values import kind_of
+from .values import Tolerance, kind_of
 
 _ROUNDS = 3
 
@@ -55,8 +57,13 @@ class Alignment:
         self.one_system = left.system is right.system
         #: Of two float types: one of the models was made of the other.
         self.two_types = float_types(left) != float_types(right)
-        self.left = Half(left, self.table, not self.one_system, self.two_types)
-        self.right = Half(right, self.table, not self.one_system, self.two_types)
+        #: The side with the narrower floats, and which those are.
+        self.narrower = narrower(left, right)
+        narrow = None if self.narrower is None else self.narrower[1]
+        #: The side that computes in 8 bits what the other computes in floats.
+        self.quantised = quantised_side(left, right)
+        rest = (not self.one_system, self.two_types, narrow, self.quantised is not None)
+        self.left, self.right = Half(left, self.table, *rest), Half(right, self.table, *rest)
         self.nodes: dict[Node, Node] = {}
         self._partners: dict[Node, Node] = {}
         self._twins: tuple[dict[Value, Value], dict[Value, Value]] = {}, {}
@@ -76,7 +83,7 @@ class Alignment:
         """A model aligned with itself."""
         found = cls.__new__(cls)
         found.table = Table()
-        found.one_system, found.two_types = True, False
+        found.one_system, found.two_types, found.narrower, found.quantised = True, False, None, None
         found.left = found.right = Half(graph, found.table, False)
         found.nodes = {node: node for node in walk(graph)}
         found._partners = found.nodes
@@ -84,6 +91,22 @@ class Alignment:
         found.loops = {}
         found.names = {}
         return found
+
+    @property
+    def exact(self) -> bool:
+        """Whether the same computation gives the same bits on both sides."""
+        return self.one_system and not self.two_types and self.quantised is None
+
+    def tolerance(self, asked: Tolerance) -> Tolerance:
+        """The tolerance for these two: that of the narrower floats also where a value of theirs was widened again."""
+        if self.quantised is not None and asked.rtol is None and asked.atol is None:
+            asked = replace(asked, peak=max(asked.peak, PEAK))
+        return asked if self.narrower is None else replace(asked, narrowest=self.narrower[1])
+
+    def holds_weights(self, left: Operand, right: Operand) -> bool:
+        """Whether one of two constants holds the bytes of the other one's floats."""
+        here, there = self.left.origin(left.value), self.right.origin(right.value)
+        return (here in self.left.weights) is not (there in self.right.weights)
 
     # -- what corresponds
 
@@ -139,13 +162,23 @@ class Alignment:
 
     def operators(self, left: Node, right: Node) -> tuple[Operation, Operation] | None:
         """The operators of the two files that two nodes were made of, where those are one operator of one system."""
+        made_of = self.opened(left, right)
+        return made_of if made_of is not None and self.one_system and made_of[0].op_type == made_of[1].op_type else None
+
+    def is_opened(self, left: Node, right: Node) -> bool:
+        """Whether two nodes are compared as the operators that they were made of, or not at all: one is in 8 bits."""
+        made_of = self.opened(left, right)
+        return self.operators(left, right) is not None or (self.quantised is not None and made_of is not None)
+
+    def opened(self, left: Node, right: Node) -> tuple[Operation, Operation] | None:
+        """The operators of the two files that two nodes were made of; None where one of them was in its file."""
         one, other = self.left.opened.get(left), self.right.opened.get(right)
-        if one is None or other is None or not self.one_system or one.op_type != other.op_type:
-            return None
-        return one, other
+        return None if one is None or other is None else (one, other)
 
     def corresponds(self, left: Node, right: Node) -> bool:
         """Whether two nodes have one operator, so that what one is fed is what the other is fed."""
+        if self.quantised is not None:
+            return self.left.form(left).word == self.right.form(right).word
         return operator(left) == operator(right)
 
     def inputs(self, left: Node, right: Node) -> Iterator[tuple[Operand, Operand]]:
@@ -223,14 +256,18 @@ class Alignment:
     def _forward(self, left: Graph, right: Graph) -> None:
         """Pair nodes that do the same to the same; of constants at last the types alone have to be the same."""
         namesakes = {_name(node): node for node in right.nodes if node not in self._partners}
-        for relaxed in (False, True):
+        passes = [(False, False), (True, False)]
+        if self.two_types or self.quantised is not None:
+            # All weights were rounded: what reads none may still be the same thing to the bit, once those are paired.
+            passes = [(False, False), (True, True), *passes]
+        for relaxed, weighted in passes:
             groups: dict[int, list[Node]] = {}
             for key, node in self._keys(self.right, right, relaxed):
                 if node not in self._partners:
                     groups.setdefault(key, []).append(node)
             for key, node in self._keys(self.left, left, relaxed):
                 others = groups.get(key)
-                if node in self.nodes or not others:
+                if node in self.nodes or not others or (weighted and not self._reads_weight(node)):
                     continue
                 name = _name(node)
                 other = max(others, key=lambda one: evidence(name, _name(one)))
@@ -241,6 +278,13 @@ class Alignment:
         for half, graph in ((self.left, left), (self.right, right)):
             for _ in self._keys(half, graph, False):
                 pass
+
+    def _reads_weight(self, node: Node) -> bool:
+        """Whether a node of the left side reads a constant with more than one number."""
+        found = (
+            None if operand is None else self.left.data(operand.value) for operand in self.left.form(node).operands
+        )
+        return any(data is not None and data.size > 1 for data in found)
 
     def _has_namesake(self, node: Node, other: Node | None) -> bool:
         """Whether another node than the one that does the same to the same has the name and the operator: then that is

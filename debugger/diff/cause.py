@@ -23,7 +23,7 @@ from .findings import Cause, Difference, NodeDifference
 from .halves import Half, begun
 from .iteration_values import Moment
 from .normal import Operand
-from .values import Delta, Tolerance, compare
+from .values import SAME, Delta, Tolerance, compare
 
 #: A pair of values, as their readers take them.
 _Pair = tuple[Operand, Operand]
@@ -63,15 +63,37 @@ class Tracer:
             pair, reader = found
         return None
 
+    def of_operators(self, one: Node, other: Node, left: Value, right: Value) -> Cause | None:
+        """What makes these two differ, which two operators compute that were opened as loops, each in its own way: an
+        LSTM, and the same in 8 bits, say."""
+        fed = [
+            (Operand(a), Operand(b))
+            for a, b in zip(one.inputs, other.inputs, strict=False)
+            if a is not None and b is not None and self._differ((Operand(a), Operand(b)))
+        ]
+        floats = [(a, b) for a, b in fed if not (self._is_constant(a, 0) or self._is_constant(b, 1))]
+        if floats:
+            return self.cause(floats[0][0].value, floats[0][1].value)
+        return self._blamed(one, other, left, right, [Operand(value) for value in one.inputs[:1] if value is not None])
+
+    def _is_constant(self, operand: Operand, side: int) -> bool:
+        return (self.alignment.left, self.alignment.right)[side].is_constant(operand.value)
+
     # -- one value back
 
     def _step(self, pair: _Pair, reader: tuple[Node, Node] | None) -> Cause | tuple[_Pair, tuple[Node, Node] | None]:
         """The pair of values that makes these two differ, with who reads it, or the end of the search."""
         left, right = pair[0].value, pair[1].value
         a, b = self.alignment.left.origin(left), self.alignment.right.origin(right)
-        if (a, b) != (left, right) and self._differ((replace(pair[0], value=a), replace(pair[1], value=b))):
-            left, right = a, b
-            pair = replace(pair[0], value=a), replace(pair[1], value=b)
+        if (a, b) != (left, right):
+            origins = replace(pair[0], value=a), replace(pair[1], value=b)
+            delta = self._delta(origins)
+            if delta is not None and self._counts(delta):
+                left, right, pair = a, b, origins
+            elif delta is not None:
+                converted = self._conversion(left, right)
+                if converted is not None:
+                    return converted
         if self.alignment.rewired(a, b):
             return self._other_value(pair, reader)
         one, other = self.alignment.left.maker(a), self.alignment.right.maker(b)
@@ -98,7 +120,10 @@ class Tracer:
             elif self._counts(delta):
                 # First what differs beyond the tolerance, then what differs most.
                 differing.append(((not delta.kind, -min(delta.relative, 1e300)), pair))
-        rewired = [pair for pair in pairs if self.alignment.rewired(pair[0].value, pair[1].value)]
+        # Another value that is equal makes no difference.
+        rewired = [
+            pair for pair in pairs if self.alignment.rewired(pair[0].value, pair[1].value) and not self._equal(pair)
+        ]
         if rewired:
             return self._other_value(rewired[0], (one, other))
         if differing:
@@ -118,12 +143,30 @@ class Tracer:
 
     def _blamed(self, one: Node, other: Node, left: Value, right: Value, fed: list[Operand], remark: str = "") -> Cause:
         inputs = [(operand.value.name, self._read(0, operand)[1]) for operand in fed]
+        one, other = self.alignment.left.at_work(one), self.alignment.right.at_work(other)
         difference = self._difference("node", left, right)
         return Cause(
             None,
             NodeDifference(one.name, left.name, one.op_type, inputs, difference, other.name, other.op_type),
             remark,
         )
+
+    def _conversion(self, left: Value, right: Value) -> Cause | None:
+        """The conversion to blame where two values differ, and what they were converted from does not."""
+        halves = (self.alignment.left, left), (self.alignment.right, right)
+        for side, (half, value) in enumerate(halves):
+            for node in half.conversions(value):
+                made, fed = (next(one for one in ports if one is not None) for ports in (node.outputs, node.inputs))
+                source = half.origin(fed)
+                (here, a), (there, b) = self._read(side, Operand(source)), self._read(side, Operand(made))
+                if not (here and there and self._counts(compare(a, b, self.tolerance))):
+                    continue
+                told = half.at_work(node)
+                inputs = [(one.name, self._read(side, Operand(one))[1]) for one in told.inputs if one is not None]
+                difference = self._difference("node", left, right)
+                blamed = NodeDifference(told.name, made.name, told.op_type, inputs, difference, told.name, told.op_type)
+                return Cause(None, blamed, f"the {('left', 'right')[side]} side alone has it")
+        return None
 
     def _operators(self, one: Node, other: Node, left: Value, right: Value) -> Cause:
         """Two operators in one place: to blame where both are fed the same; else nothing before them corresponds."""
@@ -176,6 +219,10 @@ class Tracer:
             back = self._before(left, right)
             if back is not None:
                 return back
+        if roles[0] == "sliced input":
+            whole = self._whole(left, right)
+            if whole is not None and self._differ(whole):
+                return whole, None
         return Cause(self._difference(roles[0], *pair))
 
     def _before(self, left: Value, right: Value) -> tuple[_Pair, None] | None:
@@ -195,6 +242,17 @@ class Tracer:
             return None
         pair = Operand(begun(edges[0].initial)), Operand(begun(edges[1].initial))
         return (pair, None) if self._differ(pair) else None
+
+    def _whole(self, left: Value, right: Value) -> _Pair | None:
+        """What two sliced inputs are cut from."""
+        found = []
+        for half, value in ((self.alignment.left, left), (self.alignment.right, right)):
+            loop, _ = half.params[value]
+            port = next((port for port in loop.sliced_inputs if port.inner is value), None)
+            if port is None:
+                return None
+            found.append(Operand(port.outer))
+        return found[0], found[1]
 
     def _role(self, half: Half, value: Value) -> str:
         if half.is_constant(value):
@@ -221,6 +279,10 @@ class Tracer:
         delta = self._delta(pair)
         return delta is not None and self._counts(delta)
 
+    def _equal(self, pair: _Pair) -> bool:
+        delta = self._delta(pair)
+        return delta is not None and not self._counts(delta)
+
     def _counts(self, delta: Delta) -> bool:
         """Whether a difference is one that can be the cause of another."""
         return bool(delta.kind) or (self.exact and delta.absolute > 0)
@@ -230,6 +292,8 @@ class Tracer:
         (here, a), (there, b) = self._read(0, pair[0]), self._read(1, pair[1])
         if not (here and there):
             return None
+        if self.alignment.holds_weights(*pair):
+            return SAME
         return compare(a, b, self.tolerance, loose_shape=not self.alignment.one_system)
 
     def _read(self, side: int, operand: Operand) -> tuple[bool, Any]:

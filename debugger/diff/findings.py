@@ -150,6 +150,73 @@ class Range:
         return self.limit / self.largest if self.largest else math.inf
 
 
+@dataclass(frozen=True)
+class OutOfRange:
+    """The first result that its type does not hold: infinities or NaN on the side of the narrower floats alone, or what
+    a quantised value is cut off at.
+
+    ``iteration``: None where a node of the main graph computed it before the loop; ``name``: the result; ``count``: how
+    many of its ``size`` elements.
+    """
+
+    node: str
+    name: str
+    op_type: str
+    entry: tuple[int, ...]
+    iteration: int | None
+    count: int
+    size: int
+
+
+@dataclass
+class Reach:
+    """How far all results of a body reach into the narrower float type of two models, carried or not; and those of the
+    main graph from before the loop.
+
+    ``largest``: the largest finite magnitude, which ``node`` computed in iteration ``at`` (None: before it); ``limit``:
+    the largest of the type. ``until``: the iteration from which on results were not looked at any more.
+    """
+
+    side: int
+    dtype: str
+    limit: float
+    largest: float = 0.0
+    at: int | None = None
+    node: str = ""
+    op_type: str = ""
+    infinite: OutOfRange | None = None
+    until: int | None = None
+
+    @property
+    def headroom(self) -> float:
+        """The largest number that the type holds over the largest that there was."""
+        return self.limit / self.largest if self.largest else math.inf
+
+
+@dataclass
+class Saturation:
+    """A value that is quantised: how much of the range between ``low`` and ``high`` it takes.
+
+    ``largest``: the element that takes the greatest part of the room on its side of zero, in iteration ``at``;
+    ``first``: where something was cut off.
+    """
+
+    side: int
+    node: str
+    dtype: str
+    low: float
+    high: float
+    part: float = 0.0
+    largest: float = 0.0
+    at: int | None = None
+    first: OutOfRange | None = None
+
+    @property
+    def headroom(self) -> float:
+        """By how much it could be larger."""
+        return 1 / self.part if self.part else math.inf
+
+
 @dataclass
 class LoopFindings:
     """One pair of loops. ``matched``: by path, name, structure, position, given; values also as the condition."""
@@ -175,6 +242,10 @@ class LoopFindings:
     since: dict[str, int] = field(default_factory=dict)
     #: Values of two types.
     ranges: list[Range] = field(default_factory=list)
+    #: All results of the body, where one of two models has narrower floats.
+    reach: Reach | None = None
+    #: What QuantizeLinear nodes of the body were given, in the order in which they run.
+    quantised: list[Saturation] = field(default_factory=list)
     cause: Cause | None = None
     trips: TripDifference | None = None
     #: The iterations after which a run was over without an end of the loop; None: both sides came to one.

@@ -7,7 +7,7 @@ it holds, a node's result by the number of the node and its place among the resu
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from ...runtime.graph import (
     Node,
     Operation,
     SlicedInput,
+    System,
     TensorType,
     Value,
     bodies,
@@ -29,7 +30,9 @@ from ...runtime.graph import (
 from ...runtime.graph.origins import Origins
 from ...runtime.ops.constants import Constants
 from ..words.node_text import SIGNS, Phrases, rank
+from .eight_bits import at_work, folded, is_quantised, unquantised
 from .normal import Form, Operand, digest, form, keeps_rank
+from .ranges import largest_of, type_named
 from .values import kind_of
 
 
@@ -45,15 +48,29 @@ class Table:
 
 
 class Half:
-    """One of two models. ``loose``: axes of length 1 do not count; ``floats``: conversions between floats do not."""
+    """One of two models. ``loose``: axes of length 1 do not count; ``floats``: conversions between floats do not;
+    ``narrow``: the float type of one of them, to which its constants were rounded; ``bits``: one of them computes in 8
+    bits what the other computes in floats."""
 
-    def __init__(self, graph: Graph, table: Table, loose: bool, floats: bool = False) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        table: Table,
+        loose: bool,
+        floats: bool = False,
+        narrow: str | None = None,
+        bits: bool = False,
+    ) -> None:
         self.graph = graph
         self.origins = Origins.of(graph)
         self.phrases = Phrases(self.origins)
         self._table = table
         self._loose = loose
         self._floats = floats
+        self._narrow = None if narrow is None else type_named(narrow)
+        self._bits = bits
+        #: Constants that hold quantised weights.
+        self.weights: set[Value] = set()
         self._constants = Constants(self.origins, graph.system)
         #: Of what was paired, and of what a model is given.
         self.fixed: dict[Value, int] = {}
@@ -88,12 +105,34 @@ class Half:
             value = outer
 
     def _converted(self, value: Value) -> Value | None:
-        """What a conversion between floats converts, where those do not count."""
+        """What a conversion between floats converts, and what quantising it gives back, where those do not count."""
+        if self._bits:
+            back = unquantised(self.origins.maker(value), lambda one: self.origins.maker(self.origins.origin(one)))
+            if back is not None:
+                return back
         node = self.origins.maker(value) if self._floats else None
         if node is None or kind_of(converts_to(node)) != "f" or len(node.inputs) != 1:
             return None
         source = node.inputs[0]
         return source if source is not None and is_float(source) else None
+
+    def conversions(self, value: Value) -> list[Node]:
+        """The conversions between a value and its origin, the first one first."""
+        found: list[Node] = []
+        while True:
+            source = self.origins.origin(value)
+            outer = self._invariants.get(source)
+            if outer is None:
+                outer = self._converted(source)
+                node = self.origins.maker(source)
+                if outer is None or node is None:
+                    return found[::-1]
+                found.append(node)
+            value = outer
+
+    def at_work(self, node: Node) -> Node:
+        """The node to name for one that ends what several nodes do together."""
+        return at_work(self, node) if self._bits else node
 
     def outer(self, value: Value) -> Value:
         """What an invariant input stands for; any other value itself."""
@@ -118,7 +157,8 @@ class Half:
     def form(self, node: Node) -> Form:
         """The normal form of a node."""
         if node not in self._forms:
-            self._forms[node] = form(node, self.graph.system, self.data, self.source, self.rank)
+            found = form(node, self.graph.system, self.data, self.source, self.rank)
+            self._forms[node] = folded(self, node, found) if self._bits else found
         return self._forms[node]
 
     def rank(self, value: Value | None, depth: int = 20) -> int | None:
@@ -171,12 +211,21 @@ class Half:
             kind = (kind_of(declared.dtype), self._dims(declared.shape or ()), operand.turned)
             return ("constant", kind) if relaxed else ("constant", kind, id(operand.value))
         data = operand.of(data)
-        kind = (kind_of(data.dtype), self._dims(data.shape))
+        kind = ("f" if operand.value in self.weights else kind_of(data.dtype), self._dims(data.shape))
         if relaxed:
             return "constant", kind
         if operand not in self._digests:
-            self._digests[operand] = digest(data)
+            self._digests[operand] = digest(self._rounded(data))
         return "constant", kind, self._digests[operand]
+
+    def _rounded(self, data: Array) -> Array:
+        """Constants as the narrower model has them; a number that gets lost in it stays another one."""
+        if self._narrow is None or kind_of(data.dtype) != "f":
+            return data
+        with np.errstate(all="ignore"):
+            rounded = data.astype(self._narrow)
+        lost = data.size == 1 and (not rounded.any() or not np.isfinite(rounded.astype(np.float64)).all())
+        return data if lost else rounded
 
     def _dims(self, shape: Sequence[Any]) -> tuple[Any, ...]:
         # Two systems write one number as [] and as [1,1].
@@ -208,6 +257,41 @@ def float_types(graph: Graph) -> set[str]:
             assert dtype is not None
             found.add(dtype.name)
     return found
+
+
+def narrower(left: Graph, right: Graph) -> tuple[int, str] | None:
+    """The side (0: the left one) with the narrower floats, and the narrowest of them; None where neither has any."""
+    names = [min(float_types(graph), key=largest_of, default="") for graph in (left, right)]
+    if "" in names or names[0] == names[1]:
+        return None
+    side = int(largest_of(names[1]) < largest_of(names[0]))
+    return side, names[side]
+
+
+def quantised_side(left: Graph, right: Graph) -> int | None:
+    """The side (0: the left one) that computes in 8 bits what the other computes in floats; None where none does.
+
+    An IR can have been converted from a quantised ONNX model and not show it: those two are held to what floats tell.
+    """
+    # An IR has no operators for products of bytes, but it goes over to them.
+    converts = System.OPENVINO in (left.system, right.system)
+    found = [any(_is_sign(node, converts) for node in _operators(graph)) for graph in (left, right)]
+    if found[0] is found[1]:
+        return None
+    side = int(found[1])
+    shows = left.system is right.system or (left, right)[side].system is System.OPENVINO
+    return side if shows else None
+
+
+def _is_sign(node: Node, converts: bool) -> bool:
+    return is_quantised(node) or (converts and converts_to(node) in (np.int8, np.uint8))
+
+
+def _operators(graph: Graph) -> Iterator[Node]:
+    """All nodes, and the operators of the file that some were made of."""
+    yield from walk(graph)
+    for one in (graph, *(inner for node in walk(graph) for _, inner in bodies(node))):
+        yield from one.opened.values()
 
 
 def begun(port: Value | SlicedInput) -> Value:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...runtime.graph import Array
 from .findings import Difference, Range
 
 
@@ -13,10 +14,10 @@ def note_range(ranges: list[Range], seen: Difference) -> None:
     """Take note of two values of two types, compared at a boundary."""
     found = next((one for one in ranges if one.name == seen.name), None)
     if found is None:
-        both = np.asarray(seen.left).dtype, np.asarray(seen.right).dtype
-        limits = [_largest(dtype) for dtype in both]
+        both = [np.asarray(value).dtype.name for value in (seen.left, seen.right)]
+        limits = [largest_of(name) for name in both]
         side = 0 if limits[0] < limits[1] else 1
-        found = Range(seen.name, (both[0].name, both[1].name), side, limits[side])
+        found = Range(seen.name, (both[0], both[1]), side, limits[side])
         ranges.append(found)
     narrow, wide = (seen.left, seen.right) if found.side == 0 else (seen.right, seen.left)
     magnitudes = np.abs(np.asarray(narrow).astype(np.float64))
@@ -24,15 +25,34 @@ def note_range(ranges: list[Range], seen: Difference) -> None:
     top = float(magnitudes[finite].max()) if finite.any() else 0.0
     if top > found.largest:
         found.largest, found.at = top, seen.iteration
-    if found.infinite is None and not finite.all() and np.isfinite(np.asarray(wide).astype(np.float64)).all():
+    if found.infinite is None and not finite.all() and not_finite_alone(np.asarray(narrow), np.asarray(wide)).any():
         found.infinite = -1 if seen.iteration is None else seen.iteration
 
 
-def _largest(dtype: np.dtype[Any]) -> float:
-    """The largest number that a type holds."""
-    if dtype.kind == "V":
-        import ml_dtypes
+def not_finite_alone(narrow: Array, wide: Array) -> Array:
+    """Which elements are infinite or NaN where those of the wide type are not: an infinity on both sides may be meant,
+    as in a mask."""
+    one, other = narrow.astype(np.float64), wide.astype(np.float64).reshape(narrow.shape)
+    found: Array = (np.isnan(one) & ~np.isnan(other)) | (np.isinf(one) & np.isfinite(other))
+    return found
 
-        info: Any = ml_dtypes.iinfo if "int" in dtype.name else ml_dtypes.finfo
-        return float(info(dtype).max)
-    return float(np.iinfo(dtype).max if dtype.kind in "iu" else np.finfo(dtype).max)
+
+def largest_of(name: str) -> float:
+    """The largest number that a type holds, by its name."""
+    dtype = type_named(name)
+    if dtype.kind != "V":
+        return float(np.iinfo(dtype).max if dtype.kind in "iu" else np.finfo(dtype).max)
+    import ml_dtypes
+
+    info: Any = ml_dtypes.iinfo if "int" in name else ml_dtypes.finfo
+    return float(info(dtype).max)
+
+
+def type_named(name: str) -> np.dtype[Any]:
+    """A type by its name, also one of those that NumPy does not have."""
+    if hasattr(np, name):
+        return np.dtype(name)
+    import ml_dtypes
+
+    found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
+    return found

@@ -85,10 +85,25 @@ class ModelSide:
         #: What it is given, by name and in the types that it declares.
         self.inputs = {port.name: self._given[slot] for (_, slot), port in ports if port.name in named}
         self._observed: dict[str, list[str]] = {}
+        #: Paths of loops of which somebody asks what is ``here``.
+        self.watched: set[str] = set()
+        self._at: Frame | None = None
+        self._got: dict[str, dict[Value, Any]] = {}
 
     def boundaries(self) -> Iterator[Boundary]:
         """Run the model."""
-        return (read(frame) for frame in self.frames())
+        for frame in self.frames():
+            self._at = frame
+            yield read(frame)
+            if frame.path in self.watched:
+                self._got[frame.path] = _params(frame)
+
+    def here(self) -> Moment | None:
+        """The iteration of a watched loop that ended at the boundary given last, until somebody asks for the next."""
+        frame = self._at
+        if frame is None or frame.loop is None or frame.path not in self.watched:
+            return None
+        return Iteration(self._got.get(frame.path, {}), frame.loop.body.inputs, frame.values)
 
     def frames(self) -> Iterator[Frame]:
         """Run the model; it stands at the boundary of each frame as long as that is looked at.
@@ -155,6 +170,14 @@ class ModelSide:
         """From the notes on the model, and on the numbers of its last run."""
         plan = next(plan for plan in self.model.plan.loops if plan.path == loop)
         return reasons_of([*self.model.graph.notes, *plan.loop.notes, *self._observed.get(loop, ())])
+
+
+def _params(frame: Frame) -> dict[Value, Any]:
+    """What the next iteration gets, as far as it stands there already."""
+    assert frame.loop is not None
+    values = frame.values
+    found = ((value, values.read(value)) for value in frame.loop.body.inputs)
+    return {value: data for value, (there, data) in found if there}
 
 
 def _info(loop: LoopNode) -> LoopInfo:

@@ -6,7 +6,7 @@ Nothing is kept of what was read but the findings, so that runs of any length ca
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...runtime.errors import ExecutionError, LimitError
@@ -14,13 +14,16 @@ from ...runtime.graph import Loop, SlicedInput, StoppedBy, Value
 from ..session.boundary import Boundary
 from .align import Alignment
 from .cause import Earlier, Tracer
+from .eight_bits import PEAK
 from .findings import Cause, Comparison, Difference, LoopFindings, TripDifference
 from .iteration_values import Moment
 from .matching import Matched, Names, Pair, chosen, match_loops, match_names
 from .outputs import compare_outputs
 from .ports import LoopPair
 from .ranges import note_range
+from .reach import Watch
 from .rules import fitting
+from .saturating import Quantisers
 from .sides import ModelSide, Side
 from .values import Tolerance, compare
 from .written import written
@@ -55,6 +58,10 @@ def compare_sides(
     pairs = chosen(matched.pairs, options.loops)
     alignment = _alignment(left, right, matched, options)
     if alignment is not None:
+        asked, options = options, replace(options, tolerance=alignment.tolerance(options.tolerance))
+        if options.tolerance.peak > asked.tolerance.peak:
+            label = (left, right)[alignment.quantised or 0].label
+            result.note(f"{label} computes in 8 bits: compared within {PEAK:.0%} of each value's largest number")
         paths = {pair.left.loop: pair.left.path for pair in pairs if pair.left.loop is not None}
         result.written = written(alignment, paths, not options.loops)
     merges = [pairs] if matched.in_order else [[pair] for pair in pairs]
@@ -140,7 +147,13 @@ class _Merge:
         #: Of each value that differs, to the bit: from which iteration on it does, without a gap.
         self.since: dict[int, dict[str, int]] = {pair.index: {} for pair in pairs}
         #: Both are runs of ours: what is the same is so to the bit.
-        self.exact = alignment is not None and alignment.one_system and not alignment.two_types
+        self.exact = alignment is not None and alignment.exact
+        self.watches = self._watches()
+        self.quantisers = self._quantisers()
+        for k, side in enumerate((left, right)):
+            if isinstance(side, ModelSide):
+                watched = [pair for pair in pairs if pair.index in self.watches or pair.index in self.quantisers]
+                side.watched = {(pair.left, pair.right)[k].path for pair in watched}
 
     def run(self) -> None:
         """Read both to their ends."""
@@ -198,8 +211,39 @@ class _Merge:
             findings.iterations += 1
             findings.differing += beyond
             findings.growth.add(a.iteration - 1, worst, relative, beyond)
+            self._watch(pair, a)
         self._ended(pair, a, 0)
         self._ended(pair, b, 1)
+
+    def _watches(self) -> dict[int, Watch]:
+        """By pair, who looks at what bodies compute in a narrower type; recordings need not have that."""
+        narrow = None if self.alignment is None else self.alignment.narrower
+        if self.alignment is None or narrow is None:
+            return {}
+        ports = {pair.index: self.alignment.loops.get(pair.left.loop) for pair in self.pairs if pair.left.loop}
+        return {index: Watch(self.alignment, port, *narrow) for index, port in ports.items() if port is not None}
+
+    def _quantisers(self) -> dict[int, Quantisers]:
+        """By pair, who looks at what is quantised, where one model computes in 8 bits."""
+        side = None if self.alignment is None else self.alignment.quantised
+        if side is None:
+            return {}
+        loops = {pair.index: (pair.left, pair.right)[side].loop for pair in self.pairs}
+        return {index: Quantisers(loop, side) for index, loop in loops.items() if loop is not None}
+
+    def _watch(self, pair: Pair, boundary: Boundary) -> None:
+        """Look at what the iteration that just ended computed: both sides stand there."""
+        here = [side.here() if isinstance(side, ModelSide) else None for side in (self.left, self.right)]
+        findings, at = self.findings[pair.index], (boundary.entry, boundary.iteration - 1)
+        watch, quantisers = self.watches.get(pair.index), self.quantisers.get(pair.index)
+        if watch is not None and here[0] is not None and here[1] is not None:
+            watch.see(*at, here[0], here[1])
+            findings.reach = watch.reach
+        if quantisers is not None and self.alignment is not None:
+            moment = here[self.alignment.quantised or 0]
+            if moment is not None:
+                quantisers.see(*at, moment)
+                findings.quantised = quantisers.found
 
     def _values(self, pair: Pair, a: Boundary, b: Boundary) -> Iterator[Difference]:
         iteration = a.iteration - 1 if a.iteration else None
@@ -315,11 +359,14 @@ class _Merge:
         if left is None or right is None:
             return None
         assert ports is not None
+        tracer = Tracer(alignment, left, right, self.options.tolerance, first, self.exact, self._earlier(pair, first))
+        made_of = alignment.opened(ports.left, ports.right)
+        if made_of is not None and made_of[0].op_type != made_of[1].op_type and first.iteration is not None:
+            return tracer.of_operators(*made_of, *values)
         made_of = alignment.operators(ports.left, ports.right)
         if made_of is not None and not alignment.same_attributes(*made_of):
             told = f"{made_of[0].op_type} '{made_of[0].name}'"
             return Cause(remark=f"{told}, which the loop was made of, has other attributes")
-        tracer = Tracer(alignment, left, right, self.options.tolerance, first, self.exact, self._earlier(pair, first))
         return tracer.cause(*values)
 
     def _earlier(self, pair: Pair, first: Difference) -> Earlier:

@@ -31,13 +31,15 @@ class Tolerance:
     atol: float | None = None
     #: float64 counts as float32: one side computes it so.
     single: bool = False
+    #: A type in which one side computes some of it: what came by that way is no more precise. Empty: there is none.
+    narrowest: str = ""
     #: Of the largest number of a tensor: what is closer is the same, as one side computes in another precision.
     peak: float = 0.0
 
     def of(self, *dtypes: np.dtype[Any]) -> tuple[float, float]:
         """The relative and the absolute tolerance for a dtype; of two that of the narrower one."""
         names = ["float32" if self.single and dtype.name == "float64" else dtype.name for dtype in dtypes]
-        rtol, atol = max(_TOLERANCES.get(name, _TINY) for name in names)
+        rtol, atol = max(_TOLERANCES.get(name, _TINY) for name in (*names, *filter(None, [self.narrowest])))
         return rtol if self.rtol is None else self.rtol, atol if self.atol is None else self.atol
 
 

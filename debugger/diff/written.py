@@ -27,7 +27,7 @@ def written(alignment: Alignment, paths: dict[Loop, str], everything: bool) -> l
     found: list[Written] = []
     seen: set[tuple[Value, Value]] = set()
     for pair in alignment.loops.values():
-        if pair.left in paths and alignment.operators(pair.left, pair.right) is None:
+        if pair.left in paths and not alignment.is_opened(pair.left, pair.right):
             found += _Loops(alignment, pair, paths[pair.left], seen).all()
     if everything:
         left = alignment.left.graph
@@ -59,7 +59,7 @@ class _Body:
         operators: set[Node] = set()
         for node in _nodes(self.graphs[0]):
             other = self.alignment.nodes.get(node)
-            if other is None:
+            if other is None or self._opened_otherwise(node, other):
                 continue
             made_of = self.alignment.operators(node, other)
             if made_of is not None:
@@ -73,6 +73,11 @@ class _Body:
                 yield from self._node(node, other)
             if isinstance(node, If) and isinstance(other, If):
                 yield from self._branches(node, other)
+
+    def _opened_otherwise(self, node: Node, other: Node) -> bool:
+        """Whether two nodes are parts of what was made of two operators, one of them in 8 bits."""
+        made_of = self.alignment.opened(node, other)
+        return self.alignment.quantised is not None and made_of is not None and made_of[0].op_type != made_of[1].op_type
 
     def results(self) -> Iterator[Written]:
         """The outputs of the graphs that are other values."""
@@ -112,7 +117,11 @@ class _Body:
         if a is None or b is None or names in self.seen or self.alignment.same(one, other):
             return
         self.seen.add(names)
-        delta = compare(one.of(a), other.of(b), Tolerance(0.0, 0.0), loose_shape=not self.alignment.one_system)
+        if self.alignment.holds_weights(one, other):
+            return
+        # What a step of 8 bits is of the largest weight: the rounding is meant.
+        rounding = Tolerance(0.0, 0.0, peak=0.0 if self.alignment.quantised is None else 1 / 127)
+        delta = compare(one.of(a), other.of(b), rounding, loose_shape=not self.alignment.one_system)
         if delta.kind:
             yield self.told(kind, (names[0].name, ""), (names[1].name, ""), (one.of(a), other.of(b), delta), deciding)
 

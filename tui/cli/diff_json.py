@@ -11,8 +11,11 @@ from ...debugger.diff.findings import (
     Failure,
     LoopFindings,
     NodeDifference,
+    OutOfRange,
     Range,
+    Reach,
     Reason,
+    Saturation,
     TripDifference,
     Written,
 )
@@ -89,6 +92,8 @@ def _loop(loop: LoopFindings) -> dict[str, Any]:
         },
         "unended": loop.unended,
         "ranges": [_range(one) for one in loop.ranges],
+        "reach": None if loop.reach is None else _reach(loop.reach),
+        "quantised": [_saturation(one) for one in loop.quantised],
         "reasons": [_reason(reason) for reason in loop.reasons],
     }
 
@@ -103,6 +108,47 @@ def _range(one: Range) -> dict[str, Any]:
         "iteration": one.at,
         "headroom": number(one.headroom),
         "first_not_finite": one.infinite,
+    }
+
+
+def _reach(one: Reach) -> dict[str, Any]:
+    return {
+        "dtype": one.dtype,
+        "limit": number(one.limit),
+        "largest": number(one.largest),
+        "iteration": one.at,
+        "node": one.node,
+        "op_type": one.op_type,
+        "headroom": number(one.headroom),
+        "first_not_finite": _out_of_range(one.infinite),
+        "until": one.until,
+    }
+
+
+def _saturation(one: Saturation) -> dict[str, Any]:
+    return {
+        "node": one.node,
+        "dtype": one.dtype,
+        "low": number(one.low),
+        "high": number(one.high),
+        "largest": number(one.largest),
+        "iteration": one.at,
+        "headroom": number(one.headroom),
+        "first_saturated": _out_of_range(one.first),
+    }
+
+
+def _out_of_range(at: OutOfRange | None) -> dict[str, Any] | None:
+    if at is None:
+        return None
+    return {
+        "entry": list(at.entry),
+        "iteration": at.iteration,
+        "node": at.node,
+        "output": at.name,
+        "op_type": at.op_type,
+        "count": at.count,
+        "size": at.size,
     }
 
 

@@ -8,7 +8,17 @@ from collections.abc import Generator, Iterator, Sequence
 
 import numpy as np
 
-from ...debugger.diff.findings import Cause, Comparison, Difference, LoopFindings, NodeDifference, Reason
+from ...debugger.diff.findings import (
+    Cause,
+    Comparison,
+    Difference,
+    LoopFindings,
+    NodeDifference,
+    OutOfRange,
+    Reach,
+    Reason,
+    Saturation,
+)
 from ...debugger.diff.growth import Growth
 from ...debugger.diff.live import Live
 from ...debugger.diff.values import Tolerance, compare
@@ -227,6 +237,9 @@ def _loop(loop: LoopFindings, sides: tuple[str, str], told: bool, mode: str) -> 
     if loop.trips is not None:
         yield from _trips(loop, sides, mode)
     yield from _ranges(loop, sides)
+    if loop.reach is not None:
+        yield from _reach(loop.reach, sides)
+    yield from _quantised(loop.quantised, sides)
     if loop.first is not None:
         if not told:
             yield f"      first difference: {_place(loop.first)}, {_role(loop.first)}"
@@ -246,6 +259,54 @@ def _ranges(loop: LoopFindings, sides: tuple[str, str]) -> Iterator[str]:
             at = "before iteration 0" if one.infinite < 0 else f"in iteration {one.infinite}"
             told += f"; first Inf or NaN {at}"
         yield f"      {told}"
+
+
+def _reach(reach: Reach, sides: tuple[str, str]) -> Iterator[str]:
+    """How far a body reaches into the narrower type, whatever of that is carried."""
+    side = printable(sides[reach.side])
+    if reach.largest:
+        when = "before the loop" if reach.at is None else f"in iteration {reach.at}"
+        where = f"{reach.op_type} '{printable(reach.node)}' {when}"
+        yield (
+            f"      nodes of {side}: largest {reach.largest:.6g} of the {reach.limit:.6g} that {reach.dtype} holds, "
+            f"{where}, headroom {_short(reach.headroom)}x"
+        )
+    found = reach.infinite
+    if found is not None:
+        node = f"{found.op_type} '{printable(found.node)}'"
+        yield (
+            f"      first Inf or NaN in {side} alone: {_out_of_range(found)}, {node}, {found.count} of "
+            f"{counted(found.size, 'element')}"
+        )
+    if reach.until is not None:
+        yield f"      nodes were not looked at from iteration {reach.until} on"
+
+
+def _out_of_range(found: OutOfRange) -> str:
+    entry = f" (entered in iteration {'/'.join(map(str, found.entry))})" if found.entry else ""
+    return "before the loop" if found.iteration is None else f"iteration {found.iteration}{entry}"
+
+
+def _quantised(found: Sequence[Saturation], sides: tuple[str, str]) -> Iterator[str]:
+    """What is quantised, and what of that is cut off, those with the least headroom first."""
+    first = min((one for one in found if one.first is not None), key=_when_cut_off, default=None)
+    if first is not None and first.first is not None:
+        at = first.first
+        yield (
+            f"      first saturated in {printable(sides[first.side])}: {_out_of_range(at)}, QuantizeLinear "
+            f"'{printable(at.node)}', {at.count} of {counted(at.size, 'element')}"
+        )
+    for one in sorted(found, key=lambda one: one.headroom)[:_LISTED]:
+        yield (
+            f"      QuantizeLinear '{printable(one.node)}' holds {one.low:.4g} to {one.high:.4g} in {one.dtype}: got "
+            f"{one.largest:.4g} in iteration {one.at}, headroom {_short(one.headroom)}x"
+        )
+    if len(found) > _LISTED:
+        yield f"      ... and {len(found) - _LISTED} more QuantizeLinear, with more headroom"
+
+
+def _when_cut_off(one: Saturation) -> tuple[tuple[int, ...], int]:
+    return (one.first.entry, one.first.iteration or 0) if one.first is not None else ((), 0)
 
 
 def _end_text(loop: LoopFindings, mode: str) -> str:

@@ -1,0 +1,106 @@
+"""Where a quantised value leaves the range of its bytes, while two runs are compared.
+
+A QuantizeLinear has its scale from a few inputs that were tried; what is beyond that range is cut off. A
+DynamicQuantizeLinear fits its scale to what it is given, and cuts nothing off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ...runtime.graph import Array, Graph, If, Loop, Node, Operation, Value, bodies
+from .findings import OutOfRange, Saturation
+from .iteration_values import Moment
+
+
+class Quantisers:
+    """The QuantizeLinear nodes of one loop's body. ``side``: that of the model (0: the left one)."""
+
+    def __init__(self, loop: Loop, side: int) -> None:
+        early = set(loop.body.nodes[: loop.tested or 0])
+        self._nodes = [node for node in _quantisers(loop.body) if node not in early]
+        self._found: dict[Node, Saturation] = {}
+        self._side = side
+
+    @property
+    def found(self) -> list[Saturation]:
+        """What was seen of each, in the order in which they run."""
+        return [self._found[node] for node in self._nodes if node in self._found]
+
+    def see(self, entry: tuple[int, ...], iteration: int, moment: Moment) -> None:
+        """Look at what an iteration quantised."""
+        for node in self._nodes:
+            fed = [_read(moment, value) for value in node.inputs[:3]]
+            made = None if node.outputs[0] is None else _read(moment, node.outputs[0])
+            if fed[0] is None or fed[1] is None or made is None or not fed[0].size:
+                continue
+            zero = fed[2] if len(fed) > 2 and fed[2] is not None else np.zeros((), made.dtype)
+            self._look(node, fed[0], fed[1], zero, made, entry, iteration)
+
+    def _look(
+        self, node: Operation, x: Array, scale: Array, zero: Array, made: Array, entry: tuple[int, ...], iteration: int
+    ) -> None:
+        bounds = _bounds(made.dtype)
+        if bounds is None:
+            return
+        steps = [_along(one, x, int(node.attributes.get("axis", 1))) for one in (scale, zero)]
+        with np.errstate(all="ignore"):
+            low, high = ((bound - steps[1]) * steps[0] for bound in bounds)
+            places = np.rint(x.astype(np.float64) / steps[0]) + steps[1]
+            # How much of the room on its own side of zero an element takes.
+            part = np.nan_to_num(np.where(x < 0, x / low, x / high), nan=0.0, posinf=np.inf)
+        beyond = (places < bounds[0]) | (places > bounds[1])
+        found = self._found.get(node)
+        if found is None:
+            found = Saturation(self._side, node.name, made.dtype.name, float(np.min(low)), float(np.max(high)))
+            self._found[node] = found
+        most = int(np.argmax(part))
+        if float(part.flat[most]) > found.part:
+            found.part, found.largest, found.at = float(part.flat[most]), float(x.flat[most]), iteration
+        if found.first is None and beyond.any():
+            count = int(np.count_nonzero(beyond))
+            name = "" if node.outputs[0] is None else node.outputs[0].name
+            found.first = OutOfRange(node.name, name, node.op_type, entry, iteration, count, x.size)
+
+
+def _quantisers(graph: Graph) -> Iterator[Operation]:
+    for node in graph.nodes:
+        if isinstance(node, If):
+            for _, branch in bodies(node):
+                yield from _quantisers(branch)
+        elif isinstance(node, Operation) and node.op_type == "QuantizeLinear":
+            yield node
+
+
+def _read(moment: Moment, value: Value | None) -> Array | None:
+    if value is None:
+        return None
+    there, data = (True, value.constant) if value.constant is not None else moment.read(value)
+    return np.asarray(data) if there and not isinstance(data, list) else None
+
+
+def _bounds(dtype: np.dtype[Any]) -> tuple[float, float] | None:
+    """The smallest and the largest number of a type of integers; None for floats of 8 bits."""
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        return float(info.min), float(info.max)
+    if dtype.kind == "V" and "int" in dtype.name:
+        import ml_dtypes
+
+        narrow: Any = ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]
+        return float(narrow.min), float(narrow.max)
+    return None
+
+
+def _along(one: Array, x: Array, axis: int) -> Any:
+    """A scale or a zero point for each element: it is one for all, one for each place on an axis, or one for each block
+    of them."""
+    one = one.astype(np.float64)
+    if one.ndim == 0 or one.size == 1:
+        return one.reshape(())
+    if one.ndim == 1:
+        return one.reshape([-1 if k == axis % x.ndim else 1 for k in range(x.ndim)])
+    return np.repeat(one, -(-x.shape[axis] // one.shape[axis]), axis).take(range(x.shape[axis]), axis)

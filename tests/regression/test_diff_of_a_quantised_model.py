@@ -1,0 +1,217 @@
+"""Of a model in floats against the same in 8 bits, innocent readers were blamed, every weight was listed, and nothing
+told where a quantised value is cut off. Checked against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from differing import blamed, compared, entries, told
+from loopdbg.debugger.diff.findings import Comparison, Verdict
+from loopdbg.debugger.diff.sides import ModelSide
+from loopdbg.debugger.diff.streams import Options, compare_sides
+from loopdbg.debugger.diff.values import Tolerance
+from models import model
+
+WEIGHT = np.float32([[0.5, -0.25, 0.125], [0.75, 0.3, -0.6], [-0.1, 0.9, 0.4]])
+STEP = np.float32(np.abs(WEIGHT).max() / 127)
+X = np.float32([[0.5, -1, 2], [1.5, 0.25, -0.75]])
+
+BODY = """g (float[2,3] x) => (float[2,3] y) <int64 n = {TRIPS}, bool go = {1}> {
+  CONSTANTS
+  y = Loop (n, go, x) <body = b (int64 i, bool c, float[2,3] h) => (bool c2, float[2,3] h_next) {
+    c2 = Identity (c)
+    PRODUCT
+    h_next = Add (biased, h)
+  }>
+}"""
+FLOATS = """w = Constant <value = float[3,3] {0.5, -0.25, 0.125, 0.75, 0.3, -0.6, -0.1, 0.9, 0.4}> ()
+  bias = Constant <value = float[3] {0.1, 0.2, 0.3}> ()"""
+BYTES = f"""w8 = Constant <value = int8[3,3] {{{", ".join(map(str, np.rint(WEIGHT / STEP).astype(int).ravel()))}}}> ()
+  w_zero = Constant <value = int8 {{0}}> ()
+  w_scale = Constant <value = float {{SCALE}}> ()
+  bias = Constant <value = float[3] {{0.1, 0.2, 0.3}}> ()"""
+ONE_GEMM = "biased = Gemm (h, w, bias)"
+SUM = "m = MatMul (h, w)\n    biased = Add (m, bias)"
+DYNAMIC = """h8, h_scale, h_zero = DynamicQuantizeLinear (h)
+    m32 = MatMulInteger (h8, w8, h_zero, w_zero)
+    m_float = Cast <to = 1> (m32)
+    scales = Mul (h_scale, w_scale)
+    product = Mul (m_float, scales)
+    biased = Add (product, bias)"""
+#: What comes in is quantised and given back at once; ZERO and KIND are those of its bytes.
+GIVEN_BACK = """h8 = QuantizeLinear (h, q_scale, q_zero)
+    back = DequantizeLinear (h8, q_scale, q_zero)
+    biased = Gemm (back, w, bias)"""
+
+
+def of(constants: str, product: str, trips: int = 3, scale: float = float(STEP), extra: str = "") -> str:
+    text = BODY.replace("CONSTANTS", f"{constants}\n  {extra}").replace("PRODUCT", product)
+    return text.replace("TRIPS", str(trips)).replace("SCALE", f"{scale:.9g}")
+
+
+def within(left: str, right: str, rtol: float) -> Comparison:
+    """A comparison with a tolerance that was asked for."""
+    sides = [ModelSide(model(text), {"x": X}, None, label) for text, label in ((left, "left"), (right, "right"))]
+    return compare_sides(*sides, Options(Tolerance(rtol, rtol)))
+
+
+@pytest.mark.parametrize("floats", [ONE_GEMM, SUM])
+def test_a_product_in_8_bits_is_the_same_within_their_precision(floats: str) -> None:
+    found = compared(of(FLOATS, floats), of(BYTES, DYNAMIC), x=X)
+    assert found.verdict is Verdict.SAME and not entries(found)
+    assert "right computes in 8 bits: compared within 5%" in told(found)
+
+
+@pytest.mark.parametrize(("floats", "name"), [(ONE_GEMM, "Gemm biased"), (SUM, "MatMul biased")])
+def test_the_product_is_named_where_less_is_allowed(floats: str, name: str) -> None:
+    found = within(of(FLOATS, floats), of(BYTES, DYNAMIC), 1e-6)
+    assert found.first is not None and found.first.first is not None and found.first.first.iteration == 0
+    assert blamed(found) == name and not entries(found)
+    node = found.first.node
+    assert node is not None and node.other_op_type == "MatMulInteger"
+    # What ONNX says of DynamicQuantizeLinear, in NumPy.
+    low, high = min(X.min(), 0), max(X.max(), 0)
+    step = np.float32((high - low) / 255)
+    zero = np.rint(-low / step)
+    bytes_ = np.clip(np.rint(X / step) + zero, 0, 255)
+    product = (bytes_ - zero) @ np.rint(WEIGHT / STEP) * (step * STEP)
+    np.testing.assert_allclose(node.difference.right, product + np.float32([0.1, 0.2, 0.3]), rtol=1e-5)
+    np.testing.assert_allclose(node.difference.left, X @ WEIGHT + np.float32([0.1, 0.2, 0.3]), rtol=1e-5)
+
+
+def test_a_wrong_scale_is_found() -> None:
+    found = compared(of(FLOATS, ONE_GEMM), of(BYTES, DYNAMIC, scale=2 * float(STEP)), x=X)
+    assert found.verdict is Verdict.DIFFER and blamed(found) == "Gemm biased"
+
+
+@pytest.mark.parametrize(("kind", "zero", "bounds"), [("uint8", 100, (0, 255)), ("int8", -10, (-128, 127))])
+def test_the_first_value_that_is_cut_off_is_named(kind: str, zero: int, bounds: tuple[int, int]) -> None:
+    scale = np.float32(0.05)
+    extra = f"q_scale = Constant <value = float {{0.05}}> ()\n  q_zero = Constant <value = {kind} {{{zero}}}> ()"
+    found = compared(of(FLOATS, ONE_GEMM, 6), of(FLOATS, GIVEN_BACK, 6, extra=extra), x=X)
+    h, first, least = X.copy(), None, np.inf
+    low, high = ((bound - zero) * float(scale) for bound in bounds)
+    for k in range(6):
+        places = np.rint(h / scale) + zero
+        beyond = int(np.count_nonzero((places < bounds[0]) | (places > bounds[1])))
+        first = (k, beyond) if first is None and beyond else first
+        least = min(least, float(1 / np.where(h < 0, h / low, h / high).max()))
+        back = ((np.clip(places, *bounds) - zero) * scale).astype(np.float32)
+        h = back @ WEIGHT + np.float32([0.1, 0.2, 0.3]) + h
+    assert first is not None and first[0] > 0
+    (seen,) = found.loops[0].quantised
+    assert seen.first is not None and (seen.first.iteration, seen.first.count) == first
+    assert seen.headroom == pytest.approx(least, rel=1e-4)
+    assert f"first saturated in right: iteration {first[0]}, QuantizeLinear" in told(found)
+    assert found.first is not None and found.first.first is not None
+    assert found.first.node is not None and found.first.node.op_type == "QuantizeLinear"
+
+
+SLICED = """g (float[4,2] x) => (float[2] y) {
+  zero = Constant <value = float[2] {0, 0}> ()
+  CONSTANTS
+  y = Scan <num_scan_inputs = 1, body = b (float[2] s, float[2] part) => (float[2] s_next) {
+    BODY
+    s_next = Add (s, t)
+  }> (zero, x)
+}"""
+
+
+def test_a_part_that_is_cut_off_is_seen_in_its_iteration() -> None:
+    constants = "q_scale = Constant <value = float {0.1}> ()\n  q_zero = Constant <value = int8 {0}> ()"
+    bytes_ = "p8 = QuantizeLinear (part, q_scale, q_zero)\n    t = DequantizeLinear (p8, q_scale, q_zero)"
+    left = SLICED.replace("CONSTANTS", "").replace("BODY", "t = Identity (part)")
+    right = SLICED.replace("CONSTANTS", constants).replace("BODY", bytes_)
+    found = compared(left, right, x=np.float32([[1, 2], [-12.8, 12.7], [20, -20], [0, 0]]))
+    (seen,) = found.loops[0].quantised
+    assert seen.first is not None and (seen.first.iteration, seen.first.count) == (2, 2)
+    assert (seen.at, seen.largest) == (2, 20) and blamed(found) == "QuantizeLinear t"
+    found = compared(left, right, x=np.float32([[1, 2], [-12.8, 12.7], [2, -2], [0, 0]]))
+    (seen,) = found.loops[0].quantised
+    assert seen.first is None and seen.at == 1 and seen.headroom == pytest.approx(1)
+    assert found.verdict is Verdict.SAME
+
+
+TWICE = """p8 = QuantizeLinear (part, q_scale, q_zero)
+    p = DequantizeLinear (p8, q_scale, q_zero)
+    p_twice = Add (p, p)
+    t8 = QuantizeLinear (p_twice, q_scale, q_zero)
+    t = DequantizeLinear (t8, q_scale, q_zero)"""
+
+
+def test_of_two_that_are_cut_off_in_one_iteration_the_first_is_named() -> None:
+    constants = "q_scale = Constant <value = float {0.1}> ()\n  q_zero = Constant <value = int8 {0}> ()"
+    left = SLICED.replace("CONSTANTS", "").replace("BODY", "t = Add (part, part)")
+    right = SLICED.replace("CONSTANTS", constants).replace("BODY", TWICE)
+    found = compared(left, right, x=np.float32([[1, 2], [13, 1], [0, 0], [0, 0]]))
+    one, other = found.loops[0].quantised
+    assert one.first is not None and (one.first.name, one.first.iteration) == ("p8", 1)
+    assert other.first is not None and (other.first.name, other.first.iteration) == ("t8", 1)
+    assert other.headroom < one.headroom and f"iteration 1, QuantizeLinear '{one.node}'" in told(found)
+
+
+#: Thirds of a product, whose bounds are computed; FIRST is the end of the first of them.
+THIRDS = """g (float[2,width] x) => (float[2,1] y) <int64 n = {2}, bool go = {1}> {
+  CONSTANTS
+  PRODUCT
+  none = Constant <value = int64[1] {0}> ()
+  one = Constant <value = int64[1] {1}> ()
+  two = Constant <value = int64[1] {2}> ()
+  three = Constant <value = int64[1] {3}> ()
+  width_of = Shape <start = 1> (x)
+  third = Div (width_of, three)
+  one_third = Mul (third, one)
+  two_thirds = Mul (third, two)
+  whole = Mul (third, three)
+  s_1 = Slice (biased, none, FIRST, one)
+  s_2 = Slice (biased, FIRST, two_thirds, one)
+  s_3 = Slice (biased, two_thirds, whole, one)
+  gate = Sigmoid (s_2)
+  other = Tanh (s_3)
+  y = Loop (n, go, s_1) <body = b (int64 i, bool c, float[2,1] h) => (bool c2, float[2,1] h_next) {
+    c2 = Identity (c)
+    gated = Mul (h, gate)
+    h_next = Sub (gated, other)
+  }>
+}"""
+
+
+def test_what_reads_no_weight_is_paired_by_what_it_does() -> None:
+    """An optimiser leaves out the multiplication by 1: the other two thirds are what they were."""
+    left = THIRDS.replace("CONSTANTS", FLOATS).replace("PRODUCT", SUM).replace("FIRST", "one_third")
+    right = THIRDS.replace("CONSTANTS", BYTES).replace("PRODUCT", DYNAMIC).replace("FIRST", "third")
+    left, right = (text.replace("(h, w)", "(x, w)").replace("(h)", "(x)") for text in (left, right))
+    right = right.replace("SCALE", f"{float(STEP):.9g}")
+    found = compared(left, right, x=X)
+    assert found.verdict is Verdict.SAME
+    assert {name for _, name in entries(found)} <= {"s_1", "s_2"}
+    assert blamed(within(left, right, 1e-6)) == "MatMul biased"
+
+
+CONVERTED = """g (float[2] x) => (float[2] y) <int64 n = {2}, bool go = {1}> {
+  x1 = CONVERSION (x)
+  yh = Loop (n, go, x1) <body = b (int64 i, bool c, KIND[2] h) => (bool c2, KIND[2] h_next) {
+    c2 = Identity (c)
+    h_next = Neg (h)
+  }>
+  y = Cast <to = 1> (yh)
+}"""
+
+
+def test_a_conversion_that_does_not_hold_its_value_is_named() -> None:
+    left = CONVERTED.replace("CONVERSION", "Identity").replace("KIND", "float")
+    right = CONVERTED.replace("CONVERSION", "Cast <to = 10>").replace("KIND", "float16")
+    found = compared(left, right, x=np.float32([1, 70000]))
+    assert float(np.finfo(np.float16).max) < 70000
+    assert found.first is not None and found.first.first is not None and found.first.first.iteration is None
+    assert blamed(found) == "Cast x1"
+
+
+def test_bytes_that_are_no_product_change_no_tolerance() -> None:
+    """A Cast to bytes alone does not make a model one in 8 bits."""
+    plain = CONVERTED.replace("KIND", "float")
+    left = plain.replace("CONVERSION", "Identity")
+    right = plain.replace("x1 = CONVERSION (x)", "x0 = Cast <to = 2> (x)\n  x1 = Cast <to = 1> (x0)")
+    found = compared(left, right, x=np.float32([100, 200.5]))
+    assert found.verdict is Verdict.DIFFER and "computes in 8 bits" not in told(found)
