@@ -16,7 +16,7 @@ import loopdbg
 from command_line import Ran
 from command_line import loopdbg as command
 from loopdbg.debugger.plots import frames
-from loopdbg.debugger.plots.figures import Curve, apart, curves, differences, heat, sides
+from loopdbg.debugger.plots.figures import Curve, apart, curves, differences, heat, sides, together
 from loopdbg.debugger.statistics.history import History, Series
 from loopdbg.runtime.errors import UsageError
 from models import SAMPLES, sample
@@ -110,7 +110,8 @@ def test_every_name_can_be_drawn(name: str, tmp_path: Path) -> None:
     pictures = [
         curves([one], name),
         curves([one, other], name),
-        curves([one, other], name, together=True),
+        together([one, other], name),
+        together([one, other] * 3, name),
         sides(one, "<", other, name),
         apart([(one, other)] * 2, name),
         heat(np.eye(3), name, "row", "column"),
