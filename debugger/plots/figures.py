@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -113,9 +114,19 @@ def sides(left: Curve, sign: str, right: Curve, title: str) -> Figure:
     _scale(axis, (left, right), None)
     axis.set_ylabel(f" {sign} ".join(_written(one.label, _ALONE // 2 - 2) for one in (left, right)))
     axis.legend()
+    _say_threshold(axis, right.history)
     _remark(axis, left.history)
     _finish(figure, axis, title)
     return figure
+
+
+def _say_threshold(axis: Axes, history: History) -> None:
+    """The number of a side that is one number all the time, on its line."""
+    seen = set(np.concatenate([history.value.low, history.value.high]).tolist())
+    if len(seen) != 1 or not math.isfinite(value := seen.pop()):
+        return
+    across = axis.get_yaxis_transform()
+    axis.text(1.01, value, f"{value:.3g}", transform=across, va="center", fontsize="small")
 
 
 def apart(pairs: Sequence[tuple[Curve, Curve]], title: str) -> Figure:

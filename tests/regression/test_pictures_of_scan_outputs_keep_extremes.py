@@ -43,7 +43,7 @@ def test_what_is_not_finite_is_marked_wherever_it_is() -> None:
 
 
 def test_what_a_cell_stands_for_is_said() -> None:
-    assert "1 cell = largest |x| of 18" in drawn(NOISE).note and "sample" not in drawn(NOISE).note
+    assert "1 cell = max |x| of 18" in drawn(NOISE).note and "sample" not in drawn(NOISE).note
     # Of few numbers each has its cell, and its sign.
     few = drawn(np.array([[-2.0, 0.0, 2.0]] * 3))
     assert few.note.endswith("-2 ░▒▓█ 2") and few.lines[0] == "░░░░▓▓▓▓████"
@@ -57,7 +57,7 @@ def test_a_spike_of_a_million_numbers() -> None:
     data = np.random.default_rng(3).normal(size=1_000_000).astype(np.float32)
     data[123_456], data[700_001] = 99, np.nan
     found = drawn(data, height=6)
-    assert "… 99" in found.note
+    assert "… █ 99" in found.note
     above = [k for k, sign in enumerate(found.lines[0]) if sign.strip()]
     assert above == [7, 41] and found.lines[0][41] == "×"
 

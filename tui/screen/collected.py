@@ -92,7 +92,7 @@ def _numbers(scan: ScanSnapshot, sample: Sample, width: int, height: int) -> Pic
     if still:
         numbers = np.where(band.odd, numbers, low)
         band = Band.of(numbers)
-    seen = "nothing finite" if band.span is None else f"{number_text(low)} … {number_text(high)}"
+    seen = "nothing finite" if band.span is None else f"▁ {number_text(low)} … █ {number_text(high)}"
     note = f"{_which(scan)}{per}   {f'flat: {number_text(low)}' if flat else seen}{_sampled(sample)}"
     wide = max(1, min(4, width // _total(scan))) if height >= 3 and each == 1 and not flat else 1
     if flat:
@@ -158,7 +158,7 @@ def _rows(scan: ScanSnapshot, sample: Sample, width: int, height: int) -> Pictur
     lines += [FILLING * len(lines[0])] * (len(starts) - len(lines))
     labels = tuple(f"{_iteration(scan, start):>{label - 1}} " for start in starts)
     line_of = f", 1 line = {each}" if each > 1 else ""
-    cell_of = f", 1 cell = largest |x| of {many}" if many > 1 else ""
+    cell_of = f", 1 cell = max |x| of {many}" if many > 1 else ""
     note = f"{_which(scan)}{line_of}   {shading.text}{_sampled(sample)}{cell_of}"
     return Picture(labels, tuple(lines), note)
 

@@ -106,14 +106,14 @@ class Shading:
 
     @property
     def text(self) -> str:
-        """``0.5 ░▒▓█ 1.7``; what is beyond the scale is marked, and told how far it goes."""
+        """``0.5 ░▒▓█ 1.7  ▲ 1000``: what is beyond the scale is marked, and the farthest of it told."""
         if math.isnan(self.low):
             return "nothing finite"
         if self.least == self.most:
             return f"all {number_text(self.most)}"
-        told = f"{number_text(self.low)} {SHADES} {number_text(self.high)}"
-        told += f", {ABOVE} up to {number_text(self.most)}" if self.most > self.high else ""
-        return told + (f", {BELOW} down to {number_text(self.least)}" if self.least < self.low else "")
+        below = f"{BELOW} {number_text(self.least)}  " if self.least < self.low else ""
+        above = f"  {ABOVE} {number_text(self.most)}" if self.most > self.high else ""
+        return f"{below}{number_text(self.low)} {SHADES} {number_text(self.high)}{above}"
 
     def draw(self, row: Array) -> str:
         """A cell for each number."""
@@ -189,6 +189,9 @@ def points(data: Points, width: int, height: int) -> list[str]:
         return []
     scale = _Scale(numbers, height - 1)
     labels = scale.labels()
+    if data.threshold is not None:
+        # What is compared with tells more than the end of the scale that it may stand at.
+        labels[scale.row(data.threshold)] = number_text(data.threshold)
     margin = max(map(len, labels.values())) + 2
     room = width - margin
     first, seen = data.iterations[0], data.iterations[-1]

@@ -74,6 +74,8 @@ def test_the_condition_has_two_sides() -> None:
     assert told["tol"][1] == pytest.approx([1e-6] * len(told["tol"][0]))
     assert len(told["err_new"][0]) == run.frame.iteration
     assert figure.axes[0].get_ylabel() == "err_new > tol"
+    # The threshold has its number.
+    assert [text.get_text() for text in figure.axes[0].texts] == ["1e-06"]
 
 
 def test_scan_outputs_and_tensors_are_pictures_of_their_elements() -> None:
