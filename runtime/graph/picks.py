@@ -4,7 +4,7 @@ means nothing, so that no picture shows them as magnitudes."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -26,10 +26,20 @@ _HANDS_ON: dict[str, tuple[int, ...] | None] = {
 }  # fmt: skip
 
 
-@lru_cache(maxsize=64)
+#: What was found, as long as the loop is there.
+_KNOWN: WeakKeyDictionary[Loop, frozenset[Value]] = WeakKeyDictionary()
+
+
 def picks(loop: Loop) -> frozenset[Value]:
     """Of what a loop carries and collects (as the parameters of its body, and its results) that which picks. What is
     computed with, such as a counter, does not."""
+    found = _KNOWN.get(loop)
+    if found is None:
+        found = _KNOWN[loop] = _picks(loop)
+    return found
+
+
+def _picks(loop: Loop) -> frozenset[Value]:
     origins = Origins.of(loop.body)
     read = _read(loop)
     carried = {edge.param: edge.result for edge in loop.back_edges}
