@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import io
+import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from ..statistics.history import History, Numbers
 
+_T = TypeVar("_T")
 _STYLES = ("-", "--", "-.", ":")
 _MARKS = "o^sDvP"
 #: Fewer points than this are marked.
@@ -26,21 +30,33 @@ _CELLS = 1000
 _FAR = 100.0
 #: So many characters have room across a picture (a legend, a title), beside one of several rows, and beside one alone.
 _ACROSS, _BESIDE, _ALONE = 60, 24, 40
+#: More axes than this below each other are lower, and there are at most so many.
+_HIGH, _AXES = 12, 40
+#: More curves than this are named below the axes, where names hide none of them, in at most so many lines.
+_WITHIN, _LINES = 4, 20
+#: What curves have at least of a picture's height, and what is around them beside names, in inches.
+_CURVES, _AROUND = 0.5, 1.2
 
 
 class Picture(Figure):
     """A figure that a notebook draws by itself, whatever its backend."""
 
     def savefig(self, *args: Any, **kwargs: Any) -> None:
-        with warnings.catch_warnings():
-            # Boxes stand for what the font lacks; a warning for each character tells no more.
-            warnings.filterwarnings("ignore", "Glyph ")
+        with _any_script():
             super().savefig(*args, **kwargs)
 
     def _repr_png_(self) -> bytes:
         file = io.BytesIO()
         self.savefig(file, format="png")
         return file.getvalue()
+
+
+@contextmanager
+def _any_script() -> Iterator[None]:
+    """Boxes stand for what the font lacks; a warning for each character tells no more."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph ")
+        yield
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,23 +72,36 @@ class Curve:
         return f"norm of {self.label}" if self.history.is_tensor else self.label
 
 
-def curves(shown: Sequence[Curve], title: str, *, together: bool = False, log: bool | None = None) -> Figure:
-    """Values over iterations, each on axes of its own or all together. ``log``: None, where they are far apart."""
-    rows = 1 if together else max(1, len(shown))
+def curves(shown: Sequence[Curve], title: str, *, log: bool | None = None, remark: str = "") -> Figure:
+    """Values over iterations, each on axes of its own. ``log``: None, where they are far apart. ``remark``: a line
+    below the title."""
+    shown, remark = _fitting(shown, _AXES, remark)
+    rows = max(1, len(shown))
     figure = _figure(rows)
     axes = figure.subplots(rows, 1, sharex=True, squeeze=False)[:, 0]
-    for k, one in enumerate(shown):
-        axis = axes[0 if together else k]
+    for k, (axis, one) in enumerate(zip(axes, shown, strict=False)):
         _draw(axis, one, k)
-        if not together:
-            axis.set_ylabel(_written(one.what, _BESIDE if rows > 1 else _ALONE))
-            _scale(axis, [one], log)
-            _remark(axis, one.history)
-    if together:
-        _scale(axes[0], shown, log)
-        axes[0].set_ylabel("norm" if all(one.history.is_tensor for one in shown) else "value")
-        axes[0].legend()
+        axis.set_ylabel(_written(one.what, _BESIDE if rows > 1 else _ALONE))
+        _scale(axis, [one], log)
+        _remark(axis, one.history)
+    axes[0].set_title(remark, fontsize="small", loc="left")
     _finish(figure, axes[-1], title)
+    return figure
+
+
+def together(shown: Sequence[Curve], title: str, *, log: bool | None = None, remark: str = "") -> Figure:
+    """Values over iterations, all on the same axes, however many they are."""
+    figure = _figure(1)
+    axis = figure.subplots()
+    what = "norm" if all(one.history.is_tensor for one in shown) else "value"
+    labels = _distinct([one.label if what == "norm" else one.what for one in shown])
+    for k, (one, label) in enumerate(zip(shown, labels, strict=True)):
+        _draw(axis, one, k, label)
+    _scale(axis, shown, log)
+    axis.set_ylabel(what)
+    axis.set_title(remark, fontsize="small", loc="left")
+    _finish(figure, axis, title)
+    _name_curves(figure, axis)
     return figure
 
 
@@ -85,13 +114,24 @@ def sides(left: Curve, sign: str, right: Curve, title: str) -> Figure:
     _scale(axis, (left, right), None)
     axis.set_ylabel(f" {sign} ".join(_written(one.label, _ALONE // 2 - 2) for one in (left, right)))
     axis.legend()
+    _say_threshold(axis, right.history)
     _remark(axis, left.history)
     _finish(figure, axis, title)
     return figure
 
 
+def _say_threshold(axis: Axes, history: History) -> None:
+    """The number of a side that is one number all the time, on its line."""
+    seen = set(np.concatenate([history.value.low, history.value.high]).tolist())
+    if len(seen) != 1 or not math.isfinite(value := seen.pop()):
+        return
+    across = axis.get_yaxis_transform()
+    axis.text(1.01, value, f"{value:.3g}", transform=across, va="center", fontsize="small")
+
+
 def apart(pairs: Sequence[tuple[Curve, Curve]], title: str) -> Figure:
     """Two runs: their values above, and below how far apart they are, on a logarithmic scale."""
+    pairs, remark = _fitting(pairs, _AXES // 2)
     figure = _figure(2 * len(pairs))
     axes = figure.subplots(2 * len(pairs), 1, sharex=True, squeeze=False)[:, 0]
     for k, (one, other) in enumerate(pairs):
@@ -107,6 +147,7 @@ def apart(pairs: Sequence[tuple[Curve, Curve]], title: str) -> Figure:
             below.set_yscale("log")
         else:
             below.text(0.5, 0.6, "no difference", transform=below.transAxes, ha="center")
+    axes[0].set_title(remark, fontsize="small", loc="left")
     _finish(figure, axes[-1], title)
     return figure
 
@@ -152,14 +193,22 @@ def elements(values: npt.NDArray[Any], title: str) -> Figure:
 
 
 def _figure(rows: int) -> Picture:
-    return Picture(figsize=(7.2, 1.2 + 2.2 * min(rows, 12)), layout="constrained")
+    height = 2.2 * min(rows, _HIGH) + 1.4 * max(rows - _HIGH, 0)
+    return Picture(figsize=(7.2, 1.2 + height), layout="constrained")
 
 
-def _draw(axis: Axes, one: Curve, k: int) -> None:
+def _fitting(shown: Sequence[_T], most: int, remark: str = "") -> tuple[Sequence[_T], str]:
+    """The first of what is to be shown, and a remark on the rest."""
+    if len(shown) <= most:
+        return shown, remark
+    return shown[:most], "; ".join(filter(None, [remark, f"{len(shown) - most} more have no room here"]))
+
+
+def _draw(axis: Axes, one: Curve, k: int, label: str | None = None) -> None:
     history = one.history
     x, y = history.iterations, history.value.last
     marks = {"marker": _MARKS[k % len(_MARKS)], "markersize": 4.0} if len(x) <= _MARKED else {}
-    label = _written(one.what, _ACROSS)
+    label = _written(one.what, _ACROSS) if label is None else label
     (drawn,) = axis.plot(x, y, linestyle=_STYLES[k % len(_STYLES)], label=label, **marks)  # type: ignore[arg-type]
     if history.bucket > 1:
         # Of a bucket all that was in it: a spike is seen however narrow it is.
@@ -192,10 +241,45 @@ def _remark(axis: Axes, history: History) -> None:
         axis.set_title(", ".join(notes), fontsize="small", loc="right")
 
 
+def _name_curves(figure: Figure, axis: Axes) -> None:
+    """A legend: where it hides nothing within the axes, else below them, as many names beside each other as there is
+    room for. The picture grows with it, so that it takes nothing from the curves."""
+    handles, labels = axis.get_legend_handles_labels()
+    if len(handles) <= _WITHIN:
+        axis.legend()
+        return
+    with _any_script():
+        alone = figure.legend(handles, labels, fontsize="small", columnspacing=1, borderpad=1)
+        room, size = figure.get_window_extent(), alone.get_window_extent()
+        alone.remove()
+    each = size.height / len(handles) / figure.dpi
+    # What is around a column counts twice: between two of them and at the picture's edges.
+    columns = max(1, int(room.width / size.width))
+    lines = min(_LINES, -(-len(handles) // columns))
+    if len(handles) > columns * lines:
+        named = columns * lines - 1
+        labels = [*labels[:named], f"… and {len(labels) - named} more"]
+        handles = [*handles[:named], Line2D([], [], linestyle="none")]
+    figure.legend(
+        handles, labels, loc="outside lower center", ncols=columns, columnspacing=1, fontsize="small", frameon=False
+    )
+    height = lines * each
+    figure.set_figheight(max(figure.get_figheight() + height, (_AROUND + height) / (1 - _CURVES)))
+
+
 def _finish(figure: Figure, last: Axes, title: str, below: str = "iteration") -> None:
     last.set_xlabel(below)
     last.xaxis.set_major_locator(MaxNLocator(integer=True))
     figure.suptitle(_written(title, _ACROSS))
+
+
+def _distinct(labels: Sequence[str]) -> list[str]:
+    """Names as a legend shows them: cut as short as leaves them different."""
+    for most in (_BESIDE, _ALONE, _ACROSS):
+        cut = [_written(label, most) for label in labels]
+        if len(set(cut)) == len(set(labels)):
+            break
+    return cut
 
 
 def _written(text: str, most: int) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from ...runtime.errors import UsageError
 from ...runtime.graph import Array, Loop, TensorType, ValueType, loops
+from ...runtime.graph.origins import Origins
+from ...runtime.graph.picks import picks
 from ...runtime.text import did_you_mean, printable
 from ..frame import AnyFrame
 from ..statistics.history import Evolution, History
@@ -73,26 +76,53 @@ def all_carried(loop: Loop, evolution: Evolution, title: str) -> Figure:
     from .figures import Curve, curves
 
     names = [edge.param.name for edge in loop.back_edges if edge.param.name in evolution]
+    names, remark = _moving(loop, names, evolution)
     if not names:
         inner = next((one for one in loops(loop.body) if may_draw("carried", one)), None)
         hint = "" if inner is None else f"; loop '{printable(inner.name)}' inside of it does"
         raise UsageError(f"loop '{printable(loop.name)}' carries nothing that could be drawn{hint}")
-    return curves([Curve(printable(one), evolution[one]) for one in names], title)
+    return curves([Curve(printable(one), evolution[one]) for one in names], title, remark=remark)
 
 
 def norms(frame: PlottedFrame, name: str | None = None) -> Figure:
-    """The norms of the tensors that a loop carries, on one logarithmic scale.
+    """The norms of the tensors that a loop carries, on one logarithmic scale: of those that its body changes, unless
+    one is named.
 
     Raises:
         UsageError: it carries no tensors, or none of that name.
     """
-    from .figures import Curve, curves
+    from .figures import Curve, together
 
     loop = _loop(frame)
     found = {k: one for k, one in carried(frame, name).items() if one.is_tensor}
     if not found:
         raise UsageError(f"loop '{printable(loop.name)}' carries no tensor{'' if name is None else f' {name!r}'}")
-    return curves([Curve(printable(k), one) for k, one in found.items()], _title(frame), together=True, log=True)
+    names, remark = _moving(loop, list(found), found) if name is None else ([name], "")
+    return together([Curve(printable(k), found[k]) for k in names], _title(frame), log=True, remark=remark)
+
+
+def _moving(loop: Loop, names: list[str], evolution: Mapping[str, History]) -> tuple[list[str], str]:
+    """Of what a loop carries, as far as its names are given, that which its body changes and which has a magnitude, and
+    a word on the others; all of it where nothing would be left."""
+    origins = Origins.of(loop.body)
+    handed_on = {edge.param.name for edge in loop.back_edges if origins.origin(edge.result) is edge.param}
+    still = [name for name in names if name in handed_on]
+    if still and len(still) == len(names):
+        return names, "the body changes none of these"
+    picked = {value.name for value in picks(loop)} - handed_on
+    indices = [name for name in names if name in picked and evolution[name].is_tensor]
+    left = [name for name in names if name not in {*still, *indices}]
+    if not left:
+        return names, ""
+    told = [_left_out(still, "that the body never changes"), _left_out(indices, "of indices")]
+    return left, "; ".join(filter(None, told))
+
+
+def _left_out(names: list[str], which: str) -> str:
+    if not names:
+        return ""
+    values, are = ("carried value", "is") if len(names) == 1 else ("carried values", "are")
+    return f"{len(names)} {values} {which} {are} left out"
 
 
 def carried(frame: PlottedFrame, name: str | None = None) -> dict[str, History]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...runtime.frame import BodyNode, CarriedValue, NodeState
 from ...runtime.graph import Array, Loop, Node, ScanOutput, SlicedInput, StoppedBy
+from ...runtime.graph.picks import picks
 from ...runtime.graph.slices import entry_parts
 from ..breakpoints.breakpoint import Breakpoint, Trigger
 from ..frame import AnyFrame, AnyValues
@@ -52,6 +53,8 @@ class ScanSnapshot:
     #: For each iteration which parts of its element along the first axis are more than filling (``[iterations,
     #: parts]``), or how many from the first one (``[iterations]``); None: all are.
     valid: Array | None = None
+    #: Its numbers pick something: how large they are means nothing.
+    picks: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,6 +319,7 @@ def _scan(frame: AnyFrame) -> list[ScanSnapshot]:
                 wholes.get(port.outer.name),
                 length=_length(frame, port),
                 valid=_valid(frame, port),
+                picks=port.result in picks(frame.loop),
             )
         )
     return scans

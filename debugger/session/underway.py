@@ -14,7 +14,7 @@ from ...runtime.graph import Array, ScanOutput
 from ...runtime.graph.slices import from_start, joined_shape
 from ...runtime.limits import most_iterations
 from ..statistics.history import Evolution
-from ..statistics.sample import Sample, evenly, sampled, sampled_numbers
+from ..statistics.sample import Sample, evenly, folded, folded_numbers, sampled, sampled_numbers
 from ..statistics.tensor import LARGE
 from .histories import Histories
 
@@ -22,6 +22,8 @@ from .histories import Histories
 _EVERY, _ASKED, _SHARE = 0.09, 1.0, 0.02
 #: Of a scan output so many elements in so many lines are looked at, and so many numbers of each; so many single ones.
 _LINES, _EACH, _NUMBERS, _SINGLE = 64, 2, 512, 1 << 15
+#: Of so many numbers each is looked at, while the loop waits.
+_ALL = 1 << 20
 #: Carried tensors of so many bytes are copied; of others there is the history.
 _SMALL = LARGE
 
@@ -134,6 +136,9 @@ class Underways:
         # As they stand in the output.
         rows = rows[::-1] if port.reverse else rows
         if size == 1:
-            return Collected(*told, sampled_numbers(rows, _SINGLE))
+            take = folded_numbers if rows.size <= _ALL else sampled_numbers
+            return Collected(*told, take(rows, _SINGLE))
         axis = 0 if port.stack else from_start(port.axis, len(element))
+        if rows.size <= _ALL:
+            return Collected(*told, folded(rows, size, _NUMBERS, axis))
         return Collected(*told, sampled(rows, size, evenly(count, _LINES, _EACH), _NUMBERS, axis))

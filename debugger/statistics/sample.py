@@ -1,4 +1,5 @@
-"""Some of many elements, as pictures of all of them need them: copied, so that the rest may be written on."""
+"""Few of many elements, as pictures of all of them need them: copied, so that the rest may be written on. Where that
+takes no longer than a moment they are the largest of all, else some of them."""
 
 from __future__ import annotations
 
@@ -10,28 +11,37 @@ import numpy as np
 import numpy.typing as npt
 
 from ...runtime.graph import Array
+from .onepass import widened
 
+#: Of so many numbers each is looked at: that takes some milliseconds.
+ALL = 1 << 22
 #: What is taken of many numbers stands in runs of so many: one that alternates is seen to.
 _RUN = 16
+#: So many numbers are looked at together.
+_BLOCK = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """``count`` elements of ``size`` numbers each; of those at ``places`` there are ``rows``, some of their numbers."""
+    """``count`` elements of ``size`` numbers each. ``rows``: of those at ``places`` some numbers, each of a part of its
+    element, which begins where ``starts`` says: the one of the largest magnitude where ``is_whole``, else the first."""
 
     count: int
     size: int
     places: npt.NDArray[np.int64]
     rows: Array
+    starts: npt.NDArray[np.int64]
+    #: Was each number looked at?
+    is_whole: bool
 
     @property
     def dtype(self) -> np.dtype[np.generic]:
         return self.rows.dtype
 
     @property
-    def is_whole(self) -> bool:
-        """Is there nothing but what was taken?"""
-        return len(self.places) == self.count and self.rows.shape[1] == self.size
+    def part(self) -> float:
+        """One of how many numbers was looked at."""
+        return 1.0 if self.is_whole else self.count * self.size / max(1, self.rows.size)
 
 
 def sampled(
@@ -47,24 +57,64 @@ def sampled(
         if axis:
             element = np.moveaxis(element, axis, 0)
         row[:] = element.reshape(-1) if size <= numbers else element.flat[which]
-    return Sample(len(elements), size, taken, rows)
+    return Sample(len(elements), size, taken, rows, which, len(taken) == len(elements) and len(which) == size)
 
 
-def chosen(size: int, numbers: int) -> npt.NDArray[np.int64]:
-    """Which numbers of an element a sample has, where it has so many of them."""
-    return np.linspace(0, size - 1, numbers).astype(np.int64) if numbers < size else np.arange(size)
+def folded(elements: Array, size: int, numbers: int, axis: int = 0) -> Sample:
+    """Of ``[count, *element shape]`` all elements, each in at most so many parts, of which the number of the largest
+    magnitude is taken."""
+    starts = chosen(size, numbers, first=True)
+    step = max(1, _BLOCK // size)
+    blocks = []
+    for at in range(0, len(elements), step):
+        block = elements[at : at + step]
+        flat = np.moveaxis(block, axis + 1, 1).reshape(len(block), size) if axis else block.reshape(len(block), size)
+        blocks.append(np.array(flat) if len(starts) == size else extremes(widened(flat), starts))
+    return Sample(len(elements), size, np.arange(len(elements)), np.concatenate(blocks), starts, True)
+
+
+def extremes(numbers: Array, starts: npt.NDArray[np.int64], axis: int = -1) -> Array:
+    """Of the numbers from each start to the next one, along an axis, the one of the largest magnitude; of those that
+    are not finite one comes before all others."""
+    with np.errstate(all="ignore"):
+        low, high = (one.reduceat(numbers, starts, axis=axis) for one in (np.minimum, np.maximum))
+        return np.where(np.abs(low.astype(np.float64)) > np.abs(high.astype(np.float64)), low, high)
+
+
+def chosen(size: int, numbers: int, *, first: bool = False) -> npt.NDArray[np.int64]:
+    """Which numbers of an element a sample has, where it has so many of them: from the first to the last one, or the
+    ``first`` ones of as many parts."""
+    if numbers >= size:
+        return np.arange(size)
+    ends = np.linspace(0, size, numbers + 1)[:-1] if first else np.linspace(0, size - 1, numbers)
+    return ends.astype(np.int64)
 
 
 def sampled_numbers(elements: Array, most: int) -> Sample:
     """Of as many single numbers at most so many, in runs."""
-    flat = elements.reshape(-1) if elements.flags.c_contiguous else elements.flat
-    count = elements.size
+    count, start = elements.size, np.zeros(1, np.int64)
     if count <= most:
-        return Sample(count, 1, np.arange(count), np.array(flat).reshape(-1, 1))
+        return Sample(count, 1, np.arange(count), np.array(_flat(elements)).reshape(-1, 1), start, True)
     runs = max(1, most // _RUN)
     starts = np.arange(runs) * (count - _RUN) // max(1, runs - 1)
     places = (starts[:, None] + np.arange(_RUN)).reshape(-1)
-    return Sample(count, 1, places, np.array(flat[places]).reshape(-1, 1))
+    return Sample(count, 1, places, np.array(_flat(elements)[places]).reshape(-1, 1), start, False)
+
+
+def folded_numbers(elements: Array, most: int) -> Sample:
+    """Of as many single numbers at most so many: the smallest and the largest of each part."""
+    if elements.size <= most:
+        return sampled_numbers(elements, most)
+    numbers = widened(np.asarray(_flat(elements)[:]))
+    places = chosen(elements.size, most // 2, first=True)
+    with np.errstate(all="ignore"):
+        rows = np.stack([one.reduceat(numbers, places) for one in (np.minimum, np.maximum)], axis=1)
+    start = np.zeros(1, np.int64)
+    return Sample(elements.size, 1, np.repeat(places, 2), rows.reshape(-1, 1), start, True)
+
+
+def _flat(elements: Array) -> Array:
+    return elements.reshape(-1) if elements.flags.c_contiguous else elements.flat  # type: ignore[return-value]
 
 
 def evenly(count: int, lines: int, each: int) -> npt.NDArray[np.int64]:

@@ -27,7 +27,7 @@ def test_chart() -> None:
 
 def test_heat() -> None:
     strips = heat([np.array([0.0, 1.0]), np.array([0.5, 0.25])], 8)
-    assert strips == ["    ████", "▒▒▒▒░░░░"]
+    assert strips == ["░░░░████", "▓▓▓▓▒▒▒▒"]
     assert [len(row) for row in heat([np.arange(1000)], 40)] == [40]
     assert heat([np.full(2, np.nan)], 2) == ["××"]
     assert heat([np.array([1.0, np.inf])], 2)[0][1] == "×"
@@ -56,7 +56,7 @@ def test_points_far_apart_are_on_a_logarithmic_scale_with_zero_at_its_foot() -> 
     places = [k for k, row in enumerate(rows) if "●" in row]
     assert len(places) == 4
     assert abs((places[1] - places[0]) - (places[2] - places[1])) <= 1
-    assert rows[places[-1]].startswith("    0 ┤")
+    assert rows[places[-1]].startswith("     0 ┤")
 
 
 def test_two_sides_that_move() -> None:

@@ -8,15 +8,25 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from ...debugger.session.snapshot import ScanSnapshot
 from ...debugger.statistics.onepass import widened
-from ...debugger.statistics.sample import Sample, chosen, evenly, sampled, sampled_numbers
+from ...debugger.statistics.sample import (
+    ALL,
+    Sample,
+    evenly,
+    extremes,
+    folded,
+    folded_numbers,
+    sampled,
+    sampled_numbers,
+)
 from ...debugger.statistics.tensor import tensor_of
 from ...runtime.graph import Array
 from .bands import Band, draw, per_cell
 from .evolution import is_rounding
-from .plots import SHADES, chart, shades
+from .plots import Shading, chart
 from .text import number_text, sparkline
 
 #: What is no result: zeros that fill up to a length, or behind a sequence that is shorter than others.
@@ -51,19 +61,22 @@ def _sample(scan: ScanSnapshot, width: int, height: int) -> Sample | None:
     """What a picture of this size needs."""
     if scan.whole is None:
         return None
-    whole = tensor_of(scan.whole)
-    if whole.dtype.kind in "OUST" or not whole.size or not whole.ndim:
+    tensor = tensor_of(scan.whole)
+    if tensor.dtype.kind in "OUST" or not tensor.size or not tensor.ndim:
         return None
-    size = whole.size // scan.count
+    size = tensor.size // scan.count
 
     def read(array: Array) -> Sample:
         moved = np.moveaxis(array, scan.axis, 0)
         elements = moved.reshape(scan.count, len(moved) // scan.count, *moved.shape[1:])
+        whole = elements.size <= ALL
         if size == 1:
-            return sampled_numbers(elements, _NUMBERS)
+            return (folded_numbers if whole else sampled_numbers)(elements, _NUMBERS)
+        if whole:
+            return folded(elements, size, width - _label(scan))
         return sampled(elements, size, evenly(scan.count, height, _ROWS), width * _PER_CELL)
 
-    return whole.use(read)
+    return tensor.use(read)
 
 
 def _numbers(scan: ScanSnapshot, sample: Sample, width: int, height: int) -> Picture:
@@ -79,7 +92,7 @@ def _numbers(scan: ScanSnapshot, sample: Sample, width: int, height: int) -> Pic
     if still:
         numbers = np.where(band.odd, numbers, low)
         band = Band.of(numbers)
-    seen = "nothing finite" if band.span is None else f"{number_text(low)} … {number_text(high)}"
+    seen = "nothing finite" if band.span is None else f"▁ {number_text(low)} … █ {number_text(high)}"
     note = f"{_which(scan)}{per}   {f'flat: {number_text(low)}' if flat else seen}{_sampled(sample)}"
     wide = max(1, min(4, width // _total(scan))) if height >= 3 and each == 1 and not flat else 1
     if flat:
@@ -121,33 +134,38 @@ def _spans(sample: Sample, count: int, each: int) -> Iterator[tuple[int, int]]:
 
 
 def _rows(scan: ScanSnapshot, sample: Sample, width: int, height: int) -> Picture:
-    """Elements as rows, some of them together where there are more than lines."""
+    """Elements as rows, some of them together where there are more than lines. A cell shows the largest magnitude of
+    all that share it."""
     total = _total(scan)
     each = math.ceil(total / height)
-    label = len(str(total - 1)) + 1
+    label = _label(scan)
+    room = width - label
     filled = _filled(scan, sample)
-    folded, masks = [], []
+    cells, masks = [], []
     for a, b in _spans(sample, scan.count, each):
-        folded.append(_fold(sample.rows[a:b], width - label))
-        masks.append(_fold(filled[a:b], width - label) > 1 - 1e-9)
-    known = [line[np.isfinite(line) & ~mask] for line, mask in zip(folded, masks, strict=True)]
-    finite = np.concatenate(known)
-    if finite.size:
-        seen = f"{number_text(float(finite.min()))} {SHADES[1:]} {number_text(float(finite.max()))}"
-    else:
-        seen = "nothing finite"
-    line_of = f", 1 line = {each}" if each > 1 else ""
+        cells.append(_fold(sample.rows[a:b], room))
+        masks.append(_all_of(filled[a:b], room))
+    many = each * math.ceil(sample.size / room)
+    if many > 1:
+        cells = [np.abs(line) for line in cells]
     # What is filling has no say in how dark the others are.
-    light = float(finite.min()) if finite.size else 0.0
-    drawn = shades([np.where(mask, light, line) for line, mask in zip(folded, masks, strict=True)])
+    shading = Shading.of([line[~mask] for line, mask in zip(cells, masks, strict=True)])
     lines = [
-        "".join(FILLING if one else sign for sign, one in zip(line, mask, strict=True))
-        for line, mask in zip(drawn, masks, strict=True)
+        "".join(FILLING if one else sign for sign, one in zip(shading.draw(line), mask, strict=True))
+        for line, mask in zip(cells, masks, strict=True)
     ]
     starts = range(0, total, each)
     lines += [FILLING * len(lines[0])] * (len(starts) - len(lines))
     labels = tuple(f"{_iteration(scan, start):>{label - 1}} " for start in starts)
-    return Picture(labels, tuple(lines), f"{_which(scan)}{line_of}   {seen}{_sampled(sample)}")
+    line_of = f", 1 line = {each}" if each > 1 else ""
+    cell_of = f", 1 cell = max |x| of {many}" if many > 1 else ""
+    note = f"{_which(scan)}{line_of}   {shading.text}{_sampled(sample)}{cell_of}"
+    return Picture(labels, tuple(lines), note)
+
+
+def _label(scan: ScanSnapshot) -> int:
+    """The cells of the number before a row."""
+    return len(str(_total(scan) - 1)) + 1
 
 
 def _total(scan: ScanSnapshot) -> int:
@@ -168,25 +186,39 @@ def _filled(scan: ScanSnapshot, sample: Sample) -> Array:
         valid = np.arange(parts) < valid[:, None]
     if valid.shape[1] != parts or sample.size % parts:
         return filled
-    part_of = chosen(sample.size, sample.rows.shape[1]) // (sample.size // parts)
-    filled[:] = ~valid[iterations][:, part_of]
+    # A number is filling where all that it stands for is: from the part that it begins in to the one that it ends in.
+    per = sample.size // parts
+    first = sample.starts // per
+    last = (np.append(sample.starts[1:], sample.size) - 1) // per if sample.is_whole else first
+    count = np.cumsum(np.pad(~valid[iterations], ((0, 0), (1, 0))), axis=1)
+    filled[:] = count[:, last + 1] - count[:, first] == last + 1 - first
     return filled
 
 
 def _fold(rows: Array, width: int) -> Array:
-    """Means of some elements, in ``width`` cells."""
-    with np.errstate(all="ignore"):
-        mean: Array = np.mean([_cells(_doubles(row), width) for row in rows], axis=0)
-    return mean
+    """Of some elements those of the largest magnitude, in ``width`` cells."""
+    numbers = _doubles(rows)
+    flat = numbers[0] if len(numbers) == 1 else extremes(numbers, np.zeros(1, np.int64), axis=0)[0]
+    return _stretched(flat, width) if flat.size <= width else extremes(flat, _edges(flat.size, width))
 
 
-def _cells(flat: Array, width: int) -> Array:
+def _all_of(flags: Array, width: int) -> Array:
+    """Whether all of some elements are so, in ``width`` cells."""
+    flat: Array = np.all(flags, axis=0)
     if flat.size <= width:
-        # A few elements are stretched to whole cells.
-        return np.repeat(flat, max(1, min(width // max(1, flat.size), 4)))
-    edges = np.linspace(0, flat.size, width + 1).astype(np.int64)
-    sums: Array = np.add.reduceat(flat, edges[:-1])
-    return sums / np.diff(edges)
+        return _stretched(flat, width)
+    every: Array = np.logical_and.reduceat(flat, _edges(flat.size, width))
+    return every
+
+
+def _stretched(flat: Array, width: int) -> Array:
+    """A few elements in whole cells."""
+    return np.repeat(flat, max(1, min(width // max(1, flat.size), 4)))
+
+
+def _edges(size: int, width: int) -> npt.NDArray[np.int64]:
+    """Where cells begin."""
+    return np.linspace(0, size, width + 1).astype(np.int64)[:-1]
 
 
 def _doubles(flat: Array) -> Array:
@@ -212,4 +244,4 @@ def _is_full(valid: Array) -> bool:
 
 
 def _sampled(sample: Sample) -> str:
-    return "" if sample.is_whole else ", sampled"
+    return "" if sample.is_whole else f", of a sample: 1 in {math.ceil(sample.part)}"

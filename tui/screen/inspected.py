@@ -334,19 +334,25 @@ def course_lines(course: Course, here: int, width: int, height: int) -> list[Lin
     """Bars over iterations, or from where to where they go, with their scale, and ``▲`` below the one looked at."""
     if not course.iterations or height < 2 or width < 12:
         return [line(("no other iteration is known", Role.DIM))] if not course.iterations else []
-    low, high = course.band.span or (0.0, 0.0)
-    flat = not high > low
-    labels = [number_text(high), number_text(low)]
+    labels = _ends(course.band)
     margin = max(map(len, labels)) + 1
     room = width - margin - 2
     rows = max(1, height - 1)
     signs, used = _signs(course.band, room, rows)
     lines = []
     for k in range(rows):
-        label = labels[0] if k == 0 else labels[1] if k == rows - 1 and not flat else ""
+        label = labels[1] if k == rows - 1 else labels[0] if k == 0 else ""
         spans: list[Span] = [(f"{label:>{margin}} {'┤' if label else '│'}", Role.DIM), (signs[k], Role.PLOT)]
         lines.append(Line(tuple(spans)))
     return [*lines, _axis(course, here, margin, used)]
+
+
+def _ends(band: Band) -> tuple[str, str]:
+    """What stands beside the top and the foot of a picture: what is flat lies at its foot."""
+    low, high = band.span or (math.nan, math.nan)
+    if math.isnan(low):
+        return "", ""
+    return number_text(high) if high > low else "", number_text(low)
 
 
 def _signs(band: Band, room: int, rows: int) -> tuple[list[str], int]:

@@ -29,7 +29,6 @@ _NARROW = 44
 _LEAST_VALUE = 10
 #: Lines that make values, and lines that head others.
 _MAKES, _HEADS = (LineKind.NODE, LineKind.SLICE), (LineKind.LOOP, LineKind.IF)
-_ROLES = {Beside.NEW: Role.VALUE, Beside.LAST: Role.PLAIN}
 _ON, _OFF, _FROM = "●", "○", "‥"
 #: A row as the console prints it, and the cells that a value beside it has at least.
 _PRINTED, _PRINTED_VALUE = re.compile(r"[ ▶●✗] *\d+  "), 24
@@ -169,7 +168,7 @@ class BodyLines(Sequence[Line]):
         head = row.line.kind in _HEADS
         fits = not head or (row.line.number not in self._folded and self._widths[index] <= self._text)
         if row.beside is not Beside.NOTHING and self._value >= 3 and fits:
-            value = (self._beside(row), _ROLES.get(row.beside, Role.DIM))
+            value = (self._beside(row), Role.VALUE if row.beside is Beside.NEW else Role.DIM)
             spans = [*_padded(spans, self._text), (BESIDE, Role.DIM), value]
         gutter = [(sign, mark), (dot, Role.ERROR if on else Role.DIM), (number, Role.DIM)]
         return Line(fit_spans([*gutter, *spans], self._width), at == self.next, self._target(row.line))

@@ -17,7 +17,10 @@ from .text import NOT_FINITE, number_text
 
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 #: From light to dark.
-SHADES = " ░▒▓█"
+SHADES = "░▒▓█"
+#: What is beyond the scale; one number in so many may be, where it is so many times farther off than all others are
+#: from each other.
+ABOVE, BELOW, _FEW, _FAR = "▲", "▼", 50, 3.0
 
 
 def number_of(value: Any) -> float:
@@ -69,39 +72,78 @@ def chart(values: Sequence[float], width: int, height: int) -> list[str]:
 
 
 def heat(rows: Sequence[Array | TensorRef], width: int) -> list[str]:
-    """One line for each array: its elements, folded to ``width`` cells, from light (the smallest of all) to dark."""
-    folded = [_fold(tensor_of(row), width) for row in rows]
-    return shades(folded)
+    """One line for each array: its elements, the largest magnitudes where they share ``width`` cells, from light (the
+    smallest of all) to dark."""
+    cells = [_fold(tensor_of(row), width) for row in rows]
+    shading = Shading.of(cells)
+    return [shading.draw(line) for line in cells]
 
 
-def shades(folded: Sequence[Array]) -> list[str]:
-    """Rows of numbers as cells, from light (the smallest of all) to dark."""
-    finite = np.concatenate([f[np.isfinite(f)] for f in folded]) if folded else np.empty(0)
-    if not finite.size:
-        return [NOT_FINITE * len(f) for f in folded]
-    low, high = float(finite.min()), float(finite.max())
-    span = high - low if math.isfinite(high - low) and high > low else 1.0
-    top = len(SHADES) - 1
-    return [
-        "".join(SHADES[round((float(v) - low) / span * top)] if math.isfinite(v) else NOT_FINITE for v in f)
-        for f in folded
-    ]
+@dataclass(frozen=True)
+class Shading:
+    """How numbers become cells: from light (``low``) to dark (``high``). Where a few numbers are so far from all others
+    that these would look alike, the scale ends before them: ``least`` and ``most`` are the ends of what there is."""
+
+    low: float = math.nan
+    high: float = math.nan
+    least: float = math.nan
+    most: float = math.nan
+
+    @classmethod
+    def of(cls, rows: Sequence[Array]) -> Shading:
+        """For all finite numbers of some rows."""
+        numbers = np.sort(np.concatenate([row[np.isfinite(row)] for row in rows])) if rows else np.empty(0)
+        if not numbers.size:
+            return cls()
+        least, most = float(numbers[0]), float(numbers[-1])
+        few = math.ceil(numbers.size / _FEW)
+        low, high = float(numbers[min(few, numbers.size - 1)]), float(numbers[-1 - min(few, numbers.size - 1)])
+        far = _FAR * (high - low)
+        if not 0 < far < math.inf:
+            return cls(least, most, least, most)
+        near = numbers[(numbers >= low - far) & (numbers <= high + far)]
+        return cls(float(near[0]), float(near[-1]), least, most)
+
+    @property
+    def text(self) -> str:
+        """``0.5 ░▒▓█ 1.7  ▲ 1000``: what is beyond the scale is marked, and the farthest of it told."""
+        if math.isnan(self.low):
+            return "nothing finite"
+        if self.least == self.most:
+            return f"all {number_text(self.most)}"
+        below = f"{BELOW} {number_text(self.least)}  " if self.least < self.low else ""
+        above = f"  {ABOVE} {number_text(self.most)}" if self.most > self.high else ""
+        return f"{below}{number_text(self.low)} {SHADES} {number_text(self.high)}{above}"
+
+    def draw(self, row: Array) -> str:
+        """A cell for each number."""
+        # Halves, since the range of the largest numbers is no number any more.
+        span = self.high / 2 - self.low / 2
+        return "".join(map(self._sign, row.tolist(), ((row / 2 - self.low / 2) / (span if span > 0 else 1.0)).tolist()))
+
+    def _sign(self, number: float, part: float) -> str:
+        if not math.isfinite(number):
+            return NOT_FINITE
+        if number > self.high:
+            return ABOVE
+        return BELOW if number < self.low else SHADES[round(part * (len(SHADES) - 1))]
 
 
 def _fold(tensor: TensorRef, width: int) -> Array:
-    """The elements in order, as ``width`` means of as many as fall into a cell."""
+    """The elements in order, as ``width`` cells: of as many as fall into one the largest magnitude."""
     if tensor.size <= width:
         # A few elements are stretched to whole cells.
         flat = widened(tensor.flat(0, tensor.size)).astype(np.float64)
         return np.repeat(flat, max(1, min(width // max(1, flat.size), 4)))
     edges = np.linspace(0, tensor.size, width + 1).astype(np.int64)
-    sums = np.zeros(width)
+    cells = np.zeros(width)
     with np.errstate(all="ignore"):
         for at, part in tensor.chunks():
             first, last = np.searchsorted(edges, (at, at + part.size - 1), "right") - 1
             starts = np.maximum(edges[first : last + 1] - at, 0)
-            sums[first : last + 1] += np.add.reduceat(widened(part).astype(np.float64), starts)
-        return sums / np.diff(edges)
+            found = np.maximum.reduceat(np.abs(widened(part).astype(np.float64)), starts)
+            cells[first : last + 1] = np.maximum(cells[first : last + 1], found)
+    return cells
 
 
 #: What stands for numbers that nobody has seen yet.
@@ -147,6 +189,9 @@ def points(data: Points, width: int, height: int) -> list[str]:
         return []
     scale = _Scale(numbers, height - 1)
     labels = scale.labels()
+    if data.threshold is not None:
+        # What is compared with tells more than the end of the scale that it may stand at.
+        labels[scale.row(data.threshold)] = number_text(data.threshold)
     margin = max(map(len, labels.values())) + 2
     room = width - margin
     first, seen = data.iterations[0], data.iterations[-1]

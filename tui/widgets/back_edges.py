@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ...debugger.statistics.history import History
+from ...debugger.statistics.tensor import tensor_of
 from ...debugger.words.names import named, quote
 from ...runtime.frame import CarriedValue
-from ...runtime.graph import TensorType, Value
-from ..screen.cells import NOT_YET, SET, Summary, norm_value, type_of
-from ..screen.evolution import flat_note, is_flat, iterations_a_cell, spark
+from ...runtime.graph import Loop, TensorType, Value
+from ...runtime.graph.picks import picks
+from ..screen.cells import NOT_YET, SET, Summary, norm_value, short_value, type_of
+from ..screen.evolution import band, flat_note, is_flat, iterations_a_cell, spark
 from ..screen.layout import Need
 from ..screen.lines import Column, Line, Role, Span, fit, line, table
 from ..screen.sequence import is_lazy, recurrence
 from ..screen.targets import Of, ValueTarget
-from ..screen.text import delta_text
+from ..screen.text import delta_text, number_text
 from ..screen.view import Shown
 from .pane import Pane
 
@@ -33,6 +36,12 @@ _COLUMNS = (
 _FROM = Column("from")
 #: The history is shown where at least so many cells are left, and in at most so many.
 _LEAST, _MOST = 4, 48
+#: The ends of a history stand beside it where so many cells are left of it.
+_BARS, _ENDS = 12, "from..to"
+#: With less than so many cells for it values are written short.
+_WELL, _SHORT = 8, 12
+#: Of many indices so many are shown.
+_SHOWN = 3
 
 
 class BackEdges(Pane):
@@ -55,21 +64,30 @@ class BackEdges(Pane):
             return [line((text, Role.DIM))]
         if not frame.back_edges:
             return [line(("this loop carries nothing from iteration to iteration", Role.DIM))]
-        room = max(8, min(36, (width - 28) // 2))
-        first = frame.at_boundary and not frame.iteration
+        lines = self._table(shown, frame.loop, width, max(8, min(36, (width - 28) // 2)))
+        if any(map(len, frame.history.values())) and _used(lines) > width - 2 - _WELL:
+            # How it went tells more than many digits.
+            short = self._table(shown, frame.loop, width, _SHORT)
+            lines = short if _used(short) <= width - 2 - _LEAST else lines
+        lines = self._with_history(lines, shown, width, height)
+        return _with_sequences(lines, shown, width, height) if is_lazy(shown.frame.frame) else lines
+
+    def _table(self, shown: Shown, loop: Loop, width: int, room: int) -> list[Line]:
+        """A row for each, its values in at most so many cells."""
+        frame = shown.frame.frame
+        first, indices = frame.at_boundary and not frame.iteration, picks(loop)
         rows = [
-            _row(edge, room, first, _called(port.param, shown), named(port.result))
-            for edge, port in zip(frame.back_edges, frame.loop.back_edges, strict=True)
+            _row(edge, room, first, _called(port.param, shown), named(port.result), port.param in indices)
+            for edge, port in zip(frame.back_edges, loop.back_edges, strict=True)
         ]
         targets = [
             ValueTarget(edge.param, shown.depth, Of.CARRIED, port.param)
-            for edge, port in zip(frame.back_edges, frame.loop.back_edges, strict=True)
+            for edge, port in zip(frame.back_edges, loop.back_edges, strict=True)
         ]
         lines = table((*_COLUMNS, _FROM), rows, width, targets=targets)
-        if max(len(x.text.rstrip()) for x in lines) > width - 12:
+        if _used(lines) > width - 12:
             lines = table(_COLUMNS, [row[:-1] for row in rows], width, targets=targets)
-        lines = self._with_history(lines, shown, width, height)
-        return _with_sequences(lines, shown, width, height) if is_lazy(shown.frame.frame) else lines
+        return lines
 
     def _with_history(self, lines: list[Line], shown: Shown, width: int, height: int) -> list[Line]:
         room = min(width - max(len(x.text) for x in lines) - 2, _MOST)
@@ -78,13 +96,31 @@ class BackEdges(Pane):
         known = [history for history in histories if history is not None and len(history) > 1]
         if room < _LEAST or not known:
             return lines
-        self.set_title(_title(known, shown.frame.frame.iteration, room, width), _whose(shown))
-        titled = [line(*lines[0].spans, ("  " + ("history" if room >= len("history") else "hist"), Role.DIM))]
-        for row, history, edge in zip(lines[1:], histories, edges, strict=True):
-            drawn = "" if history is None else spark(history, room, _dtype(edge))
-            titled.append(line(*row.spans, (f"  {drawn}", Role.PLOT), target=row.target))
+        indices = _indices(shown)
+        both = list(zip(histories, edges, strict=True))
+        ends = [_ends(history, _dtype(edge), edge.param in indices) for history, edge in both]
+        # Bars have no number: from where to where they go stands beside them, where that leaves enough of them.
+        bars = room - max(len(_ENDS), *map(len, ends)) - 1
+        enough = max(len("history"), min(_BARS, max(map(len, known))))
+        bars = bars if any(ends) and bars >= enough else room
+        self.set_title(_title(known, shown.frame.frame.iteration, bars, width), _whose(shown))
+        header = "history" if room >= len("history") else "hist"
+        drawn = [
+            "" if history is None else _drawn(history, bars, _dtype(edge), edge.param in indices)
+            for history, edge in both
+        ]
+        added = [[(f"  {header:<{bars}}", Role.DIM)], *([(f"  {one:<{bars}}", Role.PLOT)] for one in drawn)]
+        if bars < room:
+            added = [[*spans, (f" {told}", Role.DIM)] for spans, told in zip(added, [_ENDS, *ends], strict=True)]
+        rows = zip(lines, added, strict=False)
+        titled = [line(*row.spans, *spans, target=row.target) for row, spans in rows]
         notes = _notes(histories, edges)
         return [*titled, line((fit(notes, width), Role.DIM))] if notes and len(titled) < height else titled
+
+
+def _used(lines: Sequence[Line]) -> int:
+    """The cells of the longest line."""
+    return max(len(one.text.rstrip()) for one in lines)
 
 
 def _with_sequences(lines: list[Line], shown: Shown, width: int, height: int) -> list[Line]:
@@ -119,17 +155,21 @@ def _whose(shown: Shown) -> str:
     return f"iteration {frame.iteration - 1} → {frame.iteration}" if frame.iteration else "initial values"
 
 
-def _row(edge: CarriedValue, room: int, first: bool, param: str, result: str) -> list[Span]:
+def _row(edge: CarriedValue, room: int, first: bool, param: str, result: str, index: bool) -> list[Span]:
     def told(value: Any, there: bool, role: Role) -> Span:
         if there and isinstance(value, np.ndarray) and value.size == 1:
             value = value.reshape(())
-        return (norm_value(value, room), role) if there else (NOT_YET, Role.DIM)
+        # How large indices are means nothing, nor how far apart they are.
+        write = _newest if index and not isinstance(value, Summary) else norm_value
+        return (write(value, room), role) if there else (NOT_YET, Role.DIM)
 
     newest = edge.value if edge.ready and edge.value is not None else edge.previous
     # While a long loop runs nobody knows what a tensor was an iteration ago.
     unknown = edge.previous is None and isinstance(edge.type, TensorType)
     there = edge.ready and not first and not isinstance(edge.value, Summary)
     delta = delta_text(edge.previous, edge.value) if there else ""
+    if index and delta[:1] in ("+", "-", "±"):
+        delta = "another" if "[" not in delta else delta
     return [
         (param, Role.NAME),
         (type_of(newest, edge.type), Role.DIM),
@@ -139,6 +179,40 @@ def _row(edge: CarriedValue, room: int, first: bool, param: str, result: str) ->
         (delta, Role.PLAIN),
         (result, Role.DIM),
     ]
+
+
+def _indices(shown: Shown) -> set[str]:
+    """The names of what picks."""
+    loop = shown.frame.frame.loop
+    return set() if loop is None else {value.name for value in picks(loop)}
+
+
+def _drawn(history: History, room: int, dtype: str, index: bool) -> str:
+    """A history in so many cells; of indices the newest ones as they are."""
+    if not index:
+        return spark(history, room, dtype)
+    if history.is_tensor or history.bucket > 1:
+        return ""
+    told = " ".join(f"{number:.0f}" for number in history.values[-room:].tolist() if math.isfinite(number))
+    return told if len(told) <= room else f"…{told[len(told) - room + 1 :]}"
+
+
+def _newest(value: Any, room: int) -> str:
+    """The last ones of some indices."""
+    tensor = tensor_of(value)
+    if tensor.size == 1 or tensor.dtype.kind not in "iu":
+        return short_value(value, room)
+    last = tensor.flat(max(0, tensor.size - _SHOWN), tensor.size).tolist()
+    told = " ".join(map(str, last))
+    return told if len(last) == tensor.size and len(told) <= room else fit(f"… {told}", room)
+
+
+def _ends(history: History | None, dtype: str, index: bool) -> str:
+    """From where to where a history goes; nothing where it stays, or has no size."""
+    span = None if history is None or index else band(history).span
+    if history is None or span is None or is_flat(history, dtype):
+        return ""
+    return f"{number_text(span[0])}..{number_text(span[1])}"
 
 
 def _title(known: Sequence[History], last: int, room: int, width: int) -> str:

@@ -24,6 +24,7 @@ from ..screen.lines import Line, Role, Span, fit, line
 from ..screen.plots import AHEAD, points, progress, scale_of
 from ..screen.program import program
 from ..screen.targets import ValueTarget
+from ..screen.text import number_text
 from ..screen.view import FrameView, Shown
 from .pane import Pane
 
@@ -233,6 +234,9 @@ def _plot(view: FrameView, text: LoopText, found: Estimate | None, width: int, h
         return []
     sign = "○" if data.threshold is None else "─"
     left, right = text.sides
+    # A constant is its own name.
+    if data.threshold is not None and right != number_text(data.threshold):
+        right = f"{right} = {number_text(data.threshold)}"
     each = f", {sides[0].bucket} a point" if sides[0].bucket > 1 else ""
     guess = f"   {AHEAD} estimate" if data.ahead else ""
     key = f"● {left}   {sign} {right}{guess}   by iteration{each}, {scale_of(data)}"

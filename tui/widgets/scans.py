@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from rich.cells import cell_len
 
 from ...debugger.session.snapshot import ScanSnapshot
+from ...debugger.statistics.tensor import tensor_of
 from ...debugger.words.names import quote
 from ..screen.cells import short_value
 from ..screen.collected import picture
@@ -19,6 +22,8 @@ from ..screen.text import printable, sparkline, type_text
 from ..screen.view import Shown
 from .pane import Pane
 
+#: Of an element at most so many indices are written, and single ones in so many lines, with the one above them.
+_INDICES, _INDEXED = 100, 4
 #: A chart of scalars is not higher than this.
 _HIGHEST = 8
 
@@ -38,13 +43,24 @@ class Scans(Pane):
         around = _around(shown, width)
         if not frame.scans:
             return around or [line(("none", Role.DIM))]
-        each = (height - len(frame.scans)) // len(frame.scans)
         lines: list[Line] = []
-        for scan in frame.scans:
+        for scan, each in zip(frame.scans, _rooms(frame.scans, height - len(frame.scans)), strict=True):
             facts = _facts(scan, frame.trip_count, width)
             lines.append(replace(facts, target=ValueTarget(scan.name, shown.depth, Of.SCAN)))
             lines += _picture(scan, width, max(1, min(each, 64)))
         return lines + around
+
+
+def _rooms(scans: Sequence[ScanSnapshot], height: int) -> list[int]:
+    """The lines of each picture: what charts of single numbers leave the others have."""
+    each = height // len(scans)
+    charts = [min(each, _INDEXED if scan.picks else _HIGHEST + 1) if _is_chart(scan) else None for scan in scans]
+    rest = height - sum(filter(None, charts))
+    return [rest // charts.count(None) if one is None else one for one in charts]
+
+
+def _is_chart(scan: ScanSnapshot) -> bool:
+    return bool(scan.tail) and scan.tail[-1].size == 1
 
 
 def _around(shown: Shown, width: int) -> list[Line]:
@@ -96,13 +112,40 @@ def _last(scan: ScanSnapshot) -> Span:
 
 def _picture(scan: ScanSnapshot, width: int, height: int) -> list[Line]:
     """All that was collected; the newest elements where only those are known."""
-    few = bool(scan.tail) and scan.tail[-1].size == 1
+    if scan.picks and scan.tail:
+        return _indices(scan, width, height)
+    few = _is_chart(scan)
     room = height - 1 if height > 1 else height
     found = picture(scan, width, min(room, _HIGHEST) if few else room)
     if found is None:
         return _newest(scan, width, height)
     drawn = [line((label, Role.DIM), (text, Role.PLOT)) for label, text in zip(found.labels, found.lines, strict=True)]
     return [line((fit(found.note, width), Role.DIM)), *drawn] if height > 1 else drawn
+
+
+def _indices(scan: ScanSnapshot, width: int, height: int) -> list[Line]:
+    """Numbers that pick something, as such: the newest ones, as far as there is room."""
+    first = scan.count - len(scan.tail)
+    if _is_chart(scan):
+        told = " ".join(str(element.item()) for element in scan.tail)
+        rows = textwrap.wrap(f"… {told}" if first else told, width)
+        room = height - 1 if height > 1 else height
+        if len(rows) > room:
+            rows = rows[-room:]
+            rows[0] = f"…{rows[0][1:]}"
+        drawn = [line((row, Role.VALUE)) for row in rows]
+    else:
+        label = len(str(scan.count - 1)) + 1
+        shown = list(enumerate(scan.tail, first))[1 - height if height > 1 else -1 :]
+        drawn = [
+            line((f"{k:>{label - 1}} ", Role.DIM), (fit(_numbers(element), width - label), Role.VALUE))
+            for k, element in shown
+        ]
+    return [line(("indices, the newest ones last", Role.DIM)), *drawn] if height > 1 else drawn
+
+
+def _numbers(element: Any) -> str:
+    return " ".join(map(str, tensor_of(element).flat(0, _INDICES).tolist()))
 
 
 def _newest(scan: ScanSnapshot, width: int, height: int) -> list[Line]:

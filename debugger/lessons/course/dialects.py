@@ -90,7 +90,8 @@ LESSON = Lesson(
     ),
     ASK,
     "ONNX and OpenVINO ask after an iteration about the next one, kWHILE asks before; a recurrence starts with what "
-    "went in. And a trip count of -1: none in ONNX, no limit in OpenVINO.",
+    "went in. And a trip count of -1: A and C are ONNX, where no iteration runs with it; the same loop as an OpenVINO "
+    "IR has no limit with it.",
     again=(ASK.given(limit=13), ASK.given(limit=10), ASK.given(limit=31)),
     first=at_once.RECALL,
 )

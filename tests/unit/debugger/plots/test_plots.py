@@ -16,7 +16,7 @@ import loopdbg
 from command_line import Ran
 from command_line import loopdbg as command
 from loopdbg.debugger.plots import frames
-from loopdbg.debugger.plots.figures import Curve, apart, curves, differences, heat, sides
+from loopdbg.debugger.plots.figures import Curve, apart, curves, differences, heat, sides, together
 from loopdbg.debugger.statistics.history import History, Series
 from loopdbg.runtime.errors import UsageError
 from models import SAMPLES, sample
@@ -74,6 +74,8 @@ def test_the_condition_has_two_sides() -> None:
     assert told["tol"][1] == pytest.approx([1e-6] * len(told["tol"][0]))
     assert len(told["err_new"][0]) == run.frame.iteration
     assert figure.axes[0].get_ylabel() == "err_new > tol"
+    # The threshold has its number.
+    assert [text.get_text() for text in figure.axes[0].texts] == ["1e-06"]
 
 
 def test_scan_outputs_and_tensors_are_pictures_of_their_elements() -> None:
@@ -110,7 +112,8 @@ def test_every_name_can_be_drawn(name: str, tmp_path: Path) -> None:
     pictures = [
         curves([one], name),
         curves([one, other], name),
-        curves([one, other], name, together=True),
+        together([one, other], name),
+        together([one, other] * 3, name),
         sides(one, "<", other, name),
         apart([(one, other)] * 2, name),
         heat(np.eye(3), name, "row", "column"),

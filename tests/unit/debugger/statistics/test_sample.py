@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from loopdbg.debugger.statistics.sample import evenly, sampled, sampled_numbers
+from loopdbg.debugger.statistics.sample import evenly, extremes, folded, folded_numbers, sampled, sampled_numbers
 
 
 @pytest.mark.parametrize("count", [1, 15, 16, 17, 1000, 1024, 1025, 1039, 5000, 10**6 + 1])
@@ -40,3 +40,35 @@ def test_an_element_is_in_the_order_of_the_axis_it_grows_on() -> None:
     # It is a copy.
     elements[:] = 0
     assert some.rows[1, 2] == 23
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "uint8", "int64", "bool", "complex64"])
+@pytest.mark.parametrize(("count", "size", "numbers"), [(1, 1, 8), (5, 7, 7), (5, 7, 3), (300, 2000, 64), (3, 4, 9)])
+def test_each_number_is_looked_at(dtype: str, count: int, size: int, numbers: int) -> None:
+    rng = np.random.default_rng(count + size)
+    elements = rng.integers(0 if dtype in ("uint8", "bool") else -100, 100, (count, size)).astype(dtype)
+    found = folded(elements, size, numbers)
+    assert found.is_whole and found.rows.shape == (count, min(size, numbers))
+    ends = [*found.starts[1:], size]
+    for k, (a, b) in enumerate(zip(found.starts, ends, strict=True)):
+        largest = np.abs(elements[:, a:b].astype(complex)).max(axis=1)
+        assert np.allclose(np.abs(found.rows[:, k].astype(complex)), largest, rtol=1e-3)
+
+
+def test_what_is_not_finite_comes_before_the_largest() -> None:
+    rows = np.array([[1, np.nan, 9, 8, -np.inf, 7, -5, 3, 2]])
+    assert np.array_equal(extremes(rows, np.array([0, 3, 6])), [[np.nan, -np.inf, -5]], equal_nan=True)
+    assert extremes(np.array([[-128, 127]], np.int8), np.array([0])).tolist() == [[-128]]
+    assert folded(np.arange(24).reshape(2, 3, 4), 12, 12, axis=1).rows[1].tolist() == [
+        12, 16, 20, 13, 17, 21, 14, 18, 22, 15, 19, 23,
+    ]  # fmt: skip
+
+
+def test_of_single_numbers_the_ends_of_each_part() -> None:
+    numbers = np.zeros(100_000, np.float32)
+    numbers[777], numbers[50_001] = -3, np.nan
+    found = folded_numbers(numbers, 1024)
+    assert found.is_whole and len(found.rows) == 1024
+    assert (np.nanmin(found.rows), np.nanmax(found.rows)) == (-3, 0)
+    assert np.isnan(found.rows).any() and (np.diff(found.places) >= 0).all()
+    assert folded_numbers(numbers[:9], 1024).rows.tolist() == sampled_numbers(numbers[:9], 1024).rows.tolist()
