@@ -15,6 +15,7 @@ from ...runtime.graph import (
     BackEdge,
     Graph,
     If,
+    LastValueOutput,
     Loop,
     Node,
     Operation,
@@ -98,11 +99,11 @@ class Alignment:
         value = half.origin(value)
         if value in self._twins[side]:
             return self._twins[side][value]
-        if half.is_constant(value):
+        maker = half.folded(value)
+        partner = None if maker is None else (self.nodes, self._partners)[side].get(maker)
+        if partner is None and half.is_constant(value):
             number = half.number(value)
             return next((one for one in other.called(value.name) if other.number(one) == number), None)
-        maker = half.maker(value)
-        partner = None if maker is None else (self.nodes, self._partners)[side].get(maker)
         if maker is None or partner is None:
             return None
         k = maker.outputs.index(value)
@@ -116,6 +117,8 @@ class Alignment:
         here, there = self.left.origin(left), self.right.origin(right)
         twins = self.twin(0, here), self.twin(1, there)
         if self.left.is_constant(here) and self.right.is_constant(there):
+            if self.one_system and (self.left.folded(here) or self.right.folded(there)) and twins != (None, None):
+                return twins[0] is not there and twins[1] is not here
             # Each model has both: it is not one whose numbers were changed.
             return here.name != there.name and None not in twins
         if not self.one_system and (self.left.maker(here) is not None or self.right.maker(there) is not None):
@@ -164,7 +167,9 @@ class Alignment:
         if here.word in COMMUTE and there.word == here.word:
             same = list(self._same_ones(*fed))
             yield from same
-            fed = [[operand for operand in fed[k] if operand not in {pair[k] for pair in same}] for k in (0, 1)]
+            for one, other in same:
+                fed[0].remove(one)
+                fed[1].remove(other)
         yield from zip(*fed, strict=False)
         yield from self._same_ones(_operands(captured_by(left)), _operands(captured_by(right)))
 
@@ -175,6 +180,14 @@ class Alignment:
             if other is not None:
                 free.remove(other)
                 yield value, other
+
+    def makers(self, left: Value, right: Value) -> tuple[Node | None, Node | None]:
+        """The nodes that compute two values. What follows from constants alone is a constant, unless both are computed
+        by nodes that stand for each other."""
+        one, other = self.left.folded(left), self.right.folded(right)
+        if one is not None and other is not None and self.nodes.get(one) is other:
+            return one, other
+        return self.left.maker(left), self.right.maker(right)
 
     def paired(self, left: Node, right: Node) -> bool:
         """Whether two nodes stand for each other: as a pair, or because both do the same to the same."""
@@ -253,9 +266,11 @@ class Alignment:
         """A number for what each node does, in order; their results are numbered on the way."""
         found = []
         for node in graph.nodes:
-            if node.op_type == "Identity" or all(v is None or half.is_constant(v) for v in node.outputs):
+            if node.op_type == "Identity" or (isinstance(node, Loop) and node in self.loops):
                 continue
-            if isinstance(node, Loop) and node in self.loops:
+            # What follows from constants alone is known by what it holds, and stands for nothing else.
+            folded = all(v is None or half.is_constant(v) for v in node.outputs)
+            if folded and (relaxed or not self._is_computed(half, node)):
                 continue
             form = half.form(node)
             fed = [-1 if operand is None else half.number(operand, relaxed) for operand in form.operands]
@@ -268,11 +283,15 @@ class Alignment:
                 key += [operator(inner) for _, body in bodies(node) for inner in walk(body)]
             number = self.table.of(("node", *key))
             for k, value in enumerate(node.outputs):
-                if value is not None:
+                if value is not None and not folded:
                     half.found[value] = self.table.of(("result", number, k))
             if not isinstance(node, Loop):
                 found.append((number, node))
         return found
+
+    def _is_computed(self, half: Half, node: Node) -> bool:
+        """Whether a node computes something, and is no way to write a constant."""
+        return any(v is not None and half.folded(v) is node for v in node.outputs) and self.one_system
 
     def _pair(self, left: Node, right: Node, exact: bool = False) -> None:
         """Pair two nodes; ``exact``: they have one number, and may share it with others that do the same."""
@@ -292,13 +311,15 @@ class Alignment:
         known, seen, waiting = len(self.nodes), set(), list(results)
         while waiting:
             value, other = (half.origin(v) for half, v in zip((self.left, self.right), waiting.pop(), strict=True))
-            one, two = self.left.maker(value), self.right.maker(other)
+            one, two = self._purposeful(value, other)
             if one is None or two is None or (value, other) in seen:
                 continue
             seen.add((value, other))
-            if one not in here or two not in there:
-                if one not in here and two not in there:
-                    self._outside[value, other] = None
+            if one not in here and two not in there:
+                self._outside[value, other] = None
+                continue
+            # What reads nothing of a loop any more stands around it, and is the same node still.
+            if (one not in here or two not in there) and not self.corresponds(one, two):
                 continue
             if one not in self.nodes and two not in self._partners:
                 # Of several results each has a purpose of its own.
@@ -308,6 +329,13 @@ class Alignment:
             if self.nodes.get(one) is two and self.corresponds(one, two):
                 waiting += [(a.value, b.value) for a, b in self.inputs(one, two)]
         return len(self.nodes) > known
+
+    def _purposeful(self, left: Value, right: Value) -> tuple[Node | None, Node | None]:
+        """The nodes that compute two values with one purpose; of what follows from constants alone too, where it is
+        not the same."""
+        if self.one_system and not self.same(left, right):
+            return self.left.folded(left), self.right.folded(right)
+        return self.left.maker(left), self.right.maker(right)
 
     # -- loops
 
@@ -413,17 +441,20 @@ class Alignment:
     def _last_values(self, pair: LoopPair) -> None:
         edges = {a: b for a, b, _ in pair.edges}
         left, right, free = pair.left, pair.right, list(pair.right.last_values)
-        for by_place in (False, True):
+
+        def same(last: LastValueOutput, other: LastValueOutput) -> bool:
+            edge, other_edge = left.edge_of(last), right.edge_of(other)
+            if edge is None or other_edge is None:
+                return self.same(last.result, other.result)
+            return edges.get(edge) is other_edge
+
+        # Of several that are the last of one value each stands for the one in its place.
+        for of_one, in_place in ((True, True), (True, False), (False, True)):
             for last in left.last_values:
-                edge = left.edge_of(last)
                 for other in () if any(last is a for a, _, _ in pair.lasts) else free:
-                    other_edge = right.edge_of(other)
-                    same = (
-                        edges.get(edge) is other_edge if edge and other_edge else self.same(last.result, other.result)
-                    )
-                    if self._one_place(left, right, last, other) if by_place else same:
+                    if same(last, other) >= of_one and self._one_place(left, right, last, other) >= in_place:
                         free.remove(other)
-                        pair.lasts.append((last, other, same))
+                        pair.lasts.append((last, other, of_one))
                         break
 
     def _one_place(self, left: Loop, right: Loop, a: object, b: object) -> bool:

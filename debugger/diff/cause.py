@@ -74,7 +74,7 @@ class Tracer:
             pair = replace(pair[0], value=a), replace(pair[1], value=b)
         if self.alignment.rewired(a, b):
             return self._other_value(pair, reader)
-        one, other = self.alignment.left.maker(a), self.alignment.right.maker(b)
+        one, other = self.alignment.makers(a, b)
         if one is None or other is None:
             return self._source(pair) if one is other else self._apart(left, right)
         if not self.alignment.paired(one, other) or one.outputs.index(a) != other.outputs.index(b):

@@ -106,6 +106,11 @@ class Half:
         node = self.origins.maker(value)
         return None if node is not None and self.constant(value) is not None else node
 
+    def folded(self, value: Value) -> Node | None:
+        """The node that computes a value, also where that follows from constants alone; None for what is written as a
+        constant."""
+        return None if self.phrases.constant(value) is not None else self.origins.maker(value)
+
     def constant(self, value: Value) -> Array | None:
         """The data of a constant, also of what follows from constants alone."""
         data = self.phrases.constant(value)
@@ -140,11 +145,11 @@ class Half:
         return self.maker(self.origin(value))
 
     def called(self, name: str) -> Sequence[Value]:
-        """The constants with a name."""
+        """The constants with a name, and what nodes compute under it."""
         if self._named is None:
             self._named = {}
             for graph in (self.graph, *(inner for node in walk(self.graph) for _, inner in bodies(node))):
-                made = [v for node in graph.nodes if node.op_type == "Constant" for v in node.outputs if v is not None]
+                made = [v for node in graph.nodes for v in node.outputs if v is not None]
                 for value in (*graph.constants, *made):
                     self._named.setdefault(value.name, []).append(value)
         return self._named.get(name, ())

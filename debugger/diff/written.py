@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...runtime.graph import MAIN, BackEdge, Graph, If, Loop, Node, Operation, SlicedInput, Value, bodies
+from ...runtime.graph import MAIN, BackEdge, Graph, If, Loop, Node, Operation, ScanOutput, SlicedInput, Value, bodies
 from ..words.condition import condition_slice
 from ..words.endings import Ending, ending
 from ..words.names import named
@@ -79,15 +79,41 @@ class _Body:
         left, right = self.graphs
         for a, b in zip(left.outputs, right.outputs, strict=False):
             if self.alignment.rewired(a, b):
-                yield self.told("output", (a.name, f"{named(a)} is an output"), (b.name, f"{named(b)} is an output"))
+                one, other = self._apart((a, f"{named(a)} is an output"), (b, f"{named(b)} is an output"))
+                yield self.told("output", (a.name, one), (b.name, other))
+            else:
+                yield from self.constant(a, b)
+
+    def _apart(self, left: tuple[Value, str], right: tuple[Value, str]) -> tuple[str, str]:
+        """Two texts about two values; which values those are, where it does not show."""
+        if left[1] != right[1]:
+            return left[1], right[1]
+        told = self._identities(left[0], right[0])
+        return f"{left[1]} ({told[0]})", f"{right[1]} ({told[1]})"
+
+    def _identities(self, left: Value, right: Value, depth: int = 10) -> tuple[str, str]:
+        """Which values two are: what they are called, or else what first differs of what they are computed from."""
+        told = _identity(self.alignment.left, left), _identity(self.alignment.right, right)
+        makers = [half.folded(half.origin(v)) for half, v in zip(self._halves(), (left, right), strict=True)]
+        if told[0] != told[1] or None in makers or not depth:
+            return told
+        inputs = [[] if node is None else node.inputs for node in makers]
+        for a, b in zip(*inputs, strict=False):
+            if a is not None and b is not None and self.alignment.rewired(a, b):
+                return self._identities(a, b, depth - 1)
+        return told
+
+    def _halves(self) -> tuple[Half, Half]:
+        return self.alignment.left, self.alignment.right
 
     def _branches(self, node: If, other: If) -> Iterator[Written]:
         """The results of an If's branches that are other values."""
         for (word, branch), (_, other_branch) in zip(bodies(node), bodies(other), strict=True):
             for a, b in zip(branch.outputs, other_branch.outputs, strict=False):
                 if self.alignment.rewired(a, b):
-                    one, two = ((v.name, f"{named(v)} is a result of the {word} branch") for v in (a, b))
-                    yield self.told("branch result", one, two)
+                    texts = [(v, f"{named(v)} is a result of the {word} branch") for v in (a, b)]
+                    one, two = self._apart(texts[0], texts[1])
+                    yield self.told("branch result", (a.name, one), (b.name, two))
                 else:
                     yield from self.constant(a, b)
 
@@ -157,7 +183,7 @@ class _Body:
         for pair in others:
             constant = [half.is_constant(operand.value) for half, operand in zip(halves, pair, strict=True)]
             if texts[0] == texts[1] or any(constant):
-                told = [_identity(half, operand.value) for half, operand in zip(halves, pair, strict=True)]
+                told = self._identities(pair[0].value, pair[1].value)
                 texts = [f"{text} ({words})" for text, words in zip(texts, told, strict=True)]
         return texts
 
@@ -216,10 +242,11 @@ class _Loops(_Body):
     def _condition(self) -> Iterator[Written]:
         texts = [_condition_text(loop, half, found) for loop, half, found in self._sides()]
         yield from self._both("condition", texts, True)
-        decided = [loop.condition if found.decides else None for loop, _, found in self._sides()]
+        decided = [_deciding(loop, found) for loop, _, found in self._sides()]
         if decided[0] is not None and decided[1] is not None and self.alignment.rewired(decided[0], decided[1]):
-            one, other = ((value.name, f"{named(value)} decides") for value in decided if value is not None)
-            yield self.told("condition", one, other, deciding=True)
+            told = [f"{named(value)} is the condition" for value in decided if value is not None]
+            one, other = self._apart((decided[0], told[0]), (decided[1], told[1]))
+            yield self.told("condition", (decided[0].name, one), (decided[1].name, other), deciding=True)
         if self.endings[0].tested != self.endings[1].tested:
             return  # one is looked at before each iteration: it has no initial condition that would be another one
         first = [loop.initial_condition for loop, _, _ in self._sides()]
@@ -259,7 +286,8 @@ class _Loops(_Body):
         for a, b, _ in self.pair.edges:
             if self.alignment.rewired(a.result, b.result):
                 halves = (self.alignment.left, a), (self.alignment.right, b)
-                texts = [f"{half.phrases.operand(edge.result)} → {named(edge.param)}" for half, edge in halves]
+                told = [f"{half.phrases.operand(edge.result)} → {named(edge.param)}" for half, edge in halves]
+                texts = self._apart((a.result, told[0]), (b.result, told[1]))
                 yield self.told("back edge", (a.param.name, texts[0]), (b.param.name, texts[1]))
             else:
                 yield from self.constant(a.result, b.result)
@@ -267,21 +295,37 @@ class _Loops(_Body):
     def _scans(self) -> Iterator[Written]:
         for a, b, _ in self.pair.scans:
             order = a.reverse is not b.reverse or (self.alignment.one_system and a.axis != b.axis)
-            if order or self.alignment.rewired(a.result, b.result):
-                texts = [
+            rewired = self.alignment.rewired(a.result, b.result)
+            if not rewired:
+                yield from self.constant(a.result, b.result)
+            yield from self._lengths(a, b)
+            if order or rewired:
+                told = [
                     f"{named(scan.outer)} collects {named(scan.result)} on axis {scan.axis}"
                     f"{', the last iteration first' if scan.reverse else ''}"
                     for scan in (a, b)
                 ]
+                texts = self._apart((a.result, told[0]), (b.result, told[1]))
                 yield self.told("scan output", (a.outer.name, texts[0]), (b.outer.name, texts[1]))
+
+    def _lengths(self, left: ScanOutput, right: ScanOutput) -> Iterator[Written]:
+        """The lengths that two scan outputs are padded to."""
+        if left.length is None or right.length is None:
+            return
+        if self.alignment.rewired(left.length, right.length):
+            texts = [f"{named(scan.outer)} is padded to {named(scan.length)}" for scan in (left, right) if scan.length]
+            yield self.told("scan output", (left.outer.name, texts[0]), (right.outer.name, texts[1]))
+        else:
+            yield from self.constant(left.length, right.length)
 
     def _last_values(self) -> Iterator[Written]:
         for a, b, same in self.pair.lasts:
             if not same and self.alignment.rewired(a.result, b.result):
-                texts = [
+                told = [
                     f"{named(last.outer)} is the last {_result(loop, last.result)}"
                     for loop, last in ((self.pair.left, a), (self.pair.right, b))
                 ]
+                texts = self._apart((a.result, told[0]), (b.result, told[1]))
                 yield self.told("last-value output", (a.outer.name, texts[0]), (b.outer.name, texts[1]))
 
 
@@ -313,6 +357,13 @@ def _count_text(found: Ending) -> str:
     if found.slices:
         return "the sliced inputs' parts"
     return "none" if found.count is None else named(found.count)
+
+
+def _deciding(loop: Loop, found: Ending) -> Value | None:
+    """What decides whether a loop goes on; where nothing does, what the body hands on as its condition."""
+    if found.decides:
+        return loop.condition
+    return None if loop.condition_input is None else loop.condition or loop.ignored_condition
 
 
 def _condition_text(loop: Loop, half: Half, found: Ending) -> str:
