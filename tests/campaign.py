@@ -1,9 +1,12 @@
 """Many random programs by hand, which the tests try few of: ``python tests/campaign.py sequences 20000``.
 
 ``models``: each program in every way of running, against the oracle and a real runtime. ``sequences``: many runs on one
-Model, each against a process that ran nothing before. A case is made from its number and its features alone, so that
-``--only 'growing+nested 4711'`` runs one again, and prints it. ``mutants``: one change in each model, of a kind in turn
-(``--features 'onnx edge'``: of this one), which ``diff`` has to name; a table says of each kind how often it does.
+Model, each against a process that ran nothing before. ``mutants``: one change in each model, of each kind in turn
+(``--features 'onnx edge'``: of this one), which ``diff`` has to name. ``equals``: each model beside what another tool
+made of it, of which ``diff`` has to list nothing. A table says of each kind how often that came out right.
+
+A case is made from its number and its features alone, so that ``--only 'growing+nested 4711'`` runs one again, and
+prints it.
 
 Blocks of cases run in processes of their own: a crash or a hang is a finding like others.
 """
@@ -19,9 +22,11 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import equal_pairs
 import fresh
 import mutants
 import random_programs
@@ -33,6 +38,8 @@ from strategies.text_form import text
 
 #: Cases of one process, and seconds without a word after which it hangs.
 BLOCK, SILENCE = 40, 90
+#: What has to be judged by what ``diff`` says of two models.
+JUDGES: Mapping[str, Any] = {"mutants": mutants, "equals": equal_pairs}
 #: What may come together; a scalar loop of hundreds of iterations has no room for tensors.
 _WITH_HOT = ("direct", "condition", "products", "branches", "nested", "openvino", "smooth")
 
@@ -55,8 +62,8 @@ def named(number: int, wanted: str | None, without: frozenset[str]) -> str:
 
 def run(what: str, name: str, answers: fresh.Fresh | None) -> str:
     """One case; what came of it."""
-    if what == "mutants":
-        return mutants.judged(name)
+    if what in JUDGES:
+        return JUDGES[what].judged(name)
     chosen = frozenset(name.rpartition(" ")[0].split("+")) - {""}
     draw = FromSeed(name)
     if what == "models":
@@ -115,7 +122,7 @@ def _child(what: str, names: list[str], writes: int, processes: bool) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("models", "sequences", "mutants"))
+    parser.add_argument("what", choices=("models", "sequences", *JUDGES))
     parser.add_argument("count", nargs="?", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0, help="the number of the first case")
     parser.add_argument("--features", help="of all cases, such as growing+nested; otherwise each has its own")
@@ -145,7 +152,7 @@ def main() -> int:
                 of_kind[name.rpartition(" ")[0]][kind] += 1
                 if kind.isupper():
                     print(f"'{name}' {said}", flush=True)
-    if given.what == "mutants":
+    if given.what in JUDGES:
         print(table(of_kind))
     print(f"{given.count} cases in {time.monotonic() - start:.0f} s:", dict(came))
     return int(any(kind.isupper() for kind in came))
@@ -153,8 +160,8 @@ def main() -> int:
 
 def cases(what: str, numbers: range, features: str | None, without: str) -> list[str]:
     """The names of the cases with these numbers."""
-    if what == "mutants":
-        return mutants.names(numbers) if features is None else [f"{features} {number}" for number in numbers]
+    if what in JUDGES:
+        return JUDGES[what].names(numbers) if features is None else [f"{features} {number}" for number in numbers]
     return [named(number, features, frozenset(without.split("+"))) for number in numbers]
 
 
@@ -169,8 +176,8 @@ def table(of_kind: Mapping[str, Mapping[str, int]]) -> str:
 
 def show(what: str, name: str) -> None:
     """Print a case."""
-    if what == "mutants":
-        print(mutants.shown(name))
+    if what in JUDGES:
+        print(JUDGES[what].shown(name))
         return
     chosen = frozenset(name.rpartition(" ")[0].split("+")) - {""}
     draw = FromSeed(name)

@@ -180,13 +180,13 @@ def shown(name: str) -> str:
     mutant = made(name)
     if mutant is None:
         return "no change is seen in what the models give"
-    texts = [text(p).split("\n") for p in mutant.programs] if mutant.programs else [_layers(m) for m in mutant.models]
+    texts = [text(p).split("\n") for p in mutant.programs] if mutant.programs else [nodes(m) for m in mutant.models]
     both = difflib.unified_diff(*texts, "left", "right", n=100, lineterm="")
     return "\n".join(
         [f"{mutant.mutation.text}; may be called {sorted(mutant.mutation.names)}", *both, *lines(compared(mutant))]
     )
 
 
-def _layers(model: loopdbg.Model) -> list[str]:
-    """The nodes of a network."""
+def nodes(model: loopdbg.Model) -> list[str]:
+    """The nodes of a model."""
     return [f"{node.op_type} {node.name}: {node.inputs} -> {node.outputs}" for node in walk(model.graph)]

@@ -26,7 +26,7 @@ from ...runtime.graph import (
     captured,
     walk,
 )
-from ..words.endings import carried_condition
+from ..words.endings import begins_with_condition, carried_condition
 from .halves import Half, Table, converts_to, float_types
 from .normal import COMMUTE, Operand, axes_of, operator, widens
 from .ports import LoopPair, best_pairs, evidence, fit, is_numbered, same_parts
@@ -36,10 +36,11 @@ _ROUNDS = 3
 
 
 def likeness(left: Loop, right: Loop) -> float:
-    """How much of two bodies is the same operators: from 0 to 1."""
+    """How much of two bodies is the same operators: from 0 to 1. What computes nothing, one exporter writes and another
+    does not."""
     counts: dict[str, list[int]] = {}
     for k, loop in enumerate((left, right)):
-        for node in walk(loop.body):
+        for node in (node for node in walk(loop.body) if node.op_type not in ("Identity", "Constant")):
             counts.setdefault(operator(node), [0, 0])[k] += 1
     every = sum(max(pair) for pair in counts.values())
     return sum(min(pair) for pair in counts.values()) / every if every else 1.0
@@ -343,7 +344,7 @@ class Alignment:
         pair = self.loops[left] = LoopPair(left, right)
         self.nodes[left], self._partners[right] = right, left
         # Where one side alone has its condition among what it carries, that is the other's condition.
-        carried = carried_condition(left), carried_condition(right)
+        carried = self._carried_conditions(left, right)
         apart = [edge for edge in carried if edge is not None] if None in carried else []
         received = [
             edge.param if edge is not None and apart else loop.condition_input
@@ -380,6 +381,21 @@ class Alignment:
         self._last_values(pair)
         for last, other_last, _ in pair.lasts:
             self._fix(last.outer, other_last.outer)
+
+    def _carried_conditions(self, left: Loop, right: Loop) -> tuple[BackEdge | None, BackEdge | None]:
+        """The edges that carry the condition from one iteration to the next. An IR has no other way to tell a body its
+        condition: there it is the other side's condition input."""
+        found = carried_condition(left), carried_condition(right)
+        if found == (None, None) and (left.condition_input is None) is not (right.condition_input is None):
+            wanted = left.condition_input or right.condition_input
+            assert wanted is not None
+            halves = (self.left, left), (self.right, right)
+            one, other = (
+                None if loop.condition_input is not None else _told_condition(half, loop, wanted.name)
+                for half, loop in halves
+            )
+            return one, other
+        return found
 
     def _slices(self, left: Loop, right: Loop) -> list[tuple[SlicedInput, SlicedInput, str]]:
         def score(a: SlicedInput, b: SlicedInput) -> float | None:
@@ -465,6 +481,16 @@ class Alignment:
             if port.outer in loop.outputs  # type: ignore[attr-defined]
         ]
         return self.one_system and len(places) == 2 and places[0] == places[1]
+
+
+def _told_condition(half: Half, loop: Loop, name: str) -> BackEdge | None:
+    """The edge that tells the body its condition, ``name`` where there are several."""
+    if loop.condition is None:
+        return None
+    result = half.origin(loop.condition)
+    edges = [edge for edge in loop.back_edges if half.origin(edge.result) is result]
+    edges = [edge for edge in edges if begins_with_condition(edge, loop, half.origins)]
+    return max(edges, key=lambda edge: evidence(name, edge.param.name), default=None)
 
 
 def _is_known(half: Half, loop: Loop, edge: BackEdge) -> bool:

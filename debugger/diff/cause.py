@@ -23,6 +23,7 @@ from .findings import Cause, Difference, NodeDifference
 from .halves import Half, begun
 from .iteration_values import Moment
 from .normal import Operand
+from .ports import same_parts
 from .values import Delta, Tolerance, compare
 
 #: A pair of values, as their readers take them.
@@ -172,10 +173,10 @@ class Tracer:
         roles = [self._role(half, v) for half, v in ((self.alignment.left, left), (self.alignment.right, right))]
         if roles[0] != roles[1]:
             return self._apart(left, right)
-        if roles[0] == "carried":
-            back = self._before(left, right)
-            if back is not None:
-                return back
+        before = {"carried": self._before, "sliced input": self._cut}.get(roles[0])
+        back = None if before is None else before(left, right)
+        if back is not None:
+            return back
         return Cause(self._difference(roles[0], *pair))
 
     def _before(self, left: Value, right: Value) -> tuple[_Pair, None] | None:
@@ -195,6 +196,15 @@ class Tracer:
             return None
         pair = Operand(begun(edges[0].initial)), Operand(begun(edges[1].initial))
         return (pair, None) if self._differ(pair) else None
+
+    def _cut(self, left: Value, right: Value) -> tuple[_Pair, None] | None:
+        """What a part was cut from; None where that is the same, or where it is cut otherwise."""
+        ports = []
+        for half, value in ((self.alignment.left, left), (self.alignment.right, right)):
+            loop, _ = half.params[value]
+            ports.append(next(port for port in loop.sliced_inputs if port.inner is value))
+        pair = Operand(ports[0].outer), Operand(ports[1].outer)
+        return (pair, None) if same_parts(*ports) and self._differ(pair) else None
 
     def _role(self, half: Half, value: Value) -> str:
         if half.is_constant(value):

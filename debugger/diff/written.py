@@ -228,12 +228,13 @@ class _Loops(_Body):
         one, other = self.endings
         if one.count is not None and other.count is not None:
             if not self.alignment.rewired(one.count, other.count):
+                yield from self.constant(one.count, other.count, "trip count")
                 return
             if not self.alignment.one_system and self._is_computed(one.count, other.count):
                 return  # another type, and no less than 0: systems ask for a count in their own ways
         elif one.slices and other.slices:
             return  # told as slices
-        yield from self._both("trip count", [_count_text(found) for found in self.endings])
+        yield from self._both("trip count", [_count_text(half, found) for _, half, found in self._sides()])
 
     def _is_computed(self, left: Value, right: Value) -> bool:
         here, there = self.alignment.left, self.alignment.right
@@ -250,7 +251,10 @@ class _Loops(_Body):
         if self.endings[0].tested != self.endings[1].tested:
             return  # one is looked at before each iteration: it has no initial condition that would be another one
         first = [loop.initial_condition for loop, _, _ in self._sides()]
-        known = [found.initial for found in self.endings]
+        known = [
+            _scalar(half, loop.initial_condition) if found.initial is None else found.initial
+            for loop, half, found in self._sides()
+        ]
         if first[0] is not None and first[1] is not None and known == [None, None]:
             if self.alignment.rewired(first[0], first[1]):
                 yield self.told("initial condition", ("", named(first[0])), ("", named(first[1])), deciding=True)
@@ -320,22 +324,26 @@ class _Loops(_Body):
 
     def _last_values(self) -> Iterator[Written]:
         for a, b, same in self.pair.lasts:
-            if not same and self.alignment.rewired(a.result, b.result):
+            edges = a.edge, b.edge
+            # Without an iteration what is carried is what it begins with, and anything else is nothing.
+            begun = self.alignment.one_system and (edges[0] is None) is not (edges[1] is None)
+            if begun or (not same and self.alignment.rewired(a.result, b.result)):
                 told = [
                     f"{named(last.outer)} is the last {_result(loop, last.result)}"
-                    for loop, last in ((self.pair.left, a), (self.pair.right, b))
+                    f"{f', or what {named(edge.param)} begins with' if begun and edge is not None else ''}"
+                    for loop, last, edge in ((self.pair.left, a, edges[0]), (self.pair.right, b, edges[1]))
                 ]
                 texts = self._apart((a.result, told[0]), (b.result, told[1]))
                 yield self.told("last-value output", (a.outer.name, texts[0]), (b.outer.name, texts[1]))
 
 
 def _identity(half: Half, value: Value) -> str:
-    """Which value an input is: a constant by its name, one of several results by its place, another by what it is."""
+    """Which value an input is: one of several results by its place, another by its name and by what it hands on."""
     origin = half.origin(value)
     node = half.maker(origin)
     if node is not None and len(node.outputs) > 1:
         return f"{named(value)} is output {node.outputs.index(origin)} of {node.op_type} '{node.name}'"
-    return named(value) if origin is value or half.is_constant(value) else f"{named(value)} is {named(origin)}"
+    return named(value) if origin is value else f"{named(value)} is {named(origin)}"
 
 
 def _result(loop: Loop, value: Value) -> str:
@@ -351,9 +359,10 @@ def _begun(edge: BackEdge) -> tuple[str, str]:
     return edge.param.name, f"{named(edge.param)} = {told}"
 
 
-def _count_text(found: Ending) -> str:
-    if found.trips is not None:
-        return str(found.trips)
+def _count_text(half: Half, found: Ending) -> str:
+    trips = _scalar(half, found.count) if found.trips is None else found.trips
+    if trips is not None and trips >= 0:
+        return str(trips)
     if found.slices:
         return "the sliced inputs' parts"
     return "none" if found.count is None else named(found.count)
@@ -364,6 +373,12 @@ def _deciding(loop: Loop, found: Ending) -> Value | None:
     if found.decides:
         return loop.condition
     return None if loop.condition_input is None else loop.condition or loop.ignored_condition
+
+
+def _scalar(half: Half, value: Value | None) -> Any:
+    """The number or truth that one element is, also where it follows from constants alone."""
+    data = None if value is None else half.data(value)
+    return data.reshape(-1)[0].item() if data is not None and data.size == 1 else None
 
 
 def _condition_text(loop: Loop, half: Half, found: Ending) -> str:
