@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from strategies.ir_form import to_ir
 from strategies.mutations import Mutation
 from strategies.onnx_form import to_onnx
 from strategies.programs import Program
+from strategies.renamed import renamed
 from strategies.tensorrt import Maker
 from strategies.text_form import text
 
@@ -39,9 +40,10 @@ MOST = 40
 TRIES = 60
 #: What the models may have.
 _FEATURES = ("growing", "rows", "delayed", "direct", "products", "condition", "nested", "branches", "scan")
-#: Of all systems what can be changed.
+#: Of all systems what can be changed; ``renamed``: in ONNX, and the other model has other names throughout.
 KINDS: Mapping[str, tuple[str, ...]] = {
     "onnx": tuple(mutations.KINDS),
+    "renamed": tuple(mutations.KINDS),
     "openvino": tuple(mutations.KINDS),
     "tensorrt": tuple(network_mutations.KINDS),
 }
@@ -99,7 +101,11 @@ def _of_program(system: str, kind: str, draw: Draw) -> Mutant | None:
     changed = mutations.mutated(program, kind, draw)
     if changed is None:
         return None
-    return Mutant(_loaded(program), _loaded(changed[0]), feeds, changed[1], (program, changed[0]))
+    other, mutation = changed
+    if system != "renamed":
+        return Mutant(_loaded(program), _loaded(other), feeds, mutation, (program, other))
+    mutation = replace(mutation, names=mutation.names | {mutation.replaced})
+    return Mutant(_loaded(program), loaded(renamed(to_onnx(other), draw)), feeds, mutation, (program, other))
 
 
 def _loaded(program: Program) -> loopdbg.Model:

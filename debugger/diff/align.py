@@ -103,13 +103,20 @@ class Alignment:
         maker = half.folded(value)
         partner = None if maker is None else (self.nodes, self._partners)[side].get(maker)
         if partner is None and half.is_constant(value):
-            number = half.number(value)
-            return next((one for one in other.called(value.name) if other.number(one) == number), None)
+            return self._same_constant(half, other, value)
         if maker is None or partner is None:
             return None
         k = maker.outputs.index(value)
         result = partner.outputs[k] if k < len(partner.outputs) else None
         return None if result is None else other.origin(result)
+
+    def _same_constant(self, half: Half, other: Half, value: Value) -> Value | None:
+        """The constant of the other side that holds the same: under the same name, or the only one, on either side."""
+        number = half.number(value)
+        namesake = next((one for one in other.called(value.name) if other.number(one) == number), None)
+        if namesake is None and len(half.holding(number)) == 1 == len(other.holding(number)):
+            return other.holding(number)[0]
+        return namesake
 
     def rewired(self, left: Value, right: Value) -> bool:
         """Whether two values that have one purpose are two things: neither is what the other is on its own side."""
@@ -231,30 +238,60 @@ class Alignment:
             if isinstance(node, Loop) and node in self.loops and self.nodes[node] in there
             for a, b in self.inputs(node, self.nodes[node])
         ]
-        while self._backward(left, right, [*fed, *results, *self._outside]):
-            self._forward(left, right)
+        for careful in (True, False):
+            while self._backward(left, right, [*fed, *results, *self._outside]):
+                self._forward(left, right, careful)
+            self._forward(left, right, careful=False)
 
-    def _forward(self, left: Graph, right: Graph) -> None:
-        """Pair nodes that do the same to the same; of constants at last the types alone have to be the same."""
+    def _forward(self, left: Graph, right: Graph, careful: bool = True) -> None:
+        """Pair nodes that do the same to the same; of constants at last the types alone have to be the same.
+
+        ``careful``: where one side has more of those that do the same, what reads them may tell which is which.
+        """
         namesakes = {_name(node): node for node in right.nodes if node not in self._partners}
         for relaxed in (False, True):
-            groups: dict[int, list[Node]] = {}
-            for key, node in self._keys(self.right, right, relaxed):
-                if node not in self._partners:
-                    groups.setdefault(key, []).append(node)
-            for key, node in self._keys(self.left, left, relaxed):
-                others = groups.get(key)
-                if node in self.nodes or not others:
-                    continue
-                name = _name(node)
-                other = max(others, key=lambda one: evidence(name, _name(one)))
-                if name != _name(other) and self._has_namesake(node, namesakes.get(name)):
-                    continue
-                others.remove(other)
-                self._pair(node, other, exact=not relaxed)
+            theirs = self._groups(self.right, right, relaxed, self._partners)
+            for key, nodes in self._groups(self.left, left, relaxed, self.nodes).items():
+                self._pair_alike(nodes, theirs.get(key, []), namesakes, careful, relaxed)
         for half, graph in ((self.left, left), (self.right, right)):
             for _ in self._keys(half, graph, False):
                 pass
+
+    def _groups(self, half: Half, graph: Graph, relaxed: bool, paired: Mapping[Node, Node]) -> dict[int, list[Node]]:
+        """The nodes that stand for none yet, by what they do."""
+        groups: dict[int, list[Node]] = {}
+        for key, node in self._keys(half, graph, relaxed):
+            if node not in paired:
+                groups.setdefault(key, []).append(node)
+        return groups
+
+    def _pair_alike(
+        self,
+        nodes: Sequence[Node],
+        others: list[Node],
+        namesakes: Mapping[str, Node],
+        careful: bool,
+        relaxed: bool,
+    ) -> None:
+        """Pair nodes that all do the same to the same: by their names, and then in order."""
+        rest = []
+        for node in nodes:
+            name = _name(node)
+            other = next((one for one in others if _name(one) == name), None)
+            if other is None or (relaxed and is_numbered(name)):
+                rest.append(node)
+                continue
+            others.remove(other)
+            self._pair(node, other, exact=not relaxed)
+        if careful and len(rest) != len(others):
+            return
+        for node in rest:
+            name = _name(node)
+            other = max(others, key=lambda one: evidence(name, _name(one)), default=None)
+            if other is None or (name != _name(other) and self._has_namesake(node, namesakes.get(name))):
+                continue
+            others.remove(other)
+            self._pair(node, other, exact=not relaxed)
 
     def _has_namesake(self, node: Node, other: Node | None) -> bool:
         """Whether another node than the one that does the same to the same has the name and the operator: then that is

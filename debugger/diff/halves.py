@@ -67,6 +67,7 @@ class Half:
         self._digests: dict[Operand, Hashable] = {}
         self._forms: dict[Node, Form] = {}
         self._named: dict[str, list[Value]] | None = None
+        self._holding: dict[int, list[Value]] | None = None
         for inner in (inner for node in walk(graph) for _, inner in bodies(node)):
             self.opened.update(inner.opened)
         for loop in (node for node in walk(graph) if isinstance(node, Loop)):
@@ -153,6 +154,16 @@ class Half:
                 for value in (*graph.constants, *made):
                     self._named.setdefault(value.name, []).append(value)
         return self._named.get(name, ())
+
+    def holding(self, number: int) -> Sequence[Value]:
+        """The constants of the model that have a number."""
+        if self._holding is None:
+            self._holding = {}
+            for graph in (self.graph, *(inner for node in walk(self.graph) for _, inner in bodies(node))):
+                made = [v for node in graph.nodes for v in node.outputs if v is not None and self.folded(v) is None]
+                for value in (*graph.constants, *made):
+                    self._holding.setdefault(self.number(value), []).append(value)
+        return self._holding.get(number, ())
 
     def number(self, operand: Operand | Value, relaxed: bool = False) -> int:
         """What stands for a value on both sides."""

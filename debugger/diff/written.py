@@ -95,13 +95,14 @@ class _Body:
         """Which values two are: what they are called, or else what first differs of what they are computed from."""
         told = _identity(self.alignment.left, left), _identity(self.alignment.right, right)
         makers = [half.folded(half.origin(v)) for half, v in zip(self._halves(), (left, right), strict=True)]
-        if told[0] != told[1] or None in makers or not depth:
+        if told[0] != told[1] or not depth:
             return told
         inputs = [[] if node is None else node.inputs for node in makers]
         for a, b in zip(*inputs, strict=False):
             if a is not None and b is not None and self.alignment.rewired(a, b):
                 return self._identities(a, b, depth - 1)
-        return told
+        one, other = (_nature(half, value) for half, value in zip(self._halves(), (left, right), strict=True))
+        return f"{told[0]}, {one}", f"{told[1]}, {other}"
 
     def _halves(self) -> tuple[Half, Half]:
         return self.alignment.left, self.alignment.right
@@ -344,6 +345,16 @@ def _identity(half: Half, value: Value) -> str:
     if node is not None and len(node.outputs) > 1:
         return f"{named(value)} is output {node.outputs.index(origin)} of {node.op_type} '{node.name}'"
     return named(value) if origin is value else f"{named(value)} is {named(origin)}"
+
+
+def _nature(half: Half, value: Value) -> str:
+    """What kind of thing a value is, for two that go by one name."""
+    origin = half.origin(value)
+    node = half.folded(origin)
+    if node is not None:
+        return f"the result of {node.op_type}"
+    loop, role = half.params.get(origin, (None, "constant" if half.is_constant(origin) else "input"))
+    return f"{'an' if role[0] in 'aeiou' else 'a'} {role}{' value' if role in ('carried', 'sliced') and loop else ''}"
 
 
 def _result(loop: Loop, value: Value) -> str:

@@ -25,10 +25,15 @@ FAMILIES = (
 
 @dataclass(frozen=True)
 class Mutation:
-    """``names``: what a comparison may list on the left; ``loop NAME``: what a whole loop has. ``text``: for people."""
+    """``names``: what a comparison may list on the left; ``loop NAME``: what a whole loop has. ``text``: for people.
+
+    ``replaced``: what is read no more. Where the other model has names of its own, and both are constants, nobody can
+    tell another constant from one with other numbers.
+    """
 
     names: frozenset[str]
     text: str
+    replaced: str = ""
 
 
 def bodies(body: Body) -> list[Body]:
@@ -153,7 +158,7 @@ def _rewired(kind: str) -> Callable[[Program, Draw], Mutation | None]:
         was, other = port.read(), draw.pick(others)
         names = names_of(port, program)
         port.write(other)
-        return _mutation(f"{kind} {port.name} reads {other} for {was}", *names)
+        return Mutation(frozenset(names), f"{kind} {port.name} reads {other} for {was}", str(was))
 
     return rewire
 
