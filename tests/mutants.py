@@ -34,8 +34,8 @@ from strategies.tensorrt import Maker
 from strategies.text_form import text
 
 EXACT = Options(Tolerance(0, 0))
-#: No loop runs more iterations.
-MOST = 40
+#: No loop runs more iterations: what doubles in each would fill the memory.
+MOST = 12
 #: Models that are tried until a change of a kind is seen in what one gives.
 TRIES = 60
 #: What the models may have.

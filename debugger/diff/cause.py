@@ -198,13 +198,17 @@ class Tracer:
         return (pair, None) if self._differ(pair) else None
 
     def _cut(self, left: Value, right: Value) -> tuple[_Pair, None] | None:
-        """What a part was cut from; None where that is the same, or where it is cut otherwise."""
-        ports = []
-        for half, value in ((self.alignment.left, left), (self.alignment.right, right)):
-            loop, _ = half.params[value]
-            ports.append(next(port for port in loop.sliced_inputs if port.inner is value))
-        pair = Operand(ports[0].outer), Operand(ports[1].outer)
-        return (pair, None) if same_parts(*ports) and self._differ(pair) else None
+        """What a part was cut from, or the trip count that it is counted back from; None where both are the same, or
+        where it is cut otherwise."""
+        loops = self.alignment.left.params[left][0], self.alignment.right.params[right][0]
+        a, b = (next(p for p in loop.sliced_inputs if p.inner in (left, right)) for loop in loops)
+        if not same_parts(a, b):
+            return None
+        pairs = [(Operand(a.outer), Operand(b.outer))]
+        counts = loops[0].trip_count, loops[1].trip_count
+        if a.from_trip_count and counts[0] is not None and counts[1] is not None:
+            pairs.append((Operand(counts[0]), Operand(counts[1])))
+        return next(((pair, None) for pair in pairs if self._differ(pair)), None)
 
     def _role(self, half: Half, value: Value) -> str:
         if half.is_constant(value):

@@ -235,7 +235,10 @@ class _Loops(_Body):
                 return  # another type, and no less than 0: systems ask for a count in their own ways
         elif one.slices and other.slices:
             return  # told as slices
-        yield from self._both("trip count", [_count_text(half, found) for _, half, found in self._sides()])
+        texts = [_count_text(half, found) for _, half, found in self._sides()]
+        if one.count is not None and other.count is not None:
+            texts = list(self._apart((one.count, texts[0]), (other.count, texts[1])))
+        yield from self._both("trip count", texts)
 
     def _is_computed(self, left: Value, right: Value) -> bool:
         here, there = self.alignment.left, self.alignment.right
@@ -258,7 +261,8 @@ class _Loops(_Body):
         ]
         if first[0] is not None and first[1] is not None and known == [None, None]:
             if self.alignment.rewired(first[0], first[1]):
-                yield self.told("initial condition", ("", named(first[0])), ("", named(first[1])), deciding=True)
+                one, other = self._apart((first[0], named(first[0])), (first[1], named(first[1])))
+                yield self.told("initial condition", ("", one), ("", other), deciding=True)
             return
         words = [{True: "true", False: "false", None: "not constant"}[word] for word in known]
         yield from self._both("initial condition", words, True)
@@ -269,8 +273,9 @@ class _Loops(_Body):
             if not rewired:
                 yield from self.constant(a.outer, b.outer)
             if not same_parts(a, b) or rewired:
-                one, other = ((p.inner.name, f"{named(p.inner)} = {slice_text(p, 'i')}") for p in (a, b))
-                yield self.told("sliced input", one, other)
+                cut = [(p.outer, f"{named(p.inner)} = {slice_text(p, 'i')}") for p in (a, b)]
+                one, other = self._apart(cut[0], cut[1]) if rewired else (cut[0][1], cut[1][1])
+                yield self.told("sliced input", (a.inner.name, one), (b.inner.name, other))
 
     def _initial_values(self) -> Iterator[Written]:
         for a, b, _ in self.pair.edges:
@@ -280,7 +285,8 @@ class _Loops(_Body):
                 if not (parts and self._same_part(one, other)):
                     yield self.told("initial value", _begun(a), _begun(b))
             elif self.alignment.rewired(one, other):
-                yield self.told("initial value", _begun(a), _begun(b))
+                texts = self._apart((one, _begun(a)[1]), (other, _begun(b)[1]))
+                yield self.told("initial value", (a.param.name, texts[0]), (b.param.name, texts[1]))
             else:
                 yield from self.constant(one, other, "initial value")
 
