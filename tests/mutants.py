@@ -40,6 +40,8 @@ MOST = 12
 TRIES = 60
 #: What the models may have.
 _FEATURES = ("growing", "rows", "delayed", "direct", "products", "condition", "nested", "branches", "scan")
+#: What models need to have what is changed: ONNX's Loop slices nothing.
+_NEEDED = {"slice": {"scan"}}
 #: Of all systems what can be changed; ``renamed``: in ONNX, and the other model has other names throughout.
 KINDS: Mapping[str, tuple[str, ...]] = {
     "onnx": tuple(mutations.KINDS),
@@ -95,7 +97,7 @@ def made(name: str) -> Mutant | None:
 
 
 def _of_program(system: str, kind: str, draw: Draw) -> Mutant | None:
-    chosen = {name for name in _FEATURES if draw.chance(25)} | {"attributes", "products"}
+    chosen = {name for name in _FEATURES if draw.chance(25)} | {"attributes", "products"} | _NEEDED.get(kind, set())
     program = models.program(draw, chosen | ({"openvino"} if system == "openvino" else set()))
     feeds = mutations.with_weights(program, models.feeds(program, draw), draw)
     changed = mutations.mutated(program, kind, draw)

@@ -174,7 +174,8 @@ class Tracer:
         if roles[0] != roles[1]:
             return self._apart(left, right)
         before = {"carried": self._before, "sliced input": self._cut}.get(roles[0])
-        back = None if before is None else before(left, right)
+        origins = self.alignment.left.origin(left), self.alignment.right.origin(right)
+        back = None if before is None else before(*origins)
         if back is not None:
             return back
         return Cause(self._difference(roles[0], *pair))
@@ -213,7 +214,7 @@ class Tracer:
     def _role(self, half: Half, value: Value) -> str:
         if half.is_constant(value):
             return "constant"
-        loop, role = half.params.get(value, (None, "input"))
+        loop, role = half.params.get(half.origin(value), (None, "input"))
         return {"sliced": "sliced input", "iteration": "iteration number"}.get(role, role) if loop else role
 
     def _apart(self, left: Value, right: Value) -> Cause:
