@@ -1,8 +1,12 @@
 """Many random programs by hand, which the tests try few of: ``python tests/campaign.py sequences 20000``.
 
 ``models``: each program in every way of running, against the oracle and a real runtime. ``sequences``: many runs on one
-Model, each against a process that ran nothing before. A case is made from its number and its features alone, so that
-``--only 'growing+nested 4711'`` runs one again, and prints it.
+Model, each against a process that ran nothing before. ``mutants``: one change in each model, of each kind in turn
+(``--features 'onnx edge'``: of this one), which ``diff`` has to name. ``equals``: each model beside what another tool
+made of it, of which ``diff`` has to list nothing. A table says of each kind how often that came out right.
+
+A case is made from its number and its features alone, so that ``--only 'growing+nested 4711'`` runs one again, and
+prints it.
 
 Blocks of cases run in processes of their own: a crash or a hang is a finding like others.
 """
@@ -16,22 +20,26 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import equal_pairs
 import fresh
+import mutants
 import random_programs
 import sequences
 from agreement import Differs
 from strategies import models
 from strategies.draws import Draw, FromSeed
-from strategies.operators import OPERATORS
-from strategies.programs import Body, Branch, Constant, Loop, Node, Program
+from strategies.text_form import text
 
 #: Cases of one process, and seconds without a word after which it hangs.
 BLOCK, SILENCE = 40, 90
+#: What has to be judged by what ``diff`` says of two models.
+JUDGES: Mapping[str, Any] = {"mutants": mutants, "equals": equal_pairs}
 #: What may come together; a scalar loop of hundreds of iterations has no room for tensors.
 _WITH_HOT = ("direct", "condition", "products", "branches", "nested", "openvino", "smooth")
 
@@ -54,6 +62,8 @@ def named(number: int, wanted: str | None, without: frozenset[str]) -> str:
 
 def run(what: str, name: str, answers: fresh.Fresh | None) -> str:
     """One case; what came of it."""
+    if what in JUDGES:
+        return JUDGES[what].judged(name)
     chosen = frozenset(name.rpartition(" ")[0].split("+")) - {""}
     draw = FromSeed(name)
     if what == "models":
@@ -112,7 +122,7 @@ def _child(what: str, names: list[str], writes: int, processes: bool) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("models", "sequences"))
+    parser.add_argument("what", choices=("models", "sequences", *JUDGES))
     parser.add_argument("count", nargs="?", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0, help="the number of the first case")
     parser.add_argument("--features", help="of all cases, such as growing+nested; otherwise each has its own")
@@ -125,10 +135,10 @@ def main() -> int:
         show(given.what, given.only)
         print(run(given.what, given.only, None))
         return 0
-    without = frozenset(given.without.split("+"))
-    names = [named(n, given.features, without) for n in range(given.first, given.first + given.count)]
+    names = cases(given.what, range(given.first, given.first + given.count), given.features, given.without)
     blocks = [names[k : k + BLOCK] for k in range(0, len(names), BLOCK)]
     came: collections.Counter[str] = collections.Counter()
+    of_kind: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     start = time.monotonic()
 
     def work(names: list[str]) -> list[tuple[str, str]]:
@@ -139,14 +149,36 @@ def main() -> int:
             for name, said in found:
                 kind = said.partition(":")[0]
                 came[kind] += 1
+                of_kind[name.rpartition(" ")[0]][kind] += 1
                 if kind.isupper():
                     print(f"'{name}' {said}", flush=True)
+    if given.what in JUDGES:
+        print(table(of_kind))
     print(f"{given.count} cases in {time.monotonic() - start:.0f} s:", dict(came))
     return int(any(kind.isupper() for kind in came))
 
 
+def cases(what: str, numbers: range, features: str | None, without: str) -> list[str]:
+    """The names of the cases with these numbers."""
+    if what in JUDGES:
+        return JUDGES[what].names(numbers) if features is None else [f"{features} {number}" for number in numbers]
+    return [named(number, features, frozenset(without.split("+"))) for number in numbers]
+
+
+def table(of_kind: Mapping[str, Mapping[str, int]]) -> str:
+    """How often each kind of case came to what, and how many of those that were seen were told exactly."""
+    ends = sorted({end for came in of_kind.values() for end in came}, key=lambda end: (end.isupper(), end))
+    lines = ["".join(f"{word:>12}" for word in ("", *ends)).replace(" " * 12, " " * 24, 1)]
+    for kind, came in sorted(of_kind.items()):
+        lines.append(f"{kind:24}" + "".join(f"{came.get(end, 0) or '-':>12}" for end in ends))
+    return "\n".join(lines)
+
+
 def show(what: str, name: str) -> None:
     """Print a case."""
+    if what in JUDGES:
+        print(JUDGES[what].shown(name))
+        return
     chosen = frozenset(name.rpartition(" ")[0].split("+")) - {""}
     draw = FromSeed(name)
     if what == "models":
@@ -163,42 +195,6 @@ def show(what: str, name: str) -> None:
         print(
             one.kind, {key: value.tolist() if hasattr(value, "tolist") else value for key, value in one.feeds.items()}
         )
-
-
-def text(program: Program) -> str:
-    """A program as a person reads it."""
-    lines = [f"inputs {', '.join(f'{v} {v.type.dtype}{list(v.type.shape)}' for v in program.inputs)}"]
-
-    def body(inner: Body, indent: str) -> None:
-        for node in inner.nodes:
-            if isinstance(node, Constant):
-                lines.append(f"{indent}{node.output} = {node.array.dtype} {node.array.tolist()}")
-            elif isinstance(node, Node):
-                more = f" {node.attributes}" if node.attributes else ""
-                lines.append(f"{indent}{node.output} = {OPERATORS[node.operator].onnx} {node.inputs}{more}")
-            elif isinstance(node, Branch):
-                lines.append(f"{indent}{node.outputs} = If {node.condition}")
-                for word, side, results in zip(("then", "else"), (node.then, node.other), node.results, strict=True):
-                    lines.append(f"{indent}  {word} gives {results}")
-                    body(side, f"{indent}    ")
-            else:
-                _loop(node, indent)
-                body(node.body, f"{indent}    ")
-
-    def _loop(loop: Loop, indent: str) -> None:
-        lines.append(
-            f"{indent}{loop.kind} {loop.name}: trip {loop.trip}, cond {loop.initial}, "
-            f"number {loop.number}, condition {loop.condition}, keep {loop.keep}"
-        )
-        for c in loop.carried:
-            lines.append(f"{indent}  carried {c.param} {c.param.type}: {c.initial}, {c.result} -> {c.output}")
-        for s in loop.sliced:
-            lines.append(f"{indent}  sliced {s.param}: {s.outer} axis {s.axis}{' backwards' * s.backwards}")
-        for o in loop.scanned:
-            lines.append(f"{indent}  scan {o.output}: {o.result} axis {o.axis}{' backwards' * o.backwards}")
-
-    body(program.body, "  ")
-    return "\n".join([*lines, f"outputs {program.outputs}"])
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from ...runtime.graph import (
     BackEdge,
     Graph,
     If,
+    LastValueOutput,
     Loop,
     Node,
     Operation,
@@ -26,7 +27,7 @@ from ...runtime.graph import (
     captured,
     walk,
 )
-from ..words.endings import carried_condition
+from ..words.endings import begins_with_condition, carried_condition
 from .eight_bits import PEAK
 from .halves import Half, Table, converts_to, float_types, narrower, quantised_side
 from .normal import COMMUTE, Operand, axes_of, operator, widens
@@ -37,10 +38,11 @@ _ROUNDS = 3
 
 
 def likeness(left: Loop, right: Loop) -> float:
-    """How much of two bodies is the same operators: from 0 to 1."""
+    """How much of two bodies is the same operators: from 0 to 1. What computes nothing, one exporter writes and another
+    does not."""
     counts: dict[str, list[int]] = {}
     for k, loop in enumerate((left, right)):
-        for node in walk(loop.body):
+        for node in (node for node in walk(loop.body) if node.op_type not in ("Identity", "Constant")):
             counts.setdefault(operator(node), [0, 0])[k] += 1
     every = sum(max(pair) for pair in counts.values())
     return sum(min(pair) for pair in counts.values()) / every if every else 1.0
@@ -121,16 +123,23 @@ class Alignment:
         value = half.origin(value)
         if value in self._twins[side]:
             return self._twins[side][value]
-        if half.is_constant(value):
-            number = half.number(value)
-            return next((one for one in other.called(value.name) if other.number(one) == number), None)
-        maker = half.maker(value)
+        maker = half.folded(value)
         partner = None if maker is None else (self.nodes, self._partners)[side].get(maker)
+        if partner is None and half.is_constant(value):
+            return self._same_constant(half, other, value)
         if maker is None or partner is None:
             return None
         k = maker.outputs.index(value)
         result = partner.outputs[k] if k < len(partner.outputs) else None
         return None if result is None else other.origin(result)
+
+    def _same_constant(self, half: Half, other: Half, value: Value) -> Value | None:
+        """The constant of the other side that holds the same: under the same name, or the only one, on either side."""
+        number = half.number(value)
+        namesake = next((one for one in other.called(value.name) if other.number(one) == number), None)
+        if namesake is None and len(half.holding(number)) == 1 == len(other.holding(number)):
+            return other.holding(number)[0]
+        return namesake
 
     def rewired(self, left: Value, right: Value) -> bool:
         """Whether two values that have one purpose are two things: neither is what the other is on its own side."""
@@ -139,6 +148,8 @@ class Alignment:
         here, there = self.left.origin(left), self.right.origin(right)
         twins = self.twin(0, here), self.twin(1, there)
         if self.left.is_constant(here) and self.right.is_constant(there):
+            if self.exact and (self.left.folded(here) or self.right.folded(there)) and twins != (None, None):
+                return twins[0] is not there and twins[1] is not here
             # Each model has both: it is not one whose numbers were changed.
             return here.name != there.name and None not in twins
         if not self.one_system and (self.left.maker(here) is not None or self.right.maker(there) is not None):
@@ -197,7 +208,9 @@ class Alignment:
         if here.word in COMMUTE and there.word == here.word:
             same = list(self._same_ones(*fed))
             yield from same
-            fed = [[operand for operand in fed[k] if operand not in {pair[k] for pair in same}] for k in (0, 1)]
+            for one, other in same:
+                fed[0].remove(one)
+                fed[1].remove(other)
         yield from zip(*fed, strict=False)
         yield from self._same_ones(_operands(captured_by(left)), _operands(captured_by(right)))
 
@@ -208,6 +221,14 @@ class Alignment:
             if other is not None:
                 free.remove(other)
                 yield value, other
+
+    def makers(self, left: Value, right: Value) -> tuple[Node | None, Node | None]:
+        """The nodes that compute two values. What follows from constants alone is a constant, unless both are computed
+        by nodes that stand for each other."""
+        one, other = self.left.folded(left), self.right.folded(right)
+        if one is not None and other is not None and self.nodes.get(one) is other:
+            return one, other
+        return self.left.maker(left), self.right.maker(right)
 
     def paired(self, left: Node, right: Node) -> bool:
         """Whether two nodes stand for each other: as a pair, or because both do the same to the same."""
@@ -250,31 +271,26 @@ class Alignment:
             if isinstance(node, Loop) and node in self.loops and self.nodes[node] in there
             for a, b in self.inputs(node, self.nodes[node])
         ]
-        while self._backward(left, right, [*fed, *results, *self._outside]):
-            self._forward(left, right)
+        for careful in (True, False):
+            while self._backward(left, right, [*fed, *results, *self._outside]):
+                self._forward(left, right, careful)
+            self._forward(left, right, careful=False)
 
-    def _forward(self, left: Graph, right: Graph) -> None:
-        """Pair nodes that do the same to the same; of constants at last the types alone have to be the same."""
+    def _forward(self, left: Graph, right: Graph, careful: bool = True) -> None:
+        """Pair nodes that do the same to the same; of constants at last the types alone have to be the same.
+
+        ``careful``: where one side has more of those that do the same, what reads them may tell which is which.
+        """
         namesakes = {_name(node): node for node in right.nodes if node not in self._partners}
         passes = [(False, False), (True, False)]
         if self.two_types or self.quantised is not None:
             # All weights were rounded: what reads none may still be the same thing to the bit, once those are paired.
             passes = [(False, False), (True, True), *passes]
         for relaxed, weighted in passes:
-            groups: dict[int, list[Node]] = {}
-            for key, node in self._keys(self.right, right, relaxed):
-                if node not in self._partners:
-                    groups.setdefault(key, []).append(node)
-            for key, node in self._keys(self.left, left, relaxed):
-                others = groups.get(key)
-                if node in self.nodes or not others or (weighted and not self._reads_weight(node)):
-                    continue
-                name = _name(node)
-                other = max(others, key=lambda one: evidence(name, _name(one)))
-                if name != _name(other) and self._has_namesake(node, namesakes.get(name)):
-                    continue
-                others.remove(other)
-                self._pair(node, other, exact=not relaxed)
+            theirs = self._groups(self.right, right, relaxed, self._partners)
+            for key, nodes in self._groups(self.left, left, relaxed, self.nodes).items():
+                some = [node for node in nodes if not weighted or self._reads_weight(node)]
+                self._pair_alike(some, theirs.get(key, []), namesakes, careful, relaxed)
         for half, graph in ((self.left, left), (self.right, right)):
             for _ in self._keys(half, graph, False):
                 pass
@@ -285,6 +301,42 @@ class Alignment:
             None if operand is None else self.left.data(operand.value) for operand in self.left.form(node).operands
         )
         return any(data is not None and data.size > 1 for data in found)
+
+    def _groups(self, half: Half, graph: Graph, relaxed: bool, paired: Mapping[Node, Node]) -> dict[int, list[Node]]:
+        """The nodes that stand for none yet, by what they do."""
+        groups: dict[int, list[Node]] = {}
+        for key, node in self._keys(half, graph, relaxed):
+            if node not in paired:
+                groups.setdefault(key, []).append(node)
+        return groups
+
+    def _pair_alike(
+        self,
+        nodes: Sequence[Node],
+        others: list[Node],
+        namesakes: Mapping[str, Node],
+        careful: bool,
+        relaxed: bool,
+    ) -> None:
+        """Pair nodes that all do the same to the same: by their names, and then in order."""
+        rest = []
+        for node in nodes:
+            name = _name(node)
+            other = next((one for one in others if _name(one) == name), None)
+            if other is None or (relaxed and is_numbered(name)):
+                rest.append(node)
+                continue
+            others.remove(other)
+            self._pair(node, other, exact=not relaxed)
+        if careful and len(rest) != len(others):
+            return
+        for node in rest:
+            name = _name(node)
+            other = max(others, key=lambda one: evidence(name, _name(one)), default=None)
+            if other is None or (name != _name(other) and self._has_namesake(node, namesakes.get(name))):
+                continue
+            others.remove(other)
+            self._pair(node, other, exact=not relaxed)
 
     def _has_namesake(self, node: Node, other: Node | None) -> bool:
         """Whether another node than the one that does the same to the same has the name and the operator: then that is
@@ -297,9 +349,11 @@ class Alignment:
         """A number for what each node does, in order; their results are numbered on the way."""
         found = []
         for node in graph.nodes:
-            if node.op_type == "Identity" or all(v is None or half.is_constant(v) for v in node.outputs):
+            if node.op_type == "Identity" or (isinstance(node, Loop) and node in self.loops):
                 continue
-            if isinstance(node, Loop) and node in self.loops:
+            # What follows from constants alone is known by what it holds, and stands for nothing else.
+            folded = all(v is None or half.is_constant(v) for v in node.outputs)
+            if folded and (relaxed or not self._is_computed(half, node)):
                 continue
             form = half.form(node)
             fed = [-1 if operand is None else half.number(operand, relaxed) for operand in form.operands]
@@ -312,11 +366,15 @@ class Alignment:
                 key += [operator(inner) for _, body in bodies(node) for inner in walk(body)]
             number = self.table.of(("node", *key))
             for k, value in enumerate(node.outputs):
-                if value is not None:
+                if value is not None and not folded:
                     half.found[value] = self.table.of(("result", number, k))
             if not isinstance(node, Loop):
                 found.append((number, node))
         return found
+
+    def _is_computed(self, half: Half, node: Node) -> bool:
+        """Whether a node computes something, and is no way to write a constant."""
+        return any(v is not None and half.folded(v) is node for v in node.outputs) and self.exact
 
     def _pair(self, left: Node, right: Node, exact: bool = False) -> None:
         """Pair two nodes; ``exact``: they have one number, and may share it with others that do the same."""
@@ -336,13 +394,15 @@ class Alignment:
         known, seen, waiting = len(self.nodes), set(), list(results)
         while waiting:
             value, other = (half.origin(v) for half, v in zip((self.left, self.right), waiting.pop(), strict=True))
-            one, two = self.left.maker(value), self.right.maker(other)
+            one, two = self._purposeful(value, other)
             if one is None or two is None or (value, other) in seen:
                 continue
             seen.add((value, other))
-            if one not in here or two not in there:
-                if one not in here and two not in there:
-                    self._outside[value, other] = None
+            if one not in here and two not in there:
+                self._outside[value, other] = None
+                continue
+            # What reads nothing of a loop any more stands around it, and is the same node still.
+            if (one not in here or two not in there) and not self.corresponds(one, two):
                 continue
             if one not in self.nodes and two not in self._partners:
                 # Of several results each has a purpose of its own.
@@ -353,13 +413,20 @@ class Alignment:
                 waiting += [(a.value, b.value) for a, b in self.inputs(one, two)]
         return len(self.nodes) > known
 
+    def _purposeful(self, left: Value, right: Value) -> tuple[Node | None, Node | None]:
+        """The nodes that compute two values with one purpose; of what follows from constants alone too, where it is
+        not the same."""
+        if self.exact and not self.same(left, right):
+            return self.left.folded(left), self.right.folded(right)
+        return self.left.maker(left), self.right.maker(right)
+
     # -- loops
 
     def _loop(self, left: Loop, right: Loop) -> None:
         pair = self.loops[left] = LoopPair(left, right)
         self.nodes[left], self._partners[right] = right, left
         # Where one side alone has its condition among what it carries, that is the other's condition.
-        carried = carried_condition(left), carried_condition(right)
+        carried = self._carried_conditions(left, right)
         apart = [edge for edge in carried if edge is not None] if None in carried else []
         received = [
             edge.param if edge is not None and apart else loop.condition_input
@@ -396,6 +463,21 @@ class Alignment:
         self._last_values(pair)
         for last, other_last, _ in pair.lasts:
             self._fix(last.outer, other_last.outer)
+
+    def _carried_conditions(self, left: Loop, right: Loop) -> tuple[BackEdge | None, BackEdge | None]:
+        """The edges that carry the condition from one iteration to the next. An IR has no other way to tell a body its
+        condition: there it is the other side's condition input."""
+        found = carried_condition(left), carried_condition(right)
+        if found == (None, None) and (left.condition_input is None) is not (right.condition_input is None):
+            wanted = left.condition_input or right.condition_input
+            assert wanted is not None
+            halves = (self.left, left), (self.right, right)
+            one, other = (
+                None if loop.condition_input is not None else _told_condition(half, loop, wanted.name)
+                for half, loop in halves
+            )
+            return one, other
+        return found
 
     def _slices(self, left: Loop, right: Loop) -> list[tuple[SlicedInput, SlicedInput, str]]:
         def score(a: SlicedInput, b: SlicedInput) -> float | None:
@@ -457,17 +539,20 @@ class Alignment:
     def _last_values(self, pair: LoopPair) -> None:
         edges = {a: b for a, b, _ in pair.edges}
         left, right, free = pair.left, pair.right, list(pair.right.last_values)
-        for by_place in (False, True):
+
+        def same(last: LastValueOutput, other: LastValueOutput) -> bool:
+            edge, other_edge = left.edge_of(last), right.edge_of(other)
+            if edge is None or other_edge is None:
+                return self.same(last.result, other.result)
+            return edges.get(edge) is other_edge
+
+        # Of several that are the last of one value each stands for the one in its place.
+        for of_one, in_place in ((True, True), (True, False), (False, True)):
             for last in left.last_values:
-                edge = left.edge_of(last)
                 for other in () if any(last is a for a, _, _ in pair.lasts) else free:
-                    other_edge = right.edge_of(other)
-                    same = (
-                        edges.get(edge) is other_edge if edge and other_edge else self.same(last.result, other.result)
-                    )
-                    if self._one_place(left, right, last, other) if by_place else same:
+                    if same(last, other) >= of_one and self._one_place(left, right, last, other) >= in_place:
                         free.remove(other)
-                        pair.lasts.append((last, other, same))
+                        pair.lasts.append((last, other, of_one))
                         break
 
     def _one_place(self, left: Loop, right: Loop, a: object, b: object) -> bool:
@@ -478,6 +563,16 @@ class Alignment:
             if port.outer in loop.outputs  # type: ignore[attr-defined]
         ]
         return self.one_system and len(places) == 2 and places[0] == places[1]
+
+
+def _told_condition(half: Half, loop: Loop, name: str) -> BackEdge | None:
+    """The edge that tells the body its condition, ``name`` where there are several."""
+    if loop.condition is None:
+        return None
+    result = half.origin(loop.condition)
+    edges = [edge for edge in loop.back_edges if half.origin(edge.result) is result]
+    edges = [edge for edge in edges if begins_with_condition(edge, loop, half.origins)]
+    return max(edges, key=lambda edge: evidence(name, edge.param.name), default=None)
 
 
 def _is_known(half: Half, loop: Loop, edge: BackEdge) -> bool:

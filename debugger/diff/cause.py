@@ -23,6 +23,7 @@ from .findings import Cause, Difference, NodeDifference
 from .halves import Half, begun
 from .iteration_values import Moment
 from .normal import Operand
+from .ports import same_parts
 from .values import SAME, Delta, Tolerance, compare
 
 #: A pair of values, as their readers take them.
@@ -96,7 +97,7 @@ class Tracer:
                     return converted
         if self.alignment.rewired(a, b):
             return self._other_value(pair, reader)
-        one, other = self.alignment.left.maker(a), self.alignment.right.maker(b)
+        one, other = self.alignment.makers(a, b)
         if one is None or other is None:
             return self._source(pair) if one is other else self._apart(left, right)
         if not self.alignment.paired(one, other) or one.outputs.index(a) != other.outputs.index(b):
@@ -215,14 +216,11 @@ class Tracer:
         roles = [self._role(half, v) for half, v in ((self.alignment.left, left), (self.alignment.right, right))]
         if roles[0] != roles[1]:
             return self._apart(left, right)
-        if roles[0] == "carried":
-            back = self._before(left, right)
-            if back is not None:
-                return back
-        if roles[0] == "sliced input":
-            whole = self._whole(left, right)
-            if whole is not None and self._differ(whole):
-                return whole, None
+        before = {"carried": self._before, "sliced input": self._cut}.get(roles[0])
+        origins = self.alignment.left.origin(left), self.alignment.right.origin(right)
+        back = None if before is None else before(*origins)
+        if back is not None:
+            return back
         return Cause(self._difference(roles[0], *pair))
 
     def _before(self, left: Value, right: Value) -> tuple[_Pair, None] | None:
@@ -243,21 +241,23 @@ class Tracer:
         pair = Operand(begun(edges[0].initial)), Operand(begun(edges[1].initial))
         return (pair, None) if self._differ(pair) else None
 
-    def _whole(self, left: Value, right: Value) -> _Pair | None:
-        """What two sliced inputs are cut from."""
-        found = []
-        for half, value in ((self.alignment.left, left), (self.alignment.right, right)):
-            loop, _ = half.params[value]
-            port = next((port for port in loop.sliced_inputs if port.inner is value), None)
-            if port is None:
-                return None
-            found.append(Operand(port.outer))
-        return found[0], found[1]
+    def _cut(self, left: Value, right: Value) -> tuple[_Pair, None] | None:
+        """What a part was cut from, or the trip count that it is counted back from; None where both are the same, or
+        where it is cut otherwise."""
+        loops = self.alignment.left.params[left][0], self.alignment.right.params[right][0]
+        a, b = (next((p for p in loop.sliced_inputs if p.inner in (left, right)), None) for loop in loops)
+        if a is None or b is None or not same_parts(a, b):
+            return None
+        pairs = [(Operand(a.outer), Operand(b.outer))]
+        counts = loops[0].trip_count, loops[1].trip_count
+        if a.from_trip_count and counts[0] is not None and counts[1] is not None:
+            pairs.append((Operand(counts[0]), Operand(counts[1])))
+        return next(((pair, None) for pair in pairs if self._differ(pair)), None)
 
     def _role(self, half: Half, value: Value) -> str:
         if half.is_constant(value):
             return "constant"
-        loop, role = half.params.get(value, (None, "input"))
+        loop, role = half.params.get(half.origin(value), (None, "input"))
         return {"sliced": "sliced input", "iteration": "iteration number"}.get(role, role) if loop else role
 
     def _apart(self, left: Value, right: Value) -> Cause:

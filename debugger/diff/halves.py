@@ -84,6 +84,7 @@ class Half:
         self._digests: dict[Operand, Hashable] = {}
         self._forms: dict[Node, Form] = {}
         self._named: dict[str, list[Value]] | None = None
+        self._holding: dict[int, list[Value]] | None = None
         for inner in (inner for node in walk(graph) for _, inner in bodies(node)):
             self.opened.update(inner.opened)
         for loop in (node for node in walk(graph) if isinstance(node, Loop)):
@@ -145,6 +146,11 @@ class Half:
         node = self.origins.maker(value)
         return None if node is not None and self.constant(value) is not None else node
 
+    def folded(self, value: Value) -> Node | None:
+        """The node that computes a value, also where that follows from constants alone; None for what is written as a
+        constant."""
+        return None if self.phrases.constant(value) is not None else self.origins.maker(value)
+
     def constant(self, value: Value) -> Array | None:
         """The data of a constant, also of what follows from constants alone."""
         data = self.phrases.constant(value)
@@ -180,14 +186,24 @@ class Half:
         return self.maker(self.origin(value))
 
     def called(self, name: str) -> Sequence[Value]:
-        """The constants with a name."""
+        """The constants with a name, and what nodes compute under it."""
         if self._named is None:
             self._named = {}
             for graph in (self.graph, *(inner for node in walk(self.graph) for _, inner in bodies(node))):
-                made = [v for node in graph.nodes if node.op_type == "Constant" for v in node.outputs if v is not None]
+                made = [v for node in graph.nodes for v in node.outputs if v is not None]
                 for value in (*graph.constants, *made):
                     self._named.setdefault(value.name, []).append(value)
         return self._named.get(name, ())
+
+    def holding(self, number: int) -> Sequence[Value]:
+        """The constants of the model that have a number."""
+        if self._holding is None:
+            self._holding = {}
+            for graph in (self.graph, *(inner for node in walk(self.graph) for _, inner in bodies(node))):
+                made = [v for node in graph.nodes for v in node.outputs if v is not None and self.folded(v) is None]
+                for value in (*graph.constants, *made):
+                    self._holding.setdefault(self.number(value), []).append(value)
+        return self._holding.get(number, ())
 
     def number(self, operand: Operand | Value, relaxed: bool = False) -> int:
         """What stands for a value on both sides."""

@@ -51,7 +51,7 @@ def best_pairs(
     score: Callable[[T, T], float | None],
     given: Mapping[str, str],
 ) -> list[tuple[T, T, str]]:
-    """The best pairs: the names that are given, then by score; with equal scores a name decides, then the order."""
+    """The best pairs: the names that are given, then by score; with equal scores a name decides, then the place."""
     found: dict[int, tuple[int, str]] = {}
     taken: set[int] = set()
     for k, one in enumerate(left):
@@ -66,8 +66,8 @@ def best_pairs(
             mark = None if k in found or j in taken else score(one, other)
             if mark is not None:
                 mark += evidence(name(one), name(other))
-                marks.append((-mark, k, j))
-    for mark, k, j in sorted(marks):
+                marks.append((-mark, abs(k - j), k, j))
+    for mark, _, k, j in sorted(marks):
         if k not in found and j not in taken:
             same = name(left[k]) == name(right[j])
             found[k] = j, "name" if same else "structure" if mark <= -1 else "position"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...runtime.graph import MAIN, BackEdge, Graph, If, Loop, Node, Operation, SlicedInput, Value, bodies
+from ...runtime.graph import MAIN, BackEdge, Graph, If, Loop, Node, Operation, ScanOutput, SlicedInput, Value, bodies
 from ..words.condition import condition_slice
 from ..words.endings import Ending, ending
 from ..words.names import named
@@ -84,15 +84,42 @@ class _Body:
         left, right = self.graphs
         for a, b in zip(left.outputs, right.outputs, strict=False):
             if self.alignment.rewired(a, b):
-                yield self.told("output", (a.name, f"{named(a)} is an output"), (b.name, f"{named(b)} is an output"))
+                one, other = self._apart((a, f"{named(a)} is an output"), (b, f"{named(b)} is an output"))
+                yield self.told("output", (a.name, one), (b.name, other))
+            else:
+                yield from self.constant(a, b)
+
+    def _apart(self, left: tuple[Value, str], right: tuple[Value, str]) -> tuple[str, str]:
+        """Two texts about two values; which values those are, where it does not show."""
+        if left[1] != right[1]:
+            return left[1], right[1]
+        told = self._identities(left[0], right[0])
+        return f"{left[1]} ({told[0]})", f"{right[1]} ({told[1]})"
+
+    def _identities(self, left: Value, right: Value, depth: int = 10) -> tuple[str, str]:
+        """Which values two are: what they are called, or else what first differs of what they are computed from."""
+        told = _identity(self.alignment.left, left), _identity(self.alignment.right, right)
+        makers = [half.folded(half.origin(v)) for half, v in zip(self._halves(), (left, right), strict=True)]
+        if told[0] != told[1] or not depth:
+            return told
+        inputs = [[] if node is None else node.inputs for node in makers]
+        for a, b in zip(*inputs, strict=False):
+            if a is not None and b is not None and self.alignment.rewired(a, b):
+                return self._identities(a, b, depth - 1)
+        one, other = (_nature(half, value) for half, value in zip(self._halves(), (left, right), strict=True))
+        return f"{told[0]}, {one}", f"{told[1]}, {other}"
+
+    def _halves(self) -> tuple[Half, Half]:
+        return self.alignment.left, self.alignment.right
 
     def _branches(self, node: If, other: If) -> Iterator[Written]:
         """The results of an If's branches that are other values."""
         for (word, branch), (_, other_branch) in zip(bodies(node), bodies(other), strict=True):
             for a, b in zip(branch.outputs, other_branch.outputs, strict=False):
                 if self.alignment.rewired(a, b):
-                    one, two = ((v.name, f"{named(v)} is a result of the {word} branch") for v in (a, b))
-                    yield self.told("branch result", one, two)
+                    texts = [(v, f"{named(v)} is a result of the {word} branch") for v in (a, b)]
+                    one, two = self._apart(texts[0], texts[1])
+                    yield self.told("branch result", (a.name, one), (b.name, two))
                 else:
                     yield from self.constant(a, b)
 
@@ -166,7 +193,7 @@ class _Body:
         for pair in others:
             constant = [half.is_constant(operand.value) for half, operand in zip(halves, pair, strict=True)]
             if texts[0] == texts[1] or any(constant):
-                told = [_identity(half, operand.value) for half, operand in zip(halves, pair, strict=True)]
+                told = self._identities(pair[0].value, pair[1].value)
                 texts = [f"{text} ({words})" for text, words in zip(texts, told, strict=True)]
         return texts
 
@@ -211,12 +238,16 @@ class _Loops(_Body):
         one, other = self.endings
         if one.count is not None and other.count is not None:
             if not self.alignment.rewired(one.count, other.count):
+                yield from self.constant(one.count, other.count, "trip count")
                 return
             if not self.alignment.one_system and self._is_computed(one.count, other.count):
                 return  # another type, and no less than 0: systems ask for a count in their own ways
         elif one.slices and other.slices:
             return  # told as slices
-        yield from self._both("trip count", [_count_text(found) for found in self.endings])
+        texts = [_count_text(half, found) for _, half, found in self._sides()]
+        if one.count is not None and other.count is not None:
+            texts = list(self._apart((one.count, texts[0]), (other.count, texts[1])))
+        yield from self._both("trip count", texts)
 
     def _is_computed(self, left: Value, right: Value) -> bool:
         here, there = self.alignment.left, self.alignment.right
@@ -225,17 +256,22 @@ class _Loops(_Body):
     def _condition(self) -> Iterator[Written]:
         texts = [_condition_text(loop, half, found) for loop, half, found in self._sides()]
         yield from self._both("condition", texts, True)
-        decided = [loop.condition if found.decides else None for loop, _, found in self._sides()]
+        decided = [_deciding(loop, found) for loop, _, found in self._sides()]
         if decided[0] is not None and decided[1] is not None and self.alignment.rewired(decided[0], decided[1]):
-            one, other = ((value.name, f"{named(value)} decides") for value in decided if value is not None)
-            yield self.told("condition", one, other, deciding=True)
+            told = [f"{named(value)} is the condition" for value in decided if value is not None]
+            one, other = self._apart((decided[0], told[0]), (decided[1], told[1]))
+            yield self.told("condition", (decided[0].name, one), (decided[1].name, other), deciding=True)
         if self.endings[0].tested != self.endings[1].tested:
             return  # one is looked at before each iteration: it has no initial condition that would be another one
         first = [loop.initial_condition for loop, _, _ in self._sides()]
-        known = [found.initial for found in self.endings]
+        known = [
+            _scalar(half, loop.initial_condition) if found.initial is None else found.initial
+            for loop, half, found in self._sides()
+        ]
         if first[0] is not None and first[1] is not None and known == [None, None]:
             if self.alignment.rewired(first[0], first[1]):
-                yield self.told("initial condition", ("", named(first[0])), ("", named(first[1])), deciding=True)
+                one, other = self._apart((first[0], named(first[0])), (first[1], named(first[1])))
+                yield self.told("initial condition", ("", one), ("", other), deciding=True)
             return
         words = [{True: "true", False: "false", None: "not constant"}[word] for word in known]
         yield from self._both("initial condition", words, True)
@@ -246,8 +282,9 @@ class _Loops(_Body):
             if not rewired:
                 yield from self.constant(a.outer, b.outer)
             if not same_parts(a, b) or rewired:
-                one, other = ((p.inner.name, f"{named(p.inner)} = {slice_text(p, 'i')}") for p in (a, b))
-                yield self.told("sliced input", one, other)
+                cut = [(p.outer, f"{named(p.inner)} = {slice_text(p, 'i')}") for p in (a, b)]
+                one, other = self._apart(cut[0], cut[1]) if rewired else (cut[0][1], cut[1][1])
+                yield self.told("sliced input", (a.inner.name, one), (b.inner.name, other))
 
     def _initial_values(self) -> Iterator[Written]:
         for a, b, _ in self.pair.edges:
@@ -257,7 +294,8 @@ class _Loops(_Body):
                 if not (parts and self._same_part(one, other)):
                     yield self.told("initial value", _begun(a), _begun(b))
             elif self.alignment.rewired(one, other):
-                yield self.told("initial value", _begun(a), _begun(b))
+                texts = self._apart((one, _begun(a)[1]), (other, _begun(b)[1]))
+                yield self.told("initial value", (a.param.name, texts[0]), (b.param.name, texts[1]))
             else:
                 yield from self.constant(one, other, "initial value")
 
@@ -268,7 +306,8 @@ class _Loops(_Body):
         for a, b, _ in self.pair.edges:
             if self.alignment.rewired(a.result, b.result):
                 halves = (self.alignment.left, a), (self.alignment.right, b)
-                texts = [f"{half.phrases.operand(edge.result)} → {named(edge.param)}" for half, edge in halves]
+                told = [f"{half.phrases.operand(edge.result)} → {named(edge.param)}" for half, edge in halves]
+                texts = self._apart((a.result, told[0]), (b.result, told[1]))
                 yield self.told("back edge", (a.param.name, texts[0]), (b.param.name, texts[1]))
             else:
                 yield from self.constant(a.result, b.result)
@@ -276,31 +315,61 @@ class _Loops(_Body):
     def _scans(self) -> Iterator[Written]:
         for a, b, _ in self.pair.scans:
             order = a.reverse is not b.reverse or (self.alignment.one_system and a.axis != b.axis)
-            if order or self.alignment.rewired(a.result, b.result):
-                texts = [
+            rewired = self.alignment.rewired(a.result, b.result)
+            if not rewired:
+                yield from self.constant(a.result, b.result)
+            yield from self._lengths(a, b)
+            if order or rewired:
+                told = [
                     f"{named(scan.outer)} collects {named(scan.result)} on axis {scan.axis}"
                     f"{', the last iteration first' if scan.reverse else ''}"
                     for scan in (a, b)
                 ]
+                texts = self._apart((a.result, told[0]), (b.result, told[1]))
                 yield self.told("scan output", (a.outer.name, texts[0]), (b.outer.name, texts[1]))
+
+    def _lengths(self, left: ScanOutput, right: ScanOutput) -> Iterator[Written]:
+        """The lengths that two scan outputs are padded to."""
+        if left.length is None or right.length is None:
+            return
+        if self.alignment.rewired(left.length, right.length):
+            texts = [f"{named(scan.outer)} is padded to {named(scan.length)}" for scan in (left, right) if scan.length]
+            yield self.told("scan output", (left.outer.name, texts[0]), (right.outer.name, texts[1]))
+        else:
+            yield from self.constant(left.length, right.length)
 
     def _last_values(self) -> Iterator[Written]:
         for a, b, same in self.pair.lasts:
-            if not same and self.alignment.rewired(a.result, b.result):
-                texts = [
+            edges = a.edge, b.edge
+            # Without an iteration what is carried is what it begins with, and anything else is nothing.
+            begun = self.alignment.one_system and (edges[0] is None) is not (edges[1] is None)
+            if begun or (not same and self.alignment.rewired(a.result, b.result)):
+                told = [
                     f"{named(last.outer)} is the last {_result(loop, last.result)}"
-                    for loop, last in ((self.pair.left, a), (self.pair.right, b))
+                    f"{f', or what {named(edge.param)} begins with' if begun and edge is not None else ''}"
+                    for loop, last, edge in ((self.pair.left, a, edges[0]), (self.pair.right, b, edges[1]))
                 ]
+                texts = self._apart((a.result, told[0]), (b.result, told[1]))
                 yield self.told("last-value output", (a.outer.name, texts[0]), (b.outer.name, texts[1]))
 
 
 def _identity(half: Half, value: Value) -> str:
-    """Which value an input is: a constant by its name, one of several results by its place, another by what it is."""
+    """Which value an input is: one of several results by its place, another by its name and by what it hands on."""
     origin = half.origin(value)
     node = half.maker(origin)
     if node is not None and len(node.outputs) > 1:
         return f"{named(value)} is output {node.outputs.index(origin)} of {node.op_type} '{node.name}'"
-    return named(value) if origin is value or half.is_constant(value) else f"{named(value)} is {named(origin)}"
+    return named(value) if origin is value else f"{named(value)} is {named(origin)}"
+
+
+def _nature(half: Half, value: Value) -> str:
+    """What kind of thing a value is, for two that go by one name."""
+    origin = half.origin(value)
+    node = half.folded(origin)
+    if node is not None:
+        return f"the result of {node.op_type}"
+    loop, role = half.params.get(origin, (None, "constant" if half.is_constant(origin) else "input"))
+    return f"{'an' if role[0] in 'aeiou' else 'a'} {role}{' value' if role in ('carried', 'sliced') and loop else ''}"
 
 
 def _result(loop: Loop, value: Value) -> str:
@@ -316,12 +385,26 @@ def _begun(edge: BackEdge) -> tuple[str, str]:
     return edge.param.name, f"{named(edge.param)} = {told}"
 
 
-def _count_text(found: Ending) -> str:
-    if found.trips is not None:
-        return str(found.trips)
+def _count_text(half: Half, found: Ending) -> str:
+    trips = _scalar(half, found.count) if found.trips is None else found.trips
+    if trips is not None and trips >= 0:
+        return str(trips)
     if found.slices:
         return "the sliced inputs' parts"
     return "none" if found.count is None else named(found.count)
+
+
+def _deciding(loop: Loop, found: Ending) -> Value | None:
+    """What decides whether a loop goes on; where nothing does, what the body hands on as its condition."""
+    if found.decides:
+        return loop.condition
+    return None if loop.condition_input is None else loop.condition or loop.ignored_condition
+
+
+def _scalar(half: Half, value: Value | None) -> Any:
+    """The number or truth that one element is, also where it follows from constants alone."""
+    data = None if value is None else half.data(value)
+    return data.reshape(-1)[0].item() if data is not None and data.size == 1 else None
 
 
 def _condition_text(loop: Loop, half: Half, found: Ending) -> str:

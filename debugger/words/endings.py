@@ -83,7 +83,7 @@ class Ending:
 def ending(loop: Loop, origins: Origins) -> Ending:
     """What can end a loop; ``origins`` are those of the whole model."""
     always = origins.scalar(loop.condition)
-    passed = loop.condition is not None and origins.origin(loop.condition) is loop.condition_input
+    passed = _is_passed(loop, origins)
     initial = True if loop.initial_condition is None else origins.scalar(loop.initial_condition)
     tested = loop.tested is not None
     if tested and always is not None and not always:
@@ -119,6 +119,25 @@ def ending(loop: Loop, origins: Origins) -> Ending:
         None if initial is None else bool(initial),
         tested,
     )
+
+
+def _is_passed(loop: Loop, origins: Origins) -> bool:
+    """Whether the body's condition is the initial one, handed on: as the condition input, or as a carried value."""
+    if loop.condition is None:
+        return False
+    source = origins.origin(loop.condition)
+    if source is loop.condition_input:
+        return True
+    edge = next((edge for edge in loop.back_edges if edge.param is source), None)
+    return edge is not None and origins.origin(edge.result) is source and begins_with_condition(edge, loop, origins)
+
+
+def begins_with_condition(edge: BackEdge, loop: Loop, origins: Origins) -> bool:
+    """Whether what an edge carries is the initial condition at first."""
+    initial = loop.initial_condition
+    if isinstance(edge.initial, SlicedInput) or initial is None:
+        return False
+    return origins.origin(edge.initial) is origins.origin(initial)
 
 
 def carried_condition(loop: Loop) -> BackEdge | None:

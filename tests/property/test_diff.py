@@ -21,7 +21,9 @@ from loopdbg.debugger.peers.onnx_writer import with_trajectories
 from loopdbg.debugger.peers.process import Peer
 from loopdbg.runtime.frontends.onnx import reader as frontend
 from models import proto
+from strategies.draws import FromHypothesis
 from strategies.mixed import BINARY, programs
+from strategies.renamed import graphs, renamed
 from strategies.written import Program
 
 EXACT = Options(Tolerance(0, 0))
@@ -57,33 +59,6 @@ def test_random_loops_written_and_read_again(program: Program) -> None:
 QUICK = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 
 
-def graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
-    """A graph and all bodies inside it."""
-    yield graph
-    for node in graph.node:
-        for attribute in node.attribute:
-            if attribute.type == onnx.AttributeProto.GRAPH:
-                yield from graphs(attribute.g)
-
-
-def renamed(source: onnx.ModelProto, draw: st.DataObject) -> onnx.ModelProto:
-    """The same model as another exporter would name it: numbers throughout, inputs and outputs alone keep theirs."""
-    source = onnx.ModelProto.FromString(source.SerializeToString())
-    kept = {value.name for value in (*source.graph.input, *source.graph.output)}
-    inside = list(graphs(source.graph))
-    found = [value.name for g in inside[1:] for value in g.input]
-    found += [name for g in inside for node in g.node for name in node.output]
-    old = sorted({name for name in found if name and name not in kept})
-    new = dict(zip(old, draw.draw(st.permutations([f"t{k}" for k in range(len(old))])), strict=True))
-    for g in inside:
-        for value in (*g.input, *g.output):
-            value.name = new.get(value.name, value.name)
-        for node in g.node:
-            node.input[:] = [new.get(name, name) for name in node.input]
-            node.output[:] = [new.get(name, name) for name in node.output]
-    return source
-
-
 def compared(program: Program, left: onnx.ModelProto, right: onnx.ModelProto) -> Comparison:
     models = [loopdbg.Model(frontend.from_proto(source, "random")) for source in (left, right)]
     random = np.random.default_rng(5)
@@ -97,7 +72,7 @@ def compared(program: Program, left: onnx.ModelProto, right: onnx.ModelProto) ->
 @given(programs(), st.data())
 def test_names_alone_make_no_difference(program: Program, data: st.DataObject) -> None:
     source = proto(program.text)
-    found = compared(program, source, renamed(source, data))
+    found = compared(program, source, renamed(source, FromHypothesis(data.draw)))
     assert found.same and not found.written, (program.text, found)
     assert not [loop for loop in found.loops if loop.only_left or loop.only_right]
 
@@ -113,7 +88,7 @@ def test_the_node_that_was_changed_is_blamed(program: Program, data: st.DataObje
     alone = sum(set(node.input) == set(g.node[k].input) and node.op_type in BINARY for node in g.node) == 1
     g.node[k].op_type = data.draw(st.sampled_from([op for op in BINARY if op != was]))
     name, now = g.node[k].output[0], g.node[k].op_type
-    found = compared(program, left, renamed(right, data))
+    found = compared(program, left, renamed(right, FromHypothesis(data.draw)))
     first = found.first
     if first is None:
         return
@@ -133,7 +108,7 @@ def test_the_constant_that_was_changed_is_named(program: Program, data: st.DataO
     assume(places)
     node = data.draw(st.sampled_from(places))
     node.attribute[0].t.CopyFrom(onnx.numpy_helper.from_array(np.float32(0.75)))
-    found = compared(program, left, renamed(right, data))
+    found = compared(program, left, renamed(right, FromHypothesis(data.draw)))
     assert [(one.kind, one.name, one.left, one.right) for one in found.written] == [
         ("constant", node.output[0], np.float32(0.5), np.float32(0.75))
     ], (program.text, found)

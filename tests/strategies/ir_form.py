@@ -132,6 +132,11 @@ class _Net:
                 data["batch_dims"] = 0
             case "MatMul":
                 data |= {"transpose_a": "false", "transpose_b": "false"}
+            case "CumSum":
+                operand("axis", np.array(0))
+                data |= {name: str(bool(node.attributes[name])).lower() for name in ("exclusive", "reverse")}
+            case "Clip":
+                data |= {"min": node.attributes["low"], "max": node.attributes["high"]}
             case "Reshape":
                 operand("shape", np.array(node.attributes["shape"], np.int64))
                 data["special_zero"] = "false"
@@ -188,7 +193,7 @@ class _Net:
         for c in loop.carried:
             result = body.result(inner[c.result], f"{c.param.name}_result")
             edges.append(f'<edge from-layer="{result}" to-layer="{inner[c.param][0]}"/>')
-            out(result, c.output)
+            out(result if c.last is None else body.result(inner[c.last], f"{c.param.name}_last"), c.output)
         for s in loop.scanned:
             result = body.result(inner[s.result], f"{s.output.name}_result")
             step = ' start="-1" end="0" stride="-1"' if s.backwards else ' start="0" end="-1" stride="1"'

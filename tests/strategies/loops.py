@@ -31,6 +31,8 @@ class Loops(Nodes):
             kinds += [self.found] * 3 + [self.reduce, self.shape]
         if "products" in self.features:
             kinds += [self.product] * 3
+        if "attributes" in self.features:
+            kinds += [self.with_attributes] * 2
         if "strings" in self.features:
             kinds += [self.string] * 2
         if "failing" in self.features:

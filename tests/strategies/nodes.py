@@ -250,6 +250,19 @@ class Nodes:
             self.emit(scope, "StringConcat", [a, b], STRING, shape)
         return True
 
+    def with_attributes(self, scope: Scope) -> bool:
+        """An operator whose attributes decide what it gives."""
+        draw = self.draw
+        a = self.late(scope.of(lambda v: v.type.dtype == "float32"))
+        if len(a.type.shape) and draw.chance(50):
+            a = self.small(scope, a)
+            ways = {"exclusive": draw.integer(0, 1), "reverse": draw.integer(0, 1)}
+            self.emit(scope, "CumSum", [a], a.type.dtype, a.type.shape, **ways)
+        else:
+            limits = {"low": draw.pick((-3.0, -1.0, 0.0)), "high": draw.pick((1.0, 2.0, 5.0))}
+            self.emit(scope, "Clip", [a], a.type.dtype, a.type.shape, **limits)
+        return True
+
     def risky(self, scope: Scope) -> bool:
         """A Gather whose index may be outside."""
         source = self.late(scope.of(lambda v: v.type.dtype != STRING and len(v.type.shape) > 0))

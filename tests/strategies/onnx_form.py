@@ -101,6 +101,12 @@ class _Writer:
                 operand("axis", np.array([0]))
             case "Gather":
                 attributes["axis"] = node.attributes.get("axis", 0)
+            case "CumSum":
+                attributes |= node.attributes
+                operand("axis", np.array(0))
+            case "Clip":
+                for name in ("low", "high"):
+                    operand(name, np.array(node.attributes[name], node.output.type.numpy))
             case "Reshape":
                 operand("shape", np.array(node.attributes["shape"], np.int64))
         operator = OPERATORS[node.operator].onnx

@@ -69,6 +69,14 @@ def _unique(x: Any) -> Any:
     return np.unique(x, return_index=True)[0]
 
 
+def _cumsum(x: Any, exclusive: int, reverse: int) -> Any:
+    """Along the first axis."""
+    x = x[::-1] if reverse else x
+    sums = np.cumsum(x, 0, dtype=x.dtype)
+    sums = sums - x if exclusive else sums
+    return sums[::-1] if reverse else sums
+
+
 def _strings(a: Any, b: Any) -> Any:
     return np.asarray(a + b, object)
 
@@ -110,6 +118,8 @@ OPERATORS: dict[str, Operator] = {
     "Unique": Operator(_unique, "Unique"),
     "MatMul": Operator(_matmul, "MatMul", ("MatMul", "opset1")),
     "Gemm": Operator(_gemm, "Gemm"),
+    "CumSum": Operator(_cumsum, "CumSum", ("CumSum", "opset3")),
+    "Clip": Operator(lambda x, low, high: np.clip(x, low, high).astype(x.dtype), "Clip", ("Clamp", "opset1")),
     "Reshape": Operator(lambda x, shape: x.reshape(shape), "Reshape", ("Reshape", "opset1")),
     "StringConcat": Operator(_strings, "StringConcat"),
 }

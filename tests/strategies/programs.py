@@ -68,10 +68,13 @@ class Branch:
 
 @dataclass(eq=False)
 class Carried:
+    """``last``: in an IR another result can leave the loop as ``output``; None: it is what is carried."""
+
     initial: Value
     param: Value
     result: Value
     output: Value
+    last: Value | None = None
 
 
 @dataclass(eq=False)

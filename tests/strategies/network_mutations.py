@@ -1,0 +1,236 @@
+"""One change in a random TensorRT network, made in a second network of the same choices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from loopdbg.runtime.frontends.tensorrt.enums import LoopOutput, TripLimit
+from loopdbg.runtime.frontends.tensorrt.layer import ITensor
+from loopdbg.runtime.frontends.tensorrt.lowering import tensor_name
+from networks import Op, out
+
+from .draws import Draw
+from .mutations import Mutation
+from .tensorrt import Maker
+
+_FAMILIES = ((Op.SUM, Op.SUB, Op.MAX, Op.MIN), (Op.LESS, Op.GREATER, Op.EQUAL))
+
+
+def mutated(maker: Maker, kind: str, draw: Draw) -> Mutation | None:
+    """Change the network that was made; None where there is no place for such a change."""
+    return KINDS[kind](maker, draw)
+
+
+def _mutation(text: str, *names: str) -> Mutation:
+    return Mutation(frozenset(names), text)
+
+
+def _layers(maker: Maker, kind: str) -> list[Any]:
+    return [layer for layer in maker.net.layers if type(layer).__name__ == kind]
+
+
+def _name(layer: Any) -> str:
+    return str(tensor_name(out(layer)))
+
+
+def _operator(maker: Maker, draw: Draw) -> Mutation | None:
+    layers = [(layer, f) for layer in _layers(maker, "IElementWiseLayer") for f in _FAMILIES if layer.op in f]
+    if not layers:
+        return None
+    layer, family = draw.pick(layers)
+    was, layer.op = layer.op, draw.pick([op for op in family if op is not layer.op])
+    return _mutation(f"{_name(layer)}: {was} is {layer.op}", _name(layer))
+
+
+def _weight(maker: Maker, draw: Draw) -> Mutation | None:
+    # How long a scan output is made is no number that the network computes with.
+    lengths = {layer.length for layer in _layers(maker, "ILoopOutputLayer")}
+    layers = [one for one in _layers(maker, "IConstantLayer") if one.weights.size and out(one) not in lengths]
+    if not layers:
+        return None
+    layer = draw.pick(layers)
+    array = np.array(layer.weights).reshape(tuple(out(layer).shape))
+    array[np.unravel_index(draw.integer(0, array.size - 1), array.shape)] += draw.pick((1, 2))
+    layer.weights = array
+    names = {_name(layer)}
+    for loop in maker.net.loops:
+        names |= {f"loop {loop.name}" for one in loop.layers if out(layer) in one._inputs and not one._outputs}
+    return _mutation(f"{_name(layer)} is {array.tolist()}", *names)
+
+
+# -- what is read where
+
+
+def _others(maker: Maker, tensor: ITensor, before: int) -> list[ITensor]:
+    """What can be read in the place of a tensor: of its type, known where that is, made before."""
+    inside = maker.everything
+    number = {layer: k for k, layer in enumerate(maker.net.layers)}
+    return [
+        other
+        for other in inside
+        if other is not tensor
+        and (other.type.dtype, tuple(other.shape)) == (tensor.type.dtype, tuple(tensor.shape))
+        and inside[other] <= inside.get(tensor, frozenset())
+        and (other._layer is None or number[other._layer] < before)
+    ]
+
+
+def _rewired(kinds: Mapping[str, tuple[int, ...]]) -> Callable[[Maker, Draw], Mutation | None]:
+    """Another tensor as one of the inputs of a layer of these kinds."""
+
+    def rewire(maker: Maker, draw: Draw) -> Mutation | None:
+        number = {layer: k for k, layer in enumerate(maker.net.layers)}
+        places = [
+            (layer, k, others)
+            for kind, which in kinds.items()
+            for layer in _layers(maker, kind)
+            for k in which
+            if k < len(layer._inputs) and layer._inputs[k] is not None
+            for others in [_others(maker, layer._inputs[k], _end(maker, layer, k, number))]
+            if others
+        ]
+        if not places:
+            return None
+        layer, k, others = draw.pick(places)
+        names = _names(maker, layer)
+        was, other = layer._inputs[k], draw.pick(others)
+        layer.set_input(k, other)
+        return _mutation(f"{names}: input {k} is {tensor_name(other)} for {tensor_name(was)}", *names)
+
+    return rewire
+
+
+def _end(maker: Maker, layer: Any, k: int, number: Mapping[Any, int]) -> int:
+    """Where in time a layer reads: what a recurrence hands on is made after it."""
+    late = type(layer).__name__ in ("IRecurrenceLayer", "ITripLimitLayer") and (k == 1 or not layer._outputs)
+    if not late:
+        return number[layer]
+    return max((number[one] for one in layer._loop.layers if one in number), default=number[layer])
+
+
+def _names(maker: Maker, layer: Any) -> list[str]:
+    """What a comparison may call a layer as a reader: a loop's limit is the loop's, and what hands a tensor on is none,
+    but who reads that is."""
+    kind = type(layer).__name__
+    if kind == "IIfConditionalInputLayer":
+        return [name for one in maker.net.layers if out(layer) in one._inputs for name in _names(maker, one)]
+    if kind == "IIfConditionalOutputLayer":
+        return [_name(layer), *(str(tensor_name(tensor)) for tensor in layer._inputs)]
+    if kind == "IConditionLayer":
+        return [_name(one) for one in layer._conditional.outputs] + [layer._conditional.name]
+    if layer._outputs:
+        return [_name(layer)]
+    return [f"loop {loop.name}" for loop in maker.net.loops if layer in loop.layers]
+
+
+def _trip(maker: Maker, draw: Draw) -> Mutation | None:
+    layers = [(loop, one) for loop in maker.net.loops for one in [loop.limit(TripLimit.COUNT)] if one is not None]
+    if not layers:
+        return None
+    loop, layer = draw.pick(layers)
+    was, number = layer.input(0), draw.integer(0, 7)
+    layer.set_input(0, maker.net.i(number))
+    return _mutation(f"loop {loop.name} runs {number} times", f"loop {loop.name}", str(tensor_name(was)))
+
+
+def _condition(maker: Maker, draw: Draw) -> Mutation | None:
+    limits = [(loop, one) for loop in maker.net.loops for one in [loop.limit(TripLimit.WHILE)] if one is not None]
+    if not limits:
+        return None
+    loop, layer = draw.pick(limits)
+    was = layer.input(0)
+    others = _others(maker, was, len(maker.net.layers))
+    if not others:
+        return None
+    other = draw.pick(others)
+    layer.set_input(0, other)
+    return _mutation(f"{tensor_name(other)} for {tensor_name(was)} decides", tensor_name(was), f"loop {loop.name}")
+
+
+def _slice(maker: Maker, draw: Draw) -> Mutation | None:
+    layers = _layers(maker, "IIteratorLayer")
+    if not layers or draw.chance(30):
+        return _rewired({"IIteratorLayer": (0,)})(maker, draw)
+    layer = draw.pick(layers)
+    layer.reverse = not layer.reverse
+    return _mutation(f"{_name(layer)} begins at the other end", _name(layer))
+
+
+def _scan(maker: Maker, draw: Draw) -> Mutation | None:
+    layers = [layer for layer in _layers(maker, "ILoopOutputLayer") if layer.kind is not LoopOutput.LAST_VALUE]
+    if not layers:
+        return None
+    layer = draw.pick(layers)
+    others = _others(maker, layer._inputs[0], len(maker.net.layers))
+    if others and draw.chance(60):
+        layer.set_input(0, draw.pick(others))
+        return _mutation(f"{_name(layer)} is of another tensor", _name(layer))
+    layer._kind = LoopOutput.REVERSE if layer.kind is LoopOutput.CONCATENATE else LoopOutput.CONCATENATE
+    maker.net.changed(layer)
+    return _mutation(f"{_name(layer)} is filled from the other end", _name(layer))
+
+
+def _last(maker: Maker, draw: Draw) -> Mutation | None:
+    layers = [layer for layer in _layers(maker, "ILoopOutputLayer") if layer.kind is LoopOutput.LAST_VALUE]
+    places = []
+    for layer in layers:
+        recurrences = [one for loop in maker.net.loops if layer in loop.outputs for one in loop.recurrences]
+        tensor = layer._inputs[0]
+        fits = [one for one in recurrences if out(one) is not tensor and _alike(out(one), tensor)]
+        places += [(layer, fits)] if fits else []
+    if not places:
+        return None
+    layer, fits = draw.pick(places)
+    layer.set_input(0, out(draw.pick(fits)))
+    return _mutation(f"{_name(layer)} is the last of another recurrence", _name(layer))
+
+
+def _alike(a: ITensor, b: ITensor) -> bool:
+    return (a.type.dtype, tuple(a.shape)) == (b.type.dtype, tuple(b.shape))
+
+
+def _inserted(maker: Maker, draw: Draw) -> Mutation | None:
+    layers = _layers(maker, "IElementWiseLayer")
+    layers = [layer for layer in layers if layer._inputs[0].type.dtype != np.bool_]
+    if not layers:
+        return None
+    layer = draw.pick(layers)
+    tensor = layer._inputs[draw.integer(0, 1)]
+    made = maker.net.ew(tensor, tensor, Op.SUM)
+    layer.set_input(list(layer._inputs).index(tensor), made)
+    return _mutation(f"a sum before {_name(layer)}", _name(layer), tensor_name(made))
+
+
+def _removed(maker: Maker, draw: Draw) -> Mutation | None:
+    layers = [layer for layer in _layers(maker, "IElementWiseLayer") if _alike(out(layer), layer._inputs[0])]
+    places = [(layer, [one for one in maker.net.layers if out(layer) in one._inputs]) for layer in layers]
+    places = [(layer, readers) for layer, readers in places if readers and out(layer) not in maker.net.outputs]
+    if not places:
+        return None
+    layer, readers = draw.pick(places)
+    names = {_name(layer), *(name for one in readers for name in _names(maker, one))}
+    for reader in readers:
+        for k, tensor in enumerate(list(reader._inputs)):
+            if tensor is out(layer):
+                reader.set_input(k, layer._inputs[0])
+    return _mutation(f"{_name(layer)} is gone", *names)
+
+
+#: What a change can be of.
+KINDS: Mapping[str, Callable[[Maker, Draw], Mutation | None]] = {
+    "operator": _operator,
+    "edge": _rewired({"IElementWiseLayer": (0, 1), "IIfConditionalOutputLayer": (0, 1), "IConditionLayer": (0,)}),
+    "weight": _weight,
+    "slice": _slice,
+    "condition": _condition,
+    "trip": _trip,
+    "backedge": _rewired({"IRecurrenceLayer": (1,)}),
+    "initial": _rewired({"IRecurrenceLayer": (0,)}),
+    "scan": _scan,
+    "last": _last,
+    "inserted": _inserted,
+    "removed": _removed,
+}
