@@ -39,7 +39,7 @@ _LEAST, _MOST = 4, 48
 #: The ends of a history stand beside it where so many cells are left of it.
 _BARS, _ENDS = 12, "from..to"
 #: With less than so many cells for it values are written short.
-_WELL, _SHORT = 8, 12
+_WELL, _SHORT, _SCALAR = 8, 12, 14
 #: Of many indices so many are shown.
 _SHOWN = 3
 
@@ -64,20 +64,21 @@ class BackEdges(Pane):
             return [line((text, Role.DIM))]
         if not frame.back_edges:
             return [line(("this loop carries nothing from iteration to iteration", Role.DIM))]
-        lines = self._table(shown, frame.loop, width, max(8, min(36, (width - 28) // 2)))
+        room = max(8, min(36, (width - 28) // 2))
+        lines = self._table(shown, frame.loop, width, room, room)
         if any(map(len, frame.history.values())) and _used(lines) > width - 2 - _WELL:
             # How it went tells more than many digits.
-            short = self._table(shown, frame.loop, width, _SHORT)
+            short = self._table(shown, frame.loop, width, min(room, _SHORT), min(room, _SCALAR))
             lines = short if _used(short) <= width - 2 - _LEAST else lines
         lines = self._with_history(lines, shown, width, height)
         return _with_sequences(lines, shown, width, height) if is_lazy(shown.frame.frame) else lines
 
-    def _table(self, shown: Shown, loop: Loop, width: int, room: int) -> list[Line]:
-        """A row for each, its values in at most so many cells."""
+    def _table(self, shown: Shown, loop: Loop, width: int, room: int, single: int) -> list[Line]:
+        """A row for each, its values in at most so many cells, single numbers in ``single``: they keep digits."""
         frame = shown.frame.frame
         first, indices = frame.at_boundary and not frame.iteration, picks(loop)
         rows = [
-            _row(edge, room, first, _called(port.param, shown), named(port.result), port.param in indices)
+            _row(edge, (room, single), first, _called(port.param, shown), named(port.result), port.param in indices)
             for edge, port in zip(frame.back_edges, loop.back_edges, strict=True)
         ]
         targets = [
@@ -155,13 +156,13 @@ def _whose(shown: Shown) -> str:
     return f"iteration {frame.iteration - 1} → {frame.iteration}" if frame.iteration else "initial values"
 
 
-def _row(edge: CarriedValue, room: int, first: bool, param: str, result: str, index: bool) -> list[Span]:
+def _row(edge: CarriedValue, rooms: tuple[int, int], first: bool, param: str, result: str, index: bool) -> list[Span]:
     def told(value: Any, there: bool, role: Role) -> Span:
         if there and isinstance(value, np.ndarray) and value.size == 1:
-            value = value.reshape(())
+            return norm_value(value.reshape(()), rooms[1]), role
         # How large indices are means nothing, nor how far apart they are.
         write = _newest if index and not isinstance(value, Summary) else norm_value
-        return (write(value, room), role) if there else (NOT_YET, Role.DIM)
+        return (write(value, rooms[0]), role) if there else (NOT_YET, Role.DIM)
 
     newest = edge.value if edge.ready and edge.value is not None else edge.previous
     # While a long loop runs nobody knows what a tensor was an iteration ago.

@@ -234,12 +234,13 @@ def _plot(view: FrameView, text: LoopText, found: Estimate | None, width: int, h
         return []
     sign = "○" if data.threshold is None else "─"
     left, right = text.sides
-    # A constant is its own name.
-    if data.threshold is not None and right != number_text(data.threshold):
-        right = f"{right} = {number_text(data.threshold)}"
     each = f", {sides[0].bucket} a point" if sides[0].bucket > 1 else ""
     guess = f"   {AHEAD} estimate" if data.ahead else ""
-    key = f"● {left}   {sign} {right}{guess}   by iteration{each}, {scale_of(data)}"
+    # Its number stands beside the line too; a constant is its own name.
+    number = "" if data.threshold is None or right == number_text(data.threshold) else number_text(data.threshold)
+    forms = [f"{right} = {number}", right] if number else [right]
+    keys = [f"● {left}   {sign} {one}{guess}   by iteration{each}, {scale_of(data)}" for one in forms]
+    key = next((one for one in keys if len(one) <= width), keys[-1])
     return [*(line(*_dotted(row)) for row in rows), line((key, Role.DIM))]
 
 
