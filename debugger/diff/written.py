@@ -6,11 +6,12 @@ Of models of two systems less can be told: operators and attributes are not writ
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ...runtime.graph import MAIN, BackEdge, Graph, If, Loop, Node, Operation, ScanOutput, SlicedInput, Value, bodies
 from ..words.condition import condition_slice
-from ..words.endings import Ending, ending
+from ..words.endings import Ending, carries_condition_on, ending
 from ..words.names import named
 from ..words.node_text import SIGNS
 from ..words.subscripts import slice_text
@@ -210,7 +211,7 @@ class _Loops(_Body):
     def __init__(self, alignment: Alignment, pair: LoopPair, path: str, seen: set[tuple[Value, Value]]) -> None:
         super().__init__(alignment, pair.left.body, pair.right.body, path, seen)
         self.pair = pair
-        self.endings = ending(pair.left, alignment.left.origins), ending(pair.right, alignment.right.origins)
+        self.endings = _ending(pair.left, alignment.left), _ending(pair.right, alignment.right)
         self.deciding = set(condition_slice(pair.left).nodes)
         if self.endings[0].tested != self.endings[1].tested:
             self.shifted = self.deciding
@@ -264,11 +265,9 @@ class _Loops(_Body):
         if self.endings[0].tested != self.endings[1].tested:
             return  # one is looked at before each iteration: it has no initial condition that would be another one
         first = [loop.initial_condition for loop, _, _ in self._sides()]
-        known = [
-            _scalar(half, loop.initial_condition) if found.initial is None else found.initial
-            for loop, half, found in self._sides()
-        ]
-        if first[0] is not None and first[1] is not None and known == [None, None]:
+        known = [found.initial for found in self.endings]
+        if first[0] is not None and first[1] is not None and None in known:
+            # Where it is computed on both sides, what computes it is compared.
             if self.alignment.rewired(first[0], first[1]):
                 one, other = self._apart((first[0], named(first[0])), (first[1], named(first[1])))
                 yield self.told("initial condition", ("", one), ("", other), deciding=True)
@@ -383,6 +382,12 @@ def _begun(edge: BackEdge) -> tuple[str, str]:
     initial = edge.initial
     told = slice_text(initial, None) if isinstance(initial, SlicedInput) else named(initial)
     return edge.param.name, f"{named(edge.param)} = {told}"
+
+
+def _ending(loop: Loop, half: Half) -> Ending:
+    """What ends a loop. In an IR a condition that is handed on is carried: that is no other loop than without."""
+    found = ending(loop, half.origins)
+    return replace(found, decides=False, passed=True) if carries_condition_on(loop, half.origins) else found
 
 
 def _count_text(half: Half, found: Ending) -> str:

@@ -83,7 +83,7 @@ class Ending:
 def ending(loop: Loop, origins: Origins) -> Ending:
     """What can end a loop; ``origins`` are those of the whole model."""
     always = origins.scalar(loop.condition)
-    passed = _is_passed(loop, origins)
+    passed = loop.condition is not None and origins.origin(loop.condition) is loop.condition_input
     initial = True if loop.initial_condition is None else origins.scalar(loop.initial_condition)
     tested = loop.tested is not None
     if tested and always is not None and not always:
@@ -121,13 +121,11 @@ def ending(loop: Loop, origins: Origins) -> Ending:
     )
 
 
-def _is_passed(loop: Loop, origins: Origins) -> bool:
-    """Whether the body's condition is the initial one, handed on: as the condition input, or as a carried value."""
+def carries_condition_on(loop: Loop, origins: Origins) -> bool:
+    """Whether the body's condition is the initial one, handed on as a carried value."""
     if loop.condition is None:
         return False
     source = origins.origin(loop.condition)
-    if source is loop.condition_input:
-        return True
     edge = next((edge for edge in loop.back_edges if edge.param is source), None)
     return edge is not None and origins.origin(edge.result) is source and begins_with_condition(edge, loop, origins)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from .draws import Draw
 from .operators import END
-from .ports import Port, names_of, ports, readers_of
+from .ports import Port, names_of, origin, ports, readers_of
 from .programs import AnyNode, Body, Branch, Carried, Constant, Loop, Node, Program, Sliced, Type, Value, loops
 
 #: Operators that can stand for each other.
@@ -156,9 +156,10 @@ def _rewired(kind: str) -> Callable[[Program, Draw], Mutation | None]:
             return None
         port, others = draw.pick(places)
         was, other = port.read(), draw.pick(others)
-        names = names_of(port, program)
+        assert was is not None
+        names, replaced = names_of(port, program), str(origin(was, program))
         port.write(other)
-        return Mutation(frozenset(names), f"{kind} {port.name} reads {other} for {was}", str(was))
+        return Mutation(frozenset(names), f"{kind} {port.name} reads {other} for {was}", replaced)
 
     return rewire
 

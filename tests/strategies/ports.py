@@ -44,7 +44,7 @@ def _inside(body: Body, visible: list[Value]) -> Iterator[Port]:  # type: ignore
             for k in range(len(node.inputs)):
                 yield _of_list("edge", node, node.output.name, node.inputs, k, before, at)
         elif isinstance(node, Branch):
-            yield _of_field("edge", node, node.name, "condition", before, at)
+            yield _of_field("edge", node, node.outputs[0].name, "condition", before, at)
             for side, results in zip((node.then, node.other), node.results, strict=True):
                 inside = yield from _inside(side, list(before))
                 for k, value in enumerate(results):
@@ -107,6 +107,14 @@ def names_of(port: Port, program: Program) -> set[str]:
         assert isinstance(reader, Loop)
         names.add(f"loop {reader.name}")
     return names
+
+
+def origin(value: Value, program: Program) -> Value:
+    """The value itself, or the one that is handed on as it."""
+    for port in ports(program):
+        if isinstance(port.reader, Node) and port.reader.operator == "Identity" and port.reader.output is value:
+            return origin(port.reader.inputs[0], program)
+    return value
 
 
 def readers_of(value: Value, program: Program) -> set[str]:
