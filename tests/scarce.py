@@ -109,8 +109,6 @@ class Scarce:
         )
         if not expected:
             return f"it ended with {error!r}"
-        if error is not None and where(error) in LETTING_GO:
-            return ""
         try:
             session.restart()
             session.continue_()
@@ -118,10 +116,6 @@ class Scarce:
         except Exception as after:
             return f"{after!r} afterwards"
         return "" if again == (self.want, self.want) else "other outputs afterwards"
-
-
-#: Lets the session go, and asks for a frame to do it.
-LETTING_GO = {"_held", "_forget_to_stop"}
 
 
 def without_memory(

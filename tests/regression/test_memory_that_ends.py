@@ -24,7 +24,7 @@ from command_line import finish, python, save
 from loopdbg.debugger.recording.reader import Trace
 from loopdbg.debugger.recording.recorder import Options, Recorder
 from models import SUM
-from scarce import GIVEN, LETTING_GO, TEXTS, Scarce
+from scarce import GIVEN, TEXTS, Scarce
 
 #: Let a recording go: they make sure of that by their last lines, and a line that cannot be run is none of them.
 ENDS = {"__enter__", "__exit__", "close"}
@@ -62,7 +62,7 @@ class Lines:
 
     def trace(self, frame: FrameType, event: str, _: Any) -> Any:
         file, function = frame.f_code.co_filename, frame.f_code.co_name
-        if f"{os.sep}debugger{os.sep}{self.folder}{os.sep}" not in file or function in LETTING_GO:
+        if f"{os.sep}debugger{os.sep}{self.folder}{os.sep}" not in file:
             return None
         # Python runs the line of a with block again to leave it, and that of a try block asks for nothing.
         if event != "line" or linecache.getline(file, frame.f_lineno).lstrip().startswith(("with ", "try:")):
@@ -100,6 +100,8 @@ def test_lines_of_a_session(name: str) -> None:
     assert number > 50
 
 
+# Of what a __del__ raises Python tells as a warning.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_lines_of_a_recording(tmp_path: Path) -> None:
     model, inputs = loopdbg.load(save(tmp_path, SUM)), {"M": 12, "v0": 1.0}
 

@@ -1,5 +1,7 @@
-"""TensorRT: an iterator that ran out was an error where nothing needed its part, a hang in a loop of numbers, and called
-a sliced input. Branches of two shapes were taken, and those of a constant condition refused. ADD had no SUM to offer."""
+"""TensorRT: an iterator that ran out was an error where nothing needed its part, and a hang in a loop of numbers.
+
+Branches of two shapes were taken, and those of a constant condition refused. ADD had no SUM to offer.
+"""
 
 from __future__ import annotations
 
