@@ -1,7 +1,7 @@
 """Where a real runtime would have done something else with the loop that just ran (docs/semantics.md 1).
 
 What a look at the model alone tells is in ``Loop.notes``, from the front ends; here are the findings that depend on
-the numbers. docs/peers.md has their labels; they were seen in OpenVINO 2026.4.
+the numbers. docs/diff.md has their labels; they were seen in OpenVINO 2026.4.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def _boundaries(program: Program, seen: list[Any], wanted: list[oracle.Boundary]
 
 
 def _peer(program: Program, feeds: Mapping[str, Any], told: oracle.Told, outputs: Mapping[str, Any]) -> None:
-    """Compare with a real runtime where SEMANTICS says that it agrees."""
+    """Compare with a real runtime where docs/peers.md says that it agrees."""
     try:
         if program.system == "onnx":
             results = _onnxruntime(program, feeds)

@@ -1,4 +1,4 @@
-"""A loop as TensorRT's ILoop (SEMANTICS 6): limits, recurrences, iterators and loop outputs, as lines of a script."""
+"""A loop as TensorRT's ILoop (docs/semantics.md 8): limits, recurrences, iterators, outputs, as lines of a script."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A model as TensorRT network code: its loops by ILoop, its Ifs by IIfConditional, all else by :class:`.layers.Layers`.
 
-What TensorRT cannot say is refused with the reason (SEMANTICS 6); what it says in another way stands in a comment.
+What TensorRT cannot say is refused with the reason (docs/semantics.md 8); what it says otherwise stands in a comment.
 """
 
 from __future__ import annotations

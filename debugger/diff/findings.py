@@ -105,7 +105,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Reason:
-    """Why two runtimes differ: a rule of SEMANTICS' table B, or what was seen."""
+    """Why two runtimes differ: a rule of docs/diff.md, or what was seen."""
 
     rule: str
     text: str

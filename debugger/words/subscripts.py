@@ -14,7 +14,7 @@ def slice_line(sliced: SlicedInput, index: str | None) -> str:
 
 
 def slice_text(sliced: SlicedInput, index: str | None) -> str:
-    """``X[:, i:i+1, :]``, ``x[5-i]``: the part that an iteration gets (SEMANTICS 0.10)."""
+    """``X[:, i:i+1, :]``, ``x[5-i]``: the part that an iteration gets (docs/semantics.md 6.2)."""
     size, stride = sliced.part_size, sliced.stride
     # A negative start is dim + 1 + start; backwards, a part ends where the stride begins.
     begin = sliced.start + 1 if sliced.start < 0 else sliced.start

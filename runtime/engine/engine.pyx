@@ -206,7 +206,7 @@ cdef class Engine:
         self.s.stepping = self.s.stepping & ~TRAPS | (TRAPS if wanted else 0)
 
     def set_limits(self, max_iterations=None, bint refuse_endless=False):
-        """Bound every entry of every loop; ``refuse_endless``: stop loops that nothing can end (SEMANTICS 0.3).
+        """Bound every entry of every loop; ``refuse_endless``: stop loops that nothing can end (docs/semantics.md 3.2).
 
         Where a condition cannot change but its value is known only after iteration 0, that iteration still runs.
         """

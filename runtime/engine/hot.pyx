@@ -33,7 +33,7 @@ cdef inline int64_t read_int(const Slot *slot) noexcept nogil:
 
 
 cdef int decide(const LoopState *loop) noexcept nogil:
-    """Does the loop end at this boundary? The condition is named where both fall together (SEMANTICS 0.15)."""
+    """Does the loop end at this boundary? The condition is named where both fall together (docs/semantics.md 2.4)."""
     if not loop.keep:
         return BY_CONDITION
     if loop.trip >= 0 and loop.i >= loop.trip:
@@ -210,7 +210,7 @@ cdef int can_cross(const State *s, const LoopState *loop) noexcept nogil:
 
 
 cdef void cross(State *s, LoopState *loop) noexcept nogil:
-    """The boundary after an iteration. Everything that it yields is taken before anything is written (SEMANTICS 0.6)."""
+    """The boundary after an iteration. Everything that it yields is taken before anything is written (docs/semantics.md 2.1)."""
     cdef int k, keep = 1
     cdef Edge *e
     cdef Scan *c

@@ -66,7 +66,7 @@ cdef class Scans:
         return 0
 
     cdef int check(self, int index, int k) except -1:
-        """Elements of a scan output have one shape and dtype (SEMANTICS 0.7)."""
+        """Elements of a scan output have one shape and dtype (docs/semantics.md 2.2)."""
         cdef Scan *c = self.s.loops[index].scans + k
         cdef Slot *r = self.s.slots + c.result
         port = self.plan.loops[index].scans[k].output

@@ -32,7 +32,7 @@ class Expected:
 
 
 def after_iteration(loops: Loops, index: int) -> Expected:
-    """The boundary after the iteration that an engine has just run, its buffers prepared (SEMANTICS 0.6)."""
+    """The boundary after the iteration that an engine has just run, its buffers prepared (docs/semantics.md 2.1)."""
     plan = loops.plan.loops[index]
     iteration = loops.state(index)[0]
     got = {e.param: loops.memory.value(e.result) for e in plan.edges}

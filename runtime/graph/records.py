@@ -32,7 +32,7 @@ class System(StrEnum):
 
 
 class StoppedBy(StrEnum):
-    """Why a loop ended, one word each (SEMANTICS 0.15)."""
+    """Why a loop ended, one word each (docs/semantics.md 2.4)."""
 
     TRIP_COUNT = "trip_count"
     CONDITION = "condition"
@@ -178,11 +178,11 @@ class If(Node):
 class SlicedInput:
     """An outer tensor cut along ``axis``; iteration i gets part i.
 
-    ``start``, ``end``, ``stride`` and ``part_size`` are as OpenVINO's TensorIterator-1 counts them (SEMANTICS 0.10):
+    ``start``, ``end``, ``stride`` and ``part_size`` are those of OpenVINO's TensorIterator-1 (docs/semantics.md 6.2):
     negative start and end are ``dim + 1 + v``, end is exclusive, a negative stride goes backwards with the order inside
     a part kept. ``drop_axis``: the part loses the axis (ONNX Scan, TensorRT); otherwise its size is ``part_size``.
     ``from_trip_count``: of a trip count M, iteration i gets part M-1-i of the tensor (TensorRT's reverse iterators,
-    SEMANTICS 0.13), which need not be the last ones.
+    docs/semantics.md 8.3), which need not be the last ones.
     """
 
     outer: Value
@@ -201,7 +201,7 @@ class BackEdge:
     """``result`` of iteration i becomes ``param`` of iteration i+1.
 
     ``initial`` is what iteration 0 gets: an outer value, or a sliced input's part 0 (a parameter with both a slice and
-    a back edge, SEMANTICS 0.6).
+    a back edge, docs/semantics.md 2.1).
     """
 
     initial: Value | SlicedInput
@@ -235,9 +235,9 @@ class ScanOutput:
 
     ``stack``: on a new axis ``axis``; otherwise concatenated along the existing ``axis``. ``reverse``: the last
     iteration stands first. ``length``: an outer integer, how many elements the axis is to have; those that the loop
-    does not give are zeros, at the end (TensorRT, SEMANTICS 0.13). ``valid``: the parameter of a sliced input that
-    tells which parts of an element along its first axis are more than filling (``[parts, 1]``), or how many of them,
-    from the first one: sequences that are shorter than others.
+    does not give are zeros, at the end (TensorRT, docs/semantics.md 8.4). ``valid``: the parameter of a sliced input
+    that tells which parts of an element along its first axis are more than filling (``[parts, 1]``), or how many of
+    them, from the first one: sequences that are shorter than others.
     """
 
     result: Value
@@ -252,7 +252,7 @@ class ScanOutput:
 class Note(str):
     """One sentence on where a runtime does something else than is written.
 
-    ``rule``: the label of what it does, as docs/peers.md has it; empty where it has none.
+    ``rule``: the label of what it does, as docs/diff.md has it; empty where it has none.
     """
 
     rule: str
@@ -318,7 +318,7 @@ class Loop(Node):
     #: ``NO_PORT`` for those of a variable that its body uses.
     input_ports: list[int] = field(default_factory=list)
     output_ports: list[int] = field(default_factory=list)
-    #: Where a real runtime does something else with this loop (SEMANTICS 0.2), one sentence each.
+    #: Where a real runtime does something else with this loop (docs/peers.md), one sentence each.
     notes: list[str] = field(default_factory=list)
     #: What it was made of where the file has no loop: ``LSTM 'rnn' (ONNX LSTM-14), forward``.
     made_of: str = ""

@@ -1,4 +1,4 @@
-"""Cutting sliced inputs and joining scan outputs: the geometry, for all systems (SEMANTICS 0.9 to 0.11)."""
+"""Cutting sliced inputs and joining scan outputs: the geometry, for all systems (docs/semantics.md 2.6, 6.2, 6.3)."""
 
 from __future__ import annotations
 

@@ -131,7 +131,8 @@ class LoopPlan:
     initial_condition: int = -1
     condition: int = -1
     condition_input: int = -1
-    #: What an iteration gives the next one's condition input: the condition, also one that is ignored (SEMANTICS 0.3).
+    #: What an iteration gives the next one's condition input: the condition, one that is ignored too
+    #: (docs/semantics.md 3.2).
     yielded: int = -1
     iteration: int = -1
     edges: list[EdgePlan] = field(default_factory=list)
@@ -140,7 +141,8 @@ class LoopPlan:
     scans: list[ScanPlan] = field(default_factory=list)
     #: (what an iteration got, slot that keeps it): for outputs that return it, since the boundary writes over it.
     kept: list[tuple[int, int]] = field(default_factory=list)
-    #: The iteration before which it is sure that nothing can end the loop unless its trip count does (SEMANTICS 0.3): 1
+    #: The iteration before which it is sure that nothing can end the loop unless its trip count does
+    #: (docs/semantics.md 3.2): 1
     #: where the condition is always the same but known only once it was computed. -1: something can.
     endless_from: int = -1
 

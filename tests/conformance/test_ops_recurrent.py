@@ -260,7 +260,7 @@ def test_a_cell_without_bias(op: str, biases: int) -> None:
 
 @pytest.mark.parametrize("dtype", [F32, F64])
 def test_lstm_cell_of_the_written_example(dtype: Any) -> None:
-    """SEMANTICS 0.12: five inputs, W and R joined as [4H, I + H]. OpenVINO's reader itself refuses it."""
+    """docs/semantics.md 7.2: five inputs, W and R joined as [4H, I + H]. OpenVINO's reader itself refuses it."""
     x, h, c, w, r, b = cell_inputs("LSTM", dtype=dtype)
     attributes = {"hidden_size": str(HIDDEN)}
     six = ours(System.OPENVINO, "LSTMCell", [x, h, c, w, r, b], 2, version=4, attributes=attributes)

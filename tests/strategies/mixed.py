@@ -54,7 +54,7 @@ def programs(draw: st.DrawFn) -> Program:
     for k, shape in enumerate(shapes):
         fitting = [name for name, have in available if have == shape]
         results.append(draw(st.sampled_from(fitting)) if fitting else f"p{k}")
-    # onnxruntime gets values that go out directly wrong (SEMANTICS B7) or refuses them: an Identity stands between.
+    # onnxruntime gets values that go out directly wrong (docs/diff.md B7) or refuses them: an Identity stands between.
     outs = [f"r{k}" for k in range(len(shapes))]
     lines += [f"r{k} = Identity ({name})" for k, name in enumerate(results)]
     scanned = [draw(st.sampled_from(available)) for _ in range(draw(st.integers(0, 2)))]

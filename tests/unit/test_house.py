@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import house
+from loopdbg.debugger.diff.rules import RULES
 
 
 def test_no_file_imports_one_that_imports_it() -> None:
@@ -36,6 +37,21 @@ def test_words_that_one_compiler_alone_knows_stand_in_one_header() -> None:
     word = re.compile(r'__builtin_shuffle|cpu_supports\("f16c"\)|GCC ivdep')
     headers = (house.ROOT / "runtime").rglob("*.h")
     assert [path.name for path in headers if word.search(path.read_text("utf-8"))] == ["processor.h"]
+
+
+def test_sections_that_are_cited_exist() -> None:
+    """A docstring says where the meaning is written; ``docs/semantics.md 2.4 and 7``."""
+    docs = house.ROOT / "docs"
+    sections = set(re.findall(r"^#+ (\d+(?:\.\d+)?)[. ]", (docs / "semantics.md").read_text("utf-8"), re.MULTILINE))
+    rules = set(re.findall(r"^\| (B\d+) \|", (docs / "diff.md").read_text("utf-8"), re.MULTILINE))
+    assert {label for label, rule in RULES.items() if rule.effects} == rules
+    cited: set[str] = set()
+    for path in house.files("runtime", "debugger", "tui", "tests"):
+        for told in re.findall(r"docs/semantics\.md (\d[\d., ]*(?:(?:and|to) [\d.]+)?)", path.read_text("utf-8")):
+            cited.update(re.findall(r"\d+(?:\.\d+)?", told))
+        assert set(re.findall(r"docs/diff\.md (B\d+)", path.read_text("utf-8"))) <= rules
+    assert len(cited) > 10
+    assert cited <= sections
 
 
 SILENT = """

@@ -26,7 +26,7 @@ def is_nested(loop: LoopTotals, loops: Sequence[LoopTotals]) -> bool:
 
 
 def notes(run: Run) -> list[str]:
-    """What is odd about the model, and where a real runtime would have done something else (SEMANTICS 0.2)."""
+    """What is odd about the model, and where a real runtime would have done something else (docs/peers.md)."""
     return [*run.notes, *(f"loop '{loop.name}': {note}" for loop in run.loops for note in loop.notes)]
 
 

@@ -1,4 +1,4 @@
-"""A loop as TensorRT's loop API has it: ITripLimit, IRecurrence, IIterator, ILoopOutput (SEMANTICS 6)."""
+"""A loop as TensorRT's loop API has it: ITripLimit, IRecurrence, IIterator, ILoopOutput (docs/semantics.md 8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ONNX Loop, Scan, If and SequenceMap -> Loop and If nodes (SEMANTICS 1 and 3).
+"""ONNX Loop, Scan, If and SequenceMap -> Loop and If nodes (docs/semantics.md 3 and 4).
 
 Each builder gets the node's header (name, inputs and outputs settled), its attributes, and ``inner``, which
 reads one of its graphs once the number of parameters that it must have is known.
@@ -100,7 +100,7 @@ def _loop(header: Node, attributes: Mapping[str, Any], inner: Inner, at: str) ->
         system=System.ONNX,
         trip_count=trip_count,
         initial_condition=condition,
-        # SEMANTICS 0.3: with an absent cond the spec ignores what the body says.
+        # docs/semantics.md 3.2: with an absent cond the spec ignores what the body says.
         condition=None if condition is None else body.outputs[0],
         ignored_condition=body.outputs[0] if condition is None else None,
         iteration=body.inputs[0],
@@ -288,7 +288,7 @@ def _operation(name: str, op_type: str, ins: Sequence[Value | None], outs: Seque
 
 
 def _slice(outer: Value, param: Value, axis: int, direction: int) -> SlicedInput:
-    # SEMANTICS 4.2: counted as TensorIterator does, backwards from the end to 0 is start -1, end 0.
+    # docs/semantics.md 6.1: counted as TensorIterator does, backwards from the end to 0 is start -1, end 0.
     start, end, stride = (-1, 0, -1) if direction else (0, -1, 1)
     return SlicedInput(outer, param, axis, start=start, end=end, stride=stride, drop_axis=True)
 

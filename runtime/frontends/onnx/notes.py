@@ -1,6 +1,6 @@
 """Where onnxruntime or OpenVINO does something else with an ONNX loop than its written spec (docs/semantics.md 1).
 
-Only what a look at the model tells for certain; docs/peers.md has the labels. All of it was seen in onnxruntime 1.32
+Only what a look at the model tells for certain; docs/diff.md has the labels. All of it was seen in onnxruntime 1.32
 and OpenVINO 2026.4.
 """
 

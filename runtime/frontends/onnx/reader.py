@@ -1,7 +1,7 @@
 """ONNX -> Graph.
 
 Written spec: the pages of Loop, Scan and If, and the IR specification (docs/IR.md of ONNX) for scopes,
-initializers and functions; SEMANTICS 0 to 3. Names are looked up by ``scope``, loops put together by
+initializers and functions; docs/semantics.md 1 to 4. Names are looked up by ``scope``, loops put together by
 ``loops``, types and data read by ``values``.
 """
 
@@ -218,7 +218,7 @@ class _Reader:
     def subgraph(self, proto: GraphProto, outer: NameScope, place: str, given: int, wanted: str, at: str) -> Graph:
         """The body of a loop or a branch of an If, with ``given`` parameters (``wanted`` says which).
 
-        A body input that has an initializer in the body may be left out (SEMANTICS 1.3); a constant then.
+        A body input that has an initializer in the body may be left out (docs/semantics.md 3.3); a constant then.
         Before IR 4 each initializer had to be listed among the inputs.
         """
         initializers = self.initializers(proto, place)
@@ -255,7 +255,7 @@ class _Reader:
         return found
 
     def parameter(self, scope: NameScope, info: Any) -> Value:
-        """An input of a graph; it may shadow an outer name (SEMANTICS 1.4)."""
+        """An input of a graph; it may shadow an outer name (docs/semantics.md 3.4)."""
         if not info.name:
             raise ModelError(f"an input{scope.place or ' of the model'} has no name; name it")
         if info.name in scope.values:

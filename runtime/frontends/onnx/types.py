@@ -1,6 +1,6 @@
 """What a model says of types that does not hold: it runs all the same, with a note.
 
-Element types that an operator's version does not list (SEMANTICS 0.16), and shapes that cannot be what is declared.
+Element types that an operator's version does not list (docs/semantics.md 3.6), and shapes that cannot be as declared.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from ...graph import Array, TensorType
 from .xml import Document, Layer
 
 Bytes = np.ndarray[tuple[Any, ...], np.dtype[np.uint8]]
-#: Two to a byte, the first one in the low four bits (SEMANTICS 4.4).
+#: Two to a byte, the first one in the low four bits (docs/semantics.md 7.2).
 _NIBBLES = ("int4", "uint4", "float4_e2m1fn")
 #: Levels of nf4: quantiles of the normal distribution.
 _NF4 = (
@@ -70,7 +70,7 @@ class Blobs:
         """The data of a ``Const`` (or ``Constant``) layer, read-only.
 
         Element type and shape come from ``<data>`` or, where they stand only on the output port, from there
-        (SEMANTICS 0.12).
+        (docs/semantics.md 7.2).
 
         Raises:
             ModelError: an attribute is missing, the ``.bin`` is missing or too short, or the size too small.
@@ -190,7 +190,7 @@ def _word(layer: Layer) -> str:
 
 
 def _unpacked(word: str, raw: Bytes) -> Array:
-    """Numbers of less than a byte, or of one and a part (SEMANTICS 4.4)."""
+    """Numbers of less than a byte, or of one and a part (docs/semantics.md 7.2)."""
     if word in ("u1", "bin"):
         return np.unpackbits(raw)
     if word == "u2":
@@ -209,7 +209,7 @@ def _unpacked(word: str, raw: Bytes) -> Array:
 
 
 def tensor_type(document: Document, layer: Layer, stored: str | None = None) -> TensorType:
-    """The type of a Parameter or a Const: ``<data>`` first, then its output port (SEMANTICS 0.12).
+    """The type of a Parameter or a Const: ``<data>`` first, then its output port (docs/semantics.md 7.2).
 
     ``stored``: what a constant of its type is read as.
     """

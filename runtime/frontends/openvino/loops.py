@@ -1,7 +1,6 @@
 """OpenVINO IR, the loops: a ``Loop`` or ``TensorIterator`` layer and its port map -> ``graph.Loop``.
 
-Written specs: docs.openvino.ai, "Loop-5" and "TensorIterator-1"; what they leave open: SEMANTICS 0.4, 0.6,
-0.10 to 0.12 and 4.1 to 4.3.
+Written specs: docs.openvino.ai, "Loop-5" and "TensorIterator-1"; what they leave open: docs/semantics.md 5 to 7.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ def check_internal(
 
 
 def external_input(document: Document, layer: Layer, entry: Entry, inputs: Mapping[int, Value]) -> Value:
-    """The outer value at an input port, looked up by the port's id (SEMANTICS 0.12).
+    """The outer value at an input port, looked up by the port's id (docs/semantics.md 7.1).
 
     Raises:
         ModelError: the layer has no such input port, or nothing is connected to it.
@@ -122,7 +121,7 @@ class LoopBuilder:
         ports = self._parameters(fed, edges)
         scans = self._outputs(taken)
         if not self.is_loop:
-            # A slice that only feeds iteration 0 (SEMANTICS 0.6) counts too: the written spec iterates over
+            # A slice that only feeds iteration 0 (docs/semantics.md 2.1) counts too: the written spec iterates over
             # all parts of a sliced input, and OpenVINO's CPU plugin counts it the same.
             self.loop.counted_by_slices = bool(self.loop.sliced_inputs) or any(
                 isinstance(edge.initial, SlicedInput) for edge in self.loop.back_edges
@@ -195,7 +194,7 @@ class LoopBuilder:
         for id, parameter in self.body.parameters.items():
             entries, edge = by_parameter[id], edges.get(id)
             if id in iteration:
-                # What feeds it besides is without effect, as in OpenVINO (B30).
+                # What feeds it besides is without effect, as in OpenVINO.
                 if edge is not None:
                     self._carried_iteration(id, parameter, edge)
                 continue
@@ -241,7 +240,7 @@ class LoopBuilder:
                 start, end = -1, 0
             source = SlicedInput(outer, parameter, entry.axis, start, end, entry.stride, entry.part_size)
         if edge is not None:
-            # With a slice too: part 0 first, the back edge afterwards (SEMANTICS 0.6).
+            # With a slice too: part 0 first, the back edge afterwards (docs/semantics.md 2.1).
             self._carry(source, parameter, edge)
         elif isinstance(source, SlicedInput):
             self.loop.sliced_inputs.append(source)
@@ -272,7 +271,7 @@ class LoopBuilder:
                 self.loop.iteration = parameter
 
     def _carried_iteration(self, id: int, parameter: Value, edge: BackEdgeEntry) -> None:
-        """A current iteration with a back edge is carried, from 0 (B30: what OpenVINO's CPU plugin does)."""
+        """A current iteration with a back edge is carried, from 0, as OpenVINO's CPU plugin does."""
         declared = parameter.type
         assert isinstance(declared, TensorType)
         zero = np.zeros([1] * len(declared.shape or ()), declared.dtype or np.int64)
@@ -290,7 +289,7 @@ class LoopBuilder:
         by_port: dict[int, Entry] = {}
         for entry in taken:
             self._check_result(entry)
-            if entry.external < 0:  # for internal needs only (SEMANTICS 4.3)
+            if entry.external < 0:  # for internal needs only (docs/semantics.md 7.1)
                 continue
             if entry.external not in self.outputs:
                 raise self.document.error(
@@ -315,7 +314,7 @@ class LoopBuilder:
                 raise self.document.error(
                     output.element, f'{self.layer}: {output}: stride="0" is neither forward nor backward'
                 )
-            # Only the sign of stride matters (SEMANTICS 0.11).
+            # Only the sign of stride matters (docs/semantics.md 6.3).
             reverse = output.stride < 0
             self.loop.scan_outputs.append(ScanOutput(result, outer, output.axis, stack=False, reverse=reverse))
         return [by_port[port] for port in self.outputs if by_port[port].axis is not None]
@@ -325,7 +324,7 @@ class LoopBuilder:
 
         As its first concatenated output says, or once.
 
-        SEMANTICS 4.2: |end - start| / part_size, the numbers as they stand (the defaults give 1).
+        docs/semantics.md 6.1: |end - start| / part_size, the numbers as they stand (the defaults give 1).
         """
         if not scans:
             return 1

@@ -1,6 +1,6 @@
 """Where OpenVINO's CPU plugin does something else with a loop than its written spec (docs/semantics.md 1).
 
-Only what a look at the graph alone tells for certain; docs/peers.md has the labels. All of it
+Only what a look at the graph alone tells for certain; docs/diff.md has the labels. All of it
 was seen in OpenVINO 2026.4.
 """
 

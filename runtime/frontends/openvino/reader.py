@@ -1,8 +1,8 @@
 """OpenVINO IR v10 and v11 -> Graph.
 
 Written spec: docs.openvino.ai, "Operation Sets" and the pages of TensorIterator-1, Loop-5 and If-8. What they
-leave open is decided in SEMANTICS 0.4, 0.6 and 0.10 to 0.12; facts on the files: 4.3 and 4.4. ``xml``
-reads the file, ``constants`` its constants, ``loops`` puts its loops together.
+leave open is told in docs/semantics.md 5 and 6, facts on the files in 7. ``xml`` reads the file, ``constants`` its
+constants, ``loops`` puts its loops together, ``variables`` leads its variables through them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .loops import LayerScope, LoopBuilder, check_internal, external_input
 from .variables import Variables
 from .xml import Document, Element, Layer, Network, Port, ids, names
 
-#: Layers with graphs inside, and the first opset that has them (SEMANTICS 4.4).
+#: Layers with graphs inside, and the first opset that has them (docs/semantics.md 7.2).
 _SINCE = {"loop": 5, "tensoriterator": 1, "if": 8}
 #: Those that are loops, or become loops.
 _LOOPS = frozenset({"loop", "tensoriterator", "lstmsequence", "grusequence", "rnnsequence"})

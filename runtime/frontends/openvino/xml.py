@@ -1,6 +1,6 @@
 """OpenVINO IR, the file: layers, ports, edges, port maps and back edges as the XML states them.
 
-Nothing here knows what a layer means. Facts on the format: SEMANTICS 4.3 and 4.4. Ids are looked up as ids,
+Nothing here knows what a layer means. Facts on the format: docs/semantics.md 7.1 and 7.2. Ids are looked up as ids,
 never as ranks (0.12), and every graph (the net, each body) has its own.
 """
 
@@ -51,7 +51,7 @@ class Layer:
 
     @property
     def kind(self) -> str:
-        """The type without regard to case: OpenVINO's reader looks types up that way (SEMANTICS 4.4)."""
+        """The type without regard to case: OpenVINO's reader looks types up that way (docs/semantics.md 7.2)."""
         return self.type.lower()
 
     def __str__(self) -> str:
@@ -120,7 +120,7 @@ class Document:
         if self.root.tag != "net":
             raise self.error(self.root, f"not an OpenVINO IR: the root element is <{self.root.tag}>, expected <net>")
         self.version = self.integer(self.root, "version", f"<{self.root.tag}>")
-        if self.version not in (10, 11):  # SEMANTICS 4.4
+        if self.version not in (10, 11):  # docs/semantics.md 7.2
             raise self.error(
                 self.root,
                 f"IR version {self.version} is not read, only versions 10 and 11; convert the model anew",
@@ -200,7 +200,7 @@ class Document:
         )
 
     def back_edges(self, layer: Layer) -> list[BackEdgeEntry]:
-        """A loop's back edges in document order; their ports say nothing (SEMANTICS 4.3)."""
+        """A loop's back edges in document order; their ports say nothing (docs/semantics.md 7.1)."""
         return [
             BackEdgeEntry(
                 self.integer(child, "from-layer", f"a back edge of {layer}"),

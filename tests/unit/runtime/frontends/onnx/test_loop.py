@@ -1,4 +1,4 @@
-"""Loop: which value plays which part (SEMANTICS 1)."""
+"""Loop: which value plays which part (docs/semantics.md 3)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_trip_count_and_condition(trip_count: str, condition: str, opset: int) -
     assert names(loop.inputs) == [trip_count or None, condition or None, "v"]
     assert loop.iteration is loop.body.inputs[0]
     assert loop.condition_input is loop.body.inputs[1]
-    # SEMANTICS 0.3: without cond the body's condition is ignored.
+    # docs/semantics.md 3.2: without cond the body's condition is ignored.
     decides, ignored = (
         (loop.condition, loop.ignored_condition) if condition else (loop.ignored_condition, loop.condition)
     )

@@ -1,4 +1,4 @@
-"""Where onnxruntime or OpenVINO differs, as far as the model alone tells (SEMANTICS 0.2 and table B)."""
+"""Where onnxruntime or OpenVINO differs, as far as the model alone tells (docs/peers.md)."""
 
 from __future__ import annotations
 

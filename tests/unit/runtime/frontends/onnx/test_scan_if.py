@@ -1,4 +1,4 @@
-"""Scan and If (SEMANTICS 3)."""
+"""Scan and If (docs/semantics.md 4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which value a name stands for, and what is said where it stands for none (SEMANTICS 1.4)."""
+"""Which value a name stands for, and what is said where it stands for none (docs/semantics.md 3.4)."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ PORT = 'precision="FP32"/>'
         ("bf16", "2", b"\x80\x3f\x20\x40", np.array([1, 2.5], ml_dtypes.bfloat16)),
         ("f8e4m3", "2", b"\x38\x42", np.array([1, 2.5], "f4").astype(ml_dtypes.float8_e4m3fn)),
         ("f8e5m2", "1", b"\x3c", np.array([1], "f4").astype(ml_dtypes.float8_e5m2)),
-        # SEMANTICS 4.4: two to a byte, the low four bits first.
+        # docs/semantics.md 7.2: two to a byte, the low four bits first.
         ("i4", "3", b"\xe1\x07", np.array([1, -2, 7], ml_dtypes.int4)),
         ("i4", "2", b"\x8f", np.array([-1, -8], ml_dtypes.int4)),
         ("u4", "3", b"\xf1\x07", np.array([1, 15, 7], ml_dtypes.uint4)),
@@ -79,11 +79,11 @@ def test_constants(save: Save, element: str, shape: str, blob: Any, expected: np
 @pytest.mark.parametrize(
     ("data", "port"),
     [
-        # As in the written spec's own TensorIterator example (SEMANTICS 0.12).
+        # As in the written spec's own TensorIterator example (docs/semantics.md 7.2).
         ('offset="0" size="8"', 'precision="FP32"><dim>1</dim><dim>2</dim></port>'),
         ('offset="0" size="8" element_type="f32"', "><dim>1</dim><dim>2</dim></port>"),
         ('offset="0" size="8" shape="1,2"', 'precision="FP32"/>'),
-        # <data> wins: the dimensions of ports are not to be trusted (SEMANTICS 4.4).
+        # <data> wins: the dimensions of ports are not to be trusted (docs/semantics.md 7.2).
         ('offset="0" size="8" shape="1,2" element_type="f32"', 'precision="I64"><dim>99</dim></port>'),
     ],
 )

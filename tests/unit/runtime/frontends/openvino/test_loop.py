@@ -30,7 +30,7 @@ from loopdbg.runtime.graph import (
 @pytest.mark.parametrize("iteration", ['purpose="current_iteration"', "", None])
 @pytest.mark.parametrize("version", ["opset5", "opset16"])
 def test_loop(save: Save, iteration: str | None, version: str) -> None:
-    """With i marked, with an entry of port -1 that has no purpose, and named by no entry (SEMANTICS 0.4)."""
+    """With i marked, with an entry of port -1 that has no purpose, and named by no entry (docs/semantics.md 5.1)."""
     graph = read(save(counting_loop(iteration=iteration, version=version)))
     loop = the_loop(graph)
     start, step = graph.inputs

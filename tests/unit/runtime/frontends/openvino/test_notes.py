@@ -1,4 +1,4 @@
-"""Where OpenVINO's CPU plugin does something else with a loop (SEMANTICS 0.2, B)."""
+"""Where OpenVINO's CPU plugin does something else with a loop (docs/peers.md)."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_note_on_nested_tensor_iterators(save: Save) -> None:
 def test_notes_hold_in_openvino(
     save: Save, net: Callable[[], Net], inputs: list[Any], gives: list[Any], by_the_spec: list[Any] | None
 ) -> None:
-    """If this fails, OpenVINO has changed: look at the note and at SEMANTICS' table B."""
+    """If this fails, OpenVINO has changed: look at the note and at docs/peers.md."""
     path = save(net())
     results = [value.tolist() for value in in_openvino.run(path, [np.array(x, "f4") for x in inputs])]
     assert results[: len(gives)] == gives

@@ -58,7 +58,7 @@ def test_slicing_attributes(save: Save) -> None:
     [sliced] = loop.sliced_inputs
     assert (sliced.axis, sliced.start, sliced.end, sliced.stride, sliced.part_size) == (1, -1, 0, -2, 2)
     assert loop.scan_outputs[0].reverse
-    # Only the sign of the stride counts (SEMANTICS 0.11).
+    # Only the sign of the stride counts (docs/semantics.md 6.3).
     assert not the_loop(read(save(running_sum(joined='axis="0" start="-1" end="0"')))).scan_outputs[0].reverse
 
 
