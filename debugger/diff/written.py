@@ -144,6 +144,8 @@ class _Body:
         a, b = self.alignment.left.data(one.value), self.alignment.right.data(other.value)
         if a is None or b is None or names in self.seen or self.alignment.same(one, other):
             return
+        if None not in self.alignment.makers(*names):
+            return  # what they are made of is told
         self.seen.add(names)
         if self.alignment.holds_weights(one, other):
             return

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from command_line import loopdbg, save
+from differing import compared, entries
 
 MODEL = """g (int64 n, float[1,1] x0) => (float[1,1] last) {
   W = Constant <value = float[1,1] {WEIGHT}> ()
@@ -32,3 +34,22 @@ def test_the_weight_is_named_and_no_node(capsys: pytest.CaptureFixture[str], tmp
     ]
     assert "it comes from the constant 'W'" in lines
     assert "first node that differs" not in ran.out
+
+
+FOLDED = """g (int64 n, float[1,1] x0) => (float[1,1] last, float[N,1,1] rows) {
+  W = Constant <value = float[1,1] {WEIGHT}> ()
+  last, rows = Loop <body = b (int64 i, bool c, float[1,1] h) => (bool c2, float[1,1] h2, float[1,1] row) {
+    c2 = Identity (c)
+    sixteen = Constant <value = float {16}> ()
+    rest = Mod <fmod = 1> (W, sixteen)
+    product = MatMul (rest, W)
+    row = Min (rest, product)
+    h2 = Add (product, h)
+  }> (n, , x0)
+}"""
+
+
+def test_what_is_made_of_the_weight_alone_is_not_listed_besides() -> None:
+    x0 = np.float32([[1]])
+    found = compared(FOLDED.replace("WEIGHT", "4"), FOLDED.replace("WEIGHT", "5"), n=np.int64(3), x0=x0)
+    assert entries(found) == [("constant", "W")]
