@@ -121,7 +121,7 @@ class Run:
     notes: tuple[str, ...] = ()
 
 
-def _reopened(path: str, function: str, weights: str, was: str, state: dict[str, Array]) -> Model:
+def _reopened(path: str, function: str, weights: str, requests: bool, was: str, state: dict[str, Array]) -> Model:
     """A model that was pickled.
 
     Raises:
@@ -130,6 +130,8 @@ def _reopened(path: str, function: str, weights: str, was: str, state: dict[str,
     from .graph.as_json import digest
 
     model = load(f"{path}:{function}" if function else path, weights or None)
+    if requests:
+        model = model.over_requests()
     if digest(model.graph) != was:
         raise ModelError(
             f"{path}: it, or a file beside it, is another one than when the pickled model was opened; "
@@ -242,7 +244,8 @@ class Model:
             raise UsageError(
                 f"{self.name}: a model that came from no file cannot be pickled; save it, and load the file"
             )
-        return _reopened, (str(self.path), self.function, str(self.weights or ""), digest(self.graph), self.state)
+        opened = str(self.path), self.function, str(self.weights or ""), self.requests
+        return _reopened, (*opened, digest(self.graph), self.state)
 
     def __repr__(self) -> str:
         ports = ", ".join(map(str, self.inputs)), ", ".join(map(str, self.outputs))

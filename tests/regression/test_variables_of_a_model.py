@@ -116,7 +116,8 @@ def test_requests_that_are_none_are_refused(run: Run, summing: str, tmp_path: Pa
     xs = str(tmp_path / "xs.npz")
     ran = run("run", saved(cell(STEPS, 0.5), tmp_path / "ti.xml"), "--requests", xs)
     assert "--requests: ti.xml: the model keeps no variable" in ran.err
-    assert "use one or the other" in run("run", summing, "--requests", xs, "--inputs", xs).err
+    assert "use one or the other" in run("run", summing, "--requests", xs, "--inputs", xs).complaint
+    assert "--requests gives them" in run("run", summing, "--requests", xs, "--seed", "3").complaint
 
 
 @pytest.mark.parametrize("turned", [False, True])

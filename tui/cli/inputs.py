@@ -133,10 +133,11 @@ def gather(model: Model, options: argparse.Namespace) -> Inputs:
     given = _given(options.input, ports | {alias: port for port in model.inputs for alias in port.aliases})
     state = give_state([model], options.state)
     wants_made = options.seed is not None or bool(options.dim)
-    if wants_made and options.inputs is not None:
-        raise UsageError("--seed and --dim make inputs, and --inputs gives them: use one or the other")
-    no_search = wants_made or given.keys() >= ports.keys()
     asked = getattr(options, "requests", None) or options.inputs
+    if wants_made and asked is not None:
+        option = "--inputs" if options.inputs is not None else "--requests"
+        raise UsageError(f"--seed and --dim make inputs, and {option} gives them: use one or the other")
+    no_search = wants_made or given.keys() >= ports.keys()
     source, where, chosen_here = _source(model, asked, no_search and bool(ports))
     found = {} if source is None else model.named(source())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -212,6 +213,13 @@ def test_a_variable_that_the_model_does_not_have_is_an_error(tmp_path: Path) -> 
     model.state = {"h": np.zeros(3, np.float32)}
     with pytest.raises(loopdbg.InputError, match="variable 'h' needs shape"):
         model.run({"x": np.ones(2, np.float32)})
+
+
+def test_requests_are_pickled_as_requests(tmp_path: Path) -> None:
+    model = loopdbg.load(summing().save(tmp_path)).over_requests()
+    given = {"x": floats(3, 2)}
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.run(given)["y"], model.run(given)["y"])
 
 
 def test_requests_need_variables_and_inputs(tmp_path: Path) -> None:
