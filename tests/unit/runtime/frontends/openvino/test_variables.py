@@ -227,3 +227,15 @@ def test_requests_need_variables_and_inputs(tmp_path: Path) -> None:
     net.result(net.parameter("2", name="x"))
     with pytest.raises(loopdbg.UsageError, match="keeps no variable"):
         loopdbg.load(net.save(tmp_path)).over_requests()
+
+
+def test_a_variable_that_is_given_out_directly_is_what_it_was(tmp_path: Path) -> None:
+    """OpenVINO's CPU plugin gives what the run assigns, from the second one on (docs/peers.md)."""
+    x = op.parameter([2], np.float32, name="x")
+    read = opset6.read_value(op.constant(FIRST[0]), "v", openvino.Type.f32, openvino.PartialShape([2]))
+    model = openvino.Model([op.result(read, name="y")], [opset6.assign(x, "v")], [x])
+    ours, given = loopdbg.load(saved(model, tmp_path)), np.float32([[1, 2], [3, 4], [5, 6]])
+    assert [ours.run({"x": row})["y"].tolist() for row in given] == [[10, 20], [1, 2], [3, 4]]
+    request = openvino.Core().compile_model(model, "CPU").create_infer_request()
+    theirs = [request.infer([row])[0].tolist() for row in given]
+    assert theirs == [[10, 20], [3, 4], [5, 6]], "OpenVINO has changed: look at docs/peers.md"
