@@ -135,14 +135,6 @@ def without_memory(
     return None
 
 
-def where(error: BaseException) -> str:
-    """The function that an error was raised in."""
-    trace, name = error.__traceback__, ""
-    while trace is not None:
-        name, trace = trace.tb_frame.f_code.co_name, trace.tb_next
-    return name
-
-
 def main(name: str, first: str, stride: str) -> None:
     gc.disable()  # what is collected in between would ask for memory, too
     sys.unraisablehook = lambda _: None
