@@ -29,7 +29,7 @@ import loopdbg.runtime.model  # noqa: E402
 from case import Case, Inputs, Outputs, f32, parse, trips, weight  # noqa: E402
 from cell_models import lstm, two_lstm  # noqa: E402
 from loopdbg.runtime.engine.engine import Engine  # noqa: E402
-from loopdbg.runtime.engine.growing import varying  # noqa: E402
+from loopdbg.runtime.engine.fast.ranges import varying  # noqa: E402
 from loopdbg.runtime.frontends.onnx import reader  # noqa: E402
 from loopdbg.runtime.graph import Graph  # noqa: E402
 from loopdbg.runtime.model import Model  # noqa: E402

@@ -13,7 +13,7 @@ import numpy as np
 
 from .declared import contradicted
 from .engine.engine import Engine
-from .engine.memory.memory import fitting
+from .engine.plain.memory import fitting
 from .errors import InputError, InterruptError, LimitError, ModelError, Remedy, UsageError
 from .graph import (
     MAIN,
@@ -39,7 +39,7 @@ from .plan.plan import LoopPlan, Plan, compile_graph
 from .record import record
 
 if TYPE_CHECKING:
-    from .engine.wavefront.wavefront import Follower, Wavefront
+    from .engine.fast.wavefront.wavefront import Follower, Wavefront
     from .frame import Frame
     from .repeats import Watch
 
@@ -415,7 +415,7 @@ class Model:
     def _can_run_beside(self) -> bool:
         """Whether loops may run beside others."""
         if self._wavefront is None and len(self.loops) > 1:
-            from .engine.wavefront.wavefront import Wavefront
+            from .engine.fast.wavefront.wavefront import Wavefront
 
             self._wavefront = Wavefront(self.graph, self.plan)
         return self._wavefront is not None and self._wavefront.works

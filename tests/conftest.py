@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from loopdbg.runtime.engine import binder as nodes
+from loopdbg.runtime.engine.plain import binder as nodes
 
 # What is started in the background of a shell ignores Ctrl-C, and so do its children.
 signal.signal(signal.SIGINT, signal.default_int_handler)

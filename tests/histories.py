@@ -10,7 +10,7 @@ import numpy as np
 from engine_state import resume
 from loopdbg.debugger.values.followed import rows_as_seen
 from loopdbg.runtime.engine.engine import Engine
-from loopdbg.runtime.engine.history.history import Seen, numbers_of
+from loopdbg.runtime.engine.time.history import Seen, numbers_of
 
 #: (loop, entry) -> of each back edge one row a boundary.
 Collected = dict[tuple[int, int], list[list[tuple[float, ...] | None]]]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...runtime.dtypes import dtype as dtype_of
-from ...runtime.engine.history.history import GAP, numbers_of
+from ...runtime.engine.time.history import GAP, numbers_of
 from ...runtime.frame import BodyNode, CarriedValue, NodeState
 from ...runtime.graph import MAIN, Array, If, Loop, Node, ScanOutput, StoppedBy, TensorType, Value, bodies, walk
 from ...runtime.graph.slices import join, joined_shape

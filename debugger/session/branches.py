@@ -6,7 +6,7 @@ import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ...runtime.engine.checkpoints import Checkpoint
+from ...runtime.engine.time.checkpoints import Checkpoint
 from .positions import Position
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...runtime import frame as runtime
-from ...runtime.engine.memory.memory import read_only
+from ...runtime.engine.plain.memory import read_only
 from ...runtime.graph import Array, Value
 from ...runtime.turns import Turns
 from ..expression.language import parse

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ...runtime.engine.checkpoints import Checkpoint
+from ...runtime.engine.time.checkpoints import Checkpoint
 from ...runtime.engine.engine import Engine
 from ...runtime.errors import InterruptError, UsageError
 from ...runtime.frame import Frame

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from ...runtime.engine.history.history import Seen, is_gap
+from ...runtime.engine.time.history import Seen, is_gap
 from ...runtime.graph import Loop, Value
 from ..statistics.history import NOTHING, Evolution, History, Numbers, Series
 from ..words.condition import DecidingComparison, compared

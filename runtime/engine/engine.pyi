@@ -5,16 +5,16 @@ from typing import Any
 
 from ..graph import StoppedBy
 from ..plan.plan import Plan
-from .binder import Binder
-from .changes import Changes
-from .checkpoints import Checkpoints
-from .groups.fuse import Group
-from .history.history import Histories
-from .loops import Loops
-from .memory.memory import Memory
-from .observers import Observers
-from .scans import Scans
-from .views import Views
+from .plain.binder import Binder
+from .time.changes import Changes
+from .time.checkpoints import Checkpoints
+from .fast.fusion.fuse import Group
+from .time.history import Histories
+from .plain.loops import Loops
+from .plain.memory import Memory
+from .time.observers import Observers
+from .plain.scans import Scans
+from .fast.views.views import Views
 
 class Engine:
     hot_after: int

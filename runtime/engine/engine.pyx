@@ -12,22 +12,22 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uintptr_t, INT64_MAX
 cimport numpy as np
 
-from .binder cimport Binder
-from .changes cimport Changes
-from .checkpoints cimport Checkpoints
-from .groups.fuser cimport Fuser
-from .growing.varying cimport Growing
-from .history.history cimport Histories
-from .hot cimport LOOPDBG_CHECKED, decide, is_warm, run_plan
-from .loops cimport Loops
-from .memory.clock cimport clock_in, now
-from .memory.memory cimport Memory
-from .memory.pieces cimport release, take
-from .memory.state cimport *
-from .observers cimport Observers
-from .scalar.programs cimport make_program, settle_program
-from .scans cimport Scans
-from .views cimport Views
+from .plain.binder cimport Binder
+from .time.changes cimport Changes
+from .time.checkpoints cimport Checkpoints
+from .fast.fusion.fuser cimport Fuser
+from .fast.ranges.varying cimport Growing
+from .time.history cimport Histories
+from .plain.interpreter cimport LOOPDBG_CHECKED, decide, is_warm, run_plan
+from .plain.loops cimport Loops
+from .plain.clock cimport clock_in, now
+from .plain.memory cimport Memory
+from .plain.pieces cimport release, take
+from .plain.state cimport *
+from .time.observers cimport Observers
+from .fast.scalar.programs cimport make_program, settle_program
+from .plain.scans cimport Scans
+from .fast.views.views cimport Views
 
 import contextlib
 # Not the module around it, which makes an enum of every number: 6 us a run.

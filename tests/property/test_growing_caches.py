@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from agreement import runs
 from fusing import by_nodes, hooks_agree, same
-from loopdbg.runtime.engine import views
+from loopdbg.runtime.engine.fast.views import views
 from loopdbg.runtime.engine.engine import Engine
-from loopdbg.runtime.engine.growing import varying
+from loopdbg.runtime.engine.fast.ranges import varying
 from models import model
 from strategies.caches import programs
 from strategies.draws import FromSeed

@@ -10,7 +10,7 @@ import pytest
 import loopdbg
 from fusing import by_nodes, check, members, same
 from loopdbg.runtime.engine.engine import Engine
-from loopdbg.runtime.engine.groups import fuse as planner
+from loopdbg.runtime.engine.fast.fusion import fuse as planner
 from loopdbg.runtime.graph import StoppedBy
 from loopdbg.runtime.plan.plan import Opcode
 from models import COUNT, model

@@ -9,7 +9,7 @@ import pytest
 
 import loopdbg
 from fusing import by_nodes, same
-from loopdbg.runtime.engine.growing import varying
+from loopdbg.runtime.engine.fast.ranges import varying
 from loopdbg.runtime.plan.bound import Bound, Input
 from loopdbg.runtime.plan.through import bind_to_memory
 from models import model

@@ -1,0 +1,1 @@
+"""Elementwise nodes that run together, one cache-sized block after the other."""

@@ -1,0 +1,301 @@
+"""Looks for groups (fuse.py) in the bodies of running loops, once their nodes are bound, and installs them.
+
+What only members of a group read is written nowhere while it runs. Who looks at it gets it all the same: the members
+that make it run once more, by themselves, on what the iteration had. What is looked at again and again is written.
+"""
+
+from .group cimport GROUP_SHOWN, make_group, show_results, results_are
+from ...plain.memory cimport Memory
+from ...plain.pieces cimport release
+from ...plain.state cimport *
+from ..views.views cimport Views
+
+import numpy as np
+
+from ....plan.plan import Opcode
+from ..views.views import ports_of
+
+# A value that was asked for so often is written from then on.
+cdef int OFTEN = 3
+# Where no value has so many bytes, groups bring nothing. Nodes of the main graph run once a run, and looking at them costs
+# more than values that stay in a second-level cache.
+cdef npy_intp LARGE = 4096
+cdef npy_intp LARGE_OUTSIDE = 1 << 18
+
+# So many plans are kept for shapes that come back.
+cdef int MOST_KEPT = 16
+
+
+cdef inline void together(Instr *ins, bint fused) noexcept:
+    """Let the group that begins with this instruction run as one, or its nodes one by one."""
+    if ins.kind == NATIVE and fused:
+        ins.kind = FUSED
+    elif ins.kind == FUSED and not fused:
+        ins.kind = NATIVE
+
+
+cdef class Fuser:
+    """What an engine knows about the groups in its plan."""
+
+    def __init__(self, Memory memory not None, Views views not None):
+        self.memory, self.views, self.s = memory, views, &memory.s
+        self.groups = []
+        self.planned, self.kept, self.inner, self.asked = {}, {}, {}, {}
+        self.unfolded = set()
+        self.watched = frozenset()
+        self.generation = self.looked = -1
+        outside = [i for i in memory.plan.code if i.kind == Opcode.NODE and i.inside < 0]
+        self.has_products = any([i.node.op_type in ("MatMul", "MatMulInteger") for i in outside])
+        self.made_outside = tuple([slot for i in outside for slot in i.outputs if slot >= 0])
+
+    cdef int switch(self, bint on) except -1:
+        """Let groups run, or their nodes one by one; those that were made stay for later."""
+        cdef Instr *ins
+        self.show()
+        self.views.wake_for(set() if on else self.views.passed)
+        self.s.fusing = on
+        for group in self.groups:
+            ins = self.s.code + <int>group.first
+            if ins.group != NULL:
+                ins.group.running = 0
+                if not on or ins.group.loop >= 0:
+                    together(ins, on)
+        if on:
+            for k in range(self.memory.nloops):
+                # Nodes may have been bound meanwhile.
+                self.s.loops[<int>k].fuse_at = self.s.loops[<int>k].boundaries + 1
+        return 0
+
+    cdef int begin(self, bint unseen) except -1:
+        """An execution begins: none is under way. What was to be looked at is so after its first iteration. ``unseen``:
+        nobody looks at its values while it runs, so that chains of the main graph may keep theirs, and its nodes lend
+        memory."""
+        cdef int k
+        cdef Instr *ins
+        if unseen and self.s.fusing and self.looked != self.s.generation:
+            if self.has_products or self.has_large(self.made_outside, LARGE_OUTSIDE):
+                self.views.take_back(True)
+                self.look(-1)
+            self.looked = self.s.generation
+        for group in self.groups:
+            ins = self.s.code + <int>group.first
+            if ins.group.loop < 0:
+                together(ins, unseen and self.s.fusing)
+        for k in range(self.memory.nloops):
+            self.s.loops[k].fuse_wait = 1
+            self.s.loops[k].fuse_at = self.s.loops[k].fuse_at > self.s.loops[k].boundaries
+        for group in self.groups:
+            self.s.code[<int>group.first].group.running = 0
+        self.leave()
+        self.views.begin()
+        return self.views.lend(self.members()) if unseen and self.s.fusing else self.views.take_back(True)
+
+    cdef int forget(self) except -1:
+        """The execution is elsewhere now, and all values are there."""
+        self.views.take_back(True)
+        return self.leave()
+
+    cdef int leave(self) except -1:
+        """What groups left behind is of another moment."""
+        for group in self.groups:
+            self.s.code[<int>group.first].group.ran = -1
+        return self.views.forget()
+
+    cdef int show(self) except -1:
+        """Let every slot have its value, as far as it can still be had."""
+        cdef int first
+        for group in self.groups:
+            first = group.first
+            show_results(self.s, first, self.s.code[first].group)
+        return self.views.show_all()
+
+    cdef int ask(self, int slot) except -1:
+        """Somebody reads a slot."""
+        cdef int first
+        if slot not in self.inner:
+            self.views.is_there(slot)
+            return 0
+        first = self.inner[slot]
+        if results_are(self.s, first, self.s.code[first].group) == GROUP_SHOWN:
+            return 0
+        show_results(self.s, first, self.s.code[first].group)
+        self.asked[slot] = self.asked.get(slot, 0) + 1
+        if self.asked[slot] == OFTEN:
+            self.plan_again({slot})
+        return 0
+
+    cdef bint is_there(self, int slot) except -1:
+        """False where a slot lacks the value of the last iteration, which cannot be had any more."""
+        cdef Group *group
+        if self.groups and self.s.code[self.s.pc].kind == FUSED and self.s.code[self.s.pc].group.running:
+            group = self.s.code[self.s.pc].group
+            if any([slot in self.memory.plan.code[group.members[k]].outputs for k in range(group.nmembers)]):
+                return False
+        if slot not in self.inner:
+            return self.views.is_there(slot)
+        return results_are(self.s, self.inner[slot], self.s.code[<int>self.inner[slot]].group) == GROUP_SHOWN
+
+    cdef set gone(self):
+        """The slots that lack their values."""
+        return {slot for slot in self.inner if not self.is_there(slot)} | self.views.gone()
+
+    cdef int watch(self, slots) except -1:
+        """These slots, and no others, are read at boundaries."""
+        added = frozenset(slots) - self.watched
+        self.watched = frozenset(slots)
+        self.plan_again(added)
+        self.views.watch(self.watched)
+        self.generation = self.s.generation
+        return 0
+
+    cdef int plan_again(self, slots) except -1:
+        """Groups that do not write one of the slots make room for others that do, after the next iteration."""
+        cdef Instr *ins
+        self.show()
+        for slot in slots:
+            if slot in self.inner:
+                ins = self.s.code + <int>self.inner[slot]
+                if ins.kind == FUSED:
+                    ins.kind = NATIVE
+                self.s.loops[ins.group.loop].fuse_at = self.s.loops[ins.group.loop].boundaries + 1
+        return 0
+
+    cdef int look(self, int index) except -1:
+        """Look at a loop's body. Nodes in a row that are bound as they were the last time keep their groups."""
+        cdef list run = []
+        cdef int kind, first = self.s.loops[index].head if index >= 0 else -1
+        for pc, instruction in enumerate(self.memory.plan.code):
+            kind = self.s.code[<int>pc].kind
+            # Nodes that follow an extent change their calls by themselves, and those that count settle their results. Those
+            # that decide before an iteration whether it runs are few.
+            bound = instruction.inside == index and instruction.kind == Opcode.NODE and pc > first and \
+                (kind == NATIVE or kind == FUSED) and self.s.code[<int>pc].varying == NULL and \
+                not self.s.code[<int>pc].counts and not self.reads_room(instruction) and \
+                not (instruction.op.sequences and self.has_sequences(instruction))
+            if run and not (bound and pc == run[len(run) - 1] + 1):
+                self.plan(run)
+                run = []
+            if bound:
+                run.append(pc)
+        members = self.members()
+        self.views.wake_for(members)
+        return self.views.look(index, members)
+
+    cdef set members(self):
+        """Positions of the nodes that run in groups."""
+        found = set()
+        for group in self.groups:
+            found.update(group.members)
+        return found
+
+    cdef bint reads_room(self, instruction) except -1:
+        """Do the elements of an input not follow each other?"""
+        return any([slot >= 0 and self.memory.specs.room(self.s.slots[<int>slot].spec) is not None
+                    for slot in instruction.inputs])
+
+    cdef bint has_sequences(self, instruction) except -1:
+        cdef int slot
+        for slot in (*instruction.inputs, *instruction.outputs):
+            if slot >= 0 and self.s.slots[slot].spec == 0:
+                return True
+        return False
+
+    cdef int plan(self, list run) except -1:
+        cdef Instr *ins
+        cdef int k
+        for pc in run:
+            ins = self.s.code + <int>pc
+            if ins.group != NULL and ins.group.unfit:
+                self.unfolded.update([ins.group.members[k] for k in range(ins.group.nmembers)])
+        made = {slot for pc in run for slot in self.memory.plan.code[pc].outputs}
+        written = self.watched | {slot for slot, times in self.asked.items() if times >= OFTEN}
+        key = (tuple([self.s.code[<int>pc].binding for pc in run]), len(self.unfolded), made & written)
+        if self.planned.get(run[0]) == key:
+            return 0
+        self.planned[run[0]] = key
+        # Not at the top: a run whose tensors are all small needs none of it, nor does one without quantised products.
+        large = self.has_large(made, LARGE if self.memory.plan.code[run[0]].inside >= 0 else LARGE_OUTSIDE)
+        chained = any([self.is_integer_product(self.memory.plan.code[pc]) for pc in run])
+        if not (large or chained):
+            return 0
+        from . import fuse
+
+        self.show()
+
+        if self.ports is None:
+            self.ports = ports_of(self.memory.plan)
+        nodes, conditions = [], {loop.condition_input for loop in self.memory.plan.loops} | self.tested()
+        # A group may go beyond these nodes, where one behind them is not bound any more.
+        dropped = {pc for pc in run if self.s.code[<int>pc].group != NULL}
+        self.inner = {slot: leader for slot, leader in self.inner.items() if leader not in dropped}
+        for pc in run:
+            ins = self.s.code + <int>pc
+            if ins.kind == FUSED:
+                ins.kind = NATIVE
+            release(ins.group)
+            ins.group = NULL
+            for slot in self.memory.plan.code[pc].outputs:
+                self.inner.pop(slot, None)
+            instruction = self.memory.plan.code[pc]
+            # At a boundary its condition input, and what the condition needs, is no more what an iteration had:
+            # ``show_results`` could not run it again.
+            fixed = ins.nguards > 0 or not conditions.isdisjoint(instruction.inputs)
+            idle = ins.ncalls == 0 and ins.passed == 0 and ins.nguards == 0
+            nodes.append(fuse.Candidate(pc, instruction.op, instruction.inputs, instruction.outputs, fixed, idle,
+                                        instruction.node.op_type, ins.once >= 0))
+        self.groups = [group for group in self.groups if not run[0] <= group.first <= run[len(run) - 1]]
+        for group in self.found(nodes, made & written, chained, large):
+            ins = self.s.code + <int>group.first
+            ins.group = make_group(self.s, group)
+            ins.group.loop = self.memory.plan.code[run[0]].inside
+            ins.kind = FUSED
+            if ins.group.loop >= 0:
+                self.inner.update(dict.fromkeys(group.inner, group.first))
+            self.groups.append(group)
+        return 0
+
+    cdef list found(self, list nodes, set written, bint chained, bint large):
+        """The groups of nodes in a row. What was planned for the same shapes is found again: a loop whose first iteration
+        has others than those that follow would plan anew in each run."""
+        used = sorted({slot for node in nodes for slot in (*node.inputs, *node.outputs) if slot >= 0})
+        known = [self.memory.known[slot] for slot in used]
+        readers = tuple([tuple(self.views.readers.of(slot)) for node in nodes for slot in node.outputs if slot >= 0])
+        key = (tuple([(node.pc, node.guarded, node.idle, node.once) for node in nodes]),
+               tuple([self.memory.specs[self.s.slots[<int>slot].spec] for slot in used]),
+               tuple([id(array) for array in known]), readers, frozenset(self.unfolded), frozenset(written))
+        if key not in self.kept:
+            while len(self.kept) >= MOST_KEPT:
+                del self.kept[next(iter(self.kept))]
+            # With what is known, so that nothing else is found where it was.
+            self.kept[key] = (known, self.search(nodes, written, chained, large))
+        return self.kept[key][1]
+
+    cdef list search(self, list nodes, set written, bint chained, bint large):
+        from . import fuse
+
+        slots = fuse.Slots(lambda slot: self.memory.specs[self.s.slots[<int>slot].spec], lambda slot: self.memory.known[slot],
+                           lambda slot: self.views.readers.of(slot), self.ports | written)
+        planned = []
+        if chained:
+            from . import chains
+
+            planned = chains.plan_chains(nodes, slots)
+        if large:
+            # Between the chains.
+            ends = [nodes[0].pc, *[end for group in planned for end in (group.first, group.end)], nodes[len(nodes) - 1].pc + 1]
+            for first, end in zip(ends[::2], ends[1::2]):
+                planned += fuse.plan_groups([node for node in nodes if first <= node.pc < end], slots, self.unfolded)
+        return planned
+
+    cdef bint has_large(self, slots, npy_intp least) except -1:
+        return any([slot >= 0 and self.s.slots[<int>slot].nbytes >= least for slot in slots])
+
+    cdef bint is_integer_product(self, instruction) except -1:
+        cdef int slot = instruction.outputs[0] if instruction.outputs else -1
+        return slot >= 0 and instruction.node.op_type in ("MatMul", "MatMulInteger") and \
+            self.memory.specs[self.s.slots[slot].spec][0] == np.int32
+
+    cdef set tested(self):
+        """What is computed before an iteration to decide whether it runs."""
+        code = self.memory.plan.code
+        return {slot for loop in self.memory.plan.loops for i in code[loop.top:loop.head] for slot in i.outputs}

@@ -1,0 +1,347 @@
+"""Groups of nodes that run block by block: made from what ``fuse.py`` plans, and run without the GIL.
+
+A group runs at the position of its first node, which then is FUSED, and goes on behind its last one. Where it cannot run,
+its nodes do so one by one, as without it: nothing that a group reads is written by it, so that it can be begun anew.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
+cimport numpy as np
+from numpy cimport npy_intp
+
+from ....kernels.call cimport Call
+from ....kernels.drivers cimport set_call
+from ...plain.bound cimport run_bound
+from ...plain.clock cimport clock_in
+from ...plain.pieces cimport hold, release, take
+from ...plain.state cimport *
+
+import numpy as np
+
+np.import_array()
+
+
+cdef int *numbers(Group *g, list values) except NULL:
+    cdef int *array = <int *>take(g, len(values), sizeof(int))
+    cdef int k
+    for k, value in enumerate(values):
+        array[k] = value
+    return array
+
+
+cdef Group *make_group(State *s, object group) except NULL:
+    """A fuse.Group in C."""
+    cdef Group *g = <Group *>take(s.own, 1, sizeof(Group))
+    try:
+        fill(s, g, group)
+    except:
+        release(g)
+        raise
+    return g
+
+
+cdef int fill(State *s, Group *g, object group) except -1:
+    cdef int k, j
+    cdef char *own
+    g.end, g.cost = group.end, group.cost
+    g.nmembers, g.nbefore, g.nafter = len(group.members), len(group.before), len(group.after)
+    g.members, g.before, g.after = numbers(g, group.members), numbers(g, group.before), numbers(g, group.after)
+    g.nmakers, g.makers = len(group.makers), numbers(g, group.makers)
+    g.ran = -1
+    g.bindings = <int64_t *>take(g, g.nmembers, sizeof(int64_t))
+    for k in range(g.nmembers):
+        g.bindings[k] = s.code[g.members[k]].binding
+    g.nslots = len(group.slots)
+    g.slots = numbers(g, group.slots)
+    g.specs = numbers(g, [s.slots[<int>slot].spec for slot in group.slots])
+    g.naxes = len(group.blocks)
+    g.blocks = <npy_intp *>take(g, g.naxes, sizeof(npy_intp))
+    g.at = <npy_intp *>take(g, g.naxes, sizeof(npy_intp))
+    for k, count in enumerate(group.blocks):
+        g.blocks[k] = count
+    g.nchecks = len(group.checks)
+    g.checks = <Check *>take(g, g.nchecks, sizeof(Check))
+    for k, check in enumerate(group.checks):
+        g.checks[k].slot, g.checks[k].size, g.checks[k].count = check.slot, check.dtype.itemsize, check.size
+    # It begins with a cache line.
+    memory = np.zeros(group.nbytes + 64, np.uint8)
+    own = np.PyArray_BYTES(memory)
+    own += -<size_t>own % 64
+    hold(g, (memory, group.constants))
+    g.constants = <char **>take(g, len(group.constants), sizeof(char *))
+    for k, array in enumerate(group.constants):
+        g.constants[k] = np.PyArray_BYTES(array)
+    # Those that move come first.
+    order = sorted(range(len(group.places)), key=lambda k: not any(group.places[k].steps))
+    place_of = {}
+    g.nplaces = len(order)
+    g.places = <Place *>take(g, g.nplaces, sizeof(Place))
+    for k, number in enumerate(order):
+        place = group.places[number]
+        place_of[number] = k
+        g.nmoving += any(place.steps)
+        g.places[k].offset = place.offset
+        for j, step in enumerate(place.steps):
+            g.places[k].steps[j] = step
+        if place.kind == "slot":
+            g.places[k].cell = &s.slots[<int>place.index].data
+        elif place.kind == "own":
+            g.places[k].at = own + <npy_intp>place.offset
+        else:
+            g.places[k].cell = g.constants + <int>place.index
+    g.ncalls = len(group.calls)
+    g.once = <char *>take(g, g.ncalls, 1)
+    for k, once in enumerate(group.once):
+        g.once[k] = once
+    rows = 0
+    for spec in (*group.calls, *group.tail):
+        rows += len(spec.outer) * (1 + len(spec.buffers))
+    g.outer = <npy_intp *>take(g, rows, sizeof(npy_intp))
+    rows = fill_calls(g, &g.calls, group.calls, place_of, 0)
+    if group.tail:
+        fill_calls(g, &g.tail, group.tail, place_of, rows)
+    return 0
+
+
+cdef int fill_calls(Group *g, Call **calls, list specs, dict place_of, int rows) except -1:
+    """Calls as ``Nodes.install`` makes them, on the group's places. Returns how much of ``outer`` is used."""
+    cdef Call *call
+    cdef int k, j
+    calls[0] = <Call *>take(g, len(specs), sizeof(Call))
+    for k, spec in enumerate(specs):
+        call = calls[0] + k
+        for j, buffer in enumerate(spec.buffers):
+            call.cell[j] = &g.places[<int>place_of[buffer.index]].at
+        rows += set_call(call, spec, g.outer + rows)
+    return rows
+
+
+cdef void ask_for_groups(State *s, int loop) noexcept nogil:
+    """A node was bound: look for groups at the next boundary, later and later where that goes on."""
+    cdef LoopState *state
+    if not s.fusing or loop < 0:
+        return
+    state = s.loops + loop
+    if state.fuse_at <= state.boundaries:
+        state.fuse_at = state.boundaries + state.fuse_wait
+        state.fuse_wait = min(2 * state.fuse_wait, 1 << 20)
+
+
+cdef int fits(const State *s, int leader, const Group *g) noexcept nogil:
+    """Are its nodes bound as they were when it was made, on the same specs?"""
+    cdef const Instr *ins
+    cdef int k
+    for k in range(g.nmembers):
+        ins = s.code + g.members[k]
+        if ins.binding != g.bindings[k] or (ins.kind != NATIVE and g.members[k] != leader):
+            return 0
+    for k in range(g.nslots):
+        if s.slots[g.slots[k]].spec != g.specs[k]:
+            return 0
+    return 1
+
+
+cdef int run_alone(State *s, int leader, const int *positions, int count) noexcept nogil:
+    """Run nodes as they are bound by themselves; not 0: one could not be run so."""
+    cdef Instr *ins
+    cdef int k
+    for k in range(count):
+        ins = s.code + positions[k]
+        if ins.once >= 0 and ran_once(s, ins):
+            continue
+        if ins.kind != NATIVE and positions[k] != leader:
+            return 1
+        if s.stepping & TIMING:
+            clock_in(s, positions[k])
+        if run_bound(s, ins):
+            return 1
+        if ins.once >= 0:
+            ins.done = s.loops[ins.once].entries
+        s.budget -= ins.cost
+    if s.stepping & TIMING:
+        clock_in(s, leader)
+    return 0
+
+
+cdef int uncertain(const State *s, const Check *check) noexcept nogil:
+    """Is one of the numbers a zero or NaN? All floats: their bits without the sign say so."""
+    cdef const char *data = s.slots[check.slot].data
+    cdef uint64_t bits, infinity
+    cdef Py_ssize_t k
+    for k in range(check.count):
+        if check.size == 4:
+            bits, infinity = (<const uint32_t *>data)[k] & 0x7FFFFFFFU, 0x7F800000U
+        elif check.size == 8:
+            bits, infinity = (<const uint64_t *>data)[k] & 0x7FFFFFFFFFFFFFFFULL, 0x7FF0000000000000ULL
+        else:
+            bits, infinity = (<const uint16_t *>data)[k] & 0x7FFFU, 0x7C00U
+        if bits == 0 or bits > infinity:
+            return 1
+    return 0
+
+
+cdef int run_group(State *s, int leader, Group *g) noexcept nogil:
+    """Run a group, or go on with it."""
+    cdef Place *place
+    cdef Call *calls
+    cdef int k, d, first, last = g.naxes - 1
+    cdef npy_intp back
+    if not g.running:
+        if not fits(s, leader, g):
+            return GROUP_STALE
+        if run_alone(s, leader, g.before, g.nbefore):
+            return GROUP_FAILED
+        for k in range(g.nplaces):
+            place = g.places + k
+            if place.cell != NULL:
+                place.at = place.cell[0] + place.offset
+        for d in range(g.naxes):
+            g.at[d] = 0
+        g.running = 1
+        first = 1
+        g.runs += 1
+    else:
+        first = 0
+    while g.running:
+        calls = g.tail if g.tail != NULL and g.at[last] == g.blocks[last] - 1 else g.calls
+        for k in range(g.ncalls):
+            if (first or not g.once[k]) and calls[k].run(calls + k):
+                g.running = 0
+                return GROUP_FAILED if g.naxes else run_apart(s, leader, g)
+        first = 0
+        d = last
+        while d >= 0:
+            g.at[d] += 1
+            if g.at[d] < g.blocks[d]:
+                for k in range(g.nmoving):
+                    g.places[k].at += g.places[k].steps[d]
+                break
+            back = g.blocks[d] - 1
+            for k in range(g.nmoving):
+                g.places[k].at -= g.places[k].steps[d] * back
+            g.at[d] = 0
+            d -= 1
+        s.budget -= g.cost
+        if d < 0:
+            g.running = 0
+        elif s.budget < 0:
+            return GROUP_TICK
+    for k in range(g.nchecks):
+        if uncertain(s, g.checks + k):
+            g.unfit = 1
+            ask_for_groups(s, g.loop)
+            return GROUP_FAILED
+    if run_alone(s, leader, g.after, g.nafter):
+        return GROUP_FAILED
+    if g.loop >= 0:
+        g.ran, g.entry = s.loops[g.loop].i, s.loops[g.loop].entries
+    return GROUP_DONE
+
+
+cdef int run_apart(State *s, int leader, Group *g) noexcept nogil:
+    """The numbers at hand are none for the group's call: this time its nodes run by themselves."""
+    if run_alone(s, leader, g.members, g.nmembers) or run_alone(s, leader, g.after, g.nafter):
+        return GROUP_FAILED
+    g.ran = -1
+    return GROUP_DONE
+
+
+cdef int is_looked_into(const State *s, int leader, const Group *g) noexcept nogil:
+    """Does somebody look at the results of the nodes, in the iteration or right after it?"""
+    cdef const LoopState *loop
+    cdef int k
+    if g.loop < 0:
+        return s.stop_any or s.stepping
+    loop = s.loops + g.loop
+    if s.stop_any or loop.next_event <= loop.i + 1:
+        return 1
+    if not s.stepping:
+        return 0
+    if s.stepping & STEPPING and s.depth <= s.step_depth:
+        return 1
+    for k in range(leader, g.end):
+        if s.code[k].trap:
+            return 1
+    return 0
+
+
+cdef int results_are(const State *s, int leader, const Group *g) noexcept nogil:
+    """Where the execution stands, as seen from the results that only members read, and that a group does not write."""
+    cdef const LoopState *loop
+    if g.ran < 0:
+        return GROUP_SHOWN
+    loop = s.loops + g.loop
+    if loop.entries != g.entry:
+        return GROUP_SHOWN
+    if not loop.active and s.depth:
+        return GROUP_GONE      # what it reads of loops around it may be another by now
+    if not loop.active or (loop.top <= s.pc <= loop.head and s.stack[s.depth - 1] == g.loop):
+        return GROUP_BEFORE if g.ran == loop.i - 1 else GROUP_SHOWN
+    if g.ran == loop.i:
+        return GROUP_NOW
+    return GROUP_GONE if g.ran == loop.i - 1 and s.pc <= leader else GROUP_SHOWN
+
+
+cdef int show_results(State *s, int leader, Group *g) noexcept nogil:
+    """Compute the results that only members read, as their nodes do by themselves. 0: that cannot be done any more."""
+    cdef int back, status = results_are(s, leader, g)
+    cdef int64_t budget = s.budget
+    if status == GROUP_SHOWN:
+        return 1
+    if status == GROUP_GONE:
+        return 0
+    back = status == GROUP_BEFORE
+    if back:
+        turn_back(s, s.loops + g.loop, s.loops[g.loop].i - 1)
+    status = not fits(s, leader, g) or run_alone(s, leader, g.makers, g.nmakers)
+    s.budget = budget
+    if back:
+        turn_forth(s, s.loops + g.loop)
+    if not status:
+        g.ran = -1
+    return not status
+
+
+cdef void turn_back(State *s, LoopState *loop, int64_t i) noexcept nogil:
+    """At a boundary: let the slots of a body be what they were in the iteration before, until ``turn_forth``."""
+    cdef int k
+    cdef Edge *e
+    cdef Slice *c
+    for k in range(loop.nedges - 1, -1, -1):
+        e = loop.edges + k
+        if not e.identity:
+            exchange_slots(s.slots + e.param, previous_of(s, e))
+    for k in range(loop.nslices):
+        c = loop.slices + k
+        if c.part_spec:
+            s.slots[c.inner].data = c.base + i * c.step
+    if loop.iteration >= 0:
+        set_number(s.slots + loop.iteration, loop.iteration_wide, i)
+
+
+cdef void turn_forth(State *s, LoopState *loop) noexcept nogil:
+    cdef int k
+    cdef Edge *e
+    cdef Slice *c
+    for k in range(loop.nedges):
+        e = loop.edges + k
+        if not e.identity:
+            exchange_slots(s.slots + e.param, previous_of(s, e))
+    for k in range(loop.nslices):
+        c = loop.slices + k
+        if c.part_spec and loop.i < loop.parts:
+            s.slots[c.inner].data = c.base + loop.i * c.step
+    if loop.iteration >= 0:
+        set_number(s.slots + loop.iteration, loop.iteration_wide, loop.i)
+
+
+cdef inline void exchange_slots(Slot *a, Slot *b) noexcept nogil:
+    cdef Slot other = a[0]
+    a[0] = b[0]
+    b[0] = other
+
+
+cdef inline void set_number(Slot *slot, int wide, int64_t number) noexcept nogil:
+    if wide:
+        (<int64_t *>slot.data)[0] = number
+    else:
+        (<int32_t *>slot.data)[0] = <int32_t>number

@@ -1,0 +1,25 @@
+"""Following extents that vary, for the hot path and the classes above it."""
+
+from libc.stdint cimport int64_t
+
+from ....kernels.call cimport Call
+from ...plain.state cimport Instr, Port, State, Tally, Varying
+
+cdef int matches(State *s, Varying *v, int64_t *extent) noexcept nogil
+cdef void shelve(Instr *ins) noexcept nogil
+cdef int select(State *s, Instr *ins) noexcept nogil
+cdef int fit_calls(State *s, Instr *ins) noexcept nogil
+cdef int fit(State *s, Instr *ins) noexcept nogil
+cdef void free_shelf(Instr *ins) noexcept
+cdef int has_room(Call *call) noexcept nogil
+cdef int settle(Call *call) noexcept nogil
+
+
+cdef inline Tally *tally_of(const Instr *ins, int k) noexcept nogil:
+    """What is known of a result that is as long as the calls say."""
+    return <Tally *>ins.calls[k].data
+
+
+cdef inline Py_ssize_t bytes_of(const Port *p, int64_t extent) noexcept nogil:
+    """What a value at a port needs."""
+    return p.nbytes if p.family == NULL else p.family.whole + p.family.unit * (p.base + p.slope * extent)

@@ -1,0 +1,492 @@
+"""Nodes whose inputs vary in one extent: bound once for a range of it, and given memory as it grows.
+
+The first time that a node is met on other shapes than before, it is bound on shapes with an extent that varies
+(extents.py). If all numbers of its calls follow from that one, ``fit`` changes them from then on, without Python. The
+bindings for other ranges are kept: a loop that is entered again starts small again.
+
+A node that appends to a carried value, and whose result the back edge carries to the next iteration, writes behind the
+value into the very buffer that holds it, so that an append costs what is appended. Nothing is lost by that: the value
+is the beginning of the result. The buffer has room for half as much again when it is made.
+
+Where something stands before the axis (the caches of a decoder: [1, heads, T, d]), that would move every row. Both values
+then have room along it (specs.pyx), which their readers step over. That is so in executions of which nobody looks at
+anything but the outputs: elsewhere values lie without gaps, for whoever is shown them.
+
+A result that is as long as the numbers say (NonZero) has a buffer for the longest that it can be. Its node's calls begin
+with one that looks whether it is there, and end with one that gives the slot its spec, so that whoever runs them need not
+know.
+"""
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
+from libc.stdint cimport int64_t
+from libc.string cimport memcpy
+cimport numpy as np
+from numpy cimport npy_intp
+
+from .follow cimport bytes_of, fit_calls, free_shelf, has_room, matches, select, settle, shelve, tally_of
+from ....kernels.call cimport Call
+from ....kernels.renewal cimport Renewal
+from ...plain.memory cimport Memory
+from ...plain.pieces cimport release, take
+from ...plain.specs cimport extent_of, spec_of
+from ...plain.state cimport *
+
+import math
+
+import numpy as np
+
+from ....plan import ranges
+from ....plan.bound import Counted, Input, Roomy, Varied
+from ....plan.plan import Opcode
+from ....plan.through import bind_to_memory
+from ....kernels.extents import Extent, axis_that_varies, follow, now
+from ....ops.primitives import REFUSALS
+from ...plain.memory import memory_for
+
+np.import_array()
+
+# Integers of an input that are followed: shapes, axes, bounds.
+cdef int MOST_NUMBERS = 64
+#: Extents that there is memory for at first, where something stands before an axis that grows. Memory that nobody wrote
+#: to takes none of the machine's, so four times as much comes next, up to so many bytes: each time all readers are bound.
+least_room = 64
+cdef Py_ssize_t MUCH_ROOM = 1 << 20
+
+
+cdef class Growing:
+    """Knows which nodes follow what."""
+
+    def __init__(self, Memory memory not None):
+        self.memory, self.s = memory, &memory.s
+        plan = memory.plan
+        self.last_bound = [None] * memory.ncode
+        self.appends, self.arrays, self.keys = {}, {}, 0
+        self.carriers, self.unseen = None, False
+        for loop in plan.loops:
+            for edge in loop.edges:
+                if edge.swap:
+                    self.appends[edge.result, loop.index] = edge.param
+
+    cdef object varied(self, int pc, object instruction, list inputs, object block):
+        """A node bound for a range of shapes: (Followed, Bound, (result, what it appends to) or None); None where that cannot
+        be. The call that would copy what stands there already is left out."""
+        shapes = [None if i is None else i.shape for i in inputs]
+        before, self.last_bound[pc] = self.last_bound[pc], (instruction, shapes, {})
+        if before is None or before[0] is not instruction:
+            return None
+        numbers = {}
+        for k, old in before[2].items():
+            if inputs[k].known is None:
+                numbers[k] = old, integers_of(inputs[k])
+        followed = follow(before[1], shapes, numbers)
+        if followed is None:
+            return None
+        given = []
+        for k, (i, shape, old) in enumerate(zip(inputs, followed.shapes, shapes)):
+            if i is not None and (shape is not old or k in followed.numbers):
+                if i.known is not None:
+                    return None
+                if i.room is not None and axis_that_varies(shape) not in (-1, i.room[0]):
+                    return None
+                i = Input(i.slot, i.dtype, shape, None, i.peek, followed.numbers.get(k), None, i.room)
+            given.append(i)
+        followed.rooms = [None if i is None else i.room for i in given]
+        try:
+            bound = bind_to_memory(instruction.op, given, block, self.place_for(instruction, given))
+        except REFUSALS:
+            return None     # bound on plain shapes, it says what is wrong
+        return self.finished(instruction, followed, given, bound)
+
+    cdef object place_for(self, object instruction, list given):
+        """Where a value that grows goes on with room for more: the slot of what it appends to, and the room; None: it
+        does not."""
+        cdef int axis
+        if not self.unseen or instruction.node.op_type != "Concat":
+            return None
+        param = self.find_carriers().get((instruction.outputs[0], instruction.inside))
+        if param is None:
+            return None
+        before = given[0]
+        axis = axis_that_varies(before.shape)
+        if axis < 1 or math.prod(before.shape[:axis]) < 2 or self.memory.known[param] is not None:
+            return None
+        extent = sum([now(i.shape[axis]) for i in given])
+        if before.room is not None and extent < before.room[1]:
+            return param, before.room
+        unit = math.prod([now(e) for d, e in enumerate(before.shape) if d != axis]) * before.dtype.itemsize
+        room = least_room
+        while room <= extent + extent // 4:
+            room *= 4 if room * unit < MUCH_ROOM else 2
+        return param, (axis, room)
+
+    cdef dict find_carriers(self):
+        if self.carriers is None:
+            self.carriers = carriers(self.memory.plan)
+        return self.carriers
+
+    cdef object finished(self, object instruction, object followed, list given, object bound):
+        """A node bound for a range, as ``varied`` gives it; None where it does not follow the extent alone."""
+        # Numbers that vary and that nothing asked about do no harm, but say nothing about the shapes either.
+        if any(axis_that_varies(given[k].shape) != -1 for k in bound.guards) or \
+                (followed.element >= 0 and followed.leading not in bound.guards) or \
+                any(out.known is not None or not varies_alone(out) for out in bound.outputs):
+            return None
+        ranges.decide(bound)
+        appended = None
+        for k, slot in enumerate(instruction.outputs):
+            param = self.appends.get((slot, instruction.inside), -1)
+            if isinstance(bound.outputs[k], Roomy):
+                if bound.in_place:
+                    appended = (slot, param)
+            elif param >= 0 and slot >= 0 and param in instruction.inputs:
+                copied = ranges.whole_copy(bound, k, param)
+                if copied is not None:
+                    # Where provide puts the result, what it begins with stands already.
+                    bound.calls.pop(copied)
+                    appended = (slot, param)
+        return followed, bound, appended
+
+    cdef int vary(self, int pc, object instruction, object followed, object bound, object appended,
+                  list arrays, dict seen, dict beyond) except -1:
+        """Note how what ``install`` made of a bound node follows the extent. ``seen``: slots in place of which it reads
+        other memory; ``beyond``: the shapes and rooms of others on which it rests."""
+        cdef Instr *ins = self.s.code + pc
+        cdef Varying *v = <Varying *>take(ins.calls, 1, sizeof(Varying))
+        cdef Call *call
+        cdef int j, k
+        numbers = []
+        for k, spec in enumerate(bound.calls):
+            call = ins.calls + ins.counts + k
+            if call.renewal != NULL:
+                # How much is copied varies.
+                (<Renewal *>call.renewal).source = NULL
+            for j, value in enumerate(spec.dims):
+                self.number(numbers, <size_t>&call.dims[j], value)
+            for j, value in enumerate(spec.steps):
+                self.number(numbers, <size_t>&call.steps[j], value)
+            for j, value in enumerate(spec.extra):
+                self.number(numbers, <size_t>&call.extra[j], value)
+            for j, buffer in enumerate(spec.buffers):
+                self.number(numbers, <size_t>&call.offset[j], buffer.offset)
+            for j, value in enumerate([value for row in spec.outer for value in row]):
+                self.number(numbers, <size_t>&call.outer[j], value)
+        for k, temp in enumerate(bound.temps):
+            if isinstance(temp, Varied):
+                for j, value in enumerate(temp.numbers):
+                    self.number(numbers, <size_t>ins.cells[k] + 8 * j, value)
+        for k, guard in enumerate(bound.guards.values()):
+            if isinstance(guard, tuple) and guard:
+                width = ins.guards[k].nbytes // len(guard)
+                for j, value in enumerate(guard):
+                    self.number(numbers, <size_t>ins.guards[k].expected + width * j, value, width == 4)
+        v.cost_base, v.cost_slope = now(bound.cost), 0
+        if type(bound.cost) is Extent:
+            v.cost_base, v.cost_slope = bound.cost.base, bound.cost.slope
+        own = {out.index for slot, out in zip(instruction.outputs, bound.outputs) if slot >= 0 and out.kind == "temp" and
+               out.known is None}
+        temps = [(k, size) for k, size in enumerate(bound.temps) if type(size) is Extent and k not in own]
+        slots = {slot: k for k, slot in enumerate(instruction.inputs) if slot >= 0}
+        outputs = [(slot, out) for slot, out in zip(instruction.outputs, bound.outputs) if slot >= 0]
+        for k, (slot, out) in enumerate([(slot, out) for slot, out in outputs if isinstance(out, Counted)]):
+            self.number(numbers, <size_t>&tally_of(ins, k).most, out.size * out.dtype.itemsize)
+        v.numbers = <Number *>take(v, len(numbers), sizeof(Number))
+        v.rooms = <Room *>take(v, len(temps), sizeof(Room))
+        v.inputs = <Port *>take(v, len(slots) + len(beyond), sizeof(Port))
+        v.outputs = <Port *>take(v, len(outputs), sizeof(Port))
+        for k, (where, base, slope, narrow) in enumerate(numbers):
+            v.numbers[k].where = <npy_intp *><size_t>where
+            v.numbers[k].narrow = narrow
+            v.numbers[k].base, v.numbers[k].slope = base, slope
+        v.nnumbers = len(numbers)
+        for k, (j, size) in enumerate(temps):
+            v.rooms[k].cell = ins.cells + j
+            v.rooms[k].base, v.rooms[k].slope, v.rooms[k].capacity = size.base, size.slope, size.now
+        v.nrooms = len(temps)
+        for k, (slot, j) in enumerate(slots.items()):
+            self.input_port(v.inputs + k, slot, followed.shapes[j], followed.rooms[j])
+            if slot == instruction.inputs[followed.leading]:
+                v.leading = k
+            v.inputs[k].seen = slot in seen
+        for k, (slot, (shape, room)) in enumerate(beyond.items(), len(slots)):
+            self.input_port(v.inputs + k, slot, shape, room)
+            v.inputs[k].seen = 1
+        v.ninputs, v.element = len(slots) + len(beyond), followed.element
+        v.shows, v.through = ranges.only_copies(bound), len(seen) > 0
+        v.narrow = self.memory.specs[self.s.slots[<int>instruction.inputs[followed.leading]].spec][0] == np.int32
+        for k, (slot, out) in enumerate(outputs):
+            self.port(v.outputs + k, slot, out.shape, out.dtype, out.room if isinstance(out, Roomy) else None)
+            v.outputs[k].counted = isinstance(out, Counted)
+            if appended is not None and slot == appended[0]:
+                v.outputs[k].append = appended[1]
+        v.noutputs = len(outputs)
+        v.low, v.high, v.extent = followed.span.low, followed.span.high, followed.span.now
+        self.keys += 1
+        v.key = self.keys
+        self.arrays[pc, v.key] = arrays
+        ins.varying = v     # now that there is room for all of it
+        return 0
+
+    cdef int number(self, list numbers, size_t where, object value, bint narrow=False) except -1:
+        if type(value) is Extent:
+            numbers.append((where, value.base, value.slope, narrow))
+        return 0
+
+    cdef int input_port(self, Port *p, int slot, object shape, object room) except -1:
+        # What is bound at a boundary is so for the iteration before: the slot may hold another shape, with other room.
+        return self.port(p, slot, shape, self.memory.specs[self.s.slots[slot].spec][0], room)
+
+    cdef int port(self, Port *p, int slot, object shape, object dtype, object room) except -1:
+        cdef int axis = axis_that_varies(shape)
+        shape_now = tuple([now(extent) for extent in shape])
+        p.slot, p.append, p.axis = slot, -1, axis
+        if axis < 0:
+            p.spec = self.memory.spec(dtype, shape_now, room)
+            p.nbytes = self.memory.specs.nbytes(p.spec)
+            return 0
+        p.family = self.memory.specs.family(dtype, shape_now, axis, None if room is None else room[1])
+        p.base, p.slope = shape[axis].base, shape[axis].slope
+        p.spec = spec_of(p.family, shape[axis].now)
+        return 0
+
+    cdef bint can_count(self, object out) except -1:
+        """Are there numbers for all specs that a result may have?"""
+        return spec_of(self.memory.specs.family(out.dtype, out.shape, out.axis), out.shape[out.axis]) != 0
+
+    cdef int count(self, Instr *ins, int k, int slot, object out) except -1:
+        """The calls around those of a node that make its result number k of those that they count."""
+        cdef Call *before = ins.calls + k
+        cdef Call *after = ins.calls + (ins.ncalls - ins.counts + k)
+        cdef Tally *t = <Tally *>take(ins.calls, 1, sizeof(Tally))
+        t.state, t.slot, t.most = self.s, slot, now(out.size) * out.dtype.itemsize
+        t.family = self.memory.specs.family(out.dtype, tuple([now(extent) for extent in out.shape]), out.axis)
+        before.run, after.run = has_room, settle
+        before.data = after.data = t
+        after.nargs, after.cell[0] = 1, &ins.cells[<int>out.count]
+        return 0
+
+    cdef int make_room(self, int pc) except -1:
+        """Give results that are as long as the calls say room for the most; 0: they had it."""
+        cdef Instr *ins = self.s.code + pc
+        cdef Tally *t
+        cdef Slot *slot
+        cdef int64_t extent, longest
+        cdef int k, made = 0
+        for k in range(ins.counts):
+            t = tally_of(ins, k)
+            slot = self.s.slots + t.slot
+            if slot.flags == OWN and slot.capacity >= t.most:
+                continue
+            longest = t.most // t.family.unit if t.family.unit else 0
+            extent = extent_of(t.family, slot.spec)
+            if not 0 <= extent <= longest:
+                extent = longest
+            room = self.buffer(pc, t.most if ins.varying == NULL else spacious(t.most))
+            self.memory.put_room(t.slot, room, spec_of(t.family, extent), t.family.unit * extent, OWN)
+            made = 1
+        return made
+
+    cdef int note_looks(self, int pc, list inputs, object looked) except -1:
+        """Remember the integers that a binding looked at: the next one may see how they change."""
+        if self.last_bound[pc] is not None:
+            for k in looked:
+                if inputs[k] is not None and inputs[k].known is None and inputs[k].dtype in (np.int32, np.int64) and math.prod(inputs[k].shape) <= MOST_NUMBERS:
+                    self.last_bound[pc][2][k] = integers_of(inputs[k])
+        return 0
+
+    cdef int begin(self, bint unseen) except -1:
+        """An execution begins. Nodes that only met other shapes between executions are bound as if it were the first:
+        what stays the same can be run in groups. ``unseen``: nobody looks at anything but the outputs."""
+        cdef int pc
+        cdef bint used
+        cdef Instr *ins
+        cdef Varying *v
+        if unseen != self.unseen:
+            self.unseen = unseen
+            self.lie_anew()
+        for pc in range(len(self.last_bound)):
+            ins = self.s.code + pc
+            used = ins.varying != NULL and was_used(ins.varying)
+            v = ins.shelf
+            while v != NULL:
+                used = was_used(v) or used
+                v = v.next
+            if ins.varying != NULL and not used:
+                self.forget(pc)
+                self.s.generation += 1
+                ins.kind = UNBOUND
+                ins.calm = 0
+            if not used:
+                self.last_bound[pc] = None
+        return 0
+
+    cdef int lie_anew(self) except -1:
+        """Values that grow lie in another way from now on."""
+        cdef int pc, slot
+        if not any(self.last_bound):
+            return 0
+        for result, index in self.find_carriers():
+            pc = self.s.writer[<int>result]
+            self.forget(pc)
+            self.last_bound[pc] = None
+            self.s.generation += 1
+            self.s.code[pc].kind = UNBOUND
+            self.s.code[pc].calm = 0
+            for slot in (result, self.carriers[result, index]):
+                if self.memory.specs.room(self.s.slots[slot].spec) is not None:
+                    self.memory.store(slot, self.memory.copy_of(slot))
+        return 0
+
+    cdef int put_aside(self, int pc) except -1:
+        """Keep a node's binding for when its inputs are again as they were."""
+        cdef Instr *ins = self.s.code + pc
+        cdef Varying *v = ins.shelf
+        if ins.stale:
+            self.forget(pc)
+        if ins.varying != NULL:
+            shelve(ins)
+            if ins.nshelf > MOST:
+                v = ins.shelf
+                while v.next.next != NULL:
+                    v = v.next
+                self.arrays.pop((pc, v.next.key), None)
+                release(v.next.calls)
+                v.next = NULL
+                ins.nshelf -= 1
+        return 0
+
+    cdef int forget(self, int pc) except -1:
+        """Drop a node's bindings: what they rest on changed."""
+        cdef Instr *ins = self.s.code + pc
+        cdef Varying *v
+        if ins.varying != NULL:
+            shelve(ins)
+        v = ins.shelf
+        while v != NULL:
+            self.arrays.pop((pc, v.key), None)
+            v = v.next
+        free_shelf(ins)
+        return 0
+
+    cdef int provide(self, int pc) except -1:
+        """Give a node that follows what it lacks; 0: it has to be bound anew."""
+        cdef Instr *ins = self.s.code + pc
+        cdef Varying *v
+        cdef Room *room
+        cdef int64_t n = 0
+        cdef npy_intp need
+        cdef int k
+        if not select(self.s, ins):
+            return 0
+        v = ins.varying
+        matches(self.s, v, &n)
+        for k in range(v.nrooms):
+            room = v.rooms + k
+            need = room.base + room.slope * n
+            if need > room.capacity:
+                array = self.buffer(pc, spacious(need))
+                arrays = self.arrays[pc, v.key]
+                arrays[:] = [a for a in arrays if np.PyArray_BYTES(a) != room.cell[0]]
+                arrays.append(array)
+                room.cell[0], room.capacity = np.PyArray_BYTES(array), array.nbytes
+        for k in range(v.noutputs):
+            if v.outputs[k].family != NULL and \
+                    not self.memory.specs.reach(v.outputs[k].family, v.outputs[k].base + v.outputs[k].slope * n):
+                return 0
+        if not fit_calls(self.s, ins):
+            return 0
+        for k in range(v.noutputs):
+            self.provide_output(v.outputs + k, v)
+        self.make_room(pc)
+        return 1
+
+    cdef int provide_output(self, Port *p, Varying *v) except -1:
+        cdef Slot *slot = self.s.slots + p.slot
+        cdef Py_ssize_t nbytes, before
+        nbytes = bytes_of(p, v.extent)
+        # The node may have been bound on plain shapes since, whose numbers are known.
+        self.memory.set_known(p.slot, None)
+        if p.counted:
+            return 0
+        if p.append >= 0:
+            return self.grow_into(p, nbytes)
+        if slot.flags & SHARED and slot.capacity >= nbytes and not self.is_shared(p.slot):
+            slot.flags = OWN
+        if slot.flags != OWN or slot.capacity < nbytes:
+            return self.memory.put_room(p.slot, self.room_for(p, nbytes), p.spec, nbytes, OWN)
+        if slot.spec != p.spec:
+            before, slot.spec, slot.nbytes = slot.nbytes, p.spec, nbytes
+            spec_changed(self.s, p.slot, min(before, nbytes))
+        return 0
+
+    cdef object room_for(self, Port *p, Py_ssize_t nbytes):
+        """A buffer for a result that grows."""
+        return self.buffer(self.s.writer[p.slot], nbytes if p.family != NULL and p.family.whole else spacious(nbytes))
+
+    cdef object buffer(self, int pc, Py_ssize_t nbytes):
+        return memory_for(nbytes, lambda: f"{self.memory.where(pc)}: its result")
+
+    cdef bint is_shared(self, int slot):
+        """Is the other value of a back edge in the same buffer?"""
+        for (result, _), param in self.appends.items():
+            if slot == result:
+                return self.s.slots[<int>param].owner == self.s.slots[slot].owner
+        return True
+
+    cdef int grow_into(self, Port *p, Py_ssize_t nbytes) except -1:
+        """Put the result of an append where the carried value is, or both where there is more room."""
+        cdef Slot *source = self.s.slots + p.append
+        cdef int shares = source.flags & OWN and source.capacity >= nbytes
+        if shares:
+            room = <object>source.owner
+            source.flags = OWN | SHARED
+        else:
+            room = self.room_for(p, nbytes)
+            memcpy(np.PyArray_BYTES(room), source.data, source.nbytes)
+        self.memory.put_room(p.slot, room, p.spec, nbytes, OWN | SHARED)
+        return 0
+
+
+def carriers(plan):
+    """(result slot, loop) -> parameter, of the back edges that exchange buffers, where a node appends to the parameter in each
+    iteration, and nothing else reads the two values but nodes, and outputs of the loop once it ended."""
+    used, makers, branches = [slot for _, slot in plan.outputs], {}, 0
+    for instruction in plan.code:
+        if instruction.kind == Opcode.NODE:
+            if not branches and instruction.node.op_type == "Concat":
+                makers[instruction.outputs[0]] = instruction.inside, instruction.inputs[0]
+        else:
+            branches += (instruction.kind == Opcode.BRANCH) - (instruction.kind == Opcode.JOIN)
+            used += [*instruction.inputs, *[source for source, _ in instruction.moves]]
+    for loop in plan.loops:
+        used += [loop.trip_count, loop.initial_condition, loop.condition, loop.yielded]
+        for edge in loop.edges:
+            used += [edge.initial, edge.param, edge.result]
+        used += [sliced.outer for sliced in loop.slices] + [scan.result for scan in loop.scans]
+        used += [source for source, _ in loop.kept]
+    return {(edge.result, loop.index): edge.param for loop in plan.loops for edge in loop.edges
+            if edge.swap and makers.get(edge.result) == (loop.index, edge.param) and
+            used.count(edge.result) == used.count(edge.param) == 1}
+
+
+cdef bint was_used(Varying *v) noexcept:
+    """Was a binding changed now and again in the last execution?"""
+    cdef bint used = v.fitted - v.seen > 2
+    v.seen = v.fitted
+    return used
+
+
+def varies_alone(out):
+    """Is a result of one family of specs?"""
+    cdef int axis = axis_that_varies(out.shape)
+    return axis in (-1, out.axis) if isinstance(out, Counted) else axis != -2
+
+
+def integers_of(i):
+    """The numbers in an input now."""
+    return tuple(i.peek().reshape(-1).tolist())
+
+
+def spacious(nbytes):
+    """Half as much again, so that what grows is copied a few times in all, and not at each step."""
+    return nbytes + max(nbytes // 2, 256)

@@ -1,0 +1,242 @@
+"""Who reads memory in place of a copy of it, and how they are bound for that: see views.pyx.
+
+A reader is bound to what a node shows, or to what that is shown of, through several nodes if need be. Where extents vary, it
+is bound for a range of them (growing/).
+"""
+
+from libc.stdint cimport int64_t
+
+from ...plain.binder cimport Binder
+from ...plain.memory cimport Memory
+from ...plain.state cimport *
+
+from ....kernels.extents import Extent, Followed, Span, varies
+from ....plan import ranges
+from ....plan.bound import Input
+from ....plan.through import bind_through, views_through
+
+#: A range that ends before so many more are counted is none.
+SHORT_RANGE = 16
+
+
+cdef class Readers:
+    """Binds those who look through nodes, and knows them."""
+
+    def __init__(self, Memory memory not None, Binder binder not None):
+        self.memory, self.binder, self.s = memory, binder, &memory.s
+        self.seen, self.sources = {}, {}
+        self.candidates, self.tried = set(), {}
+
+    cdef int begin(self) except -1:
+        """A body is looked at anew."""
+        self.tried.clear()
+        return 0
+
+    cdef list all_of_them(self):
+        return [*self.seen, *self.sources]
+
+    cdef bint look_through(self, int reader, outputs) except -1:
+        """Does the binding in use of a reader, one for a range, read other memory in place of a node's results?"""
+        cdef Varying *v = self.s.code[reader].varying
+        cdef int k
+        for k in range(v.ninputs):
+            if v.inputs[k].slot in outputs and not v.inputs[k].seen:
+                return False
+        return True
+
+    cdef object bind(self, int reader, int pc):
+        """A reader bound to look through a node, too: (what it sees, Bound); None where it cannot be."""
+        cdef int slot
+        if self.s.code[pc].varying != NULL:
+            return None
+        instruction = self.memory.plan.code[reader]
+        seen = dict(self.seen[reader]) if self.s.code[reader].through else {}
+        for slot, view in zip(self.memory.plan.code[pc].outputs, self.binder.views[pc]):
+            if slot in instruction.inputs:
+                seen[slot] = view
+        for slot in instruction.inputs:
+            if slot >= 0 and self.s.slots[slot].spec == 0:
+                return None
+        inputs = [None if slot < 0 else self.binder.input(slot) for slot in instruction.inputs]
+        bound = bind_through(instruction.op, inputs, seen, self.binder.block)
+        if bound is None or len(bound.outputs) < len(instruction.outputs):
+            return None
+        for slot, out in zip(instruction.outputs, bound.outputs):
+            if slot >= 0 and (self.s.slots[slot].flags != OWN or
+                              self.s.slots[slot].spec != self.memory.spec(out.dtype, out.shape)):
+                return None
+        return seen, bound
+
+    cdef int install(self, int reader, object found) except -1:
+        seen, bound = found
+        self.binder.install(reader, self.memory.plan.code[reader], bound)
+        self.binder.views[reader] = bound.views
+        self.s.code[reader].through = 1
+        self.seen[reader] = seen
+        return 0
+
+    # -- readers that are bound for a range
+
+    cdef object bind_for_range(self, int reader, int pc):
+        """The same for one that follows an extent: bound for a range, to look through all nodes that may be passed over or,
+        where that cannot be, through this one more."""
+        if reader not in self.tried:
+            self.tried[reader] = self.bind_through_all(reader, self.candidates)
+        if self.tried[reader] is None and self.candidates.intersection(self.writers_of(reader)) != {pc}:
+            return self.bind_through_all(reader, {pc})
+        return self.tried[reader]
+
+    cdef list writers_of(self, int reader):
+        return [self.s.writer[<int>slot] for slot in self.memory.plan.code[reader].inputs if slot >= 0]
+
+    cdef object bind_through_all(self, int reader, set candidates):
+        cdef Varying *v = self.s.code[reader].varying
+        cdef int slot, leading = -1
+        instruction = self.memory.plan.code[reader]
+        span = Span(v.extent)
+        given, seen, rests = [], {}, {}
+        for k, slot in enumerate(instruction.inputs):
+            if slot < 0:
+                given.append(None)
+                continue
+            found = self.input_at(v, slot, Extent(span))
+            if found is None:
+                return None
+            given.append(found)
+            if slot == v.inputs[v.leading].slot and leading < 0:
+                leading = k
+            if self.is_passed(slot, candidates):
+                seen[slot] = self.view_of(self.s.writer[slot], slot, found.shape, rests, candidates)
+                if seen[slot] is None:
+                    return None
+        place = self.binder.growing.place_for(instruction, given)
+        bound = bind_through(instruction.op, given, seen, self.binder.block, place)
+        if bound is None or len(bound.outputs) < len(instruction.outputs):
+            return None
+        followed = Followed(span, leading, [None if i is None else i.shape for i in given], {}, -1)
+        followed.rooms = [None if i is None else i.room for i in given]
+        ready = self.binder.growing.finished(instruction, followed, given, bound)
+        own = {slot: (i.shape, i.room) for slot, i in zip(instruction.inputs, given) if i is not None}
+        if ready is None or any([own.get(slot, lies) != lies for slot, lies in rests.items()]):
+            return None
+        # Where the range begins later, the binding of now stays for what is before. Where it ends earlier, who goes beyond
+        # is bound anew.
+        if span.high < min(v.high, v.extent + SHORT_RANGE) or not span.low <= v.extent <= span.high:
+            return None
+        beyond = {slot: lies for slot, lies in rests.items() if slot not in own}
+        return ready, given, seen, beyond
+
+    cdef bint is_passed(self, int slot, set candidates) except -1:
+        """Is a slot written by a node that is passed over, or may be?"""
+        cdef int writer = self.s.writer[slot]
+        return writer >= 0 and (writer in candidates or self.s.code[writer].passed)
+
+    cdef object input_at(self, Varying *v, int slot, object number):
+        """An input of a node that is bound for a range, where ``number`` is what it follows; None: it cannot be told."""
+        cdef Port *p = NULL
+        cdef int k
+        for k in range(v.ninputs):
+            if v.inputs[k].slot == slot:
+                p = v.inputs + k
+        if p == NULL or p.spec == 0:
+            return None
+        dtype, shape = self.memory.specs[p.spec]
+        if p.family == NULL:
+            return self.binder.input(slot)
+        if self.memory.known[slot] is not None:
+            return None
+        shape = (*shape[:p.axis], p.base + p.slope * number, *shape[p.axis + 1:])
+        room = self.memory.specs.room(p.spec)
+        return Input(slot, dtype, shape, None, lambda: self.memory.look(slot).copy(), room=room)
+
+    cdef object view_of(self, int pc, int slot, tuple shape, dict rests, set candidates):
+        """What a node shows in a result of this shape, some of which may vary; None: it cannot be told. ``rests`` gets the
+        shapes and rooms of the slots that this follows from."""
+        cdef Varying *v = self.s.code[pc].varying
+        cdef int other
+        instruction = self.memory.plan.code[pc]
+        if v == NULL and not varies(shape) and self.rests_on(pc, rests, candidates):
+            return self.binder.views[pc][instruction.outputs.index(slot)]
+        number = None if v == NULL else number_at(v, slot, shape)
+        if (v != NULL and number is None) or (v == NULL and varies(shape)):
+            return None
+        given, seen = [], {}
+        for other in instruction.inputs:
+            if other < 0:
+                given.append(None)
+                continue
+            found = self.binder.input(other) if v == NULL else self.input_at(v, other, number)
+            if found is None or rests.setdefault(other, (found.shape, found.room)) != (found.shape, found.room):
+                return None
+            given.append(found)
+            if self.is_passed(other, candidates):
+                seen[other] = self.view_of(self.s.writer[other], other, found.shape, rests, candidates)
+                if seen[other] is None:
+                    return None
+        views = views_through(instruction.op, given, seen)
+        return views[instruction.outputs.index(slot)] if views else None
+
+    cdef bint rests_on(self, int pc, dict rests, set candidates) except -1:
+        """Collect what the view of a node whose shapes do not vary follows from; False: it is to be passed over in another
+        way than it was bound."""
+        cdef int slot
+        for slot in self.memory.plan.code[pc].inputs:
+            if slot < 0:
+                continue
+            if self.s.code[pc].through and slot in self.seen[pc]:
+                if not self.rests_on(self.s.writer[slot], rests, candidates):
+                    return False
+            elif self.is_passed(slot, candidates):
+                return False
+            found = self.binder.input(slot)
+            if rests.setdefault(slot, (found.shape, found.room)) != (found.shape, found.room):
+                return False
+        return True
+
+    cdef int install_for_range(self, int reader, object found) except -1:
+        """In place of the binding in use."""
+        cdef Instr *ins = self.s.code + reader
+        cdef int64_t fitted = ins.varying.fitted, before = ins.varying.seen
+        (followed, bound, appended), given, seen, beyond = found
+        if followed.span.low > ins.varying.low:
+            ins.varying.high = followed.span.low - 1
+            self.binder.growing.put_aside(reader)
+        else:
+            self.binder.growing.arrays.pop((reader, ins.varying.key), None)
+        instruction = self.memory.plan.code[reader]
+        try:
+            self.binder.install(reader, instruction, ranges.settled(bound, given))
+            self.binder.views[reader] = bound.views
+            self.binder.growing.vary(reader, instruction, followed, bound, appended, self.binder.keep[reader], seen, beyond)
+        except BaseException:
+            self.binder.unbind(reader)     # half of it may be there, and no memory for the rest
+            raise
+        self.binder.keep[reader] = None
+        ins.varying.fitted, ins.varying.seen = fitted, before
+        ins.through = ins.looks = 1
+        self.sources.setdefault(reader, set()).update([view.index for view in seen.values()])
+        return 0
+
+    cdef list of(self, int slot):
+        """Positions of the nodes that read a slot, through other nodes too."""
+        cdef int reader
+        found = list(self.memory.consumers[slot])
+        for reader, seen in self.seen.items():
+            if self.s.code[reader].through and any([view.index == slot for view in seen.values()]):
+                found.append(reader)
+        found += [reader for reader, sources in self.sources.items() if slot in sources]
+        return found
+
+
+cdef object number_at(Varying *v, int slot, tuple shape):
+    """The number that a node follows, as it follows from the shape of a result; None: it does not."""
+    cdef Port *p
+    cdef int k
+    for k in range(v.noutputs):
+        p = v.outputs + k
+        if p.slot == slot and p.family != NULL:
+            extent = shape[p.axis]
+            if type(extent) is Extent and not (extent.base - p.base) % p.slope and not extent.slope % p.slope:
+                number = Extent(extent.span, (extent.base - p.base) // p.slope, extent.slope // p.slope)
+                return number if number.now == v.extent else None
+    return None

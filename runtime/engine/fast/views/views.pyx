@@ -1,0 +1,440 @@
+"""Nodes that only show memory in another way, and need not run.
+
+A Reshape, a Transpose or a Slice copies. Where all who read its result are kernels that can read the memory itself, with
+other strides (plan/through.py), they are bound so, and the node is passed over: it leaves its calls out. That is so for
+nodes of a loop's body that run in each iteration, and whose results only nodes of that body read.
+
+Where extents vary, one binding of a reader may look through a node while those for other ranges do not (readers.pyx). Such
+a one asks for the value when its turn comes, and the calls run then (memory/passed.pxd).
+
+Who else wants such a value gets it all the same: the calls run then, on what the iteration had. Where a reader is bound
+anew, or runs in Python, the node runs again as any other does (memory/passed.pxd).
+
+In the main graph a value may be read by loops, too, which take it as it lies. Where nobody looks at anything but the
+outputs, a node there that gives an input's bytes as they are lends its slot the input's memory: nodes of the main graph
+run once, so that nobody writes there while it is read. Else it copies.
+"""
+
+from libc.stdint cimport uintptr_t
+cimport numpy as np
+
+from ...plain.binder cimport Binder
+from ..fusion.group cimport turn_back, turn_forth
+from ...plain.memory cimport Memory
+from .passed cimport pass_node, run_passed, shut, wake_node
+from ...plain.state cimport *
+from .readers cimport Readers
+from ....kernels.call cimport Call
+
+from ....plan.plan import Opcode
+
+np.import_array()
+
+#: Results of fewer bytes are copied in no time.
+LEAST_BYTES = 256
+#: So many of what an extent counts are a small value, where it grows.
+FEW = 16
+#: So often has a loop to run before readers are bound for ranges once more, to look through nodes: 0.3 ms each, for one
+#: microsecond an iteration.
+patience = 200
+
+# Whether what a node would have given can be had.
+cdef enum ResultIs:
+    GONE = 0
+    BEFORE = 1       # of the iteration before the boundary
+    NOW = 2          # of the iteration that runs
+
+
+cdef int result_is(const State *s, int pc, int inside) noexcept nogil:
+    """As seen from where the execution stands."""
+    cdef const LoopState *loop = s.loops + inside
+    if s.code[pc].kind != NATIVE:
+        return GONE
+    if not loop.active:
+        return GONE if s.depth or not loop.i else BEFORE
+    if loop.top <= s.pc <= loop.head and s.stack[s.depth - 1] == inside:
+        return BEFORE if loop.i else GONE
+    return NOW if s.pc > pc else GONE
+
+
+ctypedef int (*call_function)(Call *call) noexcept nogil
+
+
+cdef int lend_memory(Call *call) noexcept nogil:
+    """In place of a call that copies its input."""
+    call.cell[1][0] = call.cell[0][0] + call.offset[0]
+    return 0
+
+
+cdef class Views:
+    """Knows which nodes are passed over, and who looks through them."""
+
+    def __init__(self, Memory memory not None, Binder binder not None):
+        self.memory, self.binder, self.s = memory, binder, &memory.s
+        self.readers = Readers(memory, binder)
+        self.passed, self.shown = set(), {}
+        self.watched = frozenset()
+        self.lenders, self.lending, self.refused, self.waits = {}, -1, {}, {}
+
+    # -- who is passed over
+
+    cdef int look(self, int index, set members) except -1:
+        """Look at the body of a running loop, at a boundary; ``index`` -1, the main graph, has none. ``members``: nodes
+        that run in groups."""
+        cdef int fusing = self.s.fusing
+        if index < 0 or self.s.by_hand or self.binder.streams:
+            return 0
+        if self.fixed is None:
+            self.fixed, self.within = ports_of(self.memory.plan), within_branches(self.memory.plan)
+        cdef int pc
+        self.s.fusing = 0       # what is bound here is no reason to look again
+        self.readers.begin()
+        try:
+            found = [pc for pc in self.memory.plan.inside(index)
+                     if self.binder.views[pc] and pc > self.s.loops[index].head and pc not in members and
+                     self.can_be_passed(pc) and self.is_worth_it(pc, members)]
+            # Readers for a range are bound when it is known what all the others see.
+            varied = [pc for pc in found if any([self.s.code[<int>k].varying != NULL for k in self.readers_of(pc)])]
+            found = [pc for pc in found if pc not in varied] + self.timely(index, varied)
+            self.readers.candidates = set(found)
+            for pc in found:
+                self.pass_over(pc)
+        finally:
+            self.s.fusing = fusing
+        return 0
+
+    cdef list timely(self, int index, list varied):
+        """Nodes whose readers are bound for ranges that last, where the loop ran often enough. For others it is looked at
+        again."""
+        cdef LoopState *loop = self.s.loops + index
+        if varied and not loop.views_at:
+            loop.views_at = loop.boundaries + patience
+        if loop.views_at > loop.boundaries:
+            return []
+        found = [pc for pc in varied if not any([is_pinned(self.s.code + <int>k) for k in (pc, *self.readers_of(pc))])]
+        if len(found) < len(varied):
+            self.waits[index] = 3 * self.waits.get(index, 1)
+            loop.views_at = loop.boundaries + <int64_t>self.waits[index]
+        return found
+
+    cdef bint is_worth_it(self, int pc, set members) except -1:
+        """Might all who read what a node gives look through it, and gain by that?"""
+        cdef int reader
+        readers = self.readers_of(pc)
+        # What lies apart is slower to read: once, it takes no longer than the copy.
+        if len(readers) > 1 and any([lies_apart(view) for view in self.binder.views[pc]]):
+            return False
+        return all([self.looks_alike(reader, pc, members) for reader in readers])
+
+    cdef list readers_of(self, int pc):
+        return sorted({reader for slot in self.memory.plan.code[pc].outputs for reader in self.memory.consumers[slot]})
+
+    cdef int pass_over(self, int pc) except -1:
+        """Bind all who read what a node gives to what it is a copy of, if that is possible."""
+        cdef Instr *ins = self.s.code + pc
+        cdef int reader
+        if not self.binder.views[pc]:
+            return 0        # what it reads now lies so that it has to compute
+        readers = self.readers_of(pc)
+        key = (ins.binding, [self.s.code[reader].binding for reader in readers])
+        if self.refused.get(pc) == key:
+            return 0
+        found = []
+        for reader in readers:
+            if self.s.code[reader].passed:
+                return 0
+            if self.s.code[reader].varying == NULL:
+                if ins.passed:
+                    continue
+                bound = self.readers.bind(reader, pc)
+            elif self.readers.look_through(reader, self.memory.plan.code[pc].outputs):
+                continue
+            else:
+                bound = self.readers.bind_for_range(reader, pc)
+            if bound is None:
+                self.refused[pc] = key
+                return 0
+            found.append((reader, bound))
+        for reader, bound in found:
+            if self.s.code[reader].varying == NULL:
+                self.readers.install(reader, bound)
+            else:
+                self.readers.install_for_range(reader, bound)
+        if ins.passed:
+            return 0
+        for reader in readers:
+            self.s.code[reader].looks = 1
+        pass_node(ins)
+        self.passed.add(pc)
+        self.shown[pc] = self.moment(pc)
+        self.s.passing = 1
+        self.s.generation += 1
+        return 0
+
+    cdef bint can_be_passed(self, int pc) except -1:
+        cdef Instr *ins = self.s.code + pc
+        cdef int slot
+        if ins.kind != NATIVE or ins.once >= 0 or ins.nguards or pc in self.within:
+            return False
+        if ins.varying != NULL and (ins.varying.element >= 0 or not ins.varying.shows):
+            return False
+        for slot in self.memory.plan.code[pc].outputs:
+            if slot < 0 or self.is_small(pc, slot) or self.memory.known[slot] is not None or \
+                    slot in self.fixed or slot in self.watched or not self.memory.consumers[slot]:
+                return False
+        return True
+
+    cdef bint is_small(self, int pc, int slot) except -1:
+        cdef Varying *v = self.s.code[pc].varying
+        cdef int k
+        for k in range(0 if v == NULL else v.noutputs):
+            if v.outputs[k].slot == slot and v.outputs[k].family != NULL:
+                return FEW * v.outputs[k].family.unit < LEAST_BYTES
+        return self.s.slots[slot].nbytes < LEAST_BYTES
+
+    cdef bint looks_alike(self, int reader, int pc, set members) except -1:
+        """May a reader be bound anew, to run where and when it does?"""
+        cdef Instr *ins = self.s.code + reader
+        instruction = self.memory.plan.code[reader] if reader < len(self.memory.plan.code) else None
+        if instruction is None or instruction.inside != self.memory.plan.code[pc].inside or instruction.ahead is not None:
+            return False
+        if ins.kind != NATIVE or ins.once >= 0 or ins.nguards or ins.passed or reader <= pc or reader in members:
+            return False
+        return ins.varying == NULL or ins.varying.element < 0
+
+    # -- who lends
+
+    cdef int lend(self, set members) except -1:
+        """An execution begins of which only the outputs are looked at. ``members``: nodes that run in groups."""
+        cdef int pc, slot
+        if self.lending == self.s.generation:
+            return self.take_back(False)
+        self.take_back(True)
+        if self.binder.streams:
+            return 0
+        for pc, views in enumerate(self.binder.views):
+            if not views or pc in members or not self.can_lend(pc):
+                continue
+            slot = self.memory.plan.code[pc].outputs[0]
+            call = self.s.code[pc].calls
+            self.lenders[pc] = slot, self.s.code[pc].binding, <uintptr_t>call.run
+            self.memory.lent[slot] = views[0].index, views[0].offset
+            call.run = lend_memory
+            # Whoever is to write to the slot makes room first.
+            self.s.slots[slot].flags = 0
+        self.lending = self.s.generation
+        return 0
+
+    cdef bint can_lend(self, int pc) except -1:
+        cdef Instr *ins = self.s.code + pc
+        cdef Slot *slot
+        cdef Slot *source
+        instruction = self.memory.plan.code[pc] if pc < len(self.memory.plan.code) else None
+        if instruction is None or instruction.inside >= 0 or len(instruction.outputs) != 1 or instruction.outputs[0] < 0:
+            return False
+        view = self.binder.views[pc][0]
+        if view.kind != "slot" or view.index not in instruction.inputs or not lies_whole(view):
+            return False
+        if ins.kind != NATIVE or ins.varying != NULL or ins.shelf != NULL or ins.ncalls != 1 or ins.nguards or ins.renews:
+            return False
+        slot, source = self.s.slots + <int>instruction.outputs[0], self.s.slots + <int>view.index
+        return slot.spec != 0 and slot.flags == OWN and slot.nbytes >= LEAST_BYTES and source.spec != 0 and \
+            self.memory.known[instruction.outputs[0]] is None and ins.calls.nargs == 2 and \
+            ins.calls.cell[0] == &source.data and ins.calls.cell[1] == &slot.data and ins.calls.offset[1] == 0 and \
+            self.memory.specs[source.spec][0] == self.memory.specs[slot.spec][0] and \
+            view.size * view.dtype.itemsize == slot.nbytes and view.offset + slot.nbytes <= source.nbytes
+
+    cdef int take_back(self, bint for_good) except -1:
+        """No slot shows what another one held in the execution before. ``for_good``: nodes copy again."""
+        cdef Instr *ins
+        cdef Slot *slot
+        for pc, (k, binding, function) in self.lenders.items():
+            ins, slot = self.s.code + <int>pc, self.s.slots + <int>k
+            # One that was bound anew has memory of its own.
+            if slot.flags == 0 and slot.spec != 0 and slot.owner != NULL:
+                slot.data = np.PyArray_BYTES(<object>slot.owner)
+                slot.flags = OWN if for_good else 0
+            if for_good and ins.calls != NULL and ins.binding == binding:
+                ins.calls.run = <call_function><uintptr_t>function
+        if for_good:
+            self.lenders.clear()
+            self.memory.lent.clear()
+            self.lending = -1
+        return 0
+
+    # -- who wants the values
+
+    cdef tuple moment(self, int pc):
+        """The iteration before the boundary where the execution stands, or the one that runs."""
+        cdef int inside = self.memory.plan.code[pc].inside
+        cdef LoopState *loop = self.s.loops + inside
+        return loop.entries, loop.i - (result_is(self.s, pc, inside) != NOW)
+
+    @property
+    def lent(self):
+        """The nodes of the main graph that lend memory in place of copying."""
+        return sorted(self.lenders)
+
+    @property
+    def positions(self):
+        """The nodes that are passed over."""
+        return sorted([pc for pc in self.passed if self.s.code[<int>pc].passed])
+
+    cdef bint show(self, int pc) except -1:
+        """Let the slots of a node have their values; False where they cannot be had."""
+        cdef int inside = self.memory.plan.code[pc].inside
+        cdef Instr *ins = self.s.code + pc
+        cdef LoopState *loop = self.s.loops + inside
+        cdef int status = result_is(self.s, pc, inside)
+        moment = self.moment(pc)
+        if self.shown.get(pc) == moment:
+            return True
+        if status == GONE or not ins.passed:
+            return False
+        if status == BEFORE:
+            turn_back(self.s, loop, loop.i - 1)
+        # The extent may be another since it ran: the execution was taken elsewhere.
+        failed = ins.varying != NULL and not self.binder.growing.provide(pc)
+        failed = failed or not ins.passed or run_passed(self.s, ins)
+        if status == BEFORE:
+            turn_forth(self.s, loop)
+        if failed:
+            return False
+        self.shown[pc] = moment
+        return True
+
+    cdef int show_all(self) except -1:
+        for pc in self.passed:
+            if self.s.code[<int>pc].passed:
+                self.show(pc)
+        return 0
+
+    cdef bint is_there(self, int slot) except -1:
+        """Does a slot have its value? It gets it where it can still be had."""
+        cdef int pc = self.s.writer[slot] if slot < self.memory.nslots else -1
+        if pc not in self.passed:
+            return True
+        if self.s.code[pc].passed:
+            return self.show(pc)
+        # It runs again; its slot may lack what it gave before.
+        if result_is(self.s, pc, self.memory.plan.code[pc].inside) == GONE and self.shown.get(pc, ()) is None:
+            return False
+        self.passed.discard(pc)
+        return True
+
+    cdef set gone(self):
+        """The slots that lack their values."""
+        found = set()
+        for pc in list(self.passed):
+            found.update([slot for slot in self.memory.plan.code[pc].outputs if not self.is_there(slot)])
+        return found
+
+    cdef int wake(self, int pc) except -1:
+        """Let a node run again."""
+        if not self.s.code[pc].passed:
+            return 0
+        if not self.show(pc):
+            self.shown[pc] = None
+        wake_node(self.s.code + pc)
+        self.s.generation += 1
+        return 0
+
+    cdef int wake_for(self, members) except -1:
+        """Nodes run in a group: what they read is written, if not by themselves."""
+        cdef int pc, slot
+        for pc in members:
+            self.wake(pc)
+            for slot in self.memory.plan.code[pc].inputs:
+                if slot >= 0 and self.s.writer[slot] >= 0:
+                    self.wake(self.s.writer[slot])
+        return 0
+
+    cdef int wake_by_hand(self) except -1:
+        """Something is to be changed: what was computed before does not follow it. Those whose turn has not come read what
+        was shown before them."""
+        cdef int reader
+        passed = [pc for pc in self.passed if self.s.code[<int>pc].passed]
+        for pc in passed:
+            if not self.show(pc):
+                self.shown[pc] = None
+        for pc in passed:
+            wake_node(self.s.code + <int>pc)
+        for reader in self.readers.all_of_them():
+            shut(self.s, reader, True)
+        return 0
+
+    cdef int watch(self, frozenset slots) except -1:
+        """These slots, and no others, are read at boundaries."""
+        cdef int slot
+        self.watched = slots
+        for slot in slots:
+            if slot < self.memory.nslots and self.s.writer[slot] >= 0:
+                self.wake(self.s.writer[slot])
+        return 0
+
+    cdef int begin(self) except -1:
+        """Another execution begins: nothing of it was shown."""
+        self.shown.clear()
+        return 0
+
+    cdef int forget(self) except -1:
+        """The execution is elsewhere now, with the values that slots had there."""
+        cdef int pc, slot
+        self.shown.clear()
+        for pc in self.passed:
+            if self.s.code[pc].kind != NATIVE:
+                wake_node(self.s.code + pc)
+            if all([self.s.slots[<int>slot].owner != NULL for slot in self.memory.plan.code[pc].outputs]):
+                self.shown[pc] = self.moment(pc)
+        return 0
+
+
+cdef bint is_pinned(Instr *ins) noexcept:
+    """Is it bound for one extent alone?"""
+    return ins.varying != NULL and ins.varying.low == ins.varying.high
+
+
+def lies_apart(view):
+    """Are neighbours along the last axis none in memory?"""
+    last = view.ndim - 1
+    return last >= 0 and view.shape[last] > 1 and view.strides[last] != view.dtype.itemsize
+
+
+def lies_whole(view):
+    """Are the bytes one after the other, in order? Where an axis of extent 1 would go on does not matter."""
+    step = view.dtype.itemsize
+    for extent, stride in zip(view.shape[::-1], view.strides[::-1]):
+        if extent != 1 and stride != step:
+            return False
+        step *= extent
+    return True
+
+
+def ports_of(plan):
+    """Slots that something other than a node reads, and those that a boundary writes where they are."""
+    ports = {slot for _, slot in plan.outputs}
+    for instruction in plan.code:
+        if instruction.kind != Opcode.NODE:
+            ports.update(instruction.inputs)
+            ports.update([source for source, _ in instruction.moves])
+    for loop in plan.loops:
+        ports.update((loop.trip_count, loop.initial_condition, loop.condition, loop.yielded))
+        for edge in loop.edges:
+            ports.update((edge.initial, edge.param, edge.result))
+        ports.update([sliced.outer for sliced in loop.slices])
+        ports.update([last.source for last in loop.lasts])
+        ports.update([scan.result for scan in loop.scans])
+        ports.update([source for source, _ in loop.kept])
+        ports.update([slot for i in plan.code[loop.top:loop.head] for slot in i.outputs])
+    return ports
+
+
+def within_branches(plan):
+    """Positions of what does not run in each iteration."""
+    found = set()
+    for pc, instruction in enumerate(plan.code):
+        if instruction.kind == Opcode.BRANCH:
+            end = next(k for k in range(instruction.target, len(plan.code))
+                       if plan.code[k].kind == Opcode.JOIN and plan.code[k].node is instruction.node)
+            found.update(range(pc, end))
+    return found

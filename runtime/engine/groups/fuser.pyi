@@ -1,7 +1,0 @@
-from ..memory.memory import Memory
-from .fuse import Group
-
-class Fuser:
-    @property
-    def groups(self) -> list[Group]: ...
-    def __init__(self, memory: Memory) -> None: ...

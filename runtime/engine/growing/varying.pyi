@@ -1,6 +1,0 @@
-from ..memory.memory import Memory
-
-least_room: int
-
-class Growing:
-    def __init__(self, memory: Memory) -> None: ...

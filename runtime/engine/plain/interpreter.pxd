@@ -1,0 +1,53 @@
+"""The hot path, for the engine."""
+
+from libc.stdint cimport int32_t, int64_t
+
+from .state cimport Edge, LoopState, Slot, State
+
+cdef extern from *:
+    """
+    #ifdef LOOPDBG_DEBUG_BUILD
+    #define LOOPDBG_CHECKED 1
+    #else
+    #define LOOPDBG_CHECKED 0
+    #endif
+    """
+    # Builds with bounds checks compare what is fast with what is plain.
+    enum:
+        LOOPDBG_CHECKED
+
+cdef extern from "bytes.h" nogil:
+    void loopdbg_bytes(char *target, const char *source, size_t n) noexcept
+    void loopdbg_soon_written(const char *target, size_t n) noexcept
+
+cdef int decide(const LoopState *loop) noexcept nogil
+cdef void enter(State *s, int index, int64_t trip) noexcept nogil
+cdef int can_cross(const State *s, const LoopState *loop) noexcept nogil
+cdef void cross(State *s, LoopState *loop) noexcept nogil
+cdef void leave_loop(State *s, LoopState *loop) noexcept nogil
+cdef int show_previous(State *s, LoopState *loop) noexcept nogil
+cdef int observe(State *s, LoopState *loop) noexcept nogil
+cdef void append_records(State *s, LoopState *loop) noexcept nogil
+cdef int run_plan(State *s) noexcept nogil
+
+
+cdef inline void put(char *target, const char *source, Py_ssize_t nbytes) noexcept nogil:
+    """memcpy with the sizes of scalars spelled out: a call of unknown size costs more than the copy."""
+    if nbytes == 4:
+        (<int32_t *>target)[0] = (<const int32_t *>source)[0]
+    elif nbytes == 8:
+        (<int64_t *>target)[0] = (<const int64_t *>source)[0]
+    elif nbytes == 1:
+        target[0] = source[0]
+    else:
+        loopdbg_bytes(target, source, nbytes)
+
+
+cdef inline int is_warm(const LoopState *loop) noexcept nogil:
+    """Did the loop just run often enough to be looked at for a program, for groups or for views?"""
+    return loop.boundaries == loop.hot_at or loop.boundaries == loop.fuse_at or loop.boundaries == loop.views_at
+
+
+cdef inline int is_checked(const LoopState *loop) noexcept nogil:
+    """Is the boundary after this iteration compared with what it has to be? Not each: that copies everything carried."""
+    return loop.i < 100

@@ -1,0 +1,561 @@
+"""The hot path: ``run_plan`` runs instructions without the GIL until somebody is needed who has it.
+
+It returns when an instruction needs Python (to be bound to kernels, or to be run by NumPy), when a stop was asked for,
+when a loop is worth a scalar program, or when its time slice is over (so that signals and limits are looked at).
+"""
+
+from cpython.object cimport PyObject
+from libc.stdint cimport int32_t, int64_t, INT64_MAX
+cimport numpy as np
+
+from ..fast.ranges.follow cimport fit
+from ..fast.fusion.group cimport GROUP_DONE, GROUP_TICK, is_looked_into, run_group
+from ..time.history cimport note
+from ..fast.scalar.programs cimport enter_program, next_break, run_program
+from .bound cimport run_bound
+from .clock cimport clock_in, now
+from .specs cimport extent_of
+from .state cimport *
+from ...kernels.stream cimport loopdbg_append, loopdbg_wait
+
+cdef extern from "history.h" nogil:
+    void history_begin(loop_history *h, int64_t entry, int64_t origin)
+
+# Elements of scan outputs of so many bytes: where the next one goes is asked for while its iteration computes. Nobody was
+# there for long, and a boundary would wait for it (0.7 us for 8 KB in place of 0.4).
+cdef enum:
+    SOON = 1024
+    MOST_SOON = 16384
+
+
+cdef inline int64_t read_int(const Slot *slot) noexcept nogil:
+    return (<const int64_t *>slot.data)[0] if slot.nbytes == 8 else (<const int32_t *>slot.data)[0]
+
+
+cdef int decide(const LoopState *loop) noexcept nogil:
+    """Does the loop end at this boundary? The condition is named where both fall together (docs/semantics.md 2.4)."""
+    if not loop.keep:
+        return BY_CONDITION
+    if loop.trip >= 0 and loop.i >= loop.trip:
+        return BY_TRIP_COUNT
+    if loop.counted and loop.i >= loop.parts:
+        return BY_INPUT
+    return RUNNING
+
+
+cdef int can_enter(const State *s, const LoopState *loop) noexcept nogil:
+    """Is everything as ``enter`` needs it, as in the entry before? Else ``Loops.prepare_entry`` has to see to it."""
+    cdef int k
+    cdef int64_t trip
+    cdef const Edge *e
+    cdef const Scan *c
+    cdef const Slot *initial
+    cdef const Slot *p
+    if not loop.fast_enter or (loop.history != NULL and loop.history.unknown_carried):
+        return 0
+    if loop.trip_slot >= 0:
+        if s.slots[loop.trip_slot].spec != loop.trip_spec:
+            return 0
+        trip = read_int(s.slots + loop.trip_slot)
+        if trip < 0 and (loop.negative == REFUSED or (loop.negative == NO_LIMIT and trip < -1)):
+            return 0
+    if loop.initial_slot >= 0 and s.slots[loop.initial_slot].spec != loop.initial_spec:
+        return 0
+    for k in range(loop.nedges):
+        e = loop.edges + k
+        initial, p = s.slots + e.initial, s.slots + e.param
+        if initial.spec == 0:
+            return 0
+        if initial.spec != p.spec and (initial.nbytes > p.capacity or not e.swap or
+                                       not in_family(s, e, e.initial, e.param)):
+            return 0
+    for k in range(loop.nslices):
+        if loop.slices[k].part_spec == 0 or s.slots[loop.slices[k].outer].spec != loop.slices[k].outer_spec or \
+                s.slots[loop.slices[k].inner].spec != loop.slices[k].part_spec:
+            return 0
+        if not loop.slices[k].direct and not can_gather(s, loop.slices + k):
+            return 0
+    for k in range(loop.nscans):
+        c = loop.scans + k
+        if c.objects:
+            return 0
+        if c.length_slot >= 0 and (s.slots[c.length_slot].spec != c.length_spec or
+                                   read_int(s.slots + c.length_slot) != c.length):
+            return 0
+    return 1
+
+
+cdef inline int can_gather(const State *s, const Slice *c) noexcept nogil:
+    """May the parts of a slice be written where those of the entry before are? The slot and ``Loops`` know that array;
+    somebody else may keep it."""
+    cdef PyObject *owner = s.slots[c.inner].owner
+    return c.pieces and owner != NULL and np.PyArray_BYTES(<np.ndarray>owner) == c.base and owner.ob_refcnt <= 2
+
+
+cdef void gather(const State *s, const LoopState *loop) noexcept nogil:
+    """Bring parts together whose pieces lie apart in the outer tensor: as ``Loops.cut_slice`` did in an entry before."""
+    cdef const Slice *c
+    cdef const char *source
+    cdef char *at
+    cdef int64_t part, piece
+    cdef int k
+    for k in range(loop.nslices):
+        c = loop.slices + k
+        if c.direct:
+            continue
+        # In the order of the outer tensor: the processor reads ahead of who reads what follows.
+        for piece in range(c.pieces):
+            source = s.slots[c.outer].data + c.first + piece * c.apart
+            at = c.base + piece * c.piece
+            for part in range(c.parts):
+                put(at, source, c.piece)
+                at += c.pieces * c.piece
+                source += c.along
+
+
+cdef int64_t trip_of(const State *s, const LoopState *loop) noexcept nogil:
+    """The trip count that an entry begins with."""
+    cdef int64_t trip = loop.fixed_trips if loop.trip_slot < 0 else read_int(s.slots + loop.trip_slot)
+    return 0 if trip < 0 and loop.trip_slot >= 0 and loop.negative == NO_ITERATION else trip
+
+
+cdef void enter(State *s, int index, int64_t trip) noexcept nogil:
+    """What an entry begins with. Buffers are there, and have been looked at."""
+    cdef LoopState *loop = s.loops + index
+    cdef int k
+    cdef Edge *e
+    cdef Slice *c
+    cdef Slot *p
+    cdef Py_ssize_t least
+    loop.trip = trip
+    loop.keep = 1 if loop.initial_slot < 0 else s.slots[loop.initial_slot].data[0] != 0
+    for k in range(loop.nedges):
+        e = loop.edges + k
+        if e.initial < 0 or s.slots[e.initial].spec == 0:
+            continue
+        p = s.slots + e.param
+        if p.spec != s.slots[e.initial].spec:
+            least = min(p.nbytes, s.slots[e.initial].nbytes)
+            p.spec, p.nbytes = s.slots[e.initial].spec, s.slots[e.initial].nbytes
+            spec_changed(s, e.param, least)
+        put(p.data, s.slots[e.initial].data, p.nbytes)
+        p.version = 0
+    loop.parts = loop.first_parts
+    for k in range(loop.nslices):
+        c = loop.slices + k
+        if c.direct:
+            c.base = s.slots[c.outer].data + c.offset
+        if loop.parts < 0 or c.parts < loop.parts:
+            loop.parts = c.parts
+    for k in range(loop.nscans):
+        loop.scans[k].count = 0
+    if loop.condition_input >= 0:
+        s.slots[loop.condition_input].data[0] = loop.keep
+    loop.i = 0
+    loop.active = 1
+    loop.ended = RUNNING
+    loop.reported = loop.edited = loop.checked = 0
+    loop.entries += 1
+    if loop.history != NULL:
+        history_begin(loop.history, loop.entries - 1, 0)
+        note(s, loop.history, 1)
+    s.stack[s.depth] = index
+    s.depth += 1
+    if s.depth == 1:
+        loop.entered = now()
+    s.pc = top_of(loop)
+
+
+cdef inline int in_family(const State *s, const Edge *e, int a, int b) noexcept nogil:
+    """Do two specs differ in no more than what the carried value's did before?"""
+    return e.family != NULL and extent_of(e.family, s.slots[a].spec) >= 0 and extent_of(e.family, s.slots[b].spec) >= 0
+
+
+cdef int can_cross(const State *s, const LoopState *loop) noexcept nogil:
+    """Is everything as ``cross`` needs it? Else ``Loops.prepare_boundary`` has to see to it."""
+    cdef int k
+    cdef const Edge *e
+    cdef const Scan *c
+    cdef const Slot *p
+    cdef const Slot *r
+    if loop.yielded >= 0 and s.slots[loop.yielded].spec != loop.yielded_spec:
+        return 0
+    if loop.history != NULL and loop.history.unknown:
+        return 0
+    for k in range(loop.nscans):
+        c = loop.scans + k
+        if s.slots[c.result].spec != c.spec or c.count == c.capacity:
+            return 0
+    for k in range(loop.nslices):
+        if loop.slices[k].part_spec == 0 or s.slots[loop.slices[k].inner].spec != loop.slices[k].part_spec:
+            return 0
+    for k in range(loop.nkept):
+        if s.slots[loop.kept[k].source].spec != s.slots[loop.kept[k].target].spec or \
+                not s.slots[loop.kept[k].target].flags & OWN:
+            return 0
+    for k in range(loop.nedges):
+        e = loop.edges + k
+        if e.identity:
+            continue
+        r = s.slots + e.result
+        p = s.slots + e.param
+        if p.spec == 0 and r.spec == 0 and p.owner != NULL and r.owner != NULL and not takes_copy(e, r):
+            continue
+        if p.spec == 0 or r.spec == 0 or (p.spec != r.spec and not in_family(s, e, e.param, e.result)):
+            return 0
+        # Values of no bytes need a buffer, too: one that is none holds no value.
+        if takes_copy(e, r) and (e.spare.owner == NULL or e.spare.capacity < r.nbytes):
+            return 0
+    return 1
+
+
+cdef void cross(State *s, LoopState *loop) noexcept nogil:
+    """The boundary after an iteration. Everything that it yields is taken before anything is written (docs/semantics.md 2.1)."""
+    cdef int k, keep = 1
+    cdef Edge *e
+    cdef Scan *c
+    cdef Slot *r
+    if loop.history != NULL:
+        note(s, loop.history, 0)
+    for k in range(loop.nscans):
+        c = loop.scans + k
+        if not c.objects:
+            put(c.buffer + c.count * c.nbytes, s.slots[c.result].data, c.nbytes)
+            loopdbg_append(&c.count)
+            if SOON <= c.nbytes <= MOST_SOON and c.count < c.capacity:
+                loopdbg_soon_written(c.buffer + c.count * c.nbytes, c.nbytes)
+    for k in range(loop.nkept):
+        r = s.slots + loop.kept[k].source
+        if r.spec:
+            put(s.slots[loop.kept[k].target].data, r.data, r.nbytes)
+    if loop.yielded >= 0:
+        keep = s.slots[loop.yielded].data[0] != 0
+    for k in range(loop.nedges):
+        e = loop.edges + k
+        if e.identity:
+            continue
+        r = s.slots + e.result
+        e.in_spare = takes_copy(e, r)
+        if e.in_spare and r.spec:
+            put(e.spare.data, r.data, r.nbytes)
+            e.spare.spec, e.spare.nbytes, e.spare.version = r.spec, r.nbytes, 0
+    # What was carried before is in the spare from now on, or in the result's slot.
+    for k in range(loop.nedges):
+        e = loop.edges + k
+        if e.identity:
+            continue
+        if e.in_spare:
+            exchange(s, e.param, &e.spare, -1)
+        else:
+            exchange(s, e.param, s.slots + e.result, e.result)
+    if loop.condition >= 0:
+        loop.keep = keep
+    if loop.yielded >= 0 and loop.condition_input >= 0:
+        s.slots[loop.condition_input].data[0] = keep
+    loop.i += 1
+    loop.boundaries += 1
+    s.pc = top_of(loop)
+
+
+cdef inline void exchange(State *s, int param, Slot *other, int result) noexcept nogil:
+    """Exchange the buffer of a parameter with that of its result, or with one that is no slot's (-1)."""
+    cdef Slot old = s.slots[param]
+    cdef Py_ssize_t least
+    s.slots[param] = other[0]
+    other[0] = old
+    if s.slots[param].spec == old.spec:
+        return
+    least = min(s.slots[param].nbytes, old.nbytes)
+    spec_changed(s, param, least)
+    if result >= 0:
+        spec_changed(s, result, least)
+        if s.writer[result] >= 0 and s.code[s.writer[result]].varying == NULL and not s.code[s.writer[result]].counts:
+            s.code[s.writer[result]].kind = UNBOUND
+
+
+cdef int exit_fast(State *s, LoopState *loop) noexcept nogil:
+    """Copy the outputs where they have the same specs as the last time."""
+    cdef int k
+    cdef Last *o
+    cdef Scan *c
+    cdef Slot *target
+    for k in range(loop.nlasts):
+        o = loop.lasts + k
+        target = s.slots + o.outer
+        if target.spec != s.slots[o.source].spec or target.spec == 0 or not target.flags & OWN:
+            return 0
+        if o.edge < 0 and loop.i == 0:
+            return 0
+    for k in range(loop.nscans):
+        c = loop.scans + k
+        target = s.slots + c.outer
+        if c.count == 0 or c.count != c.out_count or target.spec != c.out_spec or \
+                not target.flags & OWN or not is_long_enough(c):
+            return 0
+    for k in range(loop.nlasts):
+        o = loop.lasts + k
+        target = s.slots + o.outer
+        put(target.data, s.slots[o.source].data, target.nbytes)
+    for k in range(loop.nscans):
+        c = loop.scans + k
+        join(s.slots[c.outer].data, c)
+    return 1
+
+
+cdef void join(char *out, const Scan *c) noexcept nogil:
+    """Put the elements that a scan output has collected where they are in it (graph.slices.join)."""
+    cdef int64_t j, k
+    cdef Py_ssize_t piece
+    cdef char *at
+    cdef const char *element = c.buffer
+    if is_plain(c):
+        put(out, c.buffer, c.count * c.nbytes)
+        return
+    piece = c.nbytes // c.pieces if c.nbytes else 0
+    for k in range(c.count if piece else 0):
+        at = out + (c.count - 1 - k if c.reverse else k) * piece
+        for j in range(c.pieces):
+            put(at, element, piece)
+            at += c.count * piece
+            element += piece
+
+
+cdef void leave_loop(State *s, LoopState *loop) noexcept nogil:
+    """What fast and slow exits share."""
+    loop.iterations += loop.i
+    loop.by_reason[loop.ended] += 1
+    if s.depth == 1:
+        loop.seconds += now() - loop.entered
+    loop.active = 0
+    s.depth -= 1
+    s.pc = loop.exit + 1
+
+
+cdef int ask_hooks(State *s, int index) noexcept nogil:
+    """The rare part of a boundary: somebody watches. True to leave run_plan."""
+    cdef LoopState *loop = s.loops + index
+    cdef BoundaryView view
+    cdef int k
+    if s.stop_any or s.interrupt:
+        s.why |= 1
+    if s.hook_any:
+        s.why |= 2
+    if s.c_hook != NULL:
+        for k in range(loop.nedges):
+            s.carried[k] = s.slots[loop.edges[k].param].data
+        view.loop = index
+        view.ended = loop.ended
+        view.iteration = loop.i
+        view.ncarried = loop.nedges
+        view.carried = s.carried
+        if s.c_hook(s.c_context, &view):
+            s.why |= 1
+    return s.why
+
+
+cdef int show_previous(State *s, LoopState *loop) noexcept nogil:
+    """Let the derived slots show what back edges carried before; 0: a spec is another than before."""
+    cdef int k
+    cdef Edge *e
+    cdef Slot *slot
+    cdef Slot *before
+    for k in range(loop.nedges):
+        e = loop.edges + k
+        slot = s.slots + loop.first_derived + k
+        before = previous_of(s, e)
+        slot.data = before.data
+        if slot.spec != before.spec:
+            return 0
+    return 1
+
+
+cdef int observe(State *s, LoopState *loop) noexcept nogil:
+    """Ask the predicates of a boundary and append to its records. 0: that needs Python, and nothing was done."""
+    cdef int k, j
+    cdef scalar_record *record
+    cdef Predicate *p
+    cdef Instr *ins
+    if loop.wants_previous and loop.i > 0 and not show_previous(s, loop):
+        return 0
+    k = loop.first_record
+    while k >= 0:
+        record = s.records[k]
+        if record.enabled:
+            if record.count == record.capacity:
+                return 0
+            for j in range(record.nvalues):
+                if s.slots[record.slots[j]].spec != record.specs[j]:
+                    return 0
+        k = record.next
+    loop.hit = 0
+    k = loop.first_predicate
+    while k >= 0:
+        p = s.predicates + k
+        p.hit = 0
+        if p.enabled and (loop.i > 0 or not p.needs_body):
+            ins = s.code + p.pc
+            if ins.kind != NATIVE:
+                return 0
+            if run_bound(s, ins):
+                return 0
+            p.hit = (p.cell[0] + p.offset)[0] != 0
+            loop.hit |= p.hit
+        k = p.next
+    append_records(s, loop)
+    loop.checked = 1
+    return 1
+
+
+cdef void append_records(State *s, LoopState *loop) noexcept nogil:
+    cdef scalar_record *record
+    cdef char *row
+    cdef int j, k = loop.first_record
+    while k >= 0:
+        record = s.records[k]
+        if record.enabled:
+            row = record.buffer + record.count * record.row
+            record.count += 1
+            (<int64_t *>row)[0] = loop.i
+            (<int64_t *>row)[1] = loop.entries - 1
+            for j in range(record.nvalues):
+                put(row + record.offsets[j], s.slots[record.slots[j]].data, record.nbytes[j])
+        k = record.next
+
+
+cdef int run_plan(State *s) noexcept nogil:
+    cdef Instr *ins
+    cdef LoopState *loop
+    cdef Slice *c
+    cdef int k, kind
+    if s.suspended != NULL and run_program(s, s.suspended) == SCALAR_TICK:
+        return S_TICK
+    while True:
+        ins = s.code + s.pc
+        kind = ins.kind
+        if s.stepping:
+            if s.stepping & TIMING:
+                clock_in(s, s.pc)
+            if kind == NATIVE or kind == UNBOUND or kind == FUSED or kind == ENTER or kind == BRANCH:
+                if s.stepping & STEPPING and s.moved and s.depth <= s.step_depth:
+                    return S_NODE
+                if ins.trap and not s.fresh:
+                    return S_NODE
+            s.moved = 1
+            s.fresh = 0
+        if ins.once >= 0 and kind != FUSED and ran_once(s, ins):
+            s.pc += 1
+            continue
+        if kind == FUSED and is_looked_into(s, s.pc, ins.group):
+            ins.group.running = 0
+            kind = NATIVE
+        if kind == NATIVE:
+            if ins.varying != NULL and not fit(s, ins):
+                return S_PYTHON
+            if run_bound(s, ins):
+                return S_PYTHON
+            if ins.once >= 0:
+                ins.done = s.loops[ins.once].entries
+            s.pc += 1
+            s.budget -= ins.cost
+            if s.budget < 0:
+                return S_TICK
+        elif kind == HEAD:
+            loop = s.loops + ins.loop
+            loop.ended = decide(loop)
+            if loop.stream != NULL and not loop.ended and not loopdbg_wait(loop.stream, min(loop.i + 1, loop.stream.rows)):
+                return S_NO_SLICE
+            # Before anybody looks: what the next iteration gets.
+            if loop.i < loop.parts and not loop.edited:
+                for k in range(loop.nslices):
+                    c = loop.slices + k
+                    s.slots[c.inner].data = c.base + loop.i * c.step
+            if loop.iteration >= 0 and not loop.edited:
+                if loop.iteration_wide:
+                    (<int64_t *>s.slots[loop.iteration].data)[0] = loop.i
+                else:
+                    (<int32_t *>s.slots[loop.iteration].data)[0] = <int32_t>loop.i
+            if not loop.reported:
+                s.why = loop.i >= loop.next_event or (loop.ended and loop.event_at_end) or \
+                    (loop.nbreaks and not loop.ended and next_break(loop, loop.i) == loop.i)
+                if loop.observers:
+                    if not loop.checked and not observe(s, loop):
+                        return S_OBSERVE
+                    if loop.hit:
+                        s.why |= 4
+                if (s.watch and ask_hooks(s, ins.loop)) or s.why:
+                    return S_BOUNDARY
+            loop.reported = loop.checked = 0
+            if loop.ended:
+                s.pc = loop.exit
+                continue
+            if loop.i >= loop.limit:
+                return S_LIMIT
+            # A trip count of INT64_MAX is how exporters write "no limit".
+            if loop.endless_at >= 0 and loop.i >= loop.endless_at and (loop.trip < 0 or loop.trip == INT64_MAX):
+                return S_LIMIT
+            # Before a program is entered, which would leave again at once, for ever.
+            if loop.nslices and loop.i >= loop.parts:
+                return S_NO_SLICE
+            if loop.program != NULL and not s.resting and not s.watch and not s.stepping & STEPPING and loop.i > 0 and not loop.edited:
+                if enter_program(s, loop):
+                    if s.suspended != NULL:
+                        return S_TICK
+                    continue
+            loop.edited = 0
+            s.pc += 1
+        elif kind == NEXT:
+            loop = s.loops + ins.loop
+            if (LOOPDBG_CHECKED and is_checked(loop)) or not can_cross(s, loop):
+                return S_SLOW
+            cross(s, loop)
+            s.budget -= 10
+            if is_warm(loop):
+                return S_HOT
+            if s.budget < 0:
+                return S_TICK
+        elif kind == TEST:
+            loop = s.loops + ins.loop
+            if s.slots[loop.condition].spec != loop.yielded_spec:
+                return S_SLOW
+            loop.keep = s.slots[loop.condition].data[0] != 0
+            s.pc += 1
+            if loop.retest:
+                loop.retest = 0
+                return S_TESTED
+        elif kind == ENTER:
+            loop = s.loops + ins.loop
+            if LOOPDBG_CHECKED or not can_enter(s, loop):
+                return S_SLOW
+            gather(s, loop)
+            enter(s, ins.loop, trip_of(s, loop))
+        elif kind == EXIT:
+            loop = s.loops + ins.loop
+            if not exit_fast(s, loop):
+                return S_SLOW
+            leave_loop(s, loop)
+        elif kind == BRANCH:
+            if s.slots[ins.condition].data == NULL or s.slots[ins.condition].nbytes != 1:
+                return S_SLOW
+            ins.taken = s.slots[ins.condition].data[0] != 0
+            s.pc = s.pc + 1 if ins.taken else ins.target
+        elif kind == JUMP or kind == JOIN:
+            for k in range(ins.nmoves):
+                if s.slots[ins.moves[k].source].spec != s.slots[ins.moves[k].target].spec or \
+                        s.slots[ins.moves[k].source].spec == 0 or not s.slots[ins.moves[k].target].flags & OWN:
+                    return S_SLOW
+            for k in range(ins.nmoves):
+                put(s.slots[ins.moves[k].target].data, s.slots[ins.moves[k].source].data,
+                    s.slots[ins.moves[k].target].nbytes)
+            s.pc = ins.target if kind == JUMP else s.pc + 1
+        elif kind == FUSED:
+            k = run_group(s, s.pc, ins.group)
+            if k == GROUP_DONE:
+                s.pc = ins.group.end
+            elif k != GROUP_TICK:
+                ins.kind = NATIVE
+            if s.budget < 0:
+                return S_TICK
+        elif kind == END:
+            return S_END
+        else:
+            return S_PYTHON

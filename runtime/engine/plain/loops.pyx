@@ -1,0 +1,592 @@
+"""Loops: what entering one, a boundary and leaving need before the hot path can do them.
+
+What an entry begins with and what a boundary does stand in ``hot.pyx``, once. Where a spec is another than the last time,
+memory is missing or values are Python objects, it is prepared here first; everything that a loop's own system rejects is
+found here.
+"""
+
+from libc.stdint cimport int64_t, INT64_MAX
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_REFCNT, Py_XDECREF
+cimport numpy as np
+
+from ...kernels.routines.sequences cimport sequence_of
+from ...kernels.stream cimport Stream
+from .binder cimport Binder
+from ..fast.fusion.fuser cimport Fuser
+from ..fast.ranges.follow cimport tally_of
+from ..time.history cimport Histories
+from .interpreter cimport LOOPDBG_CHECKED, can_cross, cross, enter, is_checked, leave_loop
+from .clock cimport now
+from .memory cimport Memory, plain
+from .pieces cimport take
+from .specs cimport extent_of
+from .state cimport *
+from ..fast.scalar.programs cimport settle_program
+from .scans cimport Scans
+
+import math
+
+import numpy as np
+
+from ...errors import ExecutionError
+from ...graph import StoppedBy, System, TensorType
+from ...graph.dependence import lateness
+from ...graph.slices import cut, from_start, parts_from
+from ...ops.type_groups import mixed_types
+from .memory import shapes_of
+
+np.import_array()
+
+_NUMBERS = {StoppedBy.TRIP_COUNT: BY_TRIP_COUNT, StoppedBy.CONDITION: BY_CONDITION, StoppedBy.INPUT_EXHAUSTED: BY_INPUT}
+_REASONS = {RUNNING: None, **{number: reason for reason, number in _NUMBERS.items()}}
+#: No more parts that nothing needs are made up: a trip count may be any number.
+MOST_UNNEEDED = 1 << 20
+
+
+cdef class Loops:
+    """Runs the control instructions of a plan."""
+
+    def __init__(self, Memory memory not None, Binder binder not None, Scans scans not None, Fuser fuser not None,
+                 Histories histories not None):
+        self.memory, self.binder, self.scans, self.fuser, self.histories = memory, binder, scans, fuser, histories
+        self.s, self.plan = &memory.s, memory.plan
+        self.slice_arrays = {}
+        for index in range(memory.nloops):
+            self.load(index)
+
+    cdef int load(self, int index) except -1:
+        cdef LoopState *loop = self.s.loops + index
+        cdef int k
+        plan = self.plan.loops[index]
+        node = plan.loop
+        loop.top, loop.head, loop.exit = plan.top, plan.head, plan.exit
+        loop.trip_slot, loop.initial_slot = plan.trip_count, plan.initial_condition
+        loop.condition, loop.condition_input, loop.yielded = plan.condition, plan.condition_input, plan.yielded
+        loop.iteration = plan.iteration
+        loop.trip_spec = loop.initial_spec = loop.yielded_spec = -1
+        loop.negative = REFUSED if node.system is System.TENSORRT else NO_LIMIT if node.minus_one_is_no_limit else NO_ITERATION
+        loop.counted = node.counted_by_slices
+        loop.fixed_trips = -1 if node.fixed_trips is None else node.fixed_trips
+        loop.endless_from = plan.endless_from
+        loop.parts = -1
+        loop.first_predicate = loop.first_record = -1
+        loop.first_derived = self.memory.nslots + sum(len(p.edges) + 3 for p in self.plan.loops[:index])
+        loop.edges = <Edge *>take(self.s.own, len(plan.edges), sizeof(Edge))
+        loop.slices = <Slice *>take(self.s.own, len(plan.slices), sizeof(Slice))
+        loop.scans = <Scan *>take(self.s.own, len(plan.scans), sizeof(Scan))
+        loop.lasts = <Last *>take(self.s.own, len(plan.lasts), sizeof(Last))
+        loop.kept = <Move *>take(self.s.own, len(plan.kept), sizeof(Move))
+        loop.nedges, loop.nslices = len(plan.edges), len(plan.slices)
+        loop.nscans, loop.nlasts, loop.nkept = len(plan.scans), len(plan.lasts), len(plan.kept)
+        for k, edge in enumerate(plan.edges):
+            loop.edges[k].initial, loop.edges[k].param = edge.initial, edge.param
+            loop.edges[k].result, loop.edges[k].swap = edge.result, edge.swap
+            loop.edges[k].identity = edge.param == edge.result
+        for k, sliced in enumerate(plan.slices):
+            loop.slices[k].outer, loop.slices[k].inner = sliced.outer, sliced.inner
+        for k, (source, target) in enumerate(plan.kept):
+            loop.kept[k].source, loop.kept[k].target = source, target
+        for k, scan in enumerate(plan.scans):
+            loop.scans[k].result, loop.scans[k].outer = scan.result, scan.outer
+            loop.scans[k].spec = loop.scans[k].out_spec = loop.scans[k].length_spec = loop.scans[k].length = -1
+            loop.scans[k].length_slot, loop.scans[k].reverse = scan.length, scan.output.reverse
+        for k, last in enumerate(plan.lasts):
+            loop.lasts[k].source, loop.lasts[k].outer, loop.lasts[k].edge = last.source, last.outer, last.edge
+        if plan.iteration >= 0:
+            declared = self.plan.slots[plan.iteration].type
+            wide = declared.dtype != np.int32
+            loop.iteration_wide = wide
+            self.memory.own(plan.iteration, self.memory.spec(np.dtype(np.int64 if wide else np.int32), _one(declared)))
+        if plan.condition_input >= 0:
+            shape = _one(plan.loop.condition_input.type)
+            self.memory.own(plan.condition_input, self.memory.spec(np.dtype(np.bool_), shape))
+        return 0
+
+    cdef int64_t prepare_entry(self, int index) except? -2:
+        """Make all that ``enter`` needs; returns the trip count. Raises for what the loop's own system rejects.
+
+        What the fast way rests on is noted at the end alone: after an error the next entry is looked at again.
+        """
+        cdef LoopState *loop = self.s.loops + index
+        cdef int k
+        cdef Edge *e
+        cdef int64_t trip
+        cdef bint fast = True
+        loop.fast_enter = 0
+        trip = self.trip_count(index)
+        self.look_at_condition(loop.initial_slot, index)
+        counts = []
+        loop.first_parts = -1
+        for k in range(loop.nedges):
+            if loop.edges[k].initial < 0:
+                loop.first_parts = self.first_part(index, k, counts)
+                fast = False
+        for k in range(loop.nslices):
+            self.cut_slice(index, k, trip)
+            fast = fast and not self.plan.loops[index].slices[k].sliced.from_trip_count
+            counts.append((self.plan.loops[index].slices[k].sliced.outer.name, loop.slices[k].parts))
+            fast = fast and (loop.slices[k].direct or loop.slices[k].pieces)
+        if loop.counted and len({count for _, count in counts}) > 1:
+            told = ", ".join(f"'{name}' has {count}" for name, count in counts)
+            raise ExecutionError(f"{self.plan.loops[index].loop.describe()}: its sliced inputs disagree on the number of "
+                                 f"iterations: {told}")
+        for k in range(loop.nedges):
+            e = loop.edges + k
+            if e.initial < 0:
+                continue
+            if self.s.slots[e.initial].spec:
+                self.memory.own(e.param, self.s.slots[e.initial].spec)
+            else:
+                self.memory.hand_on(e.initial, e.param)
+                fast = False
+        self.scans.begin(index)
+        if loop.trip_slot >= 0:
+            loop.trip_spec = self.s.slots[loop.trip_slot].spec
+            dtype, _ = self.memory.specs[loop.trip_spec]
+            fast = fast and dtype.kind == "i" and dtype.itemsize >= 4
+        if loop.initial_slot >= 0:
+            loop.initial_spec = self.s.slots[loop.initial_slot].spec
+        loop.fast_enter = fast
+        return trip
+
+    cdef int64_t trip_count(self, int index) except? -2:
+        cdef LoopState *loop = self.s.loops + index
+        if loop.trip_slot < 0:
+            return loop.fixed_trips
+        node = self.plan.loops[index].loop
+        array = self.one_element(loop.trip_slot, "iu", "trip count", node.describe())
+        count = min(int(array.reshape(())), INT64_MAX)
+        if count < 0 and (loop.negative == REFUSED or (loop.negative == NO_LIMIT and count != -1)):
+            least = "0" if loop.negative == REFUSED else "-1 (no limit), 0"
+            raise ExecutionError(f"{node.describe()}: its trip count is {count}; it must be {least} or more")
+        return max(count, 0) if loop.negative == NO_ITERATION else count
+
+    cdef int look_at_condition(self, int slot, int index) except -1:
+        if slot >= 0:
+            self.one_element(slot, "b", "condition", self.plan.loops[index].loop.describe())
+        return 0
+
+    cdef int64_t first_part(self, int index, int k, list counts) except? -2:
+        """Give a parameter that has a slice and a back edge its part 0; returns the least number of parts so far: it
+        counts iterations as any sliced input does, though only part 0 is read."""
+        cdef LoopState *loop = self.s.loops + index
+        cdef int64_t least
+        sliced = self.plan.loops[index].edges[k].sliced
+        where = self.plan.loops[index].loop.describe()
+        parts = cut(self.tensor_to_cut(self.plan.slot_of[sliced.outer], where), sliced, where)
+        if len(parts) == 0:
+            raise ExecutionError(f"{where}: '{sliced.outer.name}' has no slice 0 for '{sliced.inner.name}'")
+        self.memory.store(loop.edges[k].param, parts[:1].reshape(parts.shape[1:]))
+        counts.append((sliced.outer.name, len(parts)))
+        least = len(parts)
+        return least if loop.first_parts < 0 else min(least, loop.first_parts)
+
+    cdef object tensor_to_cut(self, int slot, str where):
+        array = self.memory.look(slot)
+        if not isinstance(array, np.ndarray):
+            raise ExecutionError(f"{where}: '{self.plan.slots[slot].name}' cannot be sliced; it is {shapes_of([array])}, "
+                                 f"no tensor")
+        return array
+
+    cdef int cut_slice(self, int index, int k, int64_t trip) except -1:
+        """Find the parts of a sliced input; the slot inside shows part 0. ``trip``: the trip count of the entry."""
+        cdef LoopState *loop = self.s.loops + index
+        cdef Slice *c = loop.slices + k
+        where = self.plan.loops[index].loop.describe()
+        sliced = self.plan.loops[index].slices[k].sliced
+        array = self.tensor_to_cut(c.outer, where)
+        parts = parts_from(cut(array, sliced, where), sliced, trip)
+        c.parts, c.pieces = len(parts), 0
+        c.outer_spec = self.s.slots[c.outer].spec
+        if array.dtype.hasobject:
+            self.slice_arrays[index, k] = parts
+            c.part_spec = c.direct = c.offset = c.step = 0
+            c.base = NULL
+            return self.put_part(index, k, 0)
+        c.part_spec = self.memory.spec(parts.dtype, parts.shape[1:])
+        c.direct = parts.size > 0 and parts[:1].flags.c_contiguous and np.may_share_memory(parts[:1], array)
+        if not c.direct:
+            self.find_pieces(c, array, parts, from_start(sliced.axis, array.ndim))
+            parts = self.gathered(index, k, parts)
+        self.slice_arrays[index, k] = parts
+        c.base = np.PyArray_BYTES(parts)
+        c.offset = <Py_ssize_t>c.base - <Py_ssize_t>self.s.slots[c.outer].data if c.direct else 0
+        c.step = parts.strides[0] if len(parts) else 0
+        self.memory.put_owner(c.inner, parts, c.part_spec, 0)
+        self.s.slots[c.inner].nbytes = self.memory.specs.nbytes(c.part_spec)
+        return 0
+
+    def fill_up(self, int index, int k):
+        """Give a sliced input parts for the last iterations where nothing needs them: TensorRT evaluates an element when
+        something needs it. They are zeros. Returns False where they are needed, or where that is not known."""
+        cdef LoopState *loop = self.s.loops + index
+        cdef Slice *c = loop.slices + k
+        plan = self.plan.loops[index]
+        late = lateness(plan.loop, plan.slices[k].sliced) if plan.parent < 0 and loop.trip >= 0 and c.part_spec else 0
+        lacking = loop.trip - c.parts
+        if lacking < 1 or late is not None and lacking > late or lacking > MOST_UNNEEDED:
+            return False
+        parts = self.slice_arrays[index, k]
+        parts = np.concatenate([parts, np.zeros((lacking, *parts.shape[1:]), parts.dtype)])
+        self.slice_arrays[index, k] = parts
+        c.parts, c.direct, c.pieces, c.offset, c.step = loop.trip, 0, 0, 0, parts.strides[0]
+        c.base = np.PyArray_BYTES(parts)
+        self.memory.put_owner(c.inner, parts, c.part_spec, 0)
+        self.s.slots[c.inner].nbytes = self.memory.specs.nbytes(c.part_spec)
+        self.put_part(index, k, loop.i)
+        # The next entry has to look again.
+        loop.fast_enter = False
+        return True
+
+    cdef int find_pieces(self, Slice *c, array, parts, int axis) except -1:
+        """Note where in the outer tensor the parts' pieces are, for entries like this one."""
+        if parts.size and array.flags.c_contiguous and np.may_share_memory(parts, array):
+            c.pieces = math.prod(array.shape[:axis])
+            c.piece, c.apart = parts[0].nbytes // c.pieces, math.prod(array.shape[axis:]) * array.itemsize
+            c.first = <Py_ssize_t>np.PyArray_BYTES(parts) - <Py_ssize_t>self.s.slots[c.outer].data
+            c.along = parts.strides[0]
+        return 0
+
+    cdef object gathered(self, int index, int k, parts):
+        """Parts whose elements lie apart, one after the other: where those of the entry before are, if only this slice and
+        its slot know them. Other memory is far from the processor."""
+        before = self.slice_arrays.get((index, k))
+        mine = 2 + (self.s.slots[self.s.loops[index].slices[k].inner].owner == <PyObject *>before)
+        if before is None or before.base is not None or before.shape != parts.shape or before.dtype != parts.dtype or \
+                Py_REFCNT(before) > mine:
+            return np.ascontiguousarray(parts)
+        np.copyto(before, parts)
+        return before
+
+    cdef int put_part(self, int index, int k, int64_t part) except -1:
+        """Let the slot inside show a part."""
+        cdef Slice *c = self.s.loops[index].slices + k
+        cdef Slot *slot = self.s.slots + c.inner
+        if part >= c.parts:
+            return 0
+        parts = self.slice_arrays[index, k]
+        if c.part_spec == 0:
+            return self.memory.put_owner(c.inner, parts[part:part + 1].reshape(parts.shape[1:]), 0, 0)
+        if slot.spec != c.part_spec:
+            self.memory.put_owner(c.inner, parts, c.part_spec, 0)
+            slot.nbytes = self.memory.specs.nbytes(c.part_spec)
+        slot.data = c.base + <Py_ssize_t>part * c.step
+        return 0
+
+    cdef int put_parts(self, int index) except -1:
+        """The parts that the hot path cannot show by itself: strings, and those after one that was set by hand."""
+        cdef LoopState *loop = self.s.loops + index
+        cdef int k
+        for k in range(loop.nslices):
+            if loop.slices[k].part_spec == 0 or self.s.slots[loop.slices[k].inner].spec != loop.slices[k].part_spec:
+                self.put_part(index, k, loop.i)
+        return 0
+
+    cdef object one_element(self, int slot, str kinds, str word, str where):
+        array = self.memory.look(slot)
+        if not isinstance(array, np.ndarray) or array.dtype.kind not in kinds or array.size != 1:
+            need = "one integer" if "i" in kinds else "one boolean"
+            raise ExecutionError(f"{where}: its {word} '{self.plan.slots[slot].name}' is {shapes_of([array])}; it must be "
+                                 f"{need}")
+        return array
+
+    cdef int put_spare(self, Edge *e, object owner, int spec) except -1:
+        """Give a back edge a second buffer: of one spec, or with ``spec`` -1 bytes that later take any."""
+        if isinstance(owner, list):
+            owner = sequence_of(owner)
+        Py_INCREF(owner)
+        Py_XDECREF(e.spare.owner)
+        e.spare.owner = <PyObject *>owner
+        e.spare.spec, e.spare.flags = max(spec, 0), OWN if spec else 0
+        e.spare.data = np.PyArray_BYTES(owner) if spec else NULL
+        e.spare.nbytes = np.PyArray_NBYTES(owner) if spec else 0
+        e.spare.capacity, e.spare.version = e.spare.nbytes, 0
+        return 0
+
+    cdef int keep_results(self, int index, int param) except -1:
+        """A parameter gets another value at a boundary: what the iteration before yielded for it stays to be seen."""
+        cdef LoopState *loop = self.s.loops + index
+        cdef Edge *e
+        cdef int k
+        for k in range(loop.nedges if loop.i else 0):
+            e = loop.edges + k
+            if e.param == param and not e.identity and not e.in_spare:
+                self.put_spare(e, self.memory.value(e.result), self.s.slots[e.result].spec)
+                self.memory.store(e.result, self.memory.value(e.param))
+                e.in_spare = 1
+        return 0
+
+    cdef int prepare_boundary(self, int index) except -1:
+        """Make all that ``cross`` needs. Raises for what the loop's own system rejects, before anything is changed."""
+        cdef LoopState *loop = self.s.loops + index
+        cdef int k
+        for k in range(loop.nscans):
+            self.scans.check(index, k)
+        for k in range(loop.nedges):
+            self.check_edge(index, k)
+        if loop.yielded >= 0:
+            array = self.memory.look(loop.yielded)
+            if not isinstance(array, np.ndarray) or array.dtype.kind != "b" or array.size != 1:
+                name = self.plan.slots[loop.yielded].name
+                raise ExecutionError(f"{self.memory.at(index)}: the body's condition '{name}' is {shapes_of([array])}; it "
+                                     f"must be one boolean")
+            loop.yielded_spec = self.s.slots[loop.yielded].spec
+        for k in range(loop.nscans):
+            self.scans.make_room(index, k)
+        for k in range(loop.nkept):
+            if self.s.slots[loop.kept[k].source].spec:
+                self.memory.own(loop.kept[k].target, self.s.slots[loop.kept[k].source].spec)
+            else:
+                self.memory.hand_on(loop.kept[k].source, loop.kept[k].target)
+        for k in range(loop.nedges):
+            self.prepare_edge(loop.edges + k)
+        return 0
+
+    cdef int prepare_edge(self, Edge *e) except -1:
+        """A buffer for a copy, and the family of a value whose extent varies."""
+        cdef Slot *p = self.s.slots + e.param
+        cdef Slot *r = self.s.slots + e.result
+        if e.identity:
+            return 0
+        if takes_copy(e, r):
+            if r.spec == 0:
+                self.put_spare(e, self.memory.value(e.result), 0)
+            elif e.spare.capacity < r.nbytes or e.spare.owner == NULL or e.spare.spec == 0:
+                # Half as much again where it grows.
+                more = r.nbytes // 2 if p.spec != r.spec else 0
+                self.put_spare(e, np.empty(max(r.nbytes + more, 1), np.uint8), -1)
+        if p.spec and r.spec and p.spec != r.spec:
+            e.family = self.family_of(e)
+        return 0
+
+    cdef Family *family_of(self, Edge *e) except? NULL:
+        """The family that both values of a back edge are of, which its result's node has found; NULL: none."""
+        cdef int k, pc = self.s.writer[e.result]
+        cdef Varying *v = NULL if pc < 0 else self.s.code[pc].varying
+        cdef Tally *t
+        for k in range(0 if pc < 0 else self.s.code[pc].counts):
+            t = tally_of(self.s.code + pc, k)
+            if t.slot == e.result and extent_of(t.family, self.s.slots[e.param].spec) >= 0:
+                return t.family
+        if v != NULL:
+            for k in range(v.noutputs):
+                if v.outputs[k].slot == e.result and v.outputs[k].family != NULL and \
+                        extent_of(v.outputs[k].family, self.s.slots[e.param].spec) >= 0:
+                    return v.outputs[k].family
+        return NULL
+
+    cdef int check_edge(self, int index, int k) except -1:
+        cdef Edge *e = self.s.loops[index].edges + k
+        cdef Slot *p = self.s.slots + e.param
+        cdef Slot *r = self.s.slots + e.result
+        if p.spec and r.spec and self.memory.specs[p.spec][0] != self.memory.specs[r.spec][0]:
+            name = self.plan.loops[index].edges[k].edge.param.name
+            mixed = next(mixed_types(self.plan.graph), None)
+            why = "" if mixed is None else f" ({mixed})"
+            raise ExecutionError(
+                f"{self.memory.at(index)}: the back edge to '{name}' carries {self.memory.specs[r.spec][0].name}, but the "
+                f"parameter is {self.memory.specs[p.spec][0].name}; a carried value keeps its dtype{why}")
+        if p.spec and r.spec and p.spec != r.spec and self.plan.loops[index].loop.system is System.TENSORRT:
+            name = self.plan.loops[index].edges[k].edge.param.name
+            had, gets = list(self.memory.specs[p.spec][1]), list(self.memory.specs[r.spec][1])
+            raise ExecutionError(f"{self.memory.at(index)}: the recurrence '{name}' had the shape {had} and gets {gets}; a "
+                                 f"carried value keeps its shape in TensorRT")
+        return 0
+
+    def forward(self, int index, int64_t iteration, bint keep, carried, scans, lasts):
+        """Put a loop, stopped at a boundary, at the boundary before ``iteration``, as if it had run till there.
+
+        ``carried``: of each back edge what it carries; ``scans``: of each scan output its elements, stacked; ``lasts``:
+        slot -> what the last iteration computed, where an output takes that. ``keep``: the condition. Nobody is told of
+        this boundary again.
+        """
+        cdef LoopState *loop = self.s.loops + index
+        cdef int k
+        cdef Edge *e
+        for k, value in enumerate(carried):
+            e = loop.edges + k
+            self.memory.store(e.param, value)
+            self.memory.set_known(e.param, None)
+            if not e.identity:
+                # What was carried before is not known; the same is at least no garbage.
+                e.in_spare = 1
+                self.put_spare(e, self.memory.value(e.param), self.s.slots[e.param].spec)
+        for slot, value in lasts.items():
+            self.memory.store(slot, value)
+            self.memory.set_known(slot, None)
+        for k in range(loop.nslices):
+            if loop.parts > 0:
+                self.put_part(index, k, min(iteration, loop.parts - 1))
+        for k, rows in enumerate(scans):
+            self.scans.put(index, k, rows)
+        if loop.condition_input >= 0:
+            self.s.slots[loop.condition_input].data[0] = keep
+        loop.i, loop.keep, loop.reported = iteration, keep, 1
+        self.histories.start_at(index)
+        self.binder.drop_blocks()
+        return None
+
+    def count_entry(self, int index, int64_t iterations, reason, trip):
+        """Count an entry of a loop that does not run now: it ended before this execution, which goes on from there."""
+        cdef LoopState *loop = self.s.loops + index
+        loop.iterations += iterations
+        loop.entries += 1
+        loop.ended = _NUMBERS[reason]
+        loop.by_reason[loop.ended] += 1
+        if loop.counted:
+            loop.parts = trip
+        else:
+            loop.trip = -1 if trip is None else trip
+
+    def supply(self, int index, outputs, int64_t iterations, reason):
+        """Leave a loop, stopped at its boundary before iteration 0, as if it had run: it has, in another engine.
+
+        ``outputs``: slot -> value of each output.
+        """
+        cdef LoopState *loop = self.s.loops + index
+        for slot, value in outputs.items():
+            self.memory.store(slot, value)
+            self.memory.set_known(slot, None)
+        loop.i, loop.ended = iterations, _NUMBERS[reason]
+        leave_loop(self.s, loop)
+
+    def read_stream(self, int slot, Stream stream):
+        """Let the first loop, which reads a slot row by row, wait for the rows that a stream tells of."""
+        self.binder.streams = {slot: stream}
+        self.s.loops[0].stream = &stream.c
+
+    cdef int exit_slow(self, int index) except -1:
+        """Leave a loop whatever the specs are."""
+        cdef LoopState *loop = self.s.loops + index
+        cdef int k
+        plan = self.plan.loops[index]
+        for k in range(loop.nlasts):
+            last = plan.lasts[k]
+            if last.edge < 0 and loop.i == 0:
+                raise ExecutionError(
+                    f"{plan.loop.describe()} ran no iteration, and its output '{last.output.outer.name}' is fed by no back "
+                    f"edge, so it has no value")
+            self.memory.hand_on(loop.lasts[k].source, loop.lasts[k].outer)
+            self.memory.set_known(loop.lasts[k].outer, None)
+        for k in range(loop.nscans):
+            self.scans.store(index, k)
+        leave_loop(self.s, loop)
+        return 0
+
+    cdef int control_slow(self, int pc) except -2:
+        """A control instruction that run_plan handed over; returns the loop whose boundary was crossed, or -1."""
+        cdef Instr *ins = self.s.code + pc
+        cdef int k
+        if ins.kind == ENTER:
+            trips = self.prepare_entry(ins.loop)
+            self.histories.prepare(ins.loop, False)
+            enter(self.s, ins.loop, trips)
+            if LOOPDBG_CHECKED:
+                self.checks.compare(self, ins.loop, self.checks.on_entry(self, ins.loop))
+        elif ins.kind == NEXT:
+            if not can_cross(self.s, self.s.loops + ins.loop):
+                self.prepare_boundary(ins.loop)
+                self.histories.prepare(ins.loop, True)
+            checked = LOOPDBG_CHECKED and is_checked(self.s.loops + ins.loop)
+            if checked:
+                expected = self.checks.after_iteration(self, ins.loop)
+            cross(self.s, self.s.loops + ins.loop)
+            if checked:
+                self.checks.compare(self, ins.loop, expected)
+            self.put_parts(ins.loop)
+            return ins.loop
+        elif ins.kind == TEST:
+            self.test_slow(ins.loop)
+        elif ins.kind == EXIT:
+            self.exit_slow(ins.loop)
+        elif ins.kind == BRANCH:
+            array = self.memory.look(ins.condition)
+            if not isinstance(array, np.ndarray) or array.size != 1:
+                node = self.plan.code[pc].node
+                raise ExecutionError(f"{self.memory.where(pc)}: the condition '{node.inputs[0].name}' is "
+                                     f"{shapes_of([array])}; it must be one boolean")
+            ins.taken = bool(array.reshape(()))
+            self.s.pc = pc + 1 if ins.taken else ins.target
+        else:
+            for k in range(ins.nmoves):
+                self.memory.hand_on(ins.moves[k].source, ins.moves[k].target)
+                self.memory.set_known(ins.moves[k].target, None)
+            self.s.pc = ins.target if ins.kind == JUMP else pc + 1
+        return -1
+
+    cdef int test_slow(self, int index) except -1:
+        """Look at a condition that was computed for the iteration ahead; TEST then takes it."""
+        cdef LoopState *loop = self.s.loops + index
+        array = self.memory.look(loop.condition)
+        if not isinstance(array, np.ndarray) or array.dtype.kind != "b" or array.size != 1:
+            name = self.plan.slots[loop.condition].name
+            raise ExecutionError(f"{self.memory.at(index)}: the condition '{name}' is {shapes_of([array])}; it must be one "
+                                 f"boolean")
+        loop.yielded_spec = self.s.slots[loop.condition].spec
+        return 0
+
+    cdef int settle(self) except -1:
+        """Let every slot have its value: scalar programs and groups may hold some."""
+        settle_program(self.s)
+        return self.fuser.show()
+
+    # -- looking
+
+    @property
+    def position(self):
+        """Where the execution stands, as a tuple that orders all moments of one execution in time.
+
+        Position of the ENTER of the outermost loop, its iteration, the same of the loops inside, and the position of the
+        instruction that runs next: at a boundary the loop's HEAD.
+        """
+        cdef int k
+        settle_program(self.s)
+        where = []
+        for k in range(self.s.depth):
+            where += (self.plan.loops[self.s.stack[k]].enter, self.s.loops[self.s.stack[k]].i)
+        return (*where, self.s.pc)
+
+    def state(self, int index):
+        """(iteration, trip count or None, condition, reason it ended or None, active) of a loop."""
+        cdef LoopState *loop = self.s.loops + index
+        return (loop.i, None if loop.trip < 0 else loop.trip, bool(loop.keep), _REASONS[loop.ended], bool(loop.active))
+
+    def parts(self, int index):
+        """How many iterations the sliced inputs allow; None without sliced inputs."""
+        return None if self.s.loops[index].parts < 0 else self.s.loops[index].parts
+
+    def totals(self, int index):
+        """(iterations, entries, {reason: entries that ended by it}, seconds) of the execution; seconds only for loops
+        in the main graph, 0.0 for nested ones. The running entry counts."""
+        cdef LoopState *loop = self.s.loops + index
+        reasons = {_REASONS[k]: loop.by_reason[k] for k in range(1, 4) if loop.by_reason[k]}
+        seconds = loop.seconds + (now() - loop.entered if loop.active and self.s.depth and
+                                  self.s.stack[0] == index else 0)
+        return loop.iterations + (loop.i if loop.active else 0), loop.entries, reasons, seconds
+
+    def previous(self, int index, int k):
+        """A copy of what back edge k carried into the iteration before; only at a boundary, after an iteration."""
+        return self.memory.plain_copy(self.peek_previous(index, k))
+
+    def peek_previous(self, int index, int k):
+        """The same, not copied: good until the engine goes on, and never to be written."""
+        cdef Edge *e = self.s.loops[index].edges + k
+        cdef Slot *before = previous_of(self.s, e)
+        if before.spec == 0:
+            return plain(before.owner)
+        return self.memory.tensor(before.data, before.spec)
+
+    def was_swapped(self, int index, int k):
+        """True where the last boundary moved back edge k by exchanging buffers (the result's slot holds the previous)."""
+        cdef Edge *e = self.s.loops[index].edges + k
+        return not e.in_spare and not e.identity
+
+    def taken(self, int pc):
+        """Which branch the If at pc took last: True for then."""
+        return bool(self.s.code[pc].taken)
+
+
+def _one(declared):
+    """The shape for a one-element body parameter: the rank that the body declares, scalar where it does not."""
+    return (1,) if isinstance(declared, TensorType) and declared.shape is not None and len(declared.shape) == 1 else ()

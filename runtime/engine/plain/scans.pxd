@@ -1,0 +1,25 @@
+"""Scan outputs, for the parts of the engine that know loops."""
+
+from libc.stdint cimport int64_t
+
+from .memory cimport Memory
+from .state cimport Scan, State
+
+cdef class Scans:
+    cdef Memory memory
+    cdef State *s
+    cdef object plan
+    cdef dict arrays             # (loop, k) -> array behind a scan buffer, or list of objects
+
+    cdef int begin(self, int index) except -1
+    cdef int measure(self, int index, int k) except -1
+    cdef int limit(self, Scan *c) except -1
+    cdef int check(self, int index, int k) except -1
+    cdef int make_room(self, int index, int k) except -1
+    cdef int begin_elements(self, int index, int k, int spec) except -1
+    cdef int grow(self, int index, int k) except -1
+    cdef int put(self, int index, int k, object rows) except -1
+    cdef int store(self, int index, int k) except -1
+    cdef object empty(self, int index, int k)
+    cdef bint is_computed(self, int index, value)
+    cdef object elements(self, int index, int k)

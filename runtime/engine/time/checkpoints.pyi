@@ -1,0 +1,19 @@
+from ..plain.binder import Binder
+from ..fast.fusion.fuser import Fuser
+from .history import Histories
+from ..plain.loops import Loops
+from ..plain.memory import Memory
+from ..plain.scans import Scans
+
+class Checkpoint:
+    @property
+    def position(self) -> tuple[int, ...]: ...
+    @property
+    def nbytes(self) -> int: ...
+
+class Checkpoints:
+    def __init__(
+        self, memory: Memory, binder: Binder, loops: Loops, scans: Scans, fuser: Fuser, histories: Histories
+    ) -> None: ...
+    def take(self) -> Checkpoint: ...
+    def restore(self, checkpoint: Checkpoint) -> None: ...

@@ -1,0 +1,608 @@
+"""Checkpoints: the whole state of a stopped execution, to come back to it as often as one likes.
+
+A checkpoint holds a copy of every tensor that the engine writes, and references to what nobody writes: constants, inputs,
+sequences, strings. What did not change since the checkpoint before is shared with it. Scan outputs only grow, so their
+elements stand in logs that all checkpoints of one entry of a loop share; a checkpoint knows how many of them are its own.
+"""
+
+cimport cython
+from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_Resize
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_XDECREF
+from libc.stdint cimport int64_t
+from libc.string cimport memcmp, memcpy
+cimport numpy as np
+
+from ..plain.binder cimport Binder
+from ..fast.fusion.fuser cimport Fuser
+from .history cimport FrozenEntry, Histories
+from ..plain.clock cimport now
+from ..plain.loops cimport Loops
+from ..plain.memory cimport Memory
+from ..plain.pieces cimport release, take
+from ..plain.specs cimport Specs
+from ..plain.state cimport *
+from ..plain.scans cimport Scans
+
+import math
+import weakref
+
+import numpy as np
+
+from ...errors import UsageError
+from ...plan.plan import Opcode
+from ...graph.slices import cut, parts_from
+
+np.import_array()
+
+# Tensors up to this size stand in one block of bytes.
+cdef Py_ssize_t SMALL_BYTES = 256
+
+# How a slot's value is kept.
+cdef enum Keeping:
+    EMPTY = 0
+    REFERENCE = 1     # a Python object, or memory that nobody writes
+    KNOWN = 2         # what a folded node gives
+    SMALL = 3         # in the block
+    LARGE = 4
+    PART = 5          # a part of a sliced input: where it is follows from the loop
+    STALE = 6         # a part of a sliced input that is gone since
+
+cdef class Layout:
+    """What the slots are at a checkpoint, without their numbers; shared while nothing is bound anew."""
+
+    def __cinit__(self, int nslots):
+        self.spec = <int *>take(NULL, nslots, sizeof(int))
+        self.flags = <int *>take(self.spec, nslots, sizeof(int))
+        self.keeping = <int *>take(self.spec, nslots, sizeof(int))
+        self.kept = <int *>take(self.spec, nslots, sizeof(int))
+
+    def __dealloc__(self):
+        release(self.spec)
+
+    cdef bint same(self, Layout other, int nslots):
+        cdef Py_ssize_t n = nslots * sizeof(int)
+        cdef int k
+        if other is None or self.specs is not other.specs or memcmp(self.spec, other.spec, n) or \
+                memcmp(self.flags, other.flags, n) or memcmp(self.keeping, other.keeping, n):
+            return False
+        for k in range(nslots):
+            if self.known[k] is not other.known[k]:
+                return False
+        return True
+
+
+cdef class Log:
+    """The elements of a scan output in the order of their iterations: those of ``parent`` up to ``start``, then its own.
+
+    Rows are only ever added. Where time was gone back and another way was taken since, a log of its own begins.
+    """
+
+    cdef int add(self, const char *rows, int64_t last) except -1:
+        """Go on up to row ``last`` of ``rows``."""
+        cdef Py_ssize_t have = (self.count - self.start) * self.nbytes, more = (last - self.count) * self.nbytes
+        cdef Py_ssize_t room = len(self.rows)
+        if have + more > room:
+            PyByteArray_Resize(self.rows, max(have + more, have + have // 2))
+        if more:
+            memcpy(PyByteArray_AS_STRING(self.rows) + have, rows + self.count * self.nbytes, more)
+        self.count = last
+        return 0
+
+    cdef bint equals(self, const char *rows, int64_t first, int64_t last) noexcept:
+        """Are its own rows first..last the same in ``rows``?"""
+        cdef Py_ssize_t n = (last - first) * self.nbytes
+        cdef char *own = PyByteArray_AS_STRING(self.rows) + (first - self.start) * self.nbytes
+        return n == 0 or memcmp(own, rows + first * self.nbytes, n) == 0
+
+    cdef bint equal_objects(self, list rows, int64_t first, int64_t last):
+        own = self.objects[first - self.start:last - self.start]
+        return all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in zip(rows[first:last], own))
+
+    cdef int copy(self, char *target, int64_t first, int64_t last) except -1:
+        """Rows first..last to where row 0 would be at ``target``."""
+        cdef Log log = self
+        cdef int64_t begin
+        while log is not None and last > first:
+            begin = max(first, log.start)
+            if last > begin and log.nbytes:
+                memcpy(target + begin * log.nbytes, PyByteArray_AS_STRING(log.rows) + (begin - log.start) * log.nbytes,
+                       (last - begin) * log.nbytes)
+            last = min(last, log.start)
+            log = log.parent
+        return 0
+
+    cdef list all_objects(self, int64_t last):
+        if self.parent is None:
+            return self.objects[:last]
+        return self.parent.all_objects(min(self.start, last)) + self.objects[: max(last - self.start, 0)]
+
+
+cdef Log new_log(Log parent, int64_t start, Py_ssize_t nbytes, bint objects):
+    cdef Log log = Log.__new__(Log)
+    log.parent, log.nbytes, log.rows = parent, nbytes, bytearray()
+    log.start = log.count = start
+    log.objects = [] if objects else None
+    return log
+
+
+cdef class Checkpoint:
+    """The state of one moment of an execution. It never changes; any engine of the same plan can be put there."""
+
+    def __dealloc__(self):
+        release(self.loops)
+
+    def __repr__(self):
+        return f"<Checkpoint {self.position}, {self.nbytes} bytes>"
+
+
+cdef class Reader:
+    """How much of a checkpoint was read while it is restored."""
+
+
+cdef inline bint holds_parts(int keeping, int active, int direct) noexcept:
+    """Does a checkpoint refer to the rearranged parts of a sliced input?"""
+    return (active or keeping == PART) and not direct
+
+
+cdef class Checkpoints:
+    """Takes and restores checkpoints of an execution."""
+
+    def __init__(self, Memory memory not None, Binder binder not None, Loops loops not None, Scans scans not None,
+                 Fuser fuser not None, Histories histories not None):
+        self.memory, self.binder, self.loops, self.scans, self.fuser = memory, binder, loops, scans, fuser
+        self.histories = histories
+        self.s, self.plan = &memory.s, memory.plan
+        plan = memory.plan
+        self.given = {slot for _, slot in plan.inputs} | {slot for slot, _ in plan.constants}
+        self.branches = [pc for pc, instruction in enumerate(plan.code) if instruction.kind == Opcode.BRANCH]
+        self.scan_logs = {}
+        self.gone = set()
+
+    cdef int begin(self) except -1:
+        """Another execution begins: nothing is shared with checkpoints before."""
+        self.scan_logs.clear()
+        self.latest = None
+        return 0
+
+    # -- saving
+
+    def take(self):
+        """The present state as a :class:`Checkpoint`. Stops that were asked for and limits are no part of it."""
+        cdef Checkpoint c = Checkpoint.__new__(Checkpoint)
+        cdef Checkpoint before = None if self.latest is None else self.latest()
+        cdef Layout layout = Layout.__new__(Layout, self.memory.nslots)
+        cdef int k
+        self.loops.settle()
+        self.gone = self.fuser.gone()
+        c.plan, c.position, c.replaced = self.plan, self.loops.position, self.binder.replaced
+        c.by_hand = self.s.by_hand
+        c.pc, c.depth = self.s.pc, self.s.depth
+        self.make_room(c)
+        for k in range(self.s.depth):
+            c.stack[k] = self.s.stack[k]
+        c.taken = tuple([self.s.code[<int>pc].taken for pc in self.branches])
+        for k in range(self.memory.nloops):
+            self.mark_loop(c, k)
+        # Parts of sliced inputs are told from other values by the marks.
+        self.mark_slices(c, layout)
+        self.mark_slots(layout)
+        if before is not None and layout.same(before.layout, self.memory.nslots):
+            layout = before.layout
+        else:
+            c.nbytes += self.memory.nslots * (4 * sizeof(int) + sizeof(void *))
+        c.layout = layout
+        self.mark_edges(c)
+        self.mark_scans(c)
+        self.copy_values(c, before)
+        self.mark_histories(c)
+        self.latest = weakref.ref(c)
+        return c
+
+    cdef int make_room(self, Checkpoint c) except -1:
+        cdef int nedges = 0, nslices = 0, nscans = 0, k
+        for k in range(self.memory.nloops):
+            nedges += self.s.loops[k].nedges
+            nslices += self.s.loops[k].nslices
+            nscans += self.s.loops[k].nscans
+        c.loops = <LoopMark *>take(NULL, self.memory.nloops, sizeof(LoopMark))
+        c.edges = <EdgeMark *>take(c.loops, nedges, sizeof(EdgeMark))
+        c.slices = <SliceMark *>take(c.loops, nslices, sizeof(SliceMark))
+        c.scans = <ScanMark *>take(c.loops, nscans, sizeof(ScanMark))
+        c.stack = <int *>take(c.loops, self.s.depth, sizeof(int))
+        c.nbytes = 400 + sizeof(LoopMark) * self.memory.nloops + sizeof(EdgeMark) * nedges + \
+            sizeof(SliceMark) * nslices + sizeof(ScanMark) * nscans
+        return 0
+
+    cdef void mark_loop(self, Checkpoint c, int index) noexcept:
+        cdef LoopState *loop = self.s.loops + index
+        cdef LoopMark *mark = c.loops + index
+        cdef int k
+        mark.i, mark.trip, mark.parts = loop.i, loop.trip, loop.parts
+        mark.iterations, mark.entries = loop.iterations, loop.entries
+        for k in range(4):
+            mark.by_reason[k] = loop.by_reason[k]
+        mark.seconds = loop.seconds
+        mark.elapsed = now() - loop.entered if self.s.depth and self.s.stack[0] == index else 0
+        mark.keep, mark.ended, mark.reported, mark.edited = loop.keep, loop.ended, loop.reported, loop.edited
+        mark.active, mark.first_parts = loop.active, loop.first_parts
+
+    cdef int mark_slices(self, Checkpoint c, Layout layout) except -1:
+        """Which part of each sliced input the slot inside shows; one that was set by hand is kept as any value is."""
+        cdef LoopState *loop
+        cdef Slice *s
+        cdef Slot *slot
+        cdef SliceMark *mark = c.slices
+        cdef Py_ssize_t from_base
+        cdef bint valid
+        cdef int index, k
+        for index in range(self.memory.nloops):
+            loop = self.s.loops + index
+            for k in range(loop.nslices):
+                s = loop.slices + k
+                slot = self.s.slots + s.inner
+                mark.direct, mark.outer_spec = s.direct, s.outer_spec
+                mark.part_spec, mark.shown_spec = s.part_spec, slot.spec
+                mark.offset, mark.step, mark.parts = s.offset, s.step, s.parts
+                if slot.owner != NULL and slot.spec != 0 and not slot.flags & OWN and not loop.edited:
+                    valid = loop.active or not s.direct or (self.s.slots[s.outer].spec == s.outer_spec and
+                                                            self.s.slots[s.outer].data + s.offset == s.base)
+                    from_base = slot.data - s.base
+                    mark.at = from_base // s.step if s.step and valid else 0
+                    if not valid:
+                        layout.keeping[s.inner] = STALE
+                    elif mark.at * s.step == from_base and (0 <= mark.at < s.parts or s.parts == 0):
+                        layout.keeping[s.inner] = PART
+                mark += 1
+        return 0
+
+    cdef int mark_slots(self, Layout layout) except -1:
+        cdef Slot *slot
+        cdef int k
+        layout.specs, layout.known = self.memory.specs, self.memory.known[:]
+        for k in range(self.memory.nslots):
+            slot = self.s.slots + k
+            # Two slots in one buffer get one each where they are restored.
+            layout.spec[k], layout.flags[k], layout.kept[k] = slot.spec, slot.flags & ~SHARED, -1
+            if k in self.gone:
+                layout.spec[k] = layout.flags[k] = 0
+                continue
+            if slot.owner == NULL or layout.keeping[k]:
+                continue
+            if slot.spec == 0:
+                layout.keeping[k] = REFERENCE
+            elif slot.flags & FOLDED and self.memory.known[k] is not None and (slot.flags & OWN or k not in self.given):
+                layout.keeping[k] = KNOWN
+            elif not slot.flags & OWN and k in self.given and np.PyArray_BYTES(<object>slot.owner) == slot.data:
+                layout.keeping[k] = REFERENCE
+            else:
+                layout.keeping[k] = SMALL if slot.nbytes <= SMALL_BYTES else LARGE
+            if layout.keeping[k] == REFERENCE or layout.keeping[k] == LARGE:
+                layout.kept[k] = layout.nkept
+                layout.nkept += 1
+        return 0
+
+    cdef int mark_edges(self, Checkpoint c) except -1:
+        cdef EdgeMark *mark = c.edges
+        cdef Edge *e
+        cdef int index, k
+        for index in range(self.memory.nloops):
+            for k in range(self.s.loops[index].nedges):
+                e = self.s.loops[index].edges + k
+                mark.in_spare, mark.spec, mark.keeping = e.in_spare, e.spare.spec, EMPTY
+                if e.in_spare and not e.identity and e.spare.owner != NULL:
+                    mark.keeping = SMALL if e.spare.spec else REFERENCE
+                    mark.nbytes = e.spare.nbytes
+                mark += 1
+        return 0
+
+    cdef int mark_scans(self, Checkpoint c) except -1:
+        cdef ScanMark *mark = c.scans
+        cdef Scan *scan
+        cdef int index, k
+        logs = []
+        for index in range(self.memory.nloops):
+            for k in range(self.s.loops[index].nscans):
+                scan = self.s.loops[index].scans + k
+                mark.count, mark.spec, mark.pieces, mark.nbytes = scan.count, scan.spec, scan.pieces, scan.nbytes
+                mark.length = scan.length
+                # Once the loop was left, its output has them.
+                logs.append(self.log_scan(c, index, k) if self.s.loops[index].active else None)
+                mark += 1
+        c.logs = tuple(logs)
+        return 0
+
+    cdef int mark_histories(self, Checkpoint c) except -1:
+        cdef FrozenEntry entry
+        cdef int index
+        c.histories = tuple([self.histories.freeze(index) for index in range(self.memory.nloops)])
+        for mark in c.histories:
+            for entry in () if mark is None else mark[2:]:
+                # One that ended is shared by all checkpoints since.
+                if entry is not None:
+                    c.nbytes += entry.nbytes if entry is mark[2 + mark[0]] else 8
+        return 0
+
+    cdef Log log_scan(self, Checkpoint c, int index, int k):
+        """The log that has what the scan output of a running loop collected so far."""
+        cdef LoopState *loop = self.s.loops + index
+        cdef Scan *scan = loop.scans + k
+        cdef Log log = None
+        cdef int64_t sure = 0, both
+        rows = self.scans.arrays.get((index, k))
+        objects = isinstance(rows, list)
+        found = self.scan_logs.get((index, k))
+        if found is not None and found[2] == loop.entries:
+            log, sure = found[0], found[1]
+            if log.count == 0:
+                # Only now it is known what the elements are.
+                log.nbytes, log.objects = scan.nbytes, [] if objects else None
+            elif scan.count and (log.nbytes != scan.nbytes or (log.objects is not None) != objects):
+                log = None
+        if log is None:
+            log, sure = new_log(None, 0, scan.nbytes, objects), 0
+        both = min(scan.count, log.count)
+        # Going on from an earlier moment gives the same again, unless something was changed.
+        if both > sure and not (log.equal_objects(rows, sure, both) if objects else
+                                log.equals(scan.buffer, sure, both)):
+            log = new_log(log, sure, log.nbytes, objects)
+        if scan.count > log.count:
+            if objects:
+                c.nbytes += sum(200 if row.dtype.hasobject else row.nbytes for row in rows[log.count:])
+                log.objects += rows[log.count:]
+                log.count = scan.count
+            else:
+                c.nbytes += (scan.count - log.count) * scan.nbytes
+                log.add(scan.buffer, scan.count)
+        self.scan_logs[index, k] = (log, scan.count, loop.entries)
+        return log
+
+    cdef int copy_values(self, Checkpoint c, Checkpoint before) except -1:
+        """The numbers, now that it is clear what stands where."""
+        cdef Layout layout = c.layout
+        cdef Slot *slot
+        cdef Slice *s
+        cdef Edge *e
+        cdef EdgeMark *edge = c.edges
+        cdef Py_ssize_t small = 0
+        cdef char *block
+        cdef int index, k
+        for k in range(self.memory.nslots):
+            if layout.keeping[k] == SMALL:
+                small += self.s.slots[k].nbytes
+        for index in range(self.memory.nloops):
+            for k in range(self.s.loops[index].nedges):
+                small += edge.nbytes
+                edge += 1
+        c.block = PyBytes_FromStringAndSize(NULL, small)
+        c.nbytes += small
+        block = PyBytes_AS_STRING(c.block)
+        c.kept = []
+        for k in range(self.memory.nslots):
+            slot = self.s.slots + k
+            if layout.keeping[k] == SMALL:
+                memcpy(block, slot.data, slot.nbytes)
+                block += slot.nbytes
+            elif layout.keeping[k] == LARGE:
+                c.kept.append(self.large(c, before, k))
+            elif layout.keeping[k] == REFERENCE:
+                c.kept.append(<object>slot.owner)
+        edge = c.edges
+        for index in range(self.memory.nloops):
+            for k in range(self.s.loops[index].nslices):
+                s = self.s.loops[index].slices + k
+                if holds_parts(layout.keeping[s.inner], self.s.loops[index].active, s.direct):
+                    c.kept.append(self.loops.slice_arrays[index, k])
+            for k in range(self.s.loops[index].nedges):
+                e = self.s.loops[index].edges + k
+                if edge.keeping == REFERENCE:
+                    c.kept.append(<object>e.spare.owner)
+                elif edge.keeping == SMALL:
+                    memcpy(block, e.spare.data, edge.nbytes)
+                    block += edge.nbytes
+                edge += 1
+        return 0
+
+    cdef bytes large(self, Checkpoint c, Checkpoint before, int k):
+        """The bytes of a large tensor: those of the checkpoint before where they are the same."""
+        cdef Slot *slot = self.s.slots + k
+        cdef bytes have
+        if before is not None and before.layout.keeping[k] == LARGE:
+            have = before.kept[before.layout.kept[k]]
+            if len(have) == slot.nbytes and memcmp(PyBytes_AS_STRING(have), slot.data, slot.nbytes) == 0:
+                return have
+        c.nbytes += slot.nbytes
+        return PyBytes_FromStringAndSize(slot.data, slot.nbytes)
+
+    # -- restoring
+
+    def restore(self, Checkpoint checkpoint):
+        """Go back (or on) to a checkpoint of this or another engine of the same plan.
+
+        Afterwards everything is as if the execution had just got there. Stops that were asked for and limits stay.
+        """
+        cdef Reader reader = Reader.__new__(Reader)
+        cdef Checkpoint c = checkpoint
+        cdef int k
+        if self.s.running:
+            raise RuntimeError("this engine is running; stop it before restoring a checkpoint")
+        if c.plan is not self.plan:
+            raise UsageError("the checkpoint is one of another model; restore those of this one")
+        self.s.suspended = NULL
+        self.s.moment += 1
+        self.binder.replaced = c.replaced
+        reader.c, reader.block, reader.kept = c, PyBytes_AS_STRING(c.block), c.layout.nkept
+        for k in range(self.memory.nslots):
+            self.restore_slot(reader, k)
+        self.s.pc, self.s.depth = c.pc, c.depth
+        for k in range(c.depth):
+            self.s.stack[k] = c.stack[k]
+        for k in range(self.memory.nloops):
+            self.restore_loop(reader, k)
+        for k, pc in enumerate(self.branches):
+            self.s.code[<int>pc].taken = c.taken[k]
+        for k in range(self.memory.nloops):
+            self.histories.thaw(k, c.histories[k])
+        self.binder.note_hand(c.by_hand)
+        self.binder.drop_blocks()
+        self.fuser.forget()
+        self.latest = weakref.ref(c)
+
+    cdef int translate(self, Layout layout, int spec) except -2:
+        """A spec of a checkpoint as this engine numbers it."""
+        if spec <= 0 or layout.specs is self.memory.specs:
+            return spec
+        dtype, shape = layout.specs[spec]
+        return self.memory.spec(dtype, shape, (<Specs>layout.specs).room(spec))
+
+    cdef int restore_slot(self, Reader reader, int k) except -1:
+        cdef Layout layout = reader.c.layout
+        cdef Slot *slot = self.s.slots + k
+        cdef int keeping = layout.keeping[k], flags = layout.flags[k]
+        cdef int spec = self.translate(layout, layout.spec[k])
+        cdef bint changed = slot.spec != spec or slot.flags & ~SHARED != flags
+        known = layout.known[k]
+        if keeping == EMPTY:
+            Py_XDECREF(slot.owner)
+            slot.owner, slot.data, slot.spec, slot.flags, slot.nbytes = NULL, NULL, 0, 0, 0
+            slot.capacity = slot.version = 0
+        elif keeping == REFERENCE:
+            self.memory.put_owner(k, reader.c.kept[layout.kept[k]], spec, flags)
+        elif keeping == PART or keeping == STALE:
+            return 0     # restore_slice does it
+        elif keeping == KNOWN and not flags & OWN:
+            self.memory.put_owner(k, known, spec, flags)
+        elif keeping == KNOWN:
+            self.memory.store(k, known)     # one number may stand for many
+            slot.flags = flags
+        else:
+            if flags & OWN:
+                self.memory.own(k, spec)
+            else:
+                self.memory.put_owner(k, np.empty(self.memory.specs[spec][1], self.memory.specs[spec][0]), spec, flags)
+            slot.flags = flags
+            if keeping == SMALL:
+                memcpy(slot.data, reader.block, slot.nbytes)
+                reader.block += slot.nbytes
+            else:
+                memcpy(slot.data, PyBytes_AS_STRING(<bytes>reader.c.kept[layout.kept[k]]), slot.nbytes)
+        if known is not self.memory.known[k]:
+            before = self.s.generation
+            self.memory.set_known(k, known)
+            changed = changed or self.s.generation != before
+        if changed:
+            self.memory.unbind_consumers(k)
+            self.memory.unbind_producer(k)
+        return 0
+
+    cdef int restore_loop(self, Reader reader, int index) except -1:
+        cdef LoopState *loop = self.s.loops + index
+        cdef LoopMark *mark = reader.c.loops + index
+        cdef Layout layout = reader.c.layout
+        cdef int k
+        entry_before = loop.entries
+        loop.i, loop.trip, loop.parts = mark.i, mark.trip, mark.parts
+        loop.iterations, loop.entries = mark.iterations, mark.entries
+        for k in range(4):
+            loop.by_reason[k] = mark.by_reason[k]
+        loop.seconds, loop.entered = mark.seconds, now() - mark.elapsed
+        loop.keep, loop.ended, loop.reported, loop.edited = mark.keep, mark.ended, mark.reported, mark.edited
+        # The next entry is looked at: it rests on nothing that was so at another moment.
+        loop.active, loop.fast_enter, loop.checked = mark.active, 0, 0
+        loop.first_parts = mark.first_parts
+        if loop.boundaries >= loop.hot_at:
+            loop.boundaries, loop.hot_at = 0, self.s.hot_after
+        for k in range(loop.nslices):
+            self.restore_slice(reader, index, k)
+        for k in range(loop.nedges):
+            self.restore_edge(reader, index, k)
+        for k in range(loop.nscans):
+            self.restore_scan(reader, index, k, entry_before)
+        return 0
+
+    cdef int restore_slice(self, Reader reader, int index, int k) except -1:
+        cdef Slice *s = self.s.loops[index].slices + k
+        cdef Slot *slot = self.s.slots + s.inner
+        cdef SliceMark *mark = reader.c.slices + reader.slice
+        cdef Layout layout = reader.c.layout
+        cdef int keeping = layout.keeping[s.inner]
+        reader.slice += 1
+        s.direct, s.outer_spec = mark.direct, self.translate(layout, mark.outer_spec)
+        s.part_spec = self.translate(layout, mark.part_spec)
+        s.offset, s.step, s.parts = mark.offset, mark.step, mark.parts
+        if holds_parts(keeping, reader.c.loops[index].active, mark.direct):
+            self.loops.slice_arrays[index, k] = reader.c.kept[reader.kept]
+            reader.kept += 1
+        if keeping == PART or self.s.loops[index].active:
+            self.base_of(index, k)
+        if keeping == PART:
+            self.memory.put_owner(s.inner, self.loops.slice_arrays[index, k], self.translate(layout, mark.shown_spec), 0)
+            slot.nbytes = self.memory.specs.nbytes(slot.spec)
+            slot.data = s.base + mark.at * s.step
+        elif keeping == STALE and slot.owner != NULL and slot.spec != 0:
+            slot.data = np.PyArray_BYTES(<object>slot.owner)
+        return 0
+
+    cdef int base_of(self, int index, int k) except -1:
+        """Let a slice read from where its parts are: in the outer tensor itself, or rearranged."""
+        cdef Slice *s = self.s.loops[index].slices + k
+        if s.direct:
+            plan = self.plan.loops[index]
+            outer = self.memory.look(s.outer)
+            sliced = plan.slices[k].sliced
+            parts = cut(outer, sliced, plan.loop.describe())
+            self.loops.slice_arrays[index, k] = parts_from(parts, sliced, s.parts)
+        s.base = NULL if s.part_spec == 0 else np.PyArray_BYTES(self.loops.slice_arrays[index, k])
+        return 0
+
+    cdef int restore_edge(self, Reader reader, int index, int k) except -1:
+        cdef Edge *e = self.s.loops[index].edges + k
+        cdef EdgeMark *mark = reader.c.edges + reader.edge
+        cdef int spec = self.translate(reader.c.layout, mark.spec)
+        reader.edge += 1
+        e.in_spare = mark.in_spare
+        if mark.keeping == REFERENCE:
+            self.loops.put_spare(e, reader.c.kept[reader.kept], 0)
+            reader.kept += 1
+        elif mark.keeping == SMALL:
+            if e.spare.spec != spec or e.spare.owner == NULL:
+                self.loops.put_spare(e, np.empty(self.memory.specs[spec][1], self.memory.specs[spec][0]), spec)
+            memcpy(e.spare.data, reader.block, mark.nbytes)
+            e.spare.version = 0
+            reader.block += mark.nbytes
+        return 0
+
+    cdef int restore_scan(self, Reader reader, int index, int k, int64_t entry_before) except -1:
+        cdef LoopState *loop = self.s.loops + index
+        cdef Scan *scan = loop.scans + k
+        cdef ScanMark *mark = reader.c.scans + reader.scan
+        cdef Log log = reader.c.logs[reader.scan]
+        cdef int64_t there = 0
+        reader.scan += 1
+        found = self.scan_logs.pop((index, k), None)
+        rows = self.scans.arrays.get((index, k))
+        if found is not None and found[0] is log and found[2] == entry_before and isinstance(rows, np.ndarray):
+            there = min(<int64_t>found[1], mark.count)
+        scan.count, scan.pieces, scan.nbytes = mark.count, mark.pieces, mark.nbytes
+        scan.objects = log is not None and log.objects is not None and mark.count > 0
+        scan.spec = self.translate(reader.c.layout, mark.spec)
+        scan.out_count = -1
+        if log is None or mark.count == 0 or log.objects is not None:
+            self.scans.arrays.pop((index, k), None)
+            scan.buffer, scan.capacity = NULL, 0
+            if log is not None and log.objects is not None and mark.count:
+                self.scans.arrays[index, k] = log.all_objects(mark.count)
+        else:
+            if not isinstance(rows, np.ndarray) or len(rows) < mark.count * mark.nbytes:
+                rows = np.empty(max((mark.count + mark.count // 2 + 16) * mark.nbytes, 1), np.uint8)
+                self.scans.arrays[index, k] = rows
+                there = 0
+            log.copy(np.PyArray_BYTES(rows), there, mark.count)
+            scan.buffer = np.PyArray_BYTES(rows)
+            scan.capacity = len(rows) // mark.nbytes if mark.nbytes else mark.count + 16
+        scan.length = mark.length
+        self.scans.limit(scan)
+        if log is not None:
+            self.scan_logs[index, k] = (log, mark.count, loop.entries)
+        return 0
